@@ -1,0 +1,45 @@
+"""What a run is, in plain Python: no torch, no arrays. The one source of controls, links, validation and identity."""
+
+from models.spec.arrangements import ARRANGEMENTS, arrangement_of
+from models.spec.config import RunConfig, knobs
+from models.spec.placement import PLACEMENTS
+from models.spec.plan import plan
+from models.spec.scales import BRANCH_SCALES, INPUT_SCALES, SKIP_SCALES
+from models.spec.tasks import TASKS
+from models.spec.vocabulary import (
+    ACTIVATIONS,
+    DEVICES,
+    INITS,
+    MASKS,
+    NET_DEFAULTS,
+    NETS,
+    NORMS,
+    OPTIMIZERS,
+    POSITIONS,
+    SCHEDULES,
+    STACKS,
+)
+
+__all__ = [
+    "ACTIVATIONS",
+    "ARRANGEMENTS",
+    "BRANCH_SCALES",
+    "DEVICES",
+    "INITS",
+    "INPUT_SCALES",
+    "MASKS",
+    "NETS",
+    "NET_DEFAULTS",
+    "NORMS",
+    "OPTIMIZERS",
+    "PLACEMENTS",
+    "POSITIONS",
+    "SCHEDULES",
+    "SKIP_SCALES",
+    "STACKS",
+    "TASKS",
+    "RunConfig",
+    "arrangement_of",
+    "knobs",
+    "plan",
+]

@@ -1,0 +1,165 @@
+"""The named arrangements: what their papers set, as fields of one configuration."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from models.spec.overrides import mix_ln
+from models.spec.vocabulary import NET_DEFAULTS
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """A paper's arrangement: the fields it sets, what it says in one sentence, and where it comes from."""
+
+    reading: str
+    source: str
+    fields: Mapping[str, object] = field(default_factory=dict)
+    mixed: bool = False
+
+
+# Every arrangement says what each of these is, so that choosing one never leaves a trace of the last.
+PLAIN_FIELDS: dict[str, object] = {
+    "residual": True,
+    "placement": "none",
+    "norm": "layer norm",
+    "qk_norm": False,
+    "skip_scale": 1.0,
+    "branch_scale": 1.0,
+    "input_scale": "one",
+    "stack": "single",
+    "skip_repeats": 1,
+    "init": "fan-in",
+    "overrides": (),
+}
+
+ARRANGEMENTS = {
+    "plain": Arrangement(
+        "Layers on layers: signal and gradient are products over depth.",
+        "He 2015, 1512.03385, the baseline",
+        {"residual": False, "norm": "none"},
+    ),
+    "plain + norm": Arrangement(
+        "A norm inside every layer keeps the signal's size, yet no path leads past the layers.",
+        "Ioffe & Szegedy 2015, 1502.03167; Yang 2019, 1902.08129",
+        {"residual": False, "placement": "mid-norm"},
+    ),
+    "residual only": Arrangement(
+        "The skip keeps the signal alive, and every branch adds to it: it grows with depth.",
+        "He 2016, 1603.05027",
+        {"norm": "none"},
+    ),
+    "post-norm": Arrangement(
+        "The original Transformer: each sum is normed, so the skip path runs through every norm.",
+        "Vaswani 2017, 1706.03762",
+        {"placement": "post-norm"},
+    ),
+    "pre-norm": Arrangement(
+        "The branch reads a normed copy and the skip path stays free; the stream grows, so later branches weigh less.",
+        "Xiong 2020, 2002.04745; GPT-2",
+        {"placement": "pre-norm"},
+    ),
+    "pre-norm + GPT-2 init": Arrangement(
+        "Pre-norm whose output matrices start smaller by sqrt(M), so that the stream does not grow at the start.",
+        "Radford 2019 (GPT-2)",
+        {"placement": "pre-norm", "init": "gpt2"},
+    ),
+    "sandwich": Arrangement(
+        "Normed before and after the branch: every branch adds the same amount, whatever its weights (Peri-LN, Gemma 2).",
+        "Ding 2021 (CogView), 2105.13290; Kim 2025 (Peri-LN), 2502.02732",
+        {"placement": "sandwich"},
+    ),
+    "res-post-norm": Arrangement(
+        "The branch's output is normed before the add, the branch itself reads the raw stream (Swin v2).",
+        "Liu 2021 (Swin v2), 2111.09883",
+        {"placement": "res-post-norm"},
+    ),
+    "res-post-norm + QK-norm": Arrangement(
+        "Res-post-norm with normed queries and keys, which keep attention from saturating on a growing stream (OLMo 2).",
+        "OLMo 2, 2501.00656",
+        {"placement": "res-post-norm", "norm": "rms norm", "qk_norm": True},
+    ),
+    "DeepNorm": Arrangement(
+        "Post-norm with a heavier skip, M^(1/4), and smaller first weights, (4M)^(-1/4).",
+        "Wang 2022 (DeepNet), 2203.00555",
+        {"placement": "post-norm", "skip_scale": "deepnorm", "init": "deepnorm"},
+    ),
+    "ReZero": Arrangement(
+        "No norm: every branch starts switched off behind one learned number.",
+        "Bachlechner 2020, 2003.04887",
+        {"norm": "none", "branch_scale": "zero gate"},
+    ),
+    "LayerScale": Arrangement(
+        "Pre-norm whose branches start nearly off, behind one small learned number per channel.",
+        "Touvron 2021 (CaiT), 2103.17239",
+        {"placement": "pre-norm", "branch_scale": "layer scale"},
+    ),
+    "LayerNorm scaling": Arrangement(
+        "Pre-norm whose norm in block l is divided by sqrt(l), so that the stream grows like a logarithm.",
+        "Sun 2025 (Curse of Depth), 2502.05795",
+        {"placement": "pre-norm", "input_scale": "1/sqrt(block)"},
+    ),
+    "ResiDual": Arrangement(
+        "Post-norm, beside a second stream that collects the branches un-normed and is added, normed, at the end.",
+        "Xie 2023, 2304.14802",
+        {"placement": "post-norm", "stack": "residual"},
+    ),
+    "DLCL": Arrangement(
+        "Dynamic linear combination of layers: every block reads a learned weighted sum of all earlier ones.",
+        "Wang 2019, 1906.01787",
+        {"placement": "pre-norm", "stack": "dlcl"},
+    ),
+    "scaled skip": Arrangement(
+        "Post-norm with a skip twice as heavy as the branch: N(2x + f(x)).",
+        "Liu 2020, Rethinking skip connection with layer normalization",
+        {"placement": "post-norm", "skip_scale": 2.0},
+    ),
+    "recursive skip": Arrangement(
+        "Post-norm twice: the stream is added and normed once more, which weighs the skip up by what the norm finds.",
+        "Liu 2020, Rethinking skip connection with layer normalization",
+        {"placement": "post-norm", "skip_repeats": 2},
+    ),
+    "Keel": Arrangement(
+        "Post-norm with a skip M times heavier and a normed branch input. From memory of the paper: "
+        "the weight M, and that its first block differs, which is not built here.",
+        "Chen & Wei 2026, 2601.19895",
+        {"placement": "pre+post", "skip_scale": "depth"},
+    ),
+    "Mix-LN": Arrangement(
+        "The first quarter of the blocks is post-norm, the rest pre-norm.",
+        "Li 2024, 2412.13795",
+        {"placement": "pre-norm"},
+        mixed=True,
+    ),
+}
+
+
+def arranged_fields(arrangement: str, overrides: Mapping[str, object]) -> dict[str, Any]:
+    """The fields of a named arrangement for the net and depth in `overrides`, which win. ValueError for another name."""
+    if arrangement not in ARRANGEMENTS:
+        raise ValueError(f"arrangement is {arrangement!r}; legal is one of {', '.join(ARRANGEMENTS)}")
+    from models.spec.config import RunConfig
+
+    chosen = ARRANGEMENTS[arrangement]
+    net = overrides.get("net", RunConfig.net)
+    depth = overrides.get("depth", RunConfig.depth)
+    fields = PLAIN_FIELDS | dict(NET_DEFAULTS.get(str(net), {})) | dict(chosen.fields)
+    if chosen.mixed and isinstance(depth, int) and depth > 0:
+        fields["overrides"] = mix_ln(depth)
+    return fields | dict(overrides)
+
+
+def arrangement_of(cfg: Any) -> str | None:
+    """The name of the arrangement that a configuration is, or None where it is nobody's.
+
+    Pre-norm with RMS norm is still pre-norm: which norm fills the slots is free. Without a norm the placement is idle.
+    """
+    for name, arrangement in ARRANGEMENTS.items():
+        fields = PLAIN_FIELDS | dict(arrangement.fields)
+        if arrangement.mixed:
+            fields["overrides"] = mix_ln(cfg.depth)
+        normless = cfg.norm == "none", fields["norm"] == "none"
+        ignored = {(True, True): {"placement"}, (False, False): {"norm"}}.get(normless, set())
+        if all(getattr(cfg, key) == value for key, value in fields.items() if key not in ignored):
+            return name
+    return None

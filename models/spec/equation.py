@@ -1,0 +1,66 @@
+"""The equation of what is set, in LaTeX, written from the same plan that the model is built from."""
+
+from models.spec.config import RunConfig
+from models.spec.plan import SublayerPlan, plan
+from models.spec.scales import BRANCH_SCALES, SKIP_SCALES
+from models.spec.knob import Entry
+
+NORM_SYMBOLS = {
+    "layer norm": r"\operatorname{LN}",
+    "rms norm": r"\operatorname{RMS}",
+    "batch norm": r"\operatorname{BN}",
+    "dynamic tanh": r"\operatorname{DyT}",
+}
+
+
+def equation(cfg: RunConfig) -> str:
+    """LaTeX of one sublayer of the last block, with the branch spelled out below it and the stack's own rule."""
+    last = plan(cfg).sublayers[-1]
+    lines = [rf"x \leftarrow {sublayer_equation(cfg, last)}", *_branch_lines(cfg, last)]
+    if cfg.stack == "residual":
+        lines += [r"y \leftarrow y + f(x),\qquad \text{out} = x_M + N(y_M)"]
+    if cfg.stack == "dlcl":
+        lines += [r"x_{l+1} = \textstyle\sum_{k\le l} W_{l+1,k}\,N(y_k)"]
+    if plan(cfg).final_norm != "none":
+        lines += [rf"\text{{logits}} = W\,{NORM_SYMBOLS[plan(cfg).final_norm]}(x_M)"]
+    return r"\begin{aligned}" + r"\\ ".join("&" + line for line in lines) + r"\end{aligned}"
+
+
+def sublayer_equation(cfg: RunConfig, sublayer: SublayerPlan) -> str:
+    """LaTeX of the right-hand side: what the stream becomes in this sublayer."""
+    if sublayer.identity:
+        return "x"
+    inner = normed(sublayer.norm_in, "x")
+    if cfg.input_scale != "one":
+        inner = rf"{inner}/\sqrt{{l}}" if sublayer.norm_in != "none" else r"x/\sqrt{l}"
+    branch = normed(sublayer.norm_out, f"F({inner})")
+    branch = _weight(cfg.branch_scale, BRANCH_SCALES) + branch
+    total = f"{_weight(cfg.skip_scale, SKIP_SCALES)}x + {branch}" if sublayer.skip else branch
+    once = normed(sublayer.norm_add, total)
+    if sublayer.repeats > 1 and sublayer.skip:
+        once = normed(sublayer.norm_add, f"{_weight(cfg.skip_scale, SKIP_SCALES)}x + {once}")
+    return once
+
+
+def normed(norm: str, inner: str) -> str:
+    """LaTeX of a slot: the norm's symbol around what it norms, or nothing for an empty slot."""
+    return inner if norm == "none" else rf"{NORM_SYMBOLS[norm]}({inner})"
+
+
+def _weight(scale: float | str, rules: dict[str, Entry]) -> str:
+    if isinstance(scale, str):
+        return rules[scale].formula + r"\,"
+    return "" if scale == 1 else rf"{scale:g}\,"
+
+
+def _branch_lines(cfg: RunConfig, sublayer: SublayerPlan) -> list[str]:
+    activation = {"relu": r"\operatorname{relu}", "identity": ""}.get(cfg.activation, rf"\operatorname{{{cfg.activation}}}")
+    hidden = rf"{activation}({normed(sublayer.norm_mid, 'W_1 z')})"
+    if cfg.net == "mlp" and cfg.layers_per_branch == 1:
+        return [rf"F(z) = {activation}({normed(sublayer.norm_mid, 'W z')})"]
+    feed_forward = rf"W_2\,{hidden}"
+    if cfg.net == "mlp":
+        return [rf"F(z) = {feed_forward}"]
+    query, key = (r"\operatorname{RMS}(q)", r"\operatorname{RMS}(k)") if cfg.qk_norm else ("q", "k")
+    heads = rf"\operatorname{{softmax}}({query}\,{key}^\top/\sqrt{{d_k}})\,v"
+    return [rf"F_\text{{attn}}(z) = W_O\,{normed(sublayer.norm_mid, heads)},\quad F_\text{{ffn}}(z) = {feed_forward}"]

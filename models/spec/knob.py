@@ -1,0 +1,54 @@
+"""One field of a run, described once: the source of its widget, its URL key, its validation and its help."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One choice of a vocabulary. `formula` is LaTeX, `source` a paper (arXiv number) or a definition."""
+
+    reading: str
+    formula: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Knob:
+    """What a field may be. Numbers have `low` and `high`; words have `choices`; scales have numbers and named `rules`."""
+
+    label: str
+    help: str
+    low: float = 0
+    high: float = 0
+    step: float = 1
+    choices: Mapping[str, object] | None = None
+    rules: Mapping[str, object] | None = None
+    group: str = "expert"
+    log: bool = False
+    nets: tuple[str, ...] = ("mlp", "transformer")
+
+    def legal(self) -> str:
+        """The legal values in words: "1 to 128", or "one of sgd, adam"."""
+        if self.choices is not None:
+            return "one of " + ", ".join(self.choices)
+        numbers = f"{self.low:g} to {self.high:g}"
+        return numbers + (", or one of " + ", ".join(self.rules) if self.rules else "")
+
+    def clamp(self, number: float) -> float:
+        """The nearest number in range."""
+        return min(max(number, self.low), self.high)
+
+    def holds(self, value: object) -> bool:
+        """Whether a value of the right type is legal."""
+        if self.choices is not None:
+            return value in self.choices
+        if isinstance(value, str):
+            return self.rules is not None and value in self.rules
+        return isinstance(value, int | float) and math.isfinite(value) and self.low <= value <= self.high
+
+
+def whole(value: object) -> bool:
+    """Whether a value is an integer and not a truth value, which Python counts as one."""
+    return isinstance(value, int) and not isinstance(value, bool)

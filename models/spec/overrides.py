@@ -1,0 +1,66 @@
+"""Exceptions for single blocks: (block, key, value), for example (3, "norm", "none"). Mix-LN is made of them."""
+
+import math
+from collections.abc import Iterable
+
+from models.spec.knob import whole
+from models.spec.placement import PLACEMENTS
+from models.spec.vocabulary import NORMS
+
+Override = tuple[int, str, str | bool]
+
+OVERRIDE_KEYS = {
+    "residual": (False, True),
+    "norm": tuple(NORMS),
+    "placement": tuple(PLACEMENTS),
+    "identity": (False, True),
+}
+
+
+def checked_overrides(overrides: Iterable[Override], depth: int) -> tuple[Override, ...]:
+    """The overrides, sorted, one per block and key (the last wins). ValueError for an absent block, key or value."""
+    kept: dict[tuple[int, str], str | bool] = {}
+    for override in overrides:
+        if not isinstance(override, tuple | list) or len(override) != 3:
+            raise ValueError(f"overrides has {override!r}; legal is (block, key, value)")
+        block, key, value = override
+        if not whole(block) or not 1 <= block <= depth:
+            raise ValueError(f"overrides names block {block!r}; legal is 1 to {depth}")
+        if not isinstance(key, str) or key not in OVERRIDE_KEYS:
+            raise ValueError(f"overrides names {key!r}; legal is one of {', '.join(OVERRIDE_KEYS)}")
+        if not any(value is legal or (isinstance(value, str) and value == legal) for legal in OVERRIDE_KEYS[key]):
+            raise ValueError(f"overrides sets {key} of block {block} to {value!r}; legal is one of {OVERRIDE_KEYS[key]}")
+        kept[block, key] = value
+    return tuple((block, key, value) for (block, key), value in sorted(kept.items()))
+
+
+def mix_ln(depth: int) -> tuple[Override, ...]:
+    """Mix-LN: the first quarter of the blocks is post-norm, the rest as configured (Li 2024, 2412.13795, a = 0.25)."""
+    return tuple((block, "placement", "post-norm") for block in range(1, math.ceil(depth / 4) + 1))
+
+
+def to_text(overrides: tuple[Override, ...]) -> str:
+    """Compact text for the link: neighbouring blocks with the same exception are one range, `1-8.norm.none,9.identity.true`."""
+    runs: list[list] = []
+    for block, key, value in sorted(overrides, key=lambda o: (o[1], str(o[2]), o[0])):
+        word = str(value).lower() if isinstance(value, bool) else value
+        if runs and runs[-1][2:] == [key, word] and runs[-1][1] == block - 1:
+            runs[-1][1] = block
+        else:
+            runs.append([block, block, key, word])
+    return ",".join(f"{a}.{key}.{word}" if a == b else f"{a}-{b}.{key}.{word}" for a, b, key, word in runs)
+
+
+def from_text(text: str, depth: int) -> tuple[Override, ...]:
+    """The inverse of `to_text`; ValueError for text that it would not write."""
+    found: list[Override] = []
+    for part in filter(None, text.split(",")):
+        blocks, key, word = ([*part.split(".", 2), "", ""])[:3]
+        first, _, last = blocks.partition("-")
+        if not (first.isdecimal() and (last or first).isdecimal()) or max(len(first), len(last)) > 4:
+            raise ValueError(f"overrides names block {blocks[:12]!r}; legal is 1 to {depth}")
+        value: str | bool = {"true": True, "false": False}.get(word, word)
+        for block in range(int(first), int(last or first) + 1):
+            found.append((block, key, value))
+            checked_overrides(found[-1:], depth)
+    return checked_overrides(found, depth)

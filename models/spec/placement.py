@@ -1,0 +1,66 @@
+"""Where the norm goes: which slots of the one equation a placement fills.
+
+y = N_add( skip(x) + scale * N_out( F( c_in * N_in(x) ) ) ),   N_mid inside F
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The slots that hold a norm, and whether one more norm stands before the head."""
+
+    reading: str
+    formula: str
+    source: str
+    norm_in: bool = False
+    norm_mid: bool = False
+    norm_out: bool = False
+    norm_add: bool = False
+    final_norm: bool = False
+
+
+PLACEMENTS = {
+    "none": Placement("no slot is filled", r"x+F(x)", "He 2015, 1512.03385"),
+    "post-norm": Placement(
+        "the sum of skip and branch is normed: the norm sits on the skip path",
+        r"N(x+F(x))",
+        "Vaswani 2017, 1706.03762",
+        norm_add=True,
+    ),
+    "pre-norm": Placement(
+        "the branch reads a normed copy; the skip path stays free, and a final norm stands before the head",
+        r"x+F(N(x))",
+        "Xiong 2020, 2002.04745",
+        norm_in=True,
+        final_norm=True,
+    ),
+    "sandwich": Placement(
+        "the branch is normed before and after: what it adds has a fixed size",
+        r"x+N(F(N(x)))",
+        "Ding 2021, 2105.13290; Kim 2025 (Peri-LN), 2502.02732",
+        norm_in=True,
+        norm_out=True,
+        final_norm=True,
+    ),
+    "res-post-norm": Placement(
+        "the branch reads the raw stream, its output is normed before the add",
+        r"x+N(F(x))",
+        "Liu 2021 (Swin v2), 2111.09883; OLMo 2, 2501.00656",
+        norm_out=True,
+        final_norm=True,
+    ),
+    "pre+post": Placement(
+        "normed before the branch and again after the add",
+        r"N(x+F(N(x)))",
+        "Chen & Wei 2026 (Keel), 2601.19895",
+        norm_in=True,
+        norm_add=True,
+    ),
+    "mid-norm": Placement(
+        "the norm stands inside the branch: before the activation, and in attention before the output matrix",
+        r"x+W_2\,\phi(N(W_1x))",
+        "Ioffe & Szegedy 2015, 1502.03167; Wang 2022 (Sub-LN), 2210.06423",
+        norm_mid=True,
+    ),
+}

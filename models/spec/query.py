@@ -1,0 +1,111 @@
+"""A configuration as a link and back. A link comes from outside: whatever it holds, a legal configuration results."""
+
+import math
+from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+from models.spec import overrides as overrides_text
+from models.spec.arrangements import ARRANGEMENTS, arranged_fields
+from models.spec.config import RunConfig, knobs
+from models.spec.knob import Knob
+from models.spec.rules import RULES
+from models.spec.vocabulary import NETS
+
+TRUTH = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
+SHOWN = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .+-/_=")
+
+
+def to_query(cfg: RunConfig) -> dict[str, str]:
+    """The fields that differ from `RunConfig()`, as text, in field order."""
+    default = RunConfig()
+    return {name: _text(getattr(cfg, name)) for name in knobs() if getattr(cfg, name) != getattr(default, name)}
+
+
+def from_query(mapping: Mapping[str, str | Iterable[str]]) -> tuple[RunConfig, list[str]]:
+    """A legal configuration and notes in words. The key `arrangement` sets several fields before the others apply."""
+    texts = {key: value if isinstance(value, str) else next(iter(value), "") for key, value in mapping.items()}
+    notes: list[str] = []
+    values = _arrangement(texts, notes)
+    for key, text in texts.items():
+        if key == "overrides" or key == "arrangement":
+            continue
+        if key not in knobs():
+            notes.append(f"there is no setting {shown(key)}: ignored")
+            continue
+        kinds, knob = knobs()[key]
+        value, note = _parsed(key, text, kinds, knob, values[key])
+        values[key] = value
+        notes += [note] if note else []
+    _repair(values, notes)
+    arrangement = ARRANGEMENTS.get(texts.get("arrangement", ""))
+    if arrangement is not None and arrangement.mixed:
+        values["overrides"] = overrides_text.mix_ln(values["depth"])
+    if "overrides" in texts:
+        try:
+            values["overrides"] = overrides_text.from_text(texts["overrides"], values["depth"])
+        except ValueError as error:
+            notes.append(f"{shown(str(error), 120)}: overrides ignored")
+    return RunConfig(**values), notes
+
+
+def shown(text: str, limit: int = 40) -> str:
+    """Foreign text made harmless for a page: plain characters only, cut short."""
+    plain = "".join(c for c in text if c in SHOWN)
+    return (plain[:limit] + "...") if len(plain) > limit else (plain or "(unreadable)")
+
+
+def _arrangement(texts: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
+    default = RunConfig()
+    values = {key: getattr(default, key) for key in knobs()}
+    name = texts.get("arrangement")
+    if name in ARRANGEMENTS:
+        net = texts.get("net", "mlp")
+        return values | arranged_fields(name, {"net": net} if net in NETS else {})
+    if name is not None:
+        notes.append(f"there is no arrangement {shown(name)}: ignored")
+    return values
+
+
+def _text(value: object) -> str:
+    if isinstance(value, tuple):
+        return overrides_text.to_text(value)
+    return str(value).lower() if isinstance(value, bool) else repr(value) if isinstance(value, float) else str(value)
+
+
+def _parsed(key: str, text: str, kinds: tuple[type, ...], knob: Knob, fallback: Any) -> tuple[Any, str]:
+    """The value of a text, or the fallback; with a note where the two differ."""
+    if kinds == (bool,):
+        if text.lower() in TRUTH:
+            return TRUTH[text.lower()], ""
+    elif str in kinds and knob.holds(text):
+        return text, ""
+    if int in kinds or float in kinds:
+        try:
+            number = float(text[:40])
+        except ValueError:
+            number = math.nan
+        if math.isfinite(number):
+            legal = knob.clamp(round(number) if int in kinds else number)
+            return (int(legal) if int in kinds else legal), "" if legal == number else f"{key} {shown(text)} became {legal:g}"
+    return (
+        fallback,
+        f"{key} {shown(text)} is not {knob.legal() if kinds != (bool,) else 'true or false'}: {_text(fallback)} instead",
+    )
+
+
+def _repair(values: dict[str, Any], notes: list[str]) -> None:
+    """Ends every clash by its rule's own repair, and says so."""
+    for rule in RULES:
+        probe = _Fields(**values)
+        if rule.broken(probe):
+            change = rule.repair(probe)
+            values.update(change)
+            notes.append(rule.sentence(probe) + "; " + ", ".join(f"{k} became {_text(v)}" for k, v in change.items()))
+    values["overrides"] = tuple(o for o in values["overrides"] if o[0] <= values["depth"])
+
+
+class _Fields(SimpleNamespace):
+    """Values that are not yet a legal configuration, read like one by the rules."""
+
+    tokens = RunConfig.tokens

@@ -1,0 +1,58 @@
+"""What fields must not be together: one line each, with the sentence that says so and the nearest legal change."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`broken` finds the clash, `sentence` says it, `repair` gives the fields that end it."""
+
+    broken: Callable[[Any], bool]
+    sentence: Callable[[Any], str]
+    repair: Callable[[Any], dict[str, object]]
+
+
+TRANSFORMER_DEPTH = 48
+
+
+def _dividing_heads(cfg: Any) -> int:
+    return max(heads for heads in range(1, cfg.heads + 1) if cfg.width % heads == 0)
+
+
+RULES = (
+    Rule(
+        lambda c: c.net == "transformer" and c.depth > TRANSFORMER_DEPTH,
+        lambda c: f"depth is {c.depth}; legal for a transformer is 1 to {TRANSFORMER_DEPTH}",
+        lambda c: {"depth": TRANSFORMER_DEPTH},
+    ),
+    Rule(
+        lambda c: c.net == "transformer" and c.width % c.heads != 0,
+        lambda c: f"width {c.width} does not divide into {c.heads} heads; legal nearby is heads {_dividing_heads(c)}",
+        lambda c: {"heads": _dividing_heads(c)},
+    ),
+    Rule(
+        lambda c: c.net == "transformer" and c.position == "rotary" and (c.width // c.heads) % 2 == 1,
+        lambda c: (
+            f"position rotary turns pairs of features, and a head of {c.width // c.heads} has no pairs; "
+            "legal is an even head size, or another position"
+        ),
+        lambda c: {"position": "sinusoidal"},
+    ),
+    Rule(
+        lambda c: c.norm == "batch norm" and c.batch * c.tokens == 1,
+        lambda c: "batch is 1 and batch norm needs two tokens or more to take a variance; legal is batch 2 and up",
+        lambda c: {"batch": 2},
+    ),
+    Rule(
+        lambda c: c.stack == "residual" and not c.residual,
+        lambda c: "stack residual (ResiDual) is made of skips, and residual is off; legal is residual on, or stack single",
+        lambda c: {"residual": True},
+    ),
+    Rule(
+        lambda c: c.stack == "residual" and c.skip_repeats > 1,
+        lambda c: "skip repeats is 2 and stack residual (ResiDual) has one add per stream; legal is skip repeats 1",
+        lambda c: {"skip_repeats": 1},
+    ),
+)

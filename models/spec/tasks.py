@@ -1,0 +1,66 @@
+"""The tasks in words and shapes; their data is made in `models/tasks`, under the same keys."""
+
+from dataclasses import dataclass
+
+BOOK_TOKENS = 32
+SYMBOLS = 16
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a net is asked. `kind` decides the picture that goes with it: points, image, sequence or text.
+
+    `tokens` and `row_tokens` are the sequence lengths that an MLP and a transformer see; `features` is the number of
+    real inputs per token of an MLP, or 0 where tokens are symbols of an alphabet of `vocabulary`.
+    """
+
+    reading: str
+    kind: str
+    classes: int
+    tokens: int
+    features: int = 0
+    vocabulary: int = 0
+    row_tokens: int = 0
+    source: str = "made on the spot"
+
+    def length(self, net: str) -> int:
+        """Tokens per sample for this net."""
+        return self.row_tokens if net == "transformer" and self.row_tokens else self.tokens
+
+    def inputs(self, net: str) -> int:
+        """Real inputs per token for this net; 0 where tokens are symbols."""
+        return self.features * self.tokens // self.length(net)
+
+
+TASKS = {
+    "digits": Task(
+        "which digit was written? 1,797 real 8x8 images, 359 of them held out",
+        "image",
+        10,
+        1,
+        features=64,
+        row_tokens=8,
+        source="UCI Optical Recognition of Handwritten Digits, Alpaydin & Kaynak 1998, CC BY 4.0",
+    ),
+    "book": Task(
+        "which character comes next? Moby-Dick, chapters 1 to 22, the last tenth held out",
+        "text",
+        75,
+        BOOK_TOKENS,
+        vocabulary=75,
+        source="Herman Melville, Moby-Dick (1851), public domain",
+    ),
+    "spiral": Task("on which of three arms of a spiral does the point lie?", "points", 3, 1, features=2),
+    "circles": Task("does the point lie on the inner or the outer ring?", "points", 2, 1, features=2),
+    "xor": Task("do the two coordinates have the same sign?", "points", 2, 1, features=2),
+    "copy": Task("sixteen random symbols, then the same again", "sequence", SYMBOLS, 2 * SYMBOLS, vocabulary=SYMBOLS),
+    "reverse": Task("sixteen random symbols, then backwards", "sequence", SYMBOLS, 2 * SYMBOLS, vocabulary=SYMBOLS),
+    "sort": Task("sixteen random symbols, then in order", "sequence", SYMBOLS, 2 * SYMBOLS, vocabulary=SYMBOLS),
+    "recall": Task(
+        "eight keys with their values, then each key again: its value must be looked up",
+        "sequence",
+        SYMBOLS,
+        2 * SYMBOLS,
+        vocabulary=2 * SYMBOLS,
+    ),
+}

@@ -1,0 +1,138 @@
+"""The words of the app with their formulas and sources. Key = label on the control = value in the URL.
+
+The modules behind NORMS, ACTIVATIONS, INITS and OPTIMIZERS are dicts in `models/nets` and `models/training`
+with the same keys; a test holds them equal.
+"""
+
+from models.spec.knob import Entry
+
+NETS = {
+    "mlp": Entry("deep MLP: every block is one branch, applied to each token by itself"),
+    "transformer": Entry("every block is attention, then a feed-forward network", source="Vaswani 2017, 1706.03762"),
+}
+
+# What a net brings along when it is chosen, because the other's training settings would mislead.
+NET_DEFAULTS: dict[str, dict[str, object]] = {
+    "mlp": {"optimizer": "momentum", "lr": 0.01, "expansion": 1},
+    "transformer": {"optimizer": "adam", "lr": 0.001, "expansion": 4},
+}
+
+NORMS = {
+    "none": Entry("no normalisation: every slot is the identity", r"x"),
+    "layer norm": Entry(
+        "centres and scales the features of one token",
+        r"\gamma\odot\frac{x-\mu}{\sqrt{\sigma^2+\varepsilon}}+\beta",
+        "Ba 2016, 1607.06450",
+    ),
+    "rms norm": Entry(
+        "scales the features of one token, keeps their mean",
+        r"\gamma\odot\frac{x}{\sqrt{\operatorname{mean}(x^2)+\varepsilon}}",
+        "Zhang & Sennrich 2019, 1910.07467",
+    ),
+    "batch norm": Entry(
+        "centres and scales each feature over the batch and its tokens; uses running statistics when not training",
+        r"\gamma\odot\frac{x-\mu_B}{\sqrt{\sigma_B^2+\varepsilon}}+\beta",
+        "Ioffe & Szegedy 2015, 1502.03167",
+    ),
+    "dynamic tanh": Entry(
+        "squashes every feature by itself, with a learned slope that starts at 0.5; no statistics",
+        r"\gamma\odot\tanh(\alpha x)+\beta",
+        "Zhu 2025, 2503.10622",
+    ),
+}
+
+ACTIVATIONS = {
+    "relu": Entry("keeps the positive part", r"\max(0,z)"),
+    "gelu": Entry("weighs z by the Gaussian chance of being below it", r"z\,\Phi(z)", "Hendrycks 2016, 1606.08415"),
+    "silu": Entry("weighs z by its sigmoid", r"z\,\sigma(z)", "Elfwing 2017, 1702.03118"),
+    "tanh": Entry("squashes to (-1, 1)", r"\tanh(z)"),
+    "sigmoid": Entry("squashes to (0, 1); its slope is at most 1/4", r"\sigma(z)"),
+    "identity": Entry("no activation: the branch is linear", r"z"),
+}
+
+INITS = {
+    "fan-in": Entry("every weight from N(0, 1/inputs)", r"\mathcal N(0, 1/n_\text{in})", "LeCun 1998"),
+    "he": Entry("every weight from N(0, 2/inputs)", r"\mathcal N(0, 2/n_\text{in})", "He 2015, 1502.01852"),
+    "xavier": Entry(
+        "every weight from N(0, 2/(inputs + outputs))",
+        r"\mathcal N(0, 2/(n_\text{in}+n_\text{out}))",
+        "Glorot & Bengio 2010",
+    ),
+    "torch": Entry(
+        "PyTorch's default for a linear layer: uniform within 1/sqrt(inputs), a variance of 1/(3 inputs); biases start at 0",
+        r"\mathcal U(\pm 1/\sqrt{n_\text{in}})",
+        "torch.nn.Linear",
+    ),
+    "orthogonal": Entry("random orthonormal rows or columns", r"W^\top W = I", "Saxe 2013, 1312.6120"),
+    "normal 0.02": Entry(
+        "every weight from N(0, 0.02²) whatever the width: at width 64 the branches are far weaker than at 768",
+        r"\mathcal N(0, 0.02^2)",
+        "Radford 2019",
+    ),
+    "gpt2": Entry(
+        "fan-in, with the output matrix of every branch divided by sqrt(M), M the number of sublayers",
+        r"W_\text{out}\sim\mathcal N(0, 1/(n_\text{in}M))",
+        "Radford 2019",
+    ),
+    "zero last": Entry(
+        "fan-in, with the output matrix of every branch zero: every block starts as the identity",
+        r"W_\text{out}=0",
+        "Goyal 2017, 1706.02677; Zhang 2019, 1901.09321",
+    ),
+    "deepnorm": Entry(
+        "Xavier, with the value, output and feed-forward matrices times (4M)^(-1/4), M the number of sublayers",
+        r"\mathcal N(0, 2\beta^2/(n_\text{in}+n_\text{out})),\ \beta=(4M)^{-1/4}",
+        "Wang 2022, 2203.00555",
+    ),
+}
+
+OPTIMIZERS = {
+    "sgd": Entry("steps along the gradient", r"w-\eta g"),
+    "momentum": Entry("SGD with momentum 0.9", r"m\leftarrow 0.9m+g,\; w-\eta m"),
+    "adam": Entry(
+        "steps of about the learning rate in every weight",
+        r"w-\eta\,\hat m/(\sqrt{\hat v}+10^{-8})",
+        "Kingma 2014, 1412.6980",
+    ),
+    "adamw": Entry(
+        "Adam with decoupled weight decay", r"(1-\eta\lambda)w-\eta\,\hat m/\sqrt{\hat v}", "Loshchilov 2017, 1711.05101"
+    ),
+}
+
+SCHEDULES = {
+    "constant": Entry("the learning rate stays after warm-up"),
+    "cosine": Entry("the learning rate falls to zero along half a cosine", source="Loshchilov 2016, 1608.03983"),
+}
+
+POSITIONS = {
+    "sinusoidal": Entry("fixed sines and cosines are added to the token", source="Vaswani 2017, 1706.03762"),
+    "learned": Entry("one learned vector per position is added to the token"),
+    "rotary": Entry("queries and keys are turned by an angle that grows with position", source="Su 2021, 2104.09864"),
+    "none": Entry("the net is not told the order; a causal mask still lets it infer some", source="Haviv 2022, 2203.16634"),
+}
+
+MASKS = {
+    "causal": Entry("a token sees itself and what came before"),
+    "none": Entry("a token sees the whole sequence, the future too"),
+}
+
+STACKS = {
+    "single": Entry("one stream runs through all blocks"),
+    "residual": Entry(
+        "ResiDual: a second stream only collects the branches, un-normed; both are joined at the end",
+        r"x\leftarrow N(x+f(x)),\; y\leftarrow y+f(x),\; x_M+N(y_M)",
+        "Xie 2023, 2304.14802",
+    ),
+    "dlcl": Entry(
+        "every block reads a learned weighted sum of all earlier blocks",
+        r"x_{l+1}=\sum_{k\le l} W_{l+1,k}\,N(y_k)",
+        "Wang 2019, 1906.01787",
+    ),
+}
+
+DEVICES = {
+    "auto": Entry("CUDA where there is one, else the CPU"),
+    "cpu": Entry("the processor, one thread"),
+    "cuda": Entry("an NVIDIA GPU"),
+    "mps": Entry("an Apple GPU"),
+}

@@ -1,0 +1,123 @@
+"""What a run has measured, as plain numpy: the tape. Knows no torch, so that the pages can hold it.
+
+Row k is batch k, before update k, from 0. A frame holds what costs more and is taken at log-spaced steps.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+SCALARS = ("loss", "lr", "grad_norm", "clip_factor")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Where each series stands in a row of numbers: S sites, M branches, depth blocks."""
+
+    sites: tuple[str, ...]
+    branches: tuple[str, ...]
+    depth: int
+
+    @cached_property
+    def slices(self) -> dict[str, slice]:
+        """The columns of each vector series; the scalars stand before them, one column each."""
+        sizes = {
+            "act_rms": len(self.sites),
+            "grad_rms": len(self.sites),
+            "branch_rms": len(self.branches),
+            "weight_grad_rms": self.depth,
+        }
+        found, start = {}, len(SCALARS)
+        for name, size in sizes.items():
+            found[name] = slice(start, start + size)
+            start += size
+        return found
+
+    @property
+    def width(self) -> int:
+        """Numbers in a row."""
+        return self.slices["weight_grad_rms"].stop
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """The first non-finite number of a run: at which step, in what quantity, and where in the net."""
+
+    step: int
+    quantity: str
+    site: str = ""
+    block: int = 0
+
+    def sentence(self) -> str:
+        """Where the run ended, in words."""
+        place = f" at {self.site} (block {self.block})" if self.block else f" at {self.site}" if self.site else ""
+        return f"Diverged at step {self.step}: the first non-finite tensor is the {self.quantity}{place}."
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The costlier look at a run at one step, on fixed data, before that step's update.
+
+    sample_cosine (S,), update_to_weight (depth,), held-out loss and accuracy, and the task's picture.
+    """
+
+    step: int
+    sample_cosine: np.ndarray
+    update_to_weight: np.ndarray
+    held_out_loss: float
+    held_out_accuracy: float
+    picture: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """All rows of a run so far, frozen. RMS values and the gradient before clipping, in float32.
+
+    step, loss, lr, grad_norm, clip_factor (T,); act_rms, grad_rms (T, S); branch_rms (T, M); weight_grad_rms (T, depth).
+    """
+
+    sites: tuple[str, ...]
+    branches: tuple[str, ...]
+    step: np.ndarray
+    loss: np.ndarray
+    lr: np.ndarray
+    grad_norm: np.ndarray
+    clip_factor: np.ndarray
+    act_rms: np.ndarray
+    grad_rms: np.ndarray
+    branch_rms: np.ndarray
+    weight_grad_rms: np.ndarray
+    frames: tuple[Frame, ...] = ()
+    divergence: Divergence | None = None
+
+    def __len__(self) -> int:
+        return len(self.step)
+
+    def frame_at(self, step: int) -> Frame | None:
+        """The last frame at or before a step."""
+        earlier = [frame for frame in self.frames if frame.step <= step]
+        return earlier[-1] if earlier else None
+
+
+def trace_of(columns: Columns, rows: np.ndarray, frames: Sequence[Frame] = (), divergence: Divergence | None = None) -> Trace:
+    """A trace over a (T, columns.width) matrix of rows, which is made read-only, not copied."""
+    rows = rows.view()
+    rows.flags.writeable = False
+    scalars = {name: rows[:, at] for at, name in enumerate(SCALARS)}
+    vectors = {name: rows[:, part] for name, part in columns.slices.items()}
+    step = np.arange(len(rows))
+    step.flags.writeable = False
+    return Trace(columns.sites, columns.branches, step, **scalars, **vectors, frames=tuple(frames), divergence=divergence)
+
+
+def frame_steps(steps: int) -> list[int]:
+    """The steps at which a run of `steps` takes a frame: 0, 1, 2, 3, 4, 6, 8, 12, ... and the end."""
+    found = {0, steps}
+    power = 1
+    while power <= steps:
+        found |= {power, power * 3 // 2} & set(range(steps + 1))
+        power *= 2
+    return sorted(found)
