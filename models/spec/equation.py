@@ -1,9 +1,9 @@
 """The equation of what is set, in LaTeX, written from the same plan that the model is built from."""
 
 from models.spec.config import RunConfig
+from models.spec.knob import Entry
 from models.spec.plan import SublayerPlan, plan
 from models.spec.scales import BRANCH_SCALES, SKIP_SCALES
-from models.spec.knob import Entry
 
 NORM_SYMBOLS = {
     "layer norm": r"\operatorname{LN}",

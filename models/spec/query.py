@@ -28,7 +28,7 @@ def from_query(mapping: Mapping[str, str | Iterable[str]]) -> tuple[RunConfig, l
     notes: list[str] = []
     values = _arrangement(texts, notes)
     for key, text in texts.items():
-        if key == "overrides" or key == "arrangement":
+        if key in {"overrides", "arrangement"}:
             continue
         if key not in knobs():
             notes.append(f"there is no setting {shown(key)}: ignored")

@@ -1,0 +1,16 @@
+"""From numbers to findings. What computes with torch is loaded only when asked for: the pages import the rest."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from models.insight.signal import Signal, signal_at_init
+
+__all__ = ["Signal", "signal_at_init"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        from models.insight import signal
+
+        return getattr(signal, name)
+    raise AttributeError(name)

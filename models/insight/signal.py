@@ -1,0 +1,56 @@
+"""Signal and gradient at initialisation, on Gaussian input: the measurement that the closed-form laws predict."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from models.nets import Net, build_model, generator
+from models.spec import TASKS, RunConfig, plan
+from models.spec.tasks import MAX_TOKENS
+from models.training import cross_entropy, statistics_kept, watching
+from models.training.device import resolve_device
+
+
+@dataclass(frozen=True)
+class Signal:
+    """At every point of the stream, one row per seed: mean(x^2) (K, S) and the L2 norm of the gradient (K, S).
+
+    Average rows in log space: the product of many random factors is log-normal.
+    """
+
+    sites: tuple[str, ...]
+    mean_square: np.ndarray
+    grad_norm: np.ndarray
+
+
+def signal_at_init(cfg: RunConfig, seeds: Sequence[int] = (0, 1), rows: int = 256) -> Signal:
+    """Feeds Gaussian x_0 of unit mean square to the stream, without embedding, and takes cross-entropy on random labels.
+
+    `rows` tokens in all, in sequences of 32 for transformers. Norms run in train mode, their statistics are put back.
+    """
+    measured = [_measure(replace(cfg, seed=seed), rows) for seed in seeds]
+    mean_square, grad_norm = (np.stack(series) for series in zip(*measured, strict=True))
+    return Signal(plan(cfg).sites, mean_square, grad_norm)
+
+
+def _measure(cfg: RunConfig, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    device = resolve_device(cfg.device)
+    model = build_model(cfg).to(device)
+    tokens = min(rows, MAX_TOKENS) if cfg.net == "transformer" else 1
+    source = generator(cfg.seed, "signal")
+    x = torch.randn(max(1, rows // tokens), tokens, cfg.width, generator=source)
+    labels = torch.randint(TASKS[cfg.task].classes, x.shape[:2], generator=source)
+    x = x / x.square().mean().sqrt()
+    return _forward_backward(model, x.to(device), labels.to(device))
+
+
+def _forward_backward(model: Net, x: Tensor, labels: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    with statistics_kept(model), watching(model.stream.stream_taps, gradients=True) as probe:
+        loss = cross_entropy(model.read_out(model.stream(x.requires_grad_())), labels)
+        loss.backward()
+        mean_square = [tensor.cpu().double().square().mean() for tensor in probe.tensors()]
+        grad_norm = [grad.cpu().double().norm() for grad in probe.grads()]
+    return torch.stack(mean_square).numpy(), torch.stack(grad_norm).numpy()

@@ -1,0 +1,144 @@
+"""What a set of charts says, in sentences computed from the data. Stream gradient, weight gradient and sample cosine
+
+are read together: a net can have level gradients and never learn because all inputs have become the same direction,
+and a plain net's stream gradient can fall by decades while its weight gradients stay level.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+EXPLODING = 2.0  # decades by which stream or gradient grow over depth
+VANISHING = -1.5  # decades by which they fall
+COLLAPSED = 0.95  # cosine between different samples at the end of the stream
+INERT = 1e-3  # branch over stream, below which a branch adds nothing yet
+LEVEL = 0.3  # decades that count as no change: a factor of two
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A kind (diverged, exploding, vanishing, collapsed, inert, healthy) and the sentence that says why."""
+
+    kind: str
+    sentence: str
+
+
+def decades(start: float, end: float) -> float:
+    """log10(end / start); infinite where one of them is zero or not finite."""
+    if not (math.isfinite(start) and math.isfinite(end)):
+        return math.inf
+    if start == 0 or end == 0:
+        return 0.0 if start == end else math.copysign(math.inf, end - start)
+    return math.log10(end) - math.log10(start)
+
+
+def change_in_words(name: str, change: float, path: str) -> str:
+    """A change over depth as a sentence without its full stop."""
+    if math.isinf(change):
+        return f"{name} reaches {'infinity' if change > 0 else 'exactly 0'} {path}"
+    if abs(change) < LEVEL:
+        return f"{name} stays within a factor of {10 ** abs(change):.2g} {path}"
+    verb = "grows" if change > 0 else "falls"
+    size = f"{abs(change):.1f} decades" if abs(change) >= 1 else f"by a factor of {10 ** abs(change):.2g}"
+    return f"{name} {verb} {size} {path}"
+
+
+def activation_sentence(sites: tuple[str, ...], act_rms: np.ndarray) -> str:
+    """What the activation does from the first to the last point of the stream."""
+    return _capital(change_in_words("the activation", decades(act_rms[0], act_rms[-1]), f"from {sites[0]} to {sites[-1]}"))
+
+
+def gradient_sentence(sites: tuple[str, ...], grad_rms: np.ndarray) -> str:
+    """What the gradient does on its way back from the last point of the stream to the first."""
+    return _capital(change_in_words("the gradient", decades(grad_rms[-1], grad_rms[0]), f"from {sites[-1]} back to {sites[0]}"))
+
+
+def weight_sentence(weight_grad_rms: np.ndarray) -> str:
+    """How far apart the blocks' weight gradients are."""
+    finite = weight_grad_rms[np.isfinite(weight_grad_rms)]
+    alive = finite[finite > 0]
+    if len(alive) == 0:
+        return "No block's weights receive a gradient."
+    spread, still = math.log10(alive.max() / alive.min()), len(weight_grad_rms) - len(alive)
+    far = "within a factor of two of each other" if spread < LEVEL else f"up to {spread:.1f} decades apart"
+    return f"The blocks' weight gradients are {far}" + (f"; {still} blocks receive none." if still else ".")
+
+
+def cosine_sentence(sample_cosine: np.ndarray) -> str:
+    """Whether different samples still point in different directions at the end of the stream."""
+    first, last = float(sample_cosine[0]), float(sample_cosine[-1])
+    if not math.isfinite(last):
+        return "At the end of the stream there is no direction left to compare."
+    fate = "they can hardly be told apart" if last > COLLAPSED else "they can be told apart"
+    return f"Different samples have cosine {first:.2f} at x0 and {last:.2f} at the end: {fate}."
+
+
+def loss_sentence(loss: np.ndarray, held_out_accuracy: float, chance: float) -> str:
+    """Where the training loss stands against a guess at random."""
+    if len(loss) == 0:
+        return f"Not trained yet. Guessing at random costs {chance:.2f}."
+    last = float(loss[-1])
+    accuracy = f", held-out accuracy {held_out_accuracy:.0%}" if math.isfinite(held_out_accuracy) else ""
+    if not math.isfinite(last):
+        return f"The loss is not finite after step {len(loss) - 1}."
+    if last < 0.5 * chance:
+        relation = "it learns"
+    elif last < 0.9 * chance:
+        relation = "it begins to learn"
+    elif last <= 1.1 * chance:
+        relation = "no better than guessing"
+    else:
+        relation = "worse than guessing"
+    return f"Step {len(loss) - 1}: loss {last:.3g}{accuracy}; guessing costs {chance:.2f}: {relation}."
+
+
+def verdict(
+    sites: tuple[str, ...],
+    act_rms: np.ndarray,
+    grad_rms: np.ndarray,
+    branch_rms: np.ndarray,
+    weight_grad_rms: np.ndarray,
+    sample_cosine: np.ndarray,
+) -> Verdict:
+    """The headline over all profiles of one step; arrays (S,), (S,), (M,), (depth,), (S,)."""
+    if not all(np.isfinite(series).all() for series in (act_rms, grad_rms, branch_rms, weight_grad_rms)):
+        return Verdict("diverged", "Not finite: some numbers have left the range of the machine.")
+    stream, gradient = decades(act_rms[0], act_rms[-1]), decades(grad_rms[-1], grad_rms[0])
+    if max(stream, gradient) > EXPLODING:
+        return Verdict("exploding", f"Exploding: {_both(stream, gradient)}.")
+    collapsed = float(sample_cosine[-1]) > COLLAPSED >= float(sample_cosine[0])
+    if min(stream, gradient) < VANISHING:
+        also = f", and all samples end in nearly one direction (cosine {sample_cosine[-1]:.2f})" if collapsed else ""
+        return Verdict("vanishing", f"Vanishing: {_both(stream, gradient)}{_yet_level(weight_grad_rms)}{also}.")
+    if collapsed:
+        return Verdict(
+            "collapsed",
+            f"Collapsed: sizes look fine ({_both(stream, gradient)}), but all samples end in nearly one direction "
+            f"(cosine {sample_cosine[-1]:.2f}): the net can hardly tell them apart.",
+        )
+    if branch_rms.max() < INERT * act_rms.max():
+        return Verdict("inert", "Inert branches: every block is nearly the identity now; training has to switch the branches on.")
+    return Verdict(
+        "healthy",
+        f"Healthy: {_both(stream, gradient)}, and samples stay apart (cosine {sample_cosine[-1]:.2f}).",
+    )
+
+
+def _both(stream: float, gradient: float) -> str:
+    return (
+        f"{change_in_words('the stream', stream, 'over depth')}, {change_in_words('its gradient', gradient, 'on the way back')}"
+    )
+
+
+def _yet_level(weight_grad_rms: np.ndarray) -> str:
+    """The warning that a falling stream gradient may leave the weight gradients level, all tiny alike or all fine."""
+    alive = weight_grad_rms[weight_grad_rms > 0]
+    if len(alive) < len(weight_grad_rms):
+        return ""
+    spread = math.log10(alive.max() / alive.min())
+    return f"; the weight gradients are level across blocks, at about {np.median(alive):.0e}" if spread < 1 else ""
+
+
+def _capital(sentence: str) -> str:
+    return sentence[0].upper() + sentence[1:] + "."

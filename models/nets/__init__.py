@@ -1,0 +1,36 @@
+"""The torch modules: norms, branches, the sublayer, stacks, initialisation, and the builder."""
+
+from models.nets.branches import ACTIVATIONS, Attention, OneLayer, Rotary, TwoLayers
+from models.nets.build import Net, build_branch, build_model, build_sublayer, count_parameters
+from models.nets.initialisation import INITS, generator
+from models.nets.norms import NORMS, build_norm
+from models.nets.stacks import STACKS, DLCLStack, ResiDualStack, Stack
+from models.nets.sublayer import Gate, IdentitySublayer, RecursiveSublayer, Sublayer, Tap, skip_path, weighted
+
+__all__ = [
+    "ACTIVATIONS",
+    "INITS",
+    "NORMS",
+    "STACKS",
+    "Attention",
+    "DLCLStack",
+    "Gate",
+    "IdentitySublayer",
+    "Net",
+    "OneLayer",
+    "RecursiveSublayer",
+    "ResiDualStack",
+    "Rotary",
+    "Stack",
+    "Sublayer",
+    "Tap",
+    "TwoLayers",
+    "build_branch",
+    "build_model",
+    "build_norm",
+    "build_sublayer",
+    "count_parameters",
+    "generator",
+    "skip_path",
+    "weighted",
+]

@@ -1,0 +1,92 @@
+"""The builder: the only place that unpacks a configuration. Everything it calls takes plain arguments."""
+
+from functools import partial
+
+from torch import Tensor, nn
+
+from models.nets.branches import Attention, OneLayer, Rotary, TwoLayers
+from models.nets.embedding import embedding, positions
+from models.nets.initialisation import initialise
+from models.nets.norms import build_norm
+from models.nets.stacks import STACKS, Stack
+from models.nets.sublayer import Gate, IdentitySublayer, RecursiveSublayer, Sublayer, skip_path, weighted
+from models.spec import TASKS, RunConfig, plan
+from models.spec.plan import SublayerPlan, block_name
+from models.spec.tasks import MAX_TOKENS
+
+
+class Net(nn.Module):
+    """Batch of the task -> logits (B, T, C). `stream` is the stack alone: (B, T, D) -> (B, T, D)."""
+
+    def __init__(self, embed: nn.Module, position: nn.Module, stream: Stack, final_norm: nn.Module, head: nn.Linear) -> None:
+        super().__init__()
+        self.embed, self.position, self.stream, self.final_norm, self.head = embed, position, stream, final_norm, head
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.read_out(self.stream(self.position(self.embed(x))))
+
+    def read_out(self, x: Tensor) -> Tensor:
+        """The stream's end (B, T, D) -> logits (B, T, C)."""
+        return self.head(self.final_norm(x))
+
+
+def build_model(cfg: RunConfig) -> Net:
+    """The net of a configuration, initialised from its seed, on the CPU in float32."""
+    task, arranged = TASKS[cfg.task], plan(cfg)
+    norm = partial(build_norm, width=cfg.width, eps=cfg.eps, affine=cfg.affine)
+    blocks: dict[str, dict[str, nn.Module]] = {}
+    for sublayer in arranged.sublayers:
+        blocks.setdefault(block_name(sublayer.block), {})[sublayer.kind] = build_sublayer(cfg, sublayer)
+    position = cfg.position if cfg.net == "transformer" else "none"
+    model = Net(
+        embedding(task.inputs(cfg.net), task.vocabulary, cfg.width),
+        positions(position, cfg.tokens, cfg.width),
+        STACKS[cfg.stack](blocks, partial(norm, cfg.norm)),
+        norm(arranged.final_norm),
+        nn.Linear(cfg.width, task.classes),
+    )
+    initialise(model, init=cfg.init, gain=cfg.init_gain, seed=cfg.seed, sublayers=cfg.sublayers)
+    return model
+
+
+def build_sublayer(cfg: RunConfig, sublayer: SublayerPlan) -> nn.Module:
+    """One sublayer as its plan says: every slot filled or empty."""
+    if sublayer.identity:
+        return IdentitySublayer()
+    norm = partial(build_norm, width=cfg.width, eps=cfg.eps, affine=cfg.affine)
+    gate_channels = {"zero gate": 1, "layer scale": cfg.width}
+    parts = {
+        "skip": skip_path(sublayer.skip),
+        "scale": Gate(sublayer.scale, gate_channels[sublayer.gate]) if sublayer.gate else weighted(sublayer.scale),
+        "input_scale": weighted(sublayer.input_scale),
+        "norm_in": norm(sublayer.norm_in),
+        "norm_out": norm(sublayer.norm_out),
+        "norm_add": norm(sublayer.norm_add),
+    }
+    if sublayer.repeats > 1:
+        return RecursiveSublayer(build_branch(cfg, sublayer), norm_again=norm(sublayer.norm_add), **parts)
+    return Sublayer(build_branch(cfg, sublayer), **parts)
+
+
+def build_branch(cfg: RunConfig, sublayer: SublayerPlan) -> nn.Module:
+    """F of one sublayer: attention, two layers or one."""
+    norm = partial(build_norm, sublayer.norm_mid, eps=cfg.eps, affine=cfg.affine)
+    if sublayer.kind == "attn":
+        head_size = cfg.width // cfg.heads
+        return Attention(
+            cfg.width,
+            cfg.heads,
+            norm(cfg.width),
+            causal=cfg.mask == "causal",
+            norm_qk=partial(build_norm, "rms norm" if cfg.qk_norm else "none", head_size, cfg.eps, cfg.affine),
+            turn=Rotary(MAX_TOKENS, head_size) if cfg.position == "rotary" else nn.Identity(),
+        )
+    if sublayer.kind == "mlp" and cfg.layers_per_branch == 1:
+        return OneLayer(cfg.width, cfg.activation, norm(cfg.width))
+    hidden = cfg.expansion * cfg.width
+    return TwoLayers(cfg.width, hidden, cfg.activation, norm(hidden))
+
+
+def count_parameters(model: nn.Module) -> int:
+    """Numbers that training changes."""
+    return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)

@@ -1,0 +1,106 @@
+"""How weights are drawn. Every parameter has its own generator, from (seed, its name):
+
+two arrangements under one seed share the weights that they have in common.
+"""
+
+import hashlib
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from models.spec.scales import deepnorm_gain
+
+OUTPUTS = {"w", "w2", "w_o"}
+QUERIES_AND_KEYS = {"w_q", "w_k"}
+
+# Draws a weight of (outputs, inputs) in place; `role` is its name in the branch, M the number of sublayers.
+Init = Callable[[Tensor, torch.Generator, str, int], None]
+
+
+def generator(seed: int, name: str) -> torch.Generator:
+    """A CPU generator that depends on the seed and a name only."""
+    digest = hashlib.sha256(f"{seed}|{name}".encode()).digest()
+    return torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
+
+
+def _normal(std: Callable[[int, int], float]) -> Init:
+    def draw(weight: Tensor, source: torch.Generator, role: str, sublayers: int) -> None:
+        outputs, inputs = weight.shape
+        weight.normal_(generator=source).mul_(std(inputs, outputs))
+
+    return draw
+
+
+_fan_in = _normal(lambda inputs, outputs: inputs**-0.5)
+_xavier = _normal(lambda inputs, outputs: math.sqrt(2 / (inputs + outputs)))
+
+
+def _torch(weight: Tensor, source: torch.Generator, role: str, sublayers: int) -> None:
+    bound = weight.shape[1] ** -0.5
+    weight.uniform_(-bound, bound, generator=source)
+
+
+def _orthogonal(weight: Tensor, source: torch.Generator, role: str, sublayers: int) -> None:
+    nn.init.orthogonal_(weight, generator=source)
+
+
+def _gpt2(weight: Tensor, source: torch.Generator, role: str, sublayers: int) -> None:
+    _fan_in(weight, source, role, sublayers)
+    weight.mul_(sublayers**-0.5 if role in OUTPUTS else 1.0)
+
+
+def _zero_last(weight: Tensor, source: torch.Generator, role: str, sublayers: int) -> None:
+    _fan_in(weight, source, role, sublayers)
+    weight.mul_(0.0 if role in OUTPUTS else 1.0)
+
+
+def _deepnorm(weight: Tensor, source: torch.Generator, role: str, sublayers: int) -> None:
+    _xavier(weight, source, role, sublayers)
+    weight.mul_(1.0 if role in QUERIES_AND_KEYS else deepnorm_gain(sublayers))
+
+
+INITS: dict[str, Init] = {
+    "fan-in": _fan_in,
+    "he": _normal(lambda inputs, outputs: math.sqrt(2 / inputs)),
+    "xavier": _xavier,
+    "torch": _torch,
+    "orthogonal": _orthogonal,
+    "normal 0.02": _normal(lambda inputs, outputs: 0.02),
+    "gpt2": _gpt2,
+    "zero last": _zero_last,
+    "deepnorm": _deepnorm,
+}
+
+
+@torch.no_grad()
+def initialise(model: nn.Module, *, init: str, gain: float, seed: int, sublayers: int) -> None:
+    """Draws every parameter of a net: branches by `init`, embedding to unit mean square, head N(0, 1/D), biases zero.
+
+    Gains of norms and gates keep what their modules start them with.
+    """
+    for name, parameter in model.named_parameters():
+        source = generator(seed, name)
+        owner, _, kind = name.rpartition(".")
+        role = owner.rpartition(".")[2]
+        if kind == "bias":
+            parameter.zero_()
+        elif ".function.w" in name:
+            INITS[init](parameter, source, role, sublayers)
+            parameter.mul_(gain)
+        elif name == "embed.weight" and isinstance(model.get_submodule(owner), nn.Linear):
+            _unit_columns(parameter, source)
+        elif name == "embed.weight":
+            parameter.normal_(generator=source)
+        elif kind == "table_TD":
+            parameter.normal_(generator=source).mul_(math.sqrt(0.5))
+        elif name == "head.weight":
+            _fan_in(parameter, source, role, sublayers)
+
+
+def _unit_columns(weight: Tensor, source: torch.Generator) -> None:
+    """An orthogonal embedding: inputs of unit mean square become a stream of unit mean square."""
+    outputs, inputs = weight.shape
+    nn.init.orthogonal_(weight, generator=source)
+    weight.mul_(math.sqrt(max(outputs, inputs) / inputs))

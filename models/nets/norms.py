@@ -1,0 +1,40 @@
+"""The normalisations that fill a slot. Statistics over the features of a token, except batch norm (reference: docs)."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+
+class DynamicTanh(nn.Module):
+    """gain * tanh(alpha x) + bias, alpha one learned number that starts at 0.5 (Zhu 2025, 2503.10622). Any shape (..., D)."""
+
+    def __init__(self, width: int, affine: bool = True, alpha: float = 0.5) -> None:
+        super().__init__()
+        self.alpha = nn.Parameter(torch.tensor(alpha))
+        self.weight = nn.Parameter(torch.ones(width), requires_grad=affine)
+        self.bias = nn.Parameter(torch.zeros(width), requires_grad=affine)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.weight * torch.tanh(self.alpha * x) + self.bias
+
+
+class TokenBatchNorm(nn.BatchNorm1d):
+    """Batch norm of (B, T, D) per feature over B and T; running statistics when not training (1502.03167)."""
+
+    def forward(self, x_BTD: Tensor) -> Tensor:
+        return super().forward(x_BTD.flatten(0, -2)).view_as(x_BTD)
+
+
+NORMS: dict[str, Callable[[int, float, bool], nn.Module]] = {
+    "none": lambda width, eps, affine: nn.Identity(),
+    "layer norm": lambda width, eps, affine: nn.LayerNorm(width, eps, elementwise_affine=affine),
+    "rms norm": lambda width, eps, affine: nn.RMSNorm(width, eps, elementwise_affine=affine),
+    "batch norm": lambda width, eps, affine: TokenBatchNorm(width, eps, affine=affine),
+    "dynamic tanh": lambda width, eps, affine: DynamicTanh(width, affine),
+}
+
+
+def build_norm(norm: str, width: int, eps: float = 1e-5, affine: bool = True) -> nn.Module:
+    """The norm of that name for (..., width); "none" is the identity."""
+    return NORMS[norm](width, eps, affine)

@@ -1,0 +1,82 @@
+"""How blocks are joined: one stream, ResiDual's two, or DLCL's sums over all earlier blocks."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from models.nets.sublayer import Tap
+
+Blocks = Mapping[str, Mapping[str, nn.Module]]
+
+
+class Stack(nn.Module):
+    """One stream through all blocks: (B, T, D) -> (B, T, D). Blocks are named b01, b02, ...; each holds its sublayers by kind."""
+
+    def __init__(self, blocks: Blocks, norm: Callable[[], nn.Module]) -> None:
+        super().__init__()
+        self.start_tap = Tap()
+        self.blocks = nn.ModuleDict({name: nn.ModuleDict(dict(block)) for name, block in blocks.items()})
+
+    @property
+    def sublayers(self) -> Sequence[nn.Module]:
+        """All sublayers in forward order."""
+        return [sublayer for block in self.blocks.values() for sublayer in block.values()]  # type: ignore[operator]
+
+    @property
+    def stream_taps(self) -> list[Tap]:
+        """The points of the stream in forward order: x0, then after each sublayer."""
+        return [self.start_tap, *(sublayer.stream_tap for sublayer in self.sublayers)]  # type: ignore[list-item]
+
+    @property
+    def branch_taps(self) -> list[Tap]:
+        """The branches before their adds, in forward order."""
+        return [sublayer.branch_tap for sublayer in self.sublayers]  # type: ignore[misc]
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.start_tap(x)
+        for sublayer in self.sublayers:
+            x = sublayer(x)
+        return x
+
+
+class ResiDualStack(Stack):
+    """y <- y + f(x), x <- N(x + f(x)), y_0 = x_0, out = x_M + N(y_M) (Xie 2023, 2304.14802)."""
+
+    def __init__(self, blocks: Blocks, norm: Callable[[], nn.Module]) -> None:
+        super().__init__(blocks, norm)
+        self.norm_collected = norm()
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = y = self.start_tap(x)
+        for sublayer in self.sublayers:
+            branch = sublayer.branch(x)  # type: ignore[operator]
+            x, y = sublayer.add(x, branch), y + branch  # type: ignore[operator]
+        return x + self.norm_collected(y)
+
+
+class DLCLStack(Stack):
+    """Block l + 1 reads sum_k W[l+1, k] N_k(y_k) over the outputs y_0 ... y_l of all earlier blocks, and so does the head.
+
+    W starts as the average of all it sums (Wang 2019, 1906.01787, the pre-norm form).
+    """
+
+    def __init__(self, blocks: Blocks, norm: Callable[[], nn.Module]) -> None:
+        super().__init__(blocks, norm)
+        self.norms = nn.ModuleList(norm() for _ in range(len(blocks) + 1))
+        self.weights = nn.ParameterList(torch.full((count,), 1 / count) for count in range(1, len(blocks) + 2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        normed = [self.norms[0](self.start_tap(x))]
+        for at, block in enumerate(self.blocks.values()):
+            x = self._sum(at, normed)
+            for sublayer in block.values():  # type: ignore[operator]
+                x = sublayer(x)
+            normed.append(self.norms[at + 1](x))
+        return self._sum(len(self.blocks), normed)
+
+    def _sum(self, at: int, normed: list[Tensor]) -> Tensor:
+        return torch.einsum("k,kbtd->btd", self.weights[at], torch.stack(normed))
+
+
+STACKS: dict[str, type[Stack]] = {"single": Stack, "residual": ResiDualStack, "dlcl": DLCLStack}

@@ -1,0 +1,114 @@
+"""The one equation: y = N_add( skip(x) + scale * N_out( F( c_in * N_in(x) ) ) ). Empty slots are identities."""
+
+import torch
+from torch import Tensor, nn
+
+
+class Tap(nn.Identity):
+    """Marks a place that can be watched: the stream after a sublayer, or a branch before its add."""
+
+
+class Weighted(nn.Module):
+    """weight * x with a fixed number."""
+
+    def __init__(self, weight: float) -> None:
+        super().__init__()
+        self.weight = weight
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.weight * x
+
+    def extra_repr(self) -> str:
+        return f"{self.weight:g}"
+
+
+class NoSkip(nn.Module):
+    """0 whatever comes in: 0 * x would be NaN once x has overflowed."""
+
+    def forward(self, x: Tensor) -> float:
+        return 0.0
+
+
+class Gate(nn.Module):
+    """gate * x with one learned number (ReZero, 2003.04887) or one per channel (LayerScale, 2103.17239)."""
+
+    def __init__(self, start: float, channels: int = 1) -> None:
+        super().__init__()
+        self.start = start
+        self.gate = nn.Parameter(torch.full((channels,), start))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.gate * x
+
+
+def weighted(weight: float) -> nn.Module:
+    """The cheapest module that multiplies by a fixed number."""
+    return nn.Identity() if weight == 1 else Weighted(weight)
+
+
+def skip_path(weight: float) -> nn.Module:
+    """The skip of that weight; none at all for weight 0."""
+    return NoSkip() if weight == 0 else weighted(weight)
+
+
+class Sublayer(nn.Module):
+    """One sublayer of any single-stream arrangement, from its parts: (B, T, D) -> (B, T, D)."""
+
+    def __init__(
+        self,
+        function: nn.Module,
+        *,
+        skip: nn.Module | None = None,
+        scale: nn.Module | None = None,
+        input_scale: nn.Module | None = None,
+        norm_in: nn.Module | None = None,
+        norm_out: nn.Module | None = None,
+        norm_add: nn.Module | None = None,
+    ) -> None:
+        super().__init__()
+        self.function = function
+        self.skip = skip or nn.Identity()
+        self.scale = scale or nn.Identity()
+        self.input_scale = input_scale or nn.Identity()
+        self.norm_in = norm_in or nn.Identity()
+        self.norm_out = norm_out or nn.Identity()
+        self.norm_add = norm_add or nn.Identity()
+        self.branch_tap, self.stream_tap = Tap(), Tap()
+
+    def branch(self, x: Tensor) -> Tensor:
+        return self.branch_tap(self.scale(self.norm_out(self.function(self.input_scale(self.norm_in(x))))))
+
+    def add(self, x: Tensor, branch: Tensor) -> Tensor:
+        return self.stream_tap(self.norm_add(self.skip(x) + branch))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.add(x, self.branch(x))
+
+
+class RecursiveSublayer(Sublayer):
+    """Adds and norms the stream once more: y_1 = N(x + f(x)), y_2 = N'(x + y_1) (Liu 2020, k = 2)."""
+
+    def __init__(self, function: nn.Module, *, norm_again: nn.Module, **parts: nn.Module) -> None:
+        super().__init__(function, **parts)
+        self.norm_again = norm_again
+
+    def add(self, x: Tensor, branch: Tensor) -> Tensor:
+        once = self.norm_add(self.skip(x) + branch)
+        return self.stream_tap(self.norm_again(self.skip(x) + once))
+
+
+class IdentitySublayer(nn.Module):
+    """A sublayer taken out: the stream passes untouched, its N_add too, and the branch adds 0."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.branch_tap, self.stream_tap = Tap(), Tap()
+
+    def branch(self, x: Tensor) -> Tensor:
+        return self.branch_tap(x.new_zeros(()))
+
+    def add(self, x: Tensor, branch: Tensor) -> Tensor:
+        return self.stream_tap(x)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.add(x, self.branch(x))

@@ -1,0 +1,87 @@
+"""What a run would cost on the reference machine, one processor thread, estimated from its configuration alone.
+
+The estimate is a straight line through measured steps: so much per sublayer, per number of the stream, per multiply-add.
+`python -m benchmarks budget` prints estimate and measurement side by side.
+"""
+
+from dataclasses import replace
+
+from models.spec.config import RunConfig, knobs
+
+STEP_LIMIT = 0.2  # seconds: one training step, and with it the signal at initialisation
+RUN_LIMIT = 900.0  # seconds: a whole run
+MEMORY_LIMIT = 1e9  # bytes
+
+PER_SUBLAYER = {"mlp": 0.24e-3, "attn": 0.55e-3, "ffn": 0.24e-3}
+PER_NUMBER = {"mlp": 3.0e-9, "attn": 20e-9, "ffn": 6.0e-9}
+PER_MULTIPLY_ADD = 1 / 33e9
+
+
+def step_seconds(cfg: RunConfig) -> float:
+    """Seconds of one probed training step."""
+    tokens = cfg.batch * cfg.tokens
+    seconds = 0.5e-3
+    for kind in ("attn", "ffn") if cfg.net == "transformer" else ("mlp",):
+        multiply_adds = 3 * tokens * _weights(cfg, kind)
+        if kind == "attn":
+            multiply_adds += 6 * tokens * cfg.tokens * cfg.width
+        seconds += cfg.depth * (
+            PER_SUBLAYER[kind] + PER_NUMBER[kind] * tokens * cfg.width * _hidden(cfg, kind) + PER_MULTIPLY_ADD * multiply_adds
+        )
+    return seconds
+
+
+def memory_bytes(cfg: RunConfig) -> float:
+    """Bytes of weights, gradients, optimiser state, kept activations and rows."""
+    kinds = ("attn", "ffn") if cfg.net == "transformer" else ("mlp",)
+    weights = cfg.depth * sum(_weights(cfg, kind) for kind in kinds)
+    kept = cfg.batch * cfg.tokens * cfg.width * cfg.depth * sum(6 + 2 * _hidden(cfg, kind) for kind in kinds)
+    rows = cfg.steps * (3 * cfg.sublayers + cfg.depth + 6)
+    return 4.0 * (4 * weights + kept + rows)
+
+
+def over_budget(cfg: RunConfig) -> str | None:
+    """Why a configuration is refused, with the numbers and the nearest legal value; None where it fits."""
+    step, memory = step_seconds(cfg), memory_bytes(cfg)
+    if step > STEP_LIMIT:
+        reason = f"one step would take about {step:.2g} s, and {STEP_LIMIT:g} s is the limit"
+    elif memory > MEMORY_LIMIT:
+        reason = f"it would need about {memory / 1e9:.2g} GB, and {MEMORY_LIMIT / 1e9:g} GB is the limit"
+    elif step * cfg.steps > RUN_LIMIT:
+        reason = f"{cfg.steps} steps would take about {step * cfg.steps / 60:.0f} min, and {RUN_LIMIT / 60:.0f} min is the limit"
+    else:
+        return None
+    field, value = affordable(cfg)
+    return f"This is over budget: {reason} (on one processor thread). Nearest that fits: {knobs()[field][1].label} {value}."
+
+
+def affordable(cfg: RunConfig) -> tuple[str, int]:
+    """One field and its largest value with which the configuration fits, the least painful field first."""
+    orders = (("steps", 10), ("batch", 1), ("width", cfg.heads if cfg.net == "transformer" else 8), ("depth", 1))
+    for field, stride in orders:
+        low = max(int(knobs()[field][1].low), stride)
+        fitting = [v for v in range(low, getattr(cfg, field) + 1, stride) if _fits(cfg, field, v)]
+        if fitting and (field != "batch" or fitting[-1] * 4 >= cfg.batch) and (field != "steps" or fitting[-1] * 4 >= cfg.steps):
+            return field, fitting[-1]
+    return "width", 8
+
+
+def _fits(cfg: RunConfig, field: str, value: int) -> bool:
+    try:
+        smaller = replace(cfg, **{field: value})  # type: ignore[arg-type]
+    except ValueError:
+        return False
+    step = step_seconds(smaller)
+    return step <= STEP_LIMIT and memory_bytes(smaller) <= MEMORY_LIMIT and step * smaller.steps <= RUN_LIMIT
+
+
+def _hidden(cfg: RunConfig, kind: str) -> int:
+    """Hidden numbers of a branch as a multiple of the width."""
+    return cfg.expansion if kind == "ffn" or cfg.layers_per_branch == 2 else 1
+
+
+def _weights(cfg: RunConfig, kind: str) -> int:
+    if kind == "attn":
+        return 4 * cfg.width**2
+    layers = 1 if kind == "mlp" and cfg.layers_per_branch == 1 else 2
+    return layers * (cfg.expansion if layers == 2 else 1) * cfg.width**2

@@ -1,0 +1,26 @@
+"""Training that is watched: Run, its probes, rows, frames and divergence."""
+
+from models.trace import Columns, Divergence, Frame, Trace
+from models.training.device import available_devices, resolve_device
+from models.training.frames import mean_cosine, statistics_kept
+from models.training.optimizers import OPTIMIZERS, build_optimizer
+from models.training.probe import Probe, watching
+from models.training.run import Run, cross_entropy, profile_at_init
+
+__all__ = [
+    "OPTIMIZERS",
+    "Columns",
+    "Divergence",
+    "Frame",
+    "Probe",
+    "Run",
+    "Trace",
+    "available_devices",
+    "build_optimizer",
+    "cross_entropy",
+    "mean_cosine",
+    "profile_at_init",
+    "resolve_device",
+    "statistics_kept",
+    "watching",
+]

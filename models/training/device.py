@@ -1,0 +1,22 @@
+"""Where a run is computed; an absent device is refused in a sentence."""
+
+import torch
+
+
+def available_devices() -> list[str]:
+    """The devices of this machine, by their names in the configuration."""
+    return [
+        "cpu",
+        *(["cuda"] if torch.cuda.is_available() else []),
+        *(["mps"] if torch.backends.mps.is_available() else []),
+    ]
+
+
+def resolve_device(device: str) -> torch.device:
+    """The torch device of a configuration. ValueError where this machine has none of that name."""
+    here = available_devices()
+    if device == "auto":
+        return torch.device("cuda" if "cuda" in here else "cpu")
+    if device not in here:
+        raise ValueError(f"device is {device}, and this machine has none; legal here is {', '.join(['auto', *here])}")
+    return torch.device(device)

@@ -1,0 +1,104 @@
+"""The costlier look at a run, at log-spaced steps, on data that never changes: fixed samples and the held-out split."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from models.nets import Net
+from models.spec import RunConfig
+from models.tasks import TaskData
+from models.trace import Frame
+from models.training.probe import watching
+
+COSINE_TOKENS = 128  # vectors whose directions are compared
+
+
+class FrameTaker:
+    """Takes a frame at each of `steps`. It draws no random number of the run's and leaves running statistics as they were."""
+
+    def __init__(self, cfg: RunConfig, model: Net, task: TaskData, steps: set[int]) -> None:
+        self.model, self.task, self.steps = model, task, steps
+        self.matrices = [[p for p in block.parameters() if p.ndim > 1] for block in model.stream.blocks.values()]
+        samples = max(2, COSINE_TOKENS // cfg.tokens)
+        self._samples = samples
+        self._before: list[list[Tensor]] = []
+
+    def before_update(self, step: int) -> Frame | None:
+        """The frame of a step without its update-to-weight ratio, which the update is still to show; None between frames."""
+        if step not in self.steps:
+            return None
+        self._before = [[p.detach().clone() for p in block] for block in self.matrices]
+        return self._look(step)
+
+    def after_update(self, frame: Frame) -> Frame:
+        """The frame with |change of the weights| / |weights| by block."""
+        ratios = []
+        for block, before in zip(self.matrices, self._before, strict=True):
+            change = torch.stack(
+                [(new.detach() - old).norm() for new, old in zip(block, before, strict=True)] or [torch.tensor(0.0)]
+            )
+            size = torch.stack([old.norm() for old in before] or [torch.tensor(0.0)])
+            ratios.append(change.norm() / size.norm())
+        self._before = []
+        return replace(frame, update_to_weight=torch.stack(ratios).cpu().numpy())
+
+    def at_end(self, step: int) -> list[Frame]:
+        """The frame after the last update, if frames are taken at all."""
+        return [self._look(step)] if step in self.steps else []
+
+    def sample_cosine(self) -> np.ndarray:
+        """(S,): at every point of the stream, the mean cosine between different tokens of a fixed subset."""
+        x, _ = self.task.held_out
+        stream = self.model.stream
+        with torch.no_grad(), statistics_kept(self.model), watching(stream.stream_taps, gradients=False) as probe:
+            self.model(x[: self._samples])
+            return torch.stack([mean_cosine(seen) for seen in probe.tensors()]).cpu().numpy()
+
+    def _look(self, step: int) -> Frame:
+        cosine = self.sample_cosine()
+        x, y = self.task.held_out
+        with evaluating(self.model), torch.no_grad():
+            logits = self.model(x)
+            taken = y != -100
+            loss = F.cross_entropy(logits[taken], y[taken]).item()
+            accuracy = (logits.argmax(-1) == y)[taken].float().mean().item()
+            picture = self.task.picture(self.model)
+        blank = np.full(len(self.matrices), np.nan, dtype=np.float32)
+        return Frame(step, cosine, blank, loss, accuracy, picture)
+
+
+def mean_cosine(x: Tensor) -> Tensor:
+    """Mean cosine between different vectors of (..., D); zero vectors have no direction and are left out; NaN below two."""
+    x = x.flatten(0, -2).to(torch.float64 if x.device.type != "mps" else torch.float32)
+    length = x.norm(dim=-1, keepdim=True)
+    alive = (length > 0) & length.isfinite()
+    directions = torch.where(alive, x / length, 0.0)
+    count = alive.sum()
+    return ((directions.sum(0).square().sum() - count) / (count * (count - 1))).float()
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """The net in eval mode for the length of a block."""
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train()
+
+
+@contextmanager
+def statistics_kept(model: nn.Module) -> Iterator[None]:
+    """Puts the buffers of a net (running statistics) back after a block that ran in train mode."""
+    before = [(buffer, buffer.clone()) for buffer in model.buffers()]
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for buffer, value in before:
+                buffer.copy_(value)

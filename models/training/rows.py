@@ -1,0 +1,80 @@
+"""One row of numbers per step, written on the device and read back in batches."""
+
+import torch
+from torch import Tensor
+
+from models.nets import Net
+from models.spec import RunConfig, plan
+from models.trace import SCALARS, Columns
+from models.training.probe import Probe, accumulate_dtype, group_norms, norms
+from models.training.schedule import learning_rates
+
+
+class RowWriter:
+    """Probes a net and writes row k: loss, learning rate, gradient norm, clip factor, then RMS by site, branch and block.
+
+    `matrices` are the weight matrices by block: the weights of a block are its matrices, not its biases or gains.
+    """
+
+    def __init__(self, cfg: RunConfig, model: Net, device: torch.device) -> None:
+        arranged = plan(cfg)
+        self.columns = Columns(arranged.sites, arranged.branches, cfg.depth)
+        self.rows = torch.zeros(cfg.steps, self.columns.width, device=device)
+        self.rows[:, SCALARS.index("lr")] = torch.tensor(learning_rates(cfg), device=device)
+        self.dtype = accumulate_dtype(device)
+        self.stream = Probe(model.stream.stream_taps, gradients=True)
+        self.branch = Probe(model.stream.branch_taps, gradients=False)
+        self.matrices = [[p for p in block.parameters() if p.ndim > 1] for block in model.stream.blocks.values()]
+        in_blocks = {id(p) for block in self.matrices for p in block}
+        self.others = [p for p in model.parameters() if p.requires_grad and id(p) not in in_blocks]
+        self._filled = [at for at, block in enumerate(self.matrices) if block]
+        self._root_sizes = torch.tensor([sum(p.numel() for p in block) ** 0.5 for block in self.matrices if block])
+        self._root_sizes = self._root_sizes.to(device, self.dtype)
+
+    def gradient_norms(self) -> tuple[Tensor, Tensor]:
+        """The L2 norm of the whole gradient, (), and the RMS of each block's weight gradients, (depth,)."""
+        grads = [p.grad for block in self.matrices for p in block if p.grad is not None]
+        others = torch.stack(torch._foreach_norm([p.grad for p in self.others if p.grad is not None], 2, self.dtype))
+        blocks = others.new_zeros(len(self.matrices))
+        if grads:
+            by_block = group_norms(grads, [len(block) for block in self.matrices if block], self.dtype)
+            others = torch.cat((others, by_block))
+            blocks = _spread(by_block / self._root_sizes, self._filled, blocks)
+        return torch.linalg.vector_norm(others), blocks
+
+    def write(self, k: int, loss: Tensor, grad_norm: Tensor, clip_factor: Tensor, weight_grad_rms: Tensor) -> None:
+        """Fills row k from what the probes saw in this step."""
+        seen = self.stream.tensors()
+        root_size = seen[0].numel() ** 0.5
+        row = (
+            torch.stack((loss.to(self.dtype), self.rows[k, 1].to(self.dtype), grad_norm, clip_factor.to(self.dtype))),
+            norms(seen, self.dtype) / root_size,
+            norms(self.stream.grads(), self.dtype) / root_size,
+            _rms(self.branch.tensors(), self.dtype),
+            weight_grad_rms,
+        )
+        self.rows[k] = torch.cat(row)
+
+    def forget(self) -> None:
+        """Lets the tensors of the last step go."""
+        self.stream.forget()
+        self.branch.forget()
+
+    def remove(self) -> None:
+        """Takes the probes off the net."""
+        self.stream.remove()
+        self.branch.remove()
+
+
+def _rms(tensors: list[Tensor], dtype: torch.dtype) -> Tensor:
+    sizes = {tensor.numel() for tensor in tensors}
+    root = sizes.pop() ** 0.5 if len(sizes) == 1 else torch.tensor([t.numel() ** 0.5 for t in tensors], dtype=dtype)
+    found = norms(tensors, dtype)
+    return found / (root.to(found.device) if isinstance(root, Tensor) else root)
+
+
+def _spread(values: Tensor, places: list[int], into: Tensor) -> Tensor:
+    """Values at their places among zeros: a block that was made the identity has no weights."""
+    if len(places) == len(into):
+        return values
+    return into.index_copy(0, torch.tensor(places, device=into.device), values)
