@@ -1,0 +1,76 @@
+"""`digits`: 8x8 handwritten digits, one token for an MLP, eight row tokens for a transformer."""
+
+import gzip
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from models.spec import RunConfig
+from models.tasks.base import NO_LOSS, Picture, Predict, TaskData, moved
+
+FILE = Path(__file__).parent / "data" / "digits.csv.gz"
+HELD_OUT = 359  # the last rows of the file, which goes from writer to writer
+SIDE = 8
+INK = 16  # the darkest pixel
+MISTAKES = 8
+
+
+@cache
+def images() -> tuple[np.ndarray, np.ndarray]:
+    """Pixels (N, 64) from 0 to 16 and labels (N,), both uint8, in the order of the file."""
+    text = gzip.decompress(FILE.read_bytes()).strip().replace(b"\n", b",")
+    table = np.fromstring(text.decode("ascii"), dtype=np.uint8, sep=",").reshape(-1, SIDE * SIDE + 1)
+    return table[:, :-1], table[:, -1]
+
+
+@cache
+def samples(tokens: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """All images as x (N, T, 64/T) and y (N, T), the label at the last token.
+
+    The mean training image is taken off and one factor brings the training set to unit mean square.
+    """
+    pixels, labels = images()
+    ink = pixels / INK
+    centred = ink - ink[:-HELD_OUT].mean(axis=0)
+    scaled = centred / np.sqrt(np.square(centred[:-HELD_OUT]).mean())
+    y = torch.full((len(labels), tokens), NO_LOSS)
+    y[:, -1] = torch.from_numpy(labels)
+    x = torch.from_numpy(scaled.astype(np.float32)).reshape(len(labels), tokens, -1)
+    return x.to(device), y.to(device)
+
+
+class Digits(TaskData):
+    """Training images with replacement; the last 359 are held out."""
+
+    def __init__(self, cfg: RunConfig, device: torch.device) -> None:
+        super().__init__(cfg, device)
+        self.x, self.y = samples(cfg.tokens, device)
+
+    def draw(self, count: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
+        chosen = moved(torch.randint(len(self.x) - HELD_OUT, (count,), generator=source), self.device)
+        return self.x[chosen], self.y[chosen]
+
+    @property
+    def held_out(self) -> tuple[Tensor, Tensor]:
+        return self.x[-HELD_OUT:], self.y[-HELD_OUT:]
+
+    def picture(self, predict: Predict) -> Picture:
+        """Held-out images read wrongly, the most confident first, at most 8.
+
+        `mistakes` (n, 8, 8) in 0 to 16, with one entry of `truth`, `guess` and `confidence` for each.
+        """
+        x, y = self.held_out
+        confidence, guess = (found.cpu().numpy() for found in predict(x)[:, -1].softmax(-1).max(-1))
+        truth = y[:, -1].cpu().numpy()
+        wrong = np.flatnonzero(guess != truth)
+        shown = wrong[np.argsort(-confidence[wrong], kind="stable")][:MISTAKES]
+        return {
+            "kind": "image",
+            "mistakes": images()[0][-HELD_OUT:][shown].reshape(-1, SIDE, SIDE),
+            "truth": truth[shown].tolist(),
+            "guess": guess[shown].tolist(),
+            "confidence": confidence[shown].tolist(),
+        }

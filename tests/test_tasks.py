@@ -1,0 +1,316 @@
+"""What the tasks hand to a net, checked against the description in `models.spec.TASKS` and by independent numpy."""
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from models.spec import NETS, TASKS, RunConfig
+from models.spec.tasks import note
+from models.tasks import DATASETS, TaskData, alphabet, open_task
+from models.tasks.book import split, text
+from models.tasks.digits import images
+
+POINTS = [name for name, task in TASKS.items() if task.kind == "points"]
+SEQUENCES = [name for name, task in TASKS.items() if task.kind == "sequence"]
+TOYS = POINTS + SEQUENCES
+AGREE = 17.0  # a logit that settles the class
+
+both_nets = pytest.mark.parametrize("net", NETS)
+every_task = pytest.mark.parametrize("name", TASKS)
+
+
+def task_of(name: str, net: str = "transformer", **fields: object) -> TaskData:
+    return open_task(RunConfig(task=name, net=net, depth=4, **fields), "cpu")
+
+
+def samples(data: TaskData, batches: int = 40) -> tuple[Tensor, Tensor]:
+    drawn = [data.batch(k) for k in range(batches)]
+    return torch.cat([x for x, _ in drawn]), torch.cat([y for _, y in drawn])
+
+
+def answers(data: TaskData, spoilt: int = 0):
+    """A net that knows the held-out answers, and gives the next class instead for the first `spoilt` samples."""
+    held_x, held_y = data.held_out
+    classes = TASKS[data.cfg.task].classes
+
+    def predict(x: Tensor) -> Tensor:
+        assert torch.equal(x, held_x[: len(x)])
+        right = held_y[: len(x)].clamp(min=0)
+        right[:spoilt] = (right[:spoilt] + 1) % classes
+        return AGREE * one_hot(right, classes).float()
+
+    return predict
+
+
+def test_every_described_task_has_its_data():
+    assert list(DATASETS) == list(TASKS)
+
+
+@both_nets
+@every_task
+def test_batches_have_the_described_shapes_and_ranges(name, net):
+    task = TASKS[name]
+    data = task_of(name, net, batch=5)
+    held_x, held_y = data.held_out
+    assert len(held_x) <= 400
+    for x, y in (data.batch(0), (held_x, held_y)):
+        tokens = task.length(net)
+        assert y.dtype == torch.int64
+        assert y.shape == (len(x), tokens)
+        if task.vocabulary:
+            assert x.dtype == torch.int64
+            assert x.shape == (len(x), tokens)
+            assert set(x.unique().tolist()) <= set(range(task.vocabulary))
+        else:
+            assert x.dtype == torch.float32
+            assert x.shape == (len(x), tokens, task.inputs(net))
+        taken = y[y != -100]
+        assert set(taken.tolist()) <= set(range(task.classes))
+        assert (y != -100).any(dim=1).all()
+    assert len(data.batch(0)[0]) == 5
+
+
+@every_task
+def test_a_batch_depends_on_its_seed_and_number_only(name):
+    torch.manual_seed(1)
+    expected = task_of(name, seed=3).batch(7)
+    torch.manual_seed(2)
+    data = task_of(name, seed=3)
+    state = torch.get_rng_state()
+    for k in (2, 0, 5):
+        data.batch(k)
+    assert all(torch.equal(a, b) for a, b in zip(expected, data.batch(7), strict=True))
+    assert torch.equal(state, torch.get_rng_state())
+    assert not torch.equal(expected[0], data.batch(8)[0])
+    assert not torch.equal(expected[0], task_of(name, seed=4).batch(7)[0])
+
+
+@pytest.mark.parametrize("name", ["digits", "book"])
+def test_both_nets_see_the_same_batches(name):
+    assert torch.equal(task_of(name, "mlp").batch(3)[0].flatten(), task_of(name, "transformer").batch(3)[0].flatten())
+
+
+@every_task
+def test_the_held_out_set_is_the_same_for_every_seed(name):
+    expected, other = task_of(name, seed=0).held_out, task_of(name, seed=9).held_out
+    assert all(torch.equal(a, b) for a, b in zip(expected, other, strict=True))
+
+
+@pytest.mark.parametrize("name", ["digits", *TOYS])
+def test_no_held_out_sample_is_ever_in_a_batch(name):
+    data = task_of(name, batch=512)
+    held_out = {sample.numpy().tobytes() for sample in data.held_out[0]}
+    assert not held_out & {sample.numpy().tobytes() for sample in samples(data, 20)[0]}
+
+
+def test_the_digits_files_last_rows_are_held_out_and_all_others_train():
+    data = task_of("digits", "mlp", batch=512)
+    drawn = {sample.numpy().tobytes() for sample in samples(data, 40)[0]}
+    assert len(data.held_out[0]) == 359
+    assert len(drawn) == 1438
+
+
+def test_book_windows_lie_on_their_own_side_of_the_split():
+    data = task_of("book", batch=512)
+    codes = {character: i for i, character in enumerate(alphabet())}
+    book = np.array([codes[character] for character in text()])
+    training, last_tenth = book[: split()].tobytes(), book[split() :].tobytes()
+    for side, (x, y) in ((training, samples(data, 4)), (last_tenth, data.held_out)):
+        assert torch.equal(x[:, 1:], y[:, :-1])
+        window = torch.cat((x, y[:, -1:]), dim=1).numpy()
+        assert all(row.tobytes() in side for row in window)
+    assert len(alphabet()) == TASKS["book"].classes
+    assert split() / len(text()) == pytest.approx(0.9, abs=1e-5)
+
+
+@both_nets
+@pytest.mark.parametrize("name", ["digits", *POINTS])
+def test_real_inputs_have_unit_mean_square(name, net):
+    x, _ = samples(task_of(name, net, batch=512))
+    assert x.square().mean().item() == pytest.approx(1.0, abs=0.02)
+
+
+def test_the_mean_training_image_is_taken_off():
+    x, _ = samples(task_of("digits", "mlp", batch=512), 100)
+    assert x.mean(dim=0).abs().max() < 0.05
+
+
+@pytest.mark.parametrize("name", ["digits", *TOYS])
+def test_classes_are_balanced(name):
+    _, y = samples(task_of(name, batch=512))
+    count = torch.bincount(y[y != -100], minlength=TASKS[name].classes).float()
+    assert len(count) == TASKS[name].classes
+    assert count.min() / count.max() > 0.9
+
+
+@pytest.mark.parametrize("name", ["digits", *POINTS])
+def test_chance_is_one_in_as_many_as_there_are_classes_on_the_held_out_set_too(name):
+    _, y = task_of(name).held_out
+    count = torch.bincount(y[y != -100]).float()
+    assert count.max() / count.sum() < 1.1 / TASKS[name].classes
+
+
+def test_digits_are_real_because_the_nearest_training_image_names_them():
+    pixels, labels = (part.astype(np.int64) for part in images())
+    train, held_out = pixels[:1438], pixels[1438:]
+    distance = ((held_out[:, None] - train) ** 2).sum(axis=2)
+    assert (labels[distance.argmin(axis=1)] == labels[1438:]).mean() > 0.9
+    x, y = task_of("digits", "mlp").held_out
+    assert np.corrcoef(x[0, 0].numpy(), held_out[0])[0, 1] > 0.5
+    assert np.array_equal(y[:, 0].numpy(), labels[1438:])
+
+
+def test_a_transformer_reads_a_digit_row_by_row_and_answers_at_the_last():
+    x, y = task_of("digits", "transformer").held_out
+    rows, label = task_of("digits", "mlp").held_out
+    assert torch.equal(x, rows.reshape(-1, 8, 8))
+    assert torch.equal(y[:, -1:], label)
+    assert (y[:, :-1] == -100).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"), [("copy", lambda s: s), ("reverse", lambda s: s[:, ::-1]), ("sort", lambda s: np.sort(s, axis=1))]
+)
+def test_an_answer_follows_its_question(name, rule):
+    x, y = (part.numpy() for part in task_of(name).batch(0))
+    assert np.array_equal(x[:, 16:], rule(x[:, :16]))
+    assert np.array_equal(y[:, 15:31], x[:, 16:])
+    assert (y[:, :15] == -100).all()
+    assert (y[:, 31] == -100).all()
+
+
+def test_recall_asks_for_the_value_that_stood_beside_the_key():
+    x, y = (part.numpy() for part in task_of("recall").batch(0))
+    for row, target in zip(x, y, strict=True):
+        keys, values, asked = row[:16:2], row[1:16:2], row[16::2]
+        value_of = dict(zip(keys, values, strict=True))
+        assert len(value_of) == 8
+        assert keys.max() < 16 <= values.min()
+        assert sorted(asked) == sorted(keys)
+        assert [value_of[key] for key in asked] == list(row[17::2]) == list(target[16::2] + 16)
+        assert (np.delete(target, np.arange(16, 32, 2)) == -100).all()
+    assert any(not np.array_equal(row[:16:2], row[16::2]) for row in x)
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_points_can_be_told_apart_by_their_nearest_neighbours(name):
+    data = task_of(name, batch=512)
+    train_x, train_y = samples(data, 4)
+    x, y = data.held_out
+    nearest = torch.cdist(x[:, 0], train_x[:, 0]).argmin(dim=1)
+    assert (train_y[nearest] == y).float().mean() > 0.95
+
+
+def test_xor_asks_whether_the_signs_agree():
+    x, y = task_of("xor").held_out
+    assert ((x[:, 0, 0] * x[:, 0, 1] > 0) == (y[:, 0] == 1)).float().mean() > 0.93
+
+
+def test_the_plane_is_coloured_where_the_net_says_so():
+    picture = task_of("xor").picture(lambda x: torch.stack((-x[..., 1], x[..., 1]), dim=-1))
+    assert picture["grid"].shape == picture["confidence"].shape == (48, 48)
+    assert (picture["grid"] == (picture["axis"] > 0)[:, None]).all()
+    assert 0.5 <= picture["confidence"].min() <= picture["confidence"].max() <= 1
+    low, high = picture["extent"]
+    assert picture["axis"][[0, -1]] == pytest.approx([low, high])
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_the_points_shown_are_held_out_points_in_the_units_of_the_plane(name):
+    data = task_of(name)
+    seen = []
+    picture = data.picture(lambda x: seen.append(x) or torch.zeros(*x.shape[:2], TASKS[name].classes))
+    scale = seen[0].max().item() / picture["extent"][1]
+    assert picture["points"] * scale == pytest.approx(data.held_out[0][:, 0].numpy(), abs=1e-5)
+    assert picture["labels"].tolist() == data.held_out[1][:, 0].tolist()
+    assert (abs(picture["points"]) < picture["extent"][1]).mean() > 0.99
+
+
+def test_digit_mistakes_are_shown_the_most_confident_first():
+    data = task_of("digits")
+    assert len(data.picture(answers(data))["mistakes"]) == 0
+    spoilt = answers(data, spoilt=20)
+    confident = torch.linspace(0.5, 1.0, 359)[:, None, None]
+    picture = data.picture(lambda x: spoilt(x) * confident)
+    pixels, labels = images()
+    shown = range(1438 + 19, 1438 + 11, -1)
+    assert picture["mistakes"].tolist() == [pixels[i].reshape(8, 8).tolist() for i in shown]
+    assert picture["truth"] == [labels[i] for i in shown]
+    assert picture["guess"] == [(labels[i] + 1) % 10 for i in shown]
+    assert picture["confidence"] == sorted(picture["confidence"], reverse=True)
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_a_net_that_knows_the_answers_is_shown_to_know_them(name):
+    data = task_of(name)
+    picture = data.picture(answers(data))
+    x, y = data.held_out
+    assert picture["input"].tolist() == x[:4].tolist()
+    assert np.array_equal(picture["target"] == -1, (y[:4] == -100).numpy())
+    assert np.array_equal(picture["guess"], picture["target"])
+    spoilt = data.picture(answers(data, spoilt=1))
+    assert not np.array_equal(spoilt["guess"][0], picture["target"][0])
+    assert np.array_equal(spoilt["guess"] == -1, picture["target"] == -1)
+
+
+def test_sampled_text_follows_the_net_and_slides_its_window():
+    data = task_of("book")
+    cycle = AGREE * torch.eye(75).roll(1, dims=1)  # after class i comes class i + 1
+    seen = []
+    picture = data.picture(lambda x: seen.append(x[0]) or cycle[x])
+    prompt, sample = picture["prompt"], picture["sample"]
+    assert text()[split() :].count(prompt) == 1
+    assert len(prompt) == 32
+    assert len(sample) == len(seen) == 48
+    everything = [alphabet().index(character) for character in prompt + sample]
+    assert [window.tolist() for window in seen] == [everything[i : i + 32] for i in range(48)]
+    assert everything[32:] == [(everything[31] + i) % 75 for i in range(1, 49)]
+
+
+def test_text_is_sampled_in_proportion_to_the_nets_probabilities():
+    chance = torch.zeros(75)
+    chance[:50] = 0.5 / 50
+    chance[60] = 0.5
+    sample = task_of("book").picture(lambda x: chance.log().expand(*x.shape, 75))["sample"]
+    assert set(sample) <= {*alphabet()[:50], alphabet()[60]}
+    assert 14 <= sample.count(alphabet()[60]) <= 34  # 24 of 48 expected, within three standard deviations
+
+
+@every_task
+def test_a_picture_is_the_same_each_time_and_holds_no_tensors(name):
+    fixed = torch.randn(64, TASKS[name].classes, generator=torch.Generator().manual_seed(0))
+
+    def predict(x: Tensor) -> Tensor:
+        return fixed[x % 64] if TASKS[name].vocabulary else x @ fixed[: x.shape[-1]]
+
+    first, second = (task_of(name, seed=seed).picture(predict) for seed in (0, 1))
+    assert first["kind"] == TASKS[name].kind
+    assert first.keys() == second.keys()
+    for key, value in first.items():
+        assert isinstance(value, np.ndarray | str | list)
+        assert np.array_equal(value, second[key])
+
+
+@every_task
+def test_a_net_that_says_not_a_number_still_has_a_picture(name):
+    assert task_of(name).picture(lambda x: torch.full((*x.shape[:2], TASKS[name].classes), torch.nan))
+
+
+def test_the_page_says_what_a_net_cannot_learn():
+    assert note(RunConfig()) is None
+    assert note(RunConfig(task="copy")) == "An MLP works token by token: it cannot look back, so it cannot copy."
+    assert note(RunConfig(task="copy", net="transformer", depth=4)) is None
+    assert "one character alone" in note(RunConfig(task="book"))
+
+
+def test_the_page_says_when_a_net_sees_the_future():
+    future = RunConfig(task="book", net="transformer", depth=4, mask="none")
+    assert "Without a mask" in note(future)
+    assert note(RunConfig(net="transformer", depth=4, mask="none")) is None
+    leaky = {"task": "reverse", "net": "transformer", "depth": 4}
+    assert "batch norm" in note(RunConfig(**leaky, norm="batch norm"))
+    assert "batch norm" in note(RunConfig(**leaky, overrides=((2, "norm", "batch norm"),)))
+    assert note(RunConfig(**leaky, norm="batch norm", placement="none")) is None
+    assert note(RunConfig(task="digits", norm="batch norm")) is None
