@@ -94,7 +94,7 @@ def loss_sentence(loss: np.ndarray, held_out_accuracy: float, chance: float) -> 
 
 
 def verdict(
-    sites: tuple[str, ...],
+    *,
     act_rms: np.ndarray,
     grad_rms: np.ndarray,
     branch_rms: np.ndarray,

@@ -140,13 +140,16 @@ def arranged_fields(arrangement: str, overrides: Mapping[str, object]) -> dict[s
         raise ValueError(f"arrangement is {arrangement!r}; legal is one of {', '.join(ARRANGEMENTS)}")
     from models.spec.config import RunConfig
 
-    chosen = ARRANGEMENTS[arrangement]
     net = overrides.get("net", RunConfig.net)
     depth = overrides.get("depth", RunConfig.depth)
-    fields = PLAIN_FIELDS | dict(NET_DEFAULTS.get(str(net), {})) | dict(chosen.fields)
-    if chosen.mixed and isinstance(depth, int) and depth > 0:
-        fields["overrides"] = mix_ln(depth)
-    return fields | dict(overrides)
+    blocks = depth if isinstance(depth, int) and depth > 0 else RunConfig.depth
+    return architecture_fields(arrangement, blocks) | dict(NET_DEFAULTS.get(str(net), {})) | dict(overrides)
+
+
+def architecture_fields(arrangement: str, depth: int) -> dict[str, Any]:
+    """What a named arrangement sets in a net of `depth` blocks, its training left as it is."""
+    chosen = ARRANGEMENTS[arrangement]
+    return PLAIN_FIELDS | dict(chosen.fields) | ({"overrides": mix_ln(depth)} if chosen.mixed else {})
 
 
 def arrangement_of(cfg: Any) -> str | None:
@@ -154,10 +157,8 @@ def arrangement_of(cfg: Any) -> str | None:
 
     Pre-norm with RMS norm is still pre-norm: which norm fills the slots is free. Without a norm the placement is idle.
     """
-    for name, arrangement in ARRANGEMENTS.items():
-        fields = PLAIN_FIELDS | dict(arrangement.fields)
-        if arrangement.mixed:
-            fields["overrides"] = mix_ln(cfg.depth)
+    for name in ARRANGEMENTS:
+        fields = architecture_fields(name, cfg.depth)
         normless = cfg.norm == "none", fields["norm"] == "none"
         ignored = {(True, True): {"placement"}, (False, False): {"norm"}}.get(normless, set())
         if all(getattr(cfg, key) == value for key, value in fields.items() if key not in ignored):

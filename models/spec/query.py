@@ -2,14 +2,13 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from types import SimpleNamespace
 from typing import Any
 
 from models.spec import overrides as overrides_text
 from models.spec.arrangements import ARRANGEMENTS, arranged_fields
 from models.spec.config import RunConfig, knobs
 from models.spec.knob import Knob
-from models.spec.rules import RULES
+from models.spec.rules import repairs
 from models.spec.vocabulary import NETS
 
 TRUTH = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
@@ -96,16 +95,7 @@ def _parsed(key: str, text: str, kinds: tuple[type, ...], knob: Knob, fallback: 
 
 def _repair(values: dict[str, Any], notes: list[str]) -> None:
     """Ends every clash by its rule's own repair, and says so."""
-    for rule in RULES:
-        probe = _Fields(**values)
-        if rule.broken(probe):
-            change = rule.repair(probe)
-            values.update(change)
-            notes.append(rule.sentence(probe) + "; " + ", ".join(f"{k} became {_text(v)}" for k, v in change.items()))
+    for sentence, change in repairs(values):
+        values.update(change)
+        notes.append(sentence + "; " + ", ".join(f"{field} became {_text(value)}" for field, value in change.items()))
     values["overrides"] = tuple(o for o in values["overrides"] if o[0] <= values["depth"])
-
-
-class _Fields(SimpleNamespace):
-    """Values that are not yet a legal configuration, read like one by the rules."""
-
-    tokens = RunConfig.tokens

@@ -1,8 +1,11 @@
 """What fields must not be together: one line each, with the sentence that says so and the nearest legal change."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
+
+from models.spec.tasks import TASKS
 
 
 @dataclass(frozen=True)
@@ -15,6 +18,15 @@ class Rule:
 
 
 TRANSFORMER_DEPTH = 48
+
+
+class Fields(SimpleNamespace):
+    """Values that are not yet a legal configuration, read like one by the rules."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens per sample, as in a configuration."""
+        return TASKS[self.task].length(self.net)
 
 
 def _dividing_heads(cfg: Any) -> int:
@@ -56,3 +68,19 @@ RULES = (
         lambda c: {"skip_repeats": 1},
     ),
 )
+
+
+def repairs(values: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, object]]]:
+    """The sentence and the change of every clash among values, each found after the changes before it."""
+    fields = dict(values)
+    for rule in RULES:
+        probe = Fields(**fields)
+        if rule.broken(probe):
+            change = rule.repair(probe)
+            fields |= change
+            yield rule.sentence(probe), change
+
+
+def repaired(values: Mapping[str, Any]) -> dict[str, object]:
+    """All changes that end the clashes among values."""
+    return {field: value for _, change in repairs(values) for field, value in change.items()}

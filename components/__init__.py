@@ -1,0 +1,1 @@
+"""Everything that draws. Knows Streamlit and plotly, never torch."""

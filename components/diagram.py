@@ -1,0 +1,151 @@
+"""The block as a drawing, from the same plan that the model is built from: norms stand where the model has them."""
+
+from dataclasses import dataclass, field
+from html import escape
+
+import streamlit as st
+
+from models.spec import RunConfig, plan
+from models.spec.plan import SublayerPlan
+
+SHORT = {"layer norm": "LayerNorm", "rms norm": "RMSNorm", "batch norm": "BatchNorm", "dynamic tanh": "DyT"}
+SKIP_Y, BRANCH_Y, STEP = 34, 104, 20
+BOX_HEIGHT = 34
+
+
+@dataclass
+class Drawing:
+    """SVG parts along a line from left to right; `x` is where the next part starts."""
+
+    x: float = 10
+    parts: list[str] = field(default_factory=list)
+
+    def box(self, label: str, y: float, kind: str) -> None:
+        """A box on the line at height y, with the piece of line that leads to it."""
+        width = 16 + 8.2 * len(label)
+        self.wire(self.x, y, self.x + STEP, y)
+        self.x += STEP
+        place = f'x="{self.x:.0f}" y="{y - BOX_HEIGHT / 2:.0f}" width="{width:.0f}" height="{BOX_HEIGHT}"'
+        self.parts.append(f'<rect class="{kind}" {place} rx="6"/>')
+        self.text(label, self.x + width / 2, y)
+        self.x += width
+
+    def wire(self, x1: float, y1: float, x2: float, y2: float, kind: str = "wire") -> None:
+        """A straight piece of line."""
+        self.parts.append(f'<line class="{kind}" x1="{x1:.0f}" y1="{y1:.0f}" x2="{x2:.0f}" y2="{y2:.0f}"/>')
+
+    def text(self, label: str, x: float, y: float, kind: str = "name") -> None:
+        """Centred text."""
+        self.parts.append(f'<text class="{kind}" x="{x:.0f}" y="{y:.0f}">{escape(label)}</text>')
+
+    def add(self, y: float) -> None:
+        """The circle where skip and branch meet."""
+        self.parts.append(f'<circle class="add" cx="{self.x:.0f}" cy="{y:.0f}" r="12"/>')
+        self.text("+", self.x, y + 1, "plus")
+
+
+STYLE = """
+.block-diagram{display:block;max-width:100%;height:auto;color:var(--st-text-color)}
+.block-diagram text{fill:currentColor;font:14px var(--st-font,sans-serif);text-anchor:middle;dominant-baseline:central}
+.block-diagram .plus{font-size:19px}.block-diagram .side{font-size:12px;opacity:.8}
+.block-diagram .wire{stroke:currentColor;stroke-width:2}.block-diagram .skip{stroke:#2f86d6;stroke-width:5}
+.block-diagram .norm{fill:#e0821433;stroke:#e08214;stroke-width:2.5}
+.block-diagram .branch{fill:#1a9e7726;stroke:#1a9e77;stroke-width:2}
+.block-diagram .scale,.block-diagram .head{fill:none;stroke:currentColor;stroke-dasharray:4 3}
+.block-diagram .add{fill:none;stroke:currentColor;stroke-width:2}
+"""
+
+_component = st.components.v2.component(
+    "block_diagram",
+    html='<div class="diagram-place" style="overflow-x:auto"></div>',
+    css=STYLE,
+    js="""export default ({ data, parentElement }) => {
+  parentElement.querySelector(".diagram-place").innerHTML = data.svg }""",
+    isolate_styles=False,
+)
+
+
+def show_diagram(cfg: RunConfig) -> None:
+    """Puts the block of a configuration on the page."""
+    _component(key="block_diagram", data={"svg": block_diagram(cfg)})
+
+
+def block_diagram(cfg: RunConfig) -> str:
+    """SVG of the last block, sublayer by sublayer, then the final norm and the head; in the colours of the page."""
+    arranged = plan(cfg)
+    drawing = Drawing()
+    drawing.text("x", drawing.x + 4, SKIP_Y)
+    drawing.x += 14
+    if cfg.stack == "dlcl":
+        drawing.box("Σ all earlier blocks", SKIP_Y, "scale")
+    last_block = [sublayer for sublayer in arranged.sublayers if sublayer.block == cfg.depth]
+    for sublayer in last_block:
+        _sublayer(drawing, cfg, sublayer)
+    if cfg.stack == "residual":
+        drawing.box("+ Norm(sum of branches)", SKIP_Y, "norm" if cfg.norm != "none" else "scale")
+    if arranged.final_norm != "none":
+        drawing.box(f"final {SHORT[arranged.final_norm]}", SKIP_Y, "norm")
+    drawing.box("head", SKIP_Y, "head")
+    width, title = drawing.x + 12, escape(_title(cfg))
+    size = f'viewBox="0 0 {width:.0f} 128" width="{width:.0f}" height="128"'
+    return (
+        f'<svg class="block-diagram" role="img" aria-label="{title}" {size}><title>{title}</title>{"".join(drawing.parts)}</svg>'
+    )
+
+
+def _sublayer(drawing: Drawing, cfg: RunConfig, sublayer: SublayerPlan) -> None:
+    """One sublayer: the branch below, the skip above, the add, and the norms where the plan has them."""
+    if sublayer.identity:
+        drawing.box("taken out", SKIP_Y, "scale")
+        return
+    start = drawing.x
+    drawing.wire(start, SKIP_Y, start + STEP, SKIP_Y)
+    drawing.wire(start + STEP, SKIP_Y, start + STEP, BRANCH_Y)
+    drawing.x = start + STEP
+    for label, kind in _branch_boxes(cfg, sublayer):
+        drawing.box(label, BRANCH_Y, kind)
+    drawing.wire(drawing.x, BRANCH_Y, drawing.x + STEP, BRANCH_Y)
+    drawing.x += STEP
+    drawing.wire(drawing.x, BRANCH_Y, drawing.x, SKIP_Y + 12)
+    if sublayer.skip:
+        drawing.wire(start + STEP, SKIP_Y, drawing.x - 12, SKIP_Y, "skip")
+        weight = "skip" if sublayer.skip == 1 else f"skip × {sublayer.skip:.3g}"
+        drawing.text(weight, (start + STEP + drawing.x) / 2, SKIP_Y - 16, "side")
+    else:
+        drawing.text("no skip", (start + STEP + drawing.x) / 2, SKIP_Y, "side")
+    drawing.add(SKIP_Y)
+    drawing.x += 12
+    for again in range(sublayer.repeats):
+        if again:
+            drawing.box("+ x", SKIP_Y, "scale")
+        if sublayer.norm_add != "none":
+            drawing.box(SHORT[sublayer.norm_add], SKIP_Y, "norm")
+
+
+def _branch_boxes(cfg: RunConfig, sublayer: SublayerPlan) -> list[tuple[str, str]]:
+    """The branch from left to right as (label, kind)."""
+    boxes = [(SHORT.get(sublayer.norm_in, ""), "norm")]
+    if sublayer.input_scale != 1:
+        boxes.append((f"× {sublayer.input_scale:.2g}", "scale"))
+    mid = (SHORT.get(sublayer.norm_mid, ""), "norm")
+    if sublayer.kind == "attn":
+        boxes += [
+            ("attention, normed q and k" if cfg.qk_norm else "attention", "branch"),
+            mid,
+            ("W", "branch") if mid[0] else ("", ""),
+        ]
+    elif sublayer.kind == "mlp" and cfg.layers_per_branch == 1:
+        boxes += [("W", "branch"), mid, (cfg.activation, "branch")]
+    else:
+        boxes += [("W₁", "branch"), mid, (cfg.activation, "branch"), ("W₂", "branch")]
+    boxes.append((SHORT.get(sublayer.norm_out, ""), "norm"))
+    if sublayer.gate:
+        boxes.append((f"× {sublayer.gate}", "scale"))
+    elif sublayer.scale != 1:
+        boxes.append((f"× {sublayer.scale:.3g}", "scale"))
+    return [box for box in boxes if box[0]]
+
+
+def _title(cfg: RunConfig) -> str:
+    skip = "with a skip" if cfg.residual else "without a skip"
+    return f"Block diagram: {cfg.net}, {cfg.placement}, {cfg.norm}, {skip}"

@@ -1,0 +1,58 @@
+"""The configuration in the address bar: adopted when it comes from outside, written when a control moves.
+
+Written by hand rather than by `bind`, which never clamps, forgets controls that are not drawn, and makes one history
+entry per control when an arrangement sets several.
+"""
+
+from typing import Any
+
+import streamlit as st
+
+from models.spec import RunConfig, knobs
+
+FOREIGN = ("lesson", "hide", "digest")  # keys of other rooms: kept in the link, not read here
+WRITTEN, NOTES, CAME_FROM, HERE = "link_written", "link_notes", "link_came_from", "link_here"
+
+
+def note_page(url_path: str) -> None:
+    """Remembers which page is shown and which was before, to tell a walk through the navigation from a link."""
+    st.session_state[CAME_FROM] = st.session_state.get(HERE, url_path)
+    st.session_state[HERE] = url_path
+
+
+def adopt(page: str) -> list[str]:
+    """Before the widgets: puts a link's configuration into their state; returns what it clamped or ignored, in words.
+
+    A visitor who walks back through the navigation has an empty address and finds what was set before.
+    """
+    query = st.query_params.to_dict()
+    written = st.session_state.get(WRITTEN)
+    walked_back = not query and written and st.session_state[CAME_FROM] != st.session_state[HERE]
+    if walked_back:
+        st.session_state[CAME_FROM] = st.session_state[HERE]
+        st.switch_page(page, query_params=written)
+    if query != written:
+        cfg, notes = RunConfig.from_query({key: value for key, value in query.items() if key not in FOREIGN})
+        put({name: getattr(cfg, name) for name in knobs()})
+        st.session_state[NOTES] = notes
+        st.session_state[WRITTEN] = query
+    return st.session_state.get(NOTES, [])
+
+
+def write(cfg: RunConfig) -> None:
+    """After the widgets: one history entry per change of the configuration. Foreign keys stay."""
+    query = cfg.to_query() | {key: value for key, value in st.query_params.to_dict().items() if key in FOREIGN}
+    if query != st.query_params.to_dict():
+        st.session_state[WRITTEN] = query  # before the write: a rerun may cut in
+        st.query_params.from_dict(query)
+
+
+def put(fields: dict[str, Any]) -> None:
+    """Sets fields in the state of their widgets; to be called before these are drawn, or in a callback."""
+    for name, value in fields.items():
+        st.session_state[name] = value
+
+
+def dismiss_notes() -> None:
+    """Forgets what the last link made necessary to say."""
+    st.session_state[NOTES] = []

@@ -1,0 +1,90 @@
+"""A plotly chart that keeps its zoom and hover while its data moves.
+
+`st.plotly_chart` remounts whenever its data changes. This component calls `Plotly.react` on the plotly that Streamlit
+ships, and falls back to `st.plotly_chart` where that cannot be found.
+"""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from components.charts import Figure
+
+FAILED = "live_charts_failed"
+
+JS = """
+const load = (chunk) => {
+  if (window.Plotly) return Promise.resolve(window.Plotly)
+  const own = [...document.scripts].find((s) => s.src.includes("/static/js/index."))
+  if (!chunk || !own) return Promise.reject(new Error("plotly not found"))
+  return import(new URL(chunk, own.src).href).then(() => {
+    if (!window.Plotly) throw new Error("plotly did not announce itself")
+    return window.Plotly
+  })
+}
+const themed = (layout, el) => {
+  const style = getComputedStyle(el)
+  const of = (name, other) => style.getPropertyValue(name).trim() || other
+  const grid = of("--st-border-color", "#8884")
+  const axis = (a) => ({ gridcolor: grid, linecolor: grid, ...a })
+  return {
+    ...layout, autosize: true, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+    font: { color: of("--st-text-color", "#555"), family: of("--st-font", "sans-serif"), size: 12 },
+    legend: { ...layout.legend, bgcolor: "rgba(0,0,0,0)" },
+    xaxis: axis(layout.xaxis), yaxis: axis(layout.yaxis),
+  }
+}
+const latest = new WeakMap()
+export default function (component) {
+  const { data, parentElement, setTriggerValue } = component
+  const el = parentElement.querySelector(".live-chart")
+  el.style.height = data.height + "px"
+  el.setAttribute("role", "figure")
+  el.setAttribute("aria-label", data.alt)
+  latest.set(el, data)
+  load(data.chunk).then((Plotly) => {
+    if (latest.get(el) !== data) return
+    const config = { responsive: true, displaylogo: false, showSendToCloud: false, displayModeBar: "hover" }
+    return Plotly.react(el, data.figure.data, themed(data.figure.layout, el), config)
+  }).catch((error) => setTriggerValue("failed", String(error)))
+  return () => { latest.delete(el); if (window.Plotly) window.Plotly.purge(el) }
+}
+"""
+
+_component = st.components.v2.component("live_chart", html='<div class="live-chart"></div>', js=JS, isolate_styles=False)
+
+
+def live_chart(figure: Figure, *, key: str, alt: str, height: int = 300) -> None:
+    """Draws a figure under a fixed key; `alt` is its accessible name. Its height is reserved before plotly is there."""
+    chunk = plotly_chunk()
+    if chunk and not st.session_state.get(FAILED):
+        _component(
+            key=key,
+            data={"figure": figure, "alt": alt, "chunk": chunk, "height": height},
+            on_failed_change=lambda: _failed(key),
+            height=height,
+        )
+    else:
+        _static_chart(figure, key=key, alt=alt, height=height)
+
+
+@cache
+def plotly_chunk() -> str:
+    """The file name of Streamlit's own plotly; empty unless there is exactly one."""
+    found = list((Path(st.__file__).parent / "static" / "static" / "js").glob("PlotlyChart.*.js"))
+    return found[0].name if len(found) == 1 else ""
+
+
+def _failed(key: str) -> None:
+    """Notes that this browser could not load plotly by itself; the trigger has fired, so the page runs again."""
+    st.session_state[FAILED] = st.session_state.get(key)
+
+
+def _static_chart(figure: Figure, *, key: str, alt: str, height: int) -> None:
+    import plotly.graph_objects as go
+
+    drawn: Any = go.Figure(figure)
+    drawn.update_layout(height=height)
+    st.plotly_chart(drawn, key=f"{key}_static", alt=alt, config={"displaylogo": False, "showSendToCloud": False})

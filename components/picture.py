@@ -1,0 +1,216 @@
+"""The playground's charts: one view in, sentences and figures out. Each opens with what it shows."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from components.charts import (
+    Figure,
+    Series,
+    cosine_chart,
+    depth_profile,
+    log_range,
+    loss_chart,
+    step_map,
+    table_of,
+)
+from components.live_chart import live_chart
+from components.playhead import Playhead
+from components.task_charts import decision_map, digit_mistakes, sequence_table
+from components.watch import View
+from models.insight.verdict import (
+    Verdict,
+    activation_sentence,
+    cosine_sentence,
+    gradient_sentence,
+    loss_sentence,
+    verdict,
+    weight_sentence,
+)
+from models.spec import TASKS, RunConfig, arrangement_of
+
+PANELS = ("Weights and samples", "Layer by step", "What the net says")
+VERDICT_ICONS = {
+    "healthy": ":material/check_circle:",
+    "inert": ":material/bedtime:",
+    "collapsed": ":material/compress:",
+    "vanishing": ":material/trending_down:",
+    "exploding": ":material/trending_up:",
+    "diverged": ":material/error:",
+}
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One row's profiles over depth, kept to compare with: what they are of, and (S,), (S,), (depth,), (S,)."""
+
+    label: str
+    act_rms: np.ndarray
+    grad_rms: np.ndarray
+    weight_grad_rms: np.ndarray
+    sample_cosine: np.ndarray
+
+
+def name_of(cfg: RunConfig) -> str:
+    """A configuration in a few words, for a legend."""
+    arrangement = arrangement_of(cfg) or f"{'skip' if cfg.residual else 'no skip'}, {cfg.placement}, {cfg.norm}"
+    return f"{arrangement}, {cfg.depth}x{cfg.width}"
+
+
+def profile_of(view: View) -> Profile:
+    """The profiles of the row that is shown."""
+    trace, row, frame = view.trace, view.row, view.frame
+    cosine = frame.sample_cosine if frame else np.full(len(trace.sites), np.nan)
+    label = f"{name_of(view.cfg)}, step {row}"
+    return Profile(label, trace.act_rms[row], trace.grad_rms[row], trace.weight_grad_rms[row], cosine)
+
+
+def headline(view: View) -> Verdict:
+    """The verdict over all profiles of the shown row."""
+    profile = profile_of(view)
+    return verdict(
+        act_rms=profile.act_rms,
+        grad_rms=profile.grad_rms,
+        branch_rms=view.trace.branch_rms[view.row],
+        weight_grad_rms=profile.weight_grad_rms,
+        sample_cosine=profile.sample_cosine,
+    )
+
+
+def charts(view: View, head: Playhead, others: list[tuple[str, Profile]]) -> None:
+    """Activation and gradient by depth and the loss, side by side. `others`: (role, profile) to compare with."""
+    profile = profile_of(view)
+    columns = st.columns(3)
+    with columns[0]:
+        st.markdown(activation_sentence(view.trace.sites, profile.act_rms))
+        _draw(_profile_chart("Activation by depth", view, profile, others, "act_rms"), "Activation by depth")
+    with columns[1]:
+        st.markdown(gradient_sentence(view.trace.sites, profile.grad_rms))
+        _draw(_profile_chart("Gradient by depth", view, profile, others, "grad_rms"), "Gradient by depth")
+    with columns[2]:
+        st.markdown(loss_sentence(_seen(view, head)[0], _accuracy(view), chance(view.cfg)))
+        _draw(_loss(view, head), "Loss")
+
+
+def panel(view: View, head: Playhead, others: list[tuple[str, Profile]], chosen: str) -> None:
+    """One of the panels below; the others are not computed."""
+    if chosen == PANELS[0]:
+        _weights_and_samples(view, others)
+    elif chosen == PANELS[1]:
+        _layer_by_step(view, head)
+    else:
+        _what_it_says(view)
+
+
+def tables(view: View, head: Playhead, others: list[tuple[str, Profile]]) -> None:
+    """The numbers behind the three charts."""
+    profile = profile_of(view)
+    figures = {
+        "Activation by depth": _profile_chart("Activation by depth", view, profile, others, "act_rms"),
+        "Gradient by depth": _profile_chart("Gradient by depth", view, profile, others, "grad_rms"),
+        "Loss": _loss(view, head),
+    }
+    for column, (title, figure) in zip(st.columns(3), figures.items(), strict=True):
+        column.dataframe(table_of(figure), alt=f"{title}, table", height=240)
+
+
+def chance(cfg: RunConfig) -> float:
+    """The loss of a net that answers at random: ln(classes)."""
+    return math.log(TASKS[cfg.task].classes)
+
+
+def _profile_chart(title: str, view: View, profile: Profile, others: list[tuple[str, Profile]], key: str) -> Figure:
+    series = [Series(other.label, getattr(other, key), role) for role, other in others]
+    series.append(Series(f"step {view.row}", getattr(profile, key), "now"))
+    held = st.session_state.setdefault("ranges", {})
+    held[key] = log_range(held.get(key), *(s.values for s in series))
+    return depth_profile(title=title, unit="RMS", sites=view.trace.sites, series=series, range_=held[key])
+
+
+def _seen(view: View, head: Playhead) -> tuple[np.ndarray, np.ndarray]:
+    """Loss and steps that this viewer has seen."""
+    end = max(head.furthest, view.row) + 1 if view.tape and view.tape.length else 0
+    return view.trace.loss[:end], view.trace.step[:end]
+
+
+def _loss(view: View, head: Playhead) -> Figure:
+    loss, step = _seen(view, head)
+    frames = [f for f in view.trace.frames if len(step) and f.step <= step[-1] + 1 and math.isfinite(f.held_out_loss)]
+    return loss_chart(
+        step=step,
+        loss=loss,
+        shown_step=view.row,
+        held_out_step=np.array([f.step for f in frames]),
+        held_out_loss=np.array([f.held_out_loss for f in frames]),
+        chance=chance(view.cfg),
+        total_steps=view.cfg.steps,
+        divergence=view.trace.divergence if len(step) else None,
+    )
+
+
+def _accuracy(view: View) -> float:
+    return view.frame.held_out_accuracy if view.frame else math.nan
+
+
+def _draw(figure: Figure, title: str, height: int = 300) -> None:
+    live_chart(figure, key=f"chart_{title.lower().replace(' ', '_')}", alt=f"{title}, chart", height=height)
+
+
+def _weights_and_samples(view: View, others: list[tuple[str, Profile]]) -> None:
+    profile = profile_of(view)
+    left, right = st.columns(2)
+    with left:
+        st.markdown(weight_sentence(profile.weight_grad_rms))
+        blocks = tuple(f"b{block:02d}" for block in range(1, view.cfg.depth + 1))
+        series = [Series(other.label, other.weight_grad_rms, role) for role, other in others]
+        series.append(Series(f"step {view.row}", profile.weight_grad_rms, "now"))
+        held = st.session_state.setdefault("ranges", {})
+        held["weight"] = log_range(held.get("weight"), *(s.values for s in series))
+        title = "Weight gradient by depth"
+        _draw(depth_profile(title=title, unit="RMS", sites=blocks, series=series, range_=held["weight"]), title)
+    with right:
+        st.markdown(cosine_sentence(profile.sample_cosine))
+        series = [Series(other.label, other.sample_cosine, role) for role, other in others]
+        series.append(Series(f"step {view.frame.step if view.frame else 0}", profile.sample_cosine, "now"))
+        _draw(cosine_chart(sites=view.trace.sites, series=series), "Sample cosine by depth")
+
+
+def _layer_by_step(view: View, head: Playhead) -> None:
+    loss, step = _seen(view, head)
+    for column, (title, key) in zip(st.columns(2), (("Activation", "act_rms"), ("Gradient", "grad_rms")), strict=True):
+        with column:
+            st.markdown(f"{title} at every layer and step, RMS; the line marks the step shown.")
+            values: Any = getattr(view.trace, key)[: len(loss)]
+            figure = step_map(
+                title=f"{title} by layer and step",
+                unit="RMS",
+                sites=view.trace.sites,
+                step=step,
+                values=values,
+                shown_step=view.row,
+            )
+            _draw(figure, f"{title} by layer and step")
+
+
+def _what_it_says(view: View) -> None:
+    frame = view.frame
+    if frame is None or not frame.picture:
+        st.info("The net has not been asked yet: press Train or Step.")
+        return
+    st.markdown(
+        f"At step {frame.step}: held-out accuracy {frame.held_out_accuracy:.1%}, held-out loss {frame.held_out_loss:.3g}."
+    )
+    picture, kind = frame.picture, TASKS[view.cfg.task].kind
+    if kind == "text":
+        st.caption("The prompt from the held-out chapters, and how the net goes on, one character at a time:")
+        st.code(f"{picture['prompt']}|{picture['sample']}", language=None, wrap_lines=True)
+    elif kind == "points":
+        _draw(decision_map(picture), "Decision regions", 380)
+    elif kind == "image":
+        st.caption("Held-out digits it is most sure about and wrong:")
+        _draw(digit_mistakes(picture), "Digit mistakes", 220)
+    else:
+        _draw(sequence_table(picture), "Input, target and answer", 300)

@@ -1,0 +1,96 @@
+"""Play, pause, step, reset, speed and scrubber: they move this viewer's playhead and nothing else."""
+
+import time
+from collections.abc import Callable
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from components.playhead import SPEEDS, Playhead
+from components.viewers import interval, watching
+from models.spec import RunConfig
+
+
+def now() -> float:
+    """The clock that playheads move by, in seconds."""
+    return time.monotonic()
+
+
+def playhead(name: str, cfg: RunConfig) -> Playhead:
+    """This viewer's playhead on the tape of a configuration; another configuration starts at its beginning, at rest."""
+    heads = st.session_state.setdefault("playheads", {})
+    key = (cfg, cfg.steps)
+    kept = heads.get(name)
+    if kept is None or kept[0] != key:
+        speed = kept[1].speed if kept else "full speed"
+        heads[name] = (key, Playhead(cfg.steps, speed=speed))
+    head: Playhead = heads[name][1]
+    return head
+
+
+def controls(name: str, head: Playhead, *, shared: str = "") -> None:
+    """The bar. `shared` says of several runs at once that one bar moves them all."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        if head.playing:
+            st.button("Pause", key=f"{name}_pause", icon=":material/pause:", type="primary", on_click=head.pause)
+        else:
+            st.button(
+                f"Train{shared}",
+                key=f"{name}_train",
+                icon=":material/play_arrow:",
+                type="primary",
+                on_click=lambda: head.play(now()),
+            )
+        _button("Step", name, ":material/skip_next:", head.step, "One training step, then pause.")
+        _button("Reset", name, ":material/replay:", head.reset, "Back to the net before training.")
+        _speed(name, head)
+        _scrubber(name, head)
+
+
+def polled(name: str, body: Callable[[], tuple[bool, bool]]) -> None:
+    """Runs `body` as a fragment that polls while something moves or is awaited; `body` returns (waiting, playing).
+
+    A fragment's interval changes only when its parent reruns, so the page reruns once whenever one of the two changes.
+    """
+    context = get_script_run_ctx()
+    session = context.session_id if context else ""
+    seconds = interval(watching(session))
+    state = f"{name}_polled"
+    drawn = st.session_state.setdefault(state, (False, False))
+
+    @st.fragment(run_every=seconds if any(drawn) else None)
+    def moving() -> None:
+        moves = body()
+        slower = any(moves) and interval(watching(session)) != seconds
+        if moves != drawn or slower:
+            st.session_state[state] = moves
+            st.rerun()
+
+    moving()
+
+
+def _button(label: str, name: str, icon: str, press: Callable[[], None], tip: str) -> None:
+    st.button(label, key=f"{name}_{label.lower()}", icon=icon, on_click=press, help=tip)
+
+
+def _speed(name: str, head: Playhead) -> None:
+    key = f"{name}_speed"
+    st.session_state[key] = head.speed
+
+    def change() -> None:
+        head.speed, head.ticked = st.session_state[key], now()
+
+    st.selectbox("Speed", list(SPEEDS), key=key, on_change=change, width=130)
+
+
+def _scrubber(name: str, head: Playhead) -> None:
+    """The slider over the steps. Its state is set only while the playhead moves by itself, else a drag would be lost."""
+    key = f"{name}_step_shown_{head.steps}"
+    if head.playing or st.session_state.get(key) != head.shown:
+        st.session_state[key] = head.shown
+
+    def change() -> None:
+        head.pause()
+        head.seek(int(st.session_state[key]))
+
+    st.slider("Step shown", 0, max(1, head.last), key=key, on_change=change, help="Update k has not happened yet at step k.")

@@ -1,0 +1,142 @@
+"""The playground's parts between its controls and its charts: what is refused, what is kept, what is compared."""
+
+import streamlit as st
+
+from components import controls, link, picture, player
+from components.diagram import show_diagram
+from components.playhead import Playhead
+from components.watch import View, look, trouble
+from models.insight.remedy import remedy
+from models.service.client import trainer
+from models.spec import ARRANGEMENTS, RunConfig, arrangement_of
+from models.spec.budget import affordable, over_budget
+from models.spec.equation import equation
+from models.spec.rules import repaired
+
+NAME = "playground"
+GOOD, GHOST, PINNED, VIEW = "last_good", "ghost", "pinned", "view"
+
+
+def settle(cfg: RunConfig | None, problem: str) -> RunConfig:
+    """The configuration to show: the one that is set, or the last good one where that is illegal or over budget."""
+    if cfg is not None and over_budget(cfg) is None:
+        st.session_state[GOOD] = cfg
+    return st.session_state.setdefault(GOOD, RunConfig())
+
+
+def say(cfg: RunConfig, notes: list[str], problem: str) -> None:
+    """What a link made necessary, what is refused with the nearest legal change, and what is legal yet misleading."""
+    if notes:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.info("From the link: " + "; ".join(notes) + ".", width="stretch")
+            st.button("Understood", on_click=link.dismiss_notes)
+    if problem:
+        change = repaired(controls.values())
+        st.error(f"{problem} The picture below is still the last one that was legal.")
+        _offer(change)
+    else:
+        wanted, _ = controls.assemble()
+        refusal = over_budget(wanted) if wanted is not None else None
+        if wanted is not None and refusal:
+            st.error(f"{refusal} The picture below is still the last one that fits.")
+            _offer(dict([affordable(wanted)]))
+    for sentence in controls.warnings(cfg):
+        st.warning(sentence)
+
+
+def watch(cfg: RunConfig) -> None:
+    """Player and charts, polling while something moves."""
+    head = player.playhead(NAME, cfg)
+
+    def body() -> tuple[bool, bool]:
+        before: View | None = st.session_state.get(VIEW)
+        tape = trainer().tape(cfg)
+        head.tick(player.now(), tape.length, tape.done)
+        view, waiting = look(cfg, head, before)
+        refused = trouble(cfg) if waiting else ""
+        if refused:
+            head.pause()
+        player.controls(NAME, head)
+        _status(cfg, view, head, waiting and not refused)
+        if refused:
+            st.error(refused)
+        if view is not None:
+            _keep(view, before)
+            _charts(view, head)
+        return waiting and not refused, head.playing
+
+    player.polled(NAME, body)
+
+
+def what_is_set(cfg: RunConfig) -> None:
+    """The block diagram and the equation of the configuration, from the same plan that the model is built from."""
+    name = arrangement_of(cfg)
+    st.subheader("What is set", anchor=False)
+    if name:
+        st.markdown(f"**{name}**. {ARRANGEMENTS[name].reading} *{ARRANGEMENTS[name].source}*")
+    show_diagram(cfg)
+    st.latex(equation(cfg))
+
+
+def _status(cfg: RunConfig, view: View | None, head: Playhead, waiting: bool) -> None:
+    """One line: where the tape is, how fast, on what, how large; and what is awaited."""
+    tape, status = trainer().tape(cfg), trainer().status()
+    facts = [f"step {view.row} of {cfg.steps}" if view and view.cfg == cfg else f"{cfg.steps} steps"]
+    if tape.rate and not tape.done:
+        facts.append(f"{tape.rate:.3g} steps/s")
+    if tape.device:
+        facts += [tape.device, f"{tape.parameters:,} parameters"]
+    facts.append(f"seed {cfg.seed}, 1 seed")
+    if tape.recomputing:
+        facts.append("the trainer was restarted: recomputing this run, what is drawn stays")
+    elif status.state in {"starting", "restarting"}:
+        facts.append("torch is loading in the trainer")
+    elif waiting:
+        facts.append(f"waiting for the trainer ({status.queue} runs share it)" if status.queue > 1 else "computing")
+    elif tape.done and head.shown >= tape.length - 1 > 0:
+        facts.append("diverged" if tape.divergence else "done")
+    st.caption(" · ".join(facts) + " · :blue-badge[measured]")
+
+
+def _keep(view: View, before: View | None) -> None:
+    """Remembers what is shown, and makes the picture before the last change the ghost."""
+    if before is not None and before.cfg != view.cfg:
+        st.session_state[GHOST] = picture.profile_of(before)
+    st.session_state[VIEW] = view
+
+
+def _charts(view: View, head: Playhead) -> None:
+    found = picture.headline(view)
+    st.markdown(f"**{picture.VERDICT_ICONS[found.kind]} {found.sentence}**")
+    divergence = view.trace.divergence
+    if divergence is not None and view.row >= divergence.step:
+        help_ = remedy(view.cfg)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.error(f"{divergence.sentence()} The picture stays.", width="stretch")
+            st.button(help_.label, on_click=link.put, args=(help_.fields,), key="remedy")
+    others = [(role, kept) for role in (GHOST, PINNED) if (kept := st.session_state.get(role)) is not None]
+    picture.charts(view, head, others)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        panels = st.segmented_control("Below", picture.PANELS, key="panel", required=True, default=picture.PANELS[0])
+        st.button("Pin this profile", icon=":material/keep:", on_click=_pin, args=(view,), key="pin")
+        if others:
+            st.button("Clear ghost and pin", on_click=_clear, key="clear")
+        st.button("Fit the axes", on_click=lambda: st.session_state.pop("ranges", None), key="fit")
+        numbers = st.toggle("Table", key="table", help="The numbers behind the three charts.")
+    if numbers:
+        picture.tables(view, head, others)
+    picture.panel(view, head, others, str(panels))
+
+
+def _pin(view: View) -> None:
+    st.session_state[PINNED] = picture.profile_of(view)
+
+
+def _clear() -> None:
+    st.session_state[GHOST] = st.session_state[PINNED] = None
+
+
+def _offer(change: dict[str, object]) -> None:
+    """A button that makes the nearest legal change."""
+    label = ", ".join(f"{field} {value}" for field, value in change.items())
+    st.button(f"Set {label}", on_click=link.put, args=(change,), key="offer")

@@ -1,0 +1,58 @@
+"""What a viewer's page has to show now: rows from the tape, or the profile before training, or what was there before."""
+
+from dataclasses import dataclass
+
+from components.playhead import Playhead
+from models.service.client import Status, Tape, Trainer, trace_from, trainer
+from models.spec import RunConfig
+from models.trace import Frame, Trace
+
+PROFILE_SECONDS = 1.5  # how long a moved control waits for its picture before the page polls for it
+
+
+@dataclass(frozen=True)
+class View:
+    """One page's look at a tape: the trace, the row that is shown, and what is to be said about it."""
+
+    cfg: RunConfig
+    trace: Trace
+    row: int
+    tape: Tape | None = None
+
+    @property
+    def frame(self) -> Frame | None:
+        """The last frame at or before the row; the one after the last update at the tape's end."""
+        at_end = self.row == self.cfg.steps - 1
+        return self.trace.frame_at(self.row + at_end)
+
+
+def look(cfg: RunConfig, head: Playhead, before: View | None) -> tuple[View | None, bool]:
+    """The view to draw, and whether it is still the one before because its own has not come yet."""
+    service = trainer()
+    wanted = head.wanted()
+    tape = service.want(cfg, wanted) if wanted else service.tape(cfg)
+    trace = tape.trace()
+    if trace is not None and len(trace) > 0:
+        row = min(head.shown, len(trace) - 1)
+        return View(cfg, trace, row, tape), row < head.shown and not tape.done
+    if head.shown == 0:
+        profile = _profile(service, cfg)
+        if profile is not None:
+            return View(cfg, profile, 0, tape), False
+    return before, True
+
+
+def trouble(cfg: RunConfig) -> str:
+    """Why this configuration cannot be shown, in a sentence; empty where it can."""
+    service = trainer()
+    status: Status = service.status()
+    if status.state == "failed":
+        return status.sentence
+    answer = service.ask("profile", cfg)
+    return service.tape(cfg).error or (answer.error if answer is not None else "")
+
+
+def _profile(service: Trainer, cfg: RunConfig) -> Trace | None:
+    ready = service.status().state == "ready"
+    answer = service.ask("profile", cfg, wait=PROFILE_SECONDS if ready else 0.0)
+    return trace_from(answer.value) if answer is not None and answer.value is not None else None

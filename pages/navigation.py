@@ -1,0 +1,35 @@
+"""Streamlit's main script: what every page shares, and the list of pages."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from components.link import note_page
+
+HERE = Path(__file__).parent
+
+st.set_page_config(page_title="Add & Norm Playground", page_icon=":material/stacks:", layout="wide", initial_sidebar_state="auto")
+
+page = st.navigation(
+    {
+        "": [
+            st.Page(
+                HERE / "start.py",
+                title="Start",
+                icon=":material/home:",
+                default=True,
+                help="Four nets, with and without skip and norm, trained side by side.",
+            ),
+            st.Page(
+                HERE / "train" / "playground.py",
+                title="Playground",
+                icon=":material/tune:",
+                url_path="playground",
+                help="Set depth, residual and norm, train live, watch every layer.",
+            ),
+        ]
+    },
+    position="top",
+)
+note_page(page.url_path)
+page.run()
