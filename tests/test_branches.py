@@ -1,0 +1,113 @@
+"""What a branch computes: attention by hand and against torch, layers, activations, rotary positions."""
+
+import pytest
+import torch
+from torch import nn
+
+from models.nets import ACTIVATIONS, Rotary, build_model
+from models.spec import RunConfig
+from tests import hand
+
+WIDTH, HEADS, TOKENS = 16, 2, 5
+
+
+def sublayers(**fields):
+    """The sublayers of a randomised one-block transformer, by kind."""
+    cfg = RunConfig(**({"net": "transformer", "depth": 1, "width": WIDTH, "heads": HEADS, "eps": hand.EPS} | fields))
+    return hand.randomise(build_model(cfg)).stream.blocks["b01"]
+
+
+@pytest.mark.parametrize("heads", [1, 2, 8])
+@pytest.mark.parametrize("mask", ["causal", "none"])
+@pytest.mark.parametrize("qk_norm", [True, False], ids=["qk-norm", "no qk-norm"])
+@pytest.mark.parametrize("position", ["rotary", "none"])
+def test_attention_is_softmax_of_scaled_products(heads, mask, qk_norm, position):
+    attention = sublayers(heads=heads, mask=mask, qk_norm=qk_norm, position=position)["attn"].function
+    x = hand.stream_of(width=WIDTH)
+    mixed = hand.heads(
+        x, attention, heads=heads, causal=mask == "causal", qk_norm=qk_norm, rotary=position == "rotary", eps=hand.EPS
+    )
+    # The angles of rotary positions are float32.
+    hand.assert_close(attention(x), hand.linear(mixed, attention.w_o), 1e-6 if position == "rotary" else 1e-10)
+
+
+def test_qk_norm_bounds_the_logits_however_large_the_weights():
+    """|q k| / sqrt(K) is at most sqrt(K) once both have unit RMS: attention cannot saturate on a growing stream."""
+    attention = sublayers(qk_norm=True, affine=False)["attn"].function
+    queries = attention.norm_q(1e6 * hand.stream_of(width=WIDTH).unflatten(-1, (HEADS, -1)))
+    size = WIDTH // HEADS
+    hand.assert_close(queries.norm(dim=-1), torch.full(queries.shape[:-1], size**0.5).double(), 1e-6)
+
+
+def test_rotary_logits_depend_on_the_distance_alone():
+    turn = Rotary(32, 8).double()
+    source = torch.Generator().manual_seed(0)
+    q, k = torch.randn(2, 8, generator=source, dtype=torch.float64)
+    turned_q, turned_k = turn(q.expand(1, 1, 32, 8))[0, 0], turn(k.expand(1, 1, 32, 8))[0, 0]
+    logits = turned_q @ turned_k.T
+    for distance in (0, 1, 7):
+        along = logits.diagonal(-distance)
+        hand.assert_close(along, along[:1].expand_as(along), 1e-5)
+    assert (logits[7, 0] - logits[0, 0]).abs() > 1e-2
+    hand.assert_close(turned_q.norm(dim=-1), q.norm().expand(32), 1e-6)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_an_activation_is_its_formula(activation):
+    z = torch.linspace(-4, 4, 33, dtype=torch.float64)
+    hand.assert_close(ACTIVATIONS[activation]()(z), hand.ACTIVATIONS[activation](z))
+
+
+@pytest.mark.parametrize("fields", [{"layers_per_branch": 1}, {"layers_per_branch": 2, "expansion": 3}], ids=["one", "two"])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_an_mlp_branch_is_its_layers(activation, fields):
+    cfg = RunConfig(width=8, depth=1, activation=activation, placement="none", residual=False, **fields)
+    module = hand.randomise(build_model(cfg)).stream.blocks["b01"]["mlp"]
+    f, x, act = module.function, hand.stream_of(), hand.ACTIVATIONS[activation]
+    two = fields["layers_per_branch"] == 2
+    expected = hand.linear(act(hand.linear(x, f.w1)), f.w2) if two else act(hand.linear(x, f.w))
+    assert (f.w1 if two else f.w).weight.shape == ((24, 8) if two else (8, 8))
+    hand.assert_close(module(x), expected)
+
+
+def torch_layer(block, *, norm_first: bool, activation: str) -> nn.TransformerEncoderLayer:
+    """torch's own block with the weights of ours, in train mode (its eval mode takes a fused path)."""
+    attn, ffn = block["attn"], block["ffn"]
+    layer = nn.TransformerEncoderLayer(
+        WIDTH,
+        HEADS,
+        dim_feedforward=4 * WIDTH,
+        dropout=0.0,
+        activation=activation,
+        layer_norm_eps=hand.EPS,
+        batch_first=True,
+        norm_first=norm_first,
+    ).double()
+    f, g = attn.function, ffn.function
+    norms = (attn.norm_in, ffn.norm_in) if norm_first else (attn.norm_add, ffn.norm_add)
+    own = {
+        "self_attn.in_proj_weight": torch.cat([f.w_q.weight, f.w_k.weight, f.w_v.weight]),
+        "self_attn.in_proj_bias": torch.cat([f.w_q.bias, f.w_k.bias, f.w_v.bias]),
+        "self_attn.out_proj.weight": f.w_o.weight,
+        "self_attn.out_proj.bias": f.w_o.bias,
+        "linear1.weight": g.w1.weight,
+        "linear1.bias": g.w1.bias,
+        "linear2.weight": g.w2.weight,
+        "linear2.bias": g.w2.bias,
+        **{f"norm{i}.weight": norm.weight for i, norm in enumerate(norms, start=1)},
+        **{f"norm{i}.bias": norm.bias for i, norm in enumerate(norms, start=1)},
+    }
+    assert set(own) == set(layer.state_dict())
+    layer.load_state_dict(own)
+    return layer.train()
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@pytest.mark.parametrize("mask", ["causal", "none"])
+@pytest.mark.parametrize("placement", ["post-norm", "pre-norm"])
+def test_a_transformer_block_is_torchs_encoder_layer(placement, mask, activation):
+    block = sublayers(placement=placement, mask=mask, activation=activation, expansion=4)
+    layer = torch_layer(block, norm_first=placement == "pre-norm", activation=activation)
+    future = torch.triu(torch.full((TOKENS, TOKENS), -torch.inf), diagonal=1).double() if mask == "causal" else None
+    x = hand.stream_of(width=WIDTH)
+    hand.assert_close(block["ffn"](block["attn"](x)), layer(x, src_mask=future))
