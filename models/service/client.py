@@ -1,0 +1,208 @@
+"""The trainer as the pages see it. Imports no torch: what needs it happens in the worker process."""
+
+import itertools
+import os
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from models.service.connection import Connection
+from models.service.interface import SENTENCES, WISH_SECONDS, Answer, Status, Trainer
+from models.service.messages import key_of, trace_from
+from models.service.shelf import ANSWER_BYTES, TAPE_BYTES, Shelf, question_message, want_message
+from models.service.tape import Tape
+from models.service.wire import Message
+from models.spec import RunConfig
+
+__all__ = [
+    "Answer",
+    "Status",
+    "Tape",
+    "Trainer",
+    "WorkerTrainer",
+    "close_trainer",
+    "key_of",
+    "start",
+    "trace_from",
+    "trainer",
+]
+
+COMMAND = (sys.executable, "-m", "models.service.worker")
+BACK_OFF = (0.5, 1.0, 2.0, 4.0)
+FAILURE_LIMIT = 5
+SETTLED_SECONDS = 5.0
+
+
+class WorkerTrainer:
+    """One worker process, restarted when it dies. Nothing here waits, unless `ask` is told to.
+
+    `back_off`: seconds before each restart in a row.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str] = COMMAND,
+        back_off: Sequence[float] = BACK_OFF,
+        tape_bytes: int = TAPE_BYTES,
+        answer_bytes: int = ANSWER_BYTES,
+    ) -> None:
+        self.command, self.back_off = command, back_off
+        self._shelf = Shelf(tape_bytes, answer_bytes)
+        self._connection: Connection | None = None
+        self._lives = 0
+        self._failures = 0
+        self._status = Status("starting", SENTENCES["starting"])
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._supervise, name="trainer", daemon=True)
+        self._thread.start()
+
+    def status(self) -> Status:
+        """How the trainer is."""
+        with self._shelf.lock:
+            return replace(self._status, queue=len(self._shelf.wanted()))
+
+    def tape(self, cfg: RunConfig) -> Tape:
+        """The tape of a configuration as far as it is known; starts no training."""
+        return self._shelf.tape(cfg)
+
+    def want(self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS) -> Tape:
+        """Wishes for `until` rows. After an error it is tried again, but not at once."""
+        with self._shelf.lock:
+            tape = self._shelf.tape(cfg)
+            idle = tape.done or tape.resting or until <= tape.length or self._status.state == "failed"
+            if not idle:
+                tape.wish(until, seconds)
+                self._post(want_message(tape, until, seconds, self._lives) if self._connection else None)
+            return tape
+
+    def ask(self, question: str, cfg: RunConfig, wait: float = 0.0, **args: Any) -> Answer | None:
+        """The answer to a question, from the shelf or from the worker; identical open questions are asked once."""
+        message = question_message(question, cfg, args)
+        key, shelf = message["key"], self._shelf
+        with shelf.lock:
+            answer = shelf.answer(key)
+            if answer is None and key not in shelf.open and self._status.state != "failed":
+                shelf.open[key] = message
+                self._post(message)
+            if answer is None and wait > 0:
+                shelf.changed.wait_for(lambda: key not in shelf.open, wait)
+                answer = shelf.answer(key)
+            if answer is None and self._status.state == "failed":
+                return Answer(None, self._status.sentence)
+            return answer
+
+    def close(self) -> None:
+        """Ends the worker and waits for it, a few seconds at most."""
+        with self._shelf.lock:
+            self._closing.set()
+            self._give_up(SENTENCES["closed"])
+            connection = self._connection
+        if connection is not None:
+            connection.close()
+        self._thread.join(timeout=5)
+
+    def _post(self, message: Message | None) -> None:
+        """Posts to the worker, if there is one; the next one is told everything that is still wanted and open."""
+        if self._connection is not None and message is not None:
+            self._connection.post(message)
+
+    def _give_up(self, sentence: str) -> None:
+        self._status = Status("failed", sentence)
+        self._shelf.give_up()
+
+    def _supervise(self) -> None:
+        """The thread of this trainer: starts the worker, files what it says, starts it again when it ends."""
+        while not self._closing.is_set():
+            ending = self._live()
+            with self._shelf.lock:
+                self._connection = None
+                if self._closing.is_set():
+                    return
+                if self._failures >= FAILURE_LIMIT:
+                    self._give_up(
+                        f"The trainer cannot run: it ended {self._failures} times in a row, last {ending}. "
+                        "What is drawn stays; the server's log says why, and a restart of the server tries again."
+                    )
+                    return
+                self._shelf.worker_lost(at_work=self._status.state == "ready")
+                self._status = Status("restarting", SENTENCES["restarting"])
+            self._closing.wait(self.back_off[min(max(self._failures, 1), len(self.back_off)) - 1])
+
+    def _live(self) -> str:
+        """One life of the worker; how it ended, in words. Only a life that never settled counts as a failure."""
+        ready_at = float("inf")
+        try:
+            connection = Connection(self.command)
+        except OSError as error:
+            self._failures += 1
+            return f"because {self.command[0]} did not start ({error.strerror})"
+        self._greet(connection)
+        for message in connection.messages():
+            if message["kind"] == "ready":
+                ready_at = time.monotonic()
+                with self._shelf.lock:
+                    if not self._closing.is_set():
+                        known = message["versions"], tuple(message["devices"]), message["pid"]
+                        self._status = Status("ready", SENTENCES["ready"], *known)
+            else:
+                self._shelf.apply(message)
+        settled = time.monotonic() - ready_at > SETTLED_SECONDS
+        self._failures = 0 if settled else self._failures + 1
+        return connection.ending()
+
+    def _greet(self, connection: Connection) -> None:
+        """Tells a new worker what is still wanted and open."""
+        with self._shelf.lock:
+            self._lives += 1
+            self._connection = connection
+            for tape in self._shelf.wanted():
+                for until, seconds in tape.live_wishes():
+                    self._post(want_message(tape, until, seconds, self._lives))
+            for question in self._shelf.open.values():
+                self._post(question)
+            if self._closing.is_set():
+                connection.post(None)
+
+
+# A reload of this module (an editor's save) must find the trainer of the load before it, so it lives on `sys`.
+_slot: dict[str, Any] = sys.__dict__.setdefault(
+    "_add_norm_playground", {"lock": threading.RLock(), "loads": itertools.count(1), "trainer": None, "load": 0}
+)
+_load = next(_slot["loads"])
+
+
+def trainer() -> Trainer:
+    """The trainer of this process, started at the first call; a newer load of this module replaces it.
+
+    PLAYGROUND_TRAINER=inprocess computes in this process instead (tests, notebooks).
+    """
+    with _slot["lock"]:
+        if _slot["trainer"] is None or _slot["load"] < _load:
+            close_trainer()
+            _slot["trainer"], _slot["load"] = _made(os.environ.get("PLAYGROUND_TRAINER", "")), _load
+        kept: Trainer = _slot["trainer"]
+        return kept
+
+
+def start() -> None:
+    """Starts the trainer ahead of the first visitor."""
+    trainer()
+
+
+def close_trainer() -> None:
+    """Ends the trainer of this process, if there is one."""
+    with _slot["lock"]:
+        kept, _slot["trainer"] = _slot["trainer"], None
+        if kept is not None:
+            kept.close()
+
+
+def _made(kind: str) -> Trainer:
+    if kind == "inprocess":
+        from models.service.inprocess import InProcessTrainer
+
+        return InProcessTrainer()
+    return WorkerTrainer()

@@ -1,0 +1,71 @@
+"""One life of the worker process and the two pipes to it."""
+
+import os
+import queue
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from models.service import wire
+from models.service.wire import Message
+
+ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+PATIENCE = 3.0
+
+
+class Connection:
+    """A started worker. A thread of its own writes, so that posting never waits for a busy worker. OSError if it cannot start."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._outbox: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=ROOT,
+            env=os.environ | ENVIRONMENT,
+        )
+        threading.Thread(target=self._write, name="trainer outbox", daemon=True).start()
+
+    def post(self, message: Message | None) -> None:
+        """Queues a message for the worker; None ends its input."""
+        self._outbox.put(message)
+
+    def messages(self) -> Iterator[Message]:
+        """What the worker says, until it ends. A worker that talks nonsense is killed."""
+        stdout = self._process.stdout
+        assert stdout is not None
+        try:
+            while (message := wire.receive(stdout)) is not None:  # type: ignore[arg-type]
+                yield message
+        except (EOFError, ValueError):
+            self._process.kill()
+
+    def close(self) -> None:
+        """Ends the worker by the end of its input; one that does not heed that is killed."""
+        self._outbox.put(None)
+        try:
+            self._process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+
+    def ending(self) -> str:
+        """How the worker ended, in words."""
+        self.close()
+        code = self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        return f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
+
+    def _write(self) -> None:
+        stdin = self._process.stdin
+        assert stdin is not None
+        with suppress(OSError):  # a broken pipe: the reading side notices the death and says so
+            while (message := self._outbox.get()) is not None:
+                wire.send(stdin, message)  # type: ignore[arg-type]
+        with suppress(OSError):
+            stdin.close()

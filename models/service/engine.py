@@ -1,0 +1,172 @@
+"""The torch side of the trainer: advances the runs that are wanted in turn, and answers questions. Knows no pipe."""
+
+import gc
+import sys
+import time
+import traceback
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+
+from models.service.messages import columns_message, config_from, divergence_message, frame_message
+from models.service.questions import QUESTIONS
+from models.service.wire import Message
+from models.service.wishes import Wishes
+from models.spec import RunConfig
+from models.spec.budget import memory_bytes, over_budget
+from models.training import Run, available_devices
+
+SLICE_SECONDS = 0.05
+KEPT_RUNS = 64
+KEPT_BYTES = 1e9
+MOST_RUNS = 256
+
+
+@dataclass
+class Slot:
+    """A run with what is wanted of it and what has been sent. The run is built when its first turn comes."""
+
+    cfg: RunConfig
+    run: Run | None = None
+    wishes: Wishes = field(default_factory=Wishes)
+    rows_sent: int = 0
+    frames_sent: int = 0
+    columns_sent: bool = False
+
+    @property
+    def goal(self) -> int:
+        """Rows wanted, or 0 where this run has nothing to do."""
+        if self.run is None:
+            return self.wishes.furthest(0)
+        return 0 if self.run.done else self.wishes.furthest(self.run.step)
+
+
+class Engine:
+    """Runs by key, the longest unwanted dropped first. `emit` takes every message; errors become messages too."""
+
+    def __init__(self, emit: Callable[[Message], None]) -> None:
+        self.emit = emit
+        self.slots: OrderedDict[str, Slot] = OrderedDict()
+        self.turns: OrderedDict[str, None] = OrderedDict()
+
+    def hello(self, pid: int) -> None:
+        """Says which versions and devices there are."""
+        versions = {"python": sys.version.split()[0], "torch": str(torch.__version__)}
+        self.emit({"kind": "ready", "versions": versions, "devices": available_devices(), "pid": pid})
+
+    def want(self, message: Message) -> None:
+        """Notes a wish. `since`: a reader that has so many rows of this tape and knows nothing else of it."""
+        key = message["key"]
+        try:
+            slot = self.slots.get(key) or Slot(config_from(message["query"]))
+        except ValueError as error:
+            return self._refuse(key, error)
+        self.slots[key] = slot
+        self.slots.move_to_end(key)
+        self.turns[key] = None
+        slot.wishes.add(message["until"], message["seconds"])
+        if message["since"] is not None:
+            slot.rows_sent, slot.frames_sent, slot.columns_sent = message["since"], 0, False
+            if slot.run is not None:
+                self._push(key, slot, 0, 0.0)
+        self._make_room()
+        return None
+
+    def work(self) -> bool:
+        """One slice for the run whose turn it is. False when nobody wants anything."""
+        while self.turns:
+            key, _ = self.turns.popitem(last=False)
+            slot = self.slots.get(key)
+            if slot is not None and slot.goal:
+                self.turns[key] = None
+                self.advance(key, slot.goal, SLICE_SECONDS)
+                return True
+        return False
+
+    def advance(self, key: str, goal: int, seconds: float | None = None) -> None:
+        """Trains a run to `goal` rows, or for so many seconds, and sends what came of it."""
+        slot, began = self.slots[key], time.monotonic()
+        try:
+            if slot.run is None:
+                _within_budget(slot.cfg)
+                slot.run = Run(slot.cfg)
+            ready = time.monotonic()
+            left = None if seconds is None else seconds - (ready - began)
+            added = slot.run.advance(goal - slot.run.step, left)
+            self._push(key, slot, added, ready)
+        except Exception as error:
+            del self.slots[key]
+            self._refuse(key, error)
+
+    def answer(self, message: Message) -> None:
+        """Answers one question, or says why not."""
+        reply: Message = {"kind": "answer", "key": message["key"], "value": None, "error": ""}
+        try:
+            if message["question"] not in QUESTIONS:
+                raise ValueError(f"there is no question {message['question']!r}; there are {', '.join(QUESTIONS)}")
+            cfg = config_from(message["query"])
+            _within_budget(cfg)
+            reply["value"] = QUESTIONS[message["question"]](cfg, message["args"])
+            self.emit(reply)
+        except Exception as error:
+            self.emit(reply | {"value": None, "error": sentence(error)})
+
+    def _push(self, key: str, slot: Slot, added: int, began: float) -> None:
+        """Sends the rows and frames that the reader does not have yet."""
+        run = slot.run
+        assert run is not None
+        start = min(slot.rows_sent, run.step)
+        rows, frames = run.rows(start), run.frames
+        message = {
+            "kind": "progress",
+            "key": key,
+            "columns": None if slot.columns_sent else columns_message(run.columns),
+            "step": run.step,
+            "start": start,
+            "rows": rows,
+            "frames": [frame_message(frame) for frame in frames[slot.frames_sent :]],
+            "done": run.done,
+            "divergence": divergence_message(run.divergence),
+            "parameters": run.parameters,
+            "device": run.device,
+            "added": added,
+            "seconds": time.monotonic() - began if added else 0.0,
+        }
+        self.emit(message)
+        slot.rows_sent, slot.frames_sent, slot.columns_sent = max(slot.rows_sent, run.step), len(frames), True
+
+    def _refuse(self, key: str, error: Exception) -> None:
+        self.emit({"kind": "error", "key": key, "sentence": sentence(error)})
+
+    def _make_room(self) -> None:
+        """Drops runs, the longest unwanted first: their tapes are drawn, and their configurations bring them back."""
+        held = sum(memory_bytes(slot.cfg) for slot in self.slots.values() if slot.run is not None)
+        for key, slot in list(self.slots.items())[:-1]:
+            crowded = len(self.slots) > KEPT_RUNS or held > KEPT_BYTES
+            if len(self.slots) > MOST_RUNS or (crowded and not slot.goal):
+                held -= memory_bytes(slot.cfg) if slot.run is not None else 0
+                del self.slots[key]
+
+
+def sentence(error: Exception) -> str:
+    """What a user is told of an error; the traceback goes to the server's log."""
+    if isinstance(error, ValueError):
+        return str(error)
+    traceback.print_exception(error, file=sys.stderr)
+    text = str(error).splitlines()[0] if str(error) else ""
+    if isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in str(error):
+        device = "cuda" if isinstance(error, torch.OutOfMemoryError) else "the processor"
+        error.__traceback__ = None  # its frames hold the tensors
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        return f"out of memory on {device}; a smaller width, batch or depth needs less"
+    return f"{type(error).__name__}: {text}"
+
+
+def _within_budget(cfg: RunConfig) -> None:
+    refusal = over_budget(cfg)
+    if refusal:
+        raise ValueError(refusal)

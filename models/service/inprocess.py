@@ -1,0 +1,80 @@
+"""The trainer without a process, for tests, notebooks and AppTest: training happens inside `want`, answers inside `ask`."""
+
+import os
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from models.service.interface import SENTENCES, WISH_SECONDS, Answer, Status
+from models.service.shelf import Shelf, question_message, want_message
+from models.service.tape import Tape
+from models.service.wire import Message
+from models.spec import RunConfig
+
+if TYPE_CHECKING:
+    from models.service.engine import Engine
+
+STEPS_PER_WANT = 20
+
+
+class InProcessTrainer:
+    """Each `want` trains at most `steps_per_want` rows further before it returns. Torch is loaded at the first use."""
+
+    def __init__(self, steps_per_want: int = STEPS_PER_WANT) -> None:
+        self.steps_per_want = steps_per_want
+        self._shelf = Shelf()
+        self._status = Status("ready", SENTENCES["ready"])
+        self._closed = False
+
+    def status(self) -> Status:
+        """How the trainer is."""
+        with self._shelf.lock:
+            if not self._closed:
+                _ = self._engine  # which says the versions
+            return self._status
+
+    def tape(self, cfg: RunConfig) -> Tape:
+        """The tape of a configuration as far as it is known; starts no training."""
+        return self._shelf.tape(cfg)
+
+    def want(self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS) -> Tape:
+        """Trains towards `until` rows."""
+        with self._shelf.lock:
+            tape = self._shelf.tape(cfg)
+            if not (tape.done or tape.resting or until <= tape.length or self._closed):
+                self._engine.want(want_message(tape, until, seconds, 1))
+                if tape.key in self._engine.slots:
+                    self._engine.advance(tape.key, min(until, tape.length + self.steps_per_want))
+            return tape
+
+    def ask(self, question: str, cfg: RunConfig, wait: float = 0.0, **args: Any) -> Answer | None:
+        """The answer to a question, computed before this returns."""
+        message = question_message(question, cfg, args)
+        with self._shelf.lock:
+            if self._shelf.answer(message["key"]) is None and not self._closed:
+                self._engine.answer(message)
+            return self._shelf.answer(message["key"]) or Answer(None, self._status.sentence)
+
+    def close(self) -> None:
+        """Trains no more."""
+        with self._shelf.lock:
+            self._closed = True
+            self._status = Status("failed", SENTENCES["closed"])
+            self._shelf.give_up()
+
+    @cached_property
+    def _engine(self) -> "Engine":
+        import torch
+
+        from models.service.engine import Engine
+
+        torch.set_num_threads(1)  # sums are taken in another order with more, and rows would differ in the last bits
+        engine = Engine(self._file)
+        engine.hello(os.getpid())
+        return engine
+
+    def _file(self, message: Message) -> None:
+        if message["kind"] == "ready":
+            known = message["versions"], tuple(message["devices"]), message["pid"]
+            self._status = Status("ready", SENTENCES["ready"], *known)
+        else:
+            self._shelf.apply(message)

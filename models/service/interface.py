@@ -1,0 +1,63 @@
+"""What the pages may rely on, wherever tapes are computed: the trainer's interface and what it returns."""
+
+import time
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from models.service.tape import RETRY_SECONDS, Tape
+from models.spec import RunConfig
+
+WISH_SECONDS = 90.0
+
+SENTENCES = {
+    "starting": "The trainer is starting: it loads PyTorch, which takes a few seconds.",
+    "ready": "The trainer is ready.",
+    "restarting": "The trainer ended and is being restarted; what is drawn stays, and unfinished runs are computed again.",
+    "closed": "The trainer is closed.",
+}
+
+
+@dataclass(frozen=True)
+class Status:
+    """How the trainer is: state starting, ready, restarting or failed; `queue` counts the runs being trained now."""
+
+    state: str
+    sentence: str
+    versions: dict[str, str] = field(default_factory=dict)
+    devices: tuple[str, ...] = ()
+    pid: int = 0
+    queue: int = 0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of a question: a value, or a sentence that says why there is none."""
+
+    value: dict[str, Any] | None
+    error: str = ""
+    nbytes: int = 0
+    born: float = field(default_factory=time.monotonic, compare=False)
+
+    @property
+    def stale(self) -> bool:
+        """Whether this is an error old enough to ask again; values hold for ever."""
+        return bool(self.error) and time.monotonic() - self.born > RETRY_SECONDS
+
+
+class Trainer(Protocol):
+    """Where tapes come from. Safe to use from many threads."""
+
+    def status(self) -> Status:
+        """How the trainer is."""
+
+    def tape(self, cfg: RunConfig) -> Tape:
+        """The tape of a configuration as far as it is known; starts no training."""
+
+    def want(self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS) -> Tape:
+        """Wishes for `until` rows. The wish expires after `seconds`: whoever still looks wishes again."""
+
+    def ask(self, question: str, cfg: RunConfig, wait: float = 0.0, **args: Any) -> Answer | None:
+        """The answer to a question of `questions.QUESTIONS`, or None while it is not there; waits up to `wait` seconds."""
+
+    def close(self) -> None:
+        """Ends all training. Tapes that somebody holds stay readable."""

@@ -1,0 +1,19 @@
+"""What a page may ask about a configuration besides its tape. A new question is a function and a line in QUESTIONS."""
+
+from collections.abc import Callable
+from typing import Any
+
+from models.service.messages import trace_message
+from models.spec import RunConfig
+from models.training import profile_at_init
+
+
+def profile(cfg: RunConfig, _args: dict[str, Any]) -> dict[str, Any]:
+    """Row 0 and frame 0 of the tape, before any training: a trace of one row (`messages.trace_from`)."""
+    return trace_message(profile_at_init(cfg))
+
+
+# Each takes the configuration and the caller's arguments, and returns dicts, lists, strings, numbers and numpy arrays.
+QUESTIONS: dict[str, Callable[[RunConfig, dict[str, Any]], dict[str, Any]]] = {
+    "profile": profile,
+}

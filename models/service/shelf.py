@@ -1,0 +1,127 @@
+"""What the web process keeps of the trainer's work: tapes and answers, both bounded in bytes."""
+
+import json
+from collections import OrderedDict
+from threading import Condition, RLock
+from typing import Any
+
+from models.service.interface import Answer
+from models.service.messages import key_of
+from models.service.tape import Tape
+from models.service.wire import Message, size
+from models.spec import RunConfig
+
+TAPE_BYTES = 256 * 2**20
+ANSWER_BYTES = 64 * 2**20
+LIVES = 3
+
+
+class Shelf:
+    """Tapes and answers by key, the longest unused dropped first. Whoever touches it holds `lock`."""
+
+    def __init__(self, tape_bytes: int = TAPE_BYTES, answer_bytes: int = ANSWER_BYTES) -> None:
+        self.tape_bytes, self.answer_bytes = tape_bytes, answer_bytes
+        self.lock = RLock()
+        self.changed = Condition(self.lock)
+        self.tapes: OrderedDict[str, Tape] = OrderedDict()
+        self.answers: OrderedDict[str, Answer] = OrderedDict()
+        self.open: dict[str, Message] = {}
+
+    def tape(self, cfg: RunConfig) -> Tape:
+        """The tape of a configuration, empty where it was never wanted or has been dropped."""
+        key = key_of(cfg)
+        with self.lock:
+            tape = self.tapes.get(key)
+            if tape is None:
+                tape = self.tapes[key] = Tape(cfg, key)
+                self._drop_tapes()
+            self.tapes.move_to_end(key)
+            return tape
+
+    def wanted(self) -> list[Tape]:
+        """Tapes that live wishes want more of."""
+        with self.lock:
+            return [tape for tape in self.tapes.values() if tape.wanted]
+
+    def answer(self, key: str) -> Answer | None:
+        """The answer to a question, if it is here."""
+        with self.lock:
+            answer = self.answers.get(key)
+            if answer is None or answer.stale:
+                return None
+            self.answers.move_to_end(key)
+            return answer
+
+    def apply(self, message: Message) -> None:
+        """Files a message of the engine."""
+        with self.lock:
+            if message["kind"] == "answer":
+                self._file(message["key"], Answer(message["value"], message["error"], size(message["value"])))
+            elif message["kind"] == "dropped":
+                self.open.pop(message["key"], None)
+            elif (tape := self.tapes.get(message["key"])) is not None:
+                if message["kind"] == "progress":
+                    tape.progress(message)
+                else:
+                    tape.fail(message["sentence"])
+                self._drop_tapes()
+            self.changed.notify_all()
+
+    def give_up(self) -> None:
+        """Nothing will come any more: nothing is wanted, nothing is open."""
+        with self.lock:
+            self.open.clear()
+            for tape in self.tapes.values():
+                tape.wishes.clear()
+            self.changed.notify_all()
+
+    def worker_lost(self, at_work: bool) -> None:
+        """Notes the death of the worker. What it was at work on through too many deaths is given up: it may be what kills it."""
+        with self.lock:
+            for tape in self.wanted():
+                tape.worker_lost(at_work)
+                if tape.deaths >= LIVES:
+                    tape.fail(f"The trainer died {LIVES} times while this run was wanted; a smaller one may help.")
+                    tape.deaths = 0
+            for key, question in list(self.open.items()):
+                question["deaths"] = question.get("deaths", 0) + at_work
+                if question["deaths"] >= LIVES:
+                    self._file(key, Answer(None, f"The trainer died {LIVES} times over this question; a smaller net may help."))
+            self.changed.notify_all()
+
+    def _file(self, key: str, answer: Answer) -> None:
+        self.open.pop(key, None)
+        self.answers[key] = answer
+        self.answers.move_to_end(key)
+        held = sum(kept.nbytes for kept in self.answers.values())
+        while held > self.answer_bytes and len(self.answers) > 1:
+            held -= self.answers.popitem(last=False)[1].nbytes
+
+    def _drop_tapes(self) -> None:
+        """A tape that is being trained stays whatever it weighs: it would only be computed again."""
+        held = sum(tape.nbytes for tape in self.tapes.values())
+        for key, tape in list(self.tapes.items())[:-1] if held > self.tape_bytes else []:
+            if held > self.tape_bytes and not tape.wanted:
+                held -= tape.nbytes
+                del self.tapes[key]
+
+
+def question_message(question: str, cfg: RunConfig, args: dict[str, Any]) -> Message:
+    """A question for the engine; equal questions have equal keys."""
+    query = cfg.to_query()
+    key = json.dumps([question, query, args], sort_keys=True)
+    return {"kind": "ask", "key": key, "question": question, "query": query, "args": args}
+
+
+def want_message(tape: Tape, until: int, seconds: float, connection: int) -> Message:
+    """A wish for the engine. On a new connection it says how many rows are here already."""
+    since = None if tape.connection == connection else tape.length
+    tape.connection = connection
+    return {
+        "kind": "want",
+        "key": tape.key,
+        "query": tape.query,
+        "until": until,
+        "seconds": seconds,
+        "since": since,
+    }

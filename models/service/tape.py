@@ -1,0 +1,149 @@
+"""A tape as the pages see it: the rows that have arrived so far. Torch-free; one thread writes, many read."""
+
+import time
+from collections import deque
+from threading import RLock
+
+import numpy as np
+
+from models.service.messages import columns_from, divergence_from, frame_from
+from models.service.wire import Message, size
+from models.service.wishes import Wishes
+from models.spec import RunConfig
+from models.trace import Columns, Divergence, Frame, Trace, trace_of
+
+OBJECT_BYTES = 4096
+RATE_SECONDS = 2.0
+RETRY_SECONDS = 10.0
+
+
+class Tape:
+    """Rows, frames and fate of one run. Rows once written never change, so a trace taken earlier stays right."""
+
+    def __init__(self, cfg: RunConfig, key: str) -> None:
+        self.cfg, self.key = cfg, key
+        self.query = cfg.to_query()
+        self.length = 0
+        self.columns: Columns | None = None
+        self.done = False
+        self.divergence: Divergence | None = None
+        self.error = ""
+        self.parameters = 0
+        self.device = ""
+        self.compute_rate = 0.0
+        self.nbytes = OBJECT_BYTES
+        self.deaths = 0
+        self.connection = 0
+        self.wishes = Wishes()
+        self._lock = RLock()
+        self._rows = np.empty((0, 0), np.float32)
+        self._frames: list[Frame] = []
+        self._behind = False
+        self._error_at = 0.0
+        self._arrivals: deque[tuple[float, int]] = deque()
+        self._moving_since = 0.0
+        self._trace: tuple[tuple[int, int, bool], Trace] | None = None
+
+    @property
+    def frames(self) -> list[Frame]:
+        """The frames so far, by step."""
+        with self._lock:
+            return list(self._frames)
+
+    @property
+    def wanted(self) -> bool:
+        """Whether a live wish asks for rows that are not there yet."""
+        return bool(self.live_wishes())
+
+    @property
+    def recomputing(self) -> bool:
+        """Whether rows that are drawn already are being computed again, after a worker was lost."""
+        return self._behind and self.wanted
+
+    @property
+    def resting(self) -> bool:
+        """Whether an error is too fresh to try again."""
+        return bool(self.error) and time.monotonic() - self._error_at < RETRY_SECONDS
+
+    @property
+    def rate(self) -> float:
+        """Rows per second that arrived lately; 0 while nothing comes."""
+        with self._lock:
+            now = time.monotonic()
+            self._drop_old_arrivals(now)
+            since = max(self._moving_since, now - RATE_SECONDS)
+            return sum(rows for _, rows in self._arrivals) / max(now - since, 1e-3)
+
+    def trace(self) -> Trace | None:
+        """All rows so far, or None before the first. The same object as long as nothing has come."""
+        with self._lock:
+            if self.columns is None:
+                return None
+            state = self.length, len(self._frames), self.divergence is not None
+            if self._trace is None or self._trace[0] != state:
+                self._trace = state, trace_of(self.columns, self._rows[: self.length], self._frames, self.divergence)
+            return self._trace[1]
+
+    def wish(self, until: int, seconds: float) -> None:
+        """Notes that somebody wants `until` rows."""
+        with self._lock:
+            self.wishes.add(min(until, self.cfg.steps), seconds)
+
+    def live_wishes(self) -> list[tuple[int, float]]:
+        """Wishes for rows that are not there yet, as (rows wanted, seconds left)."""
+        with self._lock:
+            return [] if self.done else self.wishes.alive(self.length)
+
+    def progress(self, message: Message) -> None:
+        """Takes what a slice of training brought. Rows that came before are not appended again, nor rows past a gap."""
+        with self._lock:
+            start = message["start"]
+            if start > self.length or (self.columns is None and message["columns"] is None):
+                return  # meant for a predecessor that was dropped; the next want asks from row 0
+            if self.columns is None:
+                self.columns = columns_from(message["columns"])
+            self._append(message["rows"][self.length - start :], message["seconds"])
+            self._behind = message["step"] < self.length and not message["done"]
+            for packed in message["frames"]:
+                if not self._frames or packed["step"] > self._frames[-1].step:
+                    self._frames.append(frame_from(packed))
+                    self.nbytes += size(packed)
+            self.parameters, self.device = message["parameters"], message["device"]
+            self.compute_rate = message["added"] / max(message["seconds"], 1e-6) if message["added"] else self.compute_rate
+            self.error, self.deaths = "", 0
+            if not self._behind:
+                self.divergence, self.done = divergence_from(message["divergence"]), message["done"]
+
+    def fail(self, sentence: str) -> None:
+        """Notes why this run cannot go on. What is drawn stays."""
+        with self._lock:
+            self.error, self._error_at = sentence, time.monotonic()
+            self._behind = False
+            self.wishes.clear()
+
+    def worker_lost(self, at_work: bool) -> None:
+        """Notes that the worker died while this tape was wanted: it will be computed again from row 0."""
+        with self._lock:
+            self._behind = self.length > 0
+            self.deaths += at_work
+
+    def _append(self, rows: np.ndarray, seconds: float) -> None:
+        if not len(rows):
+            return
+        end = self.length + len(rows)
+        if end > len(self._rows):
+            grown = np.empty((max(end, min(2 * end, self.cfg.steps)), rows.shape[1]), np.float32)
+            grown[: self.length] = self._rows[: self.length].reshape(self.length, rows.shape[1])
+            self.nbytes += grown.nbytes - self._rows.nbytes
+            self._rows = grown
+        self._rows[self.length : end] = rows
+        self.length = end
+        now = time.monotonic()
+        self._drop_old_arrivals(now)
+        if not self._arrivals:
+            self._moving_since = now - seconds
+        self._arrivals.append((now, len(rows)))
+
+    def _drop_old_arrivals(self, now: float) -> None:
+        while self._arrivals and self._arrivals[0][0] < now - RATE_SECONDS:
+            self._arrivals.popleft()

@@ -1,0 +1,92 @@
+"""The trainer's process: `python -m models.service.worker`. Reads messages on stdin, writes them to stdout.
+
+It listens on nothing, trains on one thread at low priority, and ends with its parent.
+"""
+
+import os
+import queue
+import signal
+import sys
+import threading
+import traceback
+from typing import TYPE_CHECKING, BinaryIO
+
+from models.service import wire
+from models.service.wire import Message
+
+if TYPE_CHECKING:
+    from models.service.engine import Engine
+
+NICENESS = 5
+OPEN_QUESTIONS = 64
+
+
+def main() -> None:
+    """Serves the parent until the pipe ends."""
+    out = _take_stdout()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's; end-of-file follows it
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+    inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(sys.stdin.buffer, inbox), daemon=True).start()
+
+    import torch
+
+    from models.service.engine import Engine
+
+    torch.set_num_threads(1)
+    engine = Engine(lambda message: wire.send(out, message))
+    engine.hello(os.getpid())
+    _warm_up()
+    serve(engine, inbox)
+
+
+def serve(engine: "Engine", inbox: "queue.SimpleQueue[Message]") -> None:
+    """Between two slices one question, the newest first: what a moved control asks for matters more than what it left."""
+    questions: list[Message] = []
+    busy = False
+    while True:
+        while not inbox.empty() or not (busy or questions):
+            message = inbox.get()
+            if message["kind"] == "want":
+                engine.want(message)
+                busy = True
+            else:
+                questions.append(message)
+        while len(questions) > OPEN_QUESTIONS:
+            engine.emit({"kind": "dropped", "key": questions.pop(0)["key"]})
+        if questions:
+            engine.answer(questions.pop())
+        busy = engine.work()
+
+
+def _take_stdout() -> BinaryIO:
+    """The real stdout for messages; whatever prints, Python or a library, goes to stderr from now on."""
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return out
+
+
+def _read(stream: BinaryIO, inbox: "queue.SimpleQueue[Message]") -> None:
+    """Fills the inbox. The end of the stream ends the process at once, even while a step hangs."""
+    try:
+        while (message := wire.receive(stream)) is not None:
+            inbox.put(message)
+    except Exception:
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+
+
+def _warm_up() -> None:
+    """The first optimiser of a process imports hundreds of modules; better now than when Train is pressed."""
+    import torch
+
+    weight = torch.zeros(1, requires_grad=True)
+    weight.grad = torch.zeros(1)
+    torch.optim.AdamW([weight], fused=True).step()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,608 @@
+"""The trainer, with real worker processes: what a page sees is what `Run` computes, whatever happens to the worker.
+
+Tests wait for content, with a deadline; none of them sleeps for a fixed time or looks at a clock to judge.
+"""
+
+import io
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as st_np
+
+from models.service import client, engine, shelf, wire
+from models.service.client import Tape, WorkerTrainer, trace_from
+from models.service.connection import ROOT
+from models.service.inprocess import InProcessTrainer
+from models.service.messages import key_of
+from models.service.shelf import Shelf
+from models.spec import RunConfig
+from models.spec.budget import over_budget
+from models.training import Run
+
+PATIENCE = 60.0
+# Long enough that it is still under way when a test looks, short enough to be finished by one that waits.
+SMALL = RunConfig(depth=2, width=16, batch=16, steps=40, seed=3, device="cpu")
+LONG = RunConfig(depth=2, width=16, batch=16, steps=5000, device="cpu")
+
+# A real worker with questions of the test's own: `setup` is Python that may change QUESTIONS.
+BENT = """
+import os, sys, time
+from models.service import questions, worker
+{setup}
+worker.main()
+"""
+
+
+def until(true: Callable[[], Any], what: str) -> None:
+    """Waits for content."""
+    deadline = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        time.sleep(0.005)
+
+
+def bent(setup: str) -> WorkerTrainer:
+    return WorkerTrainer([sys.executable, "-c", BENT.format(setup=setup)], back_off=[0.05])
+
+
+def finished(tape: Tape) -> Tape:
+    until(lambda: tape.done or tape.error, "the end of the run")
+    return tape
+
+
+def rows_of(tape: Tape) -> np.ndarray:
+    trace = tape.trace()
+    assert trace is not None
+    return np.column_stack([trace.loss, trace.grad_norm, trace.act_rms, trace.grad_rms, trace.weight_grad_rms])
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[WorkerTrainer]:
+    """One worker for all tests that leave it alive."""
+    trainer = WorkerTrainer()
+    yield trainer
+    trainer.close()
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def expected(cfg: RunConfig, rows: int | None = None) -> np.ndarray:
+    run = Run(cfg)
+    run.advance(rows or cfg.steps)
+    trace = run.trace()
+    return np.column_stack([trace.loss, trace.grad_norm, trace.act_rms, trace.grad_rms, trace.weight_grad_rms])
+
+
+# The wire
+
+plain = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
+arrays = st_np.arrays(
+    st_np.boolean_dtypes() | st_np.integer_dtypes() | st_np.floating_dtypes(),
+    st_np.array_shapes(min_dims=0, max_dims=3, min_side=0),
+)
+parts = st.recursive(plain | arrays, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4))
+
+
+def same(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray):
+        return isinstance(b, np.ndarray) and a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list):
+        return len(a) == len(b) and all(map(same, a, b))
+    return type(a) is type(b) and (a == b or (isinstance(a, float) and math.isnan(a) and math.isnan(b)))
+
+
+@given(st.lists(st.dictionaries(st.text(), parts, max_size=4), max_size=3))
+def test_messages_cross_the_wire_unchanged(messages: list[dict[str, Any]]) -> None:
+    pipe = io.BytesIO()
+    for message in messages:
+        wire.send(pipe, message)
+    pipe.seek(0)
+    for message in messages:
+        assert same(message, wire.receive(pipe))
+    assert wire.receive(pipe) is None
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "not json",
+        "[]",
+        '{"body": {}}',
+        '{"body": [], "arrays": []}',
+        '{"body": {}, "arrays": [["|O", [1]]]}',
+        '{"body": {}, "arrays": [["<f4", [-1]]]}',
+        '{"body": {}, "arrays": [["<f4", [1.5]]]}',
+        '{"body": {}, "arrays": [["<f4", [100000, 100000]]]}',
+        '{"body": {}, "arrays": [["nonsense", [1]]]}',
+        '{"body": {}, "arrays": ["<f4"]}',
+        '{"body": {"x": {"$array": 0}}, "arrays": []}',
+        '{"body": {"x": {"$array": "0"}}, "arrays": []}',
+    ],
+)
+def test_a_malformed_header_is_refused(header: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - json's own is one, too
+        wire.receive(io.BytesIO(header.encode() + b"\n" + bytes(64)))
+
+
+def test_a_message_that_was_cut_off_is_not_mistaken_for_a_short_one() -> None:
+    pipe = io.BytesIO()
+    wire.send(pipe, {"rows": np.ones((3, 4))})
+    whole = pipe.getvalue()
+    for length in (len(whole) - 1, len(whole) - 97):
+        with pytest.raises(EOFError):
+            wire.receive(io.BytesIO(whole[:length]))
+
+
+@pytest.mark.parametrize("value", [object(), {1: 2}, {"$array": 0}, np.array([object()]), {1, 2}, torch.ones(1)])
+def test_what_is_neither_text_number_nor_array_is_never_sent(value: Any) -> None:
+    pipe = io.BytesIO()
+    with pytest.raises(ValueError, match=r"message|sent"):
+        wire.send(pipe, {"value": value})
+    assert not pipe.getvalue()
+
+
+# Tapes
+
+
+def test_rows_and_frames_are_those_of_a_run_bit_for_bit(worker: WorkerTrainer) -> None:
+    worker.want(SMALL, 7)
+    until(lambda: worker.tape(SMALL).length == 7, "seven rows")
+    tape = finished(worker.want(SMALL, SMALL.steps))
+    run = Run(SMALL)
+    run.advance(SMALL.steps)
+    trace, true = tape.trace(), run.trace()
+    assert trace is not None
+    assert rows_of(tape).tobytes() == expected(SMALL).tobytes()
+    assert (trace.sites, trace.branches) == (true.sites, true.branches)
+    assert [frame.step for frame in trace.frames] == [frame.step for frame in true.frames]
+    for frame, same_frame in zip(trace.frames, true.frames, strict=True):
+        np.testing.assert_array_equal(frame.sample_cosine, same_frame.sample_cosine)
+        np.testing.assert_array_equal(frame.update_to_weight, same_frame.update_to_weight)
+        assert frame.held_out_loss == same_frame.held_out_loss
+        assert frame.picture.keys() == same_frame.picture.keys()
+    assert (tape.parameters, tape.device, tape.error) == (run.parameters, "cpu", "")
+
+
+def test_a_wish_for_some_rows_is_not_exceeded(worker: WorkerTrainer) -> None:
+    cfg = RunConfig(depth=2, width=16, batch=16, steps=40, seed=11, device="cpu")
+    other = RunConfig(depth=2, width=16, batch=16, steps=40, seed=12, device="cpu")
+    tape = worker.want(cfg, 9)
+    until(lambda: tape.length == 9, "nine rows")
+    finished(worker.want(other, 40))  # the worker has had every chance to go on
+    assert tape.length == 9
+    assert not tape.done
+
+
+def test_a_trace_taken_early_is_not_changed_by_what_comes(worker: WorkerTrainer) -> None:
+    cfg = RunConfig(depth=2, width=16, batch=16, steps=300, seed=13, device="cpu")
+    tape = worker.want(cfg, 5)
+    until(lambda: tape.length == 5, "five rows")
+    early = tape.trace()
+    assert early is not None
+    assert tape.trace() is early
+    before = early.act_rms.copy()
+    finished(worker.want(cfg, 300))
+    assert len(early) == 5
+    np.testing.assert_array_equal(early.act_rms, before)
+    assert not early.loss.flags.writeable
+
+
+def test_two_tapes_advance_in_turn(worker: WorkerTrainer) -> None:
+    one = worker.want(LONG, LONG.steps, seconds=PATIENCE)
+    two = worker.want(RunConfig(depth=2, width=16, batch=16, steps=5000, seed=1, device="cpu"), 5000, seconds=PATIENCE)
+    for _ in range(3):
+        before = one.length, two.length
+        until(lambda before=before: one.length > before[0] and two.length > before[1], "both to move")  # type: ignore[misc]
+    assert not one.done
+    assert not two.done
+
+
+def test_training_stops_when_the_wish_expires(worker: WorkerTrainer) -> None:
+    cfg = RunConfig(depth=2, width=16, batch=16, steps=5000, seed=21, device="cpu")
+    tape = worker.want(cfg, 5000, seconds=0.3)
+    until(lambda: tape.length, "rows")
+    until(lambda: not tape.wanted, "the wish to expire")
+    for seed in (22, 23):  # its turn would come again before these are through
+        reached = tape.length
+        finished(worker.want(RunConfig(depth=2, width=16, batch=16, steps=100, seed=seed, device="cpu"), 100))
+    assert tape.length == reached < 5000
+    assert not tape.done
+
+
+def test_divergence_ends_the_tape_and_says_where(worker: WorkerTrainer) -> None:
+    cfg = RunConfig(depth=16, width=32, norm="none", steps=200, lr=1.0, device="cpu")
+    tape = finished(worker.want(cfg, 200))
+    run = Run(cfg)
+    run.advance(200)
+    assert run.divergence is not None
+    assert tape.divergence == run.divergence
+    assert tape.done
+    trace = tape.trace()
+    assert trace is not None
+    assert trace.divergence == run.divergence
+    assert len(trace) == run.step
+
+
+# Errors
+
+
+def test_an_absent_device_is_refused_in_a_sentence(worker: WorkerTrainer) -> None:
+    absent = "mps" if sys.platform != "darwin" else "cuda"
+    cfg = RunConfig(depth=2, device=absent)
+    tape = worker.want(cfg, 10)
+    until(lambda: tape.error, "the refusal")
+    assert tape.error.startswith(f"device is {absent}")
+    answer = worker.ask("profile", cfg, wait=PATIENCE)
+    assert answer is not None
+    assert answer.value is None
+    assert answer.error == tape.error
+    assert not tape.wanted
+
+
+def test_a_run_over_budget_is_refused_with_the_numbers(worker: WorkerTrainer) -> None:
+    cfg = RunConfig(depth=128, width=512, batch=512, device="cpu")
+    sentence = over_budget(cfg)
+    assert sentence
+    tape = worker.want(cfg, 10)
+    until(lambda: tape.error, "the refusal")
+    assert tape.error == sentence
+    answer = worker.ask("profile", cfg, wait=PATIENCE)
+    assert answer is not None
+    assert answer.error == sentence
+
+
+def test_an_unknown_question_is_answered_in_words(worker: WorkerTrainer) -> None:
+    answer = worker.ask("meaning", SMALL, wait=PATIENCE)
+    assert answer is not None
+    assert "no question 'meaning'" in answer.error
+
+
+def test_running_out_of_memory_is_said_and_the_worker_lives_on() -> None:
+    trainer = bent("import torch\ndef fail(c, a): raise torch.OutOfMemoryError('x')\nquestions.QUESTIONS['big'] = fail")
+    try:
+        answer = trainer.ask("big", SMALL, wait=PATIENCE)
+        assert answer is not None
+        assert answer.error.startswith("out of memory on cuda")
+        pid = trainer.status().pid
+        finished(trainer.want(SMALL, 5 * 8))
+        assert trainer.status().pid == pid
+    finally:
+        trainer.close()
+
+
+# Questions
+
+
+def test_the_profile_is_row_0_of_the_tape(worker: WorkerTrainer) -> None:
+    answer = worker.ask("profile", SMALL, wait=PATIENCE)
+    assert answer is not None
+    assert answer.value is not None
+    trace = trace_from(answer.value)
+    tape = worker.want(SMALL, 1)
+    until(lambda: tape.length, "a row")
+    row = tape.trace()
+    assert row is not None
+    np.testing.assert_array_equal(trace.act_rms[0], row.act_rms[0])
+    np.testing.assert_array_equal(trace.weight_grad_rms[0], row.weight_grad_rms[0])
+    np.testing.assert_array_equal(trace.frames[0].sample_cosine, row.frames[0].sample_cosine)
+
+
+def test_the_same_question_is_computed_once() -> None:
+    trainer = bent("calls = []\nquestions.QUESTIONS['count'] = lambda c, a: calls.append(a) or {'calls': len(calls)}")
+    try:
+        until(lambda: trainer.status().state == "ready", "the worker")
+        for _ in range(5):
+            trainer.ask("count", SMALL, x=1)
+        answer = trainer.ask("count", SMALL, wait=PATIENCE, x=1)
+        finished(trainer.want(RunConfig(depth=4, steps=200, device="cpu"), 200))  # in between, a second asking would be answered
+        again = trainer.ask("count", SMALL, x=1)
+        other = trainer.ask("count", SMALL, wait=PATIENCE, x=2)
+        assert answer is not None
+        assert again is answer
+        assert other is not None
+        assert answer.value == {"calls": 1}
+        assert other.value == {"calls": 2}
+    finally:
+        trainer.close()
+
+
+def test_of_many_questions_the_newest_is_answered_first(tmp_path: Path) -> None:
+    # The first is held until the last has been posted, so that the others pile up.
+    gate = "def gated(c, a):\n    while not os.path.exists(a['gate']): time.sleep(0.01)\n    return a"
+    record = "order = []\nquestions.QUESTIONS['note'] = lambda c, a: order.append(a['n']) or {'order': list(order)}"
+    trainer = bent(f"{gate}\nquestions.QUESTIONS['gated'] = gated\n{record}")
+    try:
+        open_gate = tmp_path / "open"
+        trainer.ask("gated", SMALL, gate=str(open_gate))
+        for n in range(5):
+            trainer.ask("note", SMALL, n=n)
+        open_gate.touch()
+        answer = trainer.ask("note", SMALL, wait=PATIENCE, n=0)
+        assert answer is not None
+        assert answer.value == {"order": [4, 3, 2, 1, 0]}
+    finally:
+        trainer.close()
+
+
+# Death and resurrection
+
+
+def test_a_killed_worker_leaves_the_picture_and_the_rows_come_out_equal() -> None:
+    trainer = WorkerTrainer(back_off=[0.05])
+    try:
+        cfg = RunConfig(depth=4, width=32, batch=32, steps=400, device="cpu")
+        tape = trainer.want(cfg, 400)
+        until(lambda: tape.length >= 20, "some rows")
+        first_pid = trainer.status().pid
+        os.kill(first_pid, signal.SIGKILL)
+        until(lambda: trainer.status().state != "ready", "the death to be noticed")
+        drawn = rows_of(tape)
+        assert len(drawn) >= 20
+        assert not tape.done
+        assert tape.recomputing
+        assert trainer.status().state == "restarting"
+        assert trainer.tape(cfg) is tape
+        finished(tape)
+        assert trainer.status().pid != first_pid
+        assert not tape.recomputing
+        assert rows_of(tape).tobytes() == expected(cfg).tobytes()
+        assert drawn.tobytes() == rows_of(tape)[: len(drawn)].tobytes()
+        trace = tape.trace()
+        assert trace is not None
+        steps = [frame.step for frame in trace.frames]
+        assert steps == sorted(set(steps))
+        assert steps[-1] == 400
+    finally:
+        trainer.close()
+
+
+def test_an_open_question_outlives_the_worker_but_does_not_kill_it_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shelf, "LIVES", 2)
+    trainer = bent("questions.QUESTIONS['die'] = lambda c, a: os._exit(9)")
+    try:
+        answer = trainer.ask("die", SMALL, wait=PATIENCE)
+        assert answer is not None
+        assert "died 2 times" in answer.error
+        assert finished(trainer.want(SMALL, SMALL.steps)).length == SMALL.steps
+    finally:
+        trainer.close()
+
+
+@pytest.mark.parametrize("command", [[sys.executable, "-c", "raise SystemExit(7)"], ["/nowhere/python"]])
+def test_a_worker_that_cannot_start_is_given_up_with_a_sentence(command: list[str]) -> None:
+    trainer = WorkerTrainer(command, back_off=[0.01])
+    try:
+        tape = trainer.want(SMALL, 10)
+        answer = trainer.ask("profile", SMALL, wait=PATIENCE)
+        until(lambda: trainer.status().state == "failed", "the limit")
+        assert "ended 5 times in a row" in trainer.status().sentence
+        assert "exit code 7" in trainer.status().sentence or "did not start" in trainer.status().sentence
+        assert answer is not None
+        assert answer.error == trainer.status().sentence
+        assert not tape.wanted
+        assert tape.length == 0
+        assert trainer.status().queue == 0
+    finally:
+        trainer.close()
+
+
+def test_a_worker_that_talks_nonsense_is_replaced_not_believed() -> None:
+    trainer = WorkerTrainer([sys.executable, "-c", "print('hello', flush=True); import time; time.sleep(600)"], back_off=[0.01])
+    try:
+        until(lambda: trainer.status().state == "failed", "the limit")
+        assert "SIGKILL" in trainer.status().sentence
+    finally:
+        trainer.close()
+
+
+def test_the_worker_ends_with_its_parent_even_while_a_step_hangs() -> None:
+    setup = "questions.QUESTIONS['hang'] = lambda c, a: (os.write(2, b'hanging'), time.sleep(600)) and {}"
+    process = subprocess.Popen(
+        [sys.executable, "-c", BENT.format(setup=setup)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+    )
+    try:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        wire.send(process.stdin, {"kind": "ask", "key": "k", "question": "hang", "query": SMALL.to_query(), "args": {}})  # type: ignore[arg-type]
+        assert process.stderr.read(7) == b"hanging"
+        process.stdin.close()
+        assert process.wait(PATIENCE) == 0
+    finally:
+        process.kill()
+
+
+def test_a_closed_trainer_leaves_no_process() -> None:
+    trainer = WorkerTrainer()
+    until(lambda: trainer.status().state == "ready", "the worker")
+    pid = trainer.status().pid
+    tape = trainer.want(LONG, LONG.steps)
+    until(lambda: tape.length, "rows")
+    trainer.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    assert trainer.status().state == "failed"
+    assert tape.trace() is not None
+    assert not tape.wanted
+
+
+# What crosses into the web process, and what does not
+
+CLIENT = """
+import sys, time
+from models.service.client import WorkerTrainer
+from models.spec import RunConfig
+trainer = WorkerTrainer()
+cfg = RunConfig(depth=2, width=16, steps=10, device="cpu")
+tape = trainer.want(cfg, 10)
+while not tape.done: time.sleep(0.01)
+assert trainer.status().state == "ready" and trainer.status().versions["torch"]
+assert trainer.ask("profile", cfg, wait=60).value
+assert trainer.ask("nonsense", cfg, wait=60).error
+refused = trainer.want(RunConfig(depth=128, width=512, batch=512), 10)
+while not refused.error: time.sleep(0.01)
+trainer.close()
+print(sorted(name for name in sys.modules if name.split(".")[0] == "torch"))
+print([line for line in (open("/proc/self/maps") if sys.platform == "linux" else []) if "libtorch" in line or "libc10" in line])
+"""
+
+
+def test_the_web_process_has_no_torch_after_ready_rows_and_errors() -> None:
+    done = subprocess.run([sys.executable, "-c", CLIENT], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["[]", "[]"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks into /proc")
+def test_the_worker_listens_on_nothing(worker: WorkerTrainer) -> None:
+    finished(worker.want(SMALL, SMALL.steps))
+    links = []
+    for entry in Path(f"/proc/{worker.status().pid}/fd").iterdir():
+        try:
+            links.append(os.readlink(entry))
+        except FileNotFoundError:  # closed while we looked
+            continue
+    assert any(link.startswith("pipe:") for link in links)
+    assert not [link for link in links if link.startswith("socket:")]
+
+
+def test_what_the_worker_prints_does_not_disturb_the_wire() -> None:
+    trainer = bent("questions.QUESTIONS['shout'] = lambda c, a: (print('loud'), os.write(1, b'louder\\n')) and {'said': 1}")
+    try:
+        answer = trainer.ask("shout", SMALL, wait=PATIENCE)
+        assert answer is not None
+        assert answer.value == {"said": 1}
+    finally:
+        trainer.close()
+
+
+# Bounds
+
+
+def progress(tape: Tape, rows: int) -> dict[str, Any]:
+    """What the engine would send for `rows` rows of a run with one site."""
+    columns = {"sites": ["x0"], "branches": [], "depth": 0}
+    return {
+        "kind": "progress",
+        "key": tape.key,
+        "columns": columns,
+        "step": rows,
+        "start": 0,
+        "rows": np.zeros((rows, 6), np.float32),
+        "frames": [],
+        "done": False,
+        "divergence": None,
+        "parameters": 1,
+        "device": "cpu",
+        "added": rows,
+        "seconds": 0.1,
+    }
+
+
+def test_tapes_are_dropped_by_weight_the_longest_unused_first_and_never_while_wanted() -> None:
+    kept = Shelf(tape_bytes=100_000)
+    tapes = [kept.tape(RunConfig(seed=seed, steps=5000)) for seed in range(4)]
+    tapes[1].wish(5000, PATIENCE)
+    for tape in tapes:
+        kept.tape(tape.cfg)
+        kept.apply(progress(tape, 2000))
+    assert list(kept.tapes) == [tapes[1].key, tapes[3].key]
+    assert tapes[0].trace() is not None
+
+
+def test_a_dropped_tape_starts_afresh_and_is_not_confused_by_rows_meant_for_the_old_one() -> None:
+    cfg = RunConfig(steps=100)
+    kept = Shelf()
+    tape = kept.tape(cfg)
+    kept.apply(progress(tape, 10) | {"start": 50, "columns": None, "step": 60})
+    assert tape.length == 0
+    kept.apply(progress(tape, 10))
+    kept.apply(progress(tape, 10) | {"start": 5, "step": 15})
+    assert tape.length == 15
+    kept.apply(progress(tape, 10) | {"start": 50, "step": 60, "done": True})
+    assert tape.length == 15
+    assert not tape.done
+
+
+def test_the_engine_forgets_unwanted_runs_and_brings_them_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "KEPT_RUNS", 2)
+    trainer = InProcessTrainer(steps_per_want=3)
+    cfgs = [RunConfig(depth=2, width=16, steps=6, seed=seed, device="cpu") for seed in range(4)]
+    for cfg in cfgs:
+        trainer.want(cfg, 6)
+    assert len(trainer._engine.slots) == 4  # half way, and all of them wanted still
+    for cfg in cfgs:
+        trainer.want(cfg, 6)
+    trainer.want(RunConfig(depth=2, width=16, steps=6, seed=4, device="cpu"), 3)
+    assert len(trainer._engine.slots) == 2
+    trainer._shelf.tapes.clear()
+    tape = trainer.want(cfgs[0], 3)
+    assert rows_of(tape).tobytes() == expected(cfgs[0], 3).tobytes()
+
+
+# In process, and the one of this process
+
+
+def test_the_in_process_trainer_gives_the_same_tape_in_steps() -> None:
+    trainer = InProcessTrainer(steps_per_want=15)
+    lengths = []
+    for _ in range(4):
+        tape = trainer.want(SMALL, SMALL.steps)
+        lengths.append(tape.length)
+    assert lengths == [15, 30, 40, 40]
+    assert tape.done
+    assert rows_of(tape).tobytes() == expected(SMALL).tobytes()
+    assert trainer.status().state == "ready"
+    assert trainer.status().versions["torch"] == torch.__version__
+    answer = trainer.ask("profile", SMALL)
+    assert answer is not None
+    assert answer.value is not None
+    refused = trainer.want(RunConfig(depth=128, width=512, batch=512), 5)
+    assert refused.error
+    assert trainer.tape(RunConfig(seed=99)).length == 0
+
+
+def test_a_reloaded_module_closes_the_trainer_of_its_predecessor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLAYGROUND_TRAINER", "inprocess")
+    client.close_trainer()
+    old = client.trainer()
+    assert client.trainer() is old
+    name = client.__name__
+    monkeypatch.delitem(sys.modules, name)
+    import importlib
+
+    newer = importlib.import_module(name)
+    try:
+        assert newer is not client
+        new = newer.trainer()
+        assert new is not old
+        assert old.status().state == "failed"
+        assert client.trainer() is new  # a page of the old load does not close it again
+    finally:
+        newer.close_trainer()
+
+
+def test_equal_configurations_share_a_tape_and_others_do_not(worker: WorkerTrainer) -> None:
+    assert worker.tape(RunConfig(seed=5)) is worker.tape(RunConfig(seed=5))
+    assert worker.tape(RunConfig(seed=5)) is not worker.tape(RunConfig(seed=6))
+    assert key_of(RunConfig(lr=0.5, seed=2)) == "lr=0.5&seed=2"
