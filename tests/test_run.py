@@ -1,0 +1,305 @@
+"""A run is a deterministic tape: equal configurations give equal numbers, however they are advanced and watched."""
+
+import copy
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from models.nets import build_model
+from models.spec import NORMS, OPTIMIZERS, RunConfig
+from models.tasks import open_task
+from models.trace import SCALARS, Columns, frame_steps, trace_of
+from models.training import Run, cross_entropy, profile_at_init
+
+SMALL = {"depth": 3, "width": 16, "batch": 8, "steps": 20}
+CONFIGS = {
+    "mlp": RunConfig(**SMALL),
+    "transformer": RunConfig(net="transformer", task="copy", optimizer="adam", lr=1e-3, clip=0.5, **SMALL),
+    "batch norm": RunConfig(norm="batch norm", task="spiral", optimizer="adamw", weight_decay=0.1, **SMALL),
+    "book": RunConfig(net="transformer", task="book", stack="dlcl", schedule="cosine", warmup=5, **(SMALL | {"depth": 1})),
+}
+every_config = pytest.mark.parametrize("cfg", CONFIGS.values(), ids=CONFIGS)
+
+
+def taped(cfg: RunConfig, *slices: int, **how) -> Run:
+    run = Run(cfg, **how)
+    for n in slices or (cfg.steps,):
+        run.advance(n)
+    return run
+
+
+def assert_same(a, b) -> None:
+    """Equality bit for bit through frames, dicts, lists and arrays; NaN equals NaN."""
+    assert type(a) is type(b)
+    if isinstance(a, np.ndarray):
+        assert a.dtype == b.dtype
+        assert a.shape == b.shape
+        assert a.tobytes() == b.tobytes()
+    elif isinstance(a, dict):
+        assert list(a) == list(b)
+        for key in a:
+            assert_same(a[key], b[key])
+    elif isinstance(a, list | tuple):
+        assert len(a) == len(b)
+        for one, other in zip(a, b, strict=True):
+            assert_same(one, other)
+    elif hasattr(a, "__dataclass_fields__"):
+        assert_same(vars(a), vars(b))
+    else:
+        assert a == b or (np.isnan(a) and np.isnan(b))
+
+
+@every_config
+def test_equal_configurations_give_equal_tapes_bit_for_bit(cfg):
+    again = RunConfig.from_query(cfg.to_query())[0]
+    one, other = taped(cfg), taped(again)
+    assert_same(one.trace(), other.trace())
+    for name, parameter in one.model.state_dict().items():
+        assert torch.equal(parameter, other.model.state_dict()[name]), name
+    assert len(one.trace().frames) == len(frame_steps(cfg.steps))
+
+
+@every_config
+def test_advancing_by_1_and_7_and_12_equals_advancing_by_20(cfg):
+    assert_same(taped(cfg, 1, 7, 12).trace(), taped(cfg, 20).trace())
+
+
+def test_advancing_by_time_takes_at_least_one_step_and_gives_the_same_rows():
+    run = Run(CONFIGS["mlp"])
+    assert run.advance(20, seconds=0) == 1
+    assert run.step == 1
+    assert run.advance(20, seconds=1e9) == 19
+    assert_same(run.trace(), taped(CONFIGS["mlp"]).trace())
+
+
+def test_another_seed_gives_another_tape():
+    loss = [taped(RunConfig(seed=seed, **SMALL)).trace().loss for seed in (0, 1)]
+    assert not np.isclose(loss[0], loss[1]).any()
+
+
+@every_config
+def test_asking_for_the_next_batch_changes_nothing(cfg):
+    run = Run(cfg)
+    while not run.done:
+        first, second = run.next_batch(), run.next_batch()
+        assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+        run.advance(3)
+    assert_same(run.trace(), taped(cfg).trace())
+
+
+def test_the_next_batch_is_the_one_that_is_trained_on():
+    run = taped(CONFIGS["mlp"], 4)
+    x, y = run.next_batch()
+    expected = cross_entropy(run.model(x), y).item()
+    run.advance(1)
+    assert run.trace().loss[4] == np.float32(expected)
+
+
+@every_config
+def test_the_profile_at_initialisation_is_row_0_of_the_tape(cfg):
+    profile, tape = profile_at_init(cfg), taped(cfg, 2).trace()
+    assert len(profile) == 1
+    for series in (*SCALARS, "act_rms", "grad_rms", "branch_rms", "weight_grad_rms"):
+        assert_same(getattr(profile, series)[0].copy(), getattr(tape, series)[0].copy())
+    assert_same(profile.frames[0].sample_cosine, tape.frames[0].sample_cosine)
+    assert profile.sites == tape.sites
+
+
+@every_config
+def test_frames_change_neither_rows_nor_weights_nor_running_statistics(cfg):
+    watched, bare = taped(cfg), taped(cfg, frames=False)
+    assert len(watched.trace().frames) > 0
+    assert bare.trace().frames == ()
+    assert_same(watched.rows(), bare.rows())
+    for name, value in watched.model.state_dict().items():
+        assert torch.equal(value, bare.model.state_dict()[name]), name
+    assert watched.model.training
+
+
+def test_batch_norms_running_statistics_are_used_for_held_out_figures():
+    """Else the guard above would hold statistics that nothing reads."""
+    run = taped(CONFIGS["batch norm"])
+    x, y = run.task.held_out
+    logits = copy.deepcopy(run.model).eval()(x)
+    assert run.frames[-1].held_out_loss == pytest.approx(cross_entropy(logits, y).item(), rel=1e-5)
+    assert run.frames[-1].held_out_accuracy == pytest.approx((logits.argmax(-1) == y).float().mean().item())
+    assert abs(run.frames[-1].held_out_loss - cross_entropy(run.model(x), y).item()) > 1e-4
+
+
+def test_held_out_figures_of_a_sequence_leave_out_the_tokens_without_a_target():
+    run = taped(CONFIGS["transformer"], 1)
+    x, y = run.task.held_out
+    with torch.no_grad():
+        fresh = build_model(run.cfg)(x)
+    assert (y == -100).any()
+    right = (fresh.argmax(-1) == y).double()[y != -100]
+    assert run.frames[0].held_out_loss == pytest.approx(cross_entropy(fresh, y).item(), rel=1e-5)
+    assert run.frames[0].held_out_accuracy == pytest.approx(right.mean().item())
+
+
+@pytest.mark.parametrize("steps", [1, 2, 20, 300, 5000])
+def test_frames_come_at_log_spaced_steps_and_at_the_end(steps):
+    """From the first step to the last, never further apart than the step's own number, some twenty in a long run."""
+    found = frame_steps(steps)
+    assert found[:2] == [0, 1]
+    assert found[-1] == steps
+    assert all(one < other <= 2 * max(one, 1) for one, other in itertools.pairwise(found))
+    assert len(found) <= 3 + 2 * math.log2(steps)
+
+
+def test_a_run_has_its_frames_when_it_passes_them():
+    assert [frame.step for frame in taped(CONFIGS["mlp"]).frames] == frame_steps(20)
+    assert [frame.step for frame in taped(CONFIGS["mlp"], 7).frames] == [step for step in frame_steps(20) if step < 7]
+
+
+def test_the_frame_of_a_step_is_the_last_one_taken():
+    trace = taped(CONFIGS["mlp"]).trace()
+    taken = frame_steps(20)
+    for step in (0, 5, 8, 15, 20, 400):
+        assert trace.frame_at(step).step == max(earlier for earlier in taken if earlier <= step)
+    assert trace.frame_at(-1) is None
+
+
+# --- the shape of a tape ---
+
+
+@pytest.mark.parametrize(
+    ("net", "sites"),
+    [("mlp", ("x0", "b01", "b02")), ("transformer", ("x0", "b01.attn", "b01.ffn", "b02.attn", "b02.ffn"))],
+)
+def test_a_trace_has_a_column_for_every_site_branch_and_block(net, sites):
+    trace = taped(RunConfig(**(SMALL | {"net": net, "depth": 2})), 5).trace()
+    assert trace.sites == sites
+    assert trace.branches == sites[1:]
+    assert len(trace) == 5
+    assert trace.step.tolist() == [0, 1, 2, 3, 4]
+    assert trace.act_rms.shape == trace.grad_rms.shape == (5, len(sites))
+    assert trace.branch_rms.shape == (5, len(sites) - 1)
+    assert trace.weight_grad_rms.shape == (5, 2)
+    assert all(getattr(trace, name).shape == (5,) for name in SCALARS)
+    assert trace.frames[0].sample_cosine.shape == (len(sites),)
+    assert trace.frames[0].update_to_weight.shape == (2,)
+
+
+def test_a_trace_cannot_be_written_to():
+    trace = taped(CONFIGS["mlp"], 2).trace()
+    for name in ("step", "loss", "act_rms", "weight_grad_rms"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(trace, name)[0] = 1
+    with pytest.raises(AttributeError):
+        trace.loss = None
+
+
+def test_rows_since_a_step_are_the_end_of_all_rows_and_a_copy():
+    run = taped(CONFIGS["mlp"], 9)
+    assert run.rows().shape == (9, run.columns.width)
+    assert_same(run.rows(since=6), run.rows()[6:].copy())
+    before = run.rows()
+    before[:] = -1
+    assert (run.rows() != -1).any()
+
+
+def test_every_column_of_a_row_has_its_own_series():
+    columns = Columns(("x0", "b01", "b02"), ("b01", "b02"), 2)
+    trace = trace_of(columns, np.arange(2 * columns.width, dtype=np.float32).reshape(2, -1))
+    in_order = [
+        np.atleast_1d(getattr(trace, name)[0]) for name in (*SCALARS, "act_rms", "grad_rms", "branch_rms", "weight_grad_rms")
+    ]
+    assert np.concatenate(in_order).tolist() == list(range(columns.width))
+
+
+def test_a_run_ends_after_its_steps():
+    run = taped(CONFIGS["mlp"], 19)
+    assert not run.done
+    assert run.advance(5) == 1
+    assert run.done
+    assert run.advance(5) == 0
+    assert len(run.trace()) == 20
+
+
+# --- schedule, clipping, optimisers ---
+
+
+def test_the_learning_rate_rises_linearly_then_falls_along_half_a_cosine():
+    cfg = RunConfig(**SMALL, lr=0.1, warmup=4, schedule="cosine")
+    expected = [0.025, 0.05, 0.075, 0.1] + [0.05 * (1 + math.cos(math.pi * k / 16)) for k in range(16)]
+    np.testing.assert_allclose(taped(cfg).trace().lr, expected, rtol=1e-6)
+
+
+def test_without_a_schedule_the_learning_rate_stays_and_the_optimiser_uses_it():
+    np.testing.assert_allclose(taped(RunConfig(**SMALL, lr=0.03)).trace().lr, 0.03, rtol=1e-6)
+    run = taped(RunConfig(**SMALL, lr=0.1, warmup=10), 5)
+    assert run.optimizer.param_groups[0]["lr"] == pytest.approx(0.05)
+
+
+def sgd(w, g, lr, state):
+    return w - lr * g
+
+
+def momentum(w, g, lr, state):
+    state["m"] = 0.9 * state.get("m", 0) + g
+    return w - lr * state["m"]
+
+
+def adam(w, g, lr, state):
+    state["t"] = state.get("t", 0) + 1
+    state["m"] = 0.9 * state.get("m", 0) + 0.1 * g
+    state["v"] = 0.999 * state.get("v", 0) + 0.001 * g * g
+    m, v = state["m"] / (1 - 0.9 ** state["t"]), state["v"] / (1 - 0.999 ** state["t"])
+    return w - lr * m / (v.sqrt() + 1e-8)
+
+
+RULES = {"sgd": sgd, "momentum": momentum, "adam": adam, "adamw": adam}
+
+
+@pytest.mark.parametrize("clip", [0.0, 0.05], ids=["no clip", "clip"])
+@pytest.mark.parametrize("decay", [0.0, 0.3], ids=["no decay", "decay"])
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_three_steps_of_an_optimiser_are_its_formula(optimizer, decay, clip):
+    """Decay pulls matrices only: added to the gradient, or for AdamW taken off the weight. Clipping comes first."""
+    cfg = RunConfig(**SMALL, optimizer=optimizer, weight_decay=decay, clip=clip, lr=0.01)
+    run, model, task = taped(cfg, 3), build_model(cfg).double(), open_task(cfg, "cpu")
+    named = dict(model.named_parameters())
+    states = {name: {} for name in named}
+    for k in range(3):
+        x, y = task.batch(k)
+        gradients = torch.autograd.grad(cross_entropy(model(x.double()), y), named.values())
+        length = math.sqrt(sum(g.square().sum().item() for g in gradients))
+        factor = min(1.0, clip / length) if clip else 1.0
+        assert run.trace().grad_norm[k] == pytest.approx(length, rel=1e-4)
+        assert run.trace().clip_factor[k] == pytest.approx(factor, rel=1e-4)
+        with torch.no_grad():
+            for (name, w), g in zip(named.items(), gradients, strict=True):
+                pulled = decay if w.ndim > 1 else 0.0
+                start = w * (1 - cfg.lr * pulled) if optimizer == "adamw" else w
+                raw = factor * g + (pulled * w if optimizer != "adamw" else 0)
+                w.copy_(RULES[optimizer](start, raw, cfg.lr, states[name]))
+    assert not clip or (run.trace().clip_factor < 1).all()
+    for name, parameter in run.model.named_parameters():
+        torch.testing.assert_close(parameter.double(), named[name], rtol=1e-3, atol=2e-5, msg=lambda m, name=name: f"{name}: {m}")
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_frozen_gains_never_move(norm):
+    run = taped(RunConfig(**SMALL, norm=norm, affine=False, weight_decay=0.1), 5)
+    for name, parameter in run.model.named_parameters():
+        assert parameter.requires_grad or (parameter == (0 if name.endswith("bias") else 1)).all()
+
+
+def test_an_absent_device_is_refused_in_a_sentence():
+    absent = next(
+        name
+        for name in ("mps", "cuda")
+        if not (torch.cuda.is_available() if name == "cuda" else torch.backends.mps.is_available())
+    )
+    with pytest.raises(ValueError, match=f"device is {absent}, and this machine has none; legal here is auto, cpu"):
+        Run(RunConfig(device=absent))
+
+
+def test_the_run_says_where_it_runs_and_how_many_numbers_it_trains():
+    run = Run(RunConfig(device="cpu", **SMALL))
+    assert run.device == "cpu"
+    assert run.parameters == sum(p.numel() for p in run.model.parameters())
