@@ -189,10 +189,10 @@ def _figure(traces: list[dict[str, Any]], layout: dict[str, Any], empty: str, *,
 
 
 def _layout(title: str, *, x: str, y: str, ticks: dict[str, Any] | None = None, legend: bool = True) -> dict[str, Any]:
-    """Compact, for a third of a page or a phone; the title is for the table and the reader's device, not drawn twice."""
+    """Compact, for a third of a page or a phone. The legend stands between title and plot."""
     return {
-        "title": {"text": title, "font": {"size": 14}, "x": 0, "xref": "paper", "y": 0.99, "yanchor": "top"},
-        "margin": {"l": 52, "r": 8, "t": 48 if legend else 34, "b": 40},
+        "title": {"text": f"<b>{title}</b>", "font": {"size": 13}, "x": 0, "xref": "container", "y": 0.99, "yanchor": "top"},
+        "margin": {"l": 50, "r": 6, "t": 44 if legend else 28, "b": 36},
         "xaxis": {"title": {"text": x, "standoff": 4}, "automargin": False, "zeroline": False, **(ticks or {})},
         "yaxis": {"title": {"text": y, "standoff": 2}, "automargin": False, "zeroline": False},
         "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "font": {"size": 11}, "itemwidth": 30},

@@ -7,8 +7,9 @@ import streamlit as st
 
 from components import player
 from components.charts import loss_chart
+from components.link import PLAYGROUND
 from components.live_chart import live_chart
-from components.picture import chance
+from components.picture import chance, say
 from components.playhead import Playhead
 from models.insight.verdict import loss_sentence
 from models.service.client import Tape, trainer
@@ -49,10 +50,9 @@ def watch() -> None:
         head.tick(player.now(), min((tape.length for tape in open_tapes), default=0), all(tape.done for tape in open_tapes))
         player.controls(NAME, head, shared=" all four")
         _status(tapes)
-        for row in (CELLS[:2], CELLS[2:]):
-            for column, cell in zip(st.columns(2), row, strict=True):
-                with column.container(border=True):
-                    _cell(cell, tapes[CELLS.index(cell)], head)
+        for column, cell, tape in zip(st.columns(4), CELLS, tapes, strict=True):
+            with column:
+                _cell(cell, tape, head)
         awaited = [tape for tape in open_tapes if tape.length <= head.shown and not tape.error]
         return head.shown > 0 and bool(awaited), head.playing
 
@@ -82,18 +82,18 @@ def _cell(cell: Cell, tape: Tape, head: Playhead) -> None:
     loss = trace.loss[:seen] if trace is not None else np.empty(0)
     steps = trace.step[:seen] if trace is not None else np.empty(0, int)
     divergence = trace.divergence if trace is not None and trace.divergence and seen > trace.divergence.step else None
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{cell.title}**")
-        st.page_link("pages/train/playground.py", label="Open in the playground", query_params=cell.cfg.to_query())
+    st.subheader(cell.title, anchor=False)
     if tape.error:
-        st.error(tape.error)
+        sentence = f":red[{tape.error}]"
     elif divergence is not None:
-        st.markdown(f":material/error: {divergence.sentence()}")
+        sentence = f":red[:material/error: {divergence.sentence()}]"
     else:
         frames = [f for f in tape.frames if f.step < seen]
         accuracy = frames[-1].held_out_accuracy if frames and seen > 1 else float("nan")
-        st.markdown(loss_sentence(loss, accuracy, chance(cell.cfg)))
+        sentence = loss_sentence(loss, accuracy, chance(cell.cfg))
+    say(sentence)
     figure = loss_chart(
         step=steps, loss=loss, chance=chance(cell.cfg), total_steps=cell.cfg.steps, divergence=divergence, shown_step=head.shown
     )
-    live_chart(figure, key=f"cell_{CELLS.index(cell)}", alt=f"Loss, {cell.title.lower()}", height=190)
+    live_chart(figure, key=f"cell_{CELLS.index(cell)}", alt=f"Loss, {cell.title.lower()}", height=220)
+    st.page_link(PLAYGROUND, label="Open in the playground", icon=":material/tune:", query_params=cell.cfg.to_query())

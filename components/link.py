@@ -4,12 +4,15 @@ Written by hand rather than by `bind`, which never clamps, forgets controls that
 entry per control when an arrangement sets several.
 """
 
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from models.spec import RunConfig, knobs
 
+# Absolute: the main script, to which page paths are relative, is another one in tests.
+PLAYGROUND = Path(__file__).parents[1] / "pages" / "train" / "playground.py"
 FOREIGN = ("lesson", "hide", "digest")  # keys of other rooms: kept in the link, not read here
 WRITTEN, NOTES, CAME_FROM, HERE = "link_written", "link_notes", "link_came_from", "link_here"
 
@@ -20,7 +23,7 @@ def note_page(url_path: str) -> None:
     st.session_state[HERE] = url_path
 
 
-def adopt(page: str) -> list[str]:
+def adopt(page: Path) -> list[str]:
     """Before the widgets: puts a link's configuration into their state; returns what it clamped or ignored, in words.
 
     A visitor who walks back through the navigation has an empty address and finds what was set before.

@@ -33,6 +33,7 @@ from models.insight.verdict import (
 from models.spec import TASKS, RunConfig, arrangement_of
 
 PANELS = ("Weights and samples", "Layer by step", "What the net says")
+SENTENCE_HEIGHT = 84  # three lines in a third of the page
 VERDICT_ICONS = {
     "healthy": ":material/check_circle:",
     "inert": ":material/bedtime:",
@@ -85,13 +86,13 @@ def charts(view: View, head: Playhead, others: list[tuple[str, Profile]]) -> Non
     profile = profile_of(view)
     columns = st.columns(3)
     with columns[0]:
-        st.markdown(activation_sentence(view.trace.sites, profile.act_rms))
+        say(activation_sentence(view.trace.sites, profile.act_rms))
         _draw(_profile_chart("Activation by depth", view, profile, others, "act_rms"), "Activation by depth")
     with columns[1]:
-        st.markdown(gradient_sentence(view.trace.sites, profile.grad_rms))
+        say(gradient_sentence(view.trace.sites, profile.grad_rms))
         _draw(_profile_chart("Gradient by depth", view, profile, others, "grad_rms"), "Gradient by depth")
     with columns[2]:
-        st.markdown(loss_sentence(_seen(view, head)[0], _accuracy(view), chance(view.cfg)))
+        say(loss_sentence(_seen(view, head)[0], _accuracy(view), chance(view.cfg)))
         _draw(_loss(view, head), "Loss")
 
 
@@ -155,7 +156,13 @@ def _accuracy(view: View) -> float:
     return view.frame.held_out_accuracy if view.frame else math.nan
 
 
-def _draw(figure: Figure, title: str, height: int = 300) -> None:
+def say(sentence: str) -> None:
+    """A chart's first sentence in a place of fixed height, so that the charts below never jump."""
+    with st.container(height=SENTENCE_HEIGHT, border=False):
+        st.markdown(sentence)
+
+
+def _draw(figure: Figure, title: str, height: int = 262) -> None:
     live_chart(figure, key=f"chart_{title.lower().replace(' ', '_')}", alt=f"{title}, chart", height=height)
 
 

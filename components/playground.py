@@ -106,14 +106,7 @@ def _keep(view: View, before: View | None) -> None:
 
 
 def _charts(view: View, head: Playhead) -> None:
-    found = picture.headline(view)
-    st.markdown(f"**{picture.VERDICT_ICONS[found.kind]} {found.sentence}**")
-    divergence = view.trace.divergence
-    if divergence is not None and view.row >= divergence.step:
-        help_ = remedy(view.cfg)
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.error(f"{divergence.sentence()} The picture stays.", width="stretch")
-            st.button(help_.label, on_click=link.put, args=(help_.fields,), key="remedy")
+    _headline(view)
     others = [(role, kept) for role in (GHOST, PINNED) if (kept := st.session_state.get(role)) is not None]
     picture.charts(view, head, others)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -126,6 +119,19 @@ def _charts(view: View, head: Playhead) -> None:
     if numbers:
         picture.tables(view, head, others)
     picture.panel(view, head, others, str(panels))
+
+
+def _headline(view: View) -> None:
+    """The verdict over all charts; after a divergence where it began, and one change that helps."""
+    divergence, found = view.trace.divergence, picture.headline(view)
+    if divergence is None or view.row < divergence.step:
+        st.markdown(f"**{picture.VERDICT_ICONS[found.kind]} {found.sentence}**")
+        return
+    help_ = remedy(view.cfg)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        icon = picture.VERDICT_ICONS["diverged"]
+        st.markdown(f":red[**{icon} {divergence.sentence()}**] What came before stays.", width="stretch")
+        st.button(help_.label, on_click=link.put, args=(help_.fields,), key="remedy")
 
 
 def _pin(view: View) -> None:

@@ -114,10 +114,10 @@ def trace_of(columns: Columns, rows: np.ndarray, frames: Sequence[Frame] = (), d
 
 
 def frame_steps(steps: int) -> list[int]:
-    """The steps at which a run of `steps` takes a frame: 0, 1, 2, 3, 4, 6, 8, 12, ... and the end."""
+    """The steps at which a run of `steps` takes a frame: 0, 1, 2, 4, 8, 12, 16, 24, ... and the end."""
     found = {0, steps}
     power = 1
     while power <= steps:
-        found |= {power, power * 3 // 2} & set(range(steps + 1))
+        found |= {power} | ({power * 3 // 2} if power >= 8 else set())
         power *= 2
-    return sorted(found)
+    return sorted(step for step in found if step <= steps)

@@ -16,7 +16,7 @@ class Remedy:
 def remedy(cfg: RunConfig) -> Remedy:
     """The likeliest single change after a divergence: bound the stream, then take smaller steps."""
     if cfg.norm == "none" and cfg.branch_scale == 1.0 and cfg.residual:
-        return Remedy("Put a layer norm before every branch (pre-norm)", {"norm": "layer norm", "placement": "pre-norm"})
+        return Remedy("Set layer norm, pre-norm", {"norm": "layer norm", "placement": "pre-norm"})
     if cfg.init_gain > 1:
-        return Remedy("Start with weights of the usual size (init gain 1)", {"init_gain": 1.0})
-    return Remedy(f"Take steps ten times smaller (learning rate {cfg.lr / 10:.2g})", {"lr": max(cfg.lr / 10, 1e-6)})
+        return Remedy("Set init gain 1", {"init_gain": 1.0})
+    return Remedy(f"Set learning rate {cfg.lr / 10:.2g}", {"lr": max(cfg.lr / 10, 1e-6)})

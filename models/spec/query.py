@@ -17,8 +17,7 @@ SHOWN = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .+-/
 
 def to_query(cfg: RunConfig) -> dict[str, str]:
     """The fields that differ from `RunConfig()`, as text, in field order."""
-    default = RunConfig()
-    return {name: _text(getattr(cfg, name)) for name in knobs() if getattr(cfg, name) != getattr(default, name)}
+    return {name: _text(getattr(cfg, name)) for name in knobs() if getattr(cfg, name) != getattr(RunConfig, name)}
 
 
 def from_query(mapping: Mapping[str, str | Iterable[str]]) -> tuple[RunConfig, list[str]]:
@@ -55,8 +54,7 @@ def shown(text: str, limit: int = 40) -> str:
 
 
 def _arrangement(texts: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
-    default = RunConfig()
-    values = {key: getattr(default, key) for key in knobs()}
+    values = {key: getattr(RunConfig, key) for key in knobs()}
     name = texts.get("arrangement")
     if name in ARRANGEMENTS:
         net = texts.get("net", "mlp")

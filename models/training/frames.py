@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models.nets import Net
+from models.nets.norms import TokenBatchNorm
 from models.spec import RunConfig
 from models.tasks import TaskData
 from models.trace import Frame
@@ -24,8 +25,9 @@ class FrameTaker:
     def __init__(self, cfg: RunConfig, model: Net, task: TaskData, steps: set[int]) -> None:
         self.model, self.task, self.steps = model, task, steps
         self.matrices = [[p for p in block.parameters() if p.ndim > 1] for block in model.stream.blocks.values()]
-        samples = max(2, COSINE_TOKENS // cfg.tokens)
-        self._samples = samples
+        self._samples = max(2, COSINE_TOKENS // cfg.tokens)
+        # Only batch norm answers differently in train mode, in which the cosine is taken; else one pass serves both.
+        self._moded = any(isinstance(module, TokenBatchNorm) for module in model.modules())
         self._before: list[list[Tensor]] = []
 
     def before_update(self, step: int) -> Frame | None:
@@ -53,23 +55,28 @@ class FrameTaker:
 
     def sample_cosine(self) -> np.ndarray:
         """(S,): at every point of the stream, the mean cosine between different tokens of a fixed subset."""
-        x, _ = self.task.held_out
-        stream = self.model.stream
-        with torch.no_grad(), statistics_kept(self.model), watching(stream.stream_taps, gradients=False) as probe:
-            self.model(x[: self._samples])
-            return torch.stack([mean_cosine(seen) for seen in probe.tensors()]).cpu().numpy()
+        with torch.no_grad(), statistics_kept(self.model):
+            return self._cosines(self.task.held_out[0][: self._samples])[0]
 
     def _look(self, step: int) -> Frame:
-        cosine = self.sample_cosine()
         x, y = self.task.held_out
         with evaluating(self.model), torch.no_grad():
-            logits = self.model(x)
+            cosine, logits = self._cosines(x)
             taken = y != -100
             loss = F.cross_entropy(logits[taken], y[taken]).item()
             accuracy = (logits.argmax(-1) == y)[taken].float().mean().item()
-            picture = self.task.picture(self.model)
+            picture = self.task.picture(lambda asked: logits if asked is x else self.model(asked))
+        if self._moded:
+            cosine = self.sample_cosine()
         blank = np.full(len(self.matrices), np.nan, dtype=np.float32)
         return Frame(step, cosine, blank, loss, accuracy, picture)
+
+    def _cosines(self, x: Tensor) -> tuple[np.ndarray, Tensor]:
+        """The sample cosine by site over the first samples of x, and the logits of all of x, from one pass."""
+        with watching(self.model.stream.stream_taps, gradients=False) as probe:
+            logits = self.model(x)
+            seen = [tensor[: self._samples] for tensor in probe.tensors()]
+        return torch.stack([mean_cosine(tensor) for tensor in seen]).cpu().numpy(), logits
 
 
 def mean_cosine(x: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ import streamlit as st
 from components import controls, link, playground
 
 st.title("Playground", anchor=False)
-notes = link.adopt("pages/train/playground.py")
+notes = link.adopt(link.PLAYGROUND)
 with st.sidebar:
     wanted, problem = controls.draw()
 cfg = playground.settle(wanted, problem)
