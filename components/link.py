@@ -12,9 +12,12 @@ import streamlit as st
 from models.spec import RunConfig, knobs
 
 # Absolute: the main script, to which page paths are relative, is another one in tests.
-PLAYGROUND = Path(__file__).parents[1] / "pages" / "train" / "playground.py"
+PAGES = Path(__file__).parents[1] / "pages"
+PLAYGROUND, COMPARE = PAGES / "train" / "playground.py", PAGES / "train" / "compare.py"
+ANATOMY = PAGES / "explore" / "anatomy.py"
 FOREIGN = ("lesson", "hide", "digest")  # keys of other rooms: kept in the link, not read here
 WRITTEN, NOTES, CAME_FROM, HERE = "link_written", "link_notes", "link_came_from", "link_here"
+OWNER = "link_owner"  # whose configuration the controls hold: "one" run's, or a column of a comparison
 
 
 def note_page(url_path: str) -> None:
@@ -34,11 +37,11 @@ def adopt(page: Path) -> list[str]:
     if walked_back:
         st.session_state[CAME_FROM] = st.session_state[HERE]
         st.switch_page(page, query_params=written)
-    if query != written:
+    if query != written or st.session_state.get(OWNER) != "one":
         cfg, notes = RunConfig.from_query({key: value for key, value in query.items() if key not in FOREIGN})
         put({name: getattr(cfg, name) for name in knobs()})
         st.session_state[NOTES] = notes
-        st.session_state[WRITTEN] = query
+        st.session_state[WRITTEN], st.session_state[OWNER] = query, "one"
     return st.session_state.get(NOTES, [])
 
 

@@ -51,13 +51,17 @@ def watch(cfg: RunConfig) -> None:
     def body() -> tuple[bool, bool]:
         before: View | None = st.session_state.get(VIEW)
         tape = trainer().tape(cfg)
+        began, trace = head.shown, tape.trace()
         head.tick(player.now(), tape.length, tape.done)
+        reached = trace is not None and head.stop_at_loss(began, trace.loss)
         view, waiting = look(cfg, head, before)
         refused = trouble(cfg) if waiting else ""
         if refused:
             head.pause()
         player.controls(NAME, head)
         _status(cfg, view, head, waiting and not refused)
+        if reached:
+            st.toast(f"Stopped: the loss has reached {head.stop_loss:g} at step {head.shown}.", icon=":material/flag:")
         if refused:
             st.error(refused)
         if view is not None:
@@ -115,6 +119,7 @@ def _charts(view: View, head: Playhead) -> None:
         if others:
             st.button("Clear ghost and pin", on_click=_clear, key="clear")
         st.button("Fit the axes", on_click=lambda: st.session_state.pop("ranges", None), key="fit")
+        _stop_at_loss(head)
         numbers = st.toggle("Table", key="table", help="The numbers behind the three charts.")
     if numbers:
         picture.tables(view, head, others)
@@ -132,6 +137,14 @@ def _headline(view: View) -> None:
         icon = picture.VERDICT_ICONS["diverged"]
         st.markdown(f":red[**{icon} {divergence.sentence()}**] What came before stays.", width="stretch")
         st.button(help_.label, on_click=link.put, args=(help_.fields,), key="remedy")
+
+
+def _stop_at_loss(head: Playhead) -> None:
+    """This viewer's loss target; it stops the playhead, not the run."""
+    key = f"{NAME}_stop_loss"
+    st.session_state.setdefault(key, head.stop_loss)
+    tip = "The playhead stops at the first step whose training loss is this small; 0 is off."
+    head.stop_loss = float(st.number_input("Stop at loss", 0.0, 10.0, step=0.05, key=key, help=tip, width=150))
 
 
 def _pin(view: View) -> None:

@@ -5,6 +5,8 @@ Position p shows row p: the net after p updates. Position 0 is the net before tr
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 SPEEDS: dict[str, float | None] = {"1 step/s": 1.0, "5 steps/s": 5.0, "25 steps/s": 25.0, "full speed": None}
 AHEAD_SECONDS = 6.0  # how far past a slow playhead its tape is asked for
 
@@ -55,6 +57,15 @@ class Playhead:
         """To a row, wherever it is."""
         self.position = float(min(max(row, 0), self.last))
         self.furthest = max(self.furthest, self.shown)
+
+    def stop_at_loss(self, before: int, loss: np.ndarray) -> bool:
+        """Stops at the first row after `before` whose loss is at most `stop_loss`; whether it did. 0 never stops."""
+        passed = np.flatnonzero(loss[before + 1 : self.shown + 1] <= self.stop_loss)
+        reached = self.stop_loss > 0 and len(passed) > 0
+        if reached:
+            self.pause()
+            self.position = float(before + 1 + passed[0])
+        return reached
 
     def tick(self, now: float, length: int, done: bool) -> None:
         """Moves on by the time that has passed, as far as `length` rows go; stops at the end of a tape that is done."""

@@ -39,6 +39,12 @@ def mix_ln(depth: int) -> tuple[Override, ...]:
     return tuple((block, "placement", "post-norm") for block in range(1, math.ceil(depth / 4) + 1))
 
 
+def with_override(overrides: tuple[Override, ...], block: int, key: str, value: str | bool | None) -> tuple[Override, ...]:
+    """The overrides with one exception set, or taken back where the value is None."""
+    kept = tuple(o for o in overrides if o[:2] != (block, key))
+    return kept if value is None else tuple(sorted((*kept, (block, key, value))))
+
+
 def to_text(overrides: tuple[Override, ...]) -> str:
     """Compact text for the link: neighbouring blocks with the same exception are one range, `1-8.norm.none,9.identity.true`."""
     runs: list[list] = []
