@@ -1,0 +1,155 @@
+"""A run that leaves the range of numbers: it stops, says where, keeps its picture, and the change that it offers helps."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from models.insight.remedy import remedy
+from models.spec import RunConfig
+from models.trace import Columns, Divergence
+from models.training import Run
+from models.training.divergence import first_bad_row, where
+
+RESIDUAL_ONLY = RunConfig.arranged("residual only")
+
+
+def trained(cfg: RunConfig, slices: int | None = None, **how) -> Run:
+    run = Run(cfg, **how)
+    while not run.done:
+        run.advance(slices or cfg.steps)
+    return run
+
+
+@pytest.fixture(scope="module")
+def diverged() -> Run:
+    return trained(RESIDUAL_ONLY)
+
+
+def test_the_residual_alone_diverges_by_step_3_and_the_run_is_over(diverged):
+    assert diverged.done
+    assert diverged.divergence.step <= 3
+    assert diverged.advance(10) == 0
+
+
+def test_the_sentence_names_step_block_and_site(diverged):
+    found = diverged.divergence
+    assert found.block == int(found.site[1:3]) > 0
+    assert str(found.step) in found.sentence()
+    assert f"{found.quantity} at {found.site} (block {found.block})" in found.sentence()
+
+
+def test_the_tape_ends_with_its_first_row_that_is_not_finite(diverged):
+    rows = diverged.rows()
+    assert len(rows) == diverged.divergence.step + 1
+    assert np.isfinite(rows[:-1]).all()
+    assert not np.isfinite(rows[-1]).all()
+    assert len(diverged.trace()) == len(rows)
+    assert all(frame.step <= diverged.divergence.step for frame in diverged.frames)
+    assert len(diverged.frames) > 1
+
+
+@pytest.mark.parametrize("slices", [1, 2, 7, 300])
+def test_a_divergence_is_the_same_however_the_run_was_advanced(diverged, slices):
+    other = trained(RESIDUAL_ONLY, slices)
+    assert other.divergence == diverged.divergence
+    assert other.rows().tobytes() == diverged.rows().tobytes()
+    assert [frame.step for frame in other.frames] == [frame.step for frame in diverged.frames]
+
+
+def test_without_a_probe_the_loss_shows_it():
+    run = trained(RESIDUAL_ONLY, probe=False, frames=False)
+    assert run.divergence.quantity == "loss"
+    assert run.divergence.step <= 3
+
+
+# --- where it began ---
+
+COLUMNS = Columns(("x0", "b01.attn", "b01.ffn", "b02.attn", "b02.ffn"), ("b01.attn", "b01.ffn", "b02.attn", "b02.ffn"), 2)
+
+
+def spoilt(*places: tuple[str, int]) -> np.ndarray:
+    """A row of ones with infinity at the named places of its series."""
+    row = np.ones(COLUMNS.width, dtype=np.float32)
+    for series, at in places:
+        if series in COLUMNS.slices:
+            row[COLUMNS.slices[series]][at] = np.inf
+        else:
+            row[("loss", "lr", "grad_norm").index(series)] = np.nan
+    return row
+
+
+ALL = [("act_rms", 3), ("act_rms", 4), ("branch_rms", 3), ("loss", 0), ("grad_rms", 0), ("weight_grad_rms", 0), ("grad_norm", 0)]
+
+
+@pytest.mark.parametrize(
+    ("places", "first"),
+    [
+        ([("act_rms", 0), *ALL], Divergence(9, "activation", "x0")),
+        ([("branch_rms", 2), *ALL], Divergence(9, "branch", "b02.attn", 2)),
+        (ALL, Divergence(9, "activation", "b02.attn", 2)),
+        (ALL[1:], Divergence(9, "branch", "b02.ffn", 2)),
+        (ALL[3:], Divergence(9, "loss", "the head")),
+        ([("grad_rms", 1), ("grad_rms", 3), ("weight_grad_rms", 1)], Divergence(9, "gradient", "b02.attn", 2)),
+        ([("weight_grad_rms", 0), ("weight_grad_rms", 1), ("grad_norm", 0)], Divergence(9, "weight gradient", "b02", 2)),
+        ([("grad_norm", 0)], Divergence(9, "gradient norm")),
+    ],
+)
+def test_the_first_bad_tensor_is_the_first_that_a_step_computes(places, first):
+    """Forward through the stream, then the loss, then the gradients backward."""
+    assert where(9, spoilt(*places), COLUMNS) == first
+
+
+def test_the_first_bad_row_is_found_and_none_among_good_ones():
+    rows = torch.ones(5, COLUMNS.width)
+    assert first_bad_row(rows) is None
+    rows[3] = torch.tensor(spoilt(("grad_rms", 2)))
+    rows[4] = rows[3]
+    assert first_bad_row(rows) == 3
+
+
+def test_a_sentence_for_every_place():
+    assert Divergence(2, "loss", "the head").sentence() == (
+        "Diverged at step 2: the first non-finite tensor is the loss at the head."
+    )
+    assert Divergence(2, "gradient norm").sentence().endswith("is the gradient norm.")
+
+
+# --- the change that is offered ---
+
+SHORT = {"depth": 16, "width": 32, "batch": 32, "steps": 40}
+DIVERGING = {
+    "no norm": RunConfig.arranged("residual only", **(SHORT | {"depth": 32})),
+    "no norm, a scaled branch": RunConfig.arranged("residual only", **SHORT, branch_scale=2.0),
+    "a norm without a place": RunConfig(placement="none", **(SHORT | {"depth": 32})),
+    "no norm and a heavy skip": RunConfig.arranged("residual only", **SHORT, skip_scale=256.0),
+    "a heavy skip": RunConfig(skip_scale=256.0, **SHORT),
+    "large weights": RunConfig.arranged("plain", **(SHORT | {"depth": 32}), init_gain=10.0),
+    "a learning rate of 10": RunConfig(lr=10.0, **SHORT),
+    "a learning rate of 1 in a plain net": RunConfig.arranged("plain", **(SHORT | {"depth": 4}), lr=1.0),
+    "a learning rate of 1 behind gates": RunConfig.arranged("ReZero", **SHORT, lr=1.0),
+    "a transformer under SGD at 10": RunConfig(
+        net="transformer", task="copy", optimizer="sgd", lr=10.0, **(SHORT | {"depth": 3, "batch": 8})
+    ),
+}
+
+
+@pytest.mark.parametrize("cfg", DIVERGING.values(), ids=DIVERGING)
+def test_the_change_that_is_offered_really_helps(cfg):
+    bad = trained(cfg, frames=False)
+    assert bad.divergence is not None
+    offered = remedy(cfg)
+    good = trained(replace(cfg, **offered.fields), frames=False)
+    assert good.divergence is None
+    assert np.isfinite(good.rows()).all()
+    assert good.trace().loss[-1] < bad.trace().loss[0] or not np.isfinite(bad.trace().loss[0])
+    assert good.trace().loss[-1] < 3.5
+
+
+@pytest.mark.parametrize("cfg", DIVERGING.values(), ids=DIVERGING)
+def test_the_label_says_what_the_change_sets(cfg):
+    offered = remedy(cfg)
+    words = {"norm": "layer norm", "placement": "pre-norm", "skip_scale": "skip weight 1", "init_gain": "init gain 1"}
+    for field, value in offered.fields.items():
+        assert (words.get(field) or f"learning rate {value:.2g}") in offered.label
