@@ -31,6 +31,7 @@ from models.insight.verdict import (
     weight_sentence,
 )
 from models.spec import TASKS, RunConfig, arrangement_of
+from models.trace import Trace
 
 PANELS = ("Weights and samples", "Layer by step", "What the net says")
 SENTENCE_HEIGHT = 84  # three lines in a third of the page
@@ -71,11 +72,16 @@ def profile_of(view: View) -> Profile:
 
 def headline(view: View) -> Verdict:
     """The verdict over all profiles of the shown row."""
-    profile = profile_of(view)
+    return reading(view.cfg, view.trace, view.row)
+
+
+def reading(cfg: RunConfig, trace: Trace, row: int) -> Verdict:
+    """The verdict over all profiles of one row of a tape."""
+    profile = profile_of(View(cfg, trace, row))
     return verdict(
         act_rms=profile.act_rms,
         grad_rms=profile.grad_rms,
-        branch_rms=view.trace.branch_rms[view.row],
+        branch_rms=trace.branch_rms[row],
         weight_grad_rms=profile.weight_grad_rms,
         sample_cosine=profile.sample_cosine,
     )

@@ -16,14 +16,13 @@ def now() -> float:
     return time.monotonic()
 
 
-def playhead(name: str, cfg: RunConfig) -> Playhead:
-    """This viewer's playhead on the tape of a configuration; another configuration starts at its beginning, at rest."""
+def playhead(name: str, *runs: RunConfig) -> Playhead:
+    """This viewer's playhead on the tapes of some configurations; other ones start at their beginning, at rest."""
     heads = st.session_state.setdefault("playheads", {})
-    key = (cfg, cfg.steps)
     kept = heads.get(name)
-    if kept is None or kept[0] != key:
+    if kept is None or kept[0] != runs:
         speed = kept[1].speed if kept else "full speed"
-        heads[name] = (key, Playhead(cfg.steps, speed=speed))
+        heads[name] = (runs, Playhead(max(cfg.steps for cfg in runs), speed=speed))
     head: Playhead = heads[name][1]
     return head
 

@@ -17,7 +17,7 @@ NAME = "playground"
 GOOD, GHOST, PINNED, VIEW = "last_good", "ghost", "pinned", "view"
 
 
-def settle(cfg: RunConfig | None, problem: str) -> RunConfig:
+def settle(cfg: RunConfig | None) -> RunConfig:
     """The configuration to show: the one that is set, or the last good one where that is illegal or over budget."""
     if cfg is not None and over_budget(cfg) is None:
         st.session_state[GOOD] = cfg

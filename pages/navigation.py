@@ -8,7 +8,9 @@ from components.link import note_page
 
 HERE = Path(__file__).parent
 
-st.set_page_config(page_title="Add & Norm Playground", page_icon=str(HERE / "icon.png"), layout="wide", initial_sidebar_state="auto")
+st.set_page_config(
+    page_title="Add & Norm Playground", page_icon=str(HERE / "icon.png"), layout="wide", initial_sidebar_state="auto"
+)
 
 page = st.navigation(
     {

@@ -8,7 +8,7 @@ st.title("Playground", anchor=False)
 notes = link.adopt(link.PLAYGROUND)
 with st.sidebar:
     wanted, problem = controls.draw()
-cfg = playground.settle(wanted, problem)
+cfg = playground.settle(wanted)
 link.write(cfg)
 playground.say(cfg, notes, problem)
 playground.watch(cfg)
