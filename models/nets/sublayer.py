@@ -105,7 +105,7 @@ class IdentitySublayer(nn.Module):
         self.branch_tap, self.stream_tap = Tap(), Tap()
 
     def branch(self, x: Tensor) -> Tensor:
-        return self.branch_tap(x.new_zeros(()))
+        return self.branch_tap(x.new_zeros(1))
 
     def add(self, x: Tensor, branch: Tensor) -> Tensor:
         return self.stream_tap(x)

@@ -63,10 +63,11 @@ def from_text(text: str, depth: int) -> tuple[Override, ...]:
     for part in filter(None, text.split(",")):
         blocks, key, word = ([*part.split(".", 2), "", ""])[:3]
         first, _, last = blocks.partition("-")
-        if not (first.isdecimal() and (last or first).isdecimal()) or max(len(first), len(last)) > 4:
+        last = last or first
+        if not (first.isdecimal() and last.isdecimal() and max(len(first), len(last)) <= 4 and int(first) <= int(last)):
             raise ValueError(f"overrides names block {blocks[:12]!r}; legal is 1 to {depth}")
         value: str | bool = {"true": True, "false": False}.get(word, word)
-        for block in range(int(first), int(last or first) + 1):
+        for block in range(int(first), int(last) + 1):
             found.append((block, key, value))
             checked_overrides(found[-1:], depth)
     return checked_overrides(found, depth)

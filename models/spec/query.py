@@ -42,6 +42,7 @@ def from_query(mapping: Mapping[str, str | Iterable[str]]) -> tuple[RunConfig, l
     if "overrides" in texts:
         try:
             values["overrides"] = overrides_text.from_text(texts["overrides"], values["depth"])
+            _repair(values, notes)  # a norm in a single block can clash too
         except ValueError as error:
             notes.append(f"{shown(str(error), 120)}: overrides ignored")
     return RunConfig(**values), notes

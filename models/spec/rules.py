@@ -53,7 +53,7 @@ RULES = (
         lambda c: {"position": "sinusoidal"},
     ),
     Rule(
-        lambda c: c.norm == "batch norm" and c.batch * c.tokens == 1,
+        lambda c: c.batch * c.tokens == 1 and "batch norm" in {c.norm, *(value for _, _, value in c.overrides)},
         lambda c: "batch is 1 and batch norm needs two tokens or more to take a variance; legal is batch 2 and up",
         lambda c: {"batch": 2},
     ),
