@@ -12,13 +12,14 @@ import streamlit as st
 
 from components.charts import Figure
 
-FAILED = "live_charts_failed"
+FAILED = "live_charts_failed"  # (key, reason): set for the rest of a session whose browser could not load plotly by itself
+STATIC = Path(st.__file__).parent / "static" / "static" / "js"
 
 JS = """
 const load = (chunk) => {
   if (window.Plotly) return Promise.resolve(window.Plotly)
   const own = [...document.scripts].find((s) => s.src.includes("/static/js/index."))
-  if (!chunk || !own) return Promise.reject(new Error("plotly not found"))
+  if (!chunk || !own) return Promise.reject(new Error("no plotly beside Streamlit"))
   return import(new URL(chunk, own.src).href).then(() => {
     if (!window.Plotly) throw new Error("plotly did not announce itself")
     return window.Plotly
@@ -47,8 +48,10 @@ export default function (component) {
   load(data.chunk).then((Plotly) => {
     if (latest.get(el) !== data) return
     const config = { responsive: true, displaylogo: false, showSendToCloud: false, displayModeBar: "hover" }
-    return Plotly.react(el, data.figure.data, themed(data.figure.layout, el), config)
-  }).catch((error) => setTriggerValue("failed", String(error)))
+    // A copy: plotly writes the zoom into what it is given, and the same data comes again when the theme changes.
+    const { data: traces, layout } = structuredClone(data.figure)
+    return Plotly.react(el, traces, themed(layout, el), config)
+  }).catch((error) => setTriggerValue("failed", String(error.message ?? error)))
   return () => { latest.delete(el); if (window.Plotly) window.Plotly.purge(el) }
 }
 """
@@ -59,27 +62,31 @@ _component = st.components.v2.component("live_chart", html='<div class="live-cha
 def live_chart(figure: Figure, *, key: str, alt: str, height: int = 300) -> None:
     """Draws a figure under a fixed key; `alt` is its accessible name. Its height is reserved before plotly is there."""
     chunk = plotly_chunk()
-    if chunk and not st.session_state.get(FAILED):
+    failed_key, reason = st.session_state.get(FAILED, ("", ""))
+    if chunk and not reason:
         _component(
             key=key,
             data={"figure": figure, "alt": alt, "chunk": chunk, "height": height},
             on_failed_change=lambda: _failed(key),
             height=height,
         )
-    else:
-        _static_chart(figure, key=key, alt=alt, height=height)
+        return
+    _static_chart(figure, key=key, alt=alt, height=height)
+    if key == failed_key:
+        st.caption(f"Charts are drawn anew at each update here and lose their zoom: {reason}.")
 
 
 @cache
-def plotly_chunk() -> str:
+def plotly_chunk(folder: Path = STATIC) -> str:
     """The file name of Streamlit's own plotly; empty unless there is exactly one."""
-    found = list((Path(st.__file__).parent / "static" / "static" / "js").glob("PlotlyChart.*.js"))
+    found = list(folder.glob("PlotlyChart.*.js"))
     return found[0].name if len(found) == 1 else ""
 
 
 def _failed(key: str) -> None:
-    """Notes that this browser could not load plotly by itself; the trigger has fired, so the page runs again."""
-    st.session_state[FAILED] = st.session_state.get(key)
+    """Notes why this browser could not load plotly by itself. The trigger has fired, so the page runs again."""
+    reason = str(getattr(st.session_state[key], "failed", ""))[:200]  # it comes from a browser
+    st.session_state[FAILED] = key, reason or "unknown reason"
 
 
 def _static_chart(figure: Figure, *, key: str, alt: str, height: int) -> None:

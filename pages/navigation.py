@@ -16,7 +16,7 @@ page = st.navigation(
     {
         "": [
             st.Page(
-                HERE / "start.py",
+                HERE / "start" / "start.py",
                 title="Start",
                 icon=":material/home:",
                 default=True,
