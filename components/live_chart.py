@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from components.figures import Figure
+from components.charts import Figure
 
 FAILED = "live_charts_failed"  # (key, reason): set for the rest of a session whose browser could not load plotly by itself
 STATIC = Path(st.__file__).parent / "static" / "static" / "js"
