@@ -18,9 +18,9 @@ def equation(cfg: RunConfig) -> str:
     last = plan(cfg).sublayers[-1]
     lines = [rf"x \leftarrow {sublayer_equation(cfg, last)}", *_branch_lines(cfg, last)]
     if cfg.stack == "residual":
-        lines += [r"y \leftarrow y + f(x),\qquad \text{out} = x_M + N(y_M)"]
+        lines += [rf"y \leftarrow y + f(x),\qquad \text{{out}} = x_M + {normed(cfg.norm, 'y_M')}"]
     if cfg.stack == "dlcl":
-        lines += [r"x_{l+1} = \textstyle\sum_{k\le l} W_{l+1,k}\,N(y_k)"]
+        lines += [rf"x_{{l+1}} = \textstyle\sum_{{k\le l}} W_{{l+1,k}}\,{normed(cfg.norm, 'y_k')}"]
     if plan(cfg).final_norm != "none":
         lines += [rf"\text{{logits}} = W\,{NORM_SYMBOLS[plan(cfg).final_norm]}(x_M)"]
     return r"\begin{aligned}" + r"\\ ".join("&" + line for line in lines) + r"\end{aligned}"
@@ -35,11 +35,9 @@ def sublayer_equation(cfg: RunConfig, sublayer: SublayerPlan) -> str:
         inner = rf"{inner}/\sqrt{{l}}" if sublayer.norm_in != "none" else r"x/\sqrt{l}"
     branch = normed(sublayer.norm_out, f"F({inner})")
     branch = _weight(cfg.branch_scale, BRANCH_SCALES) + branch
-    total = f"{_weight(cfg.skip_scale, SKIP_SCALES)}x + {branch}" if sublayer.skip else branch
-    once = normed(sublayer.norm_add, total)
-    if sublayer.repeats > 1 and sublayer.skip:
-        once = normed(sublayer.norm_add, f"{_weight(cfg.skip_scale, SKIP_SCALES)}x + {once}")
-    return once
+    skip = f"{_weight(cfg.skip_scale, SKIP_SCALES)}x + " if sublayer.skip else ""
+    total = normed(sublayer.norm_add, skip + branch)
+    return normed(sublayer.norm_add, skip + total) if sublayer.repeats > 1 else total
 
 
 def normed(norm: str, inner: str) -> str:
