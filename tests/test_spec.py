@@ -1,0 +1,412 @@
+"""A run's configuration: every field's legal and illegal values, the rules between fields, arrangements, the equation."""
+
+import dataclasses
+import math
+from dataclasses import replace
+
+import pytest
+
+from models.spec import (
+    ARRANGEMENTS,
+    BRANCH_SCALES,
+    INPUT_SCALES,
+    NETS,
+    NORMS,
+    PLACEMENTS,
+    SKIP_SCALES,
+    RunConfig,
+    arrangement_of,
+    knobs,
+    plan,
+)
+from models.spec import vocabulary as words
+from models.spec.arrangements import PLAIN_FIELDS
+from models.spec.equation import NORM_SYMBOLS, equation, sublayer_equation
+from models.spec.rules import RULES, Fields, repaired
+
+# --- fields ---
+
+NUMBERS = {
+    "depth": (1, 128),
+    "width": (8, 512),
+    "heads": (1, 16),
+    "expansion": (1, 8),
+    "layers_per_branch": (1, 2),
+    "skip_repeats": (1, 2),
+    "warmup": (0, 5000),
+    "batch": (1, 512),
+    "steps": (1, 5000),
+    "seed": (0, 2**31 - 1),
+    "eps": (1e-12, 1.0),
+    "skip_scale": (0.0, 256.0),
+    "branch_scale": (0.0, 256.0),
+    "init_gain": (0.01, 10.0),
+    "lr": (1e-6, 10.0),
+    "clip": (0.0, 1000.0),
+    "weight_decay": (0.0, 1.0),
+}
+WORDS = {
+    "net": words.NETS,
+    "task": ("digits", "book", "spiral", "circles", "xor", "copy", "reverse", "sort", "recall"),
+    "activation": words.ACTIVATIONS,
+    "position": words.POSITIONS,
+    "mask": words.MASKS,
+    "placement": PLACEMENTS,
+    "norm": NORMS,
+    "input_scale": INPUT_SCALES,
+    "stack": words.STACKS,
+    "init": words.INITS,
+    "optimizer": words.OPTIMIZERS,
+    "schedule": words.SCHEDULES,
+    "device": words.DEVICES,
+}
+TRUTHS = ("residual", "affine", "qk_norm")
+WHOLE = [name for name, (low, _) in NUMBERS.items() if isinstance(low, int)]
+REAL = [name for name in NUMBERS if name not in WHOLE]
+
+
+def refusal(**fields) -> str:
+    with pytest.raises(ValueError, match="legal") as caught:
+        RunConfig(**fields)
+    return str(caught.value)
+
+
+def test_every_field_is_of_one_of_these_kinds_and_has_its_knob():
+    names = [field.name for field in dataclasses.fields(RunConfig)]
+    assert sorted([*NUMBERS, *WORDS, *TRUTHS, "overrides"]) == sorted(names)
+    assert list(knobs()) == names
+    for _, knob in knobs().values():
+        assert knob.label
+        assert knob.help.endswith(".")
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_number_is_legal_up_to_its_bounds_and_refused_beyond_them(name):
+    low, high = NUMBERS[name]
+    for value in (low, high):
+        assert getattr(RunConfig(**{name: value}), name) == value
+    beyond = [low - 1, high + 1] if name in WHOLE else [low - 1e-13 if low else -1e-13, high * 1.001]
+    for value in beyond:
+        sentence = refusal(**{name: value})
+        assert name in sentence
+        assert repr(value) in sentence
+        assert f"{low:g} to {high:g}" in sentence
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, True, False, None, "4", (4,), 4j])
+def test_what_is_not_a_number_of_the_right_kind_is_refused(name, value):
+    assert repr(value) in refusal(**{name: value})
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_whole_number_takes_no_fraction_not_even_a_round_one(name):
+    assert name in refusal(**{name: float(NUMBERS[name][1])})
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_a_real_field_takes_a_whole_number_and_keeps_it_as_a_float(name):
+    value = getattr(RunConfig(**{name: 1}), name)
+    assert value == 1
+    assert isinstance(value, float)
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_a_word_is_one_of_its_vocabulary(name):
+    assert set(knobs()[name][1].choices) == set(WORDS[name])
+    for word in WORDS[name]:
+        assert getattr(RunConfig(**{name: word, "heads": 4}), name) == word
+    for wrong in ("", "nonsense", "Pre-Norm", 3, None, True):
+        sentence = refusal(**{name: wrong})
+        assert sentence.startswith(f"{name} is {wrong!r}; legal is one of ")
+        assert all(word in sentence for word in WORDS[name])
+
+
+@pytest.mark.parametrize("name", TRUTHS)
+def test_a_switch_is_true_or_false_and_not_1_or_0(name):
+    for value in (True, False):
+        assert getattr(RunConfig(**{name: value}), name) is value
+    for wrong in (1, 0, "true", None, 0.0):
+        assert refusal(**{name: wrong}) == f"{name} is {wrong!r}; legal is True or False"
+
+
+@pytest.mark.parametrize(("name", "rules"), [("skip_scale", SKIP_SCALES), ("branch_scale", BRANCH_SCALES)])
+def test_a_scale_is_a_number_or_the_name_of_a_rule(name, rules):
+    for rule in rules:
+        assert getattr(RunConfig(**{name: rule}), name) == rule
+    for foreign in ("one", "nonsense", "zero gate" if name == "skip_scale" else "deepnorm"):
+        assert all(rule in refusal(**{name: foreign}) for rule in rules)
+
+
+def test_an_unknown_field_is_an_error():
+    with pytest.raises(TypeError):
+        RunConfig(colour="red")
+
+
+# --- overrides ---
+
+
+@pytest.mark.parametrize(
+    ("overrides", "complaint"),
+    [
+        (((0, "norm", "none"),), "block 0; legal is 1 to 4"),
+        (((5, "norm", "none"),), "block 5; legal is 1 to 4"),
+        (((True, "norm", "none"),), "block True"),
+        (((1.0, "norm", "none"),), "block 1.0"),
+        (((1, "width", 8),), "'width'; legal is one of residual, norm, placement, identity"),
+        (((1, "norm", "nonsense"),), "norm of block 1 to 'nonsense'"),
+        (((1, "residual", 1),), "residual of block 1 to 1"),
+        (((1, "identity", "true"),), "identity of block 1 to 'true'"),
+        (((1, "placement", False),), "placement of block 1 to False"),
+        (((1, "norm"),), "legal is (block, key, value)"),
+        (("1.norm.none",), "legal is (block, key, value)"),
+    ],
+)
+def test_an_override_names_an_existing_block_a_key_and_a_legal_value(overrides, complaint):
+    assert complaint in refusal(depth=4, overrides=overrides)
+
+
+def test_overrides_are_kept_sorted_and_the_last_word_counts():
+    cfg = RunConfig(depth=4, overrides=[(3, "norm", "none"), (1, "residual", False), (3, "norm", "rms norm")])
+    assert cfg.overrides == ((1, "residual", False), (3, "norm", "rms norm"))
+    assert cfg == RunConfig(depth=4, overrides=((1, "residual", False), (3, "norm", "rms norm")))
+
+
+# --- the value ---
+
+
+def test_a_configuration_is_frozen_hashable_and_equal_by_value():
+    cfg = RunConfig(depth=3, skip_scale=2)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        cfg.depth = 4
+    assert {cfg: "tape"}[RunConfig(skip_scale=2.0, depth=3)] == "tape"
+    assert cfg != RunConfig(depth=3)
+
+
+def test_the_defaults_are_the_first_minutes_lesson():
+    cfg = RunConfig()
+    assert (cfg.net, cfg.task, cfg.depth, cfg.width, cfg.layers_per_branch) == ("mlp", "digits", 32, 64, 2)
+    assert (cfg.residual, cfg.placement, cfg.norm, cfg.activation, cfg.init) == (True, "pre-norm", "layer norm", "relu", "fan-in")
+    assert (cfg.optimizer, cfg.lr, cfg.batch, cfg.steps) == ("momentum", 0.01, 64, 300)
+
+
+# --- rules between fields ---
+
+CLASHES = [
+    ({"net": "transformer", "depth": 49}, "depth is 49; legal for a transformer is 1 to 48", {"depth": 48}),
+    ({"net": "transformer", "width": 64, "heads": 7}, "width 64 does not divide into 7 heads", {"heads": 4}),
+    (
+        {"net": "transformer", "width": 12, "heads": 4, "position": "rotary"},
+        "a head of 3 has no pairs",
+        {"position": "sinusoidal"},
+    ),
+    ({"norm": "batch norm", "batch": 1}, "batch is 1 and batch norm needs two tokens", {"batch": 2}),
+    ({"overrides": ((2, "norm", "batch norm"),), "batch": 1}, "batch is 1 and batch norm needs two tokens", {"batch": 2}),
+    ({"stack": "residual", "residual": False}, "residual is off; legal is residual on", {"residual": True}),
+    ({"stack": "residual", "skip_repeats": 2}, "legal is skip repeats 1", {"skip_repeats": 1}),
+]
+
+
+@pytest.mark.parametrize(("fields", "sentence", "change"), CLASHES)
+def test_a_clash_is_refused_in_a_sentence_and_its_repair_is_legal(fields, sentence, change):
+    assert sentence in refusal(**fields)
+    values = {name: getattr(RunConfig(), name) for name in knobs()} | fields
+    assert repaired(values) == change
+    assert RunConfig(**(fields | change))
+
+
+def test_every_rule_is_broken_by_one_of_the_clashes_above():
+    broken = set()
+    for fields, _, _ in CLASHES:
+        probe = Fields(**({name: getattr(RunConfig(), name) for name in knobs()} | fields))
+        broken |= {at for at, rule in enumerate(RULES) if rule.broken(probe)}
+    assert broken == set(range(len(RULES)))
+
+
+def test_what_only_transformers_cannot_do_an_mlp_may():
+    assert RunConfig(depth=128, width=12, heads=5, position="rotary")
+    assert RunConfig(norm="batch norm", batch=1, task="copy")  # 32 tokens are enough for a variance
+
+
+# --- arrangements ---
+
+SHEET = [
+    *("plain", "plain + norm", "residual only", "post-norm", "pre-norm", "pre-norm + GPT-2 init", "sandwich"),
+    *("res-post-norm", "res-post-norm + QK-norm", "DeepNorm", "ReZero", "LayerScale", "LayerNorm scaling", "ResiDual"),
+    *("DLCL", "scaled skip", "recursive skip", "Keel", "Mix-LN"),
+]
+
+
+def test_the_arrangements_are_those_of_the_sheet_each_with_its_source_and_reading():
+    assert list(ARRANGEMENTS) == SHEET
+    for name, arrangement in ARRANGEMENTS.items():
+        assert arrangement.source, name
+        assert arrangement.reading.endswith("."), name
+        assert set(arrangement.fields) <= set(PLAIN_FIELDS), name
+
+
+@pytest.mark.parametrize("net", NETS)
+@pytest.mark.parametrize("name", ARRANGEMENTS)
+def test_an_arrangement_is_recognised_whatever_else_is_set(name, net):
+    for fields in ({}, {"depth": 7}, {"lr": 0.3, "task": "copy", "width": 16, "seed": 4}):
+        assert arrangement_of(RunConfig.arranged(name, net=net, **fields)) == name
+
+
+@pytest.mark.parametrize("name", ARRANGEMENTS)
+def test_another_norm_leaves_an_arrangement_what_it_is(name):
+    cfg = RunConfig.arranged(name)
+    if cfg.norm != "none":
+        assert (
+            arrangement_of(replace(cfg, norm="rms norm" if cfg.norm == "layer norm" else "layer norm", qk_norm=cfg.qk_norm))
+            == name
+        )
+
+
+def test_no_two_arrangements_are_the_same_net():
+    for net in NETS:
+        plans = {name: RunConfig.arranged(name, net=net, lr=0.01) for name in ARRANGEMENTS}
+        assert len(set(plans.values())) == len(plans)
+
+
+def test_what_no_paper_has_set_is_nobodys_arrangement():
+    for fields in ({"residual": False, "branch_scale": 2.0}, {"skip_scale": 0.3}, {"overrides": ((2, "norm", "none"),)}):
+        assert arrangement_of(RunConfig(**fields)) is None
+
+
+def test_without_a_norm_the_placement_is_idle():
+    assert arrangement_of(RunConfig(norm="none", placement="sandwich")) == "residual only"
+    assert arrangement_of(RunConfig(norm="none", placement="post-norm", residual=False)) == "plain"
+
+
+def test_an_arrangement_brings_its_nets_training_settings_and_overrides_win():
+    assert (RunConfig.arranged("pre-norm").optimizer, RunConfig.arranged("pre-norm").lr) == ("momentum", 0.01)
+    transformer = RunConfig.arranged("pre-norm", net="transformer", lr=0.5)
+    assert (transformer.optimizer, transformer.lr, transformer.expansion) == ("adam", 0.5, 4)
+    with pytest.raises(ValueError, match="arrangement is 'nonsense'; legal is one of plain, "):
+        RunConfig.arranged("nonsense")
+
+
+# --- the plan ---
+
+
+def test_a_rule_follows_the_depth_and_never_leaves_a_stale_number():
+    for depth in (4, 64):
+        cfg = RunConfig.arranged("DeepNorm", depth=depth)
+        assert plan(cfg).sublayers[0].skip == pytest.approx(depth**0.25)
+        assert plan(replace(cfg, net="transformer", depth=depth // 2)).sublayers[0].skip == pytest.approx(depth**0.25)
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+def test_norm_none_empties_every_slot_and_the_final_norm(placement):
+    arranged = plan(RunConfig(norm="none", placement=placement))
+    assert arranged.final_norm == "none"
+    for part in arranged.sublayers:
+        assert {part.norm_in, part.norm_mid, part.norm_out, part.norm_add} == {"none"}
+
+
+def test_placements_fill_the_slots_that_their_papers_name():
+    slots = {
+        name: "".join(
+            letter for letter, slot in zip("imoa", (p.norm_in, p.norm_mid, p.norm_out, p.norm_add), strict=True) if slot
+        )
+        for name, p in PLACEMENTS.items()
+    }
+    assert slots == {
+        "none": "",
+        "post-norm": "a",
+        "pre-norm": "i",
+        "sandwich": "io",
+        "res-post-norm": "o",
+        "pre+post": "ia",
+        "mid-norm": "m",
+    }
+    assert [name for name, p in PLACEMENTS.items() if p.final_norm] == ["pre-norm", "sandwich", "res-post-norm"]
+
+
+def test_residual_off_makes_the_skip_zero_whatever_its_weight():
+    assert {part.skip for part in plan(RunConfig(residual=False, skip_scale="deepnorm")).sublayers} == {0.0}
+
+
+def test_sites_are_named_by_block_and_kind():
+    assert plan(RunConfig(depth=2)).sites == ("x0", "b01", "b02")
+    assert plan(RunConfig(depth=100)).sites[-1] == "b100"
+    assert plan(RunConfig(net="transformer", depth=1)).sites == ("x0", "b01.attn", "b01.ffn")
+
+
+# --- the equation ---
+
+EQUATIONS = {
+    "none": r"x + F(x)",
+    "post-norm": r"\operatorname{LN}(x + F(x))",
+    "pre-norm": r"x + F(\operatorname{LN}(x))",
+    "sandwich": r"x + \operatorname{LN}(F(\operatorname{LN}(x)))",
+    "res-post-norm": r"x + \operatorname{LN}(F(x))",
+    "pre+post": r"\operatorname{LN}(x + F(\operatorname{LN}(x)))",
+    "mid-norm": r"x + F(x)",
+}
+
+
+def shown(**fields) -> str:
+    cfg = RunConfig(**fields)
+    return sublayer_equation(cfg, plan(cfg).sublayers[-1])
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+def test_the_equation_has_the_norms_where_the_placement_puts_them(placement):
+    assert shown(placement=placement) == EQUATIONS[placement]
+    assert shown(placement=placement, norm="none") == "x + F(x)"
+    assert shown(placement=placement, residual=False) == EQUATIONS[placement].replace("x + ", "")
+    for norm, symbol in NORM_SYMBOLS.items():
+        assert shown(placement=placement, norm=norm) == EQUATIONS[placement].replace(r"\operatorname{LN}", symbol)
+
+
+def test_every_norm_has_its_symbol():
+    assert set(NORM_SYMBOLS) == set(NORMS) - {"none"}
+    assert len(set(NORM_SYMBOLS.values())) == len(NORM_SYMBOLS)
+
+
+def test_the_equation_shows_weights_gates_and_what_the_branch_reads():
+    assert shown(placement="post-norm", skip_scale="deepnorm") == r"\operatorname{LN}(M^{1/4}\,x + F(x))"
+    assert shown(placement="none", skip_scale=2, branch_scale=0.5) == r"2\,x + 0.5\,F(x)"
+    assert shown(placement="none", branch_scale="zero gate") == r"x + \alpha_l\,F(x)"
+    assert shown(placement="sandwich", branch_scale="layer scale").startswith(
+        r"x + \operatorname{diag}(\lambda_l)\,\operatorname{LN}(F("
+    )
+    assert shown(input_scale="1/sqrt(block)") == r"x + F(\operatorname{LN}(x)/\sqrt{l})"
+    assert shown(input_scale="1/sqrt(block)", norm="none") == r"x + F(x/\sqrt{l})"
+
+
+def test_a_recursive_skip_is_added_and_normed_twice_with_and_without_a_residual():
+    """The net norms twice either way, so the equation does too."""
+    assert shown(placement="post-norm", skip_repeats=2) == r"\operatorname{LN}(x + \operatorname{LN}(x + F(x)))"
+    assert shown(placement="post-norm", skip_repeats=2, residual=False) == r"\operatorname{LN}(\operatorname{LN}(F(x)))"
+
+
+def test_an_identity_block_is_shown_as_one():
+    assert shown(depth=2, overrides=((2, "identity", True),)) == "x"
+
+
+def test_below_the_equation_stand_the_branch_the_stack_and_the_final_norm():
+    assert r"F(z) = W_2\,\operatorname{relu}(W_1 z)" in equation(RunConfig())
+    assert r"F(z) = \operatorname{tanh}(W z)" in equation(RunConfig(layers_per_branch=1, activation="tanh"))
+    assert r"\operatorname{relu}(\operatorname{LN}(W_1 z))" in equation(RunConfig(placement="mid-norm"))
+    assert r"\text{logits} = W\,\operatorname{LN}(x_M)" in equation(RunConfig(placement="pre-norm"))
+    assert "logits" not in equation(RunConfig(placement="post-norm"))
+    transformer = equation(RunConfig(net="transformer", qk_norm=True))
+    assert r"\operatorname{softmax}(\operatorname{RMS}(q)\,\operatorname{RMS}(k)^\top/\sqrt{d_k})\,v" in transformer
+    assert r"W_{l+1,k}\,\operatorname{LN}(y_k)" in equation(RunConfig.arranged("DLCL"))
+
+
+def test_residuals_second_stream_is_joined_with_the_norm_that_is_set():
+    assert r"\text{out} = x_M + \operatorname{LN}(y_M)" in equation(RunConfig.arranged("ResiDual"))
+    assert r"\text{out} = x_M + \operatorname{RMS}(y_M)" in equation(RunConfig.arranged("ResiDual", norm="rms norm"))
+    assert r"\text{out} = x_M + y_M" in equation(RunConfig.arranged("ResiDual", norm="none"))
+
+
+@pytest.mark.parametrize("net", NETS)
+@pytest.mark.parametrize("name", ARRANGEMENTS)
+def test_every_arrangements_equation_has_balanced_brackets(name, net):
+    text = equation(RunConfig.arranged(name, net=net))
+    assert text.startswith(r"\begin{aligned}&x \leftarrow ")
+    for opening, closing in ("()", "{}"):
+        assert text.count(opening) == text.count(closing)
