@@ -1,0 +1,54 @@
+"""A figure with its goal, and how it is printed."""
+
+import os
+import platform
+from dataclasses import dataclass
+from importlib.metadata import version
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number: what it is of, its unit, and the goal that it should stay below (or above). `note`: what else to know.
+
+    `value` is None where it could not be measured; the note says why.
+    """
+
+    what: str
+    value: float | None
+    unit: str = ""
+    at_most: float | None = None
+    at_least: float | None = None
+    note: str = ""
+
+    @property
+    def goal(self) -> str:
+        """The goal as it is printed; empty where there is none."""
+        if self.at_most is not None:
+            return f"<= {self.at_most:g}"
+        return f">= {self.at_least:g}" if self.at_least is not None else ""
+
+    @property
+    def verdict(self) -> str:
+        """met, missed, or empty where there is no goal or no number."""
+        if self.value is None or not self.goal:
+            return ""
+        met = self.value <= self.at_most if self.at_most is not None else self.value >= (self.at_least or 0)
+        return "met" if met else "MISSED"
+
+
+def machine() -> str:
+    """What the figures were measured on."""
+    load = f", load average {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
+    packages = ", ".join(f"{name} {version(name)}" for name in ("torch", "streamlit", "numpy"))
+    return f"{os.cpu_count()} cores, one torch thread{load}; Python {platform.python_version()}, {packages}"
+
+
+def heading() -> str:
+    """The table's head."""
+    return f"\n{'part':9}{'what':58}{'figure':>12}  {'goal':10}{'':8}note"
+
+
+def show(part: str, figure: Figure) -> str:
+    """A line of the table."""
+    value = "-" if figure.value is None else f"{figure.value:.3g} {figure.unit}".strip()
+    return f"{part:9}{figure.what:58}{value:>12}  {figure.goal:10}{figure.verdict:8}{figure.note}".rstrip()

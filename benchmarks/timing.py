@@ -1,0 +1,43 @@
+"""Fair comparison on a machine that others use too: contenders take turns, and medians over the rounds are compared."""
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+
+Work = Callable[[], object]
+
+
+def taking_turns(contenders: Mapping[str, Work], rounds: int) -> dict[str, list[float]]:
+    """Processor seconds of each contender in each round. The order turns around every round.
+
+    Processor time of this process, all threads: what others do in between does not count.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    names = list(contenders)
+    for at in range(rounds):
+        for name in names if at % 2 else reversed(names):
+            began = time.process_time()
+            contenders[name]()
+            seconds[name].append(time.process_time() - began)
+    return seconds
+
+
+def ratio(seconds: Mapping[str, list[float]], name: str, base: str) -> float:
+    """The median over the rounds of one contender's time over another's."""
+    return median(a / b for a, b in zip(seconds[name], seconds[base], strict=True))
+
+
+def overall(seconds: Mapping[str, list[float]], name: str, base: str) -> float:
+    """All of one contender's time over all of another's: for what happens in some rounds only."""
+    return sum(seconds[name]) / sum(seconds[base])
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """The smallest value that so many percent of all do not exceed."""
+    return sorted(values)[max(0, math.ceil(len(values) * percent / 100) - 1)]
+
+
+def spread(values: Sequence[float]) -> str:
+    """Count, median and maximum in words."""
+    return f"{len(values)} measured, median {median(values):.2f}, most {max(values):.2f}"

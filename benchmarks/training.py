@@ -1,0 +1,70 @@
+"""What watching a net costs: our rows against the bare loop, and what people use today against our rows."""
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from importlib.util import find_spec
+
+import torch
+
+from benchmarks.loops import Bare, Histograms, Hooks, Loop, StreamSites
+from benchmarks.report import Figure
+from benchmarks.timing import overall, ratio, taking_turns
+from models.spec import RunConfig
+from models.training import Run
+
+ADAM = {"optimizer": "adam", "lr": 1e-3, "steps": 5000, "device": "cpu"}
+SHAPES = {
+    "MLP 16x32": RunConfig(depth=16, width=32, batch=128, **ADAM),  # type: ignore[arg-type]
+    "MLP 48x64": RunConfig(depth=48, width=64, batch=128, **ADAM),  # type: ignore[arg-type]
+    "transformer 8x64": RunConfig(net="transformer", task="book", depth=8, width=64, batch=32, **ADAM),  # type: ignore[arg-type]
+}
+STEPS = 16  # of a round: as many as a run takes between two looks for non-finite numbers
+ROUNDS = 20
+
+
+def probe(shapes: Mapping[str, RunConfig] = SHAPES, rounds: int = ROUNDS, steps: int = STEPS) -> list[Figure]:
+    """Probed training over the bare loop of the same model, batches and fused Adam."""
+    figures = []
+    for shape, cfg in shapes.items():
+        loops: dict[str, Loop] = {
+            "bare": Bare(cfg),
+            "stream": StreamSites(cfg),
+            "rows": Run(cfg, frames=False).advance,
+            "frames": Run(replace(cfg, steps=rounds * steps)).advance,
+        }
+        seconds = _taking_turns(loops, rounds, steps)
+        bare = f"bare: {1e3 * sum(seconds['bare']) / rounds / steps:.2f} ms a step"
+        whole = f"a whole run of {rounds * steps} steps"
+        figures += [
+            Figure(f"stream sites / bare loop, {shape}", ratio(seconds, "stream", "bare"), at_most=1.10, note=bare),
+            Figure(f"all rows of the trace / bare loop, {shape}", ratio(seconds, "rows", "bare"), at_most=1.20),
+            Figure(f"rows and frames / bare loop, {shape}", overall(seconds, "frames", "bare"), note=whole),
+        ]
+    return figures
+
+
+def hooks(shapes: Mapping[str, RunConfig] = SHAPES, rounds: int = ROUNDS // 2, steps: int = STEPS) -> list[Figure]:
+    """The same numbers taken with full backward hooks and `.item()`, and TensorBoard's histograms, over our rows."""
+    figures = []
+    for shape, cfg in shapes.items():
+        seconds = _taking_turns({"ours": Run(cfg, frames=False).advance, "hooks": Hooks(cfg)}, rounds, steps)
+        figures.append(Figure(f"full backward hooks / our rows, {shape}", ratio(seconds, "hooks", "ours"), at_least=1.4))
+    return figures + [_tensorboard(shape, cfg, max(1, rounds // 4), max(1, steps // 4)) for shape, cfg in shapes.items()]
+
+
+def _tensorboard(shape: str, cfg: RunConfig, rounds: int, steps: int) -> Figure:
+    what = f"TensorBoard add_histogram / our rows, {shape}"
+    if find_spec("tensorboard") is None:
+        return Figure(what, None, note="tensorboard is not installed")
+    with tempfile.TemporaryDirectory() as folder:
+        histograms = Histograms(cfg, folder)
+        seconds = _taking_turns({"ours": Run(cfg, frames=False).advance, "histograms": histograms}, rounds, steps)
+        histograms.writer.close()
+    return Figure(what, ratio(seconds, "histograms", "ours"))
+
+
+def _taking_turns(loops: Mapping[str, Loop], rounds: int, steps: int) -> dict[str, list[float]]:
+    torch.set_num_threads(1)
+    return taking_turns({name: partial(loop, steps) for name, loop in loops.items()}, rounds)

@@ -1,0 +1,81 @@
+"""The app as a person starts it, on a free port of this machine."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 60.0
+
+
+@dataclass
+class Server:
+    """A running server: its address, its process, and the clock at which it was spawned (`time.perf_counter`)."""
+
+    url: str
+    process: "subprocess.Popen[bytes]"
+    spawned: float
+
+    def wait_for(self, text: bytes = b"", path: str = "/healthz") -> None:
+        """Waits until a GET of a path answers with the text in it."""
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline and self.process.poll() is None:
+            try:
+                with urllib.request.urlopen(self.url + path, timeout=5) as answer:
+                    if text in answer.read():
+                        return
+            except OSError:
+                time.sleep(0.01)
+        raise AssertionError(f"{path} never said {text!r}; the server ended with {self.process.poll()}")
+
+    def memory(self) -> int:
+        """Bytes resident in the server and its worker (Linux)."""
+        return sum(_resident(pid) for pid in family(self.process.pid))
+
+
+@contextmanager
+def serving(script: str | Path = "app.py") -> Iterator[Server]:
+    """A server of a script, ended with its worker at the end of the block. It is not waited for."""
+    port = _free_port()
+    command = [sys.executable, "-m", "streamlit", "run", str(script)]
+    flags = {"server.port": port, "server.address": "127.0.0.1", "server.headless": "true", "server.fileWatcherType": "none"}
+    process = subprocess.Popen([*command, *(f"--{k}={v}" for k, v in flags.items())], cwd=ROOT, stdout=subprocess.DEVNULL)
+    try:
+        yield Server(f"http://127.0.0.1:{port}", process, time.perf_counter())
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def family(pid: int) -> list[int]:
+    """A process and all below it (Linux)."""
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    below: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children") if children.exists() else []:
+        below += [int(child) for child in task.read_text().split()]
+    return [pid, *(one for child in below for one in family(child))]
+
+
+def _resident(pid: int) -> int:
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except OSError:
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _free_port() -> int:
+    with socket.socket() as asked:
+        asked.bind(("127.0.0.1", 0))
+        return int(asked.getsockname()[1])

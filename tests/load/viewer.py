@@ -1,0 +1,204 @@
+"""One browser tab as the server sees it: Streamlit's protocol over its websocket, without a browser.
+
+Elements are kept as the page would show them, timers fire as the page's would, and every rerun that was asked for is
+timed from the request to `script_finished`.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+import websockets
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.Element_pb2 import Element
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+
+PATIENCE = 60.0  # seconds that `until` waits for content
+
+
+@dataclass
+class Shown:
+    """An element on the page, the fragment that drew it, and the run that drew it last."""
+
+    element: Element
+    fragment: str
+    run: str
+
+
+@dataclass
+class Viewer:
+    """A tab on `page` of the server at `url` (http://host:port), with the query of its address. Use it with `async with`.
+
+    `reruns`: seconds from each request to the end of the run that answered it. `exceptions`: texts, ever shown.
+    `hidden`: a tab in the background, whose timers stand still.
+    """
+
+    url: str
+    page: str = ""
+    query: str = ""
+    reruns: list[float] = field(default_factory=list)
+    exceptions: list[str] = field(default_factory=list)
+    hidden: bool = False
+    _shown: dict[tuple[int, ...], Shown] = field(default_factory=dict)
+    _states: dict[str, WidgetState] = field(default_factory=dict)
+    _timers: dict[str, tuple[float, asyncio.Task[None]]] = field(default_factory=dict)
+    _asked: list[float] = field(default_factory=list)
+    _running: list[float] = field(default_factory=list)
+    _page_hash: str = ""
+    _run: str = ""
+
+    async def __aenter__(self) -> Self:
+        address = self.url.replace("http", "ws", 1) + "/_stcore/stream"
+        self._socket = await websockets.connect(address, subprotocols=[websockets.Subprotocol("streamlit")], max_size=None)
+        self._came = asyncio.Condition()
+        self._reader = asyncio.create_task(self._read())
+        await self._rerun()
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._stop_timers()
+        self._reader.cancel()
+        await self._socket.close()
+
+    @property
+    def polls(self) -> bool:
+        """Whether a timer is running."""
+        return bool(self._timers)
+
+    @property
+    def text(self) -> str:
+        """All markdown and captions on the page, a line each."""
+        return "\n".join(shown.element.markdown.body for shown in self._elements("markdown"))
+
+    def figure(self, alt: str) -> dict[str, Any] | None:
+        """The plotly figure of the live chart whose accessible name starts so."""
+        for shown in self._elements("bidi_component"):
+            data = json.loads(shown.element.bidi_component.json or "{}")
+            if str(data.get("alt", "")).startswith(alt):
+                return data["figure"]
+        return None
+
+    async def press(self, label: str) -> None:
+        """Clicks the button whose label starts so."""
+        shown = self._labelled("button", label)
+        await self._rerun(shown.fragment, trigger=WidgetState(id=shown.element.button.id, trigger_value=True))
+
+    async def slide(self, label: str, value: float) -> None:
+        """Moves a slider."""
+        shown = self._labelled("slider", label)
+        state = WidgetState(id=shown.element.slider.id)
+        state.double_array_value.data.append(value)
+        self._states[state.id] = state
+        await self._rerun(shown.fragment)
+
+    async def poll(self) -> None:
+        """Lets the timers fire now, and waits for what comes of it."""
+        for fragment in list(self._timers):
+            await self._rerun(fragment, timer=True)
+        await self.settled()
+
+    async def until(self, true: Callable[[], Any], what: str, seconds: float = PATIENCE) -> None:
+        """Waits for content; AssertionError with what is on the page when it does not come."""
+        try:
+            async with asyncio.timeout(seconds), self._came:
+                await self._came.wait_for(lambda: true() or self._reader.done())
+        except TimeoutError:
+            pass
+        if self._reader.done():
+            await self._reader
+        assert true(), f"waited in vain for {what}; exceptions {self.exceptions}; the page says:\n{self.text}"
+
+    async def settled(self) -> None:
+        """Waits until every run that was asked for is over."""
+        await self.until(lambda: not self._asked and not self._running, "the end of the run")
+
+    def _elements(self, kind: str) -> list[Shown]:
+        return [shown for _, shown in sorted(self._shown.items()) if shown.element.WhichOneof("type") == kind]
+
+    def _labelled(self, kind: str, label: str) -> Shown:
+        found = [shown for shown in self._elements(kind) if getattr(shown.element, kind).label.startswith(label)]
+        assert found, f"no {kind} {label!r}; the page says:\n{self.text}"
+        return found[0]
+
+    async def _rerun(self, fragment: str = "", *, trigger: WidgetState | None = None, timer: bool = False) -> None:
+        message = BackMsg()
+        state = message.rerun_script
+        state.query_string, state.page_script_hash, state.fragment_id = self.query, self._page_hash, fragment
+        state.page_name = "" if self._page_hash else self.page
+        state.is_auto_rerun = timer
+        state.widget_states.widgets.extend([*self._states.values(), *([trigger] if trigger else [])])
+        self._asked.append(time.perf_counter())
+        await self._socket.send(message.SerializeToString())
+
+    async def _read(self) -> None:
+        async for data in self._socket:
+            assert isinstance(data, bytes)
+            message = ForwardMsg.FromString(data)
+            handle = getattr(self, f"_on_{message.WhichOneof('type')}", None)
+            if handle is not None:
+                async with self._came:
+                    handle(message)
+                    self._came.notify_all()
+
+    def _on_new_session(self, message: ForwardMsg) -> None:
+        """A run begins: it answers all that was asked before. A run of the whole page stops the timers."""
+        self._running, self._asked = self._running + self._asked, []
+        self._run = message.metadata.run.script_run_id
+        if not message.metadata.run.fragment_ids:
+            self._stop_timers()
+
+    def _on_navigation(self, message: ForwardMsg) -> None:
+        self._page_hash = message.navigation.page_script_hash
+
+    def _on_delta(self, message: ForwardMsg) -> None:
+        delta, place = message.delta, tuple(message.metadata.delta_path)
+        if delta.WhichOneof("type") != "new_element":
+            return
+        element = delta.new_element
+        self._shown[place] = Shown(element, delta.fragment_id, self._run)
+        if element.WhichOneof("type") == "exception":
+            self.exceptions.append(f"{element.exception.type}: {element.exception.message}")
+        if element.WhichOneof("type") == "slider" and element.slider.set_value:
+            self._states.pop(element.slider.id, None)
+
+    def _on_script_finished(self, message: ForwardMsg) -> None:
+        """A run is over: what it would have drawn and did not is gone. One cut short by the next answers nothing."""
+        if message.script_finished == ForwardMsg.FINISHED_WITH_COMPILE_ERROR:
+            self.exceptions.append("the script does not compile")
+        if message.script_finished == ForwardMsg.FINISHED_EARLY_FOR_RERUN:
+            return
+        self.reruns += [time.perf_counter() - asked for asked in self._running]
+        self._running = []
+        drawn = message.metadata.run.fragment_ids
+        for place, shown in list(self._shown.items()):
+            if shown.run != self._run and (not drawn or shown.fragment in drawn):
+                del self._shown[place]
+
+    def _on_page_info_changed(self, message: ForwardMsg) -> None:
+        self.query = message.page_info_changed.query_string
+
+    def _on_auto_rerun(self, message: ForwardMsg) -> None:
+        fragment, seconds = message.auto_rerun.fragment_id, message.auto_rerun.interval
+        before = self._timers.get(fragment)
+        if before is None or before[0] != seconds:
+            self._stop_timers(fragment)
+            self._timers[fragment] = seconds, asyncio.create_task(self._tick(fragment, seconds))
+
+    def _on_stop_auto_rerun(self, message: ForwardMsg) -> None:
+        self._stop_timers(*message.stop_auto_rerun.fragment_ids)
+
+    def _stop_timers(self, *fragments: str) -> None:
+        for fragment in fragments or list(self._timers):
+            if fragment in self._timers:
+                self._timers.pop(fragment)[1].cancel()
+
+    async def _tick(self, fragment: str, seconds: float) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            if not self.hidden:
+                await self._rerun(fragment, timer=True)

@@ -1,0 +1,88 @@
+"""Every benchmark runs, small, and returns figures; how a figure is judged and printed. No figure is judged here."""
+
+import math
+
+import pytest
+
+from benchmarks import browser, classroom, cost, serving, training
+from benchmarks.__main__ import BENCHMARKS, main
+from benchmarks.loops import Bare, Hooks, StreamSites
+from benchmarks.report import Figure, show
+from benchmarks.timing import percentile, ratio, taking_turns
+from models.spec import RunConfig
+from models.training import Run
+
+TINY = RunConfig(depth=2, width=8, batch=8, optimizer="adam", lr=1e-3, steps=40, device="cpu")
+LIGHT = "depth=2&width=8&batch=8&steps=5000"
+
+
+def measured(figures: list[Figure]) -> list[Figure]:
+    """The figures that have a number; one without says why."""
+    assert all(figure.value is not None or figure.note for figure in figures)
+    found = [figure for figure in figures if figure.value is not None]
+    assert all(math.isfinite(figure.value or 0.0) and (figure.value or 0.0) >= 0 for figure in found)
+    return found
+
+
+def test_the_costs_of_watching_are_measured_for_every_shape() -> None:
+    assert len(measured(training.probe({"tiny": TINY}, rounds=2, steps=2))) == 3
+    assert len(measured(training.hooks({"tiny": TINY}, rounds=2, steps=2))) >= 1
+
+
+def test_the_estimate_of_a_step_is_put_beside_the_measurement() -> None:
+    (figure,) = measured(cost.budget([TINY], rounds=3))
+    assert figure.value is not None
+    assert figure.value >= 1
+    assert "estimated" in figure.note
+
+
+def test_a_real_server_is_watched_crowded_moved_and_started() -> None:
+    assert len(measured(serving.watched(rounds=1, seconds=0.5, query=LIGHT))) == 1
+    crowd = measured(classroom.load(sessions=2, seconds=2.0, gap=0.0, query=LIGHT))
+    assert len(crowd) == 5
+    move = serving.Move("MLP", LIGHT, 3, 4, 0.4)
+    assert len(measured(serving.controls(rounds=1, moves=[move]))) == 1
+    assert len(measured(serving.startup(rounds=1))) == 1
+
+
+def test_time_to_controls_is_measured_where_there_is_a_browser() -> None:
+    assert len(measured(browser.browser(rounds=1))) in {0, 2}
+
+
+@pytest.mark.parametrize("loop", [Bare, StreamSites, Hooks])
+def test_every_loop_trains_the_weights_that_a_run_trains(loop: type[Bare]) -> None:
+    run, other = Run(TINY, frames=False), loop(TINY)
+    run.advance(5)
+    other(5)
+    for mine, theirs in zip(run.model.parameters(), other.model.parameters(), strict=True):
+        assert mine.equal(theirs)
+
+
+def test_the_hooks_measure_what_our_rows_hold() -> None:
+    run, hooked = Run(TINY, frames=False), Hooks(TINY)
+    run.advance(1)
+    hooked(1)
+    row = run.trace()
+    ours = {*row.act_rms[0].tolist(), *row.grad_rms[0].tolist(), *row.branch_rms[0].tolist(), *row.weight_grad_rms[0].tolist()}
+    theirs = sorted(hooked.row)
+    assert len(theirs) == len(ours) + 2  # the loss and the gradient's norm
+    for value in [*ours, float(row.loss[0]), float(row.grad_norm[0])]:
+        assert min(abs(value - other) for other in theirs) <= 1e-5 * abs(value)
+
+
+def test_contenders_take_turns_and_a_goal_has_a_side() -> None:
+    order: list[str] = []
+    seconds = taking_turns({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, 2)
+    assert order == ["b", "a", "a", "b"]
+    assert [len(taken) for taken in seconds.values()] == [2, 2]
+    assert ratio({"a": [2.0, 9.0, 2.0], "b": [1.0, 1.0, 1.0]}, "a", "b") == 2.0
+    assert percentile([float(v) for v in range(1, 101)], 95) == 95.0
+    assert [Figure("x", value, at_most=1.0).verdict for value in (0.9, 1.1)] == ["met", "MISSED"]
+    assert [Figure("x", value, at_least=1.0).verdict for value in (0.9, 1.1)] == ["MISSED", "met"]
+    assert "<= 1" in show("part", Figure("x", 0.9, "s", at_most=1.0))
+
+
+def test_an_unknown_part_is_refused_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["nonsense"]) == 2
+    said = capsys.readouterr().out
+    assert all(name in said for name in BENCHMARKS)
