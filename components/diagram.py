@@ -1,16 +1,21 @@
-"""The block as a drawing, from the same plan that the model is built from: norms stand where the model has them."""
+"""The block as a drawing, from the same plan that the model is built from: norms stand where the model has them.
+
+The SVG takes its text colour from the page and its other colours from the charts.
+"""
 
 from dataclasses import dataclass, field
 from html import escape
 
 import streamlit as st
 
+from components.figures import BLUE, GREEN, ORANGE
 from models.spec import RunConfig, plan
 from models.spec.plan import SublayerPlan
 
 SHORT = {"layer norm": "LayerNorm", "rms norm": "RMSNorm", "batch norm": "BatchNorm", "dynamic tanh": "DyT"}
 SKIP_Y, BRANCH_Y, STEP = 34, 104, 20
 BOX_HEIGHT = 34
+HEIGHT = 148
 
 
 @dataclass
@@ -35,7 +40,7 @@ class Drawing:
         self.parts.append(f'<line class="{kind}" x1="{x1:.0f}" y1="{y1:.0f}" x2="{x2:.0f}" y2="{y2:.0f}"/>')
 
     def text(self, label: str, x: float, y: float, kind: str = "name") -> None:
-        """Centred text."""
+        """Text, centred unless it is a caption."""
         self.parts.append(f'<text class="{kind}" x="{x:.0f}" y="{y:.0f}">{escape(label)}</text>')
 
     def add(self, y: float) -> None:
@@ -44,20 +49,24 @@ class Drawing:
         self.text("+", self.x, y + 1, "plus")
 
 
-STYLE = """
-.block-diagram{display:block;max-width:100%;height:auto;color:var(--st-text-color)}
-.block-diagram text{fill:currentColor;font:14px var(--st-font,sans-serif);text-anchor:middle;dominant-baseline:central}
-.block-diagram .plus{font-size:19px}.block-diagram .side{font-size:12px;opacity:.8}
-.block-diagram .wire{stroke:currentColor;stroke-width:2}.block-diagram .skip{stroke:#2f86d6;stroke-width:5}
-.block-diagram .norm{fill:#e0821433;stroke:#e08214;stroke-width:2.5}
-.block-diagram .branch{fill:#1a9e7726;stroke:#1a9e77;stroke-width:2}
-.block-diagram .scale,.block-diagram .head{fill:none;stroke:currentColor;stroke-dasharray:4 3}
-.block-diagram .add{fill:none;stroke:currentColor;stroke-width:2}
+# On a narrow screen the drawing keeps a readable size and is scrolled.
+STYLE = f"""
+.diagram-place{{overflow-x:auto}}
+.block-diagram{{display:block;max-width:100%;height:auto;color:var(--st-text-color)}}
+.block-diagram text{{fill:currentColor;font:14px var(--st-font,sans-serif);text-anchor:middle;dominant-baseline:central}}
+.block-diagram .plus{{font-size:19px}}.block-diagram .side,.block-diagram .caption{{font-size:13px}}
+.block-diagram .caption{{text-anchor:start}}
+.block-diagram .wire{{stroke:currentColor;stroke-width:2}}.block-diagram .skip{{stroke:{BLUE};stroke-width:5}}
+.block-diagram .norm{{fill:{ORANGE}33;stroke:{ORANGE};stroke-width:2.5}}
+.block-diagram .branch{{fill:{GREEN}26;stroke:{GREEN};stroke-width:2}}
+.block-diagram .scale,.block-diagram .head{{fill:none;stroke:currentColor;stroke-dasharray:4 3}}
+.block-diagram .add{{fill:none;stroke:currentColor;stroke-width:2}}
 """
+READABLE = 0.85  # the least scale at which its text is read
 
 _component = st.components.v2.component(
     "block_diagram",
-    html='<div class="diagram-place" style="overflow-x:auto"></div>',
+    html='<div class="diagram-place" tabindex="0"></div>',
     css=STYLE,
     js="""export default ({ data, parentElement }) => {
   parentElement.querySelector(".diagram-place").innerHTML = data.svg }""",
@@ -71,23 +80,27 @@ def show_diagram(cfg: RunConfig) -> None:
 
 
 def block_diagram(cfg: RunConfig) -> str:
-    """SVG of the last block, sublayer by sublayer, then the final norm and the head; in the colours of the page."""
+    """SVG of the last block, sublayer by sublayer, then what joins the streams, the final norm and the head."""
     arranged = plan(cfg)
     drawing = Drawing()
     drawing.text("x", drawing.x + 4, SKIP_Y)
     drawing.x += 14
     if cfg.stack == "dlcl":
-        drawing.box("Σ all earlier blocks", SKIP_Y, "scale")
-    last_block = [sublayer for sublayer in arranged.sublayers if sublayer.block == cfg.depth]
-    for sublayer in last_block:
-        _sublayer(drawing, cfg, sublayer)
+        drawing.box(_weighted_sum(cfg), SKIP_Y, "scale")
+    for sublayer in arranged.sublayers:
+        if sublayer.block == cfg.depth:
+            _sublayer(drawing, cfg, sublayer)
+    if cfg.stack == "dlcl":
+        drawing.box(_weighted_sum(cfg), SKIP_Y, "scale")
     if cfg.stack == "residual":
-        drawing.box("+ Norm(sum of branches)", SKIP_Y, "norm" if cfg.norm != "none" else "scale")
+        collected = "x₀ + all branches"
+        drawing.box(f"+ {collected}" if cfg.norm == "none" else f"+ {SHORT[cfg.norm]}({collected})", SKIP_Y, "norm")
     if arranged.final_norm != "none":
         drawing.box(f"final {SHORT[arranged.final_norm]}", SKIP_Y, "norm")
     drawing.box("head", SKIP_Y, "head")
     width, title = drawing.x + 12, escape(_title(cfg))
-    size = f'viewBox="0 0 {width:.0f} 128" width="{width:.0f}" height="128"'
+    drawing.text(_which_block(cfg), 6, HEIGHT - 10, "caption")
+    size = f'viewBox="0 0 {width:.0f} {HEIGHT}" width="{width:.0f}" height="{HEIGHT}" style="min-width:{READABLE * width:.0f}px"'
     return (
         f'<svg class="block-diagram" role="img" aria-label="{title}" {size}><title>{title}</title>{"".join(drawing.parts)}</svg>'
     )
@@ -106,18 +119,18 @@ def _sublayer(drawing: Drawing, cfg: RunConfig, sublayer: SublayerPlan) -> None:
         drawing.box(label, BRANCH_Y, kind)
     drawing.wire(drawing.x, BRANCH_Y, drawing.x + STEP, BRANCH_Y)
     drawing.x += STEP
-    drawing.wire(drawing.x, BRANCH_Y, drawing.x, SKIP_Y + 12)
+    drawing.wire(drawing.x, BRANCH_Y, drawing.x, SKIP_Y + 12 if sublayer.skip else SKIP_Y)
+    middle = (start + STEP + drawing.x) / 2
     if sublayer.skip:
         drawing.wire(start + STEP, SKIP_Y, drawing.x - 12, SKIP_Y, "skip")
-        weight = "skip" if sublayer.skip == 1 else f"skip × {sublayer.skip:.3g}"
-        drawing.text(weight, (start + STEP + drawing.x) / 2, SKIP_Y - 16, "side")
+        drawing.text("skip" if sublayer.skip == 1 else f"skip × {sublayer.skip:.3g}", middle, SKIP_Y - 16, "side")
+        drawing.add(SKIP_Y)
+        drawing.x += 12
     else:
-        drawing.text("no skip", (start + STEP + drawing.x) / 2, SKIP_Y, "side")
-    drawing.add(SKIP_Y)
-    drawing.x += 12
+        drawing.text("no skip", middle, SKIP_Y, "side")
     for again in range(sublayer.repeats):
-        if again:
-            drawing.box("+ x", SKIP_Y, "scale")
+        if again and sublayer.skip:
+            drawing.box("+ x" if sublayer.skip == 1 else f"+ {sublayer.skip:.3g} x", SKIP_Y, "scale")
         if sublayer.norm_add != "none":
             drawing.box(SHORT[sublayer.norm_add], SKIP_Y, "norm")
 
@@ -144,6 +157,18 @@ def _branch_boxes(cfg: RunConfig, sublayer: SublayerPlan) -> list[tuple[str, str
     elif sublayer.scale != 1:
         boxes.append((f"× {sublayer.scale:.3g}", "scale"))
     return [box for box in boxes if box[0]]
+
+
+def _weighted_sum(cfg: RunConfig) -> str:
+    """What DLCL's blocks and its head read."""
+    return "Σ W · earlier outputs" if cfg.norm == "none" else f"Σ W · {SHORT[cfg.norm]}(earlier outputs)"
+
+
+def _which_block(cfg: RunConfig) -> str:
+    """Which block is drawn, and how many others are set differently."""
+    others = len({block for block, _, _ in cfg.overrides if block != cfg.depth})
+    exceptions = f"; {others} other block{'s are' if others > 1 else ' is'} set differently" if others else ""
+    return f"block {cfg.depth} of {cfg.depth}{exceptions}"
 
 
 def _title(cfg: RunConfig) -> str:

@@ -1,143 +1,178 @@
 """What a net says, as figures: regions in the plane, mistaken digits, answers beside their targets."""
 
-import math
 from typing import Any
 
 import numpy as np
 
-from components.charts import BLUE, GREEN, ORANGE, RED, Figure, rounded
+from components.figures import BLUE, GREEN, ORANGE, RED, Figure, finished, frame_of, note, rounded
 
 CLASS_COLOURS = (BLUE, ORANGE, GREEN)
 CLASS_SYMBOLS = ("circle", "square", "triangle-up")
+SIDE, GAP, CAPTION, PER_ROW = 8, 5, 3.6, 4  # of a digit, in its pixels: side, gap, room for a caption; digits in a row
+SHOWN_SEQUENCES = 2
+LEFT = {"constrain": "domain", "constraintoward": "left"}  # square pixels, from the left
+# Symbols are dark on light cells in both themes; a wrong answer also has a cross.
+INPUT, TARGET, RIGHT, WRONG = 0, 1, 2, 3
+CELLS = ("#dfe3e8", "#b9c2cc", GREEN, RED)
 
 
 def decision_map(picture: dict[str, Any]) -> Figure:
     """The class of every place in the plane, paler where the net is unsure, with held-out points by class."""
-    grid, confidence = np.asarray(picture["grid"], float), np.asarray(picture["confidence"], float)
-    points, labels = np.asarray(picture["points"], float), np.asarray(picture["labels"])
-    classes = int(labels.max()) + 1 if len(labels) else 1
+    grid, confidence = np.asarray(picture["grid"]), np.asarray(picture["confidence"], float)
+    points, labels = np.asarray(picture["points"], float).reshape(-1, 2), np.asarray(picture["labels"])
+    classes = range(int(max(grid.max(initial=0), labels.max(initial=0))) + 1)
     axis = rounded(picture["axis"])
-    traces: list[dict[str, Any]] = []
-    for one in range(classes):
-        strength = np.where(grid == one, np.clip(confidence, 0, 1), np.nan)
-        traces.append(
-            {
-                "type": "heatmap",
-                "name": f"says {one}",
-                "x": axis,
-                "y": axis,
-                "z": [rounded(row) for row in strength],
-                "zmin": 0,
-                "zmax": 1,
-                "colorscale": [[0, "rgba(128,128,128,0)"], [1, CLASS_COLOURS[one]]],
-                "opacity": 0.45,
-                "showscale": False,
-                "hovertemplate": f"says {one} with %{{z:.2f}}<extra></extra>",
-            }
-        )
-    for one in range(classes):
-        mine = points[labels == one]
-        marker = {
+    regions = [_region(one, axis, np.where(grid == one, np.clip(confidence, 0, 1), np.nan)) for one in classes]
+    low, high = picture["extent"]
+    layout = frame_of("Decision regions", x="", y="")
+    layout["xaxis"] |= {"range": [low, high], **LEFT}
+    layout["yaxis"] |= {"range": [low, high], "constrain": "domain", "scaleanchor": "x"}
+    layout["margin"] |= {"l": 36, "b": 24}
+    return finished([*regions, *(_points(one, points[labels == one]) for one in classes)], layout, "no points")
+
+
+def digit_mistakes(picture: dict[str, Any]) -> Figure:
+    """Mistaken digits, four in a row, each with its truth and the net's answer."""
+    mistakes = np.asarray(picture["mistakes"], float)
+    layout = _without_axes("Held-out digits it got wrong")
+    if not len(mistakes):
+        return finished([], layout, "no mistake on the held-out digits")
+    pitch = SIDE + CAPTION
+    corners = [((at % PER_ROW) * (SIDE + GAP), (at // PER_ROW) * pitch) for at in range(len(mistakes))]
+    captions = zip(corners, picture["truth"], picture["guess"], picture["confidence"], strict=True)
+    layout["annotations"] = [
+        note(f"{truth}, not {guess} ({sure:.0%})", size=11, x=x + (SIDE - 1) / 2, y=y - 0.7, yanchor="bottom")
+        for (x, y), truth, guess, sure in captions
+    ]
+    layout["xaxis"] |= {"range": [-GAP / 2 - 0.5, max(x for x, _ in corners) + SIDE + GAP / 2 - 0.5], **LEFT}
+    layout["yaxis"] |= {"range": [corners[-1][1] + SIDE - 0.5, -CAPTION], "scaleanchor": "x", "constrain": "domain"}
+    traces = [
+        {
+            "type": "heatmap",
+            "name": f"mistake {at + 1}",
+            "x": [x + pixel for pixel in range(SIDE)],
+            "y": [y + pixel for pixel in range(SIDE)],
+            "z": [rounded(row) for row in image],
+            "zmin": 0,
+            "zmax": 16,
+            "colorscale": "Cividis",
+            "showscale": False,
+            "hoverinfo": "skip",
+        }
+        for at, ((x, y), image) in enumerate(zip(corners, mistakes, strict=True))
+    ]
+    return finished(traces, layout, "")
+
+
+def sequence_table(picture: dict[str, Any]) -> Figure:
+    """What was given, what was asked and what came, symbol by symbol, folded at half its length to fit a phone."""
+    sequences = [np.asarray(picture[key]) for key in ("input", "target", "guess")]
+    layout = _without_axes("Input, target and answer")
+    rows: list[_Row] = []
+    for given, target, guess in list(zip(*sequences, strict=True))[:SHOWN_SEQUENCES]:
+        rows += _folded(given, target, guess, len(rows))
+    width = max((len(row[2]) for row in rows), default=0)
+    layout["yaxis"] |= {
+        "visible": True,
+        "showgrid": False,
+        "ticks": "",
+        "autorange": "reversed",
+        "tickvals": [at for at, _, _, _ in rows],
+        "ticktext": [name for _, name, _, _ in rows],
+    }
+    layout["margin"] |= {"l": 56, "b": 8}
+    trace = {
+        "type": "heatmap",
+        "name": "symbols",
+        "x": list(range(width)),
+        "y": [at for at, _, _, _ in rows],
+        "z": [kinds for _, _, kinds, _ in rows],
+        "text": [texts for _, _, _, texts in rows],
+        "texttemplate": "%{text}",
+        "textfont": {"size": 12, "color": "#111111"},
+        "zmin": 0,
+        "zmax": len(CELLS) - 1,
+        "colorscale": [[at / (len(CELLS) - 1), colour] for at, colour in enumerate(CELLS)],
+        "showscale": False,
+        "xgap": 2,
+        "ygap": 2,
+        "hoverongaps": False,
+        "hovertemplate": "%{text}<extra></extra>",
+    }
+    return finished([trace], layout, "no sequences")
+
+
+# Height, name, kind of each cell (None for an empty one) and its text.
+_Row = tuple[float, str, list[int | None], list[str]]
+
+
+def _folded(given: np.ndarray, target: np.ndarray, guess: np.ndarray, above: int) -> list[_Row]:
+    """The first half of the input, then the places that are asked, from the first on.
+
+    Where all of these are asked, what the net reads there is the target one place earlier, and is not repeated.
+    """
+    half = (len(given) + 1) // 2
+    start = min(int((target >= 0).argmax()), len(given) - half)
+    window = slice(start, start + half)
+    asked = target[window] >= 0
+    right = guess[window] == target[window]
+    whole: list[int | None] = [INPUT] * half
+    rows = [("input", whole, given[:half].tolist())]
+    if not asked.all():
+        rows += [("then", whole, given[window].tolist())]
+    rows += [
+        ("target", [TARGET if q else None for q in asked], target[window].tolist()),
+        ("answer", [(RIGHT if ok else WRONG) if q else None for q, ok in zip(asked, right, strict=True)], guess[window].tolist()),
+    ]
+    first = above + (0.5 if above else 0.0)
+    return [
+        (first + at, name, kinds, [_symbol(kind, value) for kind, value in zip(kinds, values, strict=True)])
+        for at, (name, kinds, values) in enumerate(rows)
+    ]
+
+
+def _symbol(kind: int | None, value: int) -> str:
+    return "" if kind is None else f"{value}<br>✗" if kind == WRONG else str(value)
+
+
+def _region(one: int, axis: list[float | None], strength: np.ndarray) -> dict[str, Any]:
+    return {
+        "type": "heatmap",
+        "name": f"says {one}",
+        "x": axis,
+        "y": axis,
+        "z": [rounded(row) for row in strength],
+        "zmin": 0,
+        "zmax": 1,
+        "colorscale": [[0, "rgba(128,128,128,0)"], [1, CLASS_COLOURS[one]]],
+        "opacity": 0.45,
+        "showscale": False,
+        "showlegend": False,
+        "hoverongaps": False,
+        "hovertemplate": f"says {one} with %{{z:.2f}}<extra></extra>",
+    }
+
+
+def _points(one: int, points: np.ndarray) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "name": f"class {one}",
+        "x": rounded(points[:, 0]),
+        "y": rounded(points[:, 1]),
+        "mode": "markers",
+        "marker": {
             "color": CLASS_COLOURS[one],
             "symbol": CLASS_SYMBOLS[one],
             "size": 6,
             "line": {"width": 0.7, "color": "#ffffff"},
-        }
-        traces.append(
-            {
-                "type": "scatter",
-                "name": f"class {one}",
-                "x": rounded(mine[:, 0]),
-                "y": rounded(mine[:, 1]),
-                "mode": "markers",
-                "marker": marker,
-                "hovertemplate": f"class {one}<extra></extra>",
-            }
-        )
-    low, high = picture["extent"]
-    layout = _bare("Decision regions")
-    layout["xaxis"] |= {"range": [low, high], "visible": True}
-    layout["yaxis"] |= {"range": [low, high], "visible": True, "scaleanchor": "x"}
-    layout |= {"showlegend": True, "legend": {"orientation": "h", "y": 1.0, "yanchor": "bottom"}}
-    return {"data": traces, "layout": layout}
-
-
-def digit_mistakes(picture: dict[str, Any]) -> Figure:
-    """Mistaken digits in a row, each with its truth and the net's answer."""
-    mistakes = np.asarray(picture["mistakes"], float)
-    layout = _bare("Held-out digits it got wrong")
-    if not len(mistakes):
-        layout["annotations"] = [_label("no mistake on the held-out digits", 0.5, 0.5, xref="paper", yref="paper", size=14)]
-        return {"data": [], "layout": layout}
-    gap = 2
-    canvas = np.full((8, len(mistakes) * (8 + gap) - gap), np.nan)
-    for at, image in enumerate(mistakes):
-        canvas[:, at * (8 + gap) : at * (8 + gap) + 8] = image
-    trace = {
-        "type": "heatmap",
-        "name": "pixels",
-        "x": list(range(canvas.shape[1])),
-        "y": list(range(8)),
-        "z": [rounded(row) for row in canvas],
-        "colorscale": "Cividis",
-        "showscale": False,
-        "hoverinfo": "skip",
-    }
-    captions = zip(picture["truth"], picture["guess"], picture["confidence"], strict=True)
-    layout["annotations"] = [
-        _label(f"{truth}, not {guess}<br>({sure:.0%})", at * (8 + gap) + 3.5, -0.9, yanchor="bottom")
-        for at, (truth, guess, sure) in enumerate(captions)
-    ]
-    layout["yaxis"] |= {"range": [7.5, -3.6], "scaleanchor": "x"}
-    return {"data": [trace], "layout": layout}
-
-
-def sequence_table(picture: dict[str, Any]) -> Figure:
-    """Input, target and answer, symbol by symbol; a wrong answer has a colour and a cross."""
-    given, target, guess = (np.asarray(picture[key]) for key in ("input", "target", "guess"))
-    rows, texts, names = [], [], []
-    for at in range(min(2, len(given))):
-        asked = target[at] >= 0
-        right = guess[at] == target[at]
-        rows += [np.zeros(given.shape[1]), np.where(asked, 0.5, np.nan), np.where(asked, np.where(right, 1.0, 2.0), np.nan)]
-        texts += [[str(v) for v in given[at]], [str(v) if v >= 0 else "" for v in target[at]], _answers(guess[at], asked, right)]
-        names += [f"input {at + 1}", f"target {at + 1}", f"answer {at + 1}"]
-    trace = {
-        "type": "heatmap",
-        "name": "symbols",
-        "x": list(range(given.shape[1])),
-        "y": list(range(len(rows))),
-        "z": [[None if math.isnan(v) else v for v in row] for row in rows],
-        "text": texts,
-        "texttemplate": "%{text}",
-        "zmin": 0,
-        "zmax": 2,
-        "colorscale": [[0, "rgba(128,128,128,.15)"], [0.25, "rgba(128,128,128,.3)"], [0.5, GREEN], [1, RED]],
-        "showscale": False,
-        "xgap": 1,
-        "ygap": 3,
-        "hovertemplate": "token %{x}: %{text}<extra></extra>",
-    }
-    layout = _bare("Input, target and answer")
-    layout["yaxis"] |= {"visible": True, "autorange": "reversed", "tickvals": list(range(len(rows))), "ticktext": names}
-    layout["margin"] = {"l": 70, "r": 8, "t": 34, "b": 10}
-    return {"data": [trace], "layout": layout}
-
-
-def _answers(guess: np.ndarray, asked: np.ndarray, right: np.ndarray) -> list[str]:
-    return [("" if not q else f"{g}" if ok else f"{g} ✗") for g, q, ok in zip(guess, asked, right, strict=True)]
-
-
-def _bare(title: str) -> dict[str, Any]:
-    return {
-        "title": {"text": title, "font": {"size": 14}, "x": 0, "xref": "paper", "y": 0.99, "yanchor": "top"},
-        "margin": {"l": 30, "r": 8, "t": 40, "b": 20},
-        "xaxis": {"visible": False, "zeroline": False},
-        "yaxis": {"visible": False, "zeroline": False},
-        "showlegend": False,
-        "uirevision": title,
+        },
+        "hovertemplate": f"class {one}<extra></extra>",
     }
 
 
-def _label(text: str, x: float, y: float, *, size: int = 11, **place: Any) -> dict[str, Any]:
-    return {"text": text, "x": x, "y": y, "showarrow": False, "font": {"size": size}, **place}
+def _without_axes(title: str) -> dict[str, Any]:
+    layout = frame_of(title, x="", y="", legend=False)
+    layout["xaxis"] |= {"visible": False}
+    layout["yaxis"] |= {"visible": False}
+    layout["margin"] |= {"l": 8, "b": 8}
+    return layout

@@ -1,0 +1,352 @@
+"""The charts of layers and steps: nothing that was measured is dropped, and plotly accepts what is drawn."""
+
+import json
+import math
+from itertools import product
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components import charts, figures
+from components.charts import (
+    ROLES,
+    Figure,
+    Series,
+    cosine_chart,
+    decimate,
+    depth_profile,
+    log_range,
+    loss_chart,
+    rounded,
+    step_map,
+    table_of,
+)
+from models.trace import Divergence
+
+TINY, HUGE = 1e-45, 1e38
+VALUES = {
+    "typical": np.array([1.0, 0.5, 0.2, 0.1]),
+    "empty": np.empty(0),
+    "one point": np.array([0.3]),
+    "all zero": np.zeros(4),
+    "all NaN": np.full(4, np.nan),
+    "mixed with inf": np.array([1.0, np.inf, np.nan, 0.0, -np.inf, 2.0]),
+    "the range of float32": np.array([TINY, 1e-20, 1.0, 3e38, HUGE], np.float32),
+}
+
+
+def _profile(values: np.ndarray) -> Figure:
+    series = [Series("before", values, "ghost"), Series("step 3", values)]
+    return depth_profile(title="Activation by depth", unit="RMS", sites=_sites(len(values)), series=series)
+
+
+def _cosine(values: np.ndarray) -> Figure:
+    return cosine_chart(sites=_sites(len(values)), series=[Series("step 3", values)])
+
+
+def _loss(values: np.ndarray) -> Figure:
+    return loss_chart(step=np.arange(len(values)), loss=values, chance=2.3, total_steps=300)
+
+
+def _map(values: np.ndarray) -> Figure:
+    grid = np.tile(values[:, None], (1, 3))
+    return step_map(title="Gradient", unit="RMS", sites=_sites(3), step=np.arange(len(values)), values=grid, shown_step=1)
+
+
+CHARTS = {"profile": _profile, "cosine": _cosine, "loss": _loss, "map": _map}
+
+
+@pytest.mark.parametrize(("chart", "values"), list(product(CHARTS, VALUES)))
+def test_plotly_and_json_accept_every_chart(chart, values):
+    figure = CHARTS[chart](VALUES[values])
+    go.Figure(figure)
+    assert json.loads(json.dumps(figure, allow_nan=False)) == figure
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_an_empty_input_gives_named_axes_and_says_why(chart):
+    figure = CHARTS[chart](np.empty(0))
+    assert figure["data"] == []
+    assert any(why in note["text"] for note in figure["layout"]["annotations"] for why in ("measured yet", "trained yet"))
+    assert figure["layout"]["xaxis"]["title"]["text"]
+    assert figure["layout"]["yaxis"]["title"]["text"]
+
+
+def test_no_series_at_all_says_why_too():
+    figure = depth_profile(title="Activation by depth", unit="RMS", sites=(), series=())
+    assert "nothing measured yet" in [note["text"] for note in figure["layout"]["annotations"]]
+
+
+@pytest.mark.parametrize("values", VALUES)
+def test_every_value_of_a_profile_is_a_point_or_a_mark(values):
+    measured = VALUES[values].astype(float)
+    figure = depth_profile(title="t", unit="RMS", sites=_sites(len(measured)), series=[Series("now", measured)])
+    found = {trace["name"]: trace for trace in figure["data"]}
+    zeros, lost = int((measured == 0).sum()), int((~np.isfinite(measured)).sum())
+    assert _count(found.get("exactly 0")) == zeros
+    assert _count(found.get("not finite")) == lost
+    assert _count(found.get("now")) == len(measured) - zeros - lost
+
+
+def test_zeros_lie_on_the_lower_edge_and_what_is_not_finite_on_the_upper():
+    figure = depth_profile(title="t", unit="RMS", sites=_sites(6), series=[Series("now", VALUES["mixed with inf"])])
+    low, high = figure["layout"]["yaxis"]["range"]
+    found = {trace["name"]: trace for trace in figure["data"]}
+    assert found["exactly 0"]["x"] == [3]
+    assert np.log10(found["exactly 0"]["y"]) == pytest.approx([low])
+    assert found["not finite"]["x"] == [1, 2, 4]
+    assert np.log10(found["not finite"]["y"]) == pytest.approx([high] * 3)
+    assert found["not finite"]["customdata"] == ["inf", "nan", "-inf"]
+    assert found["exactly 0"]["cliponaxis"] is False
+
+
+def test_two_series_of_zeros_are_both_marked_apart_and_named_once():
+    series = [Series("old", np.zeros(3), "ghost"), Series("new", np.zeros(3))]
+    marks = [t for t in depth_profile(title="t", unit="RMS", sites=_sites(3), series=series)["data"] if t["name"] == "exactly 0"]
+    assert [mark["meta"] for mark in marks] == ["old", "new"]
+    assert [mark["showlegend"] for mark in marks] == [True, False]
+    assert marks[0]["marker"]["symbol"] != marks[1]["marker"]["symbol"]
+    assert marks[0]["marker"]["size"] > marks[1]["marker"]["size"]
+
+
+def test_a_site_without_a_cosine_is_marked_and_a_series_without_any_is_left_out():
+    some = cosine_chart(
+        sites=_sites(3), series=[Series("now", np.array([0.5, np.nan, 1.0])), Series("g", np.full(3, np.nan), "ghost")]
+    )
+    assert [trace["name"] for trace in some["data"]] == ["now", "no direction"]
+    assert some["data"][1]["x"] == [1]
+    none = cosine_chart(sites=_sites(3), series=[Series("now", np.full(3, np.nan))])
+    assert none["data"] == []
+    assert none["layout"]["annotations"][0]["text"] == "nothing measured yet"
+
+
+def test_the_cosine_axis_reaches_negative_cosines():
+    figure = _cosine(np.array([-0.9, 0.4]))
+    assert figure["layout"]["yaxis"]["range"][0] < -0.9
+
+
+FLOATS = st.floats(TINY, HUGE) | st.sampled_from([0.0, math.nan, math.inf, -math.inf, TINY, HUGE])
+RANGES = st.tuples(st.integers(-90, 60), st.integers(0, 40)).map(lambda r: (r[0] / 2, (r[0] + r[1]) / 2))
+
+
+@given(st.lists(FLOATS), st.none() | RANGES)
+def test_a_held_range_covers_the_data_spans_two_decades_and_never_shrinks(values, previous):
+    array = np.array(values, float)
+    low, high = log_range(previous, array)
+    assert high - low >= 2
+    drawn = np.log10(array[np.isfinite(array) & (array > 0)])
+    assert (drawn > low).all()
+    assert (drawn < high).all()
+    if previous is not None:
+        assert low <= previous[0]
+        assert high >= previous[1]
+    assert log_range((low, high), array) == (low, high)
+
+
+@given(st.lists(st.floats(-1e6, 1e6, width=32) | st.just(math.nan), min_size=1, max_size=3000), st.data())
+def test_decimating_keeps_both_ends_and_every_spike_in_300_points(values, data):
+    array = np.array(values)
+    spike = data.draw(st.integers(0, len(array) - 1))
+    array[spike] = data.draw(st.sampled_from([1e9, -1e9]))
+    kept = decimate(array)
+    assert len(kept) <= 300
+    assert (np.diff(kept) > 0).all()
+    assert kept[0] == 0
+    assert kept[-1] == len(array) - 1
+    assert spike in kept
+    assert np.nanmin(array[kept]) == np.nanmin(array)
+    assert np.nanmax(array[kept]) == np.nanmax(array)
+
+
+def test_a_short_line_is_kept_whole():
+    assert decimate(np.zeros(300)).tolist() == list(range(300))
+
+
+@given(st.floats(TINY, HUGE))
+def test_numbers_are_sent_with_four_significant_digits(value):
+    (sent,) = rounded([value])
+    assert sent == pytest.approx(value, rel=6e-4)
+    assert sent == float(f"{value:.3e}")
+
+
+def test_the_loss_axis_is_as_long_as_the_run_from_the_start():
+    for seen in (0, 1, 40):
+        assert _loss(np.full(seen, 2.0))["layout"]["xaxis"]["range"] == [0, 300]
+
+
+def test_the_loss_of_guessing_and_the_shown_step_are_lines():
+    figure = loss_chart(step=np.arange(50), loss=np.full(50, 2.0), shown_step=17, chance=2.3, total_steps=300)
+    guessing, shown = figure["layout"]["shapes"]
+    assert (guessing["y0"], guessing["y1"], guessing["line"]["dash"]) == (2.3, 2.3, "dot")
+    assert (shown["x0"], shown["x1"], shown["line"]["dash"]) == (17, 17, "solid")
+    assert [note["text"] for note in figure["layout"]["annotations"]] == ["guessing"]
+
+
+def test_held_out_losses_are_marks_at_their_frames():
+    figure = loss_chart(step=np.arange(9), loss=np.ones(9), held_out_step=[0, 4, 8], held_out_loss=[2.4, 1.5, 1.25])
+    held_out = _named(figure, "held-out")
+    assert (held_out["x"], held_out["y"]) == ([0, 4, 8], [2.4, 1.5, 1.25])
+    assert "markers" in held_out["mode"]
+
+
+@pytest.mark.parametrize("last", [math.nan, math.inf, 3.0], ids=["nan", "inf", "finite, a gradient was not"])
+def test_a_divergence_is_a_cross_at_its_step(last):
+    loss = np.array([2.3, 2.5, last])
+    cross = _named(loss_chart(step=np.arange(3), loss=loss, divergence=Divergence(2, "gradient")), "diverged")
+    assert cross["x"] == [2]
+    assert cross["marker"]["symbol"] == "x"
+    assert cross["customdata"] == [f"{last:.4g}"]
+
+
+def test_no_loss_is_dropped_finite_or_not():
+    loss = np.array([2.3, np.inf, 1.0, np.nan, 0.0])
+    figure = _loss(loss)
+    assert _named(figure, "training")["x"] == [0, 2, 4]
+    assert _named(figure, "diverged")["x"] == [1, 3]
+
+
+def test_the_last_spike_before_a_divergence_is_still_drawn():
+    loss = np.ones(5000)
+    loss[4996], loss[4999] = 1234.0, np.nan
+    assert 1234.0 in _named(_loss(loss), "training")["customdata"]
+
+
+def test_a_loss_beyond_the_axis_keeps_its_value_in_hover_table_and_words():
+    figure = loss_chart(step=np.arange(3), loss=np.array([2.3, 4e7, 1.0]), chance=2.3)
+    assert figure["layout"]["yaxis"]["range"][1] < 12
+    assert _named(figure, "training")["customdata"] == [2.3, 4e7, 1.0]
+    assert table_of(figure)["value"].tolist() == [2.3, 4e7, 1.0]
+    assert "up to 4e+07" in [note["text"] for note in figure["layout"]["annotations"]]
+
+
+@pytest.mark.parametrize("steps", [1, 2, 149, 150, 151, 1000])
+def test_a_map_takes_at_most_150_steps_the_first_and_the_last_among_them(steps):
+    figure = step_map(title="t", unit="RMS", sites=_sites(2), step=np.arange(steps), values=np.ones((steps, 2)))
+    grid = figure["data"][0]
+    assert len(grid["x"]) == min(steps, 150)
+    assert (grid["x"][0], grid["x"][-1]) == (0, steps - 1)
+    assert np.shape(grid["z"]) == np.shape(grid["customdata"]) == (2, min(steps, 150))
+
+
+def test_cells_that_have_no_logarithm_are_coloured_and_counted():
+    values = np.array([[1.0, 0.0], [np.nan, 0.01], [np.inf, 0.0], [2.0, -np.inf]])
+    figure = step_map(title="t", unit="RMS", sites=_sites(2), step=np.arange(4), values=values)
+    grid, lost = figure["data"]
+    assert grid["z"] == [[0.0, None, None, 0.301], [None, -2.0, None, None]]
+    assert lost["z"] == [[None, 1.0, 1.0, None], [0.0, None, 0.0, 1.0]]
+    assert lost["colorscale"] == [[0, figures.GREY], [1, figures.RED]]
+    assert figure["layout"]["annotations"][0]["text"] == "cells: 2 exactly 0 (grey), 3 not finite (red)"
+
+
+def test_a_whole_map_needs_no_second_one():
+    figure = _map(np.array([1.0, 2.0]))
+    assert len(figure["data"]) == 1
+    assert "annotations" not in figure["layout"]
+
+
+def test_the_shown_step_is_seen_on_a_map():
+    assert {shape["x0"] for shape in _map(np.ones(5))["layout"]["shapes"]} == {1}
+
+
+def test_roles_differ_without_their_colours():
+    codes = {(role["line"].get("dash", "solid"), role["mode"]) for role in ROLES.values()}
+    assert len(codes) == len(ROLES)
+    figure = loss_chart(
+        step=np.arange(2), loss=np.ones(2), held_out_step=[0], held_out_loss=[1.0], divergence=Divergence(1, "loss")
+    )
+    assert len({(trace["line"]["dash"], trace["mode"], trace["marker"]["symbol"]) for trace in figure["data"]}) == 3
+
+
+@pytest.mark.parametrize("colour", ["BLUE", "ORANGE", "GREEN", "PURPLE", "GREY", "RED"])
+@pytest.mark.parametrize("page", ["#ffffff", "#0e1117", "#191917"])
+def test_colours_stand_out_on_light_and_dark_pages(colour, page):
+    lighter, darker = sorted((_luminance(getattr(charts, colour)), _luminance(page)), reverse=True)
+    assert (lighter + 0.05) / (darker + 0.05) >= 3
+
+
+def test_a_long_name_is_shortened_in_the_legend_and_whole_in_hover_and_table():
+    name = "res-post-norm + QK-norm, 32x64, step 120"
+    figure = depth_profile(title="t", unit="RMS", sites=_sites(2), series=[Series(name, np.ones(2), "pinned")])
+    line = figure["data"][0]
+    assert len(line["name"]) <= 30
+    assert line["name"].startswith("res-post-norm")
+    assert line["name"].endswith("step 120")
+    assert line["meta"] == name
+    assert set(table_of(figure)["line"]) == {name}
+
+
+def test_the_legend_gets_the_rows_that_it_needs_above_the_plot():
+    def top(count: int) -> int:
+        series = [Series(f"pre-norm + GPT-2 init, step {at}", np.ones(2), "ghost") for at in range(count)]
+        return depth_profile(title="t", unit="RMS", sites=_sites(2), series=series)["layout"]["margin"]["t"]
+
+    assert top(3) - top(2) == top(2) - top(1) == figures.LEGEND_ROW
+
+
+def test_ticks_name_the_last_site_and_are_few():
+    sites = ["x0", *(f"b{block:02d}.{kind}" for block in range(1, 49) for kind in ("attn", "ffn"))]
+    axis = depth_profile(title="t", unit="RMS", sites=sites, series=[Series("now", np.ones(97))])["layout"]["xaxis"]
+    assert len(axis["tickvals"]) == len(axis["ticktext"]) == 5
+    assert (axis["tickvals"][-1], axis["ticktext"][-1]) == (96, "b48")
+
+
+def test_a_net_of_another_depth_has_its_own_places():
+    figure = depth_profile(title="t", unit="RMS", sites=_sites(3), series=[Series("old", np.array([1.0, 2.0]), "ghost")])
+    assert figure["data"][0]["text"] == ["site 0", "site 1"]
+
+
+@given(st.lists(FLOATS, min_size=1, max_size=40))
+def test_the_table_behind_a_profile_is_its_input(values):
+    sites = _sites(len(values))
+    figure = depth_profile(title="t", unit="RMS", sites=sites, series=[Series("now", np.array(values))])
+    table = table_of(figure)
+    assert table["at"].tolist() == list(sites)
+    _same_to_four_digits(table["value"], values)
+
+
+def test_the_table_behind_the_loss_is_its_input():
+    loss = np.array([2.34567, 1.23456, np.nan])
+    table = table_of(loss_chart(step=np.arange(3), loss=loss, held_out_step=[1], held_out_loss=[2.22222]))
+    assert table["line"].tolist() == ["training", "training", "held-out", "diverged"]
+    assert table["at"].tolist() == [0, 1, 1, 2]
+    _same_to_four_digits(table["value"], [2.34567, 1.23456, 2.22222, np.nan])
+
+
+def test_the_table_behind_a_map_is_its_input_with_sites_as_rows():
+    values = np.array([[1.23456, 0.0], [np.inf, 2e-30], [np.nan, 7.0]])
+    table = table_of(step_map(title="t", unit="RMS", sites=("x0", "b01"), step=np.arange(3), values=values))
+    assert table.index.tolist() == ["x0", "b01"]
+    assert table.columns.tolist() == [0, 1, 2]
+    _same_to_four_digits(table.to_numpy().ravel(), values.T.ravel())
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_an_empty_figure_has_an_empty_table(chart):
+    assert table_of(CHARTS[chart](np.empty(0))).empty
+
+
+def _sites(count: int) -> tuple[str, ...]:
+    return ("x0", *(f"b{block:02d}" for block in range(1, count)))[:count]
+
+
+def _count(trace: dict[str, Any] | None) -> int:
+    return 0 if trace is None else sum(y is not None for y in trace["y"])
+
+
+def _named(figure: Figure, name: str) -> dict[str, Any]:
+    return next(trace for trace in figure["data"] if trace["name"] == name)
+
+
+def _same_to_four_digits(found: Any, expected: Any) -> None:
+    np.testing.assert_allclose(np.asarray(found, float), np.asarray(expected, float), rtol=6e-4, atol=0)
+
+
+def _luminance(colour: str) -> float:
+    """Relative luminance of #rrggbb (WCAG 2)."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return float(np.dot(linear, (0.2126, 0.7152, 0.0722)))

@@ -1,0 +1,194 @@
+"""The block diagram is well formed, tells the truth about its plan, and escapes what it writes."""
+
+import re
+from itertools import product
+from xml.etree import ElementTree
+
+import pytest
+
+from components.diagram import SHORT, block_diagram
+from models.spec import ARRANGEMENTS, NORMS, PLACEMENTS, RunConfig, plan
+from models.spec.vocabulary import ACTIVATIONS
+
+NETS = ("mlp", "transformer")
+N = "LayerNorm"
+# What is read from left to right, the skip's own label aside: the branch, then what follows the add.
+ORDER = {
+    "none": (["W₁", "relu", "W₂"], []),
+    "post-norm": (["W₁", "relu", "W₂"], [N]),
+    "pre-norm": ([N, "W₁", "relu", "W₂"], [f"final {N}"]),
+    "sandwich": ([N, "W₁", "relu", "W₂", N], [f"final {N}"]),
+    "res-post-norm": (["W₁", "relu", "W₂", N], [f"final {N}"]),
+    "pre+post": ([N, "W₁", "relu", "W₂"], [N]),
+    "mid-norm": (["W₁", N, "relu", "W₂"], []),
+}
+
+
+@pytest.mark.parametrize(("arrangement", "net"), list(product(ARRANGEMENTS, NETS)))
+def test_every_arrangement_is_a_well_formed_drawing_with_a_name(arrangement, net):
+    root = ElementTree.fromstring(block_diagram(RunConfig.arranged(arrangement, net=net, depth=8)))
+    assert root.tag == "svg"
+    assert root.get("role") == "img"
+    assert root.get("aria-label") == root.findtext("title")
+
+
+@pytest.mark.parametrize(("arrangement", "net"), list(product(ARRANGEMENTS, NETS)))
+def test_everything_drawn_lies_inside_the_drawing(arrangement, net):
+    root = ElementTree.fromstring(block_diagram(RunConfig.arranged(arrangement, net=net, depth=8)))
+    _, _, width, height = map(float, root.get("viewBox").split())
+    for box in root.iter("rect"):
+        assert 0 <= float(box.get("x")) <= width - float(box.get("width"))
+        assert 0 <= float(box.get("y")) <= height - float(box.get("height"))
+
+
+def test_the_expected_order_covers_every_placement():
+    assert set(ORDER) == set(PLACEMENTS)
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+def test_norms_stand_where_the_placement_has_them(placement):
+    branch, after = ORDER[placement]
+    words = _words(RunConfig(placement=placement, depth=4))
+    assert words == ["x", *branch, "skip", "+", *after, "head", "block 4 of 4"]
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+def test_a_transformer_block_is_attention_then_feed_forward(placement):
+    branch, after = ORDER[placement]
+    attention = [word if word != "W₁" else "attention" for word in branch if word not in ("relu", "W₂")]
+    attention += ["W"] if placement == "mid-norm" else []
+    between = [word for word in after if not word.startswith("final")]
+    words = _words(RunConfig(net="transformer", placement=placement, depth=4))
+    assert words == ["x", *attention, "skip", "+", *between, *branch, "skip", "+", *after, "head", "block 4 of 4"]
+
+
+@pytest.mark.parametrize("norm", [norm for norm in NORMS if norm != "none"])
+def test_every_norm_has_its_name_in_the_boxes(norm):
+    assert _boxes(RunConfig(norm=norm), "norm") == 2
+    assert SHORT[norm] in _words(RunConfig(norm=norm))
+
+
+@pytest.mark.parametrize(("arrangement", "net"), list(product(ARRANGEMENTS, NETS)))
+def test_the_drawing_has_as_many_norms_as_the_plan(arrangement, net):
+    cfg = RunConfig.arranged(arrangement, net=net, depth=8)
+    arranged = plan(cfg)
+    filled = 0
+    for sublayer in arranged.sublayers[-(2 if net == "transformer" else 1) :]:
+        slots = [sublayer.norm_in, sublayer.norm_mid, sublayer.norm_out, *[sublayer.norm_add] * sublayer.repeats]
+        filled += sum(norm != "none" for norm in slots)
+    collected = cfg.stack == "residual"
+    assert _boxes(cfg, "norm") == filled + (arranged.final_norm != "none") + collected
+
+
+@pytest.mark.parametrize("net", NETS)
+def test_without_the_residual_there_is_no_skip_line_and_no_add(net):
+    on, off = RunConfig(net=net), RunConfig(net=net, residual=False)
+    sublayers = 2 if net == "transformer" else 1
+    assert len(_classed(on, "line", "skip")) == len(_classed(on, "circle", "add")) == sublayers
+    assert not _classed(off, "line", "skip")
+    assert not _classed(off, "circle", "add")
+    assert _words(off).count("no skip") == sublayers
+
+
+def test_a_skip_weight_of_zero_is_no_skip():
+    assert not _classed(RunConfig(skip_scale=0.0), "line", "skip")
+
+
+@pytest.mark.parametrize(
+    ("scale", "label"), [(1.0, "skip"), (2.0, "skip × 2"), ("deepnorm", "skip × 2.38"), ("depth", "skip × 32")]
+)
+def test_the_weight_of_the_skip_is_written_on_it(scale, label):
+    assert label in _words(RunConfig(skip_scale=scale))
+
+
+@pytest.mark.parametrize(
+    ("scale", "label"),
+    [(0.5, "× 0.5"), ("1/sqrt(2)", "× 0.707"), ("zero gate", "× zero gate"), ("layer scale", "× layer scale")],
+)
+def test_the_weight_or_gate_of_the_branch_is_its_last_box(scale, label):
+    words = _words(RunConfig(branch_scale=scale, placement="sandwich"))
+    assert words[words.index("skip") - 2 : words.index("skip")] == [N, label]
+
+
+def test_a_branch_of_weight_one_has_no_box_for_it():
+    assert not [word for word in _words(RunConfig()) if "×" in word]
+
+
+def test_the_input_factor_stands_between_norm_and_branch():
+    words = _words(RunConfig(input_scale="1/sqrt(block)", depth=25))
+    assert words[1:4] == [N, "× 0.2", "W₁"]
+
+
+def test_a_branch_of_one_layer_ends_with_its_activation():
+    words = _words(RunConfig(layers_per_branch=1, placement="mid-norm"))
+    assert words[1:4] == ["W", N, "relu"]
+
+
+def test_queries_and_keys_are_said_to_be_normed():
+    assert "attention, normed q and k" in _words(RunConfig(net="transformer", qk_norm=True))
+    assert "attention" in _words(RunConfig(net="transformer"))
+
+
+def test_dlcl_sums_before_the_block_and_before_the_head():
+    words = _words(RunConfig.arranged("DLCL", depth=4))
+    assert [at for at, word in enumerate(words) if word.startswith("Σ W")] == [1, words.index("+") + 1]
+
+
+def test_residual_joins_its_second_stream_at_the_end():
+    words = _words(RunConfig.arranged("ResiDual", depth=4))
+    assert words[-3:-1] == [f"+ {N}(x₀ + all branches)", "head"]
+
+
+@pytest.mark.parametrize(("scale", "again"), [(1.0, "+ x"), (2.0, "+ 2 x")])
+def test_a_recursive_skip_adds_and_norms_once_more(scale, again):
+    words = _words(RunConfig.arranged("recursive skip", depth=4, skip_scale=scale))
+    assert words[words.index("+") + 1 : words.index("head")] == [N, again, N]
+
+
+def test_a_recursive_skip_without_a_skip_only_norms_once_more():
+    words = _words(RunConfig.arranged("recursive skip", depth=4, residual=False))
+    assert words[words.index("no skip") + 1 : words.index("head")] == [N, N]
+
+
+@pytest.mark.parametrize("net", NETS)
+def test_a_block_that_is_taken_out_is_drawn_so(net):
+    words = _words(RunConfig(net=net, depth=4, overrides=((4, "identity", True),)))
+    out = ["taken out"] * (2 if net == "transformer" else 1)
+    assert words == ["x", *out, f"final {N}", "head", "block 4 of 4"]
+
+
+def test_other_blocks_that_are_set_differently_are_counted():
+    assert _words(RunConfig.arranged("Mix-LN", depth=32))[-1] == "block 32 of 32; 8 other blocks are set differently"
+    assert _words(RunConfig(depth=3, overrides=((1, "norm", "none"),)))[-1] == "block 3 of 3; 1 other block is set differently"
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_the_activation_is_named(activation):
+    assert activation in _words(RunConfig(activation=activation))
+
+
+def test_what_is_written_is_escaped(monkeypatch):
+    monkeypatch.setitem(SHORT, "layer norm", '<script>"&')
+    drawing = block_diagram(RunConfig())
+    assert "<script" not in drawing
+    assert '<script>"&' in [text.text for text in ElementTree.fromstring(drawing).iter("text")]
+
+
+def test_a_phone_scrolls_the_drawing_instead_of_shrinking_its_text():
+    root = ElementTree.fromstring(block_diagram(RunConfig.arranged("sandwich", net="transformer")))
+    least = float(re.search(r"min-width:(\d+)px", root.get("style")).group(1))
+    assert least >= 0.85 * float(root.get("width")) - 1
+    assert least > 390
+
+
+def _words(cfg: RunConfig) -> list[str]:
+    """The texts of a drawing in the order of writing."""
+    return [text.text or "" for text in ElementTree.fromstring(block_diagram(cfg)).iter("text")]
+
+
+def _classed(cfg: RunConfig, tag: str, kind: str) -> list[ElementTree.Element]:
+    return [part for part in ElementTree.fromstring(block_diagram(cfg)).iter(tag) if part.get("class") == kind]
+
+
+def _boxes(cfg: RunConfig, kind: str) -> int:
+    return len(_classed(cfg, "rect", kind))
