@@ -4,6 +4,8 @@ The estimate is a straight line through measured steps: so much per sublayer, pe
 `python -m benchmarks budget` prints estimate and measurement side by side.
 """
 
+import math
+from bisect import bisect
 from dataclasses import replace
 
 from models.spec.config import RunConfig, knobs
@@ -12,6 +14,7 @@ STEP_LIMIT = 0.2  # seconds: one training step, and with it the signal at initia
 RUN_LIMIT = 900.0  # seconds: a whole run
 MEMORY_LIMIT = 1e9  # bytes
 
+PER_FURTHER_SEED = 0.4  # of a step, beyond the first seed
 PER_SUBLAYER = {"mlp": 0.24e-3, "attn": 0.55e-3, "ffn": 0.24e-3}
 PER_NUMBER = {"mlp": 3.0e-9, "attn": 20e-9, "ffn": 6.0e-9}
 PER_MULTIPLY_ADD = 1 / 33e9
@@ -40,9 +43,12 @@ def memory_bytes(cfg: RunConfig) -> float:
     return 4.0 * (4 * weights + kept + rows)
 
 
-def over_budget(cfg: RunConfig) -> str | None:
-    """Why a configuration is refused, with the numbers and the nearest legal value; None where it fits."""
-    step, memory = step_seconds(cfg), memory_bytes(cfg)
+def over_budget(cfg: RunConfig, seeds: int = 1) -> str | None:
+    """Why a configuration is refused, with the numbers and the nearest legal value; None where it fits.
+
+    Several seeds are trained as one computation, which costs less than one after another.
+    """
+    step, memory = step_seconds(cfg) * (1 + (seeds - 1) * PER_FURTHER_SEED), memory_bytes(cfg) * seeds
     if step > STEP_LIMIT:
         reason = f"one step would take about {step:.2g} s, and {STEP_LIMIT:g} s is the limit"
     elif memory > MEMORY_LIMIT:
@@ -51,19 +57,32 @@ def over_budget(cfg: RunConfig) -> str | None:
         reason = f"{cfg.steps} steps would take about {step * cfg.steps / 60:.0f} min, and {RUN_LIMIT / 60:.0f} min is the limit"
     else:
         return None
+    if seeds > 1 and over_budget(cfg) is None:
+        return f"This is over budget: with {seeds} seeds {reason} (on one processor thread). Fewer seeds or a smaller net fit."
     field, value = affordable(cfg)
-    return f"This is over budget: {reason} (on one processor thread). Nearest that fits: {knobs()[field][1].label} {value}."
+    advice = "Nearest that fits" if _fits(cfg, field, value) else "No single change is enough; begin with"
+    return f"This is over budget: {reason} (on one processor thread). {advice}: {knobs()[field][1].label} {value}."
 
 
 def affordable(cfg: RunConfig) -> tuple[str, int]:
-    """One field and its largest value with which the configuration fits, the least painful field first."""
-    orders = (("steps", 10), ("batch", 1), ("width", cfg.heads if cfg.net == "transformer" else 8), ("depth", 1))
-    for field, stride in orders:
-        low = max(int(knobs()[field][1].low), stride)
-        fitting = [v for v in range(low, getattr(cfg, field) + 1, stride) if _fits(cfg, field, v)]
-        if fitting and (field != "batch" or fitting[-1] * 4 >= cfg.batch) and (field != "steps" or fitting[-1] * 4 >= cfg.steps):
-            return field, fitting[-1]
-    return "width", 8
+    """One field and its largest value with which the configuration fits, the least painful field first.
+
+    Where no field can do it alone, a quarter of the batch: taken again and again, this leads to one that fits.
+    """
+    largest = {field: _largest(cfg, field) for field in ("steps", "batch", "width", "depth")}
+    for field, value in largest.items():
+        if value and (field in ("width", "depth") or 4 * value >= getattr(cfg, field)):
+            return field, value
+    return "batch", largest["batch"] or max(1, cfg.batch // 4)
+
+
+def _largest(cfg: RunConfig, field: str) -> int:
+    """The largest value of a field, no larger than it is, with which everything else fits; 0 if there is none."""
+    pairs = 2 if cfg.position == "rotary" else 1
+    width = math.lcm(8, cfg.heads * pairs) if cfg.net == "transformer" else 8
+    stride = {"steps": 10, "width": width}.get(field, 1)
+    values = range(stride, getattr(cfg, field) + 1, stride)
+    return values[at - 1] if (at := bisect(values, False, key=lambda value: not _fits(cfg, field, value))) else 0
 
 
 def _fits(cfg: RunConfig, field: str, value: int) -> bool:
