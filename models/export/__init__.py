@@ -1,0 +1,1 @@
+"""Take a result home: configuration, numbers, a script, a digest. Torch-free."""

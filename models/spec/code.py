@@ -1,0 +1,188 @@
+"""The block as a few lines of PyTorch, written from the same plan that the model, the equation and the diagram come from."""
+
+from collections.abc import Callable
+
+from models.spec.config import RunConfig
+from models.spec.plan import SublayerPlan, plan
+
+# What a slot of a sublayer is called in the code: "norm_in" -> "self.norm_in".
+Name = Callable[[str], str]
+
+NORM_CLASSES = {"layer norm": "nn.LayerNorm", "rms norm": "nn.RMSNorm", "batch norm": "TokenBatchNorm"}
+SLOTS = ("norm_in", "norm_mid", "norm_out", "norm_add")
+RULE_CODE = {"deepnorm": "M**0.25", "depth": "M", "1/sqrt(depth)": "1 / math.sqrt(M)", "1/sqrt(2)": "1 / math.sqrt(2)"}
+
+
+def block_code(cfg: RunConfig, block: int | None = None) -> str:
+    """What block `block` (the last one if not said) does to the stream x, as PyTorch; `block_parts` defines its names."""
+    sublayers = _sublayers(cfg, block)
+    lines = [line for s in sublayers if s.kind == "attn" and not s.identity for line in (*_attention_lines(cfg, s), "")]
+    if cfg.stack == "dlcl":
+        lines.append("x = sum(w[k] * normed[k] for k in range(len(normed)))  # of all earlier blocks")
+    for at, sublayer in enumerate(sublayers, 1):
+        lines += _stream_lines(cfg, sublayer, str(at) if cfg.net == "transformer" else "")
+    if cfg.stack == "dlcl":
+        lines.append("normed.append(norm_block(x))" if cfg.norm != "none" else "normed.append(x)")
+    code = "\n".join(lines)
+    notes = [f"# M = {cfg.sublayers} sublayers"] * ("M" in code) + [f"# l = {block or cfg.depth}, the block"] * ("l**" in code)
+    return "\n".join([*notes, code])
+
+
+def block_parts(cfg: RunConfig, block: int | None = None) -> str:
+    """The modules that `block_code` names, one definition per line."""
+    rows: dict[str, tuple[str, str]] = {}
+    for name, (path, code) in named_parts(cfg, block).items():
+        row = path.partition(".")[0] if code.startswith("nn.Linear") else name
+        names, codes = rows.get(row, ("", ""))
+        rows[row] = (f"{names}, {name}", f"{codes}, {code}") if names else (name, code)
+    return "\n".join(f"{names} = {codes}" for names, codes in rows.values())
+
+
+def named_parts(cfg: RunConfig, block: int | None = None) -> dict[str, tuple[str, str]]:
+    """Every name in `block_code` with its place in the block's module ("mlp.function.w1") and the code that makes it."""
+    found: dict[str, tuple[str, str]] = {}
+    for at, sublayer in enumerate(_sublayers(cfg, block), 1):
+        if sublayer.identity:
+            continue
+        number = str(at) if cfg.net == "transformer" else ""
+        for slot in filled(sublayer):
+            norm, width = getattr(sublayer, slot if slot != "norm_again" else "norm_add"), cfg.width
+            if slot == "norm_mid" and not _one_layer(cfg, sublayer):
+                width *= cfg.expansion
+            path = f"{sublayer.kind}.{'function.' * (slot == 'norm_mid')}{slot}"
+            found[_slot_name(sublayer, number)(slot)] = path, norm_code(norm, str(width), repr(cfg.eps), affine=cfg.affine)
+        if sublayer.gate:
+            channels = 1 if sublayer.gate == "zero gate" else cfg.width
+            code = f"nn.Parameter(torch.full(({channels},), {sublayer.scale!r}))"
+            found[f"gate{number}"] = f"{sublayer.kind}.scale.gate", code
+        for name, (inputs, outputs) in _matrices(cfg, sublayer).items():
+            found[name] = f"{sublayer.kind}.function.{MATRIX_PATHS[name]}", f"nn.Linear({inputs}, {outputs})"
+        if sublayer.kind == "attn" and cfg.qk_norm:
+            for name in ("norm_q", "norm_k"):
+                head = norm_code("rms norm", str(cfg.width // cfg.heads), repr(cfg.eps), affine=cfg.affine)
+                found[name] = f"attn.function.{name}", head
+    return found
+
+
+def branch_code(cfg: RunConfig, sublayer: SublayerPlan, name: Name, function: Callable[[str], str]) -> str:
+    """What a sublayer adds to the stream: scale * N_out(F(c_in * N_in(x))). `function` writes F around its input."""
+    inner = wrapped(sublayer.norm_in, name("norm_in"), "x")
+    if cfg.input_scale != "one" and (sublayer.norm_in, sublayer.input_scale) != ("none", 1.0):
+        inner = f"{name('l')}**-0.5 * {inner}"
+    branch = wrapped(sublayer.norm_out, name("norm_out"), function(inner))
+    if sublayer.gate:
+        return f"{name('gate')} * {branch}"
+    return _factor(cfg.branch_scale) + branch
+
+
+def sum_code(cfg: RunConfig, sublayer: SublayerPlan, name: Name, branch: str, slot: str = "norm_add") -> str:
+    """What the stream becomes: N_add(skip * x + branch); `slot` is norm_again the second time."""
+    total = f"{_factor(cfg.skip_scale)}x + {branch}" if sublayer.skip else branch
+    return wrapped(sublayer.norm_add, name(slot), total)
+
+
+def wrapped(norm: str, name: str, inner: str) -> str:
+    """A call of the norm around what it norms, or nothing for an empty slot."""
+    return inner if norm == "none" else f"{name}({inner})"
+
+
+def filled(sublayer: SublayerPlan) -> list[str]:
+    """The slots of a sublayer that hold a norm."""
+    again = ["norm_again"] if sublayer.repeats > 1 and sublayer.norm_add != "none" else []
+    return [slot for slot in SLOTS if getattr(sublayer, slot) != "none"] + again
+
+
+def norm_code(norm: str, width: str, eps: str, *, affine: bool) -> str:
+    """The code that makes a norm; batch norm and dynamic tanh are classes of `models.nets`."""
+    if norm == "dynamic tanh":
+        return f"DynamicTanh({width}{'' if affine else ', affine=False'})"
+    switch = "affine" if norm == "batch norm" else "elementwise_affine"
+    return f"{NORM_CLASSES[norm]}({width}, eps={eps}{'' if affine else f', {switch}=False'})"
+
+
+MATRIX_PATHS = {"W": "w", "W1": "w1", "W2": "w2", "Wq": "w_q", "Wk": "w_k", "Wv": "w_v", "Wo": "w_o"}
+
+
+def _sublayers(cfg: RunConfig, block: int | None) -> list[SublayerPlan]:
+    wanted = block or cfg.depth
+    return [sublayer for sublayer in plan(cfg).sublayers if sublayer.block == wanted]
+
+
+def _one_layer(cfg: RunConfig, sublayer: SublayerPlan) -> bool:
+    """Whether the branch has no hidden features of its own size."""
+    return sublayer.kind == "attn" or (sublayer.kind == "mlp" and cfg.layers_per_branch == 1)
+
+
+def _matrices(cfg: RunConfig, sublayer: SublayerPlan) -> dict[str, tuple[int, int]]:
+    """The branch's matrices by name, as (inputs, outputs)."""
+    width, hidden = cfg.width, cfg.expansion * cfg.width
+    if sublayer.kind == "attn":
+        return dict.fromkeys(("Wq", "Wk", "Wv", "Wo"), (width, width))
+    if _one_layer(cfg, sublayer):
+        return {"W": (width, width)}
+    return {"W1": (width, hidden), "W2": (hidden, width)}
+
+
+def _slot_name(sublayer: SublayerPlan, number: str) -> Name:
+    """The only norm of a sublayer is `norm`; several are called by their slots."""
+    several = len(filled(sublayer)) > 1
+
+    def name(slot: str) -> str:
+        if slot == "l":
+            return slot
+        return (slot if several or slot == "gate" else "norm") + number
+
+    return name
+
+
+def _stream_lines(cfg: RunConfig, sublayer: SublayerPlan, number: str) -> list[str]:
+    """One sublayer as assignments to x, and with ResiDual to y."""
+    if sublayer.identity:
+        return ["x = x  # taken out"]
+    name = _slot_name(sublayer, number)
+    branch = branch_code(cfg, sublayer, name, lambda inner: _function(cfg, sublayer, name, inner))
+    if cfg.stack == "residual":
+        return [f"f = {branch}", f"x, y = {sum_code(cfg, sublayer, name, 'f')}, y + f"]
+    if sublayer.repeats > 1:
+        once = sum_code(cfg, sublayer, name, branch)
+        return [f"once = {once}", f"x = {sum_code(cfg, sublayer, name, 'once', 'norm_again')}"]
+    return [f"x = {sum_code(cfg, sublayer, name, branch)}"]
+
+
+def _function(cfg: RunConfig, sublayer: SublayerPlan, name: Name, inner: str) -> str:
+    """F spelled out around its input."""
+    if sublayer.kind == "attn":
+        return f"attention({inner})"
+    first = "W" if _one_layer(cfg, sublayer) else "W1"
+    hidden = wrapped(sublayer.norm_mid, name("norm_mid"), f"{first}({inner})")
+    if cfg.activation != "identity":
+        hidden = f"{cfg.activation}({hidden})"
+    return hidden if first == "W" else f"W2({hidden})"
+
+
+def _attention_lines(cfg: RunConfig, sublayer: SublayerPlan) -> list[str]:
+    name = _slot_name(sublayer, "1")
+    query, key = ("norm_q(q)", "norm_k(k)") if cfg.qk_norm else ("q", "k")
+    if cfg.position == "rotary":
+        query, key = f"rotary({query})", f"rotary({key})"
+    turned = [f"    q, k = {query}, {key}"] if query != "q" else []
+    causal = ", is_causal=True" if cfg.mask == "causal" else ""
+    return [
+        "def attention(z):",
+        f"    q, k, v = (W(z).unflatten(-1, ({cfg.heads}, -1)).transpose(1, 2) for W in (Wq, Wk, Wv))",
+        *turned,
+        f"    heads = scaled_dot_product_attention(q, k, v{causal})",
+        f"    return Wo({wrapped(sublayer.norm_mid, name('norm_mid'), 'heads.transpose(1, 2).flatten(2)')})",
+    ]
+
+
+def _factor(scale: float | str) -> str:
+    """A weight and its times sign; nothing for 1."""
+    if isinstance(scale, str):
+        return RULE_CODE[scale] + " * "
+    return "" if scale == 1 else f"{number_code(scale)} * "
+
+
+def number_code(value: float) -> str:
+    """A number as briefly as it can be written without losing any of it."""
+    return f"{value:g}" if float(f"{value:g}") == value else repr(value)
