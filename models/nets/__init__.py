@@ -4,6 +4,7 @@ from models.nets.branches import ACTIVATIONS, Attention, OneLayer, Rotary, TwoLa
 from models.nets.build import Net, build_branch, build_model, build_sublayer, count_parameters
 from models.nets.initialisation import INITS, generator
 from models.nets.norms import NORMS, build_norm
+from models.nets.stacked import stacked
 from models.nets.stacks import STACKS, DLCLStack, ResiDualStack, Stack
 from models.nets.sublayer import Gate, IdentitySublayer, RecursiveSublayer, Sublayer, Tap, skip_path, weighted
 
@@ -32,5 +33,6 @@ __all__ = [
     "count_parameters",
     "generator",
     "skip_path",
+    "stacked",
     "weighted",
 ]

@@ -76,7 +76,8 @@ class DLCLStack(Stack):
         return self._sum(len(self.blocks), normed)
 
     def _sum(self, at: int, normed: list[Tensor]) -> Tensor:
-        return torch.einsum("k,kbtd->btd", self.weights[at], torch.stack(normed))
+        # The leading dots are the seed axis of a stacked net, and nothing for one net.
+        return torch.einsum("...k,k...td->...td", self.weights[at], torch.stack(normed))
 
 
 STACKS: dict[str, type[Stack]] = {"single": Stack, "residual": ResiDualStack, "dlcl": DLCLStack}

@@ -6,6 +6,7 @@ from models.training.frames import mean_cosine, statistics_kept
 from models.training.optimizers import OPTIMIZERS, build_optimizer
 from models.training.probe import Probe, watching
 from models.training.run import Run, cross_entropy, profile_at_init
+from models.training.seeds import SeedRuns, seed_traces
 
 __all__ = [
     "OPTIMIZERS",
@@ -14,6 +15,7 @@ __all__ = [
     "Frame",
     "Probe",
     "Run",
+    "SeedRuns",
     "Trace",
     "available_devices",
     "build_optimizer",
@@ -21,6 +23,7 @@ __all__ = [
     "mean_cosine",
     "profile_at_init",
     "resolve_device",
+    "seed_traces",
     "statistics_kept",
     "watching",
 ]

@@ -81,12 +81,17 @@ class FrameTaker:
 
 def mean_cosine(x: Tensor) -> Tensor:
     """Mean cosine between different vectors of (..., D); zero vectors have no direction and are left out; NaN below two."""
-    x = x.flatten(0, -2).to(torch.float64 if x.device.type != "mps" else torch.float32)
+    return mean_cosines(x.flatten(0, -2)[None])[0]
+
+
+def mean_cosines(x_KND: Tensor) -> Tensor:
+    """The mean cosine within each of K sets of N vectors, (K,)."""
+    x = x_KND.to(torch.float64 if x_KND.device.type != "mps" else torch.float32)
     length = x.norm(dim=-1, keepdim=True)
     alive = (length > 0) & length.isfinite()
     directions = torch.where(alive, x / length, 0.0)
-    count = alive.sum()
-    return ((directions.sum(0).square().sum() - count) / (count * (count - 1))).float()
+    count = alive.sum((-2, -1))
+    return ((directions.sum(-2).square().sum(-1) - count) / (count * (count - 1))).float()
 
 
 @contextmanager
