@@ -6,6 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from components.link import put
+from components.watch import sentence
 from models.spec import ARRANGEMENTS, NET_DEFAULTS, TASKS, RunConfig, arrangement_of, knobs
 from models.spec.arrangements import architecture_fields
 from models.spec.knob import Knob
@@ -26,7 +27,7 @@ def draw() -> tuple[RunConfig | None, str]:
     _fields(st.container(), "net")
     _fields(st.container(), "depth", "width", "residual", "placement", "norm", "activation", "init")
     _fields(st.container(), "task")
-    st.caption(TASKS[str(st.session_state.task)].reading.capitalize())
+    st.caption(sentence(TASKS[str(st.session_state.task)].reading))
     with st.expander("Training", key="open_training", on_change="rerun") as training:
         if training.open:
             _fields(st.container(), *(name for name, (_, knob) in knobs().items() if knob.group == "training"))
@@ -44,7 +45,7 @@ def assemble() -> tuple[RunConfig | None, str]:
     try:
         return RunConfig(**values()), ""
     except ValueError as error:
-        return None, f"{str(error)[:1].upper()}{str(error)[1:]}."
+        return None, sentence(str(error))
 
 
 def values() -> dict[str, Any]:

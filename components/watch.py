@@ -49,7 +49,13 @@ def trouble(cfg: RunConfig) -> str:
     if status.state == "failed":
         return status.sentence
     answer = service.ask("profile", cfg)
-    return service.tape(cfg).error or (answer.error if answer is not None else "")
+    error = service.tape(cfg).error or (answer.error if answer is not None else "")
+    return sentence(error) if error else ""
+
+
+def sentence(text: str) -> str:
+    """A text as a sentence: a capital, a full stop. Names inside keep their capitals."""
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
 def _profile(service: Trainer, cfg: RunConfig) -> Trace | None:

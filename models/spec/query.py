@@ -1,6 +1,7 @@
 """A configuration as a link and back. A link comes from outside: whatever it holds, a legal configuration results."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -49,8 +50,8 @@ def from_query(mapping: Mapping[str, str | Iterable[str]]) -> tuple[RunConfig, l
 
 
 def shown(text: str, limit: int = 40) -> str:
-    """Foreign text made harmless for a page: plain characters only, cut short."""
-    plain = "".join(c for c in text if c in SHOWN)
+    """Foreign text made harmless for a page: plain characters only, cut short. A dot stays in numbers, not in addresses."""
+    plain = re.sub(r"(?<!\d)\.|\.(?!\d)", " ", "".join(c for c in text if c in SHOWN))
     return (plain[:limit] + "...") if len(plain) > limit else (plain or "(unreadable)")
 
 

@@ -1,0 +1,102 @@
+"""A page of the app in AppTest, read as a visitor reads it: its charts, its address, the configuration in its controls."""
+
+import json
+from typing import Any
+
+from streamlit.testing.v1 import AppTest
+
+from models.service.connection import ROOT
+from models.spec import RunConfig, knobs
+
+APP = str(ROOT / "app.py")
+PLAYGROUND = "pages/train/playground.py"
+SMALL = {"depth": "4", "width": "16", "batch": "16", "steps": "40"}
+PATIENCE = 60
+
+
+def playground(**query: str) -> AppTest:
+    """The playground as a visitor finds it who comes by a link."""
+    page = AppTest.from_file(APP, default_timeout=PATIENCE).run()
+    page.switch_page(PLAYGROUND)
+    for key, value in query.items():
+        page.query_params[key] = value
+    return sound(page.run())
+
+
+def sound(page: AppTest) -> AppTest:
+    """The page, which shows no exception."""
+    assert not page.exception, [error.value for error in page.exception]
+    return page
+
+
+def unfolded(page: AppTest) -> AppTest:
+    """The page with its training and expert controls open."""
+    page.session_state["open_training"] = page.session_state["open_expert"] = True
+    return sound(page.run())
+
+
+def configuration(page: AppTest) -> RunConfig:
+    """The configuration in the state of the controls. ValueError where it is not legal."""
+    values = {name: page.session_state[name] for name in knobs() if name in page.session_state}
+    for name in ("skip_scale", "branch_scale"):
+        if _is_number(values.get(name)):
+            values[name] = float(values[name])
+    return RunConfig(**values)
+
+
+def address(page: AppTest) -> dict[str, Any]:
+    """The query of the address bar."""
+    return dict(page.query_params)
+
+
+def charts(page: AppTest) -> dict[str, dict[str, Any]]:
+    """The live charts on the page: figures by accessible name, without its last word "chart"."""
+    found = [json.loads(element.proto.json) for element in page.get("bidi_component")]
+    return {data["alt"].removesuffix(", chart"): data["figure"] for data in found if "figure" in data}
+
+
+def line(page: AppTest, chart: str, role: str = "solid") -> list[float | None] | None:
+    """The y values of a chart's line, found by its dash: solid is now, dot the ghost, dash the pinned one."""
+    for trace in charts(page)[chart]["data"]:
+        if trace["type"] == "scatter" and trace["mode"] != "markers" and trace["line"].get("dash", "solid") == role:
+            return trace["y"]
+    return None
+
+
+def now(page: AppTest) -> tuple[list[float | None] | None, ...]:
+    """What the three profiles that follow the network show of it."""
+    return tuple(line(page, f"{name} by depth") for name in ("Activation", "Gradient", "Weight gradient"))
+
+
+def labels(page: AppTest) -> list[str]:
+    """The labels of all buttons."""
+    return [button.label for button in page.button]
+
+
+def press(page: AppTest, label: str) -> AppTest:
+    """Clicks the button whose label starts so."""
+    next(button for button in page.button if button.label.startswith(label)).click()
+    return sound(page.run())
+
+
+def words(page: AppTest) -> str:
+    """All sentences on the page, a line each."""
+    kinds = (page.error, page.warning, page.info, page.markdown, page.caption)
+    return "\n".join(element.value for elements in kinds for element in elements)
+
+
+def trained(page: AppTest) -> AppTest:
+    """The page after Train was pressed and the run has come to its end."""
+    press(page, "Train")
+    for _ in range(PATIENCE):
+        if "Train" in labels(page):
+            return page
+        sound(page.run())
+    raise AssertionError(f"the run did not end; the page says:\n{words(page)}")
+
+
+def _is_number(value: object) -> bool:
+    try:
+        return isinstance(value, str) and float(value) is not None
+    except ValueError:
+        return False

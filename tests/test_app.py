@@ -1,0 +1,353 @@
+"""Every page and every control, without a browser: what a visitor sets is what the page shows and what its link says."""
+
+from collections.abc import Iterator
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from models.service.client import close_trainer, trainer
+from models.service.connection import ROOT
+from models.spec import ARRANGEMENTS, TASKS, RunConfig, knobs
+from models.spec.arrangements import architecture_fields
+from tests.app_page import (
+    APP,
+    PATIENCE,
+    SMALL,
+    address,
+    charts,
+    configuration,
+    labels,
+    line,
+    now,
+    playground,
+    press,
+    sound,
+    trained,
+    unfolded,
+    words,
+)
+
+PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "pages").rglob("*.py") if path.name != "navigation.py")
+PROFILES = ("Activation by depth", "Gradient by depth", "Weight gradient by depth", "Sample cosine by depth")
+
+# One legal value of every field that the base below does not have; a new field needs a line here.
+MOVED = {
+    "net": "transformer",
+    "task": "circles",
+    "depth": 5,
+    "width": 32,
+    "heads": 4,
+    "expansion": 2,
+    "layers_per_branch": 1,
+    "activation": "tanh",
+    "position": "none",
+    "mask": "none",
+    "residual": False,
+    "placement": "sandwich",
+    "norm": "rms norm",
+    "eps": 0.5,
+    "affine": False,
+    "qk_norm": True,
+    "skip_scale": "deepnorm",
+    "branch_scale": 0.5,
+    "input_scale": "1/sqrt(block)",
+    "stack": "dlcl",
+    "skip_repeats": 2,
+    "init": "orthogonal",
+    "init_gain": 2.0,
+    "optimizer": "adamw",
+    "lr": 0.02,
+    "warmup": 3,
+    "schedule": "cosine",
+    "clip": 1.0,
+    "weight_decay": 0.1,
+    "batch": 9,
+    "steps": 41,
+    "seed": 7,
+    "device": "cpu",
+}
+# What a net does before its first update does not depend on these.
+LATER = {"affine", "optimizer", "lr", "warmup", "schedule", "clip", "weight_decay", "steps", "device"}
+BASE = {"depth": "3", "width": "16", "batch": "8", "steps": "40", "placement": "post-norm"}
+TRANSFORMER = {"net": "transformer", "heads": "2", "optimizer": "adam", "lr": "0.001"}
+
+SELECTS = [
+    (name, net) for name, (_, knob) in knobs().items() for net in knob.nets if knob.choices and name not in ("net", "device")
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _trainer_in_this_process() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PLAYGROUND_TRAINER", "inprocess")
+        close_trainer()
+        yield
+        close_trainer()
+
+
+def move(page: AppTest, field: str, value: object) -> AppTest:
+    """Moves the control of a field."""
+    kinds, knob = knobs()[field]
+    if kinds == (bool,):
+        control = page.toggle(key=field)
+    elif field == "net":
+        control = page.get_by_key(field)
+    elif knob.choices is not None or knob.rules is not None:
+        control = page.selectbox(key=field)
+    else:
+        control = next(one for one in (*page.slider, *page.number_input) if one.key == field)
+    control.set_value(value)
+    return sound(page.run())
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_opens(path):
+    page = AppTest.from_file(APP, default_timeout=PATIENCE).run()
+    page.switch_page(path)
+    sound(page.run())
+    assert len(page.title) == 1
+
+
+@pytest.mark.parametrize("field", [field for field in knobs() if field != "overrides"])
+def test_a_moved_control_redraws_the_signal_and_writes_the_link(field):
+    base = BASE if "mlp" in knobs()[field][1].nets else BASE | TRANSFORMER
+    page = unfolded(playground(**base))
+    before, value = now(page), MOVED[field]
+    move(page, field, value)
+    cfg = configuration(page)
+    assert getattr(cfg, field) == value
+    assert address(page) == cfg.to_query() != base
+    assert all(all(y is not None for y in profile) for profile in now(page))
+    assert (now(page) == before) == (field in LATER)
+
+
+@pytest.mark.parametrize(("field", "net"), SELECTS)
+def test_every_word_of_a_select_can_be_chosen(field, net):
+    page = unfolded(playground(**(BASE if net == "mlp" else BASE | TRANSFORMER)))
+    for word in knobs()[field][1].choices:
+        move(page, field, word)
+        assert address(page) == configuration(page).to_query()
+        assert getattr(configuration(page), field) == word
+        assert not page.error
+
+
+@pytest.mark.parametrize("net", ["mlp", "transformer"])
+def test_an_arrangement_sets_its_fields_and_its_name_stays_on_the_picker(net):
+    base = BASE if net == "mlp" else BASE | TRANSFORMER
+    page, kept = playground(**base), RunConfig.from_query(base)[0].to_query()
+    for name in ARRANGEMENTS:
+        page.selectbox(key="arrangement").select(name)
+        sound(page.run())
+        architecture = architecture_fields(name, 3)
+        assert page.selectbox(key="arrangement").value == name
+        assert {field: getattr(configuration(page), field) for field in architecture} == architecture
+        assert address(page) == configuration(page).to_query()
+        untouched = {key: value for key, value in address(page).items() if key not in architecture}
+        assert untouched == {key: value for key, value in kept.items() if key not in architecture}
+
+
+def test_a_field_of_its_own_turns_the_arrangement_into_custom_and_back():
+    page = playground(**SMALL)
+    assert page.selectbox(key="arrangement").value == "pre-norm"
+    move(page, "init", "orthogonal")
+    assert page.selectbox(key="arrangement").value == "custom"
+    move(page, "init", "gpt2")
+    assert page.selectbox(key="arrangement").value == "pre-norm + GPT-2 init"
+
+
+def test_mix_ln_follows_the_depth():
+    page = playground(**SMALL)
+    page.selectbox(key="arrangement").select("Mix-LN")
+    sound(page.run())
+    for depth, mixed in ((12, 3), (5, 2), (40, 10)):
+        move(page, "depth", depth)
+        assert page.selectbox(key="arrangement").value == "Mix-LN"
+        assert len(configuration(page).overrides) == mixed
+        assert address(page) == configuration(page).to_query()
+
+
+def test_a_net_brings_a_task_and_an_optimiser_that_suit_it():
+    page = playground()
+    move(page, "net", "transformer")
+    cfg = configuration(page)
+    assert (cfg.task, cfg.depth, cfg.optimizer, cfg.lr) == ("book", 8, "adam", 0.001)
+    move(page, "net", "mlp")
+    assert address(page) == {}
+
+
+def test_step_goes_one_row_on_and_reset_goes_back():
+    page = playground(**SMALL)
+    start = now(page)
+    press(page, "Step")
+    assert "step 1 of 40" in words(page)
+    assert page.slider(key="playground_step_shown_40").value == 1
+    assert now(page) != start
+    press(page, "Step")
+    assert "step 2 of 40" in words(page)
+    press(page, "Reset")
+    assert "step 0 of 40" in words(page)
+    assert now(page) == start
+
+
+@pytest.mark.parametrize(
+    "query", [{}, {"norm": "batch norm"}, {"residual": "false", "norm": "none"}, TRANSFORMER, TRANSFORMER | {"task": "book"}]
+)
+def test_the_profile_before_training_is_row_0_of_the_tape(query):
+    page = playground(**SMALL | query, seed="21")
+    cfg = configuration(page)
+    assert trainer().tape(cfg).length == 0
+    promised = {name: charts(page)[name]["data"][0]["y"] for name in PROFILES}
+    press(page, "Step")
+    page.slider(key="playground_step_shown_40").set_value(0)
+    sound(page.run())
+    assert trainer().tape(cfg).length > 0
+    assert {name: charts(page)[name]["data"][0]["y"] for name in PROFILES} == promised
+
+
+def test_train_moves_to_the_end_and_scrubbing_shows_any_step():
+    page = trained(playground(**SMALL, seed="11"))
+    assert "step 39 of 40" in words(page)
+    assert "done" in words(page)
+    end, loss = now(page), line(page, "Loss")
+    assert len(loss) == 40
+    page.slider(key="playground_step_shown_40").set_value(13)
+    sound(page.run())
+    assert "step 13 of 40" in words(page)
+    assert now(page) != end
+    assert line(page, "Loss") == loss  # what has been seen stays
+    expected = trainer().tape(configuration(page)).trace().act_rms[13]
+    assert line(page, "Activation by depth") == pytest.approx(expected, rel=1e-3)
+
+
+def test_scrubbing_past_the_tape_waits_for_the_step():
+    page = playground(**SMALL, seed="12")
+    page.slider(key="playground_step_shown_40").set_value(33)
+    for _ in range(5):
+        sound(page.run())
+    assert "step 33 of 40" in words(page)
+    assert trainer().tape(configuration(page)).length == 34  # asked for that far and no further
+
+
+def test_a_pressed_train_turns_into_pause_and_pausing_holds_the_row():
+    page = press(playground(**SMALL | {"steps": "400"}), "Train")
+    assert "Pause" in labels(page)
+    assert "Train" not in labels(page)
+    press(page, "Pause")
+    shown, length = now(page), trainer().tape(configuration(page)).length
+    sound(page.run())
+    assert now(page) == shown
+    assert trainer().tape(configuration(page)).length == length < 400
+
+
+def test_the_picture_before_a_change_stays_as_a_ghost():
+    page = playground(**SMALL)
+    before = now(page)
+    assert line(page, "Activation by depth", "dot") is None
+    move(page, "residual", False)
+    assert line(page, "Activation by depth", "dot") == before[0]
+    assert line(page, "Gradient by depth", "dot") == before[1]
+    names = [trace["name"] for trace in charts(page)["Activation by depth"]["data"]]
+    assert any("pre-norm, 4x16, step 0" in name for name in names)
+
+
+def test_a_pinned_profile_stays_through_changes_until_it_is_cleared():
+    page = playground(**SMALL)
+    pinned = now(page)[0]
+    press(page, "Pin")
+    move(page, "residual", False)
+    move(page, "norm", "none")
+    assert line(page, "Activation by depth", "dash") == pinned
+    assert line(page, "Activation by depth", "dot") not in (None, pinned)
+    press(page, "Clear")
+    assert line(page, "Activation by depth", "dash") is None
+    assert line(page, "Activation by depth", "dot") is None
+
+
+def test_log_ranges_are_held_until_the_axes_are_fitted():
+    page = playground(**SMALL, residual="false", norm="none", activation="sigmoid")
+    wide = charts(page)["Gradient by depth"]["layout"]["yaxis"]["range"]
+    page.selectbox(key="arrangement").select("pre-norm")
+    sound(page.run())
+    move(page, "activation", "relu")
+    press(page, "Clear")
+    held = charts(page)["Gradient by depth"]["layout"]["yaxis"]["range"]
+    assert held[0] <= wide[0] < wide[1] <= held[1]
+    press(page, "Fit")
+    fitted = charts(page)["Gradient by depth"]["layout"]["yaxis"]["range"]
+    assert fitted[0] > held[0]
+    assert fitted[1] - fitted[0] < held[1] - held[0]
+
+
+def test_the_table_holds_the_numbers_of_the_charts():
+    page = trained(playground(**SMALL))
+    assert len(page.dataframe) == 0
+    page.toggle(key="table").set_value(True)
+    sound(page.run())
+    activation, gradient, loss = (table.value for table in page.dataframe)
+    assert activation["value"].tolist() == line(page, "Activation by depth")
+    assert gradient["value"].tolist() == line(page, "Gradient by depth")
+    assert loss[loss["line"] == "training"]["value"].tolist() == pytest.approx(line(page, "Loss"))
+
+
+@pytest.mark.parametrize("begin", [lambda page: page, trained], ids=["untrained", "trained"])
+def test_every_panel_opens_and_only_the_open_one_is_drawn(begin):
+    page = begin(playground(**SMALL))
+    panels, drawn = page.get_by_key("panel"), {}
+    for panel in panels.options:
+        page.get_by_key("panel").set_value(panel)
+        sound(page.run())
+        drawn[panel] = set(charts(page)) - {"Activation by depth", "Gradient by depth", "Loss"}
+    assert drawn == {
+        "Weights and samples": {"Weight gradient by depth", "Sample cosine by depth"},
+        "Layer by step": {"Activation by layer and step", "Gradient by layer and step"},
+        "What the net says": {"Digit mistakes"},
+    }
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("net", ["mlp", "transformer"])
+def test_every_task_shows_what_the_net_says(task, net):
+    page = playground(**SMALL | (TRANSFORMER if net == "transformer" else {}), task=task)
+    page.get_by_key("panel").set_value("What the net says")
+    press(page, "Step")
+    frame = trainer().tape(configuration(page)).trace().frame_at(1)
+    assert f"held-out accuracy {frame.held_out_accuracy:.1%}" in words(page)
+    chart = {"image": "Digit mistakes", "points": "Decision regions", "sequence": "Input, target and answer"}
+    if TASKS[task].kind == "text":
+        assert [code.value for code in page.code] == [f"{frame.picture['prompt']}|{frame.picture['sample']}"]
+    else:
+        assert charts(page)[chart[TASKS[task].kind]]["data"]
+
+
+def test_an_mlp_is_said_to_be_unable_to_copy():
+    page = playground(**SMALL, task="copy")
+    assert any("cannot copy" in warning.value for warning in page.warning)
+    move(page, "task", "digits")
+    assert not page.warning
+
+
+def test_a_visitor_who_walks_away_and_back_finds_what_was_set():
+    page = playground(**SMALL)
+    move(page, "norm", "rms norm")
+    page.switch_page("pages/start/start.py")
+    page.query_params.clear()
+    sound(page.run())
+    page.switch_page("pages/train/playground.py")
+    sound(page.run())
+    assert address(page) == SMALL | {"norm": "rms norm"}
+    assert configuration(page).norm == "rms norm"
+
+
+def test_the_start_page_trains_four_nets_with_one_button():
+    page = sound(AppTest.from_file(APP, default_timeout=PATIENCE).run())
+    assert [name for name in charts(page) if name.startswith("Loss")] == [
+        "Loss, residual and norm",
+        "Loss, residual, no norm",
+        "Loss, norm, no residual",
+        "Loss, neither",
+    ]
+    press(page, "Train")
+    press(page, "Pause")
+    assert all(line(page, name) for name in charts(page))
+    assert words(page).count("guessing") >= 3
+    assert "Diverged at step" in words(page)

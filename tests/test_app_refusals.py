@@ -1,0 +1,244 @@
+"""Bad input and failure, without a browser: the page says it in a sentence, offers a change that works, keeps its picture."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import asdict
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from models.service.client import close_trainer, trainer
+from models.spec import RunConfig, knobs
+from models.spec.budget import over_budget
+from tests.app_page import (
+    SMALL,
+    address,
+    charts,
+    configuration,
+    labels,
+    line,
+    now,
+    playground,
+    press,
+    sound,
+    trained,
+    unfolded,
+    words,
+)
+
+EVIL = {
+    "unknown keys": {"widht": "64", "__class__": "x", "a b": "1", "": "1"},
+    "wrong types": {"depth": "deep", "residual": "maybe", "lr": "fast", "affine": "2"},
+    "out of range": {"depth": "9999", "width": "-4", "lr": "1e9", "seed": "-1", "steps": "0"},
+    "not numbers": {"lr": "nan", "eps": "-inf", "depth": "Infinity", "skip_scale": "nan", "init_gain": "1e999"},
+    "strange numbers": {"depth": "4.6", "width": "0x40", "batch": "٣", "seed": "1_000", "steps": "1e2", "lr": "9" * 5000},
+    "script tags": {"task": "<script>alert(1)</script>", "norm": "<img src=x onerror=alert(1)>", "<b>": "<i>"},
+    "markdown": {
+        "task": "![x](http://evil)",
+        "norm": "[a](javascript:alert(1))",
+        "![x](http://evil/p)": "1",
+        "init": "www.evil.com",
+        "http://evil.com": "2",
+        "placement": "**bold** `code` $x^2$ :red[x] # head",
+    },
+    "overrides": {"overrides": "9.<b>.x,1-9999.norm.none,![x](y).norm.none", "depth": "4"},
+    "clashes": {"net": "transformer", "width": "24", "heads": "16", "position": "rotary", "depth": "128", "norm": "batch norm"},
+    "two streams without a skip": {"stack": "residual", "residual": "false", "skip_repeats": "2"},
+    "no such arrangement": {"arrangement": "<script>", "depth": "4"},
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _trainer_in_this_process() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PLAYGROUND_TRAINER", "inprocess")
+        close_trainer()
+        yield
+        close_trainer()
+
+
+def changed(page: AppTest, before: RunConfig) -> dict[str, object]:
+    """The fields in which the page's configuration differs from an earlier one."""
+    after, old = asdict(configuration(page)), asdict(before)
+    return {name: after[name] for name in after if after[name] != old[name]}
+
+
+@pytest.mark.parametrize("query", EVIL.values(), ids=EVIL)
+def test_a_bad_link_gives_a_legal_page_that_says_what_it_changed(query):
+    page = playground(**query)
+    cfg, notes = RunConfig.from_query(query)
+    assert configuration(page) == cfg
+    assert address(page) == cfg.to_query()
+    assert notes
+    assert [info.value for info in page.info] == ["From the link: " + "; ".join(notes) + "."]
+    assert not re.search(r"[<>\[!`*$#{}|~@\\]|[a-z]:[a-z/]|]\(|www\.", page.info[0].value)  # nothing that markdown acts on
+    assert all(y is not None for profile in now(page) for y in profile)
+    press(page, "Understood")
+    assert not page.info
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"norm": "rms norm", "residual": "false", "lr": "0.5"},
+        {"net": "transformer", "task": "sort", "heads": "8", "position": "rotary", "optimizer": "adamw", "depth": "2"},
+        {"skip_scale": "deepnorm", "branch_scale": "0.25", "placement": "post-norm", "depth": "3"},
+        {"overrides": "1.identity.true,2-3.norm.none", "depth": "4"},
+    ],
+)
+def test_a_good_link_is_the_configuration_and_stays_as_it_was(query):
+    page = playground(**query)
+    assert not page.info
+    assert not page.error
+    assert address(page) == query == configuration(page).to_query()
+
+
+def test_an_arrangement_in_a_link_is_written_out_as_its_fields():
+    page = playground(arrangement="DeepNorm", depth="6")
+    assert page.selectbox(key="arrangement").value == "DeepNorm"
+    assert configuration(page) == RunConfig.arranged("DeepNorm", depth=6)
+    assert address(page) == configuration(page).to_query()
+
+
+def test_keys_of_other_rooms_stay_in_the_link():
+    page = playground(**SMALL, lesson="3", hide="norm")
+    assert not page.info
+    press(page, "Step")
+    page.toggle(key="residual").set_value(False)
+    sound(page.run())
+    assert address(page) == SMALL | {"residual": "false", "lesson": "3", "hide": "norm"}
+
+
+CLASHES = {
+    "heads": ({"net": "transformer", "width": "16", "depth": "2"}, "heads", 3, "does not divide into 3 heads", {"heads": 2}),
+    "odd heads": (
+        {"net": "transformer", "width": "24", "heads": "8", "depth": "2"},
+        "position",
+        "rotary",
+        "a head of 3 has no pairs",
+        {"position": "sinusoidal"},
+    ),
+    "one sample": (
+        {"task": "spiral", "norm": "batch norm", "width": "16", "depth": "2"},
+        "batch",
+        1,
+        "two tokens or more",
+        {"batch": 2},
+    ),
+    "depth": (
+        {"net": "transformer", "width": "16", "depth": "2"},
+        "depth",
+        90,
+        "legal for a transformer is 1 to 48",
+        {"depth": 48},
+    ),
+    "skips": ({"arrangement": "ResiDual", "width": "16", "depth": "2"}, "residual", False, "made of skips", {"residual": True}),
+}
+
+
+@pytest.mark.parametrize(("query", "field", "value", "sentence", "repair"), CLASHES.values(), ids=CLASHES)
+def test_an_impossible_combination_is_refused_and_its_button_repairs_it(query, field, value, sentence, repair):
+    page = unfolded(playground(**query))
+    good, picture, link = configuration(page), now(page), address(page)
+    next(w for w in (*page.slider, *page.selectbox, *page.number_input, *page.toggle) if w.key == field).set_value(value)
+    sound(page.run())
+    assert len(page.error) == 1
+    assert sentence in page.error[0].value
+    with pytest.raises(ValueError, match=r"legal"):
+        configuration(page)
+    assert now(page) == picture
+    assert address(page) == link
+    press(page, "Set " + ", ".join(f"{name} {repaired}" for name, repaired in repair.items()))
+    assert not page.error
+    assert changed(page, good).items() <= ({field: value} | repair).items()
+    assert address(page) == configuration(page).to_query()
+
+
+OVER = {
+    "a step": {"depth": "128", "width": "512", "batch": "512"},
+    "the run": {"depth": "128", "width": "152", "batch": "256", "steps": "5000"},
+    "a transformer": {"net": "transformer", "task": "book", "depth": "48", "width": "512", "heads": "8"},
+}
+
+
+@pytest.mark.parametrize("query", OVER.values(), ids=OVER)
+def test_over_budget_is_refused_with_numbers_and_its_button_makes_it_fit(query):
+    page = playground(**query)
+    wanted = configuration(page)
+    assert over_budget(wanted)
+    assert len(page.error) == 1
+    assert page.error[0].value.startswith(over_budget(wanted))
+    assert "limit" in page.error[0].value
+    assert sum(character.isdigit() for character in page.error[0].value) > 3
+    picture = now(page)
+    assert all(y is not None for profile in picture for y in profile)
+    press(page, next(label for label in labels(page) if label.startswith("Set ")))
+    assert not page.error
+    assert over_budget(configuration(page)) is None
+    ((field, value),) = changed(page, wanted).items()
+    assert f"{knobs()[field][1].label} {value}" in over_budget(wanted)
+    assert address(page) == configuration(page).to_query()
+
+
+def test_a_control_moved_over_budget_keeps_the_picture_and_the_link():
+    page = unfolded(playground(**SMALL))
+    picture = now(page)
+    for key, value in (("depth", 128), ("width", 512)):
+        page.slider(key=key).set_value(value)
+        sound(page.run())
+    page.number_input(key="batch").set_value(512)
+    sound(page.run())
+    assert "over budget" in page.error[0].value
+    assert address(page) == SMALL | {"depth": "128", "width": "512"} or address(page) == SMALL | {"depth": "128"}
+    assert now(page) != picture
+
+
+DIVERGING = {
+    "no norm": {"norm": "none", "depth": "32", "width": "32", "steps": "40"},
+    "too large a step": {"lr": "10.0", "residual": "false", "norm": "none", "depth": "4", "width": "32", "steps": "60"},
+    "too large first weights": {"residual": "false", "norm": "none", "init_gain": "10.0", "depth": "48", "width": "64"},
+    "a doubling skip": {"skip_scale": "256.0", "depth": "24", "width": "16"},
+}
+
+
+@pytest.mark.parametrize("query", DIVERGING.values(), ids=DIVERGING)
+def test_a_divergence_is_named_its_picture_kept_and_its_button_changes_what_it_says(query):
+    page = trained(playground(**query))
+    cfg = configuration(page)
+    tape = trainer().tape(cfg)
+    found, trace = tape.divergence, tape.trace()
+    assert f"Diverged at step {found.step}" in words(page)
+    assert f"{found.quantity} at {found.site} (block {found.block})" in words(page)
+    assert found.block == int(found.site[1:3])
+    assert len(trace) == found.step + 1
+    assert "Loss" in charts(page)
+    if found.step:
+        page.slider(key=f"playground_step_shown_{cfg.steps}").set_value(found.step - 1)
+        sound(page.run())
+        assert all(y is not None for y in line(page, "Activation by depth"))
+        assert "Diverged" not in words(page)
+        page.slider(key=f"playground_step_shown_{cfg.steps}").set_value(found.step)
+        sound(page.run())
+    offer = page.button(key="remedy").label
+    press(page, offer)
+    difference = changed(page, cfg)
+    assert difference
+    for value in difference.values():
+        assert f"{value:g}" in offer if isinstance(value, float) else str(value) in offer, (offer, difference)
+    assert address(page) == configuration(page).to_query()
+    assert "Diverged" not in words(page)
+
+
+def test_a_device_that_is_not_there_is_refused_in_a_sentence_and_the_picture_stays():
+    page = unfolded(playground(**SMALL))
+    absent = next(device for device in ("mps", "cuda") if device not in trainer().status().devices)
+    picture = now(page)
+    page.selectbox(key="device").select(absent)
+    sound(page.run())
+    assert [error.value for error in page.error] == [f"Device is {absent}, and this machine has none; legal here is auto, cpu."]
+    assert now(page) == picture
+    press(page, "Train")
+    assert "Pause" not in labels(page)
+    page.selectbox(key="device").select("cpu")
+    sound(page.run())
+    assert not page.error
