@@ -1,0 +1,107 @@
+"""What a run may cost: the default fits, what does not is refused with numbers and a value that does."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from models.spec import RunConfig, knobs
+from models.spec.arrangements import ARRANGEMENTS
+from models.spec.budget import STEP_LIMIT, affordable, memory_bytes, over_budget, step_seconds
+from tests.strategies import configs
+
+TOO_MUCH = RunConfig(depth=128, width=512, batch=128)
+LABELS = {knob.label: name for name, (_, knob) in knobs().items()}
+
+
+def advised(sentence: str) -> tuple[str, int]:
+    """The field and the value that a refusal names at its end."""
+    label, value = re.search(r": ([A-Z]\w+) (\d+)\.$", sentence).groups()
+    return LABELS[label], int(value)
+
+
+def test_the_default_fits():
+    assert over_budget(RunConfig()) is None
+
+
+@pytest.mark.parametrize(("net", "task", "depth"), [("mlp", "digits", 64), ("transformer", "copy", 8)])
+def test_every_arrangement_fits_at_a_depth_that_teaches_something(net, task, depth):
+    for name in ARRANGEMENTS:
+        assert over_budget(RunConfig.arranged(name, net=net, task=task, depth=depth, batch=32)) is None
+
+
+def test_what_is_too_much_is_refused_with_the_numbers_and_the_nearest_value_that_fits():
+    sentence = over_budget(TOO_MUCH)
+    assert f"about {step_seconds(TOO_MUCH):.2g} s, and {STEP_LIMIT:g} s is the limit" in sentence
+    field, value = advised(sentence)
+    assert (field, value) == affordable(TOO_MUCH)
+    assert "Nearest that fits" in sentence
+    assert value < getattr(TOO_MUCH, field)
+    assert over_budget(replace(TOO_MUCH, **{field: value})) is None
+    stride = {"batch": 1, "width": 8, "depth": 1, "steps": 10}[field]
+    assert over_budget(replace(TOO_MUCH, **{field: value + stride})) is not None
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"depth": 128, "width": 512, "batch": 512}, "one step would take about {step:.2g} s, and 0.2 s is the limit"),
+        ({"depth": 128, "width": 512, "batch": 1, "expansion": 8}, "it would need about {memory:.2g} GB, and 1 GB is the limit"),
+        ({"depth": 128, "width": 320, "steps": 5000}, "5000 steps would take about {run:.0f} min, and 15 min is the limit"),
+    ],
+    ids=["time of a step", "memory", "time of the run"],
+)
+def test_each_of_the_three_limits_is_named(fields, reason):
+    cfg = RunConfig(**fields)
+    step, memory = step_seconds(cfg), memory_bytes(cfg) / 1e9
+    assert reason.format(step=step, memory=memory, run=step * cfg.steps / 60) in over_budget(cfg)
+
+
+def test_each_further_seed_costs_less_than_the_first():
+    nearly = RunConfig(depth=128, width=256, batch=64)
+    assert over_budget(nearly) is None
+    assert over_budget(nearly, seeds=2) is None
+    assert "with 8 seeds" in over_budget(nearly, seeds=8)
+
+
+@settings(max_examples=80)
+@given(configs())
+def test_following_the_advice_ends_in_a_configuration_that_fits(cfg):
+    """At once where the sentence says that it fits, else after a few more steps."""
+    for _ in range(8):
+        sentence = over_budget(cfg)
+        if sentence is None:
+            return
+        field, value = advised(sentence)
+        assert value < getattr(cfg, field)
+        assume(not (cfg.norm == "batch norm" and value == 1))
+        cfg = replace(cfg, **{field: value}, overrides=())
+        assert ("Nearest that fits" in sentence) <= (over_budget(cfg) is None)
+    raise AssertionError(sentence)
+
+
+@given(
+    configs(net="mlp", norm="layer norm"),
+    st.sampled_from(["depth", "width", "batch", "expansion", "layers_per_branch", "steps"]),
+)
+def test_more_never_costs_less(cfg, field):
+    cfg = replace(cfg, overrides=())
+    more = replace(cfg, **{field: min(getattr(cfg, field) + 1, int(knobs()[field][1].high))})
+    assert step_seconds(more) >= step_seconds(cfg)
+    assert memory_bytes(more) >= memory_bytes(cfg)
+    assert (over_budget(cfg) is not None) <= (over_budget(more) is not None)
+
+
+def test_a_transformer_costs_more_than_an_mlp_of_the_same_shape_and_more_per_token():
+    mlp, transformer = RunConfig(task="copy"), RunConfig(task="copy", net="transformer")
+    assert step_seconds(transformer) > step_seconds(mlp)
+    assert step_seconds(transformer) > step_seconds(replace(transformer, task="spiral"))
+
+
+def test_memory_counts_the_weights_by_hand():
+    """Four numbers per weight in float32: itself, its gradient, two of Adam's."""
+    one, two = (RunConfig(depth=depth, width=512, batch=1, steps=1) for depth in (1, 2))
+    weights = 2 * 512 * 512
+    assert memory_bytes(two) - memory_bytes(one) == pytest.approx(4 * 4 * weights, rel=0.01)
