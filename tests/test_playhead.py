@@ -1,0 +1,164 @@
+"""A viewer's place on a tape and the pace of the page: numbers in, numbers out, no clock and no Streamlit."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components import viewers
+from components.playhead import AHEAD_SECONDS, SPEEDS, Playhead
+
+SLOW = [name for name, rate in SPEEDS.items() if rate is not None]
+
+
+def test_a_new_playhead_rests_at_the_beginning_and_wants_nothing():
+    head = Playhead(100)
+    assert (head.shown, head.furthest, head.playing, head.wanted()) == (0, 0, False, 0)
+
+
+def test_at_full_speed_it_stands_at_the_end_of_what_is_there_and_wants_the_whole_tape():
+    head = Playhead(100)
+    head.play(now=5.0)
+    assert head.wanted() == 100
+    head.tick(now=5.1, length=37, done=False)
+    assert head.shown == 36
+    assert head.playing
+
+
+@pytest.mark.parametrize("speed", SLOW)
+def test_at_a_slow_speed_it_moves_by_the_time_that_has_passed(speed):
+    head, rate = Playhead(1000, speed=speed), SPEEDS[speed]
+    head.play(now=10.0)
+    for tick in range(1, 9):
+        head.tick(now=10.0 + tick / 2, length=1000, done=True)
+    assert head.shown == int(4 * rate)
+    assert head.wanted() == pytest.approx(head.position + AHEAD_SECONDS * rate, abs=2)
+    assert head.wanted() > head.shown + 1
+
+
+@pytest.mark.parametrize("speed", SLOW)
+def test_a_slow_playhead_waits_at_the_end_of_a_tape_that_is_not_done(speed):
+    head = Playhead(1000, speed=speed)
+    head.play(now=0.0)
+    head.tick(now=1e6, length=12, done=False)
+    assert head.shown == 11
+    assert head.playing
+
+
+def test_it_stops_at_the_end_of_a_tape_that_is_done_and_train_begins_again_from_there():
+    head = Playhead(50)
+    head.play(now=0.0)
+    head.tick(now=1.0, length=50, done=True)
+    assert (head.shown, head.playing) == (49, False)
+    head.play(now=2.0)
+    assert (head.shown, head.playing, head.furthest) == (0, True, 49)
+
+
+def test_it_stops_where_a_run_diverged():
+    head = Playhead(300)
+    head.play(now=0.0)
+    head.tick(now=1.0, length=3, done=True)
+    assert (head.shown, head.playing) == (2, False)
+
+
+def test_a_paused_playhead_does_not_move_and_wants_only_what_it_shows():
+    head = Playhead(100)
+    head.play(now=0.0)
+    head.tick(now=1.0, length=41, done=False)
+    head.pause()
+    head.tick(now=99.0, length=100, done=True)
+    assert (head.shown, head.wanted()) == (40, 41)
+
+
+def test_time_spent_paused_is_not_caught_up():
+    head = Playhead(1000, speed="5 steps/s")
+    head.play(now=0.0)
+    head.tick(now=2.0, length=1000, done=False)
+    head.pause()
+    head.play(now=500.0)
+    head.tick(now=501.0, length=1000, done=False)
+    assert head.shown == 15
+
+
+def test_step_goes_one_on_and_rests_and_stays_at_the_last():
+    head = Playhead(3)
+    head.play(now=0.0)
+    shown = []
+    for _ in range(4):
+        head.step()
+        shown.append(head.shown)
+    assert shown == [1, 2, 2, 2]
+    assert not head.playing
+
+
+def test_reset_forgets_what_was_seen_and_scrubbing_back_does_not():
+    head = Playhead(100)
+    head.seek(60)
+    head.seek(10)
+    assert (head.shown, head.furthest) == (10, 60)
+    head.reset()
+    assert (head.shown, head.furthest, head.wanted()) == (0, 0, 0)
+
+
+def test_it_stops_at_the_first_step_that_reaches_the_loss_target_and_not_again_at_an_earlier_one():
+    loss = np.array([2.3, 1.9, 0.9, 1.2, 0.7, 0.4], float)
+    head = Playhead(6, stop_loss=1.0)
+    head.play(now=0.0)
+    head.tick(now=1.0, length=6, done=False)
+    assert head.stop_at_loss(0, loss)
+    assert (head.shown, head.playing) == (2, False)
+    head.play(now=2.0)
+    head.tick(now=3.0, length=6, done=False)
+    assert head.stop_at_loss(2, loss)
+    assert head.shown == 4
+
+
+def test_without_a_loss_target_it_never_stops_early():
+    head = Playhead(4)
+    head.play(now=0.0)
+    head.tick(now=1.0, length=4, done=False)
+    assert not head.stop_at_loss(0, np.array([1.0, 0.0, 0.0, 0.0]))
+    assert head.playing
+
+
+moves = st.lists(
+    st.one_of(
+        st.sampled_from(["play", "pause", "step", "reset"]).map(lambda name: (name,)),
+        st.tuples(st.just("seek"), st.integers(-10, 10_000)),
+        st.tuples(st.just("tick"), st.floats(0, 30), st.integers(0, 200), st.booleans()),
+        st.tuples(st.just("speed"), st.sampled_from(list(SPEEDS))),
+    )
+)
+
+
+@given(st.integers(1, 200), moves)
+def test_whatever_is_pressed_the_row_stays_on_the_tape_and_the_wish_within_it(steps, pressed):
+    head, now = Playhead(steps), 0.0
+    for name, *arguments in pressed:
+        if name == "tick":
+            passed, length, done = arguments
+            now += passed
+            head.tick(now, min(length, steps), done)
+        elif name == "play":
+            head.play(now)
+        elif name == "speed":
+            head.speed = arguments[0]
+        else:
+            getattr(head, name)(*arguments)
+        assert 0 <= head.shown <= head.last
+        assert head.shown <= head.furthest <= head.last
+        assert 0 <= head.wanted() <= steps
+        assert head.wanted() > head.shown or head.shown == 0
+
+
+def test_pages_poll_more_slowly_the_more_people_watch():
+    paces = [viewers.interval(people) for people in range(1, 61)]
+    assert paces == sorted(paces)
+    assert (paces[0], paces[-1]) == (0.5, 2.0)
+
+
+def test_a_viewer_counts_once_and_one_who_left_no_longer(monkeypatch):
+    clock = iter([0.0, 1.0, 2.0, 2.0 + viewers.WATCHING_SECONDS + 0.5])
+    monkeypatch.setattr(viewers, "_seen", {})
+    monkeypatch.setattr(viewers.time, "monotonic", lambda: next(clock))
+    assert [viewers.watching(name) for name in ("anna", "anna", "ben", "ben")] == [1, 1, 2, 1]
