@@ -14,6 +14,7 @@ import numpy as np
 Figure = dict[str, Any]
 
 MAX_POINTS = 300
+POWERS = np.array([10.0**power for power in range(300)])
 # Each at least 3:1 against the white and the dark page, and told apart by colour-blind readers.
 BLUE, ORANGE, GREEN, PURPLE, GREY = "#2f86d6", "#d4760a", "#1a9e77", "#b35fb0", "#80858f"
 RED = "#d84a3a"
@@ -37,6 +38,23 @@ def decimate(values: np.ndarray, points: int = MAX_POINTS) -> np.ndarray:
 def rounded(values: np.ndarray | Sequence[float]) -> list[float | None]:
     """Four significant digits; None for what is not finite, which JSON lacks."""
     return [float(f"{value:.4g}") if math.isfinite(value) else None for value in np.asarray(values, float).tolist()]
+
+
+def rounded_grid(cells: np.ndarray) -> list[list[float | None]]:
+    """As `rounded`, for a grid at once: a map has up to twenty thousand cells, and it is drawn at every poll."""
+    there = np.isfinite(cells)
+    values = np.where(there, cells, 0.0)
+    power = np.floor(np.log10(np.where(values == 0, 1.0, np.abs(values)))).astype(int) - 3
+    # Dividing by an exact power of ten gives the nearest number to the decimal, which JSON writes in four digits.
+    up, down = (POWERS[np.clip(p, 0, len(POWERS) - 1)] for p in (-power, power))
+    return listed(np.rint(values * up / down) / up * down, there)
+
+
+def listed(cells: np.ndarray, there: np.ndarray) -> list[list[Any]]:
+    """The cells that are there, as nested lists with None for the others."""
+    kept = cells.astype(object)
+    kept[~there] = None
+    return kept.tolist()
 
 
 def short(name: str, length: int = NAME_LENGTH) -> str:

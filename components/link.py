@@ -46,9 +46,13 @@ def adopt(page: Path) -> list[str]:
 
 
 def write(cfg: RunConfig) -> None:
-    """After the widgets: one history entry per change of the configuration. Foreign keys stay."""
-    query = cfg.to_query() | {key: value for key, value in st.query_params.to_dict().items() if key in FOREIGN}
-    if query != st.query_params.to_dict():
+    """After the widgets: one history entry per change of the configuration. Foreign keys stay; a digest was of another run."""
+    before = st.query_params.to_dict()
+    foreign = {key: value for key, value in before.items() if key in FOREIGN}
+    if cfg.to_query() != {key: value for key, value in before.items() if key not in FOREIGN}:
+        foreign.pop("digest", None)
+    query = cfg.to_query() | foreign
+    if query != before:
         st.session_state[WRITTEN] = query  # before the write: a rerun may cut in
         st.query_params.from_dict(query)
 

@@ -124,6 +124,20 @@ def tables(view: View, head: Playhead, others: list[tuple[str, Profile]]) -> Non
         column.dataframe(table_of(figure), alt=f"{title}, table", height=240)
 
 
+def report_figures(view: View) -> dict[str, Figure]:
+    """The figures of a report, by title: the profiles of the shown row, the whole loss, and the maps of all steps."""
+    whole = Playhead(view.cfg.steps, furthest=len(view.trace) - 1)
+    figures = {
+        "Activation by depth": _profile_chart("Activation by depth", view, profile_of(view), [], "act_rms"),
+        "Gradient by depth": _profile_chart("Gradient by depth", view, profile_of(view), [], "grad_rms"),
+        "Loss": _loss(view, whole),
+    }
+    for title, key in (("Activation by layer and step", "act_rms"), ("Gradient by layer and step", "grad_rms")):
+        values = getattr(view.trace, key)
+        figures[title] = step_map(title=title, unit="RMS", sites=view.trace.sites, step=view.trace.step, values=values)
+    return figures
+
+
 def chance(cfg: RunConfig) -> float:
     """The loss of a net that answers at random: ln(classes)."""
     return math.log(TASKS[cfg.task].classes)

@@ -1,6 +1,7 @@
 """Play, pause, step, reset, speed and scrubber: they move this viewer's playhead and nothing else."""
 
 import time
+from collections import deque
 from collections.abc import Callable
 
 import streamlit as st
@@ -9,6 +10,8 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from components.playhead import SPEEDS, Playhead
 from components.viewers import interval, watching
 from models.spec import RunConfig
+
+ECHOES = 3  # how many of its own last places the scrubber recognises
 
 
 def now() -> float:
@@ -83,13 +86,20 @@ def _speed(name: str, head: Playhead) -> None:
 
 
 def _scrubber(name: str, head: Playhead) -> None:
-    """The slider over the steps. Its state is set only while the playhead moves by itself, else a drag would be lost."""
+    """The slider over the steps, moved by the playhead while it plays, else by the viewer.
+
+    A browser that is slow to draw sends back the place it was last told, which is no drag: such echoes are ignored.
+    """
     key = f"{name}_step_shown_{head.steps}"
-    if head.playing or st.session_state.get(key) != head.shown:
+    told: deque[int] = st.session_state.setdefault(f"{key}_told", deque([0], maxlen=ECHOES))
+    if st.session_state.get(key) != head.shown:
         st.session_state[key] = head.shown
+        told.append(head.shown)
 
     def change() -> None:
-        head.pause()
-        head.seek(int(st.session_state[key]))
+        row = int(st.session_state[key])
+        if not (head.playing and row in told):
+            head.pause()
+            head.seek(row)
 
     st.slider("Step shown", 0, max(1, head.last), key=key, on_change=change, help="Update k has not happened yet at step k.")

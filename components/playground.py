@@ -1,8 +1,10 @@
 """The playground's parts between its controls and its charts: what is refused, what is kept, what is compared."""
 
+from dataclasses import replace
+
 import streamlit as st
 
-from components import controls, link, picture, player
+from components import compare_link, controls, link, picture, player, take_home
 from components.diagram import show_diagram
 from components.playhead import Playhead
 from components.watch import View, look, trouble
@@ -66,6 +68,7 @@ def watch(cfg: RunConfig) -> None:
             st.error(refused)
         if view is not None:
             _keep(view, before)
+            take_home.check(view)
             _charts(view, head)
         return waiting and not refused, head.playing
 
@@ -80,6 +83,12 @@ def what_is_set(cfg: RunConfig) -> None:
         st.markdown(f"**{name}**. {ARRANGEMENTS[name].reading} *{ARRANGEMENTS[name].source}*")
     show_diagram(cfg)
     st.latex(equation(cfg))
+    with st.container(horizontal=True):
+        other = replace(cfg, residual=not cfg.residual) if cfg.stack == "single" else RunConfig.arranged("pre-norm", net=cfg.net)
+        query = compare_link.to_query([cfg, other], seeds=1)
+        st.page_link(link.COMPARE, label="Compare with...", icon=":material/compare_arrows:", query_params=query)
+        st.page_link(link.ANATOMY, label="Take the block apart", icon=":material/account_tree:", query_params=cfg.to_query())
+    take_home.take_home(cfg, st.session_state.get(VIEW))
 
 
 def _status(cfg: RunConfig, view: View | None, head: Playhead, waiting: bool) -> None:
@@ -116,11 +125,11 @@ def _charts(view: View, head: Playhead) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         panels = st.segmented_control("Below", picture.PANELS, key="panel", required=True, default=picture.PANELS[0])
         st.button("Pin this profile", icon=":material/keep:", on_click=_pin, args=(view,), key="pin")
-        if others:
-            st.button("Clear ghost and pin", on_click=_clear, key="clear")
         st.button("Fit the axes", on_click=lambda: st.session_state.pop("ranges", None), key="fit")
-        _stop_at_loss(head)
-        numbers = st.toggle("Table", key="table", help="The numbers behind the three charts.")
+        with st.popover("More"):
+            numbers = st.toggle("Table", key="table", help="The numbers behind the three charts.")
+            st.button("Clear ghost and pin", on_click=_clear, key="clear", disabled=not others)
+            _stop_at_loss(head)
     if numbers:
         picture.tables(view, head, others)
     picture.panel(view, head, others, str(panels))

@@ -17,8 +17,10 @@ from components.figures import (
     finished,
     frame_of,
     level,
+    listed,
     note,
     rounded,
+    rounded_grid,
     scatter,
     site_ticks,
 )
@@ -87,8 +89,8 @@ def step_map(
     trace = {
         "type": "heatmap",
         **place,
-        "z": [[None if math.isnan(v) else round(v, 3) for v in row] for row in logs.tolist()],
-        "customdata": [rounded(row) for row in cells],
+        "z": listed(np.round(logs, 3), np.isfinite(logs)),
+        "customdata": rounded_grid(cells),
         "hovertemplate": "%{y}, step %{x}: %{customdata:.4g}<extra></extra>",
         "hoverongaps": False,
         "colorscale": "Viridis",
@@ -148,12 +150,10 @@ def _lost_cells(cells: np.ndarray, place: dict[str, Any], layout: dict[str, Any]
             "type": "heatmap",
             "name": "zero or not finite",
             **place,
-            "z": [rounded(row) for row in kinds],
+            "z": listed(kinds, zero | lost),
             "zmin": 0,
             "zmax": 1,
-            "customdata": [
-                [f"{v:g}" if bad else None for v, bad in zip(*row, strict=True)] for row in zip(cells, zero | lost, strict=True)
-            ],
+            "customdata": listed(np.select([zero, np.isnan(cells), cells > 0], ["0", "nan", "inf"], "-inf"), zero | lost),
             "hovertemplate": "%{y}, step %{x}: %{customdata}<extra></extra>",
             "hoverongaps": False,
             "colorscale": [[0, GREY], [1, RED]],

@@ -29,6 +29,20 @@ page = st.navigation(
                 url_path="playground",
                 help="Set depth, residual and norm, train live, watch every layer.",
             ),
+            st.Page(
+                HERE / "train" / "compare.py",
+                title="Compare",
+                icon=":material/compare_arrows:",
+                url_path="compare",
+                help="Two to four configurations, same seed, one player, shared axes.",
+            ),
+            st.Page(
+                HERE / "explore" / "anatomy.py",
+                title="Anatomy",
+                icon=":material/account_tree:",
+                url_path="anatomy",
+                help="The block as equation, diagram and code; change one block and see where the signal breaks.",
+            ),
         ]
     },
     position="top",

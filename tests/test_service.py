@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -509,9 +510,9 @@ def progress(tape: Tape, rows: int) -> dict[str, Any]:
         "step": rows,
         "start": 0,
         "rows": np.zeros((rows, 6), np.float32),
-        "frames": [],
+        "frames": [[]],
         "done": False,
-        "divergence": None,
+        "divergences": [None],
         "parameters": 1,
         "device": "cpu",
         "added": rows,
@@ -606,3 +607,26 @@ def test_equal_configurations_share_a_tape_and_others_do_not(worker: WorkerTrain
     assert worker.tape(RunConfig(seed=5)) is worker.tape(RunConfig(seed=5))
     assert worker.tape(RunConfig(seed=5)) is not worker.tape(RunConfig(seed=6))
     assert key_of(RunConfig(lr=0.5, seed=2)) == "lr=0.5&seed=2"
+
+
+def test_the_seeds_of_one_configuration_share_a_tape_and_each_keeps_its_own_trace(worker: WorkerTrainer) -> None:
+    cfg = RunConfig(depth=3, width=16, steps=6, seed=4)
+    tape = worker.want(cfg, cfg.steps, seeds=3)
+    finished(tape)
+    traces = tape.traces()
+    assert len(traces) == 3
+    for seed, trace in enumerate(traces, start=cfg.seed):
+        alone = Run(replace(cfg, seed=seed))
+        alone.advance(cfg.steps)
+        np.testing.assert_allclose(trace.loss, alone.trace().loss, rtol=1e-3)
+        np.testing.assert_allclose(trace.grad_rms, alone.trace().grad_rms, rtol=2e-2)
+    assert not np.allclose(traces[0].loss, traces[1].loss)
+    assert worker.tape(cfg) is not tape, "one seed's tape is bit for bit the run's, and another tape"
+
+
+def test_a_seed_that_diverges_ends_its_own_trace_only(worker: WorkerTrainer) -> None:
+    cfg = RunConfig(norm="none", steps=8)
+    tape = finished(worker.want(cfg, cfg.steps, seeds=2))
+    for trace, divergence in zip(tape.traces(), tape.divergences, strict=True):
+        assert divergence is not None
+        assert len(trace) == divergence.step + 1

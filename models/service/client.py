@@ -64,14 +64,14 @@ class WorkerTrainer:
         with self._shelf.lock:
             return replace(self._status, queue=len(self._shelf.wanted()))
 
-    def tape(self, cfg: RunConfig) -> Tape:
-        """The tape of a configuration as far as it is known; starts no training."""
-        return self._shelf.tape(cfg)
+    def tape(self, cfg: RunConfig, seeds: int = 1) -> Tape:
+        """The tape of a configuration as far as it is known; starts no training. `seeds` from its own upwards, together."""
+        return self._shelf.tape(cfg, seeds)
 
-    def want(self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS) -> Tape:
+    def want(self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1) -> Tape:
         """Wishes for `until` rows. After an error it is tried again, but not at once."""
         with self._shelf.lock:
-            tape = self._shelf.tape(cfg)
+            tape = self._shelf.tape(cfg, seeds)
             idle = tape.done or tape.resting or until <= tape.length or self._status.state == "failed"
             if not idle:
                 tape.wish(until, seconds)

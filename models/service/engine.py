@@ -16,7 +16,7 @@ from models.service.wire import Message
 from models.service.wishes import Wishes
 from models.spec import RunConfig
 from models.spec.budget import memory_bytes, over_budget
-from models.training import Run, available_devices
+from models.training import Run, SeedRuns, available_devices
 
 SLICE_SECONDS = 0.05
 KEPT_RUNS = 64
@@ -29,10 +29,11 @@ class Slot:
     """A run with what is wanted of it and what has been sent. The run is built when its first turn comes."""
 
     cfg: RunConfig
-    run: Run | None = None
+    seeds: int = 1
+    run: Run | SeedRuns | None = None
     wishes: Wishes = field(default_factory=Wishes)
     rows_sent: int = 0
-    frames_sent: int = 0
+    frames_sent: list[int] = field(default_factory=list)
     columns_sent: bool = False
 
     @property
@@ -60,7 +61,7 @@ class Engine:
         """Notes a wish. `since`: a reader that has so many rows of this tape and knows nothing else of it."""
         key = message["key"]
         try:
-            slot = self.slots.get(key) or Slot(config_from(message["query"]))
+            slot = self.slots.get(key) or Slot(config_from(message["query"]), message["seeds"])
         except ValueError as error:
             return self._refuse(key, error)
         self.slots[key] = slot
@@ -68,7 +69,7 @@ class Engine:
         self.turns[key] = None
         slot.wishes.add(message["until"], message["seconds"])
         if message["since"] is not None:
-            slot.rows_sent, slot.frames_sent, slot.columns_sent = message["since"], 0, False
+            slot.rows_sent, slot.frames_sent, slot.columns_sent = message["since"], [], False
             if slot.run is not None:
                 self._push(key, slot, 0, 0.0)
         self._make_room()
@@ -90,8 +91,8 @@ class Engine:
         slot, began = self.slots[key], time.monotonic()
         try:
             if slot.run is None:
-                _within_budget(slot.cfg)
-                slot.run = Run(slot.cfg)
+                _within_budget(slot.cfg, slot.seeds)
+                slot.run = Run(slot.cfg) if slot.seeds == 1 else SeedRuns(slot.cfg, _seeds(slot))
             ready = time.monotonic()
             left = None if seconds is None else seconds - (ready - began)
             added = slot.run.advance(goal - slot.run.step, left)
@@ -118,7 +119,9 @@ class Engine:
         run = slot.run
         assert run is not None
         start = min(slot.rows_sent, run.step)
-        rows, frames = run.rows(start), run.frames
+        rows = run.rows(start)
+        frames, fates = (run.frames, run.divergences) if isinstance(run, SeedRuns) else ([run.frames], [run.divergence])
+        sent = slot.frames_sent or [0] * len(frames)
         message = {
             "kind": "progress",
             "key": key,
@@ -126,27 +129,27 @@ class Engine:
             "step": run.step,
             "start": start,
             "rows": rows,
-            "frames": [frame_message(frame) for frame in frames[slot.frames_sent :]],
+            "frames": [[frame_message(frame) for frame in of[count:]] for of, count in zip(frames, sent, strict=True)],
             "done": run.done,
-            "divergence": divergence_message(run.divergence),
+            "divergences": [divergence_message(fate) for fate in fates],
             "parameters": run.parameters,
             "device": run.device,
             "added": added,
             "seconds": time.monotonic() - began if added else 0.0,
         }
         self.emit(message)
-        slot.rows_sent, slot.frames_sent, slot.columns_sent = max(slot.rows_sent, run.step), len(frames), True
+        slot.rows_sent, slot.frames_sent, slot.columns_sent = max(slot.rows_sent, run.step), [len(of) for of in frames], True
 
     def _refuse(self, key: str, error: Exception) -> None:
         self.emit({"kind": "error", "key": key, "sentence": sentence(error)})
 
     def _make_room(self) -> None:
         """Drops runs, the longest unwanted first: their tapes are drawn, and their configurations bring them back."""
-        held = sum(memory_bytes(slot.cfg) for slot in self.slots.values() if slot.run is not None)
+        held = sum(memory_bytes(slot.cfg) * slot.seeds for slot in self.slots.values() if slot.run is not None)
         for key, slot in list(self.slots.items())[:-1]:
             crowded = len(self.slots) > KEPT_RUNS or held > KEPT_BYTES
             if len(self.slots) > MOST_RUNS or (crowded and not slot.goal):
-                held -= memory_bytes(slot.cfg) if slot.run is not None else 0
+                held -= memory_bytes(slot.cfg) * slot.seeds if slot.run is not None else 0
                 del self.slots[key]
 
 
@@ -166,7 +169,11 @@ def sentence(error: Exception) -> str:
     return f"{type(error).__name__}: {text}"
 
 
-def _within_budget(cfg: RunConfig) -> None:
-    refusal = over_budget(cfg)
+def _seeds(slot: Slot) -> range:
+    return range(slot.cfg.seed, slot.cfg.seed + slot.seeds)
+
+
+def _within_budget(cfg: RunConfig, seeds: int = 1) -> None:
+    refusal = over_budget(cfg, seeds)
     if refusal:
         raise ValueError(refusal)

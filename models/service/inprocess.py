@@ -32,14 +32,14 @@ class InProcessTrainer:
                 _ = self._engine  # which says the versions
             return self._status
 
-    def tape(self, cfg: RunConfig) -> Tape:
-        """The tape of a configuration as far as it is known; starts no training."""
-        return self._shelf.tape(cfg)
+    def tape(self, cfg: RunConfig, seeds: int = 1) -> Tape:
+        """The tape of a configuration as far as it is known; starts no training. `seeds` from its own upwards, together."""
+        return self._shelf.tape(cfg, seeds)
 
-    def want(self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS) -> Tape:
+    def want(self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1) -> Tape:
         """Trains towards `until` rows."""
         with self._shelf.lock:
-            tape = self._shelf.tape(cfg)
+            tape = self._shelf.tape(cfg, seeds)
             if not (tape.done or tape.resting or until <= tape.length or self._closed):
                 self._engine.want(want_message(tape, until, seconds, 1))
                 if tape.key in self._engine.slots:

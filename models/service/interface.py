@@ -50,10 +50,10 @@ class Trainer(Protocol):
     def status(self) -> Status:
         """How the trainer is."""
 
-    def tape(self, cfg: RunConfig) -> Tape:
-        """The tape of a configuration as far as it is known; starts no training."""
+    def tape(self, cfg: RunConfig, seeds: int = 1) -> Tape:
+        """The tape of a configuration as far as it is known; starts no training. `seeds` from its own upwards, together."""
 
-    def want(self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS) -> Tape:
+    def want(self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1) -> Tape:
         """Wishes for `until` rows. The wish expires after `seconds`: whoever still looks wishes again."""
 
     def ask(self, question: str, cfg: RunConfig, wait: float = 0.0, **args: Any) -> Answer | None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from models.service.messages import trace_message
 from models.spec import RunConfig
-from models.training import profile_at_init
+from models.training import SeedRuns, profile_at_init
 
 
 def profile(cfg: RunConfig, _args: dict[str, Any]) -> dict[str, Any]:
@@ -13,7 +13,15 @@ def profile(cfg: RunConfig, _args: dict[str, Any]) -> dict[str, Any]:
     return trace_message(profile_at_init(cfg))
 
 
+def profiles(cfg: RunConfig, args: dict[str, Any]) -> dict[str, Any]:
+    """Row 0 of the tapes of `seeds` seeds from the configuration's own upwards, computed together: {"traces": [...]}."""
+    run = SeedRuns(cfg, range(cfg.seed, cfg.seed + int(args["seeds"])), frames=False)
+    run.advance(1)
+    return {"traces": [trace_message(trace) for trace in run.traces()]}
+
+
 # Each takes the configuration and the caller's arguments, and returns dicts, lists, strings, numbers and numpy arrays.
 QUESTIONS: dict[str, Callable[[RunConfig, dict[str, Any]], dict[str, Any]]] = {
     "profile": profile,
+    "profiles": profiles,
 }

@@ -27,13 +27,13 @@ class Shelf:
         self.answers: OrderedDict[str, Answer] = OrderedDict()
         self.open: dict[str, Message] = {}
 
-    def tape(self, cfg: RunConfig) -> Tape:
+    def tape(self, cfg: RunConfig, seeds: int = 1) -> Tape:
         """The tape of a configuration, empty where it was never wanted or has been dropped."""
-        key = key_of(cfg)
+        key = key_of(cfg) if seeds == 1 else f"{key_of(cfg)}#{seeds}"
         with self.lock:
             tape = self.tapes.get(key)
             if tape is None:
-                tape = self.tapes[key] = Tape(cfg, key)
+                tape = self.tapes[key] = Tape(cfg, key, seeds)
                 self._drop_tapes()
             self.tapes.move_to_end(key)
             return tape
@@ -121,6 +121,7 @@ def want_message(tape: Tape, until: int, seconds: float, connection: int) -> Mes
         "kind": "want",
         "key": tape.key,
         "query": tape.query,
+        "seeds": tape.seeds,
         "until": until,
         "seconds": seconds,
         "since": since,

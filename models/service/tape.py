@@ -1,4 +1,7 @@
-"""A tape as the pages see it: the rows that have arrived so far. Torch-free; one thread writes, many read."""
+"""A tape as the pages see it: the rows that have arrived so far. Torch-free; one thread writes, many read.
+
+A tape of several seeds holds them side by side in each row: their runs are computed together.
+"""
 
 import time
 from collections import deque
@@ -20,13 +23,13 @@ RETRY_SECONDS = 10.0
 class Tape:
     """Rows, frames and fate of one run. Rows once written never change, so a trace taken earlier stays right."""
 
-    def __init__(self, cfg: RunConfig, key: str) -> None:
-        self.cfg, self.key = cfg, key
+    def __init__(self, cfg: RunConfig, key: str, seeds: int = 1) -> None:
+        self.cfg, self.key, self.seeds = cfg, key, seeds
         self.query = cfg.to_query()
         self.length = 0
         self.columns: Columns | None = None
         self.done = False
-        self.divergence: Divergence | None = None
+        self.divergences: list[Divergence | None] = [None] * seeds
         self.error = ""
         self.parameters = 0
         self.device = ""
@@ -37,18 +40,23 @@ class Tape:
         self.wishes = Wishes()
         self._lock = RLock()
         self._rows = np.empty((0, 0), np.float32)
-        self._frames: list[Frame] = []
+        self._frames: list[list[Frame]] = [[] for _ in range(seeds)]
         self._behind = False
         self._error_at = 0.0
         self._arrivals: deque[tuple[float, int]] = deque()
         self._moving_since = 0.0
-        self._trace: tuple[tuple[int, int, bool], Trace] | None = None
+        self._traces: tuple[tuple[int, int, int], list[Trace]] | None = None
+
+    @property
+    def divergence(self) -> Divergence | None:
+        """How the first seed diverged, if it did."""
+        return self.divergences[0]
 
     @property
     def frames(self) -> list[Frame]:
-        """The frames so far, by step."""
+        """The first seed's frames so far, by step."""
         with self._lock:
-            return list(self._frames)
+            return list(self._frames[0])
 
     @property
     def wanted(self) -> bool:
@@ -75,14 +83,19 @@ class Tape:
             return sum(rows for _, rows in self._arrivals) / max(now - since, 1e-3)
 
     def trace(self) -> Trace | None:
-        """All rows so far, or None before the first. The same object as long as nothing has come."""
+        """All rows of the first seed so far, or None before the first row. The same object as long as nothing has come."""
+        found = self.traces()
+        return found[0] if found else None
+
+    def traces(self) -> list[Trace]:
+        """One trace per seed, each as far as that seed has gone; none before the first row."""
         with self._lock:
             if self.columns is None:
-                return None
-            state = self.length, len(self._frames), self.divergence is not None
-            if self._trace is None or self._trace[0] != state:
-                self._trace = state, trace_of(self.columns, self._rows[: self.length], self._frames, self.divergence)
-            return self._trace[1]
+                return []
+            state = self.length, len(self._frames[0]), sum(fate is not None for fate in self.divergences)
+            if self._traces is None or self._traces[0] != state:
+                self._traces = state, [self._trace(seed) for seed in range(self.seeds)]
+            return self._traces[1]
 
     def wish(self, until: int, seconds: float) -> None:
         """Notes that somebody wants `until` rows."""
@@ -104,15 +117,17 @@ class Tape:
                 self.columns = columns_from(message["columns"])
             self._append(message["rows"][self.length - start :], message["seconds"])
             self._behind = message["step"] < self.length and not message["done"]
-            for packed in message["frames"]:
-                if not self._frames or packed["step"] > self._frames[-1].step:
-                    self._frames.append(frame_from(packed))
-                    self.nbytes += size(packed)
+            for kept, new in zip(self._frames, message["frames"], strict=True):
+                for packed in new:
+                    if not kept or packed["step"] > kept[-1].step:
+                        kept.append(frame_from(packed))
+                        self.nbytes += size(packed)
             self.parameters, self.device = message["parameters"], message["device"]
             self.compute_rate = message["added"] / max(message["seconds"], 1e-6) if message["added"] else self.compute_rate
             self.error, self.deaths = "", 0
             if not self._behind:
-                self.divergence, self.done = divergence_from(message["divergence"]), message["done"]
+                self.divergences = [divergence_from(fate) for fate in message["divergences"]]
+                self.done = message["done"]
 
     def fail(self, sentence: str) -> None:
         """Notes why this run cannot go on. What is drawn stays."""
@@ -126,6 +141,12 @@ class Tape:
         with self._lock:
             self._behind = self.length > 0
             self.deaths += at_work
+
+    def _trace(self, seed: int) -> Trace:
+        assert self.columns is not None
+        fate, width = self.divergences[seed], self.columns.width
+        end = self.length if fate is None else min(self.length, fate.step + 1)
+        return trace_of(self.columns, self._rows[:end, seed * width : (seed + 1) * width], self._frames[seed], fate)
 
     def _append(self, rows: np.ndarray, seconds: float) -> None:
         if not len(rows):

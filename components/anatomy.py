@@ -1,0 +1,101 @@
+"""One block taken apart: equation, diagram and code of the same plan, and what breaks when one block is changed."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from components import link, picture
+from components.charts import Series, depth_profile, log_range
+from components.diagram import show_diagram
+from components.live_chart import live_chart
+from components.playhead import Playhead
+from components.stack_row import stack_row
+from components.watch import look, trouble
+from models.insight.verdict import activation_sentence, gradient_sentence
+from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, plan
+from models.spec.code import block_code, block_parts
+from models.spec.equation import equation
+from models.spec.overrides import with_override
+
+BLOCK = "anatomy_block"
+
+
+def three_views(cfg: RunConfig) -> None:
+    """Diagram, equation and PyTorch code of the block, all written from one plan."""
+    show_diagram(cfg)
+    left, right = st.columns(2)
+    with left:
+        st.markdown("**Equation**")
+        st.latex(equation(cfg))
+    with right:
+        st.markdown("**The same in PyTorch**")
+        st.code(f"{block_parts(cfg)}\n\n{block_code(cfg)}", language="python", wrap_lines=True)
+
+
+def one_block(cfg: RunConfig) -> None:
+    """The stack as a row; the chosen block's skip and norm can be switched, and the block taken out."""
+    st.session_state[BLOCK] = min(int(st.session_state.get(BLOCK, (cfg.depth + 1) // 2)), cfg.depth)
+    stack_row(cfg, key="stack_row", chosen_key=BLOCK)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        block = int(st.number_input("Block", 1, cfg.depth, key=BLOCK, width=130))
+        sublayer = next(s for s in plan(cfg).sublayers if s.block == block)
+        own = {key: value for at, key, value in cfg.overrides if at == block}
+        norm = own.get("norm", cfg.norm) != "none"
+        _switch("Residual here", block, "residual", bool(own.get("residual", cfg.residual)), cfg.residual)
+        _switch("Norm here", block, "norm", norm, cfg.norm != "none", off="none", disabled=cfg.norm == "none")
+        _switch("Take the block out", block, "identity", sublayer.identity, False)
+        if cfg.overrides:
+            st.button("Put all blocks back", on_click=link.put, args=({"overrides": ()},), key="anatomy_back")
+
+
+def signal(cfg: RunConfig) -> tuple[bool, bool]:
+    """The profiles at initialisation, with those of the unchanged stack as a ghost; (waiting, playing) for the poll."""
+    view, waiting = look(cfg, Playhead(cfg.steps), st.session_state.get("anatomy_view"))
+    whole = look(replace(cfg, overrides=()), Playhead(cfg.steps), None)[0] if cfg.overrides else None
+    refused = trouble(cfg) if waiting else ""
+    if refused:
+        st.error(refused)
+    if view is None:
+        st.caption("torch is loading in the trainer")
+        return not refused, False
+    st.session_state["anatomy_view"] = view
+    now, before = picture.profile_of(view), picture.profile_of(whole) if whole else None
+    sites = view.trace.sites
+    for column, title, key, sentence in zip(
+        st.columns(2),
+        ("Activation by depth", "Gradient by depth"),
+        ("act_rms", "grad_rms"),
+        (activation_sentence(sites, now.act_rms), gradient_sentence(sites, now.grad_rms)),
+        strict=True,
+    ):
+        with column:
+            picture.say(sentence)
+            series = [Series("all blocks alike", getattr(before, key), "ghost")] if before else []
+            series.append(Series("as set", getattr(now, key), "now"))
+            held = log_range(None, *(s.values for s in series))
+            figure = depth_profile(title=title, unit="RMS", sites=sites, series=series, range_=held)
+            live_chart(figure, key=f"anatomy_{key}", alt=f"{title}, chart", height=280)
+    return waiting and not refused, False
+
+
+def history(cfg: RunConfig) -> None:
+    """Where the arrangement comes from and who uses it."""
+    name = arrangement_of(replace(cfg, overrides=())) or arrangement_of(cfg)
+    if name is None:
+        st.markdown("These settings are nobody's named arrangement.")
+        return
+    arrangement = ARRANGEMENTS[name]
+    st.markdown(f"**{name}.** {arrangement.reading}\n\nPaper: {arrangement.source}. Used by: {arrangement.used_by}")
+
+
+def _switch(label: str, block: int, key: str, on: bool, usual: bool, *, off: str | bool = False, disabled: bool = False) -> None:
+    """A switch over one exception of one block; at its usual value there is no exception."""
+    state = f"anatomy_{key}"
+    st.session_state[state] = on
+
+    def change() -> None:
+        wanted = bool(st.session_state[state])
+        value = None if wanted == usual else (True if wanted else off)
+        link.put({"overrides": with_override(st.session_state.overrides, block, key, value)})
+
+    st.toggle(label, key=state, on_change=change, disabled=disabled)

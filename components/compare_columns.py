@@ -1,0 +1,148 @@
+"""The columns of a comparison: their state, their link and their controls; everything equal is said once."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import streamlit as st
+
+from components import compare_link, controls, link
+from models.spec import ARRANGEMENTS, RunConfig, knobs
+from models.spec.pairings import MAX_COLUMNS, PAIRINGS, changed, differing
+
+NAME = "compare"
+COLUMNS, SEEDS, TARGET, DRAWN = "compare_columns", "compare_seeds", "compare_target", "compare_drawn"
+WRITTEN, NOTES = "compare_written", "compare_notes"
+ALL = "all"
+LETTERS = compare_link.LETTERS.upper()
+SHARED = ("net", "task", "depth", "width", "steps", "batch", "seed", "lr", "optimizer")  # what an added column takes from A
+ALWAYS_SAID = ("net", "task", "depth", "width", "placement", "norm", "optimizer", "lr", "batch", "seed")
+
+
+def adopt() -> list[str]:
+    """Before the widgets: takes the columns from a link, or from what was compared before."""
+    query = st.query_params.to_dict()
+    if not query and st.session_state.get(WRITTEN):
+        query = st.session_state[WRITTEN]
+    if query != st.session_state.get(WRITTEN):
+        columns, seeds, notes = compare_link.from_query(query)
+        st.session_state[COLUMNS], st.session_state[SEEDS], st.session_state[NOTES] = columns, seeds, notes
+        st.session_state[WRITTEN], st.session_state[DRAWN] = query, None
+    return st.session_state.get(NOTES, [])
+
+
+def write() -> None:
+    """After the widgets: one history entry per change."""
+    query = compare_link.to_query(st.session_state[COLUMNS], st.session_state[SEEDS])
+    if query != st.query_params.to_dict():
+        st.session_state[WRITTEN] = query
+        st.query_params.from_dict(query)
+
+
+def edit() -> str:
+    """The controls of one column, or of all at once; returns why a change was refused."""
+    columns: list[RunConfig] = st.session_state[COLUMNS]
+    letters = list(LETTERS[: len(columns)])
+    st.selectbox("Prepared comparison", ["choose one", *PAIRINGS], key="compare_pairing", on_change=_prepared, help=_questions())
+    target = str(st.segmented_control("Change", [ALL, *letters], default=ALL, required=True, key=TARGET))
+    at = letters.index(target) if target in letters else 0
+    shown = (target, columns[at])
+    if st.session_state.get(DRAWN) != shown or st.session_state.get(link.OWNER) != NAME:
+        link.put({name: getattr(columns[at], name) for name in knobs()})
+        st.session_state[link.OWNER] = NAME
+    wanted, problem = controls.draw()
+    if wanted is not None and wanted != columns[at]:
+        change = changed(columns[at], wanted)
+        places = range(len(columns)) if target == ALL else [at]
+        problem = _change(columns, places, change)
+    st.session_state[DRAWN] = (target, st.session_state[COLUMNS][at])
+    return problem
+
+
+def say(notes: list[str], problem: str) -> None:
+    """What a link made necessary, and why a change was refused."""
+    if notes:
+        st.info("From the link: " + "; ".join(notes) + ".")
+    if problem:
+        st.error(f"{problem} The columns are as they were.")
+
+
+def columns_and_seeds() -> None:
+    """Add and take away columns, and choose the number of seeds."""
+    columns: list[RunConfig] = st.session_state[COLUMNS]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.slider(
+            "Seeds", 1, compare_link.MAX_SEEDS, key=SEEDS, help="Seeds per column: the middle and the range are drawn.", width=220
+        )
+        full = len(columns) >= MAX_COLUMNS
+        st.selectbox("Arrangement to add", list(ARRANGEMENTS), key="compare_add", width=240, disabled=full)
+        st.button("Add a column", on_click=_add, key="compare_add_now", disabled=full, help=f"At most {MAX_COLUMNS} columns.")
+        letters = list(LETTERS[: len(columns)])
+        if len(columns) > 2:
+            st.button(f"Take {letters[-1]} away", on_click=_take_away, key="compare_take")
+
+
+def differences() -> None:
+    """What differs, as a table with one column per configuration; what is equal, once."""
+    columns: list[RunConfig] = st.session_state[COLUMNS]
+    letters = list(LETTERS[: len(columns)])
+    names = differing(columns)
+    if names:
+        rows = "\n".join(
+            f"| {knobs()[name][1].label} | " + " | ".join(f"**{_word(getattr(cfg, name))}**" for cfg in columns) + " |"
+            for name in names
+        )
+        head = "| differs | " + " | ".join(letters) + " |\n|---|" + "---|" * len(letters)
+        st.markdown(f"{head}\n{rows}")
+    else:
+        st.info("The columns are equal. Choose a column under Change and move a control.")
+    first = columns[0]
+    equal = [
+        n for n in ("net", "task", "depth", "width", "placement", "norm", "optimizer", "lr", "batch", "seed") if n not in names
+    ]
+    st.caption("Equal in all: " + ", ".join(f"{knobs()[n][1].label.lower()} {_word(getattr(first, n))}" for n in equal))
+
+
+def _change(columns: list[RunConfig], places: Iterable[int], change: dict[str, object]) -> str:
+    """Applies a change to columns; all of it or, where one of them cannot take it, nothing and why."""
+    after = list(columns)
+    for at in places:
+        try:
+            after[at] = replace(columns[at], **change)  # type: ignore[arg-type]
+        except ValueError as error:
+            return f"Column {LETTERS[at]} cannot take that: {error}."
+    st.session_state[COLUMNS] = after
+    return ""
+
+
+def _prepared() -> None:
+    name = str(st.session_state.compare_pairing)
+    if name in PAIRINGS:
+        st.session_state[COLUMNS], st.session_state[DRAWN] = list(PAIRINGS[name].make()), None
+
+
+def _questions() -> str:
+    return "\n".join(f"- {name}: {pairing.question}" for name, pairing in PAIRINGS.items())
+
+
+def _add() -> None:
+    columns: list[RunConfig] = st.session_state[COLUMNS]
+    first = columns[0]
+    shared = {
+        name: getattr(first, name) for name in ("net", "task", "depth", "width", "steps", "batch", "seed", "lr", "optimizer")
+    }
+    st.session_state[COLUMNS] = [*columns, RunConfig.arranged(str(st.session_state.compare_add), **shared)][:MAX_COLUMNS]
+
+
+def _take_away() -> None:
+    st.session_state[COLUMNS] = st.session_state[COLUMNS][:-1]
+    st.session_state[TARGET], st.session_state[DRAWN] = ALL, None
+
+
+def _word(value: object) -> str:
+    return (
+        {True: "on", False: "off"}[value]
+        if isinstance(value, bool)
+        else f"{value:g}"
+        if isinstance(value, float)
+        else str(value) or "none"
+    )

@@ -1,0 +1,162 @@
+"""A comparison at work: one player over all columns, shared axes, a verdict per column."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from components import link, picture, player
+from components.compare_charts import compared_losses, compared_profiles
+from components.compare_columns import COLUMNS, LETTERS, NAME, SEEDS
+from components.live_chart import live_chart
+from components.playhead import Playhead
+from components.watch import PROFILE_SECONDS
+from models.insight.bands import Band, band
+from models.service.client import Tape, trace_from, trainer
+from models.spec import RunConfig
+from models.spec.budget import over_budget
+from models.spec.pairings import clashes
+from models.trace import Trace
+
+
+@dataclass(frozen=True)
+class Column:
+    """A letter, its configuration, and one trace per seed as far as the player has gone."""
+
+    letter: str
+    cfg: RunConfig
+    traces: list[Trace]
+
+    @property
+    def label(self) -> str:
+        """The column in a legend."""
+        return f"{self.letter} {picture.name_of(self.cfg)}"
+
+
+def watch() -> None:
+    """The player over all columns and the shared charts."""
+    configurations: list[RunConfig] = st.session_state[COLUMNS]
+    seeds = int(st.session_state[SEEDS])
+    refused = [(letter, over_budget(cfg, seeds)) for letter, cfg in zip(LETTERS, configurations, strict=False)]
+    for letter, sentence in refused:
+        if sentence:
+            st.error(f"Column {letter}: {sentence}")
+    if any(sentence for _, sentence in refused):
+        return
+    head = player.playhead(f"{NAME} {seeds}", *configurations)
+
+    def body() -> tuple[bool, bool]:
+        tapes = [_wanted(cfg, head, seeds) for cfg in configurations]
+        going = [tape for tape in tapes if not tape.error and not (tape.done and any(tape.divergences))]
+        head.tick(player.now(), min((tape.length for tape in going), default=0), all(tape.done for tape in going))
+        player.controls(NAME, head, shared=" all")
+        columns = [Column(LETTERS[at], cfg, _traces(tapes[at])) for at, cfg in enumerate(configurations)]
+        _status(tapes, head)
+        for column, tape in zip(columns, tapes, strict=True):
+            if tape.error:
+                st.error(f"Column {column.letter}: {tape.error}")
+        if all(column.traces for column in columns):
+            _charts(columns, head)
+        waiting = any(not column.traces for column in columns) or any(0 < tape.length <= head.shown for tape in going)
+        return waiting or (head.shown > 0 and any(tape.length == 0 for tape in going)), head.playing
+
+    player.polled(NAME, body)
+
+
+def _traces(tape: Tape) -> list[Trace]:
+    """A column's traces, one per seed; before training its profiles; none where they are still being computed."""
+    if tape.length:
+        return tape.traces()
+    answer = trainer().ask("profile", tape.cfg, wait=PROFILE_SECONDS)
+    if answer is None or answer.value is None:
+        return []
+    first = trace_from(answer.value)  # it alone has the sample cosine, which the verdict reads
+    if tape.seeds == 1:
+        return [first]
+    answer = trainer().ask("profiles", tape.cfg, wait=PROFILE_SECONDS, seeds=tape.seeds)
+    if answer is None or answer.value is None:
+        return []
+    return [first, *(trace_from(value) for value in answer.value["traces"][1:])]
+
+
+def _charts(columns: list[Column], head: Playhead) -> None:
+    """Three charts on shared axes and a verdict per column; the difference from column A where it is asked for."""
+    clash = clashes([column.cfg for column in columns])
+    tip = "Every column divided by column A; losses subtracted."
+    against = st.toggle("Difference from A", key="compare_difference", help=tip)
+    left, middle, right = st.columns(3)
+    for place, title, key in ((left, "Activation by depth", "act_rms"), (middle, "Gradient by depth", "grad_rms")):
+        with place:
+            if "depth" in clash:
+                st.info(clash["depth"])
+            else:
+                _profiles(columns, head, title, key, against)
+    with right:
+        if "loss" in clash:
+            st.info(clash["loss"])
+        else:
+            _losses(columns, head, against)
+    for place, column in zip(st.columns(len(columns)), columns, strict=True):
+        with place:
+            _verdict(column, head)
+
+
+def _profiles(columns: list[Column], head: Playhead, title: str, key: str, against: bool) -> None:
+    figure = compared_profiles(
+        title=title,
+        sites=max((column.traces[0].sites for column in columns), key=len),
+        labels=[column.label for column in columns],
+        bands=[_profile_band(column, head, key) for column in columns],
+        against_first=against,
+        held=st.session_state.setdefault("compare_ranges", {}),
+    )
+    live_chart(figure, key=f"compare_{key}", alt=f"{title}, chart", height=300)
+
+
+def _losses(columns: list[Column], head: Playhead, against: bool) -> None:
+    figure = compared_losses(
+        steps=max(column.cfg.steps for column in columns),
+        labels=[column.label for column in columns],
+        bands=[_loss_band(column, head) for column in columns],
+        divergences=[column.traces[0].divergence for column in columns],
+        chance=picture.chance(columns[0].cfg),
+        shown_step=head.shown,
+        against_first=against,
+    )
+    live_chart(figure, key="compare_loss", alt="Loss, chart", height=300)
+
+
+def _verdict(column: Column, head: Playhead) -> None:
+    trace = column.traces[0]
+    row = min(head.shown, len(trace) - 1)
+    st.markdown(f"**{column.letter}** " + picture.reading(column.cfg, trace, row).sentence)
+    if trace.divergence is not None and row >= trace.divergence.step:
+        st.markdown(f":red[{trace.divergence.sentence()}]")
+    st.page_link(link.PLAYGROUND, label="Open in the playground", query_params=column.cfg.to_query())
+
+
+def _profile_band(column: Column, head: Playhead, key: str) -> Band:
+    rows = [getattr(trace, key)[min(head.shown, len(trace) - 1)] for trace in column.traces]
+    return band(rows)
+
+
+def _loss_band(column: Column, head: Playhead) -> Band:
+    trained = head.furthest > 0 or head.shown > 0
+    end = head.furthest + 1 if trained else 0
+    length = min(end, *(len(trace) for trace in column.traces))
+    return band([trace.loss[:length] for trace in column.traces], log=False)
+
+
+def _status(tapes: list[Tape], head: Playhead) -> None:
+    status = trainer().status()
+    if status.state != "ready":
+        st.caption(status.sentence)
+        return
+    rate, seeds = sum(tape.rate for tape in tapes if not tape.done), tapes[0].seeds
+    speed = f" · {rate:.3g} steps/s together" if rate else ""
+    tag = "1 seed" if seeds == 1 else f"{seeds} seeds, trained together: geometric median and range"
+    st.caption(f"step {head.shown}{speed} · {tag} · :blue-badge[measured]")
+
+
+def _wanted(cfg: RunConfig, head: Playhead, seeds: int) -> Tape:
+    rows = head.wanted()
+    return trainer().want(cfg, rows, seeds=seeds) if rows else trainer().tape(cfg, seeds)

@@ -1,0 +1,84 @@
+"""Prepared comparisons: a question, and the configurations that answer it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from models.spec.config import RunConfig
+
+MAX_COLUMNS = 4
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """A question and the two to four configurations, made when asked for."""
+
+    question: str
+    make: Callable[[], tuple[RunConfig, ...]]
+
+
+def _transformer(arrangement: str, **fields_: Any) -> RunConfig:
+    return RunConfig.arranged(arrangement, net="transformer", task="book", depth=12, batch=16, **fields_)
+
+
+PAIRINGS = {
+    "residual x norm": Pairing(
+        "Which of the two does a deep net need?",
+        lambda: (RunConfig(), RunConfig(norm="none"), RunConfig(residual=False), RunConfig(residual=False, norm="none")),
+    ),
+    "residual on and off": Pairing(
+        "What does the skip alone change?",
+        lambda: (RunConfig(), RunConfig(residual=False)),
+    ),
+    "post-norm and its warm-up": Pairing(
+        "Does post-norm need warm-up, and pre-norm not?",
+        lambda: (
+            _transformer("post-norm", lr=0.003),
+            _transformer("post-norm", lr=0.003, warmup=100),
+            _transformer("pre-norm", lr=0.003),
+        ),
+    ),
+    "layer norm and batch norm, two samples": Pairing(
+        "Which norm bears a tiny batch?",
+        lambda: (RunConfig(depth=16, batch=2), RunConfig(depth=16, batch=2, norm="batch norm")),
+    ),
+    "DeepNorm and post-norm, 48 blocks": Pairing(
+        "What do a heavier skip and smaller first weights do?",
+        lambda: (RunConfig.arranged("DeepNorm", depth=48), RunConfig.arranged("post-norm", depth=48)),
+    ),
+    "He init with and without norm, 48 blocks": Pairing(
+        "He init keeps a plain ReLU net level: why does a residual net explode with it?",
+        lambda: (
+            RunConfig.arranged("plain", depth=48, init="he"),
+            RunConfig.arranged("residual only", depth=48, init="he"),
+            RunConfig.arranged("pre-norm", depth=48, init="he"),
+        ),
+    ),
+}
+
+
+def differing(columns: Sequence[RunConfig]) -> tuple[str, ...]:
+    """The fields in which configurations differ, in field order."""
+    return tuple(f.name for f in fields(RunConfig) if len({getattr(cfg, f.name) for cfg in columns}) > 1)
+
+
+def changed(before: RunConfig, after: RunConfig) -> dict[str, Any]:
+    """The fields that one configuration sets and another did not."""
+    return {name: getattr(after, name) for name in differing((before, after))}
+
+
+def clashes(columns: Sequence[RunConfig]) -> dict[str, str]:
+    """What cannot share an axis, by chart ("depth", "loss"), with the sentence that says why."""
+    nets, tasks = sorted({cfg.net for cfg in columns}), sorted({cfg.task for cfg in columns})
+    found = {}
+    if len(nets) > 1:
+        found["depth"] = (
+            "An MLP block is one sublayer and a transformer block is two: "
+            "their depths have no common axis, so only the loss is drawn."
+        )
+    if len(tasks) > 1:
+        found["loss"] = (
+            f"The columns learn different tasks ({', '.join(tasks)}): "
+            "their losses cannot be compared, so only the profiles are drawn."
+        )
+    return found

@@ -1,0 +1,19 @@
+"""Anatomy: the block as equation, diagram and code, and one block of the stack changed at a time."""
+
+import streamlit as st
+
+from components import anatomy, controls, link, player, playground
+
+st.title("Anatomy of a block", anchor=False)
+notes = link.adopt(link.ANATOMY)
+with st.sidebar:
+    wanted, problem = controls.draw()
+cfg = playground.settle(wanted)
+link.write(cfg)
+playground.say(cfg, notes, problem)
+anatomy.three_views(cfg)
+anatomy.history(cfg)
+st.subheader("Change one block and see where the signal breaks", anchor=False)
+anatomy.one_block(cfg)
+player.polled("anatomy", lambda: anatomy.signal(cfg))
+st.page_link(link.PLAYGROUND, label="Train it in the playground", icon=":material/tune:", query_params=cfg.to_query())
