@@ -173,6 +173,20 @@ def test_numbers_are_sent_with_four_significant_digits(value):
     assert sent == float(f"{value:.3e}")
 
 
+DECIMALS = st.tuples(st.integers(-99999, 99999), st.integers(-40, 30)).map(lambda d: float(f"{d[0]}e{d[1]}"))
+
+
+@given(st.lists(DECIMALS | st.sampled_from([0.0, TINY, HUGE, math.nan, math.inf, -math.inf]), min_size=1, max_size=8))
+def test_a_grid_is_sent_with_the_digits_of_its_single_numbers(values):
+    (sent,) = figures.rounded_grid(np.array([values]))
+    for got, value in zip(sent, values, strict=True):
+        if not math.isfinite(value):
+            assert got is None
+        else:
+            assert got == pytest.approx(value, rel=5.01e-4, abs=0)
+            assert got == pytest.approx(float(f"{got:.4g}"), rel=1e-15, abs=0)
+
+
 def test_the_loss_axis_is_as_long_as_the_run_from_the_start():
     for seen in (0, 1, 40):
         assert _loss(np.full(seen, 2.0))["layout"]["xaxis"]["range"] == [0, 300]
