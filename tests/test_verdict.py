@@ -1,0 +1,193 @@
+"""What the charts say in sentences: computed from the numbers, all profiles read together, and true of real nets."""
+
+import math
+
+import numpy as np
+import pytest
+
+from models.insight.verdict import (
+    Verdict,
+    activation_sentence,
+    change_in_words,
+    cosine_sentence,
+    decades,
+    gradient_sentence,
+    loss_sentence,
+    verdict,
+    weight_sentence,
+)
+from models.spec import RunConfig
+from models.training import profile_at_init
+
+SITES = ("x0", "b01", "b02", "b03")
+
+
+def judged(act=(1, 1, 1, 1), grad=(1, 1, 1, 1), branch=(0.5, 0.5, 0.5), weight=(1, 1, 1), cosine=(0.1, 0.2, 0.3, 0.4)) -> Verdict:
+    return verdict(
+        act_rms=np.array(act, dtype=np.float32),
+        grad_rms=np.array(grad, dtype=np.float32),
+        branch_rms=np.array(branch, dtype=np.float32),
+        weight_grad_rms=np.array(weight, dtype=np.float32),
+        sample_cosine=np.array(cosine, dtype=np.float32),
+    )
+
+
+# --- changes in words ---
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [
+        (1, 1000, 3),
+        (1000, 1, -3),
+        (1e-30, 1e30, 60),
+        (2, 2, 0),
+        (0, 0, 0),
+        (1, 0, -math.inf),
+        (1, math.inf, math.inf),
+        (math.nan, 1, math.inf),
+    ],
+)
+def test_a_change_is_counted_in_decades(start, end, expected):
+    assert decades(start, end) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (3.0, "it grows 3.0 decades over depth"),
+        (-5.25, "it falls 5.2 decades over depth"),
+        (math.log10(4), "it grows by a factor of 4 over depth"),
+        (-math.log10(4), "it falls by a factor of 4 over depth"),
+        (math.log10(1.5), "it stays within a factor of 1.5 over depth"),
+        (-math.log10(1.5), "it stays within a factor of 1.5 over depth"),
+        (math.inf, "it reaches infinity over depth"),
+        (-math.inf, "it reaches exactly 0 over depth"),
+    ],
+)
+def test_a_change_is_said_in_words(change, expected):
+    assert change_in_words("it", change, "over depth") == expected
+
+
+def test_the_activation_is_read_forward_and_the_gradient_backward():
+    rising = np.array([1.0, 10.0, 100.0, 1000.0])
+    assert activation_sentence(SITES, rising) == "The activation grows 3.0 decades from x0 to b03."
+    assert gradient_sentence(SITES, rising) == "The gradient falls 3.0 decades from b03 back to x0."
+    assert gradient_sentence(SITES, rising[::-1]) == "The gradient grows 3.0 decades from b03 back to x0."
+
+
+def test_tiny_numbers_are_not_rounded_to_nothing():
+    assert activation_sentence(SITES, np.array([1.0, 1e-10, 1e-20, 1e-25])) == "The activation falls 25.0 decades from x0 to b03."
+
+
+@pytest.mark.parametrize(
+    ("weight", "expected"),
+    [
+        ([1.0, 1.5, 1.9], "The blocks' weight gradients are within a factor of two of each other."),
+        ([1e-8, 1.0, 1.0], "The blocks' weight gradients are up to 8.0 decades apart."),
+        ([0.0, 1.0, 1.0], "The blocks' weight gradients are within a factor of two of each other; 1 blocks receive none."),
+        ([0.0, 0.0, 0.0], "No block's weights receive a gradient."),
+    ],
+)
+def test_weight_gradients_are_compared_across_blocks(weight, expected):
+    assert weight_sentence(np.array(weight)) == expected
+
+
+@pytest.mark.parametrize(
+    ("last", "words"), [(0.99, "they can hardly be told apart"), (0.5, "they can be told apart"), (math.nan, "no direction left")]
+)
+def test_the_cosine_says_whether_samples_can_be_told_apart(last, words):
+    assert words in cosine_sentence(np.array([0.0, last]))
+
+
+@pytest.mark.parametrize(
+    ("last", "words"),
+    [
+        (0.1, "it learns"),
+        (1.5, "it begins to learn"),
+        (2.3, "no better than guessing"),
+        (2.5, "no better than guessing"),
+        (9.0, "worse than guessing"),
+    ],
+)
+def test_the_loss_is_set_against_a_guess(last, words):
+    assert loss_sentence(np.array([2.3, last]), 0.5, math.log(10)).endswith(
+        f"held-out accuracy 50%; guessing costs 2.30: {words}."
+    )
+
+
+def test_a_loss_that_is_not_there_or_not_finite_is_said_too():
+    assert loss_sentence(np.array([]), math.nan, 2.3) == "Not trained yet. Guessing at random costs 2.30."
+    assert loss_sentence(np.array([2.3, math.nan]), 0.1, 2.3) == "The loss is not finite after step 1."
+
+
+# --- the headline ---
+
+
+@pytest.mark.parametrize(
+    ("profiles", "kind", "words"),
+    [
+        ({}, "healthy", "samples stay apart (cosine 0.40)"),
+        ({"act": (1, 10, 100, 1000)}, "exploding", "the stream grows 3.0 decades over depth"),
+        ({"grad": (1000, 100, 10, 1)}, "exploding", "its gradient grows 3.0 decades on the way back"),
+        ({"act": (1, 0.1, 0.01, 0.001)}, "vanishing", "the stream falls 3.0 decades over depth"),
+        ({"grad": (0.001, 0.01, 0.1, 1)}, "vanishing", "its gradient falls 3.0 decades on the way back"),
+        ({"act": (1, 1, 0, 0), "grad": (0, 0, 1, 1)}, "vanishing", "the stream reaches exactly 0"),
+        ({"cosine": (0.1, 0.5, 0.9, 0.99)}, "collapsed", "all samples end in nearly one direction (cosine 0.99)"),
+        ({"branch": (0, 0, 0)}, "inert", "every block is nearly the identity"),
+        ({"branch": (1e-5, 1e-5, 1e-5)}, "inert", "training has to switch the branches on"),
+        ({"act": (1, math.inf, math.inf, math.nan)}, "diverged", "Not finite"),
+        ({"grad": (math.nan, 1, 1, 1)}, "diverged", "Not finite"),
+        ({"weight": (1, math.inf, 1)}, "diverged", "Not finite"),
+    ],
+)
+def test_a_headline_names_the_kind_and_the_numbers_that_make_it(profiles, kind, words):
+    found = judged(**profiles)
+    assert found.kind == kind
+    assert words in found.sentence
+    assert found.sentence.endswith(".")
+
+
+def test_level_gradients_do_not_hide_that_all_samples_have_become_one():
+    """Read off one chart, this net would be healthy (reference sheet D32)."""
+    assert judged(cosine=(0.0, 0.6, 0.9, 0.97)).kind == "collapsed"
+    assert judged(cosine=(0.97, 0.97, 0.97, 0.97)).kind == "healthy"
+
+
+def test_a_vanishing_stream_gradient_says_when_the_weight_gradients_are_level():
+    falling = {"grad": (1e-5, 1e-3, 0.1, 1)}
+    assert "weight gradients are level across blocks, at about 1e-07" in judged(**falling, weight=(1e-7, 2e-7, 1e-7)).sentence
+    assert "level" not in judged(**falling, weight=(1e-7, 1e-4, 1e-1)).sentence
+    assert "level" not in judged(**falling, weight=(0, 1, 1)).sentence
+
+
+def test_a_vanishing_net_says_when_its_samples_collapsed_too():
+    found = judged(act=(1, 0.1, 0.01, 0.001), cosine=(0.1, 0.5, 0.9, 0.99))
+    assert found.kind == "vanishing"
+    assert "all samples end in nearly one direction" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("fields", "kind"),
+    [
+        ({}, "healthy"),
+        ({"placement": "post-norm"}, "healthy"),
+        ({"norm": "none"}, "exploding"),
+        ({"norm": "none", "residual": False}, "vanishing"),
+        ({"placement": "mid-norm", "residual": False}, "collapsed"),
+        ({"norm": "none", "branch_scale": "zero gate"}, "inert"),
+        ({"norm": "none", "residual": False, "init": "he"}, "exploding"),
+        ({"norm": "none", "residual": False, "activation": "sigmoid"}, "vanishing"),
+        ({"norm": "none", "residual": False, "init_gain": 10.0}, "diverged"),
+    ],
+)
+def test_the_default_net_and_its_relatives_are_what_the_theory_says(fields, kind):
+    trace = profile_at_init(RunConfig(**fields))
+    found = verdict(
+        act_rms=trace.act_rms[0],
+        grad_rms=trace.grad_rms[0],
+        branch_rms=trace.branch_rms[0],
+        weight_grad_rms=trace.weight_grad_rms[0],
+        sample_cosine=trace.frames[0].sample_cosine,
+    )
+    assert found.kind == kind
