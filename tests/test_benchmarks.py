@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from benchmarks import browser, classroom, cost, serving, training
+from benchmarks import browser, classroom, cost, seeds, serving, training
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.loops import Bare, Hooks, StreamSites
 from benchmarks.report import Figure, show
@@ -34,6 +34,11 @@ def test_the_estimate_of_a_step_is_put_beside_the_measurement() -> None:
     assert figure.value is not None
     assert figure.value >= 1
     assert "estimated" in figure.note
+
+
+def test_several_seeds_are_put_beside_one() -> None:
+    (figure,) = measured(seeds.seeds_gain({"tiny": TINY}, rounds=2, steps=2, seeds=3))
+    assert figure.what == "3 seeds / one, tiny"
 
 
 def test_a_real_server_is_watched_crowded_moved_and_started() -> None:
