@@ -1,1 +1,20 @@
-"""Take a result home: configuration, numbers, a script, a digest. Torch-free."""
+"""Take a result home: configuration, numbers, a script, a digest, and what they say. Torch-free."""
+
+from models.export.configuration import configuration_from, configuration_json
+from models.export.digest import Comparison, compare, digest_of
+from models.export.findings import findings, headline, progress_sentence
+from models.export.script import standalone_script
+from models.export.table import trace_csv
+
+__all__ = [
+    "Comparison",
+    "compare",
+    "configuration_from",
+    "configuration_json",
+    "digest_of",
+    "findings",
+    "headline",
+    "progress_sentence",
+    "standalone_script",
+    "trace_csv",
+]

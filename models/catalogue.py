@@ -1,0 +1,82 @@
+"""What there is to choose from, in words: the registries and the fields, as tables of text. Torch-free."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from models.spec import (
+    ACTIVATIONS,
+    ARRANGEMENTS,
+    BRANCH_SCALES,
+    DEVICES,
+    INITS,
+    INPUT_SCALES,
+    MASKS,
+    NETS,
+    NORMS,
+    OPTIMIZERS,
+    PLACEMENTS,
+    POSITIONS,
+    SCHEDULES,
+    SKIP_SCALES,
+    STACKS,
+    TASKS,
+    RunConfig,
+    knobs,
+)
+
+Row = tuple[str, str]
+
+
+def _registry(entries: Mapping[str, Any]) -> Callable[[], Iterable[Row]]:
+    """The rows of a registry: key, and reading with its source."""
+
+    def rows() -> Iterable[Row]:
+        for key, entry in entries.items():
+            yield key, entry.reading + (f" ({entry.source})" if entry.source else "")
+
+    return rows
+
+
+def _fields() -> Iterable[Row]:
+    for name, (kinds, knob) in knobs().items():
+        default = getattr(RunConfig, name)
+        if name == "overrides":
+            yield name, f"{knob.help} Legal is for example 1-8.norm.none,9.identity.true. Default: none."
+        else:
+            legal = "true or false" if kinds == (bool,) else knob.legal()
+            said = str(default).lower() if kinds == (bool,) else f"{default:g}" if isinstance(default, float) else default
+            yield name, f"{knob.help} Legal is {legal}. Default: {said}."
+
+
+CATALOGUE: dict[str, Callable[[], Iterable[Row]]] = {
+    "arrangements": _registry(ARRANGEMENTS),
+    "fields": _fields,
+    "tasks": _registry(TASKS),
+    "nets": _registry(NETS),
+    "placements": _registry(PLACEMENTS),
+    "norms": _registry(NORMS),
+    "activations": _registry(ACTIVATIONS),
+    "inits": _registry(INITS),
+    "skip_scales": _registry(SKIP_SCALES),
+    "branch_scales": _registry(BRANCH_SCALES),
+    "input_scales": _registry(INPUT_SCALES),
+    "stacks": _registry(STACKS),
+    "positions": _registry(POSITIONS),
+    "masks": _registry(MASKS),
+    "optimizers": _registry(OPTIMIZERS),
+    "schedules": _registry(SCHEDULES),
+    "devices": _registry(DEVICES),
+}
+
+
+def listing(what: str | None) -> str:
+    """One part of the catalogue as aligned lines; without a name, every part with its keys."""
+    if what is None:
+        return _aligned((name, ", ".join(key for key, _ in rows())) for name, rows in CATALOGUE.items())
+    return _aligned(CATALOGUE[what]())
+
+
+def _aligned(rows: Iterable[Row]) -> str:
+    rows = list(rows)
+    width = max(len(key) for key, _ in rows) + 2
+    return "\n".join(f"{key:<{width}}{reading}" for key, reading in rows)

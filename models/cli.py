@@ -1,0 +1,233 @@
+"""The command line: train a run, measure the signal at initialisation, list what there is. The same numbers as the pages.
+
+Exit code 2 and one sentence on stderr for bad input; torch is loaded only for what computes.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+from urllib.parse import urlencode
+
+from models.catalogue import CATALOGUE, listing
+from models.export import configuration_from, configuration_json, digest_of, findings, trace_csv
+from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, knobs
+from models.spec import overrides as overrides_text
+from models.spec.budget import over_budget
+from models.spec.query import TRUTH
+
+BAR = 30  # characters of the progress bar
+SLICE_SECONDS = 0.2  # between two states of the bar
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one sentence, without the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs a command; returns the exit code."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    try:
+        return int(given.command(given))
+    except ValueError as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # the reader (`head`) has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _parser() -> Parser:
+    parser = Parser(prog="python -m models", description="Residual connections and normalisation, measured.")
+    commands = parser.add_subparsers(required=True, metavar="command")
+    train = commands.add_parser("train", help="train one configuration and say what came of it")
+    _configuration_arguments(train)
+    train.add_argument("--steps", metavar="N", help="length of the run")
+    train.add_argument("--csv", metavar="PATH", help="write the tape, one row per step and site")
+    train.add_argument("--json", metavar="PATH", help="write the configuration")
+    train.add_argument("--progress", action="store_true", help="draw the progress bar even where stderr is no terminal")
+    train.set_defaults(command=_train)
+    signal = commands.add_parser("signal", help="activation and gradient at initialisation, on Gaussian input")
+    _configuration_arguments(signal)
+    signal.add_argument("--seeds", type=_count, default=2, metavar="N", help="seeds to average over (default 2)")
+    signal.add_argument("--rows", type=_count, default=256, metavar="N", help="tokens to feed in (default 256)")
+    signal.add_argument("--csv", metavar="PATH", help="write one row per seed and site")
+    signal.set_defaults(command=_signal)
+    list_ = commands.add_parser("list", help="what there is to choose from")
+    list_.add_argument("what", nargs="?", choices=CATALOGUE, metavar="what", help=", ".join(CATALOGUE))
+    list_.set_defaults(command=_list)
+    return parser
+
+
+def _configuration_arguments(parser: argparse.ArgumentParser) -> None:
+    start = parser.add_mutually_exclusive_group()
+    start.add_argument("--arrangement", metavar="NAME", help="start from a named arrangement (see: list arrangements)")
+    start.add_argument("--from", dest="start", metavar="FILE|LINK", help="start from an exported configuration or a link")
+    parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="set a field (see: list fields)")
+    parser.add_argument("--seed", metavar="N", help="decides every random number")
+    parser.add_argument("--force", action="store_true", help="run it even where it is over budget")
+
+
+def _train(given: argparse.Namespace) -> int:
+    cfg = configuration(given)
+    import torch
+
+    from models.training import Run
+
+    torch.set_num_threads(1)  # as the pages' trainer: with more, the last digits differ
+    run = Run(cfg)
+    for path in (given.csv, given.json):
+        _check_writable(path)
+    _say(cfg, f"{run.parameters:,} parameters, {run.device}")
+    showing = given.progress or sys.stderr.isatty()
+    stopped = ""
+    try:
+        while not run.done:
+            run.advance(cfg.steps, SLICE_SECONDS)
+            _bar(run.step, cfg.steps, showing)
+    except KeyboardInterrupt:
+        stopped = f"Stopped by hand after {run.step} steps."
+    if showing:
+        print(file=sys.stderr)
+    trace = run.trace()
+    print("\n".join([stopped] * bool(stopped) + findings(cfg, trace)))
+    if len(trace):
+        print(f"digest {digest_of(trace)}")
+    _write(given.csv, trace_csv(trace))
+    _write(given.json, configuration_json(cfg))
+    return 130 if stopped else 0
+
+
+def _signal(given: argparse.Namespace) -> int:
+    cfg = configuration(given)
+    _check_writable(given.csv)
+    import numpy as np
+    import torch
+
+    from models.insight import signal_at_init
+    from models.insight.verdict import activation_sentence, gradient_sentence
+
+    torch.set_num_threads(1)
+    seeds = range(cfg.seed, cfg.seed + given.seeds)
+    found = signal_at_init(cfg, seeds, given.rows)
+    _say(cfg, f"{given.seeds} {'seed' if given.seeds == 1 else 'seeds'}, geometric mean")
+    with np.errstate(divide="ignore", invalid="ignore"):  # a signal of exactly 0 has no logarithm
+        mean_square, grad_norm = (np.exp(np.log(series).mean(axis=0)) for series in (found.mean_square, found.grad_norm))
+    print(f"{'site':<10}{'mean square':>14}{'gradient norm':>16}")
+    for site, square, norm in zip(found.sites, mean_square, grad_norm, strict=True):
+        print(f"{site:<10}{square:>14.6g}{norm:>16.6g}")
+    print(activation_sentence(found.sites, np.sqrt(mean_square)))
+    print(gradient_sentence(found.sites, grad_norm))
+    rows = [
+        f"{seed},{site},{found.mean_square[row, at]!s},{found.grad_norm[row, at]!s}"
+        for row, seed in enumerate(seeds)
+        for at, site in enumerate(found.sites)
+    ]
+    _write(given.csv, "\n".join(["seed,site,mean_square,grad_norm", *rows]) + "\n")
+    return 0
+
+
+def _list(given: argparse.Namespace) -> int:
+    print(listing(given.what))
+    return 0
+
+
+def configuration(given: argparse.Namespace) -> RunConfig:
+    """The configuration that the arguments name. ValueError in a sentence for an illegal or unaffordable one."""
+    fields = dict(_assignment(text) for text in given.set)
+    fields |= {name: text for name in ("seed", "steps") if (text := getattr(given, name, None)) is not None}
+    values = _values({name: text for name, text in fields.items() if name != "overrides"})
+    if given.start is None:
+        cfg = RunConfig.arranged(given.arrangement or "pre-norm", **values)
+    else:
+        cfg = _changed(_started(given.start), values)
+    if "overrides" in fields:
+        cfg = _changed(cfg, {"overrides": overrides_text.from_text(fields["overrides"], cfg.depth)})
+    refusal = None if given.force else over_budget(cfg)
+    if refusal:
+        raise ValueError(f"{refusal} --force runs it all the same.")
+    return cfg
+
+
+def _started(start: str) -> RunConfig:
+    """The configuration of a file or a link; where anything had to be changed it is refused."""
+    is_link = "=" in start or start.startswith(("http://", "https://"))
+    try:
+        text = start if is_link else Path(start).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{start} cannot be read: {getattr(error, 'strerror', None) or 'it is not text'}") from None
+    cfg, notes = configuration_from(text)
+    if notes:
+        raise ValueError("; ".join(notes))
+    return cfg
+
+
+def _changed(cfg: RunConfig, values: Mapping[str, Any]) -> RunConfig:
+    return RunConfig(**({name: getattr(cfg, name) for name in knobs()} | dict(values)))
+
+
+def _assignment(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise ValueError(f"--set {text} has no value; write --set field=value")
+    if name not in knobs():
+        raise ValueError(f"there is no field {name}; legal is one of {', '.join(knobs())}")
+    return name, value
+
+
+def _values(texts: Mapping[str, str]) -> dict[str, Any]:
+    """Fields from their texts; what a field does not understand is left to its own check, which names what is legal."""
+    return {name: _value(knobs()[name][0], text) for name, text in texts.items()}
+
+
+def _value(kinds: tuple[type, ...], text: str) -> object:
+    if bool in kinds:
+        return TRUTH.get(text.lower(), text)
+    for kind in (int, float):
+        if kind in kinds:
+            try:
+                return kind(text)
+            except ValueError:
+                continue
+    return text
+
+
+def _say(cfg: RunConfig, more: str) -> None:
+    name = arrangement_of(cfg) or "no named arrangement"
+    reading = f" {ARRANGEMENTS[name].reading}" if name in ARRANGEMENTS else ""
+    print(f"{name}.{reading}\n{cfg.net} on {cfg.task}, depth {cfg.depth}, width {cfg.width}, seed {cfg.seed}, {more}")
+    print(f"link ?{urlencode(cfg.to_query())}")
+
+
+def _bar(step: int, steps: int, showing: bool) -> None:
+    if showing:
+        done = BAR * step // steps
+        print(f"\r[{'#' * done}{'.' * (BAR - done)}] {step}/{steps} ", end="", file=sys.stderr, flush=True)
+
+
+def _check_writable(path: str | None) -> None:
+    """Before anything is trained: a file that cannot be written must not cost a run."""
+    if path is None:
+        return
+    try:
+        with open(path, "a", encoding="utf-8"):
+            pass
+    except OSError as error:
+        raise ValueError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _write(path: str | None, text: str) -> None:
+    if path:
+        Path(path).write_text(text, encoding="utf-8")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 10_000:
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 1 to 10000")
+    return int(text)

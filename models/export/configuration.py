@@ -1,0 +1,63 @@
+"""A configuration as JSON and back, or from a link. What is pasted comes from outside: bounded, and refused in a sentence."""
+
+import json
+from typing import Any
+from urllib.parse import parse_qsl
+
+from models.spec import RunConfig, knobs
+from models.spec.query import shown
+
+FORMAT = 1
+LIMIT = 100_000  # characters
+FOREIGN = ("lesson", "hide", "digest")  # keys of a link that say nothing about the run
+
+
+def configuration_json(cfg: RunConfig) -> str:
+    """Every field of a configuration, defaults too, so that it stays the same run when a default changes."""
+    fields = {name: getattr(cfg, name) for name in knobs()}
+    return json.dumps({"format": FORMAT, "configuration": fields}, indent=2) + "\n"
+
+
+def configuration_from(text: str) -> tuple[RunConfig, list[str]]:
+    """The configuration of an export or of a link (a whole URL or its query), and in words what was ignored or clamped.
+
+    ValueError in one sentence for anything else.
+    """
+    if len(text) > LIMIT:
+        raise ValueError(f"This is {len(text)} characters long; a configuration has at most {LIMIT}.")
+    text = text.strip()
+    if text.startswith(("{", "[")):
+        return _from_json(text)
+    address, _, query = text.partition("#")[0].rpartition("?")
+    if "=" not in query and not text.startswith(("http://", "https://")):
+        raise ValueError("This is neither an exported configuration (JSON) nor a link.")
+    if "=" not in query and not address:  # a URL without a query is the default run
+        query = ""
+    pairs = dict(parse_qsl(query, keep_blank_values=True))
+    return RunConfig.from_query({key: value for key, value in pairs.items() if key not in FOREIGN})
+
+
+def _from_json(text: str) -> tuple[RunConfig, list[str]]:
+    try:
+        content = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"This is not valid JSON: {error.msg}, line {error.lineno}, column {error.colno}.") from None
+    except (ValueError, RecursionError):
+        raise ValueError("This JSON holds a number or a nesting that no configuration has.") from None
+    fields = content.get("configuration") if isinstance(content, dict) else None
+    if not isinstance(content, dict) or not isinstance(fields, dict):
+        raise ValueError("This JSON is not an exported configuration: it has no field configuration.")
+    version = content.get("format")
+    if isinstance(version, bool) or version != FORMAT:
+        raise ValueError(f"This configuration has format {shown(str(version))}; this version reads format {FORMAT}.")
+    return _configured(fields)
+
+
+def _configured(fields: dict[str, Any]) -> tuple[RunConfig, list[str]]:
+    known = {name: value for name, value in fields.items() if name in knobs()}
+    notes = [f"there is no setting {shown(name)}: ignored" for name in fields if name not in knobs()]
+    notes += [f"{name} is not said: {getattr(RunConfig, name)!r}" for name in knobs() if name not in known]
+    try:
+        return RunConfig(**known), notes
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ValueError(f"This configuration cannot be run: {shown(str(error), 200)}") from None

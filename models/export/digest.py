@@ -1,0 +1,134 @@
+"""A result in a few characters that fit a link: enough to say whether a run came out the same elsewhere.
+
+`1.<version of torch>.<numbers>`: the loss at log-spaced steps, and activation and gradient at both ends of the stream in
+the last row, each rounded to three significant digits. Only A-Z, a-z, 0-9, dot, hyphen and underscore.
+"""
+
+import base64
+import math
+import re
+import struct
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+from models.trace import Trace
+
+FORMAT = "1"
+LIMIT = 400  # characters
+DIGITS = 3
+TOLERANCE = 0.6  # units of the last digit: rounding to one explains half a unit
+SPECIAL = {32767: math.inf, 32766: math.nan}  # mantissas that stand for no number
+ENDS = ("activation at x0", "activation at the end", "gradient at x0", "gradient at the end")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Whether a trace agrees with a digest, and a sentence. `same` is None where that cannot be said (yet)."""
+
+    same: bool | None
+    sentence: str
+
+
+def digest_of(trace: Trace, torch_version: str | None = None) -> str:
+    """The digest of a finished or partial trace of one row at least. `torch_version`: where it was computed, else here's."""
+    if len(trace) == 0:
+        raise ValueError("trace is empty; a digest needs one row at least")
+    rows = len(trace)
+    numbers = [float(trace.loss[step]) for step in _steps(rows)] + _ends(trace, rows - 1)
+    packed = struct.pack(">H", rows) + b"".join(struct.pack(">hb", *_parts(number)) for number in numbers)
+    text = base64.urlsafe_b64encode(packed).decode("ascii").rstrip("=")
+    return f"{FORMAT}.{_plain(torch_version or _installed())}.{text}"
+
+
+def compare(digest: str, trace: Trace, torch_version: str | None = None) -> Comparison:
+    """Says "same result", or where a trace departs from a digest and by how much, with both versions of torch."""
+    try:
+        there, rows, numbers = _read(digest)
+    except ValueError as error:
+        return Comparison(None, str(error))
+    versions = f"(the link: torch {there}; here: torch {_plain(torch_version or _installed())})"
+    known = [(step, number) for step, number in zip(_steps(rows), numbers, strict=False) if step < len(trace)]
+    for step, number in known:
+        if not _agree(number, float(trace.loss[step])):
+            apart = _apart(float(trace.loss[step]), number)
+            return Comparison(False, f"The loss departs from the link's at step {step}: {apart} {versions}.")
+    if len(trace) < rows and trace.divergence is not None:
+        return Comparison(False, f"The run ended after {len(trace)} steps here, the link's went on to {rows} {versions}.")
+    if len(trace) < rows:
+        return Comparison(None, f"Same so far: {len(trace)} of the link's {rows} steps are computed.")
+    for name, number, here in zip(ENDS, numbers[-len(ENDS) :], _ends(trace, rows - 1), strict=True):
+        if not _agree(number, here):
+            apart = _apart(here, number)
+            return Comparison(False, f"The losses agree, but the {name} departs from the link's: {apart} {versions}.")
+    return Comparison(True, f"Same result: {len(known)} losses and both ends of the stream agree to {DIGITS} digits {versions}.")
+
+
+def _steps(rows: int) -> list[int]:
+    """0, 1, 2, 4, 8, ... and the last of so many rows."""
+    powers = [0, *(2**power for power in range(rows.bit_length()))]
+    return sorted({step for step in powers if step < rows} | {rows - 1})
+
+
+def _ends(trace: Trace, row: int) -> list[float]:
+    return [float(series[row][at]) for series in (trace.act_rms, trace.grad_rms) for at in (0, -1)]
+
+
+def _parts(number: float) -> tuple[int, int]:
+    """Mantissa of three digits and exponent of ten."""
+    if not math.isfinite(number):
+        return (32766 if math.isnan(number) else 32767), 0
+    mantissa, exponent = f"{number:.{DIGITS - 1}e}".split("e")
+    return round(float(mantissa) * 100), int(exponent)
+
+
+def _number(mantissa: int, exponent: int) -> float:
+    return SPECIAL[mantissa] if mantissa in SPECIAL else float(f"{mantissa}e{exponent - DIGITS + 1}")
+
+
+def _agree(rounded: float, exact: float) -> bool:
+    if not (math.isfinite(rounded) and math.isfinite(exact)):
+        return (math.isnan(rounded), rounded == math.inf) == (math.isnan(exact), exact == math.inf)
+    if rounded == 0:
+        return exact == 0
+    unit = 10.0 ** (math.floor(math.log10(abs(rounded)) + 1e-9) - DIGITS + 1)
+    return abs(rounded - exact) <= TOLERANCE * unit
+
+
+def _apart(here: float, there: float) -> str:
+    """Two numbers, and how far apart they are where that can be said."""
+    numbers = f"{here:.4g} here, {there:.3g} there"
+    if not (math.isfinite(here) and math.isfinite(there)) or here * there <= 0:
+        return numbers
+    ratio = max(here / there, there / here)
+    return f"{numbers}, {ratio - 1:.2%} apart" if ratio < 2 else f"{numbers}, a factor of {ratio:.3g} apart"
+
+
+def _read(digest: str) -> tuple[str, int, list[float]]:
+    """Version of torch, rows and numbers of a digest; ValueError in a sentence for anything else."""
+    found = re.fullmatch(r"(\d{1,4})\.([A-Za-z0-9._-]{1,40})\.([A-Za-z0-9_-]+)", digest) if len(digest) <= LIMIT else None
+    if found is None:
+        raise ValueError("The digest in the link cannot be read: it is cut short or was changed.")
+    if found[1] != FORMAT:
+        raise ValueError(f"The digest in the link has format {found[1]}; this version compares format {FORMAT}.")
+    try:
+        packed = base64.urlsafe_b64decode(found[3] + "=" * (-len(found[3]) % 4))
+        rows = struct.unpack(">H", packed[:2])[0]
+        numbers = [_number(*parts) for parts in struct.iter_unpack(">hb", packed[2:])]
+    except (ValueError, struct.error):
+        rows, numbers = 0, []
+    if rows == 0 or len(numbers) != len(_steps(rows)) + len(ENDS):
+        raise ValueError("The digest in the link cannot be read: it is cut short or was changed.")
+    return found[2], rows, numbers
+
+
+def _plain(torch_version: str) -> str:
+    """A version without its build, "2.13.0+cpu" as "2.13.0", in the characters of a digest."""
+    return re.sub(r"[^A-Za-z0-9._-]", "-", torch_version.partition("+")[0])[:40] or "unknown"
+
+
+def _installed() -> str:
+    """The installed version of torch, without importing it."""
+    try:
+        return version("torch")
+    except PackageNotFoundError:
+        return "unknown"

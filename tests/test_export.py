@@ -1,0 +1,202 @@
+"""What leaves the page: configuration, table and report; and what comes back in by paste."""
+
+import csv
+import io
+import json
+import re
+from urllib.parse import urlencode
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.report import report_html
+from models.export import configuration_from, configuration_json, findings, trace_csv
+from models.spec import ARRANGEMENTS, RunConfig, knobs
+from models.trace import Columns, Divergence, Trace, trace_of
+from models.training import Run
+
+TRANSFORMER = RunConfig.arranged("sandwich", net="transformer", depth=2, width=8, heads=2, batch=4, steps=3, device="cpu")
+
+
+def trained(cfg: RunConfig) -> Trace:
+    run = Run(cfg)
+    run.advance(cfg.steps)
+    return run.trace()
+
+
+# --- configuration ---
+
+
+@pytest.mark.parametrize("arrangement", ARRANGEMENTS)
+def test_a_configuration_survives_export_and_import(arrangement: str) -> None:
+    cfg = RunConfig.arranged(arrangement, depth=9, lr=0.3, seed=12, affine=False, skip_scale="1/sqrt(2)")
+    assert configuration_from(configuration_json(cfg)) == (cfg, [])
+
+
+@pytest.mark.parametrize("opening", ["https://example.org/compare/?", "?", "", "http://localhost:8501/?"])
+def test_a_link_is_a_configuration_too(opening: str) -> None:
+    cfg = RunConfig.arranged("Mix-LN", depth=7, net="transformer")
+    link = opening + urlencode(cfg.to_query() | {"digest": "1.2.3.AA"}) + "#top"
+    assert configuration_from(f"  {link}\n") == (cfg, [])
+
+
+def test_a_link_without_a_query_is_the_default_run() -> None:
+    assert configuration_from("https://example.org/play") == (RunConfig(), [])
+
+
+def test_what_a_link_or_a_file_has_too_much_or_too_little_is_said() -> None:
+    assert configuration_from("?depth=999&speed=3")[1] == ["depth 999 became 128", "there is no setting speed: ignored"]
+    content = json.loads(configuration_json(RunConfig(depth=5)))
+    del content["configuration"]["width"]
+    content["configuration"]["<b>colour"] = 3
+    cfg, notes = configuration_from(json.dumps(content))
+    assert cfg == RunConfig(depth=5)
+    assert notes == ["there is no setting bcolour: ignored", "width is not said: 64"]
+
+
+def altered(**fields: object) -> str:
+    content = json.loads(configuration_json(RunConfig()))
+    return json.dumps(content | {"configuration": content["configuration"] | fields})
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{", "This is not valid JSON: Expecting property name enclosed in double quotes, line 1, column 2."),
+        ("[" * 50_000, "This JSON holds a number or a nesting that no configuration has."),
+        ('{"configuration": {"depth": ' + "9" * 5000 + "}}", "This JSON holds a number or a nesting that no configuration has."),
+        ("[1]", "This JSON is not an exported configuration: it has no field configuration."),
+        ('{"format": 1, "configuration": 3}', "This JSON is not an exported configuration: it has no field configuration."),
+        ('{"format": 2, "configuration": {}}', "This configuration has format 2; this version reads format 1."),
+        ('{"configuration": {}}', "This configuration has format None; this version reads format 1."),
+        ('{"format": true, "configuration": {}}', "This configuration has format True; this version reads format 1."),
+        ("x" * 100_001, "This is 100001 characters long; a configuration has at most 100000."),
+        ("hello", "This is neither an exported configuration (JSON) nor a link."),
+        ("", "This is neither an exported configuration (JSON) nor a link."),
+        (altered(depth=0), "This configuration cannot be run: depth is 0 legal is 1 to 128"),
+    ],
+)
+def test_what_is_no_configuration_is_refused_in_a_sentence(text: str, sentence: str) -> None:
+    with pytest.raises(ValueError, match="^" + re.escape(sentence) + "$"):
+        configuration_from(text)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just(10**400),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+def refusal(text: str) -> str:
+    """Why a text is refused; empty where it is a configuration."""
+    try:
+        cfg, _ = configuration_from(text)
+    except ValueError as error:
+        return str(error)
+    assert isinstance(cfg, RunConfig)
+    return ""
+
+
+@given(st.sampled_from(list(knobs())), json_values)
+def test_no_value_of_a_field_breaks_the_import(field: str, value: object) -> None:
+    assert re.fullmatch(r"(This (configuration|JSON) .{1,250})?", refusal(altered(**{field: value})))
+
+
+@given(st.text(max_size=60))
+def test_no_text_breaks_the_import(text: str) -> None:
+    for opening in ("", "{", "https://[", "?a="):
+        assert re.match(r"This|$", refusal(opening + text))
+
+
+# --- table ---
+
+
+@pytest.mark.parametrize(
+    "cfg", [RunConfig(depth=3, width=8, batch=4, steps=4, clip=0.01, device="cpu"), TRANSFORMER], ids=["mlp", "transformer"]
+)
+def test_the_table_holds_every_number_to_the_last_bit(cfg: RunConfig) -> None:
+    trace = trained(cfg)
+    rows = list(csv.DictReader(io.StringIO(trace_csv(trace))))
+    assert len(rows) == cfg.steps * len(trace.sites)
+    assert tuple(row["site"] for row in rows[: len(trace.sites)]) == trace.sites
+
+    def column(name: str) -> np.ndarray:
+        return np.float32([row[name] or "nan" for row in rows]).reshape(cfg.steps, -1)
+
+    np.testing.assert_array_equal(column("act_rms"), trace.act_rms)
+    np.testing.assert_array_equal(column("grad_rms"), trace.grad_rms)
+    np.testing.assert_array_equal(column("branch_rms")[:, 1:], trace.branch_rms)
+    assert np.isnan(column("branch_rms")[:, 0]).all()
+    per_block = cfg.sublayers // cfg.depth
+    np.testing.assert_array_equal(column("weight_grad_rms")[:, per_block::per_block], trace.weight_grad_rms)
+    assert np.isfinite(column("weight_grad_rms")).sum() == cfg.steps * cfg.depth
+    for name in ("loss", "lr", "grad_norm", "clip_factor"):
+        np.testing.assert_array_equal(column(name), np.repeat(getattr(trace, name)[:, None], len(trace.sites), axis=1))
+    assert [int(row["step"]) for row in rows[:: len(trace.sites)]] == list(range(cfg.steps))
+
+
+@given(st.floats(width=32))
+def test_any_float32_survives_the_table(number: float) -> None:
+    columns = Columns(("x0", "b01"), ("b01",), 1)
+    text = trace_csv(trace_of(columns, np.full((1, columns.width), number, np.float32)))
+    cell = next(csv.DictReader(io.StringIO(text)))["act_rms"]
+    np.testing.assert_array_equal(np.float32(cell), np.float32(number))
+
+
+def test_an_empty_trace_is_a_table_with_a_header() -> None:
+    columns = Columns(("x0", "b01"), ("b01",), 1)
+    assert trace_csv(trace_of(columns, np.zeros((0, columns.width), np.float32))).count("\n") == 1
+
+
+# --- report ---
+
+
+def report(cfg: RunConfig, trace: Trace, title: str = "Loss", **versions: str) -> str:
+    figure = {"data": [{"type": "scatter", "x": trace.step, "y": trace.loss}], "layout": {"title": {"text": title}}}
+    return report_html(cfg, trace, [figure], versions or {"torch": "2.13.0"})
+
+
+def test_a_report_says_what_was_found_and_how_it_was_made() -> None:
+    trace = trained(TRANSFORMER)
+    page = report(TRANSFORMER, trace, torch="2.13.0+cpu")
+    body = page[page.index("<body>") :]
+    for sentence in findings(TRANSFORMER, trace):
+        assert sentence.replace("'", "&#x27;") in body
+    assert "x = x + norm_out2(W2(relu(W1(norm_in2(x)))))" in body
+    assert "<tr><td>torch</td><td>2.13.0+cpu</td></tr>" in body
+    assert f"<tr><td>seed</td><td>{TRANSFORMER.seed}</td></tr>" in body
+    assert '<tr class="changed"><td>Width</td><td>width</td><td>8</td></tr>' in body
+    assert "<tr><td>Seed</td><td>seed</td><td>0</td></tr>" in body
+
+
+def test_a_report_needs_no_network() -> None:
+    page = report(TRANSFORMER, trained(TRANSFORMER))
+    assert not re.search(
+        r"<(script|link|img|iframe)[^>]*\s(src|href)=", page[: page.index("<script>")] + page[page.index("<body>") :]
+    )
+    assert "default-src 'none'" in page
+    assert "Plotly" in page[: page.index("<body>")]
+
+
+def test_no_word_in_a_report_is_taken_for_markup() -> None:
+    hostile = "</script><img src=x onerror=alert(1)>"
+    trace = trained(TRANSFORMER)
+    page = report(TRANSFORMER, trace, title=hostile, **{hostile: hostile})
+    assert hostile not in page
+    assert "<img" not in page[page.index("<body>") :]
+    figure = re.search(r'<script type="application/json">(.*?)</script>', page, flags=re.S)
+    assert figure is not None
+    assert json.loads(figure[1])["layout"]["title"]["text"] == hostile
+
+
+def test_a_report_of_a_diverged_run_says_where_it_ended() -> None:
+    columns = Columns(("x0", "b01"), ("b01",), 1)
+    rows = np.full((2, columns.width), np.nan, np.float32)
+    trace = trace_of(columns, rows, divergence=Divergence(1, "activation", "b01", 1))
+    cfg = RunConfig(depth=1)
+    assert findings(cfg, trace)[0] == "Diverged at step 1: the first non-finite tensor is the activation at b01 (block 1)."
+    assert findings(cfg, trace)[0] in report(cfg, trace)
+    assert "2 of 300" in report(cfg, trace)
