@@ -21,7 +21,7 @@ def from_query(query: Mapping[str, str]) -> tuple[list[RunConfig], int, list[str
     """Two to four legal configurations, a number of seeds, and in words what was clamped or ignored."""
     notes: list[str] = []
     columns: list[RunConfig] = []
-    for letter in sorted(key for key in query if key in LETTERS):
+    for letter in sorted(set(query) & set(LETTERS)):
         cfg, said = RunConfig.from_query(dict(parse_qsl(query[letter][:4000], keep_blank_values=True)[:60]))
         columns.append(cfg)
         notes += [f"column {letter.upper()}: {note}" for note in said]

@@ -89,7 +89,7 @@ def trained(page: AppTest) -> AppTest:
     """The page after Train was pressed and the run has come to its end."""
     press(page, "Train")
     for _ in range(PATIENCE):
-        if "Train" in labels(page):
+        if any(label.startswith("Train") for label in labels(page)):
             return page
         sound(page.run())
     raise AssertionError(f"the run did not end; the page says:\n{words(page)}")

@@ -1,0 +1,91 @@
+"""The anatomy page: three views of one plan, and a block that is changed alone."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from components.stack_row import _block
+from models.spec import RunConfig
+from models.spec.code import block_code
+from models.spec.equation import equation
+from models.spec.overrides import with_override
+from tests.app_page import APP, PATIENCE, SMALL, address, configuration, line, sound, words
+
+pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
+
+
+def anatomy(**query: str) -> AppTest:
+    page = AppTest.from_file(APP, default_timeout=PATIENCE).run()
+    page.switch_page("pages/explore/anatomy.py")
+    for key, value in (SMALL | query).items():
+        page.query_params[key] = value
+    return sound(page.run())
+
+
+def test_moving_the_norm_moves_it_in_equation_code_and_diagram() -> None:
+    page = anatomy()
+    page.selectbox(key="placement").select("post-norm")
+    sound(page.run())
+    cfg = configuration(page)
+    assert cfg.placement == "post-norm"
+    assert page.latex[0].value.strip("$\n ") == equation(cfg)
+    assert page.code[0].value.endswith(block_code(cfg))
+
+
+def test_the_history_names_paper_and_users() -> None:
+    said = words(anatomy(arrangement="DeepNorm"))
+    assert "2203.00555" in said
+    assert "GLM-130B" in said
+
+
+def test_switching_one_blocks_skip_off_changes_the_profile_there_and_keeps_the_whole_as_a_ghost() -> None:
+    page = anatomy()
+    whole = line(page, "Activation by depth")
+    page.number_input(key="anatomy_block").set_value(2)
+    sound(page.run())
+    page.toggle(key="anatomy_residual").set_value(False)
+    sound(page.run())
+    assert page.session_state["overrides"] == ((2, "residual", False),)
+    assert address(page)["overrides"] in ("2.residual.false", ["2.residual.false"])
+    broken = line(page, "Activation by depth")
+    assert broken is not None
+    assert whole is not None
+    assert broken[:2] == whole[:2], "nothing changes before the block"
+    assert broken[2] != whole[2]
+    assert line(page, "Activation by depth", "dot") == whole
+
+
+def test_a_block_is_taken_out_and_all_blocks_are_put_back() -> None:
+    page = anatomy()
+    page.number_input(key="anatomy_block").set_value(3)
+    sound(page.run())
+    page.toggle(key="anatomy_identity").set_value(True)
+    sound(page.run())
+    out = line(page, "Activation by depth")
+    assert out is not None
+    assert out[3] == out[2], "an identity hands the stream on"
+    page.button(key="anatomy_back").click()
+    sound(page.run())
+    assert page.session_state["overrides"] == ()
+
+
+def test_the_row_of_blocks_says_what_each_block_has() -> None:
+    cfg = RunConfig(depth=4, overrides=((2, "residual", False), (3, "norm", "none"), (4, "identity", True)))
+    found = [(block["kind"], block["says"]) for block in (_block(cfg, number) for number in range(1, 5))]
+    assert found == [
+        ("", "Block 1: skip, norm"),
+        ("no-skip", "Block 2: no skip, norm"),
+        ("no-norm", "Block 3: skip, no norm"),
+        ("identity", "Block 4: taken out"),
+    ]
+
+
+def test_an_exception_is_set_replaced_and_taken_back() -> None:
+    once = with_override((), 3, "norm", "none")
+    assert with_override(once, 3, "norm", "rms norm") == ((3, "norm", "rms norm"),)
+    assert with_override(once, 3, "norm", None) == ()
+
+
+def test_an_exception_for_a_block_that_does_not_exist_is_ignored_and_said() -> None:
+    page = anatomy(overrides="9.norm.none")
+    assert page.session_state["overrides"] == ()
+    assert "overrides ignored" in words(page)
