@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-STACKED = 16384  # numbers in a tensor up to which stacking is cheaper than one kernel each
+STACKED = 4096  # numbers in a tensor up to which stacking is cheaper than one kernel each
 
 
 class Probe:
@@ -78,10 +78,16 @@ def group_norms(tensors: Sequence[Tensor], groups: Sequence[int], dtype: torch.d
     """The L2 norm over each run of neighbouring tensors, (G,): `groups` says how many tensors each run holds."""
     sizes = [sum(t.numel() for t in run) for run in _runs(tensors, groups)]
     if max(sizes) <= STACKED and len(set(sizes)) == 1:
-        flat = torch.cat([tensor.flatten() for tensor in tensors]).view(len(groups), -1)
-        return torch.linalg.vector_norm(flat, dim=1, dtype=dtype)
+        return torch.linalg.vector_norm(joined(tensors).view(len(groups), -1), dim=1, dtype=dtype)
     squares = norms(tensors, dtype).square()
+    if len(set(groups)) == 1:
+        return squares.view(len(groups), -1).sum(1).sqrt()
     return torch.stack([run.sum() for run in squares.split(list(groups))]).sqrt()
+
+
+def joined(tensors: Sequence[Tensor]) -> Tensor:
+    """All numbers of some tensors in one row, by one call however many tensors there are."""
+    return torch._C._nn.flatten_dense_tensors(list(tensors))
 
 
 def _runs(tensors: Sequence[Tensor], groups: Sequence[int]) -> Iterator[Sequence[Tensor]]:

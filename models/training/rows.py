@@ -6,7 +6,7 @@ from torch import Tensor
 from models.nets import Net
 from models.spec import RunConfig, plan
 from models.trace import SCALARS, Columns
-from models.training.probe import Probe, accumulate_dtype, group_norms, norms
+from models.training.probe import Probe, accumulate_dtype, group_norms, joined, norms
 from models.training.schedule import learning_rates
 
 
@@ -33,8 +33,10 @@ class RowWriter:
 
     def gradient_norms(self) -> tuple[Tensor, Tensor]:
         """The L2 norm of the whole gradient, (), and the RMS of each block's weight gradients, (depth,)."""
-        grads = [p.grad for block in self.matrices for p in block if p.grad is not None]
-        others = torch.stack(torch._foreach_norm([p.grad for p in self.others if p.grad is not None], 2, self.dtype))
+        grads = [grad for block in self.matrices for p in block if (grad := p.grad) is not None]
+        # Gains, biases, embedding and head: many small tensors, so one long row is cheaper than a norm each.
+        others = joined([grad for p in self.others if (grad := p.grad) is not None])
+        others = torch.linalg.vector_norm(others, dim=0, keepdim=True, dtype=self.dtype)
         blocks = others.new_zeros(len(self.matrices))
         if grads:
             by_block = group_norms(grads, [len(block) for block in self.matrices if block], self.dtype)
@@ -44,16 +46,9 @@ class RowWriter:
 
     def write(self, k: int, loss: Tensor, grad_norm: Tensor, clip_factor: Tensor, weight_grad_rms: Tensor) -> None:
         """Fills row k from what the probes saw in this step."""
-        seen = self.stream.tensors()
-        root_size = seen[0].numel() ** 0.5
-        row = (
-            torch.stack((loss.to(self.dtype), self.rows[k, 1].to(self.dtype), grad_norm, clip_factor.to(self.dtype))),
-            norms(seen, self.dtype) / root_size,
-            norms(self.stream.grads(), self.dtype) / root_size,
-            _rms(self.branch.tensors(), self.dtype),
-            weight_grad_rms,
-        )
-        self.rows[k] = torch.cat(row)
+        scalars = torch.stack((loss.to(self.dtype), self.rows[k, 1].to(self.dtype), grad_norm, clip_factor.to(self.dtype)))
+        series = _rms([*self.stream.tensors(), *self.stream.grads(), *self.branch.tensors()], self.dtype)
+        self.rows[k] = torch.cat((scalars, series, weight_grad_rms))
 
     def forget(self) -> None:
         """Lets the tensors of the last step go."""
