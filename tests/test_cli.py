@@ -12,7 +12,7 @@ from models.cli import main
 from models.export import configuration_from, configuration_json, trace_csv
 from models.insight import signal_at_init
 from models.spec import ARRANGEMENTS, RunConfig, knobs
-from models.training import Run
+from models.training import Run, available_devices
 
 ROOT = Path(__file__).parents[1]
 TINY = ["--set", "depth=3", "--set", "width=8", "--set", "batch=4", "--set", "device=cpu"]
@@ -89,6 +89,7 @@ def test_list_needs_no_torch() -> None:
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False).returncode == 0
 
 
+ABSENT = next(device for device in ("mps", "cuda") if device not in available_devices())
 BAD = {
     "train --arrangement nope": "arrangement is 'nope'; legal is one of plain, ",
     "train --set deth=3": "there is no field deth; legal is one of net, ",
@@ -102,7 +103,7 @@ BAD = {
     "train --seed -1": "seed is -1; legal is 0 to ",
     "train --set overrides=99.norm.none": "overrides names block 99; legal is 1 to 32",
     "train --set net=transformer --set heads=5": "width 64 does not divide into 5 heads",
-    "train --set device=mps": "device is mps, and this machine has none; legal here is auto, ",
+    f"train --set device={ABSENT}": f"device is {ABSENT}, and this machine has none; legal here is auto, ",
     "train --csv /nowhere/out.csv": "/nowhere/out.csv cannot be written: No such file or directory",
     "train --from /nowhere/cfg.json": "/nowhere/cfg.json cannot be read: No such file or directory",
     "train --from ?depth=999": "depth 999 became 128",
