@@ -23,7 +23,7 @@ BLOCK = "anatomy_block"
 def three_views(cfg: RunConfig) -> None:
     """Diagram, equation and PyTorch code of the block, all written from one plan."""
     show_diagram(cfg)
-    left, right = st.columns(2)
+    left, right = st.columns(2) if cfg.net == "mlp" else (st.container(), st.container())
     with left:
         st.markdown("**Equation**")
         st.latex(equation(cfg))

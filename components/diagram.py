@@ -62,7 +62,7 @@ STYLE = f"""
 .block-diagram .scale,.block-diagram .head{{fill:none;stroke:currentColor;stroke-dasharray:4 3}}
 .block-diagram .add{{fill:none;stroke:currentColor;stroke-width:2}}
 """
-READABLE = 0.85  # the least scale at which its text is read
+READABLE = 0.72  # the least scale at which its text is read
 
 _component = st.components.v2.component(
     "block_diagram",
@@ -143,7 +143,7 @@ def _branch_boxes(cfg: RunConfig, sublayer: SublayerPlan) -> list[tuple[str, str
     mid = (SHORT.get(sublayer.norm_mid, ""), "norm")
     if sublayer.kind == "attn":
         boxes += [
-            ("attention, normed q and k" if cfg.qk_norm else "attention", "branch"),
+            ("attention, QK-norm" if cfg.qk_norm else "attention", "branch"),
             mid,
             ("W", "branch") if mid[0] else ("", ""),
         ]

@@ -91,12 +91,13 @@ def charts(view: View, head: Playhead, others: list[tuple[str, Profile]]) -> Non
     """Activation and gradient by depth and the loss, side by side. `others`: (role, profile) to compare with."""
     profile = profile_of(view)
     columns = st.columns(3)
+    activation, gradient = _profiles(view, others, _held())
     with columns[0]:
         say(activation_sentence(view.trace.sites, profile.act_rms))
-        _draw(_profile_chart("Activation by depth", view, profile, others, "act_rms"), "Activation by depth")
+        _draw(activation, "Activation by depth")
     with columns[1]:
         say(gradient_sentence(view.trace.sites, profile.grad_rms))
-        _draw(_profile_chart("Gradient by depth", view, profile, others, "grad_rms"), "Gradient by depth")
+        _draw(gradient, "Gradient by depth")
     with columns[2]:
         say(loss_sentence(_seen(view, head)[0], _accuracy(view), chance(view.cfg)))
         _draw(_loss(view, head), "Loss")
@@ -114,28 +115,20 @@ def panel(view: View, head: Playhead, others: list[tuple[str, Profile]], chosen:
 
 def tables(view: View, head: Playhead, others: list[tuple[str, Profile]]) -> None:
     """The numbers behind the three charts."""
-    profile = profile_of(view)
-    figures = {
-        "Activation by depth": _profile_chart("Activation by depth", view, profile, others, "act_rms"),
-        "Gradient by depth": _profile_chart("Gradient by depth", view, profile, others, "grad_rms"),
-        "Loss": _loss(view, head),
-    }
+    activation, gradient = _profiles(view, others, _held())
+    figures = {"Activation by depth": activation, "Gradient by depth": gradient, "Loss": _loss(view, head)}
     for column, (title, figure) in zip(st.columns(3), figures.items(), strict=True):
         column.dataframe(table_of(figure), alt=f"{title}, table", height=240)
 
 
-def report_figures(view: View) -> dict[str, Figure]:
-    """The figures of a report, by title: the profiles of the shown row, the whole loss, and the maps of all steps."""
+def report_figures(view: View) -> list[Figure]:
+    """The figures of a report: the profiles of the shown row, the whole loss, the maps of all steps. Needs no session."""
     whole = Playhead(view.cfg.steps, furthest=len(view.trace) - 1)
-    figures = {
-        "Activation by depth": _profile_chart("Activation by depth", view, profile_of(view), [], "act_rms"),
-        "Gradient by depth": _profile_chart("Gradient by depth", view, profile_of(view), [], "grad_rms"),
-        "Loss": _loss(view, whole),
-    }
-    for title, key in (("Activation by layer and step", "act_rms"), ("Gradient by layer and step", "grad_rms")):
-        values = getattr(view.trace, key)
-        figures[title] = step_map(title=title, unit="RMS", sites=view.trace.sites, step=view.trace.step, values=values)
-    return figures
+    maps = [
+        step_map(title=f"{word} by layer and step", unit="RMS", sites=view.trace.sites, step=view.trace.step, values=values)
+        for word, values in (("Activation", view.trace.act_rms), ("Gradient", view.trace.grad_rms))
+    ]
+    return [*_profiles(view, [], {}), _loss(view, whole), *maps]
 
 
 def chance(cfg: RunConfig) -> float:
@@ -143,12 +136,21 @@ def chance(cfg: RunConfig) -> float:
     return math.log(TASKS[cfg.task].classes)
 
 
-def _profile_chart(title: str, view: View, profile: Profile, others: list[tuple[str, Profile]], key: str) -> Figure:
-    series = [Series(other.label, getattr(other, key), role) for role, other in others]
-    series.append(Series(f"step {view.row}", getattr(profile, key), "now"))
-    held = st.session_state.setdefault("ranges", {})
-    held[key] = log_range(held.get(key), *(s.values for s in series))
-    return depth_profile(title=title, unit="RMS", sites=view.trace.sites, series=series, range_=held[key])
+def _profiles(view: View, others: list[tuple[str, Profile]], held: dict[str, tuple[float, float]]) -> list[Figure]:
+    """Activation and gradient by depth; `held` keeps their axes from one call to the next."""
+    profile, figures = profile_of(view), []
+    for title, key in (("Activation by depth", "act_rms"), ("Gradient by depth", "grad_rms")):
+        series = [Series(other.label, getattr(other, key), role) for role, other in others]
+        series.append(Series(f"step {view.row}", getattr(profile, key), "now"))
+        held[key] = log_range(held.get(key), *(s.values for s in series))
+        figures.append(depth_profile(title=title, unit="RMS", sites=view.trace.sites, series=series, range_=held[key]))
+    return figures
+
+
+def _held() -> dict[str, tuple[float, float]]:
+    """The axes of this visitor's charts, which never shrink by themselves."""
+    held: dict[str, tuple[float, float]] = st.session_state.setdefault("ranges", {})
+    return held
 
 
 def _seen(view: View, head: Playhead) -> tuple[np.ndarray, np.ndarray]:
@@ -194,7 +196,7 @@ def _weights_and_samples(view: View, others: list[tuple[str, Profile]]) -> None:
         blocks = tuple(f"b{block:02d}" for block in range(1, view.cfg.depth + 1))
         series = [Series(other.label, other.weight_grad_rms, role) for role, other in others]
         series.append(Series(f"step {view.row}", profile.weight_grad_rms, "now"))
-        held = st.session_state.setdefault("ranges", {})
+        held = _held()
         held["weight"] = log_range(held.get("weight"), *(s.values for s in series))
         title = "Weight gradient by depth"
         _draw(depth_profile(title=title, unit="RMS", sites=blocks, series=series, range_=held["weight"]), title)

@@ -61,4 +61,4 @@ def _branch_lines(cfg: RunConfig, sublayer: SublayerPlan) -> list[str]:
         return [rf"F(z) = {feed_forward}"]
     query, key = (r"\operatorname{RMS}(q)", r"\operatorname{RMS}(k)") if cfg.qk_norm else ("q", "k")
     heads = rf"\operatorname{{softmax}}({query}\,{key}^\top/\sqrt{{d_k}})\,v"
-    return [rf"F_\text{{attn}}(z) = W_O\,{normed(sublayer.norm_mid, heads)},\quad F_\text{{ffn}}(z) = {feed_forward}"]
+    return [rf"F_\text{{attn}}(z) = W_O\,{normed(sublayer.norm_mid, heads)}", rf"F_\text{{ffn}}(z) = {feed_forward}"]
