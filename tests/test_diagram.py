@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from components.diagram import SHORT, block_diagram
+from components.diagram import READABLE, SHORT, block_diagram
 from models.spec import ARRANGEMENTS, NORMS, PLACEMENTS, RunConfig, plan
 from models.spec.vocabulary import ACTIVATIONS
 
@@ -125,7 +125,7 @@ def test_a_branch_of_one_layer_ends_with_its_activation():
 
 
 def test_queries_and_keys_are_said_to_be_normed():
-    assert "attention, normed q and k" in _words(RunConfig(net="transformer", qk_norm=True))
+    assert "attention, QK-norm" in _words(RunConfig(net="transformer", qk_norm=True))
     assert "attention" in _words(RunConfig(net="transformer"))
 
 
@@ -177,7 +177,7 @@ def test_what_is_written_is_escaped(monkeypatch):
 def test_a_phone_scrolls_the_drawing_instead_of_shrinking_its_text():
     root = ElementTree.fromstring(block_diagram(RunConfig.arranged("sandwich", net="transformer")))
     least = float(re.search(r"min-width:(\d+)px", root.get("style")).group(1))
-    assert least >= 0.85 * float(root.get("width")) - 1
+    assert least >= READABLE * float(root.get("width")) - 1
     assert least > 390
 
 
