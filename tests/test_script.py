@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
@@ -178,6 +178,7 @@ def configurations(draw: st.DrawFn) -> RunConfig:
     return RunConfig(**(SMALL if net == "mlp" else TRANSFORMER) | fields | {"stack": stack, "net": net})
 
 
+@settings(max_examples=25)
 @given(configurations())
 def test_any_legal_configuration_has_a_script_with_its_numbers(cfg: RunConfig) -> None:
     assert_same(printed_here(cfg), cfg)
