@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.live_chart import FAILED, plotly_chunk
+from components import live_chart
+from components.live_chart import FAILED, JS, plotly_chunk
 
 ROOT = Path(__file__).parents[1]
 CHROMIUM = which("chromium") or which("chromium-browser")
@@ -71,6 +72,18 @@ def test_a_session_whose_browser_failed_gets_static_charts_and_the_reason_once()
     assert not at.get("bidi_component")
     assert len(at.get("plotly_chart")) == 1
     assert [caption.value for caption in at.caption if "no plotly beside Streamlit" in caption.value]
+
+
+def test_a_streamlit_without_the_chunk_gets_static_charts_with_their_name(monkeypatch):
+    monkeypatch.setattr(live_chart, "plotly_chunk", lambda: "")
+    at = AppTest.from_string(PAGE).run()
+    assert not at.exception
+    assert not at.get("bidi_component")
+    assert [chart.proto.alt for chart in at.get("plotly_chart")] == ["Loss, chart"]
+
+
+def test_the_script_of_a_chart_is_under_three_kilobytes():
+    assert len(JS.encode()) < 3000
 
 
 def test_zoom_and_node_survive_new_data_and_a_new_theme(live_page):
