@@ -11,7 +11,7 @@ from components.playhead import SPEEDS, Playhead
 from components.viewers import interval, watching
 from models.spec import RunConfig
 
-ECHOES = 3  # how many of its own last places the scrubber recognises
+ECHOES = 20  # how many of its own last places the scrubber recognises: 10 s and more
 
 
 def now() -> float:
@@ -88,17 +88,20 @@ def _speed(name: str, head: Playhead) -> None:
 def _scrubber(name: str, head: Playhead) -> None:
     """The slider over the steps, moved by the playhead while it plays, else by the viewer.
 
-    A browser that is slow to draw sends back the place it was last told, which is no drag: such echoes are ignored.
+    A browser that is slow to draw sends back places it was told seconds ago. They are no drag: while playing, places
+    told lately are ignored, and the slider at rest is another widget, which never hears of them.
     """
-    key = f"{name}_step_shown_{head.steps}"
-    told: deque[int] = st.session_state.setdefault(f"{key}_told", deque([0], maxlen=ECHOES))
+    key = f"{name}_step_shown_{head.steps}" + ("_moving" if head.playing else "")
+    told: deque[int] = st.session_state.setdefault(f"{name}_told", deque(maxlen=ECHOES))
     if st.session_state.get(key) != head.shown:
         st.session_state[key] = head.shown
+    if head.playing:
         told.append(head.shown)
+    moving = head.playing
 
     def change() -> None:
         row = int(st.session_state[key])
-        if not (head.playing and row in told):
+        if not (moving and row in told):
             head.pause()
             head.seek(row)
 
