@@ -47,7 +47,11 @@ export default function (component) {
   latest.set(el, data)
   load(data.chunk).then((Plotly) => {
     if (latest.get(el) !== data) return
-    const config = { responsive: true, displaylogo: false, showSendToCloud: false, displayModeBar: "hover" }
+    // "Reset axes" would be a second button of that first word on the page; a double click resets them too.
+    const spare = ["resetScale2d", "select2d", "lasso2d"]
+    const config = {
+      responsive: true, displaylogo: false, showSendToCloud: false, displayModeBar: "hover", modeBarButtonsToRemove: spare,
+    }
     // A copy: plotly writes the zoom into what it is given, and the same data comes again when the theme changes.
     const { data: traces, layout } = structuredClone(data.figure)
     return Plotly.react(el, traces, themed(layout, el), config)
