@@ -48,8 +48,8 @@ def test_what_is_too_much_is_refused_with_the_numbers_and_the_nearest_value_that
     ("fields", "reason"),
     [
         ({"depth": 128, "width": 512, "batch": 512}, "one step would take about {step:.2g} s, and 0.2 s is the limit"),
-        ({"depth": 128, "width": 512, "batch": 1, "expansion": 8}, "it would need about {memory:.2g} GB, and 1 GB is the limit"),
-        ({"depth": 128, "width": 320, "steps": 5000}, "5000 steps would take about {run:.0f} min, and 15 min is the limit"),
+        ({"depth": 128, "width": 512, "batch": 1}, "it would need about {memory:.2g} GB, and 1 GB is the limit"),
+        ({"depth": 128, "width": 288, "steps": 5000}, "5000 steps would take about {run:.0f} min, and 15 min is the limit"),
     ],
     ids=["time of a step", "memory", "time of the run"],
 )
@@ -60,7 +60,7 @@ def test_each_of_the_three_limits_is_named(fields, reason):
 
 
 def test_each_further_seed_costs_less_than_the_first():
-    nearly = RunConfig(depth=128, width=256, batch=64)
+    nearly = RunConfig(depth=128, width=192, batch=64)
     assert over_budget(nearly) is None
     assert over_budget(nearly, seeds=2) is None
     assert "with 8 seeds" in over_budget(nearly, seeds=8)

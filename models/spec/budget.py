@@ -1,6 +1,6 @@
 """What a run would cost on the reference machine, one processor thread, estimated from its configuration alone.
 
-The estimate is a straight line through measured steps: so much per sublayer, per number of the stream, per multiply-add.
+The estimate is a sum over what a step does: so much per sublayer, per number that is touched, per weight, per multiply-add.
 `python -m benchmarks budget` prints estimate and measurement side by side.
 """
 
@@ -15,30 +15,34 @@ RUN_LIMIT = 900.0  # seconds: a whole run
 MEMORY_LIMIT = 1e9  # bytes
 
 PER_FURTHER_SEED = 0.4  # of a step, beyond the first seed
-PER_SUBLAYER = {"mlp": 0.24e-3, "attn": 0.55e-3, "ffn": 0.24e-3}
-PER_NUMBER = {"mlp": 3.0e-9, "attn": 20e-9, "ffn": 6.0e-9}
-PER_MULTIPLY_ADD = 1 / 33e9
+# Seconds on one quiet core, from least squares over 44 configurations; they hold within a factor of about 1.3.
+PER_STEP = 0.2e-3
+PER_SUBLAYER = {"mlp": 0.2e-3, "attn": 0.6e-3, "ffn": 0.2e-3}
+PER_NUMBER = 1.7e-9  # that a kernel reads or writes for every token
+PER_SCORE = 4e-9  # of attention, one for every pair of tokens and head
+PER_WEIGHT = 2.2e-9  # read and written by the optimiser, however small the batch
+PER_MULTIPLY_ADD = 1 / 42e9
 
 
 def step_seconds(cfg: RunConfig) -> float:
     """Seconds of one probed training step."""
     tokens = cfg.batch * cfg.tokens
-    seconds = 0.5e-3
-    for kind in ("attn", "ffn") if cfg.net == "transformer" else ("mlp",):
-        multiply_adds = 3 * tokens * _weights(cfg, kind)
-        if kind == "attn":
-            multiply_adds += 6 * tokens * cfg.tokens * cfg.width
-        seconds += cfg.depth * (
-            PER_SUBLAYER[kind] + PER_NUMBER[kind] * tokens * cfg.width * _hidden(cfg, kind) + PER_MULTIPLY_ADD * multiply_adds
-        )
+    return PER_STEP + cfg.depth * sum(_sublayer_seconds(cfg, kind, tokens) for kind in _kinds(cfg))
+
+
+def _sublayer_seconds(cfg: RunConfig, kind: str, tokens: int) -> float:
+    weights = _weights(cfg, kind)
+    numbers = tokens * cfg.width * (7 if kind == "attn" else 3 + _hidden(cfg, kind))
+    seconds = PER_SUBLAYER[kind] + PER_NUMBER * numbers + PER_WEIGHT * weights + PER_MULTIPLY_ADD * 3 * tokens * weights
+    if kind == "attn":
+        seconds += tokens * cfg.tokens * (PER_SCORE * cfg.heads + PER_MULTIPLY_ADD * 6 * cfg.width)
     return seconds
 
 
 def memory_bytes(cfg: RunConfig) -> float:
     """Bytes of weights, gradients, optimiser state, kept activations and rows."""
-    kinds = ("attn", "ffn") if cfg.net == "transformer" else ("mlp",)
-    weights = cfg.depth * sum(_weights(cfg, kind) for kind in kinds)
-    kept = cfg.batch * cfg.tokens * cfg.width * cfg.depth * sum(6 + 2 * _hidden(cfg, kind) for kind in kinds)
+    weights = cfg.depth * sum(_weights(cfg, kind) for kind in _kinds(cfg))
+    kept = cfg.batch * cfg.tokens * cfg.width * cfg.depth * sum(6 + 2 * _hidden(cfg, kind) for kind in _kinds(cfg))
     rows = cfg.steps * (3 * cfg.sublayers + cfg.depth + 6)
     return 4.0 * (4 * weights + kept + rows)
 
@@ -92,6 +96,11 @@ def _fits(cfg: RunConfig, field: str, value: int) -> bool:
         return False
     step = step_seconds(smaller)
     return step <= STEP_LIMIT and memory_bytes(smaller) <= MEMORY_LIMIT and step * smaller.steps <= RUN_LIMIT
+
+
+def _kinds(cfg: RunConfig) -> tuple[str, ...]:
+    """The sublayers of a block."""
+    return ("attn", "ffn") if cfg.net == "transformer" else ("mlp",)
 
 
 def _hidden(cfg: RunConfig, kind: str) -> int:
