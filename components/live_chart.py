@@ -45,8 +45,9 @@ export default function (component) {
   el.setAttribute("role", "figure")
   el.setAttribute("aria-label", data.alt)
   latest.set(el, data)
-  load(data.chunk).then((Plotly) => {
+  load(data.chunk).then(function draw(Plotly) {
     if (latest.get(el) !== data) return
+    if (el._dragging) return void setTimeout(() => draw(Plotly), 100) // new data must not end a drag
     // "Reset axes" would be a second button of that first word on the page; a double click resets them too.
     const spare = ["resetScale2d", "select2d", "lasso2d"]
     const config = {

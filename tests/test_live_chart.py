@@ -223,10 +223,15 @@ def wait_for_points(page: Any, more: int) -> None:
 
 
 def zoom(page: Any) -> None:
-    """Drags a box over the first half of the plot."""
-    box = page.locator(".live-chart .nsewdrag").first.bounding_box()
-    page.mouse.move(box["x"] + 0.1 * box["width"], box["y"] + 20)
-    page.mouse.down()
-    page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 150, steps=6)
-    page.mouse.up()
-    page.wait_for_function("() => chart()._fullLayout.xaxis.range[0] > 10")
+    """Drags a box over the first half of the plot; a busy browser may still be drawing when the mouse comes."""
+    page.wait_for_function("() => chart()?._fullLayout?.xaxis")
+    for _ in range(10):
+        box = page.locator(".live-chart .nsewdrag").first.bounding_box()
+        page.mouse.move(box["x"] + 0.1 * box["width"], box["y"] + 20)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 150, steps=6)
+        page.mouse.up()
+        page.wait_for_timeout(1000)
+        if page.evaluate("() => chart()._fullLayout.xaxis.range[0] > 10"):
+            return
+    raise AssertionError("the drag did not zoom")
