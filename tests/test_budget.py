@@ -44,26 +44,35 @@ def test_what_is_too_much_is_refused_with_the_numbers_and_the_nearest_value_that
     assert over_budget(replace(TOO_MUCH, **{field: value + stride})) is not None
 
 
+def edge(**fields) -> tuple[RunConfig, RunConfig]:
+    """The widest net that still fits, and the next one: wherever the estimate puts the limit."""
+    nets = [RunConfig(width=width, **fields) for width in range(8, 513, 8)]
+    fitting = sum(over_budget(cfg) is None for cfg in nets)
+    return nets[fitting - 1], nets[fitting]
+
+
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"depth": 128, "width": 512, "batch": 512}, "one step would take about {step:.2g} s, and 0.2 s is the limit"),
-        ({"depth": 128, "width": 512, "batch": 1}, "it would need about {memory:.2g} GB, and 1 GB is the limit"),
-        ({"depth": 128, "width": 288, "steps": 5000}, "5000 steps would take about {run:.0f} min, and 15 min is the limit"),
+        ({"depth": 128, "steps": 300}, "one step would take about {step:.2g} s, and 0.2 s is the limit"),
+        ({"depth": 128, "batch": 1}, "it would need about {memory:.2g} GB, and 1 GB is the limit"),
+        ({"depth": 128, "steps": 5000}, "5000 steps would take about {run:.0f} min, and 15 min is the limit"),
     ],
     ids=["time of a step", "memory", "time of the run"],
 )
 def test_each_of_the_three_limits_is_named(fields, reason):
-    cfg = RunConfig(**fields)
-    step, memory = step_seconds(cfg), memory_bytes(cfg) / 1e9
-    assert reason.format(step=step, memory=memory, run=step * cfg.steps / 60) in over_budget(cfg)
+    _, over = edge(**fields)
+    step, memory = step_seconds(over), memory_bytes(over) / 1e9
+    assert reason.format(step=step, memory=memory, run=step * over.steps / 60) in over_budget(over)
 
 
-def test_each_further_seed_costs_less_than_the_first():
-    nearly = RunConfig(depth=128, width=192, batch=64)
-    assert over_budget(nearly) is None
-    assert over_budget(nearly, seeds=2) is None
-    assert "with 8 seeds" in over_budget(nearly, seeds=8)
+def test_several_seeds_cost_more_than_one_and_less_than_one_after_the_other():
+    fits, _ = edge(depth=128)
+    assert "with 2 seeds" in over_budget(fits, seeds=2)
+    half = next(
+        cfg for cfg in (RunConfig(depth=128, width=width) for width in range(8, 513, 8)) if 2 * step_seconds(cfg) > STEP_LIMIT
+    )
+    assert over_budget(half, seeds=2) is None
 
 
 @settings(max_examples=80)
