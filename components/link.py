@@ -17,6 +17,7 @@ PLAYGROUND, COMPARE = PAGES / "train" / "playground.py", PAGES / "train" / "comp
 ANATOMY = PAGES / "explore" / "anatomy.py"
 FOREIGN = ("lesson", "hide", "digest")  # keys of other rooms: kept in the link, not read here
 WRITTEN, NOTES, CAME_FROM, HERE = "link_written", "link_notes", "link_came_from", "link_here"
+RERUN = "link_rerun"  # whether the link asks for its run to be computed again and compared
 OWNER = "link_owner"  # whose configuration the controls hold: "one" run's, or a column of a comparison
 
 
@@ -42,6 +43,7 @@ def adopt(page: Path) -> list[str]:
         put({name: getattr(cfg, name) for name in knobs()})
         st.session_state[NOTES] = notes
         st.session_state[WRITTEN], st.session_state[OWNER] = query, "one"
+        st.session_state[RERUN] = "digest" in query
     return st.session_state.get(NOTES, [])
 
 

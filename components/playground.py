@@ -49,6 +49,8 @@ def say(cfg: RunConfig, notes: list[str], problem: str) -> None:
 def watch(cfg: RunConfig) -> None:
     """Player and charts, polling while something moves."""
     head = player.playhead(NAME, cfg)
+    if st.session_state.pop(link.RERUN, False):
+        head.play(player.now())
 
     def body() -> tuple[bool, bool]:
         before: View | None = st.session_state.get(VIEW)

@@ -72,7 +72,7 @@ def _link(cfg: RunConfig, view: View | None) -> None:
     """A link to this run; once it has rows, with a digest that lets the reader's page check the result."""
     query = cfg.to_query() | ({"digest": digest_of(view.trace, _torch())} if view is not None else {})
     base = (st.context.url or "").partition("?")[0]
-    also = " with a digest of the numbers: whoever opens it and trains is told whether the same comes out" if view else ""
+    also = " with a digest of the numbers: it runs again and says whether the same came out" if view else ""
     st.markdown(f"**Link**{also}")
     st.code(f"{base}?{urlencode(query)}", language=None, wrap_lines=True)
 
