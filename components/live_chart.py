@@ -56,7 +56,10 @@ export default function (component) {
     // A copy: plotly writes the zoom into what it is given, and the same data comes again when the theme changes.
     const { data: traces, layout } = structuredClone(data.figure)
     return Plotly.react(el, traces, themed(layout, el), config)
-  }).catch((error) => setTriggerValue("failed", String(error.message ?? error)))
+  }).catch((error) => {
+    // A chart that was taken away while plotly still drew it has not failed.
+    if (latest.has(el)) setTriggerValue("failed", String(error.message ?? error))
+  })
   return () => { latest.delete(el); if (window.Plotly) window.Plotly.purge(el) }
 }
 """
@@ -90,7 +93,7 @@ def plotly_chunk(folder: Path = STATIC) -> str:
 
 def _failed(key: str) -> None:
     """Notes why this browser could not load plotly by itself. The trigger has fired, so the page runs again."""
-    reason = str(getattr(st.session_state[key], "failed", ""))[:200]  # it comes from a browser
+    reason = str(getattr(st.session_state.get(key), "failed", ""))[:200]  # it comes from a browser
     st.session_state[FAILED] = key, reason or "unknown reason"
 
 

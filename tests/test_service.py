@@ -32,7 +32,7 @@ from models.spec import RunConfig
 from models.spec.budget import over_budget
 from models.training import Run
 
-PATIENCE = 60.0
+PATIENCE = 180.0
 # Long enough that it is still under way when a test looks, short enough to be finished by one that waits.
 SMALL = RunConfig(depth=2, width=16, batch=16, steps=40, seed=3, device="cpu")
 LONG = RunConfig(depth=2, width=16, batch=16, steps=5000, device="cpu")

@@ -1,0 +1,99 @@
+"""One browser and one server for all browser tests; each test has visitors of its own, whose console must stay clean."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from shutil import which
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.browser.page import PATIENCE
+from tests.load.server import Server, serving
+
+CHROMIUM = which("chromium") or which("chromium-browser")
+ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+ARGS += ["--disable-component-update", "--disable-sync"]
+# Streamlit looks for its server below the page's own path first, once per deep link.
+STREAMLITS_OWN = re.compile(r"/_stcore/(health|host-config)$")
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None:
+        pytest.skip("no Chromium")
+    from playwright.sync_api import expect, sync_playwright
+
+    expect.set_options(timeout=PATIENCE)
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=ARGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="package")
+def server(browser: Any) -> Iterator[Server]:
+    with serving() as started:
+        started.wait_for()
+        yield started
+
+
+@dataclass
+class Visitors:
+    """Opens tabs on a server and notes what went wrong in them. Tabs share a cache, so that only the first loads it all."""
+
+    browser: Any
+    server: Server
+    complaints: list[str] = field(default_factory=list)
+    tabs: list[Any] = field(default_factory=list)
+    _contexts: dict[str, Any] = field(default_factory=dict)
+
+    def __call__(self, path: str, *, server: str = "", **how: Any) -> Any:
+        """A tab at a path, not waited for. `server`: another one's address. `how`: viewport, color_scheme, ..."""
+        tab = self.tab(**how)
+        tab.goto((server or self.server.url) + path)
+        return tab
+
+    def tab(self, **how: Any) -> Any:
+        """A tab that has not gone anywhere yet; `how` makes a browser context that differs from the usual one."""
+        if str(how) not in self._contexts:
+            usual = {"viewport": {"width": 1280, "height": 720}, "color_scheme": "light"}
+            self._contexts[str(how)] = self.browser.new_context(**usual | how)
+            self._contexts[str(how)].set_default_timeout(PATIENCE)
+        tab = self._contexts[str(how)].new_page()
+        tab.on("console", self._heard)
+        tab.on("pageerror", lambda error: self.complaints.append(f"page error: {error}"))
+        tab.on("request", self._asked)
+        tab.on("websocket", self._asked)
+        self.tabs.append(tab)
+        return tab
+
+    def leave(self) -> list[str]:
+        """Closes all tabs; what the visitors had to complain about."""
+        for tab in self.tabs:
+            tab.close()
+        complaints, self.tabs, self.complaints = self.complaints, [], []
+        return complaints
+
+    def _heard(self, message: Any) -> None:
+        address = message.location.get("url", "")
+        if message.type == "error" and not STREAMLITS_OWN.search(address):
+            self.complaints.append(f"console: {message.text} ({address})")
+
+    def _asked(self, request: Any) -> None:
+        address = urlsplit(request.url)
+        if address.scheme not in ("data", "blob") and address.hostname != "127.0.0.1":
+            self.complaints.append(f"a request left this machine: {request.url}")
+
+
+@pytest.fixture(scope="package")
+def crowd(browser: Any, server: Server) -> Visitors:
+    return Visitors(browser, server)
+
+
+@pytest.fixture
+def visitors(crowd: Visitors) -> Iterator[Visitors]:
+    """Visitors of the shared server. Afterwards none of them may have seen an error or asked another host."""
+    yield crowd
+    assert crowd.leave() == []

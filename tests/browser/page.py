@@ -1,0 +1,139 @@
+"""What a visitor does and sees on a page: buttons by their names, charts by theirs. Waits for content, never for time."""
+
+import re
+import time
+from typing import Any
+
+PATIENCE = 150_000  # milliseconds that a visitor waits for content
+PROFILES = ("Activation by depth", "Gradient by depth")
+
+
+def link(**query: object) -> str:
+    """The playground with a small network, and what the test wants different."""
+    fields = {"depth": 4, "width": 16, "batch": 16, "steps": 60} | query
+    return "/playground?" + "&".join(f"{key}={value}" for key, value in fields.items())
+
+
+def button(page: Any, name: str) -> Any:
+    """The button of the main area whose name starts so."""
+    return page.get_by_role("main").get_by_role("button", name=re.compile(f"^{name}"))
+
+
+def choose(page: Any, select: str, option: str) -> None:
+    """Picks a word of a select."""
+    page.get_by_role("combobox", name=select, exact=True).click()
+    page.get_by_role("option", name=option, exact=True).click()
+
+
+def press(page: Any, name: str) -> None:
+    """Clicks a button of the main area."""
+    button(page, name).click()
+
+
+def chart(page: Any, name: str) -> Any:
+    """A live chart by the start of its accessible name."""
+    return page.get_by_role("figure", name=re.compile(f"^{name}"))
+
+
+def drawn(page: Any, *names: str) -> Any:
+    """The page, once these charts (the two profiles and the loss, where none are named) are drawn."""
+    for name in names or (*PROFILES, "Loss"):
+        chart(page, name).locator(".main-svg").first.wait_for()
+    return page
+
+
+def line(page: Any, name: str, dash: str = "solid") -> list[float | None]:
+    """The y values of a chart's line by its dash: solid is now, dot the ghost. Empty where there is none."""
+    return chart(page, name).evaluate(
+        """(el, dash) => {
+            const found = (el.data || []).find((t) => t.type === "scatter" && t.mode !== "markers"
+                && (t.line.dash || "solid") === dash)
+            return found ? [...found.y] : []
+        }""",
+        dash,
+    )
+
+
+def last_step(page: Any) -> int:
+    """The last step on the loss chart, or -1 before the first."""
+    return int(chart(page, "Loss").evaluate("el => el.data && el.data.length ? el.data[0].x.at(-1) : -1"))
+
+
+def until_step(page: Any, least: int) -> None:
+    """Waits until the loss chart has come to a step or past it."""
+    element = chart(page, "Loss").element_handle()
+    page.wait_for_function("([el, n]) => el.data && el.data.length && el.data[0].x.at(-1) >= n", arg=[element, least])
+
+
+def row(page: Any) -> int:
+    """The step on the scrubber."""
+    return int(scrubber(page).input_value())
+
+
+def scrubber(page: Any) -> Any:
+    """The thumb of the slider over the steps."""
+    return page.get_by_role("slider", name="Step shown")
+
+
+def until_row(page: Any, least: int) -> None:
+    """Waits until the scrubber stands at a step or past it."""
+    deadline = time.monotonic() + PATIENCE / 1000
+    while row(page) < least:  # the slider of a run that moves is another element than that of a run at rest
+        assert time.monotonic() < deadline, f"the scrubber stands at {row(page)}, not at {least}"
+        page.wait_for_timeout(100)
+
+
+def until_at_rest(page: Any) -> None:
+    """Waits until nothing moves any more: Train can be pressed."""
+    button(page, "Train").wait_for()
+
+
+def train(page: Any, steps: int = 60) -> Any:
+    """Presses Train and waits for the end of a run of so many steps."""
+    press(page, "Train")
+    until_row(page, steps - 1)
+    until_at_rest(page)
+    return page
+
+
+def status(page: Any) -> Any:
+    """The line that says at which step the page is, how fast and on what."""
+    return page.get_by_test_id("stCaptionContainer").filter(has_text=re.compile(r"^\d* ?steps? ")).first
+
+
+def zoom(page: Any, name: str) -> list[list[float]]:
+    """Draws a box with the mouse over the first third of a chart's plot; the ranges that the axes then have."""
+    element = chart(page, name)
+    box = element.locator(".nsewdrag").first.bounding_box()
+    before = ranges(page, name)
+    page.mouse.move(box["x"] + 2, box["y"] + 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 3, box["y"] + box["height"] - 2, steps=5)
+    page.mouse.up()
+    page.wait_for_function(
+        "([el, end]) => el._fullLayout.xaxis.range[1] < 0.5 * end", arg=[element.element_handle(), before[0][1]]
+    )
+    return ranges(page, name)
+
+
+def ranges(page: Any, name: str) -> list[list[float]]:
+    """The ranges of a chart's two axes."""
+    return chart(page, name).evaluate("el => [[...el._fullLayout.xaxis.range], [...el._fullLayout.yaxis.range]]")
+
+
+def point_at(page: Any, name: str, x: float, y: float) -> None:
+    """Puts the mouse on a point of a chart, given in the units of its axes."""
+    left, top = chart(page, name).evaluate(
+        """(el, [x, y]) => {
+            const box = el.getBoundingClientRect(), { xaxis, yaxis } = el._fullLayout
+            return [box.x + xaxis._offset + xaxis.l2p(x), box.y + yaxis._offset + yaxis.l2p(y)]
+        }""",
+        [x, y],
+    )
+    page.mouse.move(left - 3, top)
+    page.mouse.move(left, top)
+
+
+def address(page: Any) -> str:
+    """Path and query of the address bar, which Playwright's own `page.url` lags behind."""
+    return page.evaluate("location.pathname + location.search")

@@ -1,0 +1,125 @@
+"""What goes wrong, in a browser: the page says so in a sentence, nothing that was drawn is lost, and it goes on where it can."""
+
+import json
+import os
+import re
+import signal
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from components.charts import rounded
+from models.spec import RunConfig
+from models.training import Run
+from tests.browser.page import button, chart, drawn, last_step, line, link, press, row, status, train, until_row, until_step
+from tests.load.server import Server, family, serving
+
+EXPIRY = 95.0  # seconds after which a run that nobody looks at is no longer trained
+
+
+def health(url: str) -> dict[str, Any]:
+    """What /healthz says, whatever its status."""
+    try:
+        with urllib.request.urlopen(url + "/healthz", timeout=30) as answer:
+            return dict(json.load(answer))
+    except urllib.error.HTTPError as error:
+        return dict(json.load(error))
+
+
+def worker_of(server: Server) -> int:
+    """The process in which the server's tapes are computed."""
+    commands = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in family(server.process.pid)}
+    return next(pid for pid, command in commands.items() if b"models.service.worker" in command)
+
+
+@pytest.fixture(scope="module")
+def left(browser: Any) -> Iterator[tuple[Server, int, float]]:
+    """A server whose only visitor pressed Train on a long run and closed the tab: the server, the step seen, the time."""
+    with serving() as server:
+        server.wait_for()
+        page = browser.new_page()
+        page.set_default_timeout(150_000)
+        page.goto(server.url + link(depth=48, width=64, steps=5000))
+        press(drawn(page), "Train")
+        until_step(page, 5)
+        seen = last_step(page)
+        page.close()
+        yield server, seen, time.monotonic()
+
+
+def test_a_worker_that_is_killed_is_restarted_and_the_same_rows_come_out(visitors, left):
+    page = drawn(visitors(link(seed=21, steps=300, depth=16)))
+    press(page, "Train")
+    until_step(page, 20)
+    before = line(page, "Loss")
+    os.kill(worker_of(visitors.server), signal.SIGKILL)
+    expect(status(page)).to_contain_text("recomputing this run")
+    assert line(page, "Loss")[: len(before)] == before
+    assert chart(page, "Activation by depth").is_visible()
+    until_row(page, 299)
+    run = Run(RunConfig(seed=21, steps=300, depth=16, width=16, batch=16))
+    run.advance(300)
+    assert line(page, "Loss") == rounded(run.trace().loss)
+
+
+def test_the_first_visitor_of_a_fresh_server_under_a_path_may_come_by_a_deep_link(visitors, monkeypatch):
+    monkeypatch.setenv("STREAMLIT_SERVER_BASE_URL_PATH", "class/room")
+    with serving() as fresh:
+        fresh.wait_for(path="/class/room/_stcore/health")
+        page = visitors("/class/room" + link(seed=22), server=fresh.url)
+        train(drawn(page))
+        assert row(page) == 59
+        assert page.get_by_role("dialog").count() == 0
+        assert page.get_by_test_id("stPlotlyChart").count() == 0
+
+
+def test_a_trainer_that_cannot_start_is_given_up_with_a_sentence(visitors, monkeypatch, tmp_path):
+    (tmp_path / "torch.py").write_text("raise ImportError('this torch is broken')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with serving() as broken:
+        broken.wait_for()
+        page = visitors(link(seed=23), server=broken.url)
+        expect(page.get_by_test_id("stAlert")).to_contain_text("The trainer cannot run: it ended 5 times in a row")
+        assert health(broken.url)["trainer"] == "failed"
+        assert page.get_by_role("switch", name="Residual").is_visible()
+
+
+def test_without_streamlits_plotly_the_page_draws_its_charts_another_way(visitors):
+    page, refused = visitors.tab(), []
+
+    def refuse_once(route: Any) -> None:
+        refused.append(route.request.url)
+        route.abort() if len(refused) == 1 else route.continue_()
+
+    page.route(re.compile(r"/PlotlyChart\."), refuse_once)
+    page.goto(visitors.server.url + link(seed=24))
+    page.get_by_text("lose their zoom").wait_for()
+    page.get_by_test_id("stPlotlyChart").first.wait_for()
+    assert page.locator(".live-chart").count() == 0
+    train(page)
+    visitors.complaints[:] = [text for text in visitors.complaints if "PlotlyChart" not in text]
+
+
+def test_a_run_whose_tab_was_closed_is_trained_no_further_and_its_tape_is_kept(visitors, left):
+    server, seen, closed = left
+    assert time.monotonic() - closed > EXPIRY or health(server.url)["training"] == 1
+    until(lambda: health(server.url)["training"] == 0, closed + EXPIRY)
+    page = drawn(visitors(link(depth=48, width=64, steps=5000), server=server.url))
+    assert button(page, "Train").is_visible()
+    press(page, "Train")
+    until_step(page, seen)
+    assert "done" not in status(page).inner_text()
+    press(page, "Pause")
+
+
+def until(true: Callable[[], bool], deadline: float) -> None:
+    """Waits for something to come true; a moment later than its deadline is still on time on a busy machine."""
+    while not true():
+        assert time.monotonic() < deadline + 10
+        time.sleep(0.5)

@@ -1,0 +1,209 @@
+"""The playground in a browser: charts that move and keep their zoom, a pause that holds, viewers who share a tape."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.page import (
+    PROFILES,
+    address,
+    button,
+    chart,
+    choose,
+    drawn,
+    last_step,
+    line,
+    link,
+    point_at,
+    press,
+    ranges,
+    row,
+    scrubber,
+    status,
+    train,
+    until_at_rest,
+    until_row,
+    until_step,
+    zoom,
+)
+
+LONG = 5000
+
+
+def test_charts_and_scrubber_move_while_it_trains(visitors):
+    page = drawn(visitors(link(seed=1, steps=LONG)))
+    before = line(page, "Activation by depth")
+    press(page, "Train")
+    until_step(page, 1)
+    first, thumb = last_step(page), row(page)
+    assert button(page, "Pause").is_visible()
+    until_step(page, first + 1)
+    until_row(page, thumb + 1)
+    assert line(page, "Activation by depth") != before
+
+
+def test_a_pause_holds_the_row_and_nothing_is_sent_any_more(visitors):
+    page, frames = visitors.tab(), []
+
+    def received(frame: str | bytes) -> None:
+        frames.append(len(frame))
+
+    page.on("websocket", lambda socket: socket.on("framereceived", received))
+    page.goto(visitors.server.url + link(seed=2, steps=LONG))
+    choose(drawn(page), "Speed", "5 steps/s")
+    press(page, "Train")
+    until_row(page, 2)
+    press(page, "Pause")
+    until_at_rest(page)
+    at_rest = row(page)
+    press(page, "Step")  # the last thing that this page is sent
+    expect(status(page)).to_contain_text(f"step {at_rest + 1} of")
+    until_row(page, at_rest + 1)
+    held, loss, sent = row(page), line(page, "Loss"), len(frames)
+
+    other = train(drawn(visitors(link(seed=3))))  # so much time passes as another run takes
+    assert row(other) == 59
+    assert (row(page), line(page, "Loss")) == (held, loss)
+    assert len(frames) == sent
+
+
+def test_zoom_and_hover_survive_the_next_ticks(visitors):
+    page = drawn(visitors(link(seed=4, steps=LONG)))
+    press(page, "Train")
+    until_step(page, 400)
+    loss = chart(page, "Loss")
+    loss.evaluate("el => { el.mine = true }")
+    zoomed = zoom(page, "Loss")
+    point_at(page, "Loss", *loss.evaluate("el => [el.data[0].x, el.data[0].y].map((v) => v[v.length >> 1])"))
+    loss.locator(".hoverlayer .hovertext").wait_for()
+    for _ in range(2):
+        until_step(page, last_step(page) + 1)
+    assert ranges(page, "Loss") == zoomed
+    assert loss.evaluate("el => el.mine")
+    loss.locator(".hoverlayer .hovertext").wait_for()
+
+
+def test_switching_the_residual_off_redraws_the_profiles_and_keeps_the_last_as_a_ghost(visitors):
+    page = drawn(visitors(link(seed=5, depth=12)))
+    before = {name: line(page, name) for name in PROFILES}
+    page.get_by_text("Residual", exact=True).click()
+    expect(page.get_by_role("switch", name="Residual")).not_to_be_checked()
+    for name in PROFILES:
+        element = chart(page, name).element_handle()
+        page.wait_for_function("el => el.data.some((trace) => (trace.line || {}).dash === 'dot')", arg=element)
+        assert line(page, name, "dot") == before[name]
+        assert line(page, name) != before[name]
+    assert "residual=false" in address(page)
+
+
+def test_back_undoes_one_change(visitors):
+    page = drawn(visitors(link(seed=6)))
+    start, first = address(page), line(page, "Activation by depth")
+    page.get_by_text("Residual", exact=True).click()
+    page.wait_for_url("**residual=false**")
+    choose(page, "Arrangement", "DeepNorm")  # sets several fields, one entry in the history
+    page.wait_for_url("**skip_scale=deepnorm**")
+    page.go_back()
+    expect(page.get_by_role("combobox", name="Arrangement")).not_to_have_value("DeepNorm")
+    expect(page.get_by_role("switch", name="Residual")).not_to_be_checked()
+    assert "residual=false" in address(page)
+    assert "deepnorm" not in address(page)
+    page.go_back()
+    expect(page.get_by_role("switch", name="Residual")).to_be_checked()
+    assert address(page) == start
+    element = chart(page, "Activation by depth").element_handle()
+    page.wait_for_function(
+        "([el, y]) => String(el.data.find((trace) => trace.line.dash !== 'dot').y) === String(y)", arg=[element, first]
+    )
+
+
+def test_two_viewers_share_a_tape_and_one_pauses_while_the_other_goes_on(visitors):
+    anna, ben = drawn(visitors(link(seed=7))), drawn(visitors(link(seed=7), locale="en-GB"))
+    choose(anna, "Speed", "1 step/s")
+    press(anna, "Train")
+    until_row(anna, 1)
+    press(anna, "Pause")
+    until_at_rest(anna)
+    held = row(anna)
+    train(ben)
+    assert row(anna) == held < row(ben) == 59
+    scrubber(anna).press("End")
+    expect(status(anna)).to_contain_text("step 59 of 60")
+    for name in (*PROFILES, "Loss"):
+        assert line(anna, name) == line(ben, name)
+
+
+def test_scrubbing_shows_an_earlier_step(visitors):
+    page = train(drawn(visitors(link(seed=8))))
+    end = line(page, "Activation by depth")
+    scrubber(page).press("Home")
+    expect(status(page)).to_contain_text("step 0 of 60")
+    assert line(page, "Activation by depth") != end
+    assert len(line(page, "Loss")) == 60
+
+
+def test_a_phone_shows_everything_in_its_width_and_train_can_be_reached(visitors):
+    page = drawn(visitors(link(seed=9), viewport={"width": 390, "height": 844}))
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    wide = page.get_by_test_id("stMain").evaluate("el => [el.scrollWidth, el.clientWidth]")
+    assert wide[0] <= wide[1] <= 390
+    box = button(page, "Train").bounding_box()
+    assert 0 <= box["x"] < box["x"] + box["width"] <= 390
+    assert box["y"] + box["height"] <= 844
+    for name in PROFILES:
+        size = chart(page, name).bounding_box()
+        assert size["x"] >= 0
+        assert size["x"] + size["width"] <= 390
+    train(page)
+
+
+READABLE = """(el) => {
+    const light = (text) => {
+        const [r, g, b] = text.match(/[0-9.]+/g).map((v) => (v / 255) ** 2.2)
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b
+    }
+    let behind = el
+    while (behind.parentElement && /, 0\\)$/.test(getComputedStyle(behind).backgroundColor)) behind = behind.parentElement
+    const [a, b] = [light(getComputedStyle(el).color), light(getComputedStyle(behind).backgroundColor)]
+    return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_and_charts_are_readable_in_both_themes(visitors, scheme):
+    page = drawn(visitors(link(seed=10), color_scheme=scheme))
+    dark = page.get_by_test_id("stApp").evaluate("el => getComputedStyle(el).backgroundColor.match(/[0-9]+/g)[0] < 128")
+    assert dark == (scheme == "dark")
+    texts = [page.get_by_role("heading", level=1), page.get_by_text("The activation"), page.get_by_text("Residual", exact=True)]
+    texts += [button(page, "Step"), status(page)]
+    for text in texts:
+        assert text.first.evaluate(READABLE) > 3
+    for name in PROFILES:
+        colours = chart(page, name).evaluate(
+            "el => [el._fullLayout.font.color, getComputedStyle(el).getPropertyValue('--st-text-color').trim()]"
+        )
+        assert colours[0].lower() == colours[1].lower()
+        assert chart(page, name).locator(".xtick text").first.evaluate("el => getComputedStyle(el).fill") == page.get_by_test_id(
+            "stApp"
+        ).evaluate("el => getComputedStyle(el).color")
+
+
+def test_everything_has_the_name_that_people_and_tools_go_by(visitors):
+    page = drawn(visitors(link(seed=11)))
+    for name in ("Train", "Step", "Reset"):
+        expect(button(page, name)).to_have_count(1)
+    expect(page.get_by_role("switch", name="Residual")).to_have_count(1)
+    for name in ("Arrangement", "Placement", "Norm", "Task", "Activation", "Initialisation"):
+        expect(page.get_by_role("combobox", name=name, exact=True)).to_have_count(1)
+    for name in ("Depth", "Width", "Step shown"):
+        expect(page.get_by_role("group", name=name, exact=True).get_by_role("slider")).to_have_count(1)
+    for name in (*PROFILES, "Loss"):
+        expect(chart(page, name)).to_have_count(1)
+    expect(page.get_by_role("heading", level=1)).to_have_count(1)
+
+
+def test_a_link_to_another_place_in_the_notes_is_not_a_link(visitors):
+    page = drawn(visitors("/playground?depth=9999&width=16&init=www.example.com&norm=[a](javascript:alert(1))&task=<b>x</b>"))
+    notes = page.get_by_test_id("stAlert")
+    expect(notes).to_contain_text("depth 9999 became 128")
+    assert notes.locator("a, b, script, img").count() == 0
+    assert address(page) == "/playground?depth=128&width=16"
