@@ -45,7 +45,7 @@ st.caption("below")
 
 
 def test_the_page_sends_the_figure_its_name_its_height_and_the_chunk():
-    at = AppTest.from_string(PAGE).run()
+    at = AppTest.from_string(PAGE, default_timeout=60).run()
     sent = json.loads(at.get("bidi_component")[0].proto.json)
     assert sent["alt"] == "Loss, chart"
     assert sent["height"] == 280
@@ -65,7 +65,7 @@ def test_no_plotly_or_two_of_them_is_none(tmp_path, files):
 
 
 def test_a_session_whose_browser_failed_gets_static_charts_and_the_reason_once():
-    at = AppTest.from_string(PAGE)
+    at = AppTest.from_string(PAGE, default_timeout=60)
     at.session_state[FAILED] = ("loss", "no plotly beside Streamlit")
     at.run()
     assert not at.exception
@@ -76,7 +76,7 @@ def test_a_session_whose_browser_failed_gets_static_charts_and_the_reason_once()
 
 def test_a_streamlit_without_the_chunk_gets_static_charts_with_their_name(monkeypatch):
     monkeypatch.setattr(live_chart, "plotly_chunk", lambda: "")
-    at = AppTest.from_string(PAGE).run()
+    at = AppTest.from_string(PAGE, default_timeout=60).run()
     assert not at.exception
     assert not at.get("bidi_component")
     assert [chart.proto.alt for chart in at.get("plotly_chart")] == ["Loss, chart"]
