@@ -31,6 +31,11 @@ ROLES: dict[str, dict[str, Any]] = {
     "now": {"line": {"color": BLUE, "width": 3}, "marker": {"symbol": "circle", "size": 5}, "mode": "lines+markers"},
     "ghost": {"line": {"color": GREY, "width": 2, "dash": "dot"}, "mode": "lines"},
     "pinned": {"line": {"color": ORANGE, "width": 2, "dash": "dash"}, "mode": "lines"},
+    "other": {
+        "line": {"color": ORANGE, "width": 2, "dash": "dash"},
+        "marker": {"symbol": "square", "size": 5},
+        "mode": "lines+markers",
+    },
     "formula": {"line": {"color": GREEN, "width": 2, "dash": "dashdot"}, "mode": "lines"},
     "initial": {"line": {"color": PURPLE, "width": 2, "dash": "longdash"}, "mode": "lines"},
 }
@@ -38,11 +43,15 @@ ROLES: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Series:
-    """A line over depth: its name in the legend, one value per site, and its role (a key of ROLES)."""
+    """A line over depth: its name in the legend, one value per site, and its role (a key of ROLES).
+
+    `start` is the first site that has a value: a branch has none at x0.
+    """
 
     name: str
     values: np.ndarray
     role: str = "now"
+    start: int = 0
 
 
 def log_range(previous: tuple[float, float] | None, *arrays: np.ndarray) -> tuple[float, float]:
@@ -69,7 +78,8 @@ def depth_profile(
     traces: list[dict[str, Any]] = []
     for one in series:
         values = np.asarray(one.values, float)
-        traces += [_depth_line(one, sites, values > 0), *edge_marks(one.name, values, sites, low, high, compared=_compared(one))]
+        edges = edge_marks(one.name, values, sites, low, high, compared=_compared(one), start=one.start)
+        traces += [_depth_line(one, sites, values > 0), *edges]
     layout = frame_of(title, x="depth", y=unit, ticks=site_ticks(sites))
     layout["yaxis"] |= {"type": "log", "range": [low, high], **decades_axis(low, high)}
     return finished(traces, layout, "nothing measured yet")

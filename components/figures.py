@@ -122,14 +122,15 @@ def cross_at(step: int, y: float, name: str, colour: str) -> dict[str, Any]:
 
 
 def edge_marks(
-    label: str, values: np.ndarray, sites: Sequence[str], low: float, high: float, *, compared: str = ""
+    label: str, values: np.ndarray, sites: Sequence[str], low: float, high: float, *, compared: str = "", start: int = 0
 ) -> list[dict[str, Any]]:
     """Marks for what a log axis from 10**low to 10**high cannot hold: zeros at the lower edge, non-finite values at the upper.
 
-    `compared` is the colour of a series that is only compared with: its marks are open and larger.
+    `compared` is the colour of a series that is only compared with: its marks are open and larger. Nothing stands before `start`.
     """
     values = np.asarray(values, float)
-    zeros, lost = np.flatnonzero(values == 0), np.flatnonzero(~np.isfinite(values))
+    there = np.arange(len(values)) >= start
+    zeros, lost = np.flatnonzero(there & (values == 0)), np.flatnonzero(there & ~np.isfinite(values))
     return [
         *marks("exactly 0", label, values, sites, zeros, y=10.0**low, symbol="triangle-down", compared=compared),
         *marks("not finite", label, values, sites, lost, y=10.0**high, symbol="triangle-up", compared=compared),

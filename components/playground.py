@@ -6,6 +6,7 @@ import streamlit as st
 
 from components import compare_link, controls, link, picture, player, take_home
 from components.diagram import show_diagram
+from components.instruments import instruments
 from components.playhead import Playhead
 from components.watch import View, look, trouble
 from models.insight.remedy import remedy
@@ -68,11 +69,13 @@ def watch(cfg: RunConfig) -> None:
             st.toast(f"Stopped: the loss has reached {head.stop_loss:g} at step {head.shown}.", icon=":material/flag:")
         if refused:
             st.error(refused)
+        measuring = False
         if view is not None:
             _keep(view, before)
             take_home.check(view)
             _charts(view, head)
-        return waiting and not refused, head.playing
+            measuring = instruments(view, head)
+        return (waiting or measuring) and not refused, head.playing
 
     player.polled(NAME, body)
 

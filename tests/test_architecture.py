@@ -90,7 +90,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "models.training": ("models.nets", "models.tasks", "models.spec", "models.trace"),
     "models.insight.signal": ("models.training", "models.nets", "models.spec"),
     "models.insight": ("models.spec", "models.trace"),
-    **dict.fromkeys(TORCH_SIDE_OF_SERVICE, ("models.training", "models.insight", "models.spec", "models.trace")),
+    "models.instruments": ("models.training", "models.nets", "models.tasks", "models.insight", "models.spec", "models.trace"),
+    **dict.fromkeys(
+        TORCH_SIDE_OF_SERVICE, ("models.instruments", "models.training", "models.insight", "models.spec", "models.trace")
+    ),
     "models.service": ("models.spec", "models.trace"),
     "models.export": ("models.spec", "models.trace", *NUMPY_SIDE),
 }

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from models.service.connection import Connection
-from models.service.interface import SENTENCES, WISH_SECONDS, Answer, Status, Trainer
+from models.service.interface import RENEW_SECONDS, SENTENCES, WISH_SECONDS, Answer, Status, Trainer
 from models.service.messages import key_of, trace_from
 from models.service.shelf import ANSWER_BYTES, TAPE_BYTES, Shelf, question_message, want_message
 from models.service.tape import Tape
@@ -84,15 +84,29 @@ class WorkerTrainer:
         key, shelf = message["key"], self._shelf
         with shelf.lock:
             answer = shelf.answer(key)
-            if answer is None and key not in shelf.open and self._status.state != "failed":
-                shelf.open[key] = message
-                self._post(message)
+            if answer is None and self._status.state != "failed":
+                asked = shelf.open.setdefault(key, message | {"at": -RENEW_SECONDS})
+                if time.monotonic() - asked["at"] >= RENEW_SECONDS:
+                    asked["at"] = time.monotonic()
+                    self._post(asked)
             if answer is None and wait > 0:
                 shelf.changed.wait_for(lambda: key not in shelf.open, wait)
                 answer = shelf.answer(key)
             if answer is None and self._status.state == "failed":
                 return Answer(None, self._status.sentence)
             return answer
+
+    def share(self, question: str, cfg: RunConfig, **args: Any) -> float:
+        """How much of an answer that is being worked on is done."""
+        with self._shelf.lock:
+            return self._shelf.shares.get(question_message(question, cfg, args)["key"], 0.0)
+
+    def cancel(self, question: str, cfg: RunConfig, **args: Any) -> None:
+        """Nobody waits for this answer any more."""
+        key = question_message(question, cfg, args)["key"]
+        with self._shelf.lock:
+            self._shelf.drop(key)
+            self._post({"kind": "cancel", "key": key})
 
     def close(self) -> None:
         """Ends the worker and waits for it, a few seconds at most."""

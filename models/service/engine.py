@@ -7,21 +7,26 @@ import traceback
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
-from models.service.messages import columns_message, config_from, divergence_message, frame_message
+from models.instruments import INSTRUMENTS
+from models.service.messages import columns_message, config_from, divergence_message, frame_message, key_of
 from models.service.questions import QUESTIONS
 from models.service.wire import Message
 from models.service.wishes import Wishes
 from models.spec import RunConfig
 from models.spec.budget import memory_bytes, over_budget
-from models.training import Run, SeedRuns, available_devices
+from models.training import Replays, Run, SeedRuns, Work, available_devices
 
 SLICE_SECONDS = 0.05
 KEPT_RUNS = 64
 KEPT_BYTES = 1e9
 MOST_RUNS = 256
+JOB_SECONDS = 90.0  # how long an answer is worked on after it was last asked for: hidden tabs ask once a minute
+MOST_JOBS = 64
+TOLD_SECONDS = 0.25
 
 
 @dataclass
@@ -44,12 +49,23 @@ class Slot:
         return 0 if self.run.done else self.wishes.furthest(self.run.step)
 
 
+@dataclass
+class Job:
+    """An answer that takes longer than a slice: what is left of its work, and until when somebody waits for it."""
+
+    work: Work[dict[str, Any]]
+    until: float
+    told: float = 0.0
+
+
 class Engine:
     """Runs by key, the longest unwanted dropped first. `emit` takes every message; errors become messages too."""
 
     def __init__(self, emit: Callable[[Message], None]) -> None:
         self.emit = emit
         self.slots: OrderedDict[str, Slot] = OrderedDict()
+        self.jobs: OrderedDict[str, Job] = OrderedDict()
+        self.replays = Replays(self._live)
         self.turns: OrderedDict[str, None] = OrderedDict()
 
     def hello(self, pid: int) -> None:
@@ -76,9 +92,13 @@ class Engine:
         return None
 
     def work(self) -> bool:
-        """One slice for the run whose turn it is. False when nobody wants anything."""
+        """One slice for the run or the answer whose turn it is. False when nobody wants anything."""
         while self.turns:
             key, _ = self.turns.popitem(last=False)
+            if key in self.jobs:
+                self.turns[key] = None
+                self._go_on(key)
+                return True
             slot = self.slots.get(key)
             if slot is not None and slot.goal:
                 self.turns[key] = None
@@ -102,17 +122,71 @@ class Engine:
             self._refuse(key, error)
 
     def answer(self, message: Message) -> None:
-        """Answers one question, or says why not."""
-        reply: Message = {"kind": "answer", "key": message["key"], "value": None, "error": ""}
+        """Answers one question, says why not, or begins an answer that takes longer; asked again, it is wanted longer."""
+        key = message["key"]
+        if key in self.jobs:
+            self.jobs[key].until = time.monotonic() + JOB_SECONDS
+            return
         try:
-            if message["question"] not in QUESTIONS:
-                raise ValueError(f"there is no question {message['question']!r}; there are {', '.join(QUESTIONS)}")
-            cfg = config_from(message["query"])
+            question, cfg = message["question"], config_from(message["query"])
             _within_budget(cfg)
-            reply["value"] = QUESTIONS[message["question"]](cfg, message["args"])
-            self.emit(reply)
+            if question in INSTRUMENTS:
+                self._begin(key, INSTRUMENTS[question](self.replays, cfg, **message["args"]))
+            elif question in QUESTIONS:
+                self._reply(key, QUESTIONS[question](cfg, message["args"]))
+            else:
+                raise ValueError(f"there is no question {question!r}; there are {', '.join([*QUESTIONS, *INSTRUMENTS])}")
         except Exception as error:
-            self.emit(reply | {"value": None, "error": sentence(error)})
+            self._reply(key, None, sentence(error))
+
+    def cancel(self, key: str) -> None:
+        """Works no longer on an answer."""
+        if self.jobs.pop(key, None) is not None:
+            self.emit({"kind": "dropped", "key": key})
+
+    def finish(self, key: str) -> None:
+        """Works on an answer until it is there."""
+        while key in self.jobs:
+            self._go_on(key)
+
+    def _live(self, cfg: RunConfig) -> Run | None:
+        """The run of a configuration, if it is held."""
+        slot = self.slots.get(key_of(cfg))
+        return slot.run if slot is not None and isinstance(slot.run, Run) else None
+
+    def _begin(self, key: str, work: Work[dict[str, Any]]) -> None:
+        self.jobs[key] = Job(work, time.monotonic() + JOB_SECONDS)
+        self.turns[key] = None
+        while len(self.jobs) > MOST_JOBS:
+            self.cancel(next(iter(self.jobs)))
+
+    def _go_on(self, key: str) -> None:
+        """A slice of work on an answer: its end, or how far it is."""
+        job, began = self.jobs[key], time.monotonic()
+        if began > job.until:
+            return self.cancel(key)
+        try:
+            done = next(job.work)
+            while time.monotonic() - began < SLICE_SECONDS:
+                done = next(job.work)
+        except StopIteration as end:
+            del self.jobs[key]
+            return self._reply(key, end.value)
+        except Exception as error:
+            del self.jobs[key]
+            return self._reply(key, None, sentence(error))
+        if time.monotonic() - job.told > TOLD_SECONDS:
+            job.told = time.monotonic()
+            self.emit({"kind": "answering", "key": key, "share": done})
+        return None
+
+    def _reply(self, key: str, value: dict[str, Any] | None, error: str = "") -> None:
+        """Sends an answer; one that cannot be sent is an error of its own."""
+        reply: Message = {"kind": "answer", "key": key, "value": value, "error": error}
+        try:
+            self.emit(reply)
+        except ValueError as unsendable:
+            self.emit(reply | {"value": None, "error": sentence(unsendable)})
 
     def _push(self, key: str, slot: Slot, added: int, began: float) -> None:
         """Sends the rows and frames that the reader does not have yet."""

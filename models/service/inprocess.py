@@ -52,7 +52,15 @@ class InProcessTrainer:
         with self._shelf.lock:
             if self._shelf.answer(message["key"]) is None and not self._closed:
                 self._engine.answer(message)
+                self._engine.finish(message["key"])
             return self._shelf.answer(message["key"]) or Answer(None, self._status.sentence)
+
+    def share(self, question: str, cfg: RunConfig, **args: Any) -> float:
+        """Answers are never half done here."""
+        return 0.0
+
+    def cancel(self, question: str, cfg: RunConfig, **args: Any) -> None:
+        """Nothing is ever under way here."""
 
     def close(self) -> None:
         """Trains no more."""

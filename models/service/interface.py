@@ -8,6 +8,7 @@ from models.service.tape import RETRY_SECONDS, Tape
 from models.spec import RunConfig
 
 WISH_SECONDS = 90.0
+RENEW_SECONDS = 5.0  # how often a question that is open is asked again
 
 SENTENCES = {
     "starting": "The trainer is starting: it loads PyTorch, which takes a few seconds.",
@@ -57,7 +58,16 @@ class Trainer(Protocol):
         """Wishes for `until` rows. The wish expires after `seconds`: whoever still looks wishes again."""
 
     def ask(self, question: str, cfg: RunConfig, wait: float = 0.0, **args: Any) -> Answer | None:
-        """The answer to a question of `questions.QUESTIONS`, or None while it is not there; waits up to `wait` seconds."""
+        """The answer to a question of `questions.QUESTIONS`, or None while it is not there; waits up to `wait` seconds.
+
+        An answer that takes long is worked on only while it is asked for again and again.
+        """
+
+    def share(self, question: str, cfg: RunConfig, **args: Any) -> float:
+        """How much of an answer that is being worked on is done, from 0 to 1."""
+
+    def cancel(self, question: str, cfg: RunConfig, **args: Any) -> None:
+        """Nobody waits for this answer any more."""
 
     def close(self) -> None:
         """Ends all training. Tapes that somebody holds stay readable."""

@@ -1,4 +1,4 @@
-"""What a page may ask about a configuration besides its tape. A new question is a function and a line in QUESTIONS."""
+"""What a page may ask about a configuration besides its tape and instruments: each a function and a line in QUESTIONS."""
 
 from collections.abc import Callable
 from typing import Any

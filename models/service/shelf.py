@@ -26,6 +26,7 @@ class Shelf:
         self.tapes: OrderedDict[str, Tape] = OrderedDict()
         self.answers: OrderedDict[str, Answer] = OrderedDict()
         self.open: dict[str, Message] = {}
+        self.shares: dict[str, float] = {}  # how much of an open question's answer is done
 
     def tape(self, cfg: RunConfig, seeds: int = 1) -> Tape:
         """The tape of a configuration, empty where it was never wanted or has been dropped."""
@@ -57,8 +58,10 @@ class Shelf:
         with self.lock:
             if message["kind"] == "answer":
                 self._file(message["key"], Answer(message["value"], message["error"], size(message["value"])))
+            elif message["kind"] == "answering":
+                self.shares[message["key"]] = message["share"]
             elif message["kind"] == "dropped":
-                self.open.pop(message["key"], None)
+                self.drop(message["key"])
             elif (tape := self.tapes.get(message["key"])) is not None:
                 if message["kind"] == "progress":
                     tape.progress(message)
@@ -67,10 +70,17 @@ class Shelf:
                 self._drop_tapes()
             self.changed.notify_all()
 
+    def drop(self, key: str) -> None:
+        """A question that nobody waits for."""
+        with self.lock:
+            self.open.pop(key, None)
+            self.shares.pop(key, None)
+
     def give_up(self) -> None:
         """Nothing will come any more: nothing is wanted, nothing is open."""
         with self.lock:
             self.open.clear()
+            self.shares.clear()
             for tape in self.tapes.values():
                 tape.wishes.clear()
             self.changed.notify_all()
@@ -90,7 +100,7 @@ class Shelf:
             self.changed.notify_all()
 
     def _file(self, key: str, answer: Answer) -> None:
-        self.open.pop(key, None)
+        self.drop(key)
         self.answers[key] = answer
         self.answers.move_to_end(key)
         held = sum(kept.nbytes for kept in self.answers.values())

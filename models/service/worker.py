@@ -51,8 +51,11 @@ def serve(engine: "Engine", inbox: "queue.SimpleQueue[Message]") -> None:
             if message["kind"] == "want":
                 engine.want(message)
                 busy = True
+            elif message["kind"] == "cancel":
+                questions = [question for question in questions if question["key"] != message["key"]]
+                engine.cancel(message["key"])
             else:
-                questions.append(message)
+                questions = [*(question for question in questions if question["key"] != message["key"]), message]
         while len(questions) > OPEN_QUESTIONS:
             engine.emit({"kind": "dropped", "key": questions.pop(0)["key"]})
         if questions:

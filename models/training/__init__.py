@@ -5,6 +5,7 @@ from models.training.device import available_devices, resolve_device
 from models.training.frames import mean_cosine, statistics_kept
 from models.training.optimizers import OPTIMIZERS, build_optimizer
 from models.training.probe import Probe, watching
+from models.training.replay import Replays, Still, Work, finished, still_of
 from models.training.run import Run, cross_entropy, profile_at_init
 from models.training.seeds import SeedRuns, seed_traces
 
@@ -14,16 +15,21 @@ __all__ = [
     "Divergence",
     "Frame",
     "Probe",
+    "Replays",
     "Run",
     "SeedRuns",
+    "Still",
     "Trace",
+    "Work",
     "available_devices",
     "build_optimizer",
     "cross_entropy",
+    "finished",
     "mean_cosine",
     "profile_at_init",
     "resolve_device",
     "seed_traces",
     "statistics_kept",
+    "still_of",
     "watching",
 ]

@@ -1,0 +1,35 @@
+"""The instruments below the playground's charts. A closed one costs nothing: only the chosen one is drawn or asked about.
+
+A new instrument is a module with its Instrument, and a line in INSTRUMENTS.
+"""
+
+import streamlit as st
+
+from components.instruments.panel import BADGES, Instrument, Panel
+from components.instruments.stream import STREAM
+from components.playhead import Playhead
+from components.watch import View
+
+INSTRUMENTS: dict[str, Instrument] = {
+    "Stream and branches": STREAM,
+}
+
+
+def instruments(view: View, head: Playhead) -> bool:
+    """The row of instruments and the one that is open; whether it waits for an answer."""
+    chosen = st.pills("Instruments", list(INSTRUMENTS), key="instrument", help="Each measures the net at the step shown.")
+    if chosen is None:
+        return False
+    instrument = INSTRUMENTS[chosen]
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.subheader(chosen, anchor=False, help=instrument.help)
+            st.badge(instrument.badge, color=BADGES[instrument.badge])  # type: ignore[arg-type]
+            tables = st.toggle("Tables", key="instrument_tables", help="The numbers behind the charts.")
+        unfit = instrument.unfit(view.cfg)
+        if unfit:
+            st.info(unfit)
+            return False
+        panel = Panel(chosen, view, head, tables=tables)
+        instrument.draw(panel)
+    return panel.waiting

@@ -1,0 +1,155 @@
+"""What every instrument has: one sentence, a badge, charts with their tables, and answers that the trainer works on."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from components.charts import Figure, table_of
+from components.live_chart import live_chart
+from components.playhead import Playhead
+from components.watch import View, sentence
+from models.service.client import trainer
+from models.spec import RunConfig
+
+WAIT_SECONDS = 0.4  # how long a poll waits for an answer before it draws without
+BADGES = {"measured": "blue", "formula": "green", "recorded": "gray"}
+
+
+@dataclass(frozen=True)
+class Instrument:
+    """How one instrument is drawn; its badge (a key of BADGES), its formulas and their sources for the help.
+
+    `unfit` says for which configurations there is nothing to measure, and why; empty where there is.
+    """
+
+    draw: Callable[["Panel"], None]
+    badge: str
+    help: str
+    unfit: Callable[[RunConfig], str] = lambda cfg: ""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An answer, and what it is of."""
+
+    value: dict[str, Any]
+    cfg: RunConfig
+    step: int
+    args: dict[str, Any]
+
+
+class Panel:
+    """One opened instrument on one view. `waiting` turns true where an answer is still to come."""
+
+    def __init__(self, name: str, view: View, head: Playhead, *, tables: bool = False) -> None:
+        self.name, self.view, self.head, self.tables = name, view, head, tables
+        self.waiting = False
+
+    @property
+    def cfg(self) -> RunConfig:
+        """What is shown."""
+        return self.view.cfg
+
+    @property
+    def step(self) -> int:
+        """Updates that the net which is shown has had: the row, and one more after the last one."""
+        view = self.view
+        return view.row + (view.row == view.cfg.steps - 1 and view.trace.divergence is None)
+
+    def key(self, part: str) -> str:
+        """The session's key of a widget or a chart of this panel."""
+        return f"instrument_{self.name}_{part}".lower().replace(" ", "_")
+
+    def say(self, text: str) -> None:
+        """The sentence that the panel opens with."""
+        st.markdown(f"**{text}**")
+
+    def chart(self, figure: Figure, title: str, height: int = 280) -> None:
+        """A figure, and its numbers below it where tables are switched on."""
+        live_chart(figure, key=self.key(title), alt=f"{title}, chart", height=height)
+        if self.tables:
+            st.dataframe(table_of(figure), alt=f"{title}, table", height=220)
+
+    def table(self, title: str, **columns: Sequence[Any]) -> None:
+        """Numbers that no chart shows; drawn where tables are switched on."""
+        if self.tables:
+            st.dataframe(pd.DataFrame(columns), alt=f"{title}, table", height=220)
+
+    def ask(self, question: str, **args: Any) -> Measured | None:
+        """What the trainer measures at the step shown, or what it measured before while that is being worked on.
+
+        While the run plays, what was measured stays: a panel never slows the run that it looks at.
+        """
+        kept: Measured | None = st.session_state.get(self.key(question))
+        ours = kept is not None and (kept.cfg, kept.args) == (self.cfg, args)
+        if ours and kept is not None and (self.head.playing or kept.step == self.step):
+            later = "; pause to measure the step shown" if self.head.playing and kept.step != self.step else ""
+            self._status(f"Measured at step {kept.step}{later}.")
+            return kept
+        step = self._asked_step(question, args)
+        answer = trainer().ask(question, self.cfg, wait=WAIT_SECONDS, step=step, **args)
+        if answer is None:
+            self.waiting = True
+            share = trainer().share(question, self.cfg, step=step, **args)
+            before = "" if kept is None else f" What is shown is step {kept.step}{'' if ours else ' of what was set before'}."
+            self._status(f"Measuring step {step}: {share:.0%}.{before}")
+            return kept
+        st.session_state.pop(self.key(f"{question}_asked"), None)
+        if answer.value is None:
+            st.error(sentence(answer.error))
+            return None
+        kept = st.session_state[self.key(question)] = Measured(answer.value, self.cfg, step, args)
+        self._status(f"Measured at step {step}.")
+        return kept
+
+    def ask_by_button(self, question: str, label: str, **args: Any) -> Measured | None:
+        """As `ask`, for work that takes long: it starts at a button, shows how far it is, and can be cancelled."""
+        wanted_key = self.key(f"{question}_wanted")
+        wanted = (self.cfg, self.step, args)
+        kept: Measured | None = st.session_state.get(self.key(question))
+        fresh = kept is not None and (kept.cfg, kept.step, kept.args) == wanted
+        under_way = st.session_state.get(wanted_key)
+        if under_way is None or under_way[0] != self.cfg:
+            if kept is not None:
+                other = "" if kept.cfg == self.cfg else " of what was set before"
+                self._status(f"Measured at step {kept.step}{other}.")
+
+            def start() -> None:
+                st.session_state[wanted_key] = wanted
+
+            st.button(label, key=self.key(f"{question}_start"), icon=":material/labs:", on_click=start, disabled=fresh)
+            return kept
+        _, step, args = under_way
+        answer = trainer().ask(question, self.cfg, wait=WAIT_SECONDS, step=step, **args)
+        if answer is None:
+            self.waiting = True
+            share = trainer().share(question, self.cfg, step=step, **args)
+            st.progress(min(1.0, share), text=f"Measuring step {step}: {share:.0%}")
+
+            def cancel() -> None:
+                st.session_state.pop(wanted_key, None)
+                trainer().cancel(question, self.cfg, step=step, **args)
+
+            st.button("Cancel", key=self.key(f"{question}_cancel"), icon=":material/close:", on_click=cancel)
+            return kept
+        st.session_state.pop(wanted_key, None)
+        if answer.value is None:
+            st.error(sentence(answer.error))
+            return kept
+        kept = st.session_state[self.key(question)] = Measured(answer.value, self.cfg, step, args)
+        self._status(f"Measured at step {step}.")
+        return kept
+
+    def _asked_step(self, question: str, args: dict[str, Any]) -> int:
+        """The step that is asked about: while the run plays, the one that was asked about first."""
+        pinned = st.session_state.get(self.key(f"{question}_asked"))
+        if self.head.playing and pinned is not None and pinned[:2] == (self.cfg, args):
+            return int(pinned[2])
+        st.session_state[self.key(f"{question}_asked")] = (self.cfg, args, self.step)
+        return self.step
+
+    def _status(self, text: str) -> None:
+        st.caption(text)

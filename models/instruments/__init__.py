@@ -1,0 +1,31 @@
+"""What can be measured of a net at one step of its run, with torch. An instrument is a function and a line in INSTRUMENTS.
+
+Each takes the replays, a configuration and plain arguments, yields the share of its work that is done and returns
+dicts, lists, strings, numbers and numpy arrays, which the pages get over the wire.
+"""
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+from models.instruments.stream import stream
+from models.spec import RunConfig
+from models.training import Replays, Still, Work
+
+Answer = dict[str, Any]
+Instrument = Callable[..., Work[Answer]]
+
+
+def of_still(measure: Callable[..., Answer | Work[Answer]]) -> Instrument:
+    """An instrument that looks at the net of one step: `step` goes to the replay, all else to `measure`."""
+
+    def instrument(replays: Replays, cfg: RunConfig, *, step: int, **args: Any) -> Work[Answer]:
+        still: Still = yield from replays.still(cfg, min(max(0, int(step)), cfg.steps))
+        found = measure(still, **args)
+        return (yield from found) if isinstance(found, Generator) else found
+
+    return instrument
+
+
+INSTRUMENTS: dict[str, Instrument] = {
+    "stream": of_still(stream),
+}

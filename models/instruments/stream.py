@@ -1,0 +1,53 @@
+"""How the stream grows and what each branch adds to it (ShortGPT 2403.03853; Gromov 2403.17887)."""
+
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from models.training import Still, statistics_kept, watching
+
+
+def stream(still: Still) -> dict[str, Any]:
+    """RMS of the stream (S,) and of each branch (M,) on the step's batch, and by sublayer (M,): branch over stream before
+    the add, cosine between the stream before and after the sublayer, cosine between branch and stream.
+    """
+    points, branches = passed(still)
+    before, after = points[:-1], points[1:]
+    return {
+        "stream_rms": _numbers([rms(x) for x in points]),
+        "branch_rms": _numbers([rms(f) for f in branches]),
+        "share": _numbers([rms(f) / rms(x) for f, x in zip(branches, before, strict=True)]),
+        "neighbour_cosine": _numbers([cosine(x, y) for x, y in zip(before, after, strict=True)]),
+        "branch_cosine": _numbers([cosine(f, x) for f, x in zip(branches, before, strict=True)]),
+    }
+
+
+def passed(still: Still) -> tuple[list[Tensor], list[Tensor]]:
+    """The stream at every site and every branch before its add, (B, T, D) each, in float64 where there is one."""
+    x, _ = still.batch()
+    net = still.model.stream
+    with torch.no_grad(), statistics_kept(still.model), watching([*net.stream_taps, *net.branch_taps], gradients=False) as probe:
+        still.model(x)
+        seen = probe.tensors()
+    points, branches = seen[: len(net.stream_taps)], seen[len(net.stream_taps) :]
+    exact = torch.float32 if x.device.type == "mps" else torch.float64
+    return [p.to(exact) for p in points], [b.to(exact).expand_as(points[0]) for b in branches]
+
+
+def rms(x: Tensor) -> Tensor:
+    """Root of the mean square of all numbers."""
+    return x.square().mean().sqrt()
+
+
+def cosine(x: Tensor, y: Tensor) -> Tensor:
+    """Mean over tokens of the cosine between two streams (..., D); NaN where no token has a direction in both."""
+    lengths = x.norm(dim=-1) * y.norm(dim=-1)
+    alive = lengths > 0
+    return F.cosine_similarity(x[alive], y[alive], dim=-1, eps=0.0).mean() if alive.any() else lengths.new_tensor(torch.nan)
+
+
+def _numbers(values: list[Tensor]) -> np.ndarray:
+    return torch.stack(values).float().cpu().numpy()
