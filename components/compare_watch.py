@@ -11,6 +11,7 @@ from components.live_chart import live_chart
 from components.playhead import Playhead
 from components.watch import PROFILE_SECONDS
 from models.insight.bands import Band, band
+from models.insight.verdict import verdict
 from models.service.client import Tape, trace_from, trainer
 from models.spec import RunConfig
 from models.spec.budget import over_budget
@@ -128,7 +129,7 @@ def _losses(columns: list[Column], head: Playhead, against: bool) -> None:
 def _verdict(column: Column, head: Playhead) -> None:
     trace = column.traces[0]
     row = min(head.shown, len(trace) - 1)
-    st.markdown(f"**{column.letter}** " + picture.reading(column.cfg, trace, row).sentence)
+    st.markdown(f"**{column.letter}** " + verdict(column.cfg, trace, row).sentence)
     if trace.divergence is not None and row >= trace.divergence.step:
         st.markdown(f":red[{trace.divergence.sentence()}]")
     st.page_link(link.PLAYGROUND, label="Open in the playground", query_params=column.cfg.to_query())

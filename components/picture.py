@@ -22,16 +22,13 @@ from components.playhead import Playhead
 from components.task_charts import decision_map, digit_mistakes, sequence_table
 from components.watch import View
 from models.insight.verdict import (
-    Verdict,
     activation_sentence,
     cosine_sentence,
     gradient_sentence,
     loss_sentence,
-    verdict,
     weight_sentence,
 )
 from models.spec import TASKS, RunConfig, arrangement_of
-from models.trace import Trace
 
 PANELS = ("Weights and samples", "Layer by step", "What the net says")
 SENTENCE_HEIGHT = 84  # three lines in a third of the page
@@ -41,6 +38,8 @@ VERDICT_ICONS = {
     "collapsed": ":material/compress:",
     "vanishing": ":material/trending_down:",
     "exploding": ":material/trending_up:",
+    "dead": ":material/sleep:",
+    "large updates": ":material/speed:",
     "diverged": ":material/error:",
 }
 
@@ -68,23 +67,6 @@ def profile_of(view: View) -> Profile:
     cosine = frame.sample_cosine if frame else np.full(len(trace.sites), np.nan)
     label = f"{name_of(view.cfg)}, step {row}"
     return Profile(label, trace.act_rms[row], trace.grad_rms[row], trace.weight_grad_rms[row], cosine)
-
-
-def headline(view: View) -> Verdict:
-    """The verdict over all profiles of the shown row."""
-    return reading(view.cfg, view.trace, view.row)
-
-
-def reading(cfg: RunConfig, trace: Trace, row: int) -> Verdict:
-    """The verdict over all profiles of one row of a tape."""
-    profile = profile_of(View(cfg, trace, row))
-    return verdict(
-        act_rms=profile.act_rms,
-        grad_rms=profile.grad_rms,
-        branch_rms=trace.branch_rms[row],
-        weight_grad_rms=profile.weight_grad_rms,
-        sample_cosine=profile.sample_cosine,
-    )
 
 
 def charts(view: View, head: Playhead, others: list[tuple[str, Profile]]) -> None:

@@ -10,6 +10,7 @@ from components.instruments import instruments
 from components.playhead import Playhead
 from components.watch import View, look, trouble
 from models.insight.remedy import remedy
+from models.insight.verdict import verdicts
 from models.service.client import trainer
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of
 from models.spec.budget import affordable, over_budget
@@ -142,9 +143,11 @@ def _charts(view: View, head: Playhead) -> None:
 
 def _headline(view: View) -> None:
     """The verdict over all charts; after a divergence where it began, and one change that helps."""
-    divergence, found = view.trace.divergence, picture.headline(view)
+    divergence = view.trace.divergence
     if divergence is None or view.row < divergence.step:
-        st.markdown(f"**{picture.VERDICT_ICONS[found.kind]} {found.sentence}**")
+        first, *others = verdicts(view.cfg, view.trace, view.row)
+        also = " ".join(other.sentence for other in others)
+        st.markdown(f"**{picture.VERDICT_ICONS[first.kind]} {first.sentence}** {also}")
         return
     help_ = remedy(view.cfg)
     with st.container(horizontal=True, vertical_alignment="center"):

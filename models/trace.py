@@ -61,7 +61,8 @@ class Divergence:
 class Frame:
     """The costlier look at a run at one step, on fixed data, before that step's update.
 
-    sample_cosine (S,), update_to_weight (depth,), held-out loss and accuracy, and the task's picture.
+    sample_cosine (S,), update_to_weight (depth,), held-out loss and accuracy, the task's picture, and by block
+    the share of its ReLU units that are 0 for all of a fixed subset (depth,), empty without ReLUs.
     """
 
     step: int
@@ -70,6 +71,7 @@ class Frame:
     held_out_loss: float
     held_out_accuracy: float
     picture: dict[str, Any] = field(default_factory=dict)
+    dead_units: np.ndarray = field(default_factory=lambda: np.empty(0, np.float32))
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,9 @@ def measured(cfg, step=0):
 
 def test_every_number_is_that_of_the_stream_worked_out_with_numpy():
     run = Run(CFG)
-    parts = [{name: p.detach().double().numpy() for name, p in b["mlp"].named_parameters()} for b in run.model.stream.blocks.values()]
+    parts = [
+        {name: p.detach().double().numpy() for name, p in b["mlp"].named_parameters()} for b in run.model.stream.blocks.values()
+    ]
     x_BTD = run.model.embed(run.next_batch()[0]).detach().double().numpy()
     stream_rms, branch_rms, share, neighbour, angle = [np.sqrt((x_BTD**2).mean())], [], [], [], []
     for w in parts:
@@ -62,7 +64,8 @@ def test_a_block_taken_out_adds_nothing_and_turns_nothing():
     found = measured(RunConfig(depth=3, width=16, batch=8, steps=20, overrides=((2, "identity", True),), device="cpu"))
     assert found["share"][1] == 0
     assert found["neighbour_cosine"][1] == pytest.approx(1)
-    assert np.isnan(found["branch_cosine"][1]) and np.isfinite(found["branch_cosine"][[0, 2]]).all()
+    assert np.isnan(found["branch_cosine"][1])
+    assert np.isfinite(found["branch_cosine"][[0, 2]]).all()
 
 
 def test_tokens_without_a_direction_do_not_count():
@@ -72,4 +75,6 @@ def test_tokens_without_a_direction_do_not_count():
 
 def test_the_sentence_names_the_loudest_and_the_quietest_branch():
     text = stream_sentence(("x0", "b01", "b02"), np.array([1.0, 2.0, 4.0]), np.array([0.5, 0.02]))
-    assert "a factor of 4" in text and "b01 adds 0.5 times" in text and "b02 0.02 times" in text
+    assert "a factor of 4" in text
+    assert "b01 adds 0.5 times" in text
+    assert "b02 0.02 times" in text

@@ -233,6 +233,34 @@ def test_sample_cosine_is_the_mean_cosine_between_different_tokens_at_every_site
     np.testing.assert_allclose(frame.sample_cosine, expected, rtol=1e-4, atol=1e-6)
 
 
+@both_nets
+def test_dead_units_are_those_that_give_0_for_every_token_of_the_fixed_subset(net):
+    cfg = RunConfig(**(SMALL | net | {"depth": 3, "overrides": ((2, "identity", True),)}))
+    run = Run(cfg)
+    run.advance(4)
+    with torch.no_grad():
+        (first,) = [part.w1 for part in run.model.stream.blocks["b03"].modules() if hasattr(part, "w1")]
+        first.bias[:5] = -1e3
+    model = copy.deepcopy(run.model)
+    shares = {}
+
+    def hidden(name):
+        return lambda _module, inputs, _output: shares.update(
+            {name: (inputs[0].clamp(min=0).flatten(0, -2) == 0).all(0).double().mean().item()}
+        )
+
+    for name, block in model.stream.blocks.items():
+        for part in block.modules():
+            if isinstance(part, torch.nn.ReLU):
+                part.register_forward_hook(hidden(name))
+    with torch.no_grad():
+        model(run.task.held_out[0][: 128 // cfg.tokens])
+    run.advance(1)
+    (frame,) = [frame for frame in run.frames if frame.step == 4]
+    np.testing.assert_allclose(frame.dead_units, [shares["b01"], np.nan, shares["b03"]], rtol=1e-6)
+    assert 5 / len(first.bias) <= frame.dead_units[2] < 1
+
+
 def test_mean_cosine_leaves_out_vectors_without_a_direction_and_knows_no_size():
     source = torch.Generator().manual_seed(0)
     x = torch.randn(2, 5, 8, generator=source)

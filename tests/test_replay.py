@@ -40,7 +40,8 @@ def test_the_live_run_is_used_where_it_stands_at_the_step():
     run = run_at(CONFIGS[0], 9)
     seen = []
     still = finished(Replays(lambda cfg: seen.append(cfg) or run).still(CONFIGS[0], 9))
-    assert seen == [CONFIGS[0]] and equal(weights(still.model), weights(run.model))
+    assert seen == [CONFIGS[0]]
+    assert equal(weights(still.model), weights(run.model))
 
 
 @pytest.mark.parametrize("cfg", CONFIGS, ids=lambda cfg: cfg.net)
@@ -69,7 +70,8 @@ def test_a_film_sees_each_step_once_and_says_how_far_it_is():
             seen = end.value
             break
     assert seen == [0, 5, 20]
-    assert shares == sorted(shares) and shares[-1] == 1
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
 
 
 def test_a_film_of_a_run_that_diverges_ends_there():
@@ -77,7 +79,8 @@ def test_a_film_of_a_run_that_diverges_ends_there():
     run = run_at(cfg, 40)
     assert run.divergence is not None
     seen = finished(Replays().film(cfg, [0, 1, 40], lambda still: still.step))
-    assert seen[0] == 0 and 40 not in seen
+    assert seen[0] == 0
+    assert 40 not in seen
 
 
 def test_only_so_many_runs_are_kept():

@@ -105,6 +105,7 @@ def test_the_profile_at_initialisation_is_row_0_of_the_tape(cfg):
     for series in (*SCALARS, "act_rms", "grad_rms", "branch_rms", "weight_grad_rms"):
         assert_same(getattr(profile, series)[0].copy(), getattr(tape, series)[0].copy())
     # The tape takes its cosine out of one pass over the whole held-out set, whose sums a matrix library may order otherwise.
+    np.testing.assert_array_equal(profile.frames[0].dead_units, tape.frames[0].dead_units)
     np.testing.assert_allclose(profile.frames[0].sample_cosine, tape.frames[0].sample_cosine, rtol=1e-4, atol=1e-6)
     assert profile.sites == tape.sites
 

@@ -12,24 +12,41 @@ from models.insight.verdict import (
     cosine_sentence,
     decades,
     gradient_sentence,
+    judged,
     loss_sentence,
     verdict,
+    verdicts,
     weight_sentence,
 )
 from models.spec import RunConfig
-from models.training import profile_at_init
+from models.training import Run, profile_at_init
 
 SITES = ("x0", "b01", "b02", "b03")
 
 
-def judged(act=(1, 1, 1, 1), grad=(1, 1, 1, 1), branch=(0.5, 0.5, 0.5), weight=(1, 1, 1), cosine=(0.1, 0.2, 0.3, 0.4)) -> Verdict:
-    return verdict(
+def all_judged(
+    *,
+    act=(1, 1, 1, 1),
+    grad=(1, 1, 1, 1),
+    branch=(0.5, 0.5, 0.5),
+    weight=(1, 1, 1),
+    cosine=(0.1, 0.2, 0.3, 0.4),
+    update=(),
+    dead=(),
+) -> list[Verdict]:
+    return judged(
         act_rms=np.array(act, dtype=np.float32),
         grad_rms=np.array(grad, dtype=np.float32),
         branch_rms=np.array(branch, dtype=np.float32),
         weight_grad_rms=np.array(weight, dtype=np.float32),
         sample_cosine=np.array(cosine, dtype=np.float32),
+        update_to_weight=np.array(update, dtype=np.float32),
+        dead_units=np.array(dead, dtype=np.float32),
     )
+
+
+def headline(**profiles) -> Verdict:
+    return all_judged(**profiles)[0]
 
 
 # --- changes in words ---
@@ -142,7 +159,7 @@ def test_a_loss_that_is_not_there_or_not_finite_is_said_too():
     ],
 )
 def test_a_headline_names_the_kind_and_the_numbers_that_make_it(profiles, kind, words):
-    found = judged(**profiles)
+    found = headline(**profiles)
     assert found.kind == kind
     assert words in found.sentence
     assert found.sentence.endswith(".")
@@ -150,19 +167,19 @@ def test_a_headline_names_the_kind_and_the_numbers_that_make_it(profiles, kind, 
 
 def test_level_gradients_do_not_hide_that_all_samples_have_become_one():
     """Read off one chart, this net would be healthy (reference sheet D32)."""
-    assert judged(cosine=(0.0, 0.6, 0.9, 0.97)).kind == "collapsed"
-    assert judged(cosine=(0.97, 0.97, 0.97, 0.97)).kind == "healthy"
+    assert headline(cosine=(0.0, 0.6, 0.9, 0.97)).kind == "collapsed"
+    assert headline(cosine=(0.97, 0.97, 0.97, 0.97)).kind == "healthy"
 
 
 def test_a_vanishing_stream_gradient_says_when_the_weight_gradients_are_level():
     falling = {"grad": (1e-5, 1e-3, 0.1, 1)}
-    assert "weight gradients are level across blocks, at about 1e-07" in judged(**falling, weight=(1e-7, 2e-7, 1e-7)).sentence
-    assert "level" not in judged(**falling, weight=(1e-7, 1e-4, 1e-1)).sentence
-    assert "level" not in judged(**falling, weight=(0, 1, 1)).sentence
+    assert "weight gradients are level across blocks, at about 1e-07" in headline(**falling, weight=(1e-7, 2e-7, 1e-7)).sentence
+    assert "level" not in headline(**falling, weight=(1e-7, 1e-4, 1e-1)).sentence
+    assert "level" not in headline(**falling, weight=(0, 1, 1)).sentence
 
 
 def test_a_vanishing_net_says_when_its_samples_collapsed_too():
-    found = judged(act=(1, 0.1, 0.01, 0.001), cosine=(0.1, 0.5, 0.9, 0.99))
+    found = headline(act=(1, 0.1, 0.01, 0.001), cosine=(0.1, 0.5, 0.9, 0.99))
     assert found.kind == "vanishing"
     assert "all samples end in nearly one direction" in found.sentence
 
@@ -182,12 +199,42 @@ def test_a_vanishing_net_says_when_its_samples_collapsed_too():
     ],
 )
 def test_the_default_net_and_its_relatives_are_what_the_theory_says(fields, kind):
-    trace = profile_at_init(RunConfig(**fields))
-    found = verdict(
-        act_rms=trace.act_rms[0],
-        grad_rms=trace.grad_rms[0],
-        branch_rms=trace.branch_rms[0],
-        weight_grad_rms=trace.weight_grad_rms[0],
-        sample_cosine=trace.frames[0].sample_cosine,
-    )
-    assert found.kind == kind
+    cfg = RunConfig(**fields)
+    assert verdict(cfg, profile_at_init(cfg), 0).kind == kind
+
+
+# --- what training does ---
+
+SHORT = {"steps": 40, "device": "cpu"}
+
+
+def kinds(cfg: RunConfig, row: int) -> list[str]:
+    run = Run(cfg)
+    run.advance(row + 1)
+    return [found.kind for found in verdicts(cfg, run.trace(), row)]
+
+
+def test_a_moderate_run_is_healthy_while_it_trains():
+    assert kinds(RunConfig(**SHORT), 12) == ["healthy"]
+
+
+def test_a_learning_rate_that_is_too_large_is_said_with_the_size_of_its_updates():
+    assert kinds(RunConfig(**SHORT, lr=0.3), 4) == ["large updates"]
+
+
+def test_units_that_a_large_step_has_killed_are_said():
+    assert kinds(RunConfig(**SHORT, lr=1.0), 12)[-2:] == ["large updates", "dead"]
+
+
+def test_a_net_without_relus_has_no_dead_units():
+    found = Run(RunConfig(**SHORT, activation="tanh", lr=1.0))
+    found.advance(13)
+    assert all(frame.dead_units.size == 0 for frame in found.frames)
+
+
+def test_updates_and_dead_units_are_said_beside_what_else_is_wrong():
+    found = all_judged(act=(1, 10, 100, 1000), update=(0.001, 0.03, np.nan), dead=(0.2, np.nan, 0.75))
+    assert [one.kind for one in found] == ["exploding", "large updates", "dead"]
+    assert "block 2 by 3.0% of their size" in found[1].sentence
+    assert "75% of the units of block 3" in found[2].sentence
+    assert [one.kind for one in all_judged(update=(0.001, 0.009), dead=(0.5, 0.1))] == ["healthy"]

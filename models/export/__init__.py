@@ -2,7 +2,7 @@
 
 from models.export.configuration import configuration_from, configuration_json
 from models.export.digest import Comparison, compare, digest_of
-from models.export.findings import findings, headline, progress_sentence
+from models.export.findings import findings, progress_sentence
 from models.export.script import standalone_script
 from models.export.table import trace_csv
 
@@ -13,7 +13,6 @@ __all__ = [
     "configuration_json",
     "digest_of",
     "findings",
-    "headline",
     "progress_sentence",
     "standalone_script",
     "trace_csv",

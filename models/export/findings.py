@@ -5,12 +5,11 @@ import math
 import numpy as np
 
 from models.insight.verdict import (
-    Verdict,
     activation_sentence,
     cosine_sentence,
     gradient_sentence,
     loss_sentence,
-    verdict,
+    verdicts,
     weight_sentence,
 )
 from models.spec import TASKS, RunConfig
@@ -20,17 +19,6 @@ from models.trace import Frame, Trace
 def last_frame(cfg: RunConfig, trace: Trace) -> Frame | None:
     """The frame that goes with the last row; the one after the last update where the run is over."""
     return trace.frame_at(len(trace) - (len(trace) < cfg.steps))
-
-
-def headline(cfg: RunConfig, trace: Trace) -> Verdict:
-    """The verdict over all profiles of the last row."""
-    return verdict(
-        act_rms=trace.act_rms[-1],
-        grad_rms=trace.grad_rms[-1],
-        branch_rms=trace.branch_rms[-1],
-        weight_grad_rms=trace.weight_grad_rms[-1],
-        sample_cosine=_cosine(cfg, trace),
-    )
 
 
 def progress_sentence(cfg: RunConfig, trace: Trace) -> str:
@@ -48,7 +36,7 @@ def findings(cfg: RunConfig, trace: Trace) -> list[str]:
         return sentences
     return [
         *sentences,
-        headline(cfg, trace).sentence,
+        *(found.sentence for found in verdicts(cfg, trace, len(trace) - 1)),
         activation_sentence(trace.sites, trace.act_rms[-1]),
         gradient_sentence(trace.sites, trace.grad_rms[-1]),
         weight_sentence(trace.weight_grad_rms[-1]),

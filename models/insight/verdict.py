@@ -9,16 +9,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from models.spec import RunConfig
+from models.trace import Trace
+
 EXPLODING = 2.0  # decades by which stream or gradient grow over depth
 VANISHING = -1.5  # decades by which they fall
 COLLAPSED = 0.95  # cosine between different samples at the end of the stream
+LARGE_UPDATE = 1e-2  # of a block's weights in one step, above which an update is large; 1e-3 is usual (Karpathy)
+DEAD = 0.5  # share of a block's ReLU units that give 0 for every sample, above which most of the block is dead
 INERT = 1e-3  # branch over stream, below which a branch adds nothing yet
 LEVEL = 0.3  # decades that count as no change: a factor of two
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A kind (diverged, exploding, vanishing, collapsed, inert, healthy) and the sentence that says why."""
+    """A kind (diverged, exploding, vanishing, collapsed, inert, dead, large updates, healthy) and the sentence that says why."""
 
     kind: str
     sentence: str
@@ -93,36 +98,85 @@ def loss_sentence(loss: np.ndarray, held_out_accuracy: float, chance: float) -> 
     return f"Step {len(loss) - 1}: loss {last:.3g}{accuracy}; guessing costs {chance:.2f}: {relation}."
 
 
-def verdict(
+def verdict(cfg: RunConfig, trace: Trace, row: int) -> Verdict:
+    """The headline over all that is known of one row of a tape."""
+    return verdicts(cfg, trace, row)[0]
+
+
+def verdicts(cfg: RunConfig, trace: Trace, row: int) -> list[Verdict]:
+    """All that is wrong at one row of a tape, the worst first; that it is healthy where nothing is."""
+    frame = trace.frame_at(row + (row == cfg.steps - 1))
+    updated = [seen.update_to_weight for seen in trace.frames if seen.step <= row and np.isfinite(seen.update_to_weight).any()]
+    return judged(
+        act_rms=trace.act_rms[row],
+        grad_rms=trace.grad_rms[row],
+        branch_rms=trace.branch_rms[row],
+        weight_grad_rms=trace.weight_grad_rms[row],
+        sample_cosine=frame.sample_cosine if frame else np.full(len(trace.sites), np.nan),
+        update_to_weight=updated[-1] if updated else np.empty(0),
+        dead_units=frame.dead_units if frame else np.empty(0),
+    )
+
+
+def judged(
     *,
     act_rms: np.ndarray,
     grad_rms: np.ndarray,
     branch_rms: np.ndarray,
     weight_grad_rms: np.ndarray,
     sample_cosine: np.ndarray,
-) -> Verdict:
-    """The headline over all profiles of one step; arrays (S,), (S,), (M,), (depth,), (S,)."""
+    update_to_weight: np.ndarray,
+    dead_units: np.ndarray,
+) -> list[Verdict]:
+    """The verdicts over all profiles of one step; arrays (S,), (S,), (M,), (depth,), (S,), and (depth,) or empty twice."""
     if not all(np.isfinite(series).all() for series in (act_rms, grad_rms, branch_rms, weight_grad_rms)):
-        return Verdict("diverged", "Not finite: some numbers have left the range of the machine.")
+        return [Verdict("diverged", "Not finite: some numbers have left the range of the machine.")]
     stream, gradient = decades(act_rms[0], act_rms[-1]), decades(grad_rms[-1], grad_rms[0])
-    if max(stream, gradient) > EXPLODING:
-        return Verdict("exploding", f"Exploding: {_both(stream, gradient)}.")
+    found: list[Verdict] = []
     collapsed = float(sample_cosine[-1]) > COLLAPSED >= float(sample_cosine[0])
-    if min(stream, gradient) < VANISHING:
+    if max(stream, gradient) > EXPLODING:
+        found.append(Verdict("exploding", f"Exploding: {_both(stream, gradient)}."))
+    elif min(stream, gradient) < VANISHING:
         also = f", and all samples end in nearly one direction (cosine {sample_cosine[-1]:.2f})" if collapsed else ""
-        return Verdict("vanishing", f"Vanishing: {_both(stream, gradient)}{_yet_level(weight_grad_rms)}{also}.")
-    if collapsed:
-        return Verdict(
-            "collapsed",
-            f"Collapsed: sizes look fine ({_both(stream, gradient)}), but all samples end in nearly one direction "
-            f"(cosine {sample_cosine[-1]:.2f}): the net can hardly tell them apart.",
+        found.append(Verdict("vanishing", f"Vanishing: {_both(stream, gradient)}{_yet_level(weight_grad_rms)}{also}."))
+    elif collapsed:
+        found.append(
+            Verdict(
+                "collapsed",
+                f"Collapsed: sizes look fine ({_both(stream, gradient)}), but all samples end in nearly one direction "
+                f"(cosine {sample_cosine[-1]:.2f}): the net can hardly tell them apart.",
+            )
         )
-    if branch_rms.max() < INERT * act_rms.max():
-        return Verdict("inert", "Inert branches: every block is nearly the identity now; training has to switch the branches on.")
-    return Verdict(
-        "healthy",
-        f"Healthy: {_both(stream, gradient)}, and samples stay apart (cosine {sample_cosine[-1]:.2f}).",
-    )
+    elif branch_rms.max() < INERT * act_rms.max():
+        found.append(
+            Verdict("inert", "Inert branches: every block is nearly the identity now; training has to switch the branches on.")
+        )
+    found += _large_updates(update_to_weight) + _dead_units(dead_units)
+    return found or [
+        Verdict("healthy", f"Healthy: {_both(stream, gradient)}, and samples stay apart (cosine {sample_cosine[-1]:.2f}).")
+    ]
+
+
+def _large_updates(update_to_weight: np.ndarray) -> list[Verdict]:
+    """That an update changed much of a block's weights, if one did."""
+    if not np.isfinite(update_to_weight).any() or np.nanmax(update_to_weight) <= LARGE_UPDATE:
+        return []
+    block, size = int(np.nanargmax(update_to_weight)) + 1, float(np.nanmax(update_to_weight))
+    return [
+        Verdict(
+            "large updates",
+            f"Large updates: the last one that was measured changed the weights of block {block} by {size:.1%} of their size; "
+            f"0.1% is usual.",
+        )
+    ]
+
+
+def _dead_units(dead_units: np.ndarray) -> list[Verdict]:
+    """That most units of some block are dead, if they are."""
+    if not (dead_units > DEAD).any():
+        return []
+    block, share = int(np.nanargmax(dead_units)) + 1, float(np.nanmax(dead_units))
+    return [Verdict("dead", f"Dead units: {share:.0%} of the units of block {block} give 0 for every sample, and learn nothing.")]
 
 
 def _both(stream: float, gradient: float) -> str:

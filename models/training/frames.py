@@ -14,6 +14,7 @@ from models.nets.norms import TokenBatchNorm
 from models.spec import RunConfig
 from models.tasks import TaskData
 from models.trace import Frame
+from models.training.dead import counting_dead, shares
 from models.training.probe import watching
 
 COSINE_TOKENS = 128  # vectors whose directions are compared
@@ -53,30 +54,36 @@ class FrameTaker:
         """The frame after the last update, if frames are taken at all."""
         return [self._look(step)] if step in self.steps else []
 
-    def sample_cosine(self) -> np.ndarray:
-        """(S,): at every point of the stream, the mean cosine between different tokens of a fixed subset."""
+    def fixed_subset(self) -> tuple[np.ndarray, np.ndarray]:
+        """At every point of the stream the mean cosine between different tokens of a fixed subset, (S,); the share of each
+        block's ReLU units that are 0 for all of it, empty without ReLUs.
+        """
         with torch.no_grad(), statistics_kept(self.model):
-            return self._cosines(self.task.held_out[0][: self._samples])[0]
+            return self._pass(self.task.held_out[0][: self._samples])[:2]
 
     def _look(self, step: int) -> Frame:
         x, y = self.task.held_out
         with evaluating(self.model), torch.no_grad():
-            cosine, logits = self._cosines(x)
+            cosine, dead, logits = self._pass(x)
             taken = y != -100
             loss = F.cross_entropy(logits[taken], y[taken]).item()
             accuracy = (logits.argmax(-1) == y)[taken].float().mean().item()
             picture = self.task.picture(lambda asked: logits if asked is x else self.model(asked))
         if self._moded:
-            cosine = self.sample_cosine()
+            cosine, dead = self.fixed_subset()
         blank = np.full(len(self.matrices), np.nan, dtype=np.float32)
-        return Frame(step, cosine, blank, loss, accuracy, picture)
+        return Frame(step, cosine, blank, loss, accuracy, picture, dead)
 
-    def _cosines(self, x: Tensor) -> tuple[np.ndarray, Tensor]:
-        """The sample cosine by site over the first samples of x, and the logits of all of x, from one pass."""
-        with watching(self.model.stream.stream_taps, gradients=False) as probe:
+    def _pass(self, x: Tensor) -> tuple[np.ndarray, np.ndarray, Tensor]:
+        """Sample cosine by site and dead units by block over the first samples of x, and the logits of all of x."""
+        with (
+            watching(self.model.stream.stream_taps, gradients=False) as probe,
+            counting_dead(self.model, lambda output: output[: self._samples], 0) as counted,
+        ):
             logits = self.model(x)
             seen = [tensor[: self._samples] for tensor in probe.tensors()]
-        return torch.stack([mean_cosine(tensor) for tensor in seen]).cpu().numpy(), logits
+        cosine = torch.stack([mean_cosine(tensor) for tensor in seen])
+        return cosine.cpu().numpy(), shares(counted, self.model).cpu().numpy(), logits
 
 
 def mean_cosine(x: Tensor) -> Tensor:

@@ -151,7 +151,7 @@ class Run:
 def profile_at_init(cfg: RunConfig) -> Trace:
     """What the page shows before training: row 0 of the tape, and frame 0 without its picture and held-out figures."""
     run = Run(cfg, frames=False)
-    cosine = run._taker.sample_cosine()
+    cosine, dead = run._taker.fixed_subset()
     run.advance(1)
     blank = np.full(cfg.depth, np.nan, dtype=np.float32)
-    return trace_of(run.columns, run.rows(), [Frame(0, cosine, blank, np.nan, np.nan)], run.divergence)
+    return trace_of(run.columns, run.rows(), [Frame(0, cosine, blank, np.nan, np.nan, dead_units=dead)], run.divergence)

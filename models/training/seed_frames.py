@@ -13,6 +13,7 @@ from models.spec import RunConfig
 from models.tasks import TaskData
 from models.tasks.base import NO_LOSS
 from models.trace import Frame
+from models.training.dead import counting_dead, shares
 from models.training.frames import COSINE_TOKENS, evaluating, mean_cosines, statistics_kept
 from models.training.probe import accumulate_dtype, watching
 from models.training.seed_rows import block_norms
@@ -53,21 +54,26 @@ class SeedFrameTaker:
         x, y = (part.expand(self.seeds, *part.shape).flatten(1, 2) for part in self.task.held_out)
         with torch.no_grad():
             with evaluating(self.model):
-                cosine, logits = self._cosines(x)
+                cosine, dead, logits = self._pass(x)
             if self._moded:
                 with statistics_kept(self.model):
-                    cosine, _ = self._cosines(x[:, : self._tokens])
+                    cosine, dead, _ = self._pass(x[:, : self._tokens])
         taken = y != NO_LOSS
         each = F.cross_entropy(logits.flatten(0, 1), y.flatten(), ignore_index=NO_LOSS, reduction="none")
         loss = each.view(y.shape).sum(1) / taken.sum(1)
         accuracy = ((logits.argmax(-1) == y) & taken).sum(1) / taken.sum(1)
         blank = np.full(len(self.matrices), np.nan, dtype=np.float32)
-        figures = zip(cosine, loss.tolist(), accuracy.tolist(), strict=True)
-        return [Frame(step, by_site, blank, held_out, right) for by_site, held_out, right in figures]
+        figures = zip(cosine, loss.tolist(), accuracy.tolist(), dead, strict=True)
+        return [Frame(step, by_site, blank, held_out, right, {}, still) for by_site, held_out, right, still in figures]
 
-    def _cosines(self, x: Tensor) -> tuple[np.ndarray, Tensor]:
-        """The sample cosine (K, S) over the first samples of x, and the logits of all of x, from one pass."""
-        with watching(self.model.stream.stream_taps, gradients=False) as probe:
+    def _pass(self, x: Tensor) -> tuple[np.ndarray, np.ndarray, Tensor]:
+        """Sample cosine (K, S) and dead units (K, blocks) over the first samples of x, and the logits of all of x."""
+        with (
+            watching(self.model.stream.stream_taps, gradients=False) as probe,
+            counting_dead(self.model, lambda output: output[:, : self._tokens], 1) as counted,
+        ):
             logits = self.model(x)
             seen = [tensor[:, : self._tokens] for tensor in probe.tensors()]
-        return torch.stack([mean_cosines(tensor) for tensor in seen], dim=1).cpu().numpy(), logits
+        cosine = torch.stack([mean_cosines(tensor) for tensor in seen], dim=1)
+        dead = shares(counted, self.model) if counted else torch.empty(self.seeds, 0)
+        return cosine.cpu().numpy(), dead.cpu().numpy(), logits
