@@ -5,6 +5,7 @@ A new instrument is a module with its Instrument, and a line in INSTRUMENTS.
 
 import streamlit as st
 
+from components.instruments.distributions import DISTRIBUTIONS
 from components.instruments.panel import BADGES, Instrument, Panel
 from components.instruments.stream import STREAM
 from components.playhead import Playhead
@@ -12,6 +13,7 @@ from components.watch import View
 
 INSTRUMENTS: dict[str, Instrument] = {
     "Stream and branches": STREAM,
+    "Distributions": DISTRIBUTIONS,
 }
 
 

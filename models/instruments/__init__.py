@@ -7,6 +7,7 @@ dicts, lists, strings, numbers and numpy arrays, which the pages get over the wi
 from collections.abc import Callable, Generator
 from typing import Any
 
+from models.instruments.distributions import distributions, layer_film
 from models.instruments.stream import stream
 from models.spec import RunConfig
 from models.training import Replays, Still, Work
@@ -28,4 +29,6 @@ def of_still(measure: Callable[..., Answer | Work[Answer]]) -> Instrument:
 
 INSTRUMENTS: dict[str, Instrument] = {
     "stream": of_still(stream),
+    "distributions": of_still(distributions),
+    "layer film": layer_film,
 }

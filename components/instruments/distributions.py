@@ -1,0 +1,118 @@
+"""Distributions: histograms of the stream, their tails, dead and saturated units, and one layer's histogram over time."""
+
+import numpy as np
+import streamlit as st
+
+from components.charts import Figure, Series, depth_profile, level, step_map
+from components.instruments.panel import Instrument, Measured, Panel
+from components.linear_charts import SHARE, linear_profile
+from models.insight.distributions import GAUSSIAN, distributions_sentence
+from models.spec import plan
+
+UNIT_SHARES = {"dead": "0 for the whole batch", "always_on": "above 0 for the whole batch", "saturated": "saturated values"}
+
+
+def draw(panel: Panel) -> None:
+    found = panel.ask("distributions")
+    if found is not None:
+        _shapes(panel, found)
+    _over_time(panel)
+
+
+def histogram_map(
+    *, title: str, x: str, places: np.ndarray | list[str], centres: np.ndarray, shares: np.ndarray, shown: int = 5
+) -> Figure:
+    """Shares (N, bins) as colour, log10, over N places on an axis named `x` and values in units of the RMS."""
+    figure = step_map(title=title, unit="share", sites=_bin_names(centres), step=np.arange(len(places)), values=shares)
+    layout = figure["layout"]
+    names = [str(place) for place in places]
+    picked = sorted({round(at) for at in np.linspace(0, len(names) - 1, min(shown, len(names)))}) if names else []
+    ticks = {"tickmode": "array", "tickvals": picked, "ticktext": [names[at].partition(".")[0] for at in picked]}
+    layout["xaxis"] |= {"title": {"text": x, "standoff": 4}, **ticks}
+    rows = np.linspace(0, len(centres) - 1, 5).round().astype(int).tolist() if len(centres) else []
+    edges = [*(f"{centres[at]:g}" for at in rows)]
+    if rows:
+        edges[0], edges[-1] = f"≤ {centres[0]:g}", f"≥ {centres[-1]:g}"
+    bins = _bin_names(centres)
+    layout["yaxis"] |= {"title": {"text": "value / RMS", "standoff": 2}}
+    layout["yaxis"] |= {"tickvals": [bins[at] for at in rows], "ticktext": edges}
+    for trace in figure["data"]:
+        trace["text"] = [[names[at] for at in trace["x"]] for _ in trace["y"]]
+        trace["hovertemplate"] = "%{text}, value %{y} RMS: %{customdata:.4g}<extra></extra>"
+    return figure
+
+
+def _bin_names(centres: np.ndarray) -> list[str]:
+    """The bins by their middles; the outermost are open."""
+    names = [f"{centre:+.2f}" for centre in centres.tolist()]
+    return [f"{names[0]} and below", *names[1:-1], f"{names[-1]} and above"] if len(names) > 1 else names
+
+
+def _shapes(panel: Panel, found: Measured) -> None:
+    """The three charts of the step."""
+    value, sites = found.value, plan(found.cfg).sites
+    inside = value["inside"]
+    panel.say(
+        distributions_sentence(
+            sites=sites,
+            kurtosis=value["kurtosis"],
+            activation=found.cfg.activation,
+            inside=inside,
+            dead=value["dead"],
+            saturated=value["saturated"],
+        )
+    )
+    shapes, tails, units = st.columns(3)
+    with shapes:
+        title = "Histogram by depth"
+        panel.chart(
+            histogram_map(title=title, x="depth", places=list(sites), centres=value["centres"], shares=value["shares"]), title
+        )
+    with tails:
+        title = "Kurtosis by depth"
+        series = [Series("mean of tokens", value["kurtosis"]), Series("largest of a token", value["kurtosis_max"], "other")]
+        figure = depth_profile(title=title, unit="kurtosis", sites=sites, series=series)
+        figure["layout"]["shapes"] = [level(y=GAUSSIAN, dash="dot")]
+        panel.chart(figure, title)
+    with units:
+        title = "Units after the activation"
+        drawn = [(name, value[key]) for key, name in UNIT_SHARES.items() if len(value[key])]
+        series = [Series(name, shares, role) for (name, shares), role in zip(drawn, ("now", "other"), strict=False)]
+        panel.chart(linear_profile(title=title, unit="share", sites=inside, series=series, bounds=SHARE), title)
+    panel.table("Size and what is not finite", site=sites, rms=value["rms"], not_finite=value["lost"])
+
+
+def _over_time(panel: Panel) -> None:
+    """One layer, chosen, over the frames up to the step shown."""
+    arranged = plan(panel.cfg)
+    active = [one.site for one in arranged.sublayers if one.kind != "attn" and not one.identity]
+    layers = {f"stream at {site}": (site, False) for site in arranged.sites}
+    layers |= {f"inside {site}, after the activation": (site, True) for site in active}
+    chosen = st.selectbox("Layer over time", list(layers), index=len(arranged.sites) - 1, key=panel.key("layer"))
+    site, inside = layers[chosen]
+    film = panel.ask_by_button("layer film", "Measure this layer up to the step shown", site=site, inside=inside)
+    if film is None:
+        return
+    where = "inside" if film.args["inside"] else "stream at"
+    figure = histogram_map(
+        title=f"Histogram over time: {where} {film.args['site']}",
+        x="step (frames, evenly spaced)",
+        places=[str(step) for step in film.value["steps"]],
+        centres=film.value["centres"],
+        shares=film.value["shares"],
+        shown=8,
+    )
+    panel.chart(figure, "Histogram over time", height=320)
+    panel.table("Size over time", step=film.value["steps"], rms=film.value["rms"], not_finite=film.value["lost"])
+
+
+DISTRIBUTIONS = Instrument(
+    draw,
+    "measured",
+    "On the batch of the step shown. Histogram: the share of a site's values in 49 bins from -6 to 6 times the site's own "
+    "RMS, each 0.25 RMS wide and symmetric about 0; the outermost two are open, and colour is log10. Kurtosis: "
+    "E(x-μ)⁴/σ⁴ across the features of one token, 3 for a Gaussian; large where few features carry most of a token "
+    "(He 2024, arXiv 2405.19279, takes it over the neurons' norms). Units after the activation (Karpathy, makemore 3): ReLU "
+    "units that are 0, or above 0, for every token of the batch; values with |tanh| > 0.97, or with a sigmoid's slope "
+    "< 0.05. Over time: the same histogram at every frame, each on its own step's batch.",
+)

@@ -1,0 +1,51 @@
+"""What the shapes of the distributions say, in a sentence."""
+
+import numpy as np
+
+GAUSSIAN = 3.0  # kurtosis of a normal distribution
+NEAR = 1.0  # distance from it within which a finite width cannot tell the two apart
+HEAVY = 10.0  # kurtosis above which a few features carry most of a token
+MOST = 0.5  # share of units that counts as most of a branch
+
+
+def distributions_sentence(
+    *,
+    sites: tuple[str, ...],
+    kurtosis: np.ndarray,
+    activation: str,
+    inside: list[str],
+    dead: np.ndarray,
+    saturated: np.ndarray,
+) -> str:
+    """The tails of the stream from its start to its end, and the branch whose units are worst off. (S,), and (A,) or empty."""
+    return f"{_tails(sites, kurtosis)} {units_sentence(activation, inside, dead, saturated)}"
+
+
+def units_sentence(activation: str, inside: list[str], dead: np.ndarray, saturated: np.ndarray) -> str:
+    """Which branch has the largest share of dead or saturated units, or why there is no such share."""
+    kind, shares = ("dead", dead) if activation == "relu" else ("saturated", saturated)
+    if not inside:
+        return "No branch has an activation function."
+    if not len(shares):
+        return f"Dead and saturated units are defined for ReLU, tanh and sigmoid, not for {activation}."
+    if not np.isfinite(shares).any():
+        return f"The share of {kind} units cannot be told: what is inside the branches is not finite."
+    worst = int(np.nanargmax(shares))
+    of = "units are dead" if kind == "dead" else "values are saturated"
+    if shares[worst] == 0:
+        return f"No {of}."
+    much = ", most of them" if shares[worst] > MOST else ""
+    return f"Inside {inside[worst]}, {shares[worst]:.0%} of the {of}{much}: the largest share of all branches."
+
+
+def _tails(sites: tuple[str, ...], kurtosis: np.ndarray) -> str:
+    first, last = float(kurtosis[0]), float(kurtosis[-1])
+    if not (np.isfinite(first) and np.isfinite(last)):
+        return "The stream has no spread, or is not finite, at one of its ends: there is no kurtosis to compare."
+    if abs(last - GAUSSIAN) <= NEAR:
+        shape = "close to a Gaussian's 3"
+    elif last > HEAVY:
+        shape = "far above a Gaussian's 3: a few features carry most of a token"
+    else:
+        shape = f"{'heavier' if last > GAUSSIAN else 'lighter'} tails than a Gaussian's 3"
+    return f"The kurtosis of a token is {first:.2g} at {sites[0]} and {last:.2g} at {sites[-1]}: {shape}."

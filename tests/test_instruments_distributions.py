@@ -1,0 +1,254 @@
+"""Histograms, kurtosis, dead and saturated units, against numpy, scipy and cases worked out by hand."""
+
+import json
+from itertools import product
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+import torch
+from scipy import stats
+
+from components.charts import Series, table_of
+from components.instruments.distributions import histogram_map
+from components.linear_charts import linear_profile
+from models.insight.distributions import distributions_sentence, units_sentence
+from models.instruments import INSTRUMENTS
+from models.instruments.distributions import centres, distributions, histogram, kurtosis, shares_of_units
+from models.spec import ARRANGEMENTS, RunConfig, plan
+from models.trace import frame_steps
+from models.training import Replays, Run, finished
+from tests.app_page import SMALL, charts, playground, sound, words
+
+pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
+
+TINY = {"depth": 2, "width": 16, "batch": 8, "steps": 10, "device": "cpu"}
+NETS = {"mlp": {"net": "mlp"}, "transformer": {"net": "transformer", "task": "digits", "heads": 2}}
+
+
+def measured(cfg, step=0):
+    return distributions(finished(Replays().still(cfg, step)))
+
+
+def by_hand(cfg):
+    """The stream and the insides of a net of two-layer branches without norm, with numpy."""
+    run = Run(cfg)
+    act = {"relu": lambda z: np.maximum(z, 0), "tanh": np.tanh, "sigmoid": lambda z: 1 / (1 + np.exp(-z))}[cfg.activation]
+    x = run.model.embed(run.next_batch()[0]).detach().double().numpy()
+    points, insides = [x], []
+    for block in run.model.stream.blocks.values():
+        w = {name: p.detach().double().numpy() for name, p in block["mlp"].function.named_parameters()}
+        insides.append(act(x @ w["w1.weight"].T + w["w1.bias"]))
+        x = x + insides[-1] @ w["w2.weight"].T + w["w2.bias"]
+        points.append(x)
+    return points, insides
+
+
+NORMLESS = {**TINY, "placement": "none", "norm": "none", "init_gain": 2.0}
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh", "sigmoid"])
+def test_every_number_is_that_of_numpy_and_scipy(activation):
+    cfg = RunConfig(**NORMLESS, activation=activation)
+    points, insides = by_hand(cfg)
+    found = measured(cfg)
+    edges = np.array([-np.inf, *(np.arange(-23.5, 24) * 0.25), np.inf])
+    for at, x in enumerate(points):
+        size = np.sqrt((x**2).mean())
+        expected = np.histogram(x / size, edges)[0] / x.size
+        np.testing.assert_allclose(found["shares"][at], expected, atol=1.1 / x.size)  # a value may lie on an edge
+        assert found["rms"][at] == pytest.approx(size, rel=1e-5)
+        each = stats.kurtosis(x.reshape(-1, cfg.width), axis=1, fisher=False, bias=True)
+        assert found["kurtosis"][at] == pytest.approx(each.mean(), rel=1e-4)
+        assert found["kurtosis_max"][at] == pytest.approx(each.max(), rel=1e-4)
+    tokens = [a.reshape(-1, cfg.width) for a in insides]
+    expected = {
+        "relu": {"dead": [(a == 0).all(0).mean() for a in tokens], "always_on": [(a > 0).all(0).mean() for a in tokens]},
+        "tanh": {"saturated": [(np.abs(a) > 0.97).mean() for a in tokens]},
+        "sigmoid": {"saturated": [(a * (1 - a) < 0.05).mean() for a in tokens]},
+    }[activation]
+    for key in ("dead", "always_on", "saturated"):
+        np.testing.assert_allclose(found[key], expected.get(key, []), atol=1.1 / tokens[0].size, err_msg=key)
+    assert max(map(max, expected.values())) > 0  # or the case would show nothing
+    assert found["inside"] == ["b01", "b02"]
+
+
+def test_a_histogram_of_known_values():
+    found = histogram(torch.tensor([1.0, -1.0, 1.0, -1.0, torch.nan, torch.inf, 1.0, -1.0]))
+    share = dict(zip(centres().tolist(), found["shares"].tolist(), strict=True))
+    assert {place: value for place, value in share.items() if value} == {-1.0: 0.5, 1.0: 0.5}
+    assert found["rms"] == 1
+    assert found["lost"] == 0.25
+
+
+def test_the_outermost_bins_are_open_and_the_bins_symmetric():
+    x = torch.zeros(10_000, dtype=torch.float64)
+    x[0], x[1] = 1e20, -1e20
+    shares = histogram(x)["shares"]
+    assert shares[0] == shares[-1] == pytest.approx(1e-4)
+    assert shares.sum() == pytest.approx(1)
+    np.testing.assert_array_equal(centres(), -centres()[::-1])
+    assert (centres()[0], centres()[-1], len(centres())) == (-6, 6, 49)
+
+
+def test_zeros_fill_the_middle_and_what_is_not_finite_has_no_share():
+    assert histogram(torch.zeros(5))["shares"].argmax() == 24
+    none = histogram(torch.full((4,), torch.nan))
+    assert np.isnan(none["shares"]).all()
+    assert np.isnan(none["rms"])
+    assert none["lost"] == 1
+
+
+def test_the_kurtosis_of_one_outlier_among_zeros_is_about_the_width():
+    x = torch.zeros(3, 64, dtype=torch.float64)
+    x[:, 5] = 7.0
+    p = 1 / 64  # a Bernoulli variable: (1 - 3p(1 - p)) / (p(1 - p))
+    assert kurtosis(x)[0] == pytest.approx((1 - 3 * p * (1 - p)) / (p * (1 - p)))
+    assert np.isnan(kurtosis(torch.ones(2, 8))[0])
+
+
+def test_units_are_judged_over_the_whole_batch_not_by_sample():
+    a = torch.tensor([[[0.0, 1.0, 0.0, 2.0]], [[0.0, 3.0, 1.0, 0.0]]])
+    assert shares_of_units(a, "relu") == {"dead": 0.25, "always_on": 0.25}
+    assert shares_of_units(torch.tensor([[0.98, -0.98, 0.5, 0.96]]), "tanh") == {"saturated": 0.5}
+    assert shares_of_units(torch.tensor([[0.04, 0.5, 0.96, 0.1]]), "sigmoid") == {"saturated": 0.5}
+    assert shares_of_units(a, "gelu") == {}
+    assert np.isnan(shares_of_units(a * torch.nan, "relu")["dead"])
+
+
+@pytest.mark.parametrize(("arrangement", "net"), list(product(ARRANGEMENTS, NETS)))
+def test_every_arrangement_of_both_nets_has_whole_histograms(arrangement, net):
+    cfg = RunConfig.arranged(arrangement, **TINY, **NETS[net])
+    found, sites = measured(cfg), plan(cfg).sites
+    assert found["shares"].shape == (len(sites), 49)
+    np.testing.assert_allclose(found["shares"].sum(1) + 0 * found["lost"], 1, rtol=1e-6)
+    assert (found["kurtosis"] >= 1).all()
+    assert (found["kurtosis"] <= cfg.width).all()
+    assert len(found["inside"]) == len(found["dead"]) == 2
+    assert (found["dead"] + found["always_on"] <= 1).all()
+    go.Figure(histogram_map(title="t", x="depth", places=list(sites), centres=found["centres"], shares=found["shares"]))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"norm": "batch norm"},
+        {"norm": "dynamic tanh"},
+        {"norm": "none"},
+        {"residual": False},
+        {"layers_per_branch": 1},
+        {"overrides": ((1, "identity", True),)},
+        {"activation": "gelu"},
+        {"batch": 1},
+    ],
+    ids=str,
+)
+def test_other_parts_are_measured_too_and_batch_norm_keeps_its_statistics(other):
+    cfg = RunConfig(**TINY | other)
+    still = finished(Replays().still(cfg, 3))
+    before = {name: value.clone() for name, value in still.model.state_dict().items()}
+    found = distributions(still)
+    assert np.isfinite(found["shares"]).all()
+    assert all(torch.equal(before[name], value) for name, value in still.model.state_dict().items())
+    assert found["inside"] == (["b02"] if "overrides" in other else ["b01", "b02"])
+    assert len(found["dead"]) == (0 if "activation" in other else len(found["inside"]))
+
+
+def test_a_run_that_diverged_says_what_is_lost():
+    cfg = RunConfig(**TINY | {"lr": 10.0, "placement": "none", "init_gain": 10.0, "depth": 8, "steps": 40})
+    still = finished(Replays().still(cfg, 40))
+    assert still.step < 40
+    found = distributions(still)
+    assert found["lost"][-1] > 0
+    assert np.isnan(found["dead"][-1])
+    text = distributions_sentence(
+        sites=plan(cfg).sites,
+        activation="relu",
+        **{key: found[key] for key in ("kurtosis", "inside", "dead", "saturated")},
+    )
+    assert "not finite" in text
+
+
+def test_the_film_of_a_layer_is_what_the_steps_show_one_by_one():
+    cfg = RunConfig(**TINY, norm="batch norm")
+    film = finished(INSTRUMENTS["layer film"](Replays(), cfg, step=9, site="b02"))
+    assert film["steps"].tolist() == [step for step in frame_steps(10) if step <= 9]
+    for at, step in enumerate(film["steps"].tolist()):
+        np.testing.assert_array_equal(film["shares"][at], measured(cfg, step)["shares"][2])
+    inside = finished(INSTRUMENTS["layer film"](Replays(), cfg, step=0, site="b02", inside=True))
+    assert inside["shares"][0, :24].sum() == 0  # after ReLU nothing is negative
+    assert inside["steps"].tolist() == [0]
+
+
+@pytest.mark.parametrize(("site", "inside", "legal"), [("b09", False, "x0, b01"), ("b01.attn", True, "b01.ffn")])
+def test_a_layer_that_is_not_there_is_refused_with_what_is(site, inside, legal):
+    net = NETS["mlp"] if site == "b09" else NETS["transformer"]
+    cfg = RunConfig(**TINY | net)
+    with pytest.raises(ValueError, match=f"site is '{site}'.*{legal}"):
+        finished(INSTRUMENTS["layer film"](Replays(), cfg, step=0, site=site, inside=inside))
+
+
+def test_the_map_keeps_every_share_and_names_its_bins():
+    shares = np.zeros((3, 49))
+    shares[:, 24], shares[2, 48], shares[1] = 0.75, 0.25, np.nan
+    figure = histogram_map(title="t", x="depth", places=["x0", "b01.attn", "b01.ffn"], centres=centres(), shares=shares)
+    go.Figure(figure)
+    assert json.loads(json.dumps(figure, allow_nan=False)) == figure
+    table = table_of(figure)
+    assert table.shape == (49, 3)
+    assert table.loc["+0.00", 0] == 0.75
+    assert table.loc["+6.00 and above", 2] == 0.25
+    assert np.isnan(table.loc["+0.00", 1])
+    assert figure["layout"]["xaxis"]["ticktext"] == ["x0", "b01", "b01"]
+    empty = histogram_map(title="t", x="depth", places=[], centres=np.empty(0), shares=np.empty((0, 0)))
+    assert empty["data"] == []
+    assert empty["layout"]["annotations"]
+
+
+def test_a_linear_chart_draws_zero_and_marks_what_is_not_finite():
+    series = [Series("a", np.array([0.0, np.nan, -2.0])), Series("b", np.array([np.nan, 1.0, np.inf]), "other", start=1)]
+    figure = linear_profile(title="t", unit="u", sites=("x0", "b01", "b02"), series=series)
+    go.Figure(figure)
+    lines = {(trace["name"], trace.get("meta")): trace for trace in figure["data"]}
+    assert lines["a", "a"]["y"] == [0.0, None, -2.0]
+    assert lines["no value", "a"]["x"] == [1]
+    assert lines["no value", "b"]["x"] == [2]
+    low, high = figure["layout"]["yaxis"]["range"]
+    assert low < -2
+    assert high > 1
+    assert linear_profile(title="t", unit="u", sites=(), series=[])["layout"]["annotations"]
+
+
+def test_the_sentence_names_the_tails_and_the_worst_branch():
+    text = distributions_sentence(
+        sites=("x0", "b01", "b02"),
+        kurtosis=np.array([3.2, 5.0, 20.0]),
+        activation="relu",
+        inside=["b01", "b02"],
+        dead=np.array([0.1, 0.7]),
+        saturated=np.empty(0),
+    )
+    assert "3.2 at x0 and 20 at b02: far above" in text
+    assert "Inside b02, 70% of the units are dead, most of them" in text
+    assert "not for gelu" in units_sentence("gelu", ["b01"], np.empty(0), np.empty(0))
+    assert units_sentence("tanh", ["b01"], np.empty(0), np.zeros(1)) == "No values are saturated."
+    assert "No branch" in units_sentence("relu", [], np.empty(0), np.empty(0))
+
+
+def test_the_panel_opens_with_a_sentence_and_shows_a_layer_over_time_at_a_button():
+    page = playground(**SMALL)
+    page.session_state["instrument"] = "Distributions"
+    page.session_state["instrument_tables"] = True
+    sound(page.run())
+    assert "The kurtosis of a token is" in words(page)
+    assert {"Histogram by depth", "Kurtosis by depth", "Units after the activation"} <= charts(page).keys()
+    select = next(box for box in page.selectbox if box.label == "Layer over time")
+    assert select.value == "stream at b04"
+    select.set_value("inside b02, after the activation")
+    sound(page.run())
+    next(button for button in page.button if button.label.startswith("Measure this layer")).click()
+    sound(page.run())
+    figure = charts(page)["Histogram over time"]
+    assert "inside b02" in figure["layout"]["title"]["text"]
+    page.session_state["depth"] = 3
+    sound(page.run())
