@@ -18,6 +18,8 @@ from models.spec.budget import over_budget
 from models.spec.pairings import clashes
 from models.trace import Trace
 
+START = "compare_start"  # whether another page asks for the comparison to play at once
+
 
 @dataclass(frozen=True)
 class Column:
@@ -44,6 +46,8 @@ def watch() -> None:
     if any(sentence for _, sentence in refused):
         return
     head = player.playhead(f"{NAME} {seeds}", *configurations)
+    if st.session_state.pop(START, False):
+        head.play(player.now())
 
     def body() -> tuple[bool, bool]:
         tapes = [_wanted(cfg, head, seeds) for cfg in configurations]

@@ -6,14 +6,20 @@ A new instrument is a module with its Instrument, and a line in INSTRUMENTS.
 import streamlit as st
 
 from components.instruments.distributions import DISTRIBUTIONS
+from components.instruments.health import HEALTH
 from components.instruments.panel import BADGES, Instrument, Panel
+from components.instruments.paths import PATHS
+from components.instruments.postmortem import POST_MORTEM
 from components.instruments.stream import STREAM
 from components.playhead import Playhead
 from components.watch import View
 
 INSTRUMENTS: dict[str, Instrument] = {
     "Stream and branches": STREAM,
+    "Post-mortem": POST_MORTEM,
     "Distributions": DISTRIBUTIONS,
+    "Where the gradient came from": PATHS,
+    "Health": HEALTH,
 }
 
 

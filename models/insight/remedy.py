@@ -1,6 +1,7 @@
 """One change that helps a run that diverged."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from models.spec import NET_DEFAULTS, RunConfig, plan
 from models.spec.plan import SublayerPlan
@@ -12,13 +13,13 @@ class Remedy:
     """What to press, in words, and the fields that it sets."""
 
     label: str
-    fields: dict[str, object]
+    fields: dict[str, Any]
 
 
 def remedy(cfg: RunConfig) -> Remedy:
     """The likeliest single change after a divergence: bound the stream, then its growth, then take smaller steps."""
     sublayers = plan(cfg).sublayers
-    lighter: dict[str, object] = {"skip_scale": 1.0} if any(_doubling(part) for part in sublayers) else {}
+    lighter: dict[str, Any] = {"skip_scale": 1.0} if any(_doubling(part) for part in sublayers) else {}
     if cfg.residual and cfg.branch_scale not in GATES and all(_bare(part) for part in sublayers):
         also = ", skip weight 1" if lighter else ""
         return Remedy(f"Set layer norm, pre-norm{also}", {"norm": "layer norm", "placement": "pre-norm"} | lighter)

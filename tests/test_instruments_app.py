@@ -1,0 +1,117 @@
+"""Instruments on the page: a closed one does no work, an open one measures the step shown and keeps its picture."""
+
+import pytest
+
+from components.instruments import INSTRUMENTS
+from components.instruments.panel import BADGES
+from models.instruments import INSTRUMENTS as MEASURED
+from models.service.client import trainer
+from models.service.inprocess import InProcessTrainer
+from tests.app_page import SMALL, charts, labels, playground, press, sound, trained, words
+
+pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
+DIVERGES = {**SMALL, "depth": "32", "norm": "none", "placement": "none"}
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The questions that reach the trainer's engine."""
+    found = []
+    ask = InProcessTrainer.ask
+
+    def noting(self, question, cfg, wait=0.0, **args):
+        found.append((question, args))
+        return ask(self, question, cfg, wait, **args)
+
+    monkeypatch.setattr(InProcessTrainer, "ask", noting)
+    return found
+
+
+def opened(page, label):
+    page.session_state["instrument"] = label
+    return sound(page.run())
+
+
+def test_every_instrument_has_a_badge_that_exists_and_help_that_says_what_it_is():
+    for label, instrument in INSTRUMENTS.items():
+        assert instrument.badge in BADGES, label
+        assert len(instrument.help) > 80, label
+
+
+def test_closed_instruments_ask_for_nothing_and_draw_nothing(asked):
+    page = playground(**SMALL)
+    press(page, "Step")
+    trained(page)
+    assert {question for question, _ in asked} <= {"profile"}
+    assert not set(MEASURED) & {question for question, _ in asked}
+
+
+def test_an_open_instrument_asks_for_itself_alone_and_a_closed_one_no_more(asked):
+    page = opened(playground(**SMALL), "Stream and branches")
+    assert {question for question, _ in asked} <= {"profile", "stream"}
+    before = len(charts(page))
+    asked.clear()
+    page.session_state["instrument"] = None
+    press(page, "Step")
+    assert "stream" not in {question for question, _ in asked}
+    assert len(charts(page)) == before - 3
+
+
+def test_an_instrument_measures_the_step_shown_and_the_net_after_the_last_update_at_the_end(asked):
+    page = opened(playground(**SMALL), "Stream and branches")
+    press(page, "Step")
+    assert "Measured at step 1." in words(page)
+    trained(page)
+    assert "Measured at step 40." in words(page)
+
+
+def test_while_a_run_plays_what_was_measured_stays_and_the_trainer_is_left_alone(asked):
+    page = opened(playground(**SMALL, seed="5"), "Stream and branches")
+    asked.clear()
+    press(page, "Train")
+    assert "Pause" in labels(page)
+    assert "Measured at step 0; pause to measure the step shown." in words(page)
+    assert not [question for question, _ in asked if question in MEASURED]
+
+
+def test_what_was_measured_of_another_network_is_never_taken_for_this_one():
+    page = opened(playground(**SMALL), "Stream and branches")
+    sites = len(charts(page)["Stream and branch"]["data"][0]["x"])
+    page.slider(key="depth").set_value(6)
+    sound(page.run())
+    assert sites == 5
+    assert len(charts(page)["Stream and branch"]["data"][0]["x"]) == 7
+
+
+def test_tables_hold_the_numbers_of_the_charts():
+    page = opened(playground(**SMALL), "Stream and branches")
+    tables = len(page.dataframe)
+    page.session_state["instrument_tables"] = True
+    sound(page.run())
+    assert len(page.dataframe) == tables + 3
+
+
+def test_an_error_of_the_trainer_is_a_sentence_in_the_panel(monkeypatch):
+    def broken(replays, cfg, **args):
+        raise ValueError("width is 7; legal is another")
+        yield 0.0
+
+    monkeypatch.setitem(MEASURED, "stream", broken)
+    page = opened(playground(**SMALL, seed="77"), "Stream and branches")
+    assert "Width is 7; legal is another." in words(page)
+
+
+def test_a_post_mortem_names_the_cause_and_a_button_starts_a_comparison_that_differs_in_one_thing():
+    page = opened(playground(**DIVERGES), "Post-mortem")
+    assert "has not diverged so far" in words(page)
+    trained(page)
+    assert "Likeliest cause: stream explodes over depth." in words(page)
+    assert {"Activation before and after", "Gradient before and after"} <= set(charts(page))
+    press(page, "branch scale")
+    assert page.title[0].value == "Compare"
+    assert "Diverged at step" in words(page)  # it was started at once
+    assert page.query_params["b"].count("branch_scale=1%2Fsqrt%28depth%29") == 1
+
+
+def test_the_trainer_is_the_one_in_this_process():
+    assert isinstance(trainer(), InProcessTrainer)
