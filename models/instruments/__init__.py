@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from models.instruments.distributions import distributions, layer_film
+from models.instruments.paths import gradient_shares, path_lengths
 from models.instruments.stream import stream
 from models.spec import RunConfig
 from models.training import Replays, Still, Work
@@ -31,4 +32,6 @@ INSTRUMENTS: dict[str, Instrument] = {
     "stream": of_still(stream),
     "distributions": of_still(distributions),
     "layer film": layer_film,
+    "gradient shares": of_still(gradient_shares),
+    "path lengths": of_still(path_lengths),
 }

@@ -1,0 +1,102 @@
+"""Where the gradient came from: through the skip or the branch at every add, and past how many branches in all."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from components.charts import Figure, Series, depth_profile
+from components.instruments.panel import Instrument, Measured, Panel
+from components.linear_charts import linear_profile
+from models.insight.paths import lengths_sentence, path_counts, shares_sentence
+from models.spec import RunConfig, plan
+
+QUICK = 1e9  # matrix numbers times gradients times tokens up to which the split is taken without being asked for
+
+
+def draw(panel: Panel) -> None:
+    found = panel.ask("gradient shares")
+    if found is not None:
+        _adds(panel, found)
+    if _quick(panel.cfg):
+        lengths = panel.ask("path lengths")
+    else:
+        lengths = panel.ask_by_button("path lengths", "Split the gradient by the branches it passed")
+    if lengths is not None:
+        _lengths(panel, lengths)
+
+
+def share_chart(sites: Sequence[str], skip: np.ndarray, branch: np.ndarray) -> Figure:
+    """Projections (M,) on the gradient before each sublayer, with guides at none and all of it."""
+    series = [Series("through the skip", skip), Series("through the branch", branch, "other")]
+    return linear_profile(title="Share of the gradient by depth", unit="share", sites=sites, series=series, guides=(0, 1))
+
+
+def length_chart(share: np.ndarray, projection: np.ndarray, counts: np.ndarray | None) -> Figure:
+    """Shares of x0's gradient (K,) by the number of branches passed, over the share of paths (K,) where they can be counted."""
+    series = [Series("|G_k| over their sum", share), Series("projection on the whole", projection, "other")]
+    if counts is not None:
+        series.append(Series("formula: share of paths", counts, "formula"))
+    places = [str(k) for k in range(len(share))]
+    figure = linear_profile(title="Gradient at x0 by branches passed", unit="share", sites=places, series=series, guides=(0,))
+    figure["layout"]["xaxis"]["title"] = {"text": "branches passed", "standoff": 4}
+    return figure
+
+
+def _adds(panel: Panel, found: Measured) -> None:
+    value, sites = found.value, plan(found.cfg).branches
+    panel.say(shares_sentence(sites, value["skip_projection"]))
+    shares, sizes = st.columns(2)
+    with shares:
+        panel.chart(share_chart(sites, value["skip_projection"], value["branch_projection"]), "Share of the gradient by depth")
+    with sizes:
+        title = "Gradient parts by depth"
+        series = [
+            Series("through the skip", value["skip_rms"]),
+            Series("through the branch", value["branch_rms"], "other"),
+            Series("their sum", value["sum_rms"], "ghost"),
+        ]
+        panel.chart(depth_profile(title=title, unit="RMS", sites=sites, series=series), title)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lengths = value["skip_rms"] / (value["skip_rms"] + value["branch_rms"])
+    panel.table("Skip over skip and branch, by length", sublayer=sites, share=lengths)
+    _samples(found)
+
+
+def _lengths(panel: Panel, found: Measured) -> None:
+    value = found.value
+    panel.say(lengths_sentence(value["share"]))
+    panel.chart(length_chart(value["share"], value["projection"], path_counts(found.cfg)), "Gradient at x0 by branches passed")
+    panel.table("Length of what passed k branches", k=range(len(value["length"])), length=value["length"])
+    _samples(found)
+
+
+def _samples(found: Measured) -> None:
+    samples, batch = found.value["samples"], found.cfg.batch
+    if samples == batch:
+        return
+    apart = " Batch norm takes its statistics over these alone." if _batch_norm(found.cfg) else ""
+    st.caption(f"To bound the work: on the first {samples} of the batch's {batch} samples.{apart}")
+
+
+def _batch_norm(cfg: RunConfig) -> bool:
+    slots = {norm for one in plan(cfg).sublayers for norm in (one.norm_in, one.norm_mid, one.norm_out, one.norm_add)}
+    return "batch norm" in slots | {plan(cfg).final_norm} | ({cfg.norm} if cfg.stack != "single" else set())
+
+
+def _quick(cfg: RunConfig) -> bool:
+    return cfg.sublayers**2 * cfg.width**2 * cfg.batch * cfg.tokens <= QUICK
+
+
+PATHS = Instrument(
+    draw,
+    "measured",
+    "On the batch of the step shown, in float64. With g the gradient after a sublayer y = N_add(skip(x) + f(x)), before it "
+    "stands g_skip + g_branch, the two vector-Jacobian products; in ResiDual the branch also brings what comes from the "
+    "collected stream, in DLCL x is the weighted sum that the sublayer reads. Drawn is the projection <g_part, g_skip + "
+    "g_branch> / |g_skip + g_branch|², whose two shares add up to 1; one is above 1 where the other points against the sum. "
+    "The share by length, |g_skip| / (|g_skip| + |g_branch|), is in the table. Branches passed (Veit 2016, "
+    "arXiv 1605.06431): the gradient at x0 is the sum of G_k, what passed exactly k branches, carried backward apart: "
+    "G_k ← Sᵀ G_k + Bᵀ G_(k-1). The lengths |G_k| do not add up to |G| because the G_k are not parallel; <G_k, G> / |G|² do "
+    "add up to 1. The formula counts paths: Binomial(M, 1/2) where all M skips are open. It says nothing of gradients.",
+)

@@ -1,0 +1,51 @@
+"""What the gradient's ways through skips and branches say, in sentences, and how many ways there are."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from models.spec import RunConfig, plan
+
+DOMINANT = 0.75  # projection above which the skip carries most of the gradient
+FAINT = 0.25  # and below which the branches do
+
+
+def shares_sentence(sites: Sequence[str], skip_projection: np.ndarray) -> str:
+    """How much of the gradient the skips carry, and where least. Sites of the sublayers and projections (M,)."""
+    if not np.isfinite(skip_projection).any():
+        return "No gradient reaches the adds, or it is not finite: there is no share of it to tell."
+    if not skip_projection.any():
+        return "No skip carries any gradient: all of it comes through the branches."
+    middle, least = float(np.nanmedian(skip_projection)), int(np.nanargmin(skip_projection))
+    who = (
+        "the skips carry most of it" if middle > DOMINANT else "the branches carry most of it" if middle < FAINT else "both count"
+    )
+    return (
+        f"At the middle one of the adds {middle:.0%} of the gradient comes through the skip, so {who}; "
+        f"least at {sites[least]}, {skip_projection[least]:.0%}."
+    )
+
+
+def lengths_sentence(share: np.ndarray) -> str:
+    """How many branches the gradient at x0 has passed, by the shares of `path_lengths` (K,)."""
+    if not np.isfinite(share).all():
+        return "No gradient reaches x0, or it is not finite: it has no path lengths."
+    counts = np.arange(len(share))
+    half = int(np.searchsorted(np.cumsum(share), 0.5))
+    return (
+        f"The gradient at x0 has passed {counts @ share:.3g} of {len(share) - 1} branches on average, half of it {half} or fewer."
+    )
+
+
+def path_counts(cfg: RunConfig) -> np.ndarray | None:
+    """The share of paths from the head to x0 that pass k branches (K,): Binomial(M, 1/2) where every skip is open.
+
+    None for stacks that join blocks in other ways, recursive skips, and nets without a skip, where one path is left.
+    """
+    sublayers = [one for one in plan(cfg).sublayers if not one.identity]
+    if cfg.stack != "single" or cfg.skip_repeats > 1 or not any(one.skip for one in sublayers):
+        return None
+    found = np.ones(1)
+    for one in sublayers:
+        found = np.convolve(found, [0.5, 0.5] if one.skip else [0.0, 1.0])
+    return found
