@@ -4,11 +4,12 @@ import math
 
 import pytest
 
-from benchmarks import browser, classroom, cost, seeds, serving, training
+from benchmarks import browser, classroom, cost, instruments, seeds, serving, training
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.loops import Bare, Hooks, StreamSites
 from benchmarks.report import Figure, show
 from benchmarks.timing import percentile, ratio, taking_turns
+from models.instruments import INSTRUMENTS
 from models.spec import RunConfig
 from models.training import Run
 
@@ -34,6 +35,16 @@ def test_the_estimate_of_a_step_is_put_beside_the_measurement() -> None:
     assert speed.value is not None
     assert off.value == pytest.approx(max(speed.value, 1 / speed.value))
     assert "estimated" in off.note
+
+
+def test_every_instrument_is_put_beside_a_training_step() -> None:
+    assert set(instruments.EXAMPLES) == set(INSTRUMENTS)
+    tiny = {
+        "MLP": TINY,
+        "transformer": RunConfig(net="transformer", task="book", depth=1, width=8, heads=2, batch=4, steps=40, device="cpu"),
+    }
+    found = measured(instruments.instruments(tiny, rounds=1, steps=2))
+    assert len(found) == sum(len(shapes) for shapes, _ in instruments.EXAMPLES.values())
 
 
 def test_several_seeds_are_put_beside_one() -> None:

@@ -342,6 +342,122 @@ def test_of_many_questions_the_newest_is_answered_first(tmp_path: Path) -> None:
         trainer.close()
 
 
+# Answers that take long
+
+# Notes every piece of its work in a file; ends when a file of that name plus ".end" is there.
+SLOW = """
+from models.instruments import INSTRUMENTS
+def slow(replays, cfg, *, path):
+    done = 0
+    while not os.path.exists(path + '.end'):
+        time.sleep(0.005)
+        with open(path, 'a') as file: file.write('.')
+        done += 1
+        yield min(0.9, done / 100)
+    return {'pieces': done}
+INSTRUMENTS['slow'] = slow
+"""
+
+
+def pieces(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def test_a_long_answer_says_how_far_it_is_while_runs_go_on(tmp_path: Path) -> None:
+    trainer, path = bent(SLOW), tmp_path / "work"
+    try:
+        assert trainer.ask("slow", SMALL, path=str(path)) is None
+        until(lambda: trainer.share("slow", SMALL, path=str(path)) > 0, "progress")
+        finished(trainer.want(SMALL, SMALL.steps))  # trained while the answer is worked on
+        (tmp_path / "work.end").touch()
+        answer = trainer.ask("slow", SMALL, wait=PATIENCE, path=str(path))
+        assert answer is not None
+        assert answer.value == {"pieces": pieces(path)}
+        assert trainer.share("slow", SMALL, path=str(path)) == 0
+    finally:
+        trainer.close()
+
+
+def test_a_cancelled_answer_is_worked_on_no_more_and_can_be_asked_for_again(tmp_path: Path) -> None:
+    trainer, path = bent(SLOW), tmp_path / "work"
+    try:
+        trainer.ask("slow", SMALL, path=str(path))
+        until(lambda: pieces(path), "work")
+        trainer.cancel("slow", SMALL, path=str(path))
+        finished(trainer.want(SMALL, SMALL.steps))
+        done = pieces(path)
+        finished(trainer.want(RunConfig(depth=2, width=16, steps=100, seed=31, device="cpu"), 100))
+        assert pieces(path) == done
+        trainer.ask("slow", SMALL, path=str(path))
+        until(lambda: pieces(path) > done, "work on the second asking")
+    finally:
+        trainer.close()
+
+
+def test_an_answer_that_nobody_asks_for_any_more_is_dropped(tmp_path: Path) -> None:
+    trainer, path = bent("from models.service import engine\nengine.JOB_SECONDS = 0.3\n" + SLOW), tmp_path / "work"
+    try:
+        trainer.ask("slow", SMALL, path=str(path))
+        until(lambda: pieces(path), "work")
+        until(lambda: trainer.share("slow", SMALL, path=str(path)) == 0, "the end of the work")
+        finished(trainer.want(SMALL, SMALL.steps))
+        done = pieces(path)
+        finished(trainer.want(RunConfig(depth=2, width=16, steps=100, seed=32, device="cpu"), 100))
+        assert pieces(path) == done
+    finally:
+        trainer.close()
+
+
+def test_asking_on_keeps_an_answer_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "RENEW_SECONDS", 0.1)
+    trainer, path = bent("from models.service import engine\nengine.JOB_SECONDS = 2.0\n" + SLOW), tmp_path / "work"
+    try:
+        until(
+            lambda: trainer.ask("slow", SMALL, wait=0.05, path=str(path)) or pieces(path) > 600,
+            "more work than one wish is worth",
+        )
+        (tmp_path / "work.end").touch()
+        answer = trainer.ask("slow", SMALL, wait=PATIENCE, path=str(path))
+        assert answer is not None
+        assert answer.value == {"pieces": pieces(path)}  # begun once
+    finally:
+        trainer.close()
+
+
+def test_a_long_answer_outlives_the_worker(tmp_path: Path) -> None:
+    trainer, path = bent(SLOW), tmp_path / "work"
+    try:
+        trainer.ask("slow", SMALL, path=str(path))
+        until(lambda: pieces(path), "work")
+        os.kill(trainer.status().pid, signal.SIGKILL)
+        (tmp_path / "work.end").touch()
+        answer = trainer.ask("slow", SMALL, wait=PATIENCE, path=str(path))
+        assert answer is not None
+        assert answer.value == {"pieces": 0}
+    finally:
+        trainer.close()
+
+
+def test_an_instrument_answers_about_the_net_of_its_step(worker: WorkerTrainer) -> None:
+    tape = finished(worker.want(SMALL, SMALL.steps))
+    trace = tape.trace()
+    assert trace is not None
+    for step in (0, 25, 3):
+        answer = worker.ask("stream", SMALL, wait=PATIENCE, step=step)
+        assert answer is not None
+        assert answer.value is not None
+        np.testing.assert_allclose(answer.value["stream_rms"], trace.act_rms[step], rtol=1e-5)
+    assert rows_of(finished(worker.want(SMALL, SMALL.steps))).tobytes() == expected(SMALL).tobytes()
+
+
+def test_an_instrument_with_wrong_arguments_is_refused_in_words(worker: WorkerTrainer) -> None:
+    for args in ({}, {"step": 0, "nonsense": 1}, {"step": "three"}):
+        answer = worker.ask("stream", SMALL, wait=PATIENCE, **args)
+        assert answer is not None
+        assert answer.value is None
+        assert answer.error
+
+
 # Death and resurrection
 
 

@@ -1,0 +1,65 @@
+"""What an open instrument costs the trainer, in training steps of the net that it measures; a closed one costs nothing."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from statistics import median
+from typing import Any
+
+import torch
+
+from benchmarks.report import Figure
+from models.instruments import INSTRUMENTS
+from models.spec import RunConfig
+from models.training import Replays, Run, Work
+
+SHAPES = {
+    "MLP": RunConfig(steps=5000, device="cpu"),
+    "transformer": RunConfig.arranged("pre-norm", net="transformer", task="book", depth=4, steps=5000, device="cpu"),
+}
+# What each instrument is asked: the nets it can measure, and its arguments besides the step.
+EXAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+    "stream": (("MLP", "transformer"), {}),
+}
+STEPS = 16
+
+
+def instruments(shapes: Mapping[str, RunConfig] = SHAPES, rounds: int = 3, steps: int = STEPS) -> list[Figure]:
+    """The processor time of one answer about step 0 over that of one training step with all rows."""
+    torch.set_num_threads(1)
+    figures = []
+    for shape, cfg in shapes.items():
+        run = Run(cfg, frames=False)
+        run.advance(steps)
+        step = median(_seconds(partial(run.advance, steps)) for _ in range(rounds)) / steps
+        for name, (fits, args) in EXAMPLES.items():
+            if shape in fits:
+                taken, longest = _answered(name, cfg, args, rounds)
+                note = f"{1e3 * taken:.0f} ms, longest slice {1e3 * longest:.0f} ms"
+                figures.append(Figure(f"{name} / a training step, {shape}", taken / step, note=note))
+    return figures
+
+
+def _answered(name: str, cfg: RunConfig, args: dict[str, Any], rounds: int) -> tuple[float, float]:
+    """Seconds of an answer, the median over the rounds, and of its longest slice."""
+    whole, longest = [], 0.0
+    for _ in range(rounds):
+        slices = list(_slices(INSTRUMENTS[name](Replays(), cfg, step=0, **args)))
+        whole.append(sum(slices))
+        longest = max(longest, *slices, 0.0)
+    return median(whole), longest
+
+
+def _slices(work: Work[Any]) -> Iterator[float]:
+    """The seconds of every slice of some work."""
+    going = True
+    while going:
+        began = time.process_time()
+        going = next(work, None) is not None
+        yield time.process_time() - began
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    began = time.process_time()
+    work()
+    return time.process_time() - began

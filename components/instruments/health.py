@@ -1,0 +1,168 @@
+"""Health: size of the updates, noise of the gradient, learned gates and gains, and what Adam makes of it."""
+
+import numpy as np
+import streamlit as st
+
+from components.charts import RED, Figure, Series, depth_profile, level
+from components.figures import scatter
+from components.instruments.panel import Instrument, Measured, Panel
+from components.linear_charts import linear_profile
+from models.insight.health import USUAL_UPDATE, last_update, noise_sentence, update_sentence
+from models.insight.verdict import LARGE_UPDATE
+from models.spec import RunConfig, plan
+from models.spec.plan import block_name
+
+ROLES = ("now", "formula", "other")
+
+
+def draw(panel: Panel) -> None:
+    found = panel.ask("health")
+    update = last_update(panel.view.trace, panel.view.row)
+    noise = "" if found is None else " " + _noise_sentence(found)
+    panel.say(update_sentence(update) + noise)
+    updates, signal = st.columns(2)
+    with updates:
+        title = "Update to weight by block"
+        kept = _with_weights(panel.cfg)
+        ratios = np.empty(0) if update is None else update[1][kept]
+        panel.chart(update_chart(title, _blocks(panel.cfg, kept), ratios), title)
+    if found is None:
+        return
+    with signal:
+        title = "Gradient signal to noise by block"
+        kept = _with_weights(found.cfg)
+        panel.chart(signal_chart(title, _blocks(found.cfg, kept), found.value["snr"][kept]), title)
+        _say_parts(found)
+    gates, gains, adam = st.columns(3)
+    with gates:
+        _gates(panel, found)
+    with gains:
+        _gains(panel, found)
+    with adam:
+        _adam(panel, found)
+
+
+def update_chart(title: str, blocks: tuple[str, ...], ratios: np.ndarray) -> Figure:
+    """|change| / |weights| of one update by block (depth,) on a log axis, the usual size as a guide, large ones marked red."""
+    series = [Series("last update", ratios)] if len(ratios) else []
+    figure = depth_profile(title=title, unit="|ΔW| / |W|", sites=blocks, series=series)
+    figure["layout"]["shapes"] = [level(y=USUAL_UPDATE, dash="dot")]
+    large = np.flatnonzero(np.isfinite(ratios) & (ratios > LARGE_UPDATE))
+    if len(large):
+        mark = scatter("above 10<sup>-2</sup>", large, ratios[large], RED, mode="markers", symbol="diamond")
+        figure["data"].append(
+            mark | {"text": [blocks[at] for at in large], "hovertemplate": "%{text}: %{y:.4g}<extra>large</extra>"}
+        )
+    return figure
+
+
+def signal_chart(title: str, blocks: tuple[str, ...], ratios: np.ndarray) -> Figure:
+    """|E g|^2 / tr Cov(g) by block (depth,) on a log axis; where the signal was lost in the noise there is a mark instead."""
+    series = [Series("signal to noise", np.where(ratios < 0, 0.0, ratios))]
+    figure = depth_profile(title=title, unit="|E g|² / tr Cov(g)", sites=blocks, series=series)
+    figure["layout"]["shapes"] = [level(y=1.0, dash="dot")]
+    for trace in figure["data"]:
+        if trace["name"] == "exactly 0":
+            lost = [f"{ratios[at]:.3g}" for at in trace["x"]]
+            trace |= {"name": "not above the noise", "customdata": lost}
+    return figure
+
+
+def spread_chart(title: str, unit: str, names: list[str], spread: np.ndarray, guide: float) -> Figure:
+    """Mean, least and greatest (N, 3) over N places, and a guide where all of them start."""
+    labels = ("mean", "least", "greatest")
+    series = [Series(label, spread[:, at], role) for at, (label, role) in enumerate(zip(labels, ROLES, strict=True))]
+    return linear_profile(title=title, unit=unit, sites=names, series=series if len(spread) else [], guides=[guide])
+
+
+def _noise_sentence(found: Measured) -> str:
+    value = found.value
+    return noise_sentence(found.cfg.batch, value["parts"], value["gradient_square"], value["noise_trace"])
+
+
+def _say_parts(found: Measured) -> None:
+    parts, size, normed = (found.value[key] for key in ("parts", "part_size", "batch_norm"))
+    if not parts:
+        least = "two micro-batches of 8 samples, whose statistics batch norm would use" if normed else "two samples"
+        st.caption(f"A batch of {found.cfg.batch} is too small: it takes {least}.")
+        return
+    note = f"Of a micro-batch: {parts} of {size} sample{'s' * (size > 1)} each, {parts * size} of the batch's {found.cfg.batch}."
+    normed_note = " Batch norm takes its statistics from each micro-batch, which adds noise of its own." if normed else ""
+    st.caption(note + normed_note)
+
+
+def _gates(panel: Panel, found: Measured) -> None:
+    """Learned gates by branch, if there are any."""
+    gates, names = found.value["gates"], list(plan(found.cfg).branches)
+    there = ~np.isnan(gates).all(axis=1)
+    if not there.any():
+        st.caption("No learned gate: neither ReZero nor LayerScale.")
+        return
+    title, kept = "Learned gate by branch", [name for name, is_there in zip(names, there, strict=True) if is_there]
+    start = next(one.scale for one in plan(found.cfg).sublayers if one.gate)
+    panel.chart(spread_chart(title, "gate", kept, gates[there], start), title)
+
+
+def _gains(panel: Panel, found: Measured) -> None:
+    """Gains of all norms by block, each of them in the table, and the slopes of dynamic tanh."""
+    value, blocks = found.value, _blocks(found.cfg, _with_weights(found.cfg))
+    if not len(value["gains"]):
+        st.caption("No norm of this net has learned gains.")
+    else:
+        title = "Norm gains by block"
+        panel.chart(
+            spread_chart(title, "gain γ", list(blocks), by_block(blocks, value["gain_names"], value["gains"]), 1.0), title
+        )
+        mean, least, greatest = value["gains"].T
+        panel.table("Gain of every norm", norm=value["gain_names"], mean=mean, least=least, greatest=greatest)
+    if len(value["slopes"]):
+        title = "Slope of dynamic tanh"
+        series = [Series("slope α", value["slopes"])]
+        panel.chart(linear_profile(title=title, unit="α", sites=value["slope_names"], series=series, guides=[0.5]), title)
+
+
+def by_block(blocks: tuple[str, ...], names: list[str], gains: np.ndarray) -> np.ndarray:
+    """Mean of the means, least and greatest over the norms (N, 3) of each block (depth, 3); NaN for a block without."""
+    found = np.full((len(blocks), 3), np.nan)
+    for at, block in enumerate(blocks):
+        own = gains[[name.startswith(f"{block}.") for name in names]]
+        if len(own):
+            found[at] = own[:, 0].mean(), own[:, 1].min(), own[:, 2].max()
+    return found
+
+
+def _adam(panel: Panel, found: Measured) -> None:
+    """Adam's moments by block, for Adam and AdamW once they have made an update."""
+    ratio, near = found.value["adam_ratio"], found.value["adam_near"]
+    if not len(ratio):
+        adam = found.cfg.optimizer in ("adam", "adamw")
+        st.caption("Adam has made no update yet." if adam else f"{found.cfg.optimizer} keeps no second moment: this is for Adam.")
+        return
+    title = "Adam's state by block"
+    kept = _with_weights(found.cfg)
+    series = [Series("RMS(m) / RMS(√v)", ratio[kept]), Series("|update| within 10% of lr", near[kept], "other")]
+    sites = _blocks(found.cfg, kept)
+    panel.chart(linear_profile(title=title, unit="ratio, share", sites=sites, series=series, guides=[0.0, 1.0]), title)
+
+
+def _with_weights(cfg: RunConfig) -> list[int]:
+    """The places of the blocks that were not taken out."""
+    gone = {one.block for one in plan(cfg).sublayers if one.identity}
+    return [block - 1 for block in range(1, cfg.depth + 1) if block not in gone]
+
+
+def _blocks(cfg: RunConfig, places: list[int]) -> tuple[str, ...]:
+    return tuple(block_name(at + 1) for at in places)
+
+
+HEALTH = Instrument(
+    draw,
+    "measured",
+    "Update to weight: |ΔW|/|W| of a block's matrices in the last update that a frame recorded; 10⁻³ is usual, above 10⁻² is "
+    "marked red (Karpathy, makemore 3, takes the ratio of standard deviations). Signal to noise: |E g|²/tr Cov(g) over k "
+    "micro-batches of the step's batch, both unbiased, of all parameters of a block. Noise scale: B = tr(Σ)/|G|² with |G|² = "
+    "(B_b|g_b|² - B_s|g_s|²)/(B_b - B_s) and tr(Σ) = (|g_s|² - |g_b|²)/(1/B_s - 1/B_b) (McCandlish 2018, arXiv "
+    "1812.06162), from one batch of one seed, so a rough number. Gates: ReZero, LayerScale. Gains: γ of every norm. Adam "
+    "(arXiv 1412.6980): RMS(m)/RMS(√v), both bias-corrected, 1 where every gradient agrees in sign and size; the share of "
+    "weights whose last |update| is within 10% of the learning rate, weight decay apart.",
+)

@@ -1,0 +1,58 @@
+"""What updates and the noise of the gradient say about a run's training, in a sentence."""
+
+import math
+
+import numpy as np
+
+from models.insight.verdict import LARGE_UPDATE
+from models.trace import Trace
+
+USUAL_UPDATE = 1e-3  # of a block's weights in one step (Karpathy)
+SMALL_UPDATE = 1e-5  # below which a block hardly learns
+FAR = 3.0  # factor between batch and noise scale above which one of them clearly rules
+
+
+def last_update(trace: Trace, row: int) -> tuple[int, np.ndarray] | None:
+    """The last update that a frame up to `row` has measured: its step and |change| / |weights| by block (depth,)."""
+    seen = [
+        (one.step, one.update_to_weight) for one in trace.frames if one.step <= row and np.any(~np.isnan(one.update_to_weight))
+    ]
+    return seen[-1] if seen else None
+
+
+def update_sentence(update: tuple[int, np.ndarray] | None) -> str:
+    """How large the last measured update was next to the weights, block by block."""
+    if update is None:
+        return "No update has been measured yet."
+    step, ratios = update
+    there = ratios[~np.isnan(ratios)]
+    if not np.isfinite(there).all():
+        return f"The update of step {step} is not finite."
+    block, least, most = int(np.nanargmax(ratios)) + 1, float(there.min()), float(there.max())
+    if most > LARGE_UPDATE:
+        judged = f"too much in block {block}, where more than 1% is risky"
+    elif most < SMALL_UPDATE:
+        judged = "next to nothing"
+    else:
+        judged = f"{USUAL_UPDATE:.1%} is usual"
+    return f"The update of step {step} changed the blocks' weights by {least:.2g} to {most:.2g} of their size: {judged}."
+
+
+def noise_sentence(batch: int, parts: int, gradient_square: float, noise_trace: float) -> str:
+    """Whether the step's batch is small or large against the gradient noise scale."""
+    if parts == 0:
+        return "The batch is too small to be split, so the gradient's noise cannot be told."
+    if not (math.isfinite(gradient_square) and math.isfinite(noise_trace)):
+        return "The gradient is not finite."
+    if noise_trace == 0 and gradient_square == 0:
+        return "The gradient is exactly 0."
+    if gradient_square <= 0:
+        return "The gradient cannot be told from its noise with this batch: the noise scale is larger than it."
+    scale = max(0.0, noise_trace / gradient_square)
+    if scale > FAR * batch:
+        judged = "the step is mostly noise, and a larger batch would still pay"
+    elif scale < batch / FAR:
+        judged = "the gradient is clear, and a larger batch would change little"
+    else:
+        judged = "the two are about balanced"
+    return f"The gradient noise scale is about {scale:.2g} samples and the batch {batch}: {judged}."

@@ -1,0 +1,148 @@
+"""How sound the training is at a step: signal and noise of the gradient, learned gates and gains, and Adam's state."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from models.nets import Net
+from models.nets.norms import DynamicTanh, TokenBatchNorm
+from models.nets.sublayer import Gate
+from models.training import Still, Work, build_optimizer, cross_entropy
+
+PARTS = 8  # micro-batches: enough for a variance, and together no dearer than a few steps
+MOST_PARTS = 512  # micro-batches of one sample, of the largest batch
+BATCH_NORM_SAMPLES = 8  # in a micro-batch, from which its statistics stand in for those of the whole batch
+NEAR = 0.1  # distance of |update| / lr from 1 that counts as close
+MOMENTS = ("exp_avg", "exp_avg_sq")
+NORMS = (nn.LayerNorm, nn.RMSNorm, TokenBatchNorm, DynamicTanh)
+
+
+def health(still: Still, parts: int = PARTS) -> Work[dict[str, Any]]:
+    """The gradient's noise over `parts` micro-batches of the step's batch, gates and gains, and Adam's state: the dicts of
+    `gradient_noise`, `gates_and_gains` and `adam_state`. ValueError for a number of parts that no batch has.
+    """
+    if not 2 <= parts <= MOST_PARTS:
+        raise ValueError(f"parts is {parts}; legal is 2 to {MOST_PARTS}")
+    still_known = gates_and_gains(still.model) | adam_state(still)
+    return (yield from gradient_noise(still, parts)) | still_known
+
+
+def gradient_noise(still: Still, parts: int) -> Work[dict[str, Any]]:
+    """By block `signal` |E g|^2 and `noise` tr Cov(g) of a micro-batch's gradient and their ratio `snr`, (depth,); of the
+    whole net `gradient_square` and `noise_trace` per sample, as in `two_batches`. `parts` of `part_size` samples each.
+
+    0 parts, and NaN for all, where the batch is too small to be split. What an uneven split leaves over is not used.
+    """
+    normed = any(isinstance(module, TokenBatchNorm) for module in still.model.modules())
+    count = min(parts, still.cfg.batch // (BATCH_NORM_SAMPLES if normed else 1))
+    count = count if count > 1 else 0
+    size = still.cfg.batch // count if count else 0
+    small, big = yield from _squares(still, count, size)
+    signal, noise = signal_and_noise(small, big, count)
+    square, trace = two_batches(float(small.sum()), float(big.sum()), size, count * size)
+    signal[:-1][[not any(True for _ in block.parameters()) for block in still.model.stream.blocks.values()]] = np.nan
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = signal / noise
+    shape = {"parts": count, "part_size": size, "batch_norm": normed}
+    by_block = {"signal": signal[:-1], "noise": noise[:-1], "snr": ratio[:-1]}
+    return shape | by_block | {"gradient_square": square, "noise_trace": trace}
+
+
+def signal_and_noise(small: np.ndarray, big: np.ndarray, parts: int) -> tuple[np.ndarray, np.ndarray]:
+    """Unbiased |E g|^2 and tr Cov(g) from the mean of |g_i|^2 over independent micro-batches and |mean of g_i|^2, any shape.
+
+    The first may come out negative, where the noise is larger than what is looked for.
+    """
+    if parts < 2:
+        return np.full_like(small, np.nan), np.full_like(small, np.nan)
+    noise = np.maximum(small - big, 0.0) * (parts / (parts - 1))
+    return big - noise / parts, noise
+
+
+def two_batches(small: float, big: float, small_size: int, big_size: int) -> tuple[float, float]:
+    """|G|^2 and tr(Sigma) per sample from |g|^2 at two batch sizes; their ratio is the simple noise scale.
+
+    Both unbiased, so that either may come out negative (McCandlish 2018, 1812.06162, appendix A). NaN for one size.
+    """
+    if small_size == big_size:
+        return float("nan"), float("nan")
+    square = (big_size * big - small_size * small) / (big_size - small_size)
+    return square, (small - big) / (1 / small_size - 1 / big_size)
+
+
+def gates_and_gains(net: Net) -> dict[str, Any]:
+    """Mean, least and greatest of what multiplies: the learned gate of each branch, `gates` (M, 3), NaN without one; the
+    gains of each norm that learns them, `gains` (N, 3) with their names; the slope of each dynamic tanh, `slopes`.
+    """
+    gates = [getattr(sublayer, "scale", None) for sublayer in net.stream.sublayers]
+    norms = [(name.removeprefix("stream.blocks."), part) for name, part in net.named_modules() if isinstance(part, NORMS)]
+    learned = [(name, part.weight) for name, part in norms if part.weight is not None and part.weight.requires_grad]
+    slopes = [(name, part.alpha.item()) for name, part in norms if isinstance(part, DynamicTanh)]
+    return {
+        "gates": _spreads([gate.gate if isinstance(gate, Gate) else None for gate in gates]),
+        "gain_names": [name for name, _ in learned],
+        "gains": _spreads([gain for _, gain in learned]),
+        "slope_names": [name for name, _ in slopes],
+        "slopes": np.array([slope for _, slope in slopes], np.float32),
+    }
+
+
+def adam_state(still: Still) -> dict[str, np.ndarray]:
+    """By block, of the last update that Adam made: `adam_ratio` RMS(m) / RMS(sqrt v), both corrected for their start at 0,
+    and the share of weights whose |update| was close to the learning rate, `adam_near` (depth,).
+
+    Empty for other optimisers and before the first update, NaN for a block without weights.
+    """
+    if not any("exp_avg" in kept for kept in still.optimizer.values()):
+        return {"adam_ratio": np.empty(0, np.float32), "adam_near": np.empty(0, np.float32)}
+    defaults = build_optimizer(still.cfg.optimizer, still.model.parameters(), lr=still.cfg.lr, weight_decay=0.0).defaults
+    ratios, near = [], []
+    for block in still.model.stream.blocks:
+        kept = [state for name, state in still.optimizer.items() if name.startswith(f"stream.blocks.{block}.")]
+        moved = [_corrected(state, *defaults["betas"]) for state in kept]
+        if not moved:
+            moved = [(torch.tensor([torch.nan]), torch.tensor([torch.nan]))]
+        m, root = torch.cat([mean for mean, _ in moved]), torch.cat([square for _, square in moved]).sqrt()
+        ratios.append((m.square().mean().sqrt() / root.square().mean().sqrt()).item())
+        of_lr = m.abs() / (root + defaults["eps"])
+        near.append(((of_lr - 1).abs() <= NEAR).double().mean().item() if of_lr.isfinite().all() else float("nan"))
+    return {"adam_ratio": np.array(ratios, np.float32), "adam_near": np.array(near, np.float32)}
+
+
+def _squares(still: Still, parts: int, size: int) -> Work[tuple[np.ndarray, np.ndarray]]:
+    """By block, and last for all other parameters: the mean of |g_i|^2 over the micro-batches, and |mean of g_i|^2."""
+    net, (x, y) = still.model, still.batch()
+    exact = torch.float32 if x.device.type == "mps" else torch.float64
+    places = {p: at for at, block in enumerate(net.stream.blocks.values()) for p in block.parameters()}
+    depth = len(net.stream.blocks)
+    learned = [p for p in net.parameters() if p.requires_grad]
+    total = [torch.zeros_like(p, dtype=exact) for p in learned]
+    squares = torch.zeros(len(learned), dtype=exact, device=x.device)
+    for at in range(parts):
+        net.zero_grad()
+        part = slice(at * size, (at + 1) * size)
+        cross_entropy(net(x[part]), y[part]).backward()
+        grads = [torch.zeros_like(p, dtype=exact) if p.grad is None else p.grad.to(exact) for p in learned]
+        torch._foreach_add_(total, grads)
+        squares += torch.stack(torch._foreach_norm(grads)).square()
+        yield (at + 1) / parts
+    # Without parts there is no mean: 0 / 0 is NaN.
+    found = torch.stack([squares / parts, torch.stack(torch._foreach_norm(total)).square() / parts**2])
+    group = torch.tensor([places.get(p, depth) for p in learned], device=x.device)
+    by_group = found.new_zeros(2, depth + 1).index_add_(1, group, found).cpu().numpy()
+    return by_group[0], by_group[1]
+
+
+def _corrected(state: dict[str, Tensor], beta_1: float, beta_2: float) -> tuple[Tensor, Tensor]:
+    """m and v of one parameter, flat, corrected for their start at 0 (1412.6980)."""
+    steps = float(state["step"])
+    m, v = (state[key].flatten().to(torch.float64 if state[key].device.type != "mps" else torch.float32) for key in MOMENTS)
+    return m / (1 - beta_1**steps), v / (1 - beta_2**steps)
+
+
+def _spreads(values: list[Tensor | None]) -> np.ndarray:
+    """Mean, least and greatest of each tensor, (N, 3); NaN where there is none."""
+    found = [[torch.nan] * 3 if x is None else [x.mean().item(), x.min().item(), x.max().item()] for x in values]
+    return np.array(found, np.float32).reshape(-1, 3)

@@ -1,0 +1,288 @@
+"""Noise of the gradient, gates, gains and Adam's state, against per-sample gradients, known noise and numpy."""
+
+import json
+from itertools import product
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+import torch
+from torch.func import functional_call, grad, vmap
+from torch.nn.functional import cross_entropy
+
+from components.instruments.health import by_block, signal_chart, spread_chart, update_chart
+from models.insight.health import last_update, noise_sentence, update_sentence
+from models.instruments.health import adam_state, gates_and_gains, health, signal_and_noise, two_batches
+from models.spec import ARRANGEMENTS, RunConfig
+from models.training import Replays, Run, finished
+from tests.app_page import SMALL, charts, playground, sound, trained, words
+
+pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
+
+TINY = {"depth": 2, "width": 16, "batch": 8, "steps": 10, "device": "cpu"}
+NETS = {"mlp": {"net": "mlp"}, "transformer": {"net": "transformer", "task": "digits", "heads": 2}}
+
+
+def still_at(cfg, step=0):
+    return finished(Replays().still(cfg, step))
+
+
+def measured(still, **args):
+    return finished(health(still, **args))
+
+
+def per_sample_gradients(still):
+    """The gradient of every sample of the batch, in float64, by vmap: parameter -> (B, ...)."""
+    model, (x, y) = still.copy().double(), still.batch()
+    x = x.double() if x.is_floating_point() else x
+
+    def loss(parameters, x_TF, y_T):
+        return cross_entropy(functional_call(model, parameters, (x_TF[None],))[0], y_T, ignore_index=-100)
+
+    parameters = {name: p.detach() for name, p in model.named_parameters() if p.requires_grad}
+    return {name: g.numpy() for name, g in vmap(grad(loss), (None, 0, 0))(parameters, x, y).items()}
+
+
+def rows(gradients, prefix, parts):
+    """The mean gradients of `parts` micro-batches, one row each, of all parameters with that prefix."""
+    own = [g.reshape(len(g), -1) for name, g in gradients.items() if name.startswith(prefix)]
+    whole = np.concatenate(own, axis=1)
+    return whole.reshape(parts, -1, whole.shape[1]).mean(1)
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+@pytest.mark.parametrize("parts", [2, 4, 8])
+@pytest.mark.parametrize("net", NETS)
+def test_signal_and_noise_are_those_of_per_sample_gradients(net, parts):
+    still = still_at(RunConfig.arranged("pre-norm", **TINY, **NETS[net]), 3)
+    found, gradients = measured(still, parts=parts), per_sample_gradients(still)
+    assert (found["parts"], found["part_size"]) == (parts, 8 // parts)
+    for at in range(2):
+        g = rows(gradients, f"stream.blocks.b{at + 1:02d}.", parts)
+        noise = np.trace(np.cov(g.T))
+        assert found["noise"][at] == pytest.approx(noise, rel=1e-3)
+        signal = (g.mean(0) ** 2).sum() - noise / parts
+        assert found["signal"][at] == pytest.approx(signal, rel=1e-3, abs=1e-3 * noise)
+        assert found["snr"][at] == pytest.approx(found["signal"][at] / found["noise"][at])
+    g = rows(gradients, "", parts)
+    noise = np.trace(np.cov(g.T))
+    # Of a micro-batch of m samples the covariance is a sample's divided by m.
+    assert found["noise_trace"] == pytest.approx(noise * 8 / parts, rel=1e-3)
+    assert found["gradient_square"] == pytest.approx((g.mean(0) ** 2).sum() - noise / parts, rel=1e-3, abs=1e-3 * noise)
+
+
+def test_the_noise_scale_of_gradients_whose_noise_is_known():
+    random = np.random.default_rng(0)
+    truth, spread, size, parts, draws = random.normal(size=50), 3.0, 4, 8, 4000
+    g = truth + spread / size**0.5 * random.normal(size=(draws, parts, 50))
+    small, big = (g**2).sum(-1).mean(1), (g.mean(1) ** 2).sum(-1)
+    square, trace = (
+        np.mean(one)
+        for one in zip(*(two_batches(s, b, size, parts * size) for s, b in zip(small, big, strict=True)), strict=True)
+    )
+    assert square == pytest.approx((truth**2).sum(), rel=0.02)
+    assert trace == pytest.approx(50 * spread**2, rel=0.02)
+    signal, noise = signal_and_noise(small, big, parts)
+    assert signal.mean() == pytest.approx((truth**2).sum(), rel=0.02)
+    assert noise.mean() == pytest.approx(50 * spread**2 / size, rel=0.02)
+
+
+def test_two_batches_by_hand():
+    # |g|^2 = |G|^2 + tr/B with |G|^2 = 3 and tr = 8: 7 at batch 2, 4 at batch 8
+    assert two_batches(7.0, 4.0, 2, 8) == (pytest.approx(3), pytest.approx(8))
+    assert np.isnan(two_batches(7.0, 4.0, 2, 2)).all()
+
+
+def test_equal_samples_have_no_noise_and_a_signal_without_bound():
+    still = still_at(RunConfig(**TINY))
+    x, y = still.batch()
+    same = type("Same", (), {"batch": lambda self, step: (x[:1].repeat(8, 1, 1), y[:1].repeat(8, 1))})()
+    found = measured(type(still)(still.cfg, still.step, still.model, same, {}))
+    assert found["noise_trace"] == pytest.approx(0, abs=1e-6 * found["gradient_square"])
+    assert (found["snr"] > 1e6).all()
+
+
+def test_a_batch_that_does_not_divide_leaves_the_rest_out():
+    found = measured(still_at(RunConfig(**TINY | {"batch": 11})), parts=4)
+    assert (found["parts"], found["part_size"]) == (4, 2)
+
+
+@pytest.mark.parametrize(("batch", "parts"), [(8, 0), (15, 0), (16, 2), (32, 4)])
+def test_batch_norm_is_only_split_into_parts_that_have_statistics(batch, parts):
+    found = measured(still_at(RunConfig(**TINY | {"batch": batch}, norm="batch norm")))
+    assert (found["parts"], found["batch_norm"]) == (parts, True)
+    assert np.isfinite(found["snr"]).all() == bool(parts)
+
+
+def test_one_sample_has_no_noise_to_measure():
+    found = measured(still_at(RunConfig(**TINY | {"batch": 1})))
+    assert found["parts"] == 0
+    assert np.isnan(found["snr"]).all()
+    assert np.isnan(found["noise_trace"])
+
+
+@pytest.mark.parametrize("parts", [1, 513])
+def test_a_number_of_parts_that_no_batch_has_is_refused(parts):
+    with pytest.raises(ValueError, match=f"parts is {parts}; legal is 2 to 512"):
+        measured(still_at(RunConfig(**TINY)), parts=parts)
+
+
+@pytest.mark.parametrize(("arrangement", "net"), list(product(ARRANGEMENTS, NETS)))
+def test_signal_and_noise_of_every_arrangement_add_up_to_the_gradient_of_the_tape(arrangement, net):
+    cfg = RunConfig.arranged(arrangement, **TINY, **NETS[net])
+    found = measured(still_at(cfg, 2))
+    run = Run(cfg)
+    run.advance(3)
+    whole = run.trace().grad_norm[2] ** 2
+    assert found["gradient_square"] + found["noise_trace"] / cfg.batch == pytest.approx(whole, rel=1e-3)
+    assert (found["noise"] > 0).all()
+    assert found["snr"].shape == (2,)
+    gated = arrangement in ("ReZero", "LayerScale")
+    assert np.isnan(found["gates"]).all() == (not gated)
+    assert (len(found["gains"]) > 0) == (cfg.norm != "none")
+    assert len(found["gains"]) == len(found["gain_names"])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"norm": "dynamic tanh"},
+        {"norm": "none"},
+        {"residual": False},
+        {"affine": False},
+        {"overrides": ((1, "identity", True),)},
+        {"layers_per_branch": 1},
+    ],
+    ids=str,
+)
+def test_other_parts_are_measured_too(other):
+    found = measured(still_at(RunConfig(**TINY | other), 2))
+    gone = "overrides" in other
+    assert np.isnan(found["snr"]).tolist() == [gone, False]
+    assert np.isfinite(found["noise_trace"])
+    assert (len(found["slopes"]) > 0) == (other.get("norm") == "dynamic tanh")
+    assert (len(found["gains"]) == 0) == (other.get("norm") == "none" or "affine" in other)
+
+
+def test_gates_and_gains_are_the_numbers_in_the_net():
+    cfg = RunConfig.arranged("LayerScale", norm="dynamic tanh", **TINY)
+    model = still_at(cfg).model
+    sublayer = model.stream.blocks["b02"]["mlp"]
+    with torch.no_grad():
+        sublayer.scale.gate.copy_(torch.arange(16.0) - 4)
+        sublayer.norm_in.weight.copy_(torch.linspace(-1, 2, 16))
+        sublayer.norm_in.alpha.fill_(0.75)
+    found = gates_and_gains(model)
+    assert found["gates"][1].tolist() == [3.5, -4.0, 11.0]
+    at = found["gain_names"].index("b02.mlp.norm_in")
+    np.testing.assert_allclose(found["gains"][at], [0.5, -1.0, 2.0], rtol=1e-6)
+    assert found["gain_names"] == ["b01.mlp.norm_in", "b02.mlp.norm_in", "final_norm"]
+    assert found["slopes"][found["slope_names"].index("b02.mlp.norm_in")] == 0.75
+    both = by_block(
+        ("b01", "b02", "b03"),
+        ["b01.attn.norm_in", "b01.ffn.norm_in", "b02.ffn.norm_in", "final_norm"],
+        np.array([[1.0, 0.5, 2.0], [2.0, 1.0, 4.0], [3.0, 3.0, 3.0], [9.0, 9.0, 9.0]]),
+    )
+    np.testing.assert_array_equal(both, [[1.5, 0.5, 4.0], [3.0, 3.0, 3.0], [np.nan] * 3])
+
+
+def test_the_first_update_of_adam_is_the_learning_rate_everywhere():
+    found = adam_state(still_at(RunConfig(**TINY, optimizer="adam", lr=1e-3, activation="tanh"), 1))
+    np.testing.assert_allclose(found["adam_ratio"], 1, rtol=1e-5)
+    assert (found["adam_near"] > 0.99).all()  # gradients below the eps of Adam aside
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw"])
+def test_the_state_of_adam_is_the_recursion_over_all_gradients(optimizer):
+    cfg = RunConfig(**TINY, optimizer=optimizer, lr=1e-3, activation="tanh", weight_decay=0.1)
+    m, v, replays = 0.0, 0.0, Replays()
+    for step in range(4):
+        still = finished(replays.still(cfg, step))
+        x, y = still.batch()
+        cross_entropy(still.model(x).flatten(0, 1), y.flatten()).backward()
+        g = np.concatenate([p.grad.double().numpy().ravel() for p in still.model.stream.blocks["b02"].parameters()])
+        g = g + (0.1 * _weights(still) if optimizer == "adam" else 0)  # Adam's decay is a part of the gradient
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
+    m, v = m / (1 - 0.9**4), v / (1 - 0.999**4)
+    found = adam_state(finished(replays.still(cfg, 4)))
+    assert found["adam_ratio"][1] == pytest.approx(np.sqrt((m**2).mean() / v.mean()), rel=1e-4)
+    assert found["adam_near"][1] == pytest.approx((abs(abs(m) / (np.sqrt(v) + 1e-8) - 1) <= 0.1).mean(), abs=0.005)
+    assert 0.05 < found["adam_near"][1] < 0.95
+
+
+def _weights(still):
+    """The weights of block 2 in the order of its parameters, 0 for what decay leaves alone."""
+    parameters = still.model.stream.blocks["b02"].parameters()
+    return np.concatenate([(p.detach().double().numpy() if p.ndim > 1 else np.zeros(p.shape)).ravel() for p in parameters])
+
+
+@pytest.mark.parametrize(("optimizer", "step"), [("momentum", 3), ("sgd", 3), ("adam", 0)])
+def test_without_an_update_by_adam_there_is_no_state(optimizer, step):
+    assert len(adam_state(still_at(RunConfig(**TINY, optimizer=optimizer), step))["adam_ratio"]) == 0
+
+
+def test_a_run_that_diverged_has_no_finite_noise_and_says_so():
+    cfg = RunConfig(**TINY | {"lr": 10.0, "placement": "none", "init_gain": 10.0, "depth": 8, "steps": 40})
+    found = measured(still_at(cfg, 40))
+    assert not np.isfinite(found["noise_trace"])
+    assert noise_sentence(8, found["parts"], found["gradient_square"], found["noise_trace"]) == "The gradient is not finite."
+
+
+def test_the_sentences_judge_by_their_numbers():
+    assert "0.1% is usual" in update_sentence((8, np.array([np.nan, 1e-3, 2e-3])))
+    assert "risky" in update_sentence((8, np.array([1e-3, 2e-2])))
+    assert "block 2" in update_sentence((8, np.array([1e-3, 2e-2])))
+    assert "next to nothing" in update_sentence((8, np.array([1e-7])))
+    assert "not finite" in update_sentence((8, np.array([np.inf, 1.0])))
+    assert "No update" in update_sentence(None)
+    assert "mostly noise" in noise_sentence(64, 8, 1.0, 640.0)
+    assert "change little" in noise_sentence(64, 8, 1.0, 6.0)
+    assert "balanced" in noise_sentence(64, 8, 1.0, 64.0)
+    assert "told from its noise" in noise_sentence(64, 8, -1.0, 64.0)
+    assert "exactly 0" in noise_sentence(64, 8, 0.0, 0.0)
+    assert "too small" in noise_sentence(1, 0, np.nan, np.nan)
+
+
+def test_the_last_update_is_that_of_the_last_frame_that_measured_one():
+    cfg = RunConfig(**TINY)
+    run = Run(cfg)
+    run.advance(10)
+    trace = run.trace()
+    assert np.isnan(trace.frames[-1].update_to_weight).all()  # nothing was updated after the end
+    assert last_update(trace, 9)[0] == 8
+    assert last_update(trace, 3)[0] == 2
+    assert last_update(run.trace().__class__(**vars(trace) | {"frames": ()}), 9) is None
+
+
+def test_plotly_accepts_the_charts_and_nothing_is_dropped():
+    blocks = ("b01", "b02", "b03", "b04")
+    updates = update_chart("t", blocks, np.array([1e-3, 0.05, np.inf, 0.0]))
+    signal = signal_chart("t", blocks, np.array([2.0, -0.5, 0.0, np.nan]))
+    spread = spread_chart("t", "gain", ["b01", "b02"], np.array([[1.0, 0.5, 2.0], [np.nan] * 3]), 1.0)
+    empty = [update_chart("t", blocks, np.empty(0)), spread_chart("t", "gain", [], np.empty((0, 3)), 1.0)]
+    for figure in (updates, signal, spread, *empty):
+        go.Figure(figure)
+        assert json.loads(json.dumps(figure, allow_nan=False)) == figure
+    assert all(figure["data"] == [] and figure["layout"]["annotations"] for figure in empty)
+    found = {trace["name"]: trace for trace in updates["data"]}
+    assert found["above 10<sup>-2</sup>"]["x"] == [1]
+    assert (found["exactly 0"]["x"], found["not finite"]["x"]) == ([3], [2])
+    lost = {trace["name"]: trace for trace in signal["data"]}
+    assert (lost["not above the noise"]["x"], lost["not above the noise"]["customdata"]) == ([1, 2], ["-0.5", "0"])
+    assert lost["not finite"]["x"] == [3]
+
+
+def test_the_panel_shows_updates_noise_gains_and_adam():
+    page = playground(**SMALL, optimizer="adam", lr="0.001", branch_scale="zero gate")
+    page.session_state["instrument"] = "Health"
+    page.session_state["instrument_tables"] = True
+    sound(page.run())
+    assert "No update has been measured yet." in words(page)
+    assert "The gradient noise scale" in words(page) or "told from its noise" in words(page)
+    assert "Adam has made no update yet." in words(page)
+    trained(page)
+    sound(page.run())
+    assert "The update of step 32 changed" in words(page)
+    assert {"Update to weight by block", "Learned gate by branch", "Norm gains by block", "Adam's state by block"} <= charts(
+        page
+    ).keys()
