@@ -5,6 +5,7 @@ A new instrument is a module with its Instrument, and a line in INSTRUMENTS.
 
 import streamlit as st
 
+from components.instruments.collapse import COLLAPSE
 from components.instruments.distributions import DISTRIBUTIONS
 from components.instruments.health import HEALTH
 from components.instruments.panel import BADGES, Instrument, Panel
@@ -20,6 +21,7 @@ INSTRUMENTS: dict[str, Instrument] = {
     "Distributions": DISTRIBUTIONS,
     "Where the gradient came from": PATHS,
     "Health": HEALTH,
+    "Collapse": COLLAPSE,
 }
 
 

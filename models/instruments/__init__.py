@@ -7,9 +7,10 @@ dicts, lists, strings, numbers and numpy arrays, which the pages get over the wi
 from collections.abc import Callable, Generator
 from typing import Any
 
+from models.instruments.collapse import collapse
 from models.instruments.distributions import distributions, layer_film
-from models.instruments.paths import gradient_shares, path_lengths
 from models.instruments.health import health
+from models.instruments.paths import gradient_shares, path_lengths
 from models.instruments.stream import stream
 from models.spec import RunConfig
 from models.training import Replays, Still, Work
@@ -33,7 +34,8 @@ INSTRUMENTS: dict[str, Instrument] = {
     "stream": of_still(stream),
     "distributions": of_still(distributions),
     "layer film": layer_film,
-    "health": of_still(health),
     "gradient shares": of_still(gradient_shares),
     "path lengths": of_still(path_lengths),
+    "health": of_still(health),
+    "collapse": of_still(collapse),
 }
