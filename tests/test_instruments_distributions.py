@@ -27,7 +27,7 @@ NETS = {"mlp": {"net": "mlp"}, "transformer": {"net": "transformer", "task": "di
 
 
 def measured(cfg, step=0):
-    return distributions(finished(Replays().still(cfg, step)))
+    return finished(distributions(finished(Replays().still(cfg, step))))
 
 
 def by_hand(cfg):
@@ -147,7 +147,7 @@ def test_other_parts_are_measured_too_and_batch_norm_keeps_its_statistics(other)
     cfg = RunConfig(**TINY | other)
     still = finished(Replays().still(cfg, 3))
     before = {name: value.clone() for name, value in still.model.state_dict().items()}
-    found = distributions(still)
+    found = finished(distributions(still))
     assert np.isfinite(found["shares"]).all()
     assert all(torch.equal(before[name], value) for name, value in still.model.state_dict().items())
     assert found["inside"] == (["b02"] if "overrides" in other else ["b01", "b02"])
@@ -158,7 +158,7 @@ def test_a_run_that_diverged_says_what_is_lost():
     cfg = RunConfig(**TINY | {"lr": 10.0, "placement": "none", "init_gain": 10.0, "depth": 8, "steps": 40})
     still = finished(Replays().still(cfg, 40))
     assert still.step < 40
-    found = distributions(still)
+    found = finished(distributions(still))
     assert found["lost"][-1] > 0
     assert np.isnan(found["dead"][-1])
     text = distributions_sentence(
@@ -244,11 +244,12 @@ def test_the_panel_opens_with_a_sentence_and_shows_a_layer_over_time_at_a_button
     assert {"Histogram by depth", "Kurtosis by depth", "Units after the activation"} <= charts(page).keys()
     select = next(box for box in page.selectbox if box.label == "Layer over time")
     assert select.value == "stream at b04"
-    select.set_value("inside b02, after the activation")
+    select.set_value("inside b04, after the activation")
     sound(page.run())
     next(button for button in page.button if button.label.startswith("Measure this layer")).click()
     sound(page.run())
     figure = charts(page)["Histogram over time"]
-    assert "inside b02" in figure["layout"]["title"]["text"]
-    page.session_state["depth"] = 3
+    assert "inside b04" in figure["layout"]["title"]["text"]
+    page.session_state["depth"] = 3  # where there is no such layer
     sound(page.run())
+    assert next(box for box in page.selectbox if box.label == "Layer over time").value == "stream at b03"
