@@ -7,6 +7,7 @@ import streamlit as st
 
 from components.instruments.collapse import COLLAPSE
 from components.instruments.distributions import DISTRIBUTIONS
+from components.instruments.formula import FORMULA
 from components.instruments.health import HEALTH
 from components.instruments.panel import BADGES, Instrument, Panel
 from components.instruments.paths import PATHS
@@ -20,6 +21,7 @@ INSTRUMENTS: dict[str, Instrument] = {
     "Post-mortem": POST_MORTEM,
     "Distributions": DISTRIBUTIONS,
     "Where the gradient came from": PATHS,
+    "Formula over measurement": FORMULA,
     "Health": HEALTH,
     "Collapse": COLLAPSE,
 }

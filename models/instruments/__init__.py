@@ -11,6 +11,7 @@ from models.instruments.collapse import collapse
 from models.instruments.distributions import distributions, layer_film
 from models.instruments.health import health
 from models.instruments.paths import gradient_shares, path_lengths
+from models.instruments.signal import signal
 from models.instruments.stream import stream
 from models.spec import RunConfig
 from models.training import Replays, Still, Work
@@ -36,6 +37,7 @@ INSTRUMENTS: dict[str, Instrument] = {
     "layer film": layer_film,
     "gradient shares": of_still(gradient_shares),
     "path lengths": of_still(path_lengths),
+    "signal": signal,
     "health": of_still(health),
     "collapse": of_still(collapse),
 }
