@@ -241,7 +241,7 @@ def test_the_sentences_judge_by_their_numbers():
     bad = attention_sentence(np.array([0.05]), np.array([80.0]), np.array([0.01]))
     assert "has collapsed onto single tokens; a logit of 80 saturates" in bad
     assert "block 1 get only 1.0%" in bad
-    assert "no gradient" in attention_sentence(np.array([0.5]), np.array([1.0]), np.array([np.nan]))
+    assert "no gradient that can be compared" in attention_sentence(np.array([0.5]), np.array([1.0]), np.array([np.nan]))
     assert "No block" in attention_sentence(np.array([np.nan]), np.array([np.nan]), np.array([np.nan]))
 
 

@@ -71,6 +71,7 @@ def test_every_number_is_that_of_numpy_and_scipy(activation):
         np.testing.assert_allclose(found[key], expected.get(key, []), atol=1.1 / tokens[0].size, err_msg=key)
     assert max(map(max, expected.values())) > 0  # or the case would show nothing
     assert found["inside"] == ["b01", "b02"]
+    assert found["tokens"] == cfg.batch
 
 
 def test_a_histogram_of_known_values():
@@ -164,7 +165,7 @@ def test_a_run_that_diverged_says_what_is_lost():
     text = distributions_sentence(
         sites=plan(cfg).sites,
         activation="relu",
-        **{key: found[key] for key in ("kurtosis", "inside", "dead", "saturated")},
+        **{key: found[key] for key in ("tokens", "kurtosis", "inside", "dead", "saturated")},
     )
     assert "not finite" in text
 
@@ -223,16 +224,19 @@ def test_the_sentence_names_the_tails_and_the_worst_branch():
     text = distributions_sentence(
         sites=("x0", "b01", "b02"),
         kurtosis=np.array([3.2, 5.0, 20.0]),
+        tokens=64,
         activation="relu",
         inside=["b01", "b02"],
         dead=np.array([0.1, 0.7]),
         saturated=np.empty(0),
     )
     assert "3.2 at x0 and 20 at b02: far above" in text
-    assert "Inside b02, 70% of the units are dead, most of them" in text
-    assert "not for gelu" in units_sentence("gelu", ["b01"], np.empty(0), np.empty(0))
-    assert units_sentence("tanh", ["b01"], np.empty(0), np.zeros(1)) == "No values are saturated."
-    assert "No branch" in units_sentence("relu", [], np.empty(0), np.empty(0))
+    assert "Inside b02, 70% of the units are dead (0 for all 64 tokens of the batch)" in text
+    assert "not for gelu" in units_sentence("gelu", 8, ["b01"], np.empty(0), np.empty(0))
+    assert units_sentence("tanh", 8, ["b01"], np.empty(0), np.zeros(1)) == "No values are saturated."
+    some = units_sentence("relu", 8, ["b01", "b02"], np.array([0.0, np.nan]), np.empty(0))
+    assert some == "No units are dead, as far as the branches are finite."
+    assert "No branch" in units_sentence("relu", 8, [], np.empty(0), np.empty(0))
 
 
 def test_the_panel_opens_with_a_sentence_and_shows_a_layer_over_time_at_a_button():

@@ -15,7 +15,8 @@ def draw(panel: Panel) -> None:
     if found is None:
         return
     value, sites = found.value, plan(found.cfg).sites
-    text = collapse_sentence(sites, bool(value["within"]), value["vectors"], value["cosine"], value["rank"])
+    most = min(value["vectors"], found.cfg.width)
+    text = collapse_sentence(sites, bool(value["within"]), most, value["cosine"], value["rank"])
     attends = len(value["entropy"]) > 0
     if attends:
         text += " " + attention_sentence(value["entropy"], value["max_logit"], value["query_key_share"])
@@ -34,9 +35,10 @@ def rank_chart(title: str, sites: tuple[str, ...], value: dict) -> Figure:
 def _stream(panel: Panel, found: Measured, sites: tuple[str, ...]) -> None:
     """What every site of both nets has."""
     value = found.value
-    whose = f"tokens within each of {value['sets']} samples" if value["within"] else "tokens across the batch"
+    count = f"{value['vectors']} token{'s' * (value['vectors'] > 1)}"
+    whose = f"{count} within each of {value['sets']} samples" if value["within"] else f"{count} across the batch"
     alone = "" if value["within"] else f" {_why_no_attention(found)}"
-    st.caption(f"Compared: {value['vectors']} {whose}.{alone}")
+    st.caption(f"Compared: {whose}.{alone}")
     alike, spread, rank = st.columns(3)
     with alike:
         title = "Token cosine by depth"

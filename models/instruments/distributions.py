@@ -22,7 +22,8 @@ def distributions(still: Still) -> Work[dict[str, Any]]:
     """On the step's batch, by site: shares (S, bins) over `centres` (bins,) in units of `rms` (S,), the share that is not
     finite (S,), mean and largest kurtosis of a token (S,); by branch with an activation (`inside`): shares of units (A,).
 
-    `dead` and `always_on` are empty for all but ReLU, `saturated` for all but tanh and sigmoid.
+    Units are judged over all `tokens` of the batch. `dead` and `always_on` are empty for all but ReLU, `saturated` for all
+    but tanh and sigmoid.
     """
     net, sites = still.model.stream, plan(still.cfg).sites
     inside = [at for at, sublayer in enumerate(net.sublayers, 1) if _activation(sublayer) is not None]
@@ -37,6 +38,7 @@ def distributions(still: Still) -> Work[dict[str, Any]]:
     names = units[0].keys() if units else ()
     return {
         "centres": centres(),
+        "tokens": points[0].shape[:-1].numel(),
         **_stacked(histograms),
         "kurtosis": np.array([mean for mean, _ in tails], np.float32),
         "kurtosis_max": np.array([largest for _, largest in tails], np.float32),
