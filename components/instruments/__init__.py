@@ -5,6 +5,7 @@ A new instrument is a module with its Instrument, and a line in INSTRUMENTS.
 
 import streamlit as st
 
+from components.instruments.check import CHECK
 from components.instruments.collapse import COLLAPSE
 from components.instruments.distributions import DISTRIBUTIONS
 from components.instruments.formula import FORMULA
@@ -22,6 +23,7 @@ INSTRUMENTS: dict[str, Instrument] = {
     "Distributions": DISTRIBUTIONS,
     "Where the gradient came from": PATHS,
     "Formula over measurement": FORMULA,
+    "Check this number": CHECK,
     "Health": HEALTH,
     "Collapse": COLLAPSE,
 }

@@ -7,6 +7,7 @@ dicts, lists, strings, numbers and numpy arrays, which the pages get over the wi
 from collections.abc import Callable, Generator
 from typing import Any
 
+from models.instruments.check import check
 from models.instruments.collapse import collapse
 from models.instruments.distributions import distributions, layer_film
 from models.instruments.health import health
@@ -38,6 +39,7 @@ INSTRUMENTS: dict[str, Instrument] = {
     "gradient shares": of_still(gradient_shares),
     "path lengths": of_still(path_lengths),
     "signal": signal,
+    "check": of_still(check),
     "health": of_still(health),
     "collapse": of_still(collapse),
 }
