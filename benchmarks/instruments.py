@@ -29,6 +29,7 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "check": (BOTH, {"block": 1}),
     "health": (BOTH, {}),
     "collapse": (BOTH, {}),
+    "lens": (BOTH, {}),
 }
 STEPS = 16
 

@@ -13,7 +13,8 @@ from torch.nn.functional import cross_entropy
 
 from components.instruments.collapse import rank_chart
 from models.insight.collapse import attention_sentence, collapse_sentence
-from models.instruments.collapse import attention_numbers, attention_of, collapse, cosines, site_numbers
+from models.instruments.attention import attention_of
+from models.instruments.collapse import attention_numbers, collapse, cosines, site_numbers
 from models.nets.branches import Attention
 from models.spec import ARRANGEMENTS, RunConfig, plan
 from models.training import Replays, Run, finished

@@ -11,6 +11,7 @@ from models.instruments.check import check
 from models.instruments.collapse import collapse
 from models.instruments.distributions import distributions, layer_film
 from models.instruments.health import health
+from models.instruments.lens import lens
 from models.instruments.paths import gradient_shares, path_lengths
 from models.instruments.signal import signal
 from models.instruments.stream import stream
@@ -42,4 +43,5 @@ INSTRUMENTS: dict[str, Instrument] = {
     "check": of_still(check),
     "health": of_still(health),
     "collapse": of_still(collapse),
+    "lens": of_still(lens),
 }

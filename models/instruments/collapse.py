@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from models.instruments.attention import attention_in, attention_of, seen
 from models.nets.branches import Attention
 from models.training import Still, Work, cross_entropy, statistics_kept, watching
 
@@ -26,7 +27,7 @@ def collapse(still: Still) -> Work[dict[str, Any]]:
     A set is one sample's tokens (`within` is 1) for a transformer that has several, else the batch's: `sets` of `vectors`.
     """
     within = still.cfg.net == "transformer" and still.cfg.tokens > 1
-    attentions = [_attention(block) for block in still.model.stream.blocks.values()] if within else []
+    attentions = [attention_in(block) for block in still.model.stream.blocks.values()] if within else []
     points, read, shares = _passed(still, attentions)
     sets = [x_BTD[:SETS] if within else x_BTD.flatten(0, 1)[None, :VECTORS] for x_BTD in points]
     sites, heads, work = [], [], len(sets) + len(attentions)
@@ -82,24 +83,6 @@ def effective_rank(s: Tensor) -> Tensor:
     return torch.special.entr(s / s.sum(-1, keepdim=True)).sum(-1).exp()
 
 
-def attention_of(module: Attention, x_BTD: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """What attention computes on its way: logits, and their softmax over the tokens that a row may see, 0 over the others,
-    (B, H, T, T); values (B, H, T, K).
-    """
-    q_BHTK, k_BHTK, v_BHTK = (
-        layer(x_BTD).unflatten(-1, (module.heads, -1)).transpose(1, 2) for layer in (module.w_q, module.w_k, module.w_v)
-    )
-    q_BHTK, k_BHTK = module.turn(module.norm_q(q_BHTK)), module.turn(module.norm_k(k_BHTK))
-    logits_BHTT = q_BHTK @ k_BHTK.transpose(-1, -2) / q_BHTK.shape[-1] ** 0.5
-    return logits_BHTT, logits_BHTT.masked_fill(~seen(module, x_BTD.shape[1]), -math.inf).softmax(-1), v_BHTK
-
-
-def seen(module: Attention, tokens: int) -> Tensor:
-    """Which tokens each row may look at, (T, T): with a causal mask itself and those before."""
-    all_TT = torch.ones(tokens, tokens, dtype=torch.bool, device=module.w_q.weight.device)
-    return all_TT.tril() if module.causal else all_TT
-
-
 def attention_numbers(module: Attention, x_BTD: Tensor) -> dict[str, float]:
     """`entropy` of a row as a share of its largest, the log of how many tokens it may see, mean over samples, heads and rows
     that see more than themselves; the mean of the `sharpest` head; `max_logit`. NaN where a logit is not finite.
@@ -121,11 +104,6 @@ def query_key_share(attention: Attention) -> float:
     weights = [layer.weight.grad for layer in (attention.w_q, attention.w_k, attention.w_v)]
     q, k, v = (0.0 if grad is None else grad.norm().item() ** 2 for grad in weights)
     return (q + k) / (q + k + v) if q + k + v else math.nan
-
-
-def _attention(block: nn.Module) -> Attention | None:
-    """The attention of a block, None where it was taken out."""
-    return next((part for part in block.modules() if isinstance(part, Attention)), None)
 
 
 def _passed(still: Still, attentions: list[Attention | None]) -> tuple[list[Tensor], list[Tensor], list[float]]:
