@@ -28,6 +28,8 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "signal": (BOTH, {}),
     "check": (BOTH, {"block": 1}),
     "health": (BOTH, {}),
+    "surgery": (BOTH, {"operation": "skip", "block": 1}),
+    "lesions": (BOTH, {}),
     "collapse": (BOTH, {}),
     "lens": (BOTH, {}),
 }

@@ -15,6 +15,7 @@ from models.instruments.lens import lens
 from models.instruments.paths import gradient_shares, path_lengths
 from models.instruments.signal import signal
 from models.instruments.stream import stream
+from models.instruments.surgery import lesions, surgery
 from models.spec import RunConfig
 from models.training import Replays, Still, Work
 
@@ -42,6 +43,8 @@ INSTRUMENTS: dict[str, Instrument] = {
     "signal": signal,
     "check": of_still(check),
     "health": of_still(health),
+    "surgery": of_still(surgery),
+    "lesions": of_still(lesions),
     "collapse": of_still(collapse),
     "lens": of_still(lens),
 }
