@@ -17,9 +17,21 @@ SHAPES = {
     "MLP": RunConfig(steps=5000, device="cpu"),
     "transformer": RunConfig.arranged("pre-norm", net="transformer", task="book", depth=4, steps=5000, device="cpu"),
 }
+BOTH = ("MLP", "transformer")
 # What each instrument is asked: the nets it can measure, and its arguments besides the step.
 EXAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
-    "stream": (("MLP", "transformer"), {}),
+    "stream": (BOTH, {}),
+    "distributions": (BOTH, {}),
+    "layer film": (BOTH, {"site": "x0"}),
+    "gradient shares": (BOTH, {}),
+    "path lengths": (BOTH, {}),
+    "signal": (BOTH, {}),
+    "check": (BOTH, {"block": 1}),
+    "health": (BOTH, {}),
+    "surgery": (BOTH, {"operation": "skip", "block": 1}),
+    "lesions": (BOTH, {}),
+    "collapse": (BOTH, {}),
+    "lens": (BOTH, {}),
 }
 STEPS = 16
 

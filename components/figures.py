@@ -130,10 +130,11 @@ def edge_marks(
     """
     values = np.asarray(values, float)
     there = np.arange(len(values)) >= start
+    inside = 0.002 * (high - low)  # plotly drops a mark that rounding has pushed over the edge
     zeros, lost = np.flatnonzero(there & (values == 0)), np.flatnonzero(there & ~np.isfinite(values))
     return [
-        *marks("exactly 0", label, values, sites, zeros, y=10.0**low, symbol="triangle-down", compared=compared),
-        *marks("not finite", label, values, sites, lost, y=10.0**high, symbol="triangle-up", compared=compared),
+        *marks("exactly 0", label, values, sites, zeros, y=10.0 ** (low + inside), symbol="triangle-down", compared=compared),
+        *marks("not finite", label, values, sites, lost, y=10.0 ** (high - inside), symbol="triangle-up", compared=compared),
     ]
 
 

@@ -10,7 +10,7 @@ from components.instruments import instruments
 from components.playhead import Playhead
 from components.watch import View, look, trouble
 from models.insight.remedy import remedy
-from models.insight.verdict import verdicts
+from models.insight.verdict import THRESHOLDS, verdicts
 from models.service.client import trainer
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of
 from models.spec.budget import affordable, over_budget
@@ -147,7 +147,7 @@ def _headline(view: View) -> None:
     if divergence is None or view.row < divergence.step:
         first, *others = verdicts(view.cfg, view.trace, view.row)
         also = " ".join(other.sentence for other in others)
-        st.markdown(f"**{picture.VERDICT_ICONS[first.kind]} {first.sentence}** {also}")
+        st.markdown(f"**{picture.VERDICT_ICONS[first.kind]} {first.sentence}** {also}", help=THRESHOLDS)
         return
     help_ = remedy(view.cfg)
     with st.container(horizontal=True, vertical_alignment="center"):

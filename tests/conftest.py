@@ -1,10 +1,12 @@
-"""What all tests share: one torch thread, as the trainer has, and hypothesis without a clock."""
+"""What all tests share: one torch thread, as the trainer has, hypothesis without a clock, and which tests share a process."""
 
 from collections.abc import Iterator
 
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from models.service.client import close_trainer
 
@@ -15,6 +17,32 @@ settings.register_profile(
     "repeatable", deadline=None, derandomize=True, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("repeatable")
+
+# What starts servers and browsers, or measures time, runs one after another in one process: side by side they wait in vain.
+ALONE = ("browser", "test_live_chart", "test_load", "test_benchmarks")
+
+
+def group(nodeid: str) -> str:
+    """Which tests share a process and its fixtures with this one: those of its file, or all that run alone."""
+    name = nodeid.split("::", maxsplit=1)[0].removeprefix("tests/").split("/")[0].removesuffix(".py")
+    return "alone" if name in ALONE else name
+
+
+class Groups(LoadScopeScheduling):
+    """Gives out whole groups. xdist's own loadgroup renames tests in a way that pytest 9.2 no longer hears of."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Groups | None:
+    """Takes the place of `--dist loadscope`."""
+    return Groups(config, log) if config.getvalue("dist") == "loadscope" else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest group comes first: at the end it would run alone."""
+    items.sort(key=lambda item: group(item.nodeid) != "alone")
 
 
 @pytest.fixture(scope="module")

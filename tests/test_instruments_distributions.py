@@ -27,7 +27,7 @@ NETS = {"mlp": {"net": "mlp"}, "transformer": {"net": "transformer", "task": "di
 
 
 def measured(cfg, step=0):
-    return distributions(finished(Replays().still(cfg, step)))
+    return finished(distributions(finished(Replays().still(cfg, step))))
 
 
 def by_hand(cfg):
@@ -71,6 +71,7 @@ def test_every_number_is_that_of_numpy_and_scipy(activation):
         np.testing.assert_allclose(found[key], expected.get(key, []), atol=1.1 / tokens[0].size, err_msg=key)
     assert max(map(max, expected.values())) > 0  # or the case would show nothing
     assert found["inside"] == ["b01", "b02"]
+    assert found["tokens"] == cfg.batch
 
 
 def test_a_histogram_of_known_values():
@@ -147,7 +148,7 @@ def test_other_parts_are_measured_too_and_batch_norm_keeps_its_statistics(other)
     cfg = RunConfig(**TINY | other)
     still = finished(Replays().still(cfg, 3))
     before = {name: value.clone() for name, value in still.model.state_dict().items()}
-    found = distributions(still)
+    found = finished(distributions(still))
     assert np.isfinite(found["shares"]).all()
     assert all(torch.equal(before[name], value) for name, value in still.model.state_dict().items())
     assert found["inside"] == (["b02"] if "overrides" in other else ["b01", "b02"])
@@ -158,13 +159,13 @@ def test_a_run_that_diverged_says_what_is_lost():
     cfg = RunConfig(**TINY | {"lr": 10.0, "placement": "none", "init_gain": 10.0, "depth": 8, "steps": 40})
     still = finished(Replays().still(cfg, 40))
     assert still.step < 40
-    found = distributions(still)
+    found = finished(distributions(still))
     assert found["lost"][-1] > 0
     assert np.isnan(found["dead"][-1])
     text = distributions_sentence(
         sites=plan(cfg).sites,
         activation="relu",
-        **{key: found[key] for key in ("kurtosis", "inside", "dead", "saturated")},
+        **{key: found[key] for key in ("tokens", "kurtosis", "inside", "dead", "saturated")},
     )
     assert "not finite" in text
 
@@ -223,16 +224,19 @@ def test_the_sentence_names_the_tails_and_the_worst_branch():
     text = distributions_sentence(
         sites=("x0", "b01", "b02"),
         kurtosis=np.array([3.2, 5.0, 20.0]),
+        tokens=64,
         activation="relu",
         inside=["b01", "b02"],
         dead=np.array([0.1, 0.7]),
         saturated=np.empty(0),
     )
     assert "3.2 at x0 and 20 at b02: far above" in text
-    assert "Inside b02, 70% of the units are dead, most of them" in text
-    assert "not for gelu" in units_sentence("gelu", ["b01"], np.empty(0), np.empty(0))
-    assert units_sentence("tanh", ["b01"], np.empty(0), np.zeros(1)) == "No values are saturated."
-    assert "No branch" in units_sentence("relu", [], np.empty(0), np.empty(0))
+    assert "Inside b02, 70% of the units are dead (0 for all 64 tokens of the batch)" in text
+    assert "not for gelu" in units_sentence("gelu", 8, ["b01"], np.empty(0), np.empty(0))
+    assert units_sentence("tanh", 8, ["b01"], np.empty(0), np.zeros(1)) == "No values are saturated."
+    some = units_sentence("relu", 8, ["b01", "b02"], np.array([0.0, np.nan]), np.empty(0))
+    assert some == "No units are dead, as far as the branches are finite."
+    assert "No branch" in units_sentence("relu", 8, [], np.empty(0), np.empty(0))
 
 
 def test_the_panel_opens_with_a_sentence_and_shows_a_layer_over_time_at_a_button():
@@ -244,11 +248,12 @@ def test_the_panel_opens_with_a_sentence_and_shows_a_layer_over_time_at_a_button
     assert {"Histogram by depth", "Kurtosis by depth", "Units after the activation"} <= charts(page).keys()
     select = next(box for box in page.selectbox if box.label == "Layer over time")
     assert select.value == "stream at b04"
-    select.set_value("inside b02, after the activation")
+    select.set_value("inside b04, after the activation")
     sound(page.run())
     next(button for button in page.button if button.label.startswith("Measure this layer")).click()
     sound(page.run())
     figure = charts(page)["Histogram over time"]
-    assert "inside b02" in figure["layout"]["title"]["text"]
-    page.session_state["depth"] = 3
+    assert "inside b04" in figure["layout"]["title"]["text"]
+    page.session_state["depth"] = 3  # where there is no such layer
     sound(page.run())
+    assert next(box for box in page.selectbox if box.label == "Layer over time").value == "stream at b03"

@@ -261,6 +261,11 @@ def test_dead_units_are_those_that_give_0_for_every_token_of_the_fixed_subset(ne
     assert 5 / len(first.bias) <= frame.dead_units[2] < 1
 
 
+def test_one_vector_has_no_cosine_whatever_its_length_rounds_to():
+    vectors = torch.randn(50, 1, 8, generator=torch.Generator().manual_seed(1))
+    assert all(torch.isnan(mean_cosine(vector)) for vector in vectors)
+
+
 def test_mean_cosine_leaves_out_vectors_without_a_direction_and_knows_no_size():
     source = torch.Generator().manual_seed(0)
     x = torch.randn(2, 5, 8, generator=source)

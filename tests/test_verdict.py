@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from models.insight.verdict import (
+    THRESHOLDS,
     Verdict,
     activation_sentence,
     change_in_words,
@@ -224,6 +225,11 @@ def test_a_learning_rate_that_is_too_large_is_said_with_the_size_of_its_updates(
 
 def test_units_that_a_large_step_has_killed_are_said():
     assert kinds(RunConfig(**SHORT, lr=1.0), 12)[-2:] == ["large updates", "dead"]
+
+
+def test_the_thresholds_are_told_with_their_numbers():
+    for number in ("2 decades", "1.5", "0.95", "0.001", "1%", "50%"):
+        assert number in THRESHOLDS
 
 
 def test_a_net_without_relus_has_no_dead_units():

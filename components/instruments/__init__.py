@@ -5,7 +5,10 @@ A new instrument is a module with its Instrument, and a line in INSTRUMENTS.
 
 import streamlit as st
 
+from components.instruments.check import CHECK
+from components.instruments.collapse import COLLAPSE
 from components.instruments.distributions import DISTRIBUTIONS
+from components.instruments.formula import FORMULA
 from components.instruments.health import HEALTH
 from components.instruments.panel import BADGES, Instrument, Panel
 from components.instruments.paths import PATHS
@@ -19,7 +22,10 @@ INSTRUMENTS: dict[str, Instrument] = {
     "Post-mortem": POST_MORTEM,
     "Distributions": DISTRIBUTIONS,
     "Where the gradient came from": PATHS,
+    "Formula over measurement": FORMULA,
+    "Check this number": CHECK,
     "Health": HEALTH,
+    "Collapse": COLLAPSE,
 }
 
 

@@ -56,6 +56,7 @@ def _shapes(panel: Panel, found: Measured) -> None:
         distributions_sentence(
             sites=sites,
             kurtosis=value["kurtosis"],
+            tokens=value["tokens"],
             activation=found.cfg.activation,
             inside=inside,
             dead=value["dead"],

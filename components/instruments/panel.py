@@ -78,18 +78,20 @@ class Panel:
         if self.tables:
             st.dataframe(pd.DataFrame(columns), alt=f"{title}, table", height=220)
 
-    def ask(self, question: str, **args: Any) -> Measured | None:
+    def ask(self, question: str, *, at_row: bool = False, **args: Any) -> Measured | None:
         """What the trainer measures at the step shown, or what it measured before while that is being worked on.
 
+        `at_row`: of the net before the last update where that row of the tape is shown, not of the net after it.
         While the run plays, what was measured stays: a panel never slows the run that it looks at.
         """
+        shown = self.view.row if at_row else self.step
         kept: Measured | None = st.session_state.get(self.key(question))
         ours = kept is not None and (kept.cfg, kept.args) == (self.cfg, args)
-        if ours and kept is not None and (self.head.playing or kept.step == self.step):
-            later = "; pause to measure the step shown" if self.head.playing and kept.step != self.step else ""
+        if ours and kept is not None and (self.head.playing or kept.step == shown):
+            later = "; pause to measure the step shown" if self.head.playing and kept.step != shown else ""
             self._status(f"Measured at step {kept.step}{later}.")
             return kept
-        step = self._asked_step(question, args)
+        step = self._asked_step(question, shown, args)
         answer = trainer().ask(question, self.cfg, wait=WAIT_SECONDS, step=step, **args)
         if answer is None:
             self.waiting = True
@@ -105,10 +107,10 @@ class Panel:
         self._status(f"Measured at step {step}.")
         return kept
 
-    def ask_by_button(self, question: str, label: str, **args: Any) -> Measured | None:
+    def ask_by_button(self, question: str, label: str, *, at_row: bool = False, **args: Any) -> Measured | None:
         """As `ask`, for work that takes long: it starts at a button, shows how far it is, and can be cancelled."""
         wanted_key = self.key(f"{question}_wanted")
-        wanted = (self.cfg, self.step, args)
+        wanted = (self.cfg, self.view.row if at_row else self.step, args)
         kept: Measured | None = st.session_state.get(self.key(question))
         fresh = kept is not None and (kept.cfg, kept.step, kept.args) == wanted
         under_way = st.session_state.get(wanted_key)
@@ -143,13 +145,13 @@ class Panel:
         self._status(f"Measured at step {step}.")
         return kept
 
-    def _asked_step(self, question: str, args: dict[str, Any]) -> int:
+    def _asked_step(self, question: str, shown: int, args: dict[str, Any]) -> int:
         """The step that is asked about: while the run plays, the one that was asked about first."""
         pinned = st.session_state.get(self.key(f"{question}_asked"))
         if self.head.playing and pinned is not None and pinned[:2] == (self.cfg, args):
             return int(pinned[2])
-        st.session_state[self.key(f"{question}_asked")] = (self.cfg, args, self.step)
-        return self.step
+        st.session_state[self.key(f"{question}_asked")] = (self.cfg, args, shown)
+        return shown
 
     def _status(self, text: str) -> None:
         st.caption(text)

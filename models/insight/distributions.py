@@ -5,23 +5,23 @@ import numpy as np
 GAUSSIAN = 3.0  # kurtosis of a normal distribution
 NEAR = 1.0  # distance from it within which a finite width cannot tell the two apart
 HEAVY = 10.0  # kurtosis above which a few features carry most of a token
-MOST = 0.5  # share of units that counts as most of a branch
 
 
 def distributions_sentence(
     *,
     sites: tuple[str, ...],
     kurtosis: np.ndarray,
+    tokens: int,
     activation: str,
     inside: list[str],
     dead: np.ndarray,
     saturated: np.ndarray,
 ) -> str:
     """The tails of the stream from its start to its end, and the branch whose units are worst off. (S,), and (A,) or empty."""
-    return f"{_tails(sites, kurtosis)} {units_sentence(activation, inside, dead, saturated)}"
+    return f"{_tails(sites, kurtosis)} {units_sentence(activation, tokens, inside, dead, saturated)}"
 
 
-def units_sentence(activation: str, inside: list[str], dead: np.ndarray, saturated: np.ndarray) -> str:
+def units_sentence(activation: str, tokens: int, inside: list[str], dead: np.ndarray, saturated: np.ndarray) -> str:
     """Which branch has the largest share of dead or saturated units, or why there is no such share."""
     kind, shares = ("dead", dead) if activation == "relu" else ("saturated", saturated)
     if not inside:
@@ -31,11 +31,12 @@ def units_sentence(activation: str, inside: list[str], dead: np.ndarray, saturat
     if not np.isfinite(shares).any():
         return f"The share of {kind} units cannot be told: what is inside the branches is not finite."
     worst = int(np.nanargmax(shares))
-    of = "units are dead" if kind == "dead" else "values are saturated"
+    what = "units are dead" if kind == "dead" else "values are saturated"
     if shares[worst] == 0:
-        return f"No {of}."
-    much = ", most of them" if shares[worst] > MOST else ""
-    return f"Inside {inside[worst]}, {shares[worst]:.0%} of the {of}{much}: the largest share of all branches."
+        where = "" if np.isfinite(shares).all() else ", as far as the branches are finite"
+        return f"No {what}{where}."
+    meant = f" (0 for all {tokens} tokens of the batch)" if kind == "dead" else ""
+    return f"Inside {inside[worst]}, {shares[worst]:.0%} of the {what}{meant}; no branch has more."
 
 
 def _tails(sites: tuple[str, ...], kurtosis: np.ndarray) -> str:

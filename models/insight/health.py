@@ -47,7 +47,7 @@ def noise_sentence(batch: int, parts: int, gradient_square: float, noise_trace: 
     if noise_trace == 0 and gradient_square == 0:
         return "The gradient is exactly 0."
     if gradient_square <= 0:
-        return "The gradient cannot be told from its noise with this batch: the noise scale is larger than it."
+        return "The gradient cannot be told from its noise with this batch: the noise scale is beyond what it can tell."
     scale = max(0.0, noise_trace / gradient_square)
     if scale > FAR * batch:
         judged = "the step is mostly noise, and a larger batch would still pay"

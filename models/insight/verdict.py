@@ -20,6 +20,13 @@ DEAD = 0.5  # share of a block's ReLU units that give 0 for every sample, above 
 INERT = 1e-3  # branch over stream, below which a branch adds nothing yet
 LEVEL = 0.3  # decades that count as no change: a factor of two
 
+THRESHOLDS = (
+    f"Exploding: stream or gradient grow more than {EXPLODING:g} decades over depth. Vanishing: one falls more than "
+    f"{-VANISHING:g}. Collapsed: different samples end with a cosine above {COLLAPSED:g}. Inert: no branch reaches {INERT:g} of the "
+    f"stream. Large updates: a block changes by more than {LARGE_UPDATE:.0%} in a step. Dead: more than {DEAD:.0%} of a block's ReLU "
+    f"units give 0 for every sample. Stream gradient, weight gradient and sample cosine are read together."
+)
+
 
 @dataclass(frozen=True)
 class Verdict:

@@ -7,10 +7,15 @@ dicts, lists, strings, numbers and numpy arrays, which the pages get over the wi
 from collections.abc import Callable, Generator
 from typing import Any
 
+from models.instruments.check import check
+from models.instruments.collapse import collapse
 from models.instruments.distributions import distributions, layer_film
-from models.instruments.paths import gradient_shares, path_lengths
 from models.instruments.health import health
+from models.instruments.lens import lens
+from models.instruments.paths import gradient_shares, path_lengths
+from models.instruments.signal import signal
 from models.instruments.stream import stream
+from models.instruments.surgery import lesions, surgery
 from models.spec import RunConfig
 from models.training import Replays, Still, Work
 
@@ -33,7 +38,13 @@ INSTRUMENTS: dict[str, Instrument] = {
     "stream": of_still(stream),
     "distributions": of_still(distributions),
     "layer film": layer_film,
-    "health": of_still(health),
     "gradient shares": of_still(gradient_shares),
     "path lengths": of_still(path_lengths),
+    "signal": signal,
+    "check": of_still(check),
+    "health": of_still(health),
+    "surgery": of_still(surgery),
+    "lesions": of_still(lesions),
+    "collapse": of_still(collapse),
+    "lens": of_still(lens),
 }

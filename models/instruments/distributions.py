@@ -18,22 +18,28 @@ SATURATED_TANH = 0.97  # |tanh| above which a unit has less than 6% of its slope
 SATURATED_SIGMOID = 0.05  # slope of a sigmoid, a fifth of its largest, below which a unit is saturated
 
 
-def distributions(still: Still) -> dict[str, Any]:
+def distributions(still: Still) -> Work[dict[str, Any]]:
     """On the step's batch, by site: shares (S, bins) over `centres` (bins,) in units of `rms` (S,), the share that is not
     finite (S,), mean and largest kurtosis of a token (S,); by branch with an activation (`inside`): shares of units (A,).
 
-    `dead` and `always_on` are empty for all but ReLU, `saturated` for all but tanh and sigmoid.
+    Units are judged over all `tokens` of the batch. `dead` and `always_on` are empty for all but ReLU, `saturated` for all
+    but tanh and sigmoid.
     """
     net, sites = still.model.stream, plan(still.cfg).sites
     inside = [at for at, sublayer in enumerate(net.sublayers, 1) if _activation(sublayer) is not None]
     seen = watched(still, [*net.stream_taps, *(_place(still.model, at, inside=True) for at in inside)])
     points, activations = seen[: len(sites)], seen[len(sites) :]
-    tails = [kurtosis(x) for x in points]
+    histograms, tails = [], []
+    for x in points:
+        histograms.append(histogram(x))
+        tails.append(kurtosis(x))
+        yield len(tails) / len(points)
     units = [shares_of_units(a, still.cfg.activation) for a in activations]
     names = units[0].keys() if units else ()
     return {
         "centres": centres(),
-        **_stacked([histogram(x) for x in points]),
+        "tokens": points[0].shape[:-1].numel(),
+        **_stacked(histograms),
         "kurtosis": np.array([mean for mean, _ in tails], np.float32),
         "kurtosis_max": np.array([largest for _, largest in tails], np.float32),
         "inside": [sites[at] for at in inside],

@@ -98,7 +98,8 @@ def mean_cosines(x_KND: Tensor) -> Tensor:
     alive = (length > 0) & length.isfinite()
     directions = torch.where(alive, x / length, 0.0)
     count = alive.sum((-2, -1))
-    return ((directions.sum(-2).square().sum(-1) - count) / (count * (count - 1))).float()
+    pairs = count * (count - 1)
+    return torch.where(pairs > 0, (directions.sum(-2).square().sum(-1) - count) / pairs, torch.nan).float()
 
 
 @contextmanager

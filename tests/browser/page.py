@@ -2,7 +2,10 @@
 
 import re
 import time
+from collections.abc import Callable
 from typing import Any
+
+from playwright.sync_api import TimeoutError as NothingYet
 
 PATIENCE = 150_000  # milliseconds that a visitor waits for content
 PROFILES = ("Activation by depth", "Gradient by depth")
@@ -75,12 +78,23 @@ def scrubber(page: Any) -> Any:
     return page.get_by_role("slider", name="Step shown")
 
 
+def until(page: Any, true: Callable[[], bool], what: str) -> None:
+    """Waits for something to come true that is asked from here."""
+    deadline = time.monotonic() + PATIENCE / 1000
+    while not true():
+        assert time.monotonic() < deadline, f"waited in vain: {what}"
+        page.wait_for_timeout(100)
+
+
 def until_row(page: Any, least: int) -> None:
     """Waits until the scrubber stands at a step or past it."""
-    deadline = time.monotonic() + PATIENCE / 1000
-    while row(page) < least:  # the slider of a run that moves is another element than that of a run at rest
-        assert time.monotonic() < deadline, f"the scrubber stands at {row(page)}, not at {least}"
-        page.wait_for_timeout(100)
+    # Asked from here: the slider of a run that moves is another element than that of a run at rest.
+    until(page, lambda: row(page) >= least, f"step {least} on the scrubber")
+
+
+def until_line(page: Any, name: str, y: list[float | None]) -> None:
+    """Waits until a chart's line has these values. What stands above a chart may be drawn before it."""
+    until(page, lambda: line(page, name) == y, f"the line of {name}")
 
 
 def until_at_rest(page: Any) -> None:
@@ -121,17 +135,35 @@ def ranges(page: Any, name: str) -> list[list[float]]:
     return chart(page, name).evaluate("el => [[...el._fullLayout.xaxis.range], [...el._fullLayout.yaxis.range]]")
 
 
-def point_at(page: Any, name: str, x: float, y: float) -> None:
-    """Puts the mouse on a point of a chart, given in the units of its axes."""
-    left, top = chart(page, name).evaluate(
-        """(el, [x, y]) => {
-            const box = el.getBoundingClientRect(), { xaxis, yaxis } = el._fullLayout
-            return [box.x + xaxis._offset + xaxis.l2p(x), box.y + yaxis._offset + yaxis.l2p(y)]
-        }""",
-        [x, y],
-    )
-    page.mouse.move(left - 3, top)
-    page.mouse.move(left, top)
+def hover(page: Any, name: str, series: str) -> None:
+    """Puts the mouse on the first visible point of a chart's series and waits for its label."""
+
+    def labelled() -> bool:
+        left, top = chart(page, name).evaluate(
+            """(el, series) => {
+                const box = el.getBoundingClientRect(), { xaxis, yaxis } = el._fullLayout
+                const { x, y } = el.data.find((trace) => trace.name === series)
+                const inside = (v, { range }) => range[0] < v && v < range[1]
+                const at = x.findIndex((v, i) => inside(v, xaxis) && inside(y[i], yaxis))
+                return [box.x + xaxis._offset + xaxis.l2p(x[at]), box.y + yaxis._offset + yaxis.l2p(y[at])]
+            }""",
+            series,
+        )
+        page.mouse.move(left - 3, top)
+        page.mouse.move(left, top)
+        try:
+            label(page, name).wait_for(timeout=1000)
+        except NothingYet:
+            return False
+        return True
+
+    # A hand is never still; a mouse that is comes to nothing where the chart is being drawn at that moment.
+    until(page, labelled, f"a label on {name}")
+
+
+def label(page: Any, name: str) -> Any:
+    """The label that a chart shows at the mouse."""
+    return chart(page, name).locator(".hoverlayer .hovertext")
 
 
 def address(page: Any) -> str:

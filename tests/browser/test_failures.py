@@ -6,7 +6,7 @@ import signal
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,26 @@ from playwright.sync_api import expect
 from components.charts import rounded
 from models.spec import RunConfig
 from models.training import Run
-from tests.browser.page import button, chart, drawn, last_step, line, link, press, row, status, train, until_row, until_step
+from tests.browser.page import (
+    PATIENCE,
+    button,
+    chart,
+    choose,
+    drawn,
+    last_step,
+    line,
+    link,
+    press,
+    row,
+    status,
+    train,
+    until_line,
+    until_row,
+    until_step,
+)
 from tests.load.server import Server, family, serving
 
+LONG = link(depth=128, width=64, steps=5000)  # longer than a fast machine computes until nobody looks at it
 EXPIRY = 95.0  # seconds after which a run that nobody looks at is no longer trained
 
 
@@ -43,17 +60,19 @@ def left(browser: Any) -> Iterator[tuple[Server, int, float]]:
     with serving() as server:
         server.wait_for()
         page = browser.new_page()
-        page.set_default_timeout(150_000)
-        page.goto(server.url + link(depth=48, width=64, steps=5000))
+        page.set_default_timeout(PATIENCE)
+        page.goto(server.url + LONG)
         press(drawn(page), "Train")
         until_step(page, 5)
         seen = last_step(page)
         page.close()
+        assert health(server.url)["training"] == 1
         yield server, seen, time.monotonic()
 
 
 def test_a_worker_that_is_killed_is_restarted_and_the_same_rows_come_out(visitors, left):
     page = drawn(visitors(link(seed=21, steps=300, depth=16)))
+    choose(page, "Speed", "25 steps/s")  # however fast the machine, the tape is not at its end when the worker is killed
     press(page, "Train")
     until_step(page, 20)
     before = line(page, "Loss")
@@ -61,10 +80,11 @@ def test_a_worker_that_is_killed_is_restarted_and_the_same_rows_come_out(visitor
     expect(status(page)).to_contain_text("recomputing this run")
     assert line(page, "Loss")[: len(before)] == before
     assert chart(page, "Activation by depth").is_visible()
+    choose(page, "Speed", "full speed")
     until_row(page, 299)
     run = Run(RunConfig(seed=21, steps=300, depth=16, width=16, batch=16))
     run.advance(300)
-    assert line(page, "Loss") == rounded(run.trace().loss)
+    until_line(page, "Loss", rounded(run.trace().loss))
 
 
 def test_the_first_visitor_of_a_fresh_server_under_a_path_may_come_by_a_deep_link(visitors, monkeypatch):
@@ -102,18 +122,12 @@ def test_where_plotly_cannot_be_found_the_page_draws_its_charts_another_way(visi
 
 def test_a_run_whose_tab_was_closed_is_trained_no_further_and_its_tape_is_kept(visitors, left):
     server, seen, closed = left
-    assert time.monotonic() - closed > EXPIRY or health(server.url)["training"] == 1
-    until(lambda: health(server.url)["training"] == 0, closed + EXPIRY)
-    page = drawn(visitors(link(depth=48, width=64, steps=5000), server=server.url))
+    while health(server.url)["training"]:
+        assert time.monotonic() < closed + EXPIRY + 10  # a moment later is still on time on a busy machine
+        time.sleep(0.5)
+    page = drawn(visitors(LONG, server=server.url))
     assert button(page, "Train").is_visible()
     press(page, "Train")
-    until_step(page, seen)
+    until_step(page, 1)
+    assert last_step(page) > 5 * seen  # at once: what was computed before and after the tab was closed
     assert "done" not in status(page).inner_text()
-    press(page, "Pause")
-
-
-def until(true: Callable[[], bool], deadline: float) -> None:
-    """Waits for something to come true; a moment later than its deadline is still on time on a busy machine."""
-    while not true():
-        assert time.monotonic() < deadline + 10
-        time.sleep(0.5)

@@ -1,0 +1,108 @@
+"""Check this number: the gradients of one block against finite differences of the loss."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.charts import Figure, Series, depth_profile
+from components.instruments.panel import Instrument, Measured, Panel
+from models.insight.check import check_sentence, relative_error, rounding, single_sentence
+from models.spec import RunConfig, plan
+from models.spec.plan import block_name
+
+QUICK = 1e8  # multiplications of a forward pass up to which its fifty repetitions are not asked for
+
+
+def draw(panel: Panel) -> None:
+    blocks = {block_name(block): block for block in range(1, panel.cfg.depth + 1)}
+    chosen = st.selectbox("Block to check", list(blocks), index=len(blocks) - 1, key=panel.key("block"))
+    if _work(panel.cfg) <= QUICK:
+        found = panel.ask("check", at_row=True, block=blocks[chosen])
+    else:
+        found = panel.ask_by_button("check", "Check this block at the step shown", at_row=True, block=blocks[chosen])
+    if found is None:
+        return
+    value, place = found.value, (np.arange(len(found.value["what"])), found.value["chosen"])
+    picked = {key: value[key][place] for key in ("difference", "step", "kinks")}
+    analytic, floor = value["analytic"], rounding(value["loss"], picked["step"])
+    panel.say(
+        check_sentence(what=value["what"], analytic=analytic, difference=picked["difference"], kinks=picked["kinks"], floor=floor)
+    )
+    if "batch norm" in _norms(found.cfg):
+        st.caption("Batch norm takes its statistics from this batch, in the gradient and at both ends of every difference.")
+    table = {
+        "gradient of": value["what"],
+        "along": value["along"],
+        "by autograd": _written(analytic),
+        "by difference": _written(picked["difference"]),
+        "relative error": [f"{error:.1e}" for error in relative_error(analytic, picked["difference"])],
+        "step": [f"{step:.1e}" for step in picked["step"]],
+        "kinks within": picked["kinks"],
+        "rounding may leave": [f"{left:.0e}" for left in floor],
+    }
+    st.dataframe(pd.DataFrame(table), hide_index=True, alt="Slopes by autograd and by difference, table")
+    left, right = st.columns(2)
+    with left:
+        panel.chart(error_chart(value), "Relative error by step of the difference")
+    with right:
+        st.dataframe(pd.DataFrame(tape_rows(found, panel.view.trace)), hide_index=True, alt="Tape beside float64, table")
+
+
+def error_chart(value: dict[str, Any]) -> Figure:
+    """The relative error of each check (C, H) over the steps that were tried, relative to what is moved."""
+    roles = ("now", "other", "formula", "initial")
+    errors = relative_error(value["analytic"][:, None], value["difference"])
+    names = [f"{what}, {along}" for what, along in zip(value["what"], value["along"], strict=True)]
+    series = [Series(name, row, role) for name, row, role in zip(names, errors, roles, strict=False)]
+    steps = [f"1e-{2 + at}" for at in range(errors.shape[1])]
+    figure = depth_profile(title="Relative error by step of the difference", unit="ratio", sites=steps, series=series)
+    figure["layout"]["xaxis"]["title"] = {"text": "step over what is moved", "standoff": 4}
+    return figure
+
+
+def tape_rows(found: Measured, trace: Any) -> dict[str, list[str]]:
+    """RMS of the block's weight gradient and of the stream's at its last site, in float64 and on the tape."""
+    block, rows = found.args["block"], []
+    site = max(at for at, one in enumerate(plan(found.cfg).sublayers, 1) if one.block == block)
+    on_tape = {"weights": (trace.weight_grad_rms, block - 1), "stream": (trace.grad_rms, site)}
+    for name, exact in found.value["rms"].items():
+        series, at = on_tape[name]
+        label = block_name(block) if name == "weights" else plan(found.cfg).sites[site]
+        if found.step < len(series) and at < series.shape[1]:
+            tape = float(series[found.step, at])
+            rows.append((f"{name} of {label}", f"{exact:.8g}", f"{tape:.8g}", single_sentence(tape, exact)))
+        else:
+            rows.append((f"{name} of {label}", f"{exact:.8g}", "no row of the tape", ""))
+    return {
+        key: list(column)
+        for key, column in zip(("RMS of", "float64", "tape", "difference"), zip(*rows, strict=True), strict=True)
+    }
+
+
+def _written(values: np.ndarray) -> list[str]:
+    return [f"{value:.10g}" for value in values]
+
+
+def _norms(cfg: RunConfig) -> set[str]:
+    slots = {norm for one in plan(cfg).sublayers for norm in (one.norm_in, one.norm_mid, one.norm_out, one.norm_add)}
+    return slots | {plan(cfg).final_norm, cfg.norm if cfg.stack != "single" else ""}
+
+
+def _work(cfg: RunConfig) -> float:
+    per_block = 2 * cfg.expansion + (4 if cfg.net == "transformer" else 0)
+    return float(cfg.depth * per_block * cfg.width**2 * cfg.batch * cfg.tokens)
+
+
+CHECK = Instrument(
+    draw,
+    "measured",
+    "On the batch and the net of the step shown, in float64 on the processor, in train mode. By autograd: the slope of the "
+    "loss along a direction u of length 1, <gradient, u>; along the gradient itself that is its length. By difference: "
+    "(L(+h) - L(-h)) / 2h, where h u is added to all weight matrices of the block at once, or to the stream at the block's "
+    "last site for all samples and tokens together. Steps h of 1e-2 to 1e-7 times the length of what is moved are tried; "
+    "taken is the one whose difference changes least from the next larger one, without looking at the gradient. Its error "
+    "falls with h² until the rounding of the loss, 2e-16 L / h, takes over. A ReLU input that changes its sign within the "
+    "step is counted as a kink. The other table has the RMS of both gradients in float64 and as the tape has them, in float32.",
+)

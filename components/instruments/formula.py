@@ -1,0 +1,91 @@
+"""Formula over measurement: what can be predicted of signal and gradient at initialisation, over what nets of it show."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import streamlit as st
+
+from components.charts import Figure, Series, depth_profile
+from components.instruments.panel import Instrument, Panel
+from models.insight.formula import formula_sentence, middle, relative
+from models.insight.theory import branch_gains, law, rate
+from models.spec import RunConfig, plan
+from models.spec.plan import SUBLAYER_KINDS
+
+QUICK = 1e7  # weights of the branches up to which the nets are built and run without being asked for
+
+
+def draw(panel: Panel) -> None:
+    # The start is measured whatever step is shown, and once.
+    start = Panel(panel.name, replace(panel.view, row=0), panel.head, tables=panel.tables)
+    found = start.ask("signal") if _weights(panel.cfg) <= QUICK else start.ask_by_button("signal", "Build and run six nets")
+    panel.waiting |= start.waiting
+    if found is None:
+        return
+    value, sites, predicted = found.value, plan(found.cfg).sites, law(found.cfg)
+    panel.say(formula_sentence(predicted, value["mean_square"], value["grad_norm"]))
+    signal, gradient = st.columns(2)
+    with signal:
+        title = "Mean square of the stream at the start"
+        panel.chart(prediction_chart(title, "mean square", sites, value["mean_square"], predicted.mean_square), title)
+    with gradient:
+        title = "Gradient over its end at the start"
+        panel.chart(prediction_chart(title, "ratio", sites, relative(value["grad_norm"]), predicted.gradient), title)
+    seeds = value["seeds"]
+    st.caption(f"Seeds {seeds[0]} to {seeds[-1]}, {len(seeds)} nets. {_gains(found.cfg, value['v_f'], value['v_b'])}")
+    rows = {
+        "stream": (value["mean_square"], predicted.mean_square),
+        "gradient": (relative(value["grad_norm"]), predicted.gradient),
+    }
+    panel.table(
+        "Factor per sublayer",
+        of=list(rows),
+        formula=[np.nan if theory is None else rate(theory) for _, theory in rows.values()],
+        fitted=[rate(middle(measured)) for measured, _ in rows.values()],
+    )
+    panel.table("Branch gains", sublayer=sites[1:], v_f=value["v_f"].mean(0), v_b=value["v_b"].mean(0))
+
+
+def prediction_chart(title: str, unit: str, sites: Sequence[str], rows: np.ndarray, predicted: np.ndarray | None) -> Figure:
+    """Measured rows (K, S): their geometric mean, the least and the most; and the formula (S,) where there is one."""
+    series = [Series(f"mean of {len(rows)} seeds", middle(rows)) if len(rows) else Series("seeds", np.empty(0))]
+    if len(rows):
+        series += [Series("least of the seeds", rows.min(0), "ghost"), Series("most of the seeds", rows.max(0), "ghost")]
+    if predicted is not None:
+        series.append(Series("formula", predicted, "formula"))
+    return depth_profile(title=title, unit=unit, sites=sites, series=series)
+
+
+def _gains(cfg: RunConfig, v_f: np.ndarray, v_b: np.ndarray) -> str:
+    """The gains of the branches fed with unit mean square, by kind, beside those that their initialisation predicts."""
+    parts = []
+    for kind in SUBLAYER_KINDS[cfg.net]:
+        at = [place for place, one in enumerate(plan(cfg).sublayers) if one.kind == kind and not one.identity]
+        if not at:
+            continue
+        expected = branch_gains(cfg, kind)
+        formula = "no formula" if expected is None else f"formula {expected[0]:.3g} and {expected[1]:.3g}"
+        parts.append(f"{kind}: v_f {v_f[:, at].mean():.3g} and v_b {v_b[:, at].mean():.3g}, {formula}")
+    return f"Gains of the branches at unit input, forward and back: {'; '.join(parts)}." if parts else ""
+
+
+def _weights(cfg: RunConfig) -> int:
+    per_block = 2 * cfg.expansion + (4 if cfg.net == "transformer" else 0)
+    return cfg.depth * per_block * cfg.width**2
+
+
+FORMULA = Instrument(
+    draw,
+    "formula",
+    "The net at its start, whatever step is shown, on Gaussian x0 of unit mean square with cross-entropy on random labels; "
+    "six seeds, averaged as logarithms because a product of random factors is log-normal. A_l is the mean square of the "
+    "stream, G_l the length of the gradient there. The formula follows the stream from sublayer to sublayer: with skip "
+    "weight a, branch scale s and what the branch makes of its input, A ← a²A + s²v_f and G² ← (a² + s²v_b) G² going back, "
+    "where each norm divides by the mean square it finds. For two layers v_f = n₂σ₂² E act(√q z)², v_b = n₁σ₁² n₂σ₂² "
+    "E act'(√q z)², q = n₁σ₁² A, z standard normal; for ReLU fed with 1: fan-in ½, He on both 2, PyTorch's default 1/18, "
+    "Xavier ½ m (2/(1+m))². One layer has a mean, which adds up coherently beside the variance. Hence 1 + vL and √(1 + vL) "
+    "for pre-norm (Xiong 2020, arXiv 2002.04745), (1+v)^L for residual only, 1 + v H_L for LayerNorm scaling (Sun 2025, "
+    "arXiv 2502.05795). The laws are those of wide nets: a narrow net of many sublayers without a skip strays by a factor "
+    "that grows with depth over width (mean field: Poole 2016, arXiv 1606.05340; Yang 2019, arXiv 1902.08129).",
+)

@@ -1,0 +1,56 @@
+"""Whether a gradient and its finite differences agree, in a sentence."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+CLOSE = 1e-5  # relative error that central differences in float64 leave where the loss is smooth
+SEEN = 20  # times what rounding may leave: a slope above it can be compared
+SINGLE = 1e-3  # relative error that float32 may leave in a deep net
+
+
+def relative_error(analytic: np.ndarray, difference: np.ndarray) -> np.ndarray:
+    """|a - b| over the larger of both, by element; 0 where both are 0."""
+    larger = np.maximum(np.abs(analytic), np.abs(difference))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(larger == 0, 0.0, np.abs(analytic - difference) / larger)
+
+
+def rounding(loss: float, step: np.ndarray) -> np.ndarray:
+    """What the rounding of the loss alone may leave in a central difference of these steps."""
+    return np.finfo(float).eps * abs(loss) / step
+
+
+def check_sentence(
+    *, what: Sequence[str], analytic: np.ndarray, difference: np.ndarray, kinks: np.ndarray, floor: np.ndarray
+) -> str:
+    """The worst of the checks at their chosen steps (C,); `floor` is what rounding may leave of each difference."""
+    if not (np.isfinite(analytic).all() and np.isfinite(difference).all()):
+        return "There is nothing to check: the loss or its gradient is not finite here."
+    size = np.maximum(np.abs(analytic), np.abs(difference))
+    seen = size > SEEN * floor
+    if not seen.any():
+        none = (
+            "Both are exactly 0"
+            if not size.any()
+            else "The slopes are too small: rounding of the loss hides them from any difference"
+        )
+        return f"{none}, so nothing more can be told."
+    error = np.where(seen, relative_error(analytic, difference), 0.0)
+    worst = int(error.argmax())
+    if error[worst] <= max(CLOSE, SEEN * floor[worst] / size[worst]):
+        hidden = int((~seen).sum())
+        rest = f" The other {hidden} are too small to be seen beside the rounding of the loss." if hidden else ""
+        return f"They agree: gradient and finite difference differ by a relative {error[worst]:.1g} at most.{rest}"
+    text = f"Of the {what[worst]}, gradient and finite difference differ by a relative {error[worst]:.1g}"
+    if kinks[worst]:
+        return f"{text}: within the step lie {kinks[worst]} kinks of ReLU, where the slope jumps, and a difference averages it."
+    return f"{text}, and no kink lies within the step."
+
+
+def single_sentence(tape: float, exact: float) -> str:
+    """The number of the tape in float32 beside the one in float64."""
+    error = float(relative_error(np.array(tape), np.array(exact)))
+    if not np.isfinite(error):
+        return "not finite"
+    return f"{error:.1g} apart" + (", more than rounding explains" if error > SINGLE else "")

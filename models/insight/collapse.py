@@ -1,0 +1,39 @@
+"""What the likeness of the stream's vectors and the entropy of attention say, in a sentence."""
+
+import math
+
+import numpy as np
+
+from models.insight.verdict import COLLAPSED
+
+SHARP = 0.1  # entropy of attention, of its largest, below which a block looks at hardly more than one token
+LOGIT = 50.0  # above which a softmax gives one token all: e^-50 is far below what float32 can tell from 0
+STARVED = 0.05  # share of attention's gradient below which queries and keys hardly learn
+
+
+def collapse_sentence(sites: tuple[str, ...], within: bool, most: int, cosine: np.ndarray, rank: np.ndarray) -> str:
+    """How much alike the vectors are at both ends of the stream, and how many of `most` directions they use. (S,), (S,)."""
+    whose = "Tokens of one sample" if within else "The batch's tokens"
+    first, last = float(cosine[0]), float(cosine[-1])
+    if not math.isfinite(last):
+        return f"{whose} have no cosine at the end: there are not two finite vectors with a direction."
+    fate = "nearly one direction" if last > COLLAPSED else "still apart"
+    before = f"{first:.2f} at {sites[0]} and " if math.isfinite(first) else ""
+    used = f"they use {rank[-1]:.2g} of at most {most} directions there"
+    return f"{whose} have a mean cosine of {before}{last:.2f} at {sites[-1]}: {fate}; {used}."
+
+
+def attention_sentence(entropy: np.ndarray, max_logit: np.ndarray, query_key_share: np.ndarray) -> str:
+    """The block whose attention is sharpest, and whether queries and keys still learn, all (depth,)."""
+    if not np.isfinite(entropy).any():
+        return "No block has attention whose numbers are finite."
+    at, logit = int(np.nanargmin(entropy)), float(np.nanmax(max_logit))
+    judged = "attention has collapsed onto single tokens" if entropy[at] < SHARP else "no block has collapsed onto single tokens"
+    large = f"; a logit of {logit:.3g} saturates its softmax" if logit > LOGIT else ""
+    sharp = f"Attention is sharpest in block {at + 1}, with {entropy[at]:.0%} of the largest entropy: {judged}{large}."
+    if not np.isfinite(query_key_share).any():
+        return f"{sharp} Queries, keys and values have no gradient that can be compared."
+    least = int(np.nanargmin(query_key_share))
+    if query_key_share[least] >= STARVED:
+        return sharp
+    return f"{sharp} Queries and keys of block {least + 1} get only {query_key_share[least]:.1%} of its gradient."

@@ -1,0 +1,39 @@
+"""Attention computed step by step, so that its weights can be seen: the module itself fuses them away.
+
+Legend: B samples, T tokens, D width, H heads, K head size.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from models.nets.branches import Attention
+
+
+def attention_of(module: Attention, x_BTD: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """What attention computes on its way: logits, and their softmax over the tokens that a row may see, 0 over the others,
+    (B, H, T, T); values (B, H, T, K).
+    """
+    q_BHTK, k_BHTK, v_BHTK = (
+        layer(x_BTD).unflatten(-1, (module.heads, -1)).transpose(1, 2) for layer in (module.w_q, module.w_k, module.w_v)
+    )
+    q_BHTK, k_BHTK = module.turn(module.norm_q(q_BHTK)), module.turn(module.norm_k(k_BHTK))
+    logits_BHTT = q_BHTK @ k_BHTK.transpose(-1, -2) / q_BHTK.shape[-1] ** 0.5
+    return logits_BHTT, logits_BHTT.masked_fill(~seen(module, x_BTD.shape[1]), -math.inf).softmax(-1), v_BHTK
+
+
+def attention_weights(module: Attention, x_BTD: Tensor) -> Tensor:
+    """How much each row looks at each token, (B, H, T, T); a row adds up to 1."""
+    return attention_of(module, x_BTD)[1]
+
+
+def seen(module: Attention, tokens: int) -> Tensor:
+    """Which tokens each row may look at, (T, T): with a causal mask itself and those before."""
+    all_TT = torch.ones(tokens, tokens, dtype=torch.bool, device=module.w_q.weight.device)
+    return all_TT.tril() if module.causal else all_TT
+
+
+def attention_in(block: nn.Module) -> Attention | None:
+    """The attention of a block; None where it was taken out, or there never was one."""
+    return next((part for part in block.modules() if isinstance(part, Attention)), None)

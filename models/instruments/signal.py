@@ -1,0 +1,51 @@
+"""Signal, gradient and branch gains at initialisation over several seeds: what `models.insight.theory` predicts."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from models.insight import signal_at_init
+from models.nets import Net, build_model, generator
+from models.spec import RunConfig
+from models.spec.tasks import MAX_TOKENS
+from models.training import Replays, Work
+
+SEEDS = 6  # a mean of so many log-normal factors is worth comparing
+TOKENS = 128  # Gaussian tokens that each net is fed with
+
+
+def signal(replays: Replays, cfg: RunConfig, *, step: int) -> Work[dict[str, Any]]:
+    """By seed, K from the configuration's own upwards: `mean_square` of the stream, `grad_norm` (K, S), `v_f`, `v_b` (K, M).
+
+    v_f = mean(F(x)^2) and v_b = |J^T g|^2 / |g|^2 of each branch's function on Gaussian x and g of unit mean square, NaN where
+    the sublayer was taken out. `step` is not used: it is the start that is measured.
+    """
+    found: dict[str, list[np.ndarray]] = {"mean_square": [], "grad_norm": [], "v_f": [], "v_b": []}
+    seeds = [(cfg.seed + at) % 2**31 for at in range(SEEDS)]
+    for at, seed in enumerate(seeds):
+        one = signal_at_init(cfg, (seed,), TOKENS)
+        yield (at + 0.5) / SEEDS
+        gains = _gains(build_model(replace(cfg, seed=seed)), cfg)
+        for key, values in zip(found, (one.mean_square[0], one.grad_norm[0], *gains), strict=True):
+            found[key].append(values)
+        yield (at + 1) / SEEDS
+    return {"seeds": seeds} | {key: np.stack(rows) for key, rows in found.items()}
+
+
+def _gains(model: Net, cfg: RunConfig) -> tuple[np.ndarray, np.ndarray]:
+    """v_f and v_b by sublayer (M,) of one net."""
+    tokens = MAX_TOKENS if cfg.net == "transformer" else 1
+    source = generator(cfg.seed, "gains")
+    x, g = (torch.randn(TOKENS // tokens, tokens, cfg.width, generator=source) for _ in range(2))
+    x = (x / x.square().mean().sqrt()).requires_grad_()
+    forward, backward = np.full(cfg.sublayers, np.nan), np.full(cfg.sublayers, np.nan)
+    for at, sublayer in enumerate(model.stream.sublayers):
+        if not hasattr(sublayer, "function"):
+            continue
+        out = sublayer.function(x)  # type: ignore[operator]
+        (back,) = torch.autograd.grad(out, x, g)
+        forward[at] = out.detach().double().square().mean().item()
+        backward[at] = (back.double().square().sum() / g.double().square().sum()).item()
+    return forward, backward

@@ -1,0 +1,174 @@
+"""A gradient that is checked: against numpy, against differences taken otherwise, and caught where it is spoilt."""
+
+import json
+from itertools import product
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+import torch
+
+from components.instruments.check import error_chart, tape_rows
+from components.instruments.panel import Measured
+from models.insight.check import check_sentence, relative_error, rounding, single_sentence
+from models.instruments.check import STEPS, check
+from models.spec import ARRANGEMENTS, RunConfig
+from models.training import Replays, Run, finished
+from tests.app_page import SMALL, charts, playground, sound, words
+
+pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
+
+TINY = {"depth": 2, "width": 8, "batch": 4, "steps": 10, "device": "cpu"}
+NETS = {"mlp": {"net": "mlp"}, "transformer": {"net": "transformer", "task": "digits", "heads": 2}}
+OTHERS = [
+    {"norm": "batch norm"},
+    {"norm": "dynamic tanh"},
+    {"norm": "none", "residual": False},
+    {"layers_per_branch": 1, "activation": "tanh"},
+]
+CASES = [RunConfig.arranged(name, **TINY, **NETS[net]) for name, net in product(ARRANGEMENTS, NETS)]
+CASES += [RunConfig(**TINY | other) for other in OTHERS]
+
+
+def named(cfg):
+    return "-".join(map(str, cfg.to_query().values()))
+
+
+def still(cfg, step=3):
+    return finished(Replays().still(cfg, step))
+
+
+def chosen(found, key):
+    return found[key][np.arange(len(found["what"])), found["chosen"]]
+
+
+def sentence_of(found):
+    picked = {key: chosen(found, key) for key in ("difference", "kinks")}
+    floor = rounding(found["loss"], chosen(found, "step"))
+    return check_sentence(what=found["what"], analytic=found["analytic"], floor=floor, **picked)
+
+
+@pytest.mark.parametrize("cfg", CASES, ids=named)
+def test_every_arrangement_agrees_with_differences_and_with_its_tape(cfg):
+    run = Run(cfg)
+    run.advance(4)
+    found = finished(check(still(cfg), block=2))
+    assert found["what"] == ["weights", "weights", "stream", "stream"]
+    error = np.abs(found["analytic"] - chosen(found, "difference"))
+    smooth = chosen(found, "kinks") == 0
+    assert (error <= 1e-5 * np.abs(found["analytic"]) + 20 * rounding(found["loss"], chosen(found, "step")))[smooth].all()
+    assert smooth.any()
+    trace = run.trace()
+    assert found["loss"] == pytest.approx(trace.loss[3], rel=1e-4)
+    assert found["rms"]["weights"] == pytest.approx(trace.weight_grad_rms[3, 1], rel=2e-3, abs=1e-12)
+    assert found["rms"]["stream"] == pytest.approx(trace.grad_rms[3, -1], rel=2e-3)
+    table = tape_rows(Measured(found, cfg, 3, {"block": 2}), trace)
+    assert all("apart" in text for text in table["difference"])
+
+
+def test_the_slopes_are_those_of_a_linear_net_written_out_with_numpy():
+    cfg = RunConfig(**TINY | {"placement": "none", "norm": "none", "layers_per_branch": 1, "activation": "identity", "depth": 1})
+    own = still(cfg, 0)
+    parts = {name: value.detach().double().numpy() for name, value in own.model.state_dict().items()}
+    x, y = (part.numpy() for part in own.batch())
+    start = x.reshape(len(x), -1).astype(float) @ parts["embed.weight"].T + parts["embed.bias"]
+    w = parts["stream.blocks.b01.mlp.function.w.weight"]
+    end = start + start @ w.T + parts["stream.blocks.b01.mlp.function.w.bias"]
+    logits = end @ parts["head.weight"].T + parts["head.bias"]
+    shares = np.exp(logits - logits.max(1, keepdims=True))
+    shares /= shares.sum(1, keepdims=True)
+    error = (shares - np.eye(logits.shape[1])[y.reshape(-1)]) / len(x)
+    at_stream = error @ parts["head.weight"]
+    found = finished(check(own, block=1))
+    assert found["analytic"][0] == pytest.approx(np.linalg.norm(at_stream.T @ start))
+    assert found["analytic"][2] == pytest.approx(np.linalg.norm(at_stream))
+    np.testing.assert_allclose(chosen(found, "difference"), found["analytic"], rtol=1e-6, atol=1e-10)
+    assert found["rms"]["stream"] == pytest.approx(np.sqrt((at_stream**2).mean()))
+    assert "They agree" in sentence_of(found)
+
+
+def test_nothing_that_was_moved_stays_moved():
+    own = still(RunConfig(**TINY))
+    before = {name: value.clone() for name, value in own.model.double().state_dict().items()}
+    finished(check(own, block=1))
+    assert all(torch.equal(before[name], value) for name, value in own.model.state_dict().items())
+
+
+def test_the_error_falls_with_the_square_of_the_step_until_rounding():
+    cfg = RunConfig(**TINY | {"activation": "tanh"})
+    found = finished(check(still(cfg), block=1))
+    errors = relative_error(found["analytic"][:, None], found["difference"])[0]
+    assert errors[0] / errors[1] == pytest.approx(100, rel=0.3)
+    assert chosen(found, "step")[0] == pytest.approx(found["step"][0][0] * STEPS[found["chosen"][0]] / STEPS[0])
+    assert found["kinks"].sum() == 0
+
+
+def test_a_wrong_gradient_is_caught(monkeypatch):
+    own = still(RunConfig(**TINY | {"activation": "tanh"}))
+    wrong = torch.autograd.grad
+    monkeypatch.setattr(torch.autograd, "grad", lambda *given, **more: [1.001 * grad for grad in wrong(*given, **more)])
+    assert "differ by a relative 0.001" in sentence_of(finished(check(own, block=1)))
+
+
+def test_kinks_of_relu_are_counted_at_large_steps():
+    found = finished(check(still(RunConfig(**TINY | {"batch": 64, "depth": 4})), block=1))
+    assert found["kinks"][0, 0] > 0
+    assert (np.diff(found["kinks"], axis=1) <= 0).all()
+
+
+def test_a_block_without_weights_has_a_stream_only_and_an_absent_block_is_refused():
+    cfg = RunConfig(**TINY, overrides=((1, "identity", True),))
+    found = finished(check(still(cfg), block=1))
+    assert found["what"] == ["stream", "stream"]
+    assert list(found["rms"]) == ["stream"]
+    with pytest.raises(ValueError, match="block is 3; legal is 1 to 2"):
+        finished(check(still(cfg), block=3))
+
+
+def test_a_run_that_diverged_has_nothing_to_check():
+    cfg = RunConfig(**TINY | {"lr": 10.0, "placement": "none", "init_gain": 10.0, "depth": 8, "steps": 40})
+    own = still(cfg, 40)
+    assert own.step < 40
+    found = finished(check(own, block=8))
+    assert "nothing to check" in sentence_of(found)
+    go.Figure(error_chart(found))
+
+
+def test_a_step_after_the_last_update_has_no_row():
+    cfg = RunConfig(**TINY)
+    run = Run(cfg)
+    run.advance(10)
+    found = finished(check(still(cfg, 10), block=1))
+    assert tape_rows(Measured(found, cfg, 10, {"block": 1}), run.trace())["tape"] == ["no row of the tape"] * 2
+
+
+def test_the_sentences_say_why_two_numbers_differ():
+    one = {"what": ["weights"], "analytic": np.array([1.0]), "difference": np.array([1.1]), "floor": np.array([1e-9])}
+    assert "3 kinks of ReLU" in check_sentence(**one, kinks=np.array([3]))
+    assert "no kink" in check_sentence(**one, kinks=np.array([0]))
+    assert "They agree" in check_sentence(**one | {"floor": np.array([0.04])}, kinks=np.array([0]))
+    assert "too small" in check_sentence(**one | {"floor": np.array([1.0])}, kinks=np.array([0]))
+    none = {"what": ["weights"], "analytic": np.zeros(1), "difference": np.zeros(1), "floor": np.array([1e-9])}
+    assert "exactly 0" in check_sentence(**none, kinks=np.array([0]))
+    two = {"what": ["weights"] * 2, "analytic": np.array([1.0, 1e-9]), "difference": np.array([1.0, 9e-9])}
+    assert "The other 1 are too small" in check_sentence(**two, floor=np.full(2, 1e-9), kinks=np.zeros(2, int))
+    assert single_sentence(1.0, 1.0) == "0 apart"
+    assert "more than rounding" in single_sentence(1.0, 1.1)
+    assert single_sentence(np.nan, 1.0) == "not finite"
+
+
+def test_the_panel_checks_the_block_that_is_chosen():
+    page = playground(**SMALL)
+    page.session_state["instrument"] = "Check this number"
+    page.session_state["instrument_tables"] = True
+    sound(page.run())
+    assert "gradient and finite difference differ by" in words(page)
+    box = next(box for box in page.selectbox if box.label == "Block to check")
+    assert box.value == "b04"
+    box.set_value("b02")
+    sound(page.run())
+    figure = charts(page)["Relative error by step of the difference"]
+    go.Figure(figure)
+    assert json.loads(json.dumps(figure, allow_nan=False)) == figure
+    tables = [frame.value for frame in page.dataframe]
+    assert any("RMS of" in table.columns and table["RMS of"][0] == "weights of b02" for table in tables)

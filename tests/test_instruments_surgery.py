@@ -1,0 +1,306 @@
+"""Surgery, against nets that are built without the part, equations worked out with numpy, and weights exchanged by hand."""
+
+import json
+import math
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+import torch
+
+from components.instruments.surgery import HELD_OUT, accuracy_chart, loss_chart
+from models.insight.surgery import OPERATIONS, SKIP, SWAP, UNNORM, ZERO, cut_sentence, lesion_sentence, norm_slots, partners
+from models.instruments.surgery import lesions, surgery
+from models.nets import IdentitySublayer, build_model
+from models.spec import ARRANGEMENTS, TASKS, RunConfig
+from models.spec.plan import block_name
+from models.tasks import open_task
+from models.training import Replays, finished
+from models.training.run import Run
+from tests.app_page import SMALL, charts, playground, sound, words
+
+pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
+
+TINY = {"depth": 3, "width": 16, "batch": 8, "steps": 10, "device": "cpu"}
+NETS = {"mlp": {"net": "mlp"}, "transformer": {"net": "transformer", "task": "digits", "heads": 2}}
+STEP = 4
+
+
+def still_at(cfg, step=STEP):
+    return finished(Replays().still(cfg, step))
+
+
+def cut(cfg, step=STEP, **args):
+    return finished(surgery(still_at(cfg, step), **args))
+
+
+def scored(model, cfg):
+    """Held-out loss and accuracy of a net by numpy, in eval mode."""
+    x, y = (part for part in open_task(cfg, "cpu").held_out)
+    model.eval()
+    logits, y = model(x).detach().double().numpy().reshape(-1, TASKS[cfg.task].classes), y.flatten().numpy()
+    logits, y = logits[y >= 0], y[y >= 0]
+    shifted = logits - logits.max(-1, keepdims=True)
+    log_p = shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
+    return -log_p[np.arange(len(y)), y].mean(), (logits.argmax(-1) == y).mean()
+
+
+def built_without(cfg, block, trained):
+    """The net that is built with a block taken out, with the weights of the trained one in all other places."""
+    model = build_model(replace(cfg, overrides=(*cfg.overrides, (block, "identity", True))))
+    own = model.state_dict()
+    model.load_state_dict({name: value for name, value in trained.state_dict().items() if name in own})
+    return model
+
+
+@pytest.mark.parametrize(("arrangement", "net"), list(product(ARRANGEMENTS, NETS)))
+def test_a_skipped_block_is_the_net_that_is_built_without_it(arrangement, net):
+    cfg = RunConfig.arranged(arrangement, **TINY, **NETS[net])
+    trained = still_at(cfg).model
+    found = cut(cfg, operation=SKIP, block=2)
+    without = scored(built_without(cfg, 2, trained), cfg)
+    assert (found["loss"][1], found["accuracy"][1]) == pytest.approx(without, rel=1e-5)
+    assert (found["loss"][0], found["accuracy"][0]) == pytest.approx(scored(trained, cfg), rel=1e-5)
+
+
+def test_the_loss_before_is_the_one_of_the_tape():
+    cfg = RunConfig(**TINY)
+    run = Run(cfg)
+    run.advance(cfg.steps)
+    found = cut(cfg, cfg.steps, operation=SKIP, block=1)
+    assert found["loss"][0] == pytest.approx(run.frames[-1].held_out_loss, rel=1e-6)
+    assert found["accuracy"][0] == pytest.approx(run.frames[-1].held_out_accuracy, rel=1e-6)
+
+
+@pytest.mark.parametrize("other", [{}, {"placement": "post-norm"}, {"skip_scale": 2.0}, {"residual": False}], ids=str)
+def test_a_zeroed_branch_leaves_the_skip_and_the_norm_after_the_add(other):
+    cfg = RunConfig(**TINY | {"activation": "tanh"} | other)
+    model = still_at(cfg).model
+    x_BTD = model.embed(open_task(cfg, "cpu").held_out[0])
+    for at, block in enumerate(model.stream.blocks.values()):
+        sublayer = block["mlp"]
+        f_BTD = 0 if at == 1 else sublayer.function(sublayer.norm_in(x_BTD))
+        x_BTD = sublayer.norm_add((cfg.skip_scale if cfg.residual else 0) * x_BTD + f_BTD)
+        x_BTD = x_BTD.expand(359, 1, 16)
+    logits = model.read_out(x_BTD)[:, 0]
+    y = open_task(cfg, "cpu").held_out[1][:, 0]
+    expected = -(logits.log_softmax(-1)[torch.arange(len(y)), y]).mean().item()
+    assert cut(cfg, operation=ZERO, block=2)["loss"][1] == pytest.approx(expected, rel=1e-5)
+
+
+def test_zeroing_and_skipping_are_one_thing_where_nothing_else_stands_in_a_block_and_two_in_post_norm():
+    same = finished(lesions(still_at(RunConfig(**TINY))))
+    np.testing.assert_allclose(same["skipped_loss"], same["zeroed_loss"], rtol=1e-6)
+    scaled = finished(lesions(still_at(RunConfig(**TINY, placement="post-norm", skip_scale=3.0, norm="none"))))
+    assert (np.abs(scaled["skipped_loss"] - scaled["zeroed_loss"]) > 1e-4).all()
+
+
+@pytest.mark.parametrize(
+    ("cfg", "slots"),
+    [
+        (RunConfig(**TINY), {"N_in": "norm_in"}),
+        (RunConfig(**TINY, placement="sandwich"), {"N_in": "norm_in", "N_out": "norm_out"}),
+        (RunConfig(**TINY, placement="mid-norm"), {"N_mid": "function.norm_mid"}),
+        (RunConfig(**TINY, norm="none"), {}),
+        (RunConfig(**TINY, overrides=((2, "identity", True),)), {}),
+        (RunConfig(**TINY, overrides=((2, "placement", "post-norm"),)), {"N_add": "norm_add"}),
+        (
+            RunConfig.arranged("recursive skip", **TINY),
+            {"N_add": "norm_add", "N_add of the second add": "norm_again"},
+        ),
+    ],
+    ids=lambda value: "" if isinstance(value, dict) else str(value.to_query()),
+)
+def test_the_slots_of_a_block_are_those_that_hold_a_norm_in_the_equation(cfg, slots):
+    assert norm_slots(cfg, 2) == {name: f"blocks.b02.mlp.{module}" for name, module in slots.items()}
+
+
+@pytest.mark.parametrize(("arrangement", "net"), list(product(ARRANGEMENTS, NETS)))
+def test_every_slot_is_a_norm_of_the_net_and_all_norms_of_a_block_are_slots(arrangement, net):
+    cfg = RunConfig.arranged(arrangement, **TINY, **NETS[net])
+    stack = build_model(cfg).stream
+    inside = {
+        f"blocks.b02.{name}" for name, part in stack.blocks["b02"].named_modules() if "Norm" in type(part).__name__
+    }
+    assert {place for place in norm_slots(cfg, 2).values() if place.startswith("blocks")} == inside
+    for place in norm_slots(cfg, 2).values():
+        assert "Norm" in type(stack.get_submodule(place)).__name__
+
+
+def test_a_removed_norm_is_the_net_built_with_an_empty_slot():
+    cfg = RunConfig(**TINY, placement="sandwich")
+    found = cut(cfg, operation=UNNORM, block=2, slot="N_out")
+    model = build_model(replace(cfg, overrides=((2, "placement", "pre-norm"),)))
+    own = model.state_dict()
+    model.load_state_dict({name: value for name, value in still_at(cfg).model.state_dict().items() if name in own})
+    assert (found["loss"][1], found["accuracy"][1]) == pytest.approx(scored(model, cfg), rel=1e-5)
+
+
+def test_removing_the_norm_of_a_dlcl_output_takes_it_from_every_later_sum():
+    cfg = RunConfig.arranged("DLCL", **TINY)
+    found = cut(cfg, operation=UNNORM, block=1, slot="N of its output, before the sums")
+    model = still_at(cfg).model
+    net, x = model.stream, model.embed(open_task(cfg, "cpu").held_out[0])
+    y = [net.norms[0](x)]
+    for at, block in enumerate(net.blocks.values()):
+        out = block["mlp"](sum(w * one for w, one in zip(net.weights[at], y, strict=True)))
+        y.append(out if at == 0 else net.norms[at + 1](out))
+    logits = model.read_out(sum(w * one for w, one in zip(net.weights[3], y, strict=True)))[:, 0]
+    target = open_task(cfg, "cpu").held_out[1][:, 0]
+    expected = -(logits.log_softmax(-1)[torch.arange(len(target)), target]).mean().item()
+    assert found["loss"][1] == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("arrangement", ["pre-norm", "LayerNorm scaling", "DLCL", "LayerScale"])
+def test_a_swap_is_the_net_with_the_weights_of_two_blocks_exchanged_and_nothing_else(arrangement):
+    cfg = RunConfig.arranged(arrangement, **TINY)
+    model = still_at(cfg).model
+    state = model.state_dict()
+    names = {"b01": "b03", "b03": "b01"}
+    model.load_state_dict(
+        {name: state[".".join(names.get(part, part) for part in name.split("."))].clone() for name in state}
+    )
+    found = cut(cfg, operation=SWAP, block=1, other=3)
+    assert (found["loss"][1], found["accuracy"][1]) == pytest.approx(scored(model, cfg), rel=1e-5)
+    assert found["loss"][1] != found["loss"][0]
+
+
+def test_only_blocks_of_the_same_parts_are_swapped():
+    cfg = RunConfig.arranged("Mix-LN", **TINY | {"depth": 8})
+    assert partners(cfg, 1) == [2]
+    assert partners(cfg, 5) == [3, 4, 6, 7, 8]
+    with pytest.raises(ValueError, match="other is 5; legal for block 1 is one of 2"):
+        cut(cfg, operation=SWAP, block=1, other=5)
+    with pytest.raises(ValueError, match="no other block"):
+        cut(RunConfig(**TINY | {"depth": 1}), operation=SWAP, block=1, other=1)
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ({"operation": "burn", "block": 1}, "operation is 'burn'"),
+        ({"operation": SKIP, "block": 0}, "block is 0"),
+        ({"operation": SKIP, "block": 4}, "1 to 3"),
+        ({"operation": UNNORM, "block": 1, "slot": "N_out"}, "slot is 'N_out'; legal for block 1 is one of N_in"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_done_is_refused_by_name(args, said):
+    with pytest.raises(ValueError, match=said):
+        cut(RunConfig(**TINY), **args)
+
+
+@pytest.mark.parametrize(("arrangement", "net"), list(product(ARRANGEMENTS, NETS)))
+def test_a_lesion_is_the_surgery_of_its_block_and_leaves_the_net_whole(arrangement, net):
+    cfg = RunConfig.arranged(arrangement, **TINY, **NETS[net])
+    still = still_at(cfg)
+    before, parts = {name: value.clone() for name, value in still.model.state_dict().items()}, str(still.model)
+    found = finished(lesions(still))
+    assert str(still.model) == parts
+    assert all(torch.equal(before[name], value) for name, value in still.model.state_dict().items())
+    for key, operation in (("skipped", SKIP), ("zeroed", ZERO)):
+        alone = finished(surgery(still, operation=operation, block=3))
+        assert found[f"{key}_loss"][2] == pytest.approx(alone["loss"][1], rel=1e-9)
+        assert found[f"{key}_accuracy"][2] == alone["accuracy"][1]
+        assert found[f"{key}_loss"].shape == (3,)
+
+
+@pytest.mark.parametrize("net", NETS)
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"norm": "batch norm"},
+        {"norm": "dynamic tanh"},
+        {"norm": "none"},
+        {"residual": False},
+        {"overrides": ((1, "identity", True),)},
+    ],
+    ids=str,
+)
+def test_other_parts_are_cut_too(net, other):
+    cfg = RunConfig(**TINY | NETS[net] | other)
+    found = finished(lesions(still_at(cfg)))
+    assert np.isfinite(found["skipped_loss"]).all()
+    assert np.isfinite(found["zeroed_loss"]).all()
+    if "overrides" in other:
+        assert found["skipped_loss"][0] == found["zeroed_loss"][0] == found["loss"]
+    for slot in norm_slots(cfg, 2):
+        assert cut(cfg, operation=UNNORM, block=2, slot=slot)["loss"][1] > 0
+
+
+def test_a_net_of_nothing_but_cut_blocks_reads_its_embedding():
+    cfg = RunConfig(**TINY | {"depth": 1})
+    model = still_at(cfg).model
+    found = cut(cfg, operation=SKIP, block=1)
+    model.stream.blocks["b01"]["mlp"] = IdentitySublayer()
+    assert found["loss"][1] == pytest.approx(scored(model, cfg)[0], rel=1e-6)
+
+
+def test_a_run_that_diverged_has_no_lesions_to_compare():
+    cfg = RunConfig(**TINY | {"lr": 10.0, "placement": "none", "init_gain": 10.0, "depth": 8, "steps": 40})
+    still = still_at(cfg, 40)
+    assert still.step < 40
+    found = finished(lesions(still))
+    assert not np.isfinite(found["loss"])
+    names = [block_name(block) for block in range(1, 9)]
+    assert "not finite" in lesion_sentence(names, found["loss"], found["skipped_loss"], 2.3)
+    go.Figure(loss_chart(names, found, 2.3))
+
+
+def test_the_sentences_judge_by_their_numbers():
+    text = cut_sentence("b02 skipped", 0.5, 0.75, 0.9, 0.8, 0.125)
+    assert text == (
+        "b02 skipped: the held-out loss goes from 0.5 to 0.75, the accuracy from 90.0% to 80.0%; "
+        "12% of the held-out answers change."
+    )
+    assert "what is not finite" in cut_sentence("b02 skipped", 0.5, math.nan, 0.9, 0.1, 1.0)
+    assert "before anything is cut" in cut_sentence("b02 skipped", math.nan, 0.5, 0.9, 0.1, 1.0)
+    names = ["b01", "b02", "b03"]
+    assert "no single block is missed" in lesion_sentence(names, 0.3, np.array([0.31, 0.32, 0.3]), 2.3)
+    assert "without any one of them it guesses" in lesion_sentence(names, 0.3, np.array([2.3, 9.0, np.nan]), 2.3)
+    some = lesion_sentence(names, 0.3, np.array([4.0, 0.3, 0.31]), 2.3)
+    assert "most for b01 (+3.7), +0.01 for the middle one: 2 of 3 are hardly missed, and without any one of 1" in some
+    assert "has not learned yet" in lesion_sentence(names, 2.3, np.array([2.3, 2.3, 2.2]), 2.3)
+
+
+@pytest.mark.parametrize("values", [np.array([0.5, np.nan, 0.0]), np.empty(0)], ids=["some", "empty"])
+def test_plotly_accepts_the_charts(values):
+    keys = ("skipped_loss", "zeroed_loss", "skipped_accuracy", "zeroed_accuracy")
+    value = {"loss": 0.5, "accuracy": 0.9} | dict.fromkeys(keys, values)
+    names = [block_name(at + 1) for at in range(len(values))]
+    for figure in (loss_chart(names, value, 2.3), accuracy_chart(names, value)):
+        go.Figure(figure)
+        assert json.loads(json.dumps(figure, allow_nan=False)) == figure
+
+
+def test_the_panel_knows_how_large_the_held_out_splits_are():
+    for name, task in TASKS.items():
+        assert len(open_task(RunConfig(task=name), "cpu").held_out[0]) == HELD_OUT[task.kind]
+
+
+def test_the_panel_operates_on_what_is_chosen():
+    page = playground(**SMALL)
+    page.session_state["instrument"] = "Surgery"
+    page.session_state["instrument_tables"] = True
+    sound(page.run())
+    assert "b03 skipped: the held-out loss goes from" in words(page)
+    assert "has nothing to lose" in words(page)
+    assert {"Held-out loss by cut block", "Held-out accuracy by cut block"} <= charts(page).keys()
+    boxes = {box.label: box for box in page.selectbox}
+    assert boxes["Operation"].options == list(OPERATIONS)
+    boxes["Operation"].set_value(SWAP)
+    sound(page.run())
+    assert "b03 and b01 swapped: the held-out loss" in words(page)
+    next(box for box in page.selectbox if box.label == "Operation").set_value(UNNORM)
+    sound(page.run())
+    assert "b03 without its N_in: the held-out loss" in words(page)
+
+
+def test_the_panel_says_where_there_is_nothing_to_operate_on():
+    page = playground(**SMALL, norm="none")
+    page.session_state["instrument"] = "Surgery"
+    page.session_state["instrument_surgery_operation"] = UNNORM
+    sound(page.run())
+    assert "No slot of b03 holds a norm." in words(page)
