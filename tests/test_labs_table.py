@@ -1,0 +1,43 @@
+"""The table that a visitor edits: what is wrong with it gets a sentence, and the last good one stays."""
+
+import numpy as np
+import pytest
+
+from components.labs.table import MOST_CELLS, checked, parsed
+
+
+@pytest.mark.parametrize(
+    "text", ["1 2 -1\n3,1,0.5", "1;2;-1\n\n3\t1\t0.5\n", "[[1, 2, -1], [3, 1, 0.5]]", "1.0, 2e0, -1,\n3, 1, .5,"]
+)
+def test_a_table_is_read_however_its_cells_are_parted(text):
+    np.testing.assert_array_equal(parsed(text), [[1, 2, -1], [3, 1, 0.5]])
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "no number"),
+        ("  \n,,\n", "no number"),
+        ("1 two 3", "'two' is not a number"),
+        ("1 nan", "nan is not a finite number"),
+        ("1 inf", "inf is not a finite number"),
+        ("1 1e999", "not a finite number"),
+        ("1 2 3\n4 5", "from 2 to 3 cells"),
+        ("1\n2", "at least two features"),
+        ("1 2e7", "Numbers up to 1,000,000"),
+        ("1 2\n" * 5000, "10,000 cells; at most 400"),
+        ("<script>alert(1)</script> 2", "is not a number"),
+    ],
+)
+def test_what_is_no_table_is_refused_in_a_sentence(text, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        parsed(text)
+
+
+def test_the_largest_table_is_taken():
+    assert parsed("\n".join(["1 2"] * (MOST_CELLS // 2))).shape == (MOST_CELLS // 2, 2)
+
+
+def test_an_emptied_cell_is_named_by_its_place():
+    with pytest.raises(ValueError, match="Row 2, column 1"):
+        checked(np.array([[1.0, 2.0], [np.nan, 1.0]]))
