@@ -47,7 +47,7 @@ NUMBERS = {
 }
 WORDS = {
     "net": words.NETS,
-    "task": ("digits", "book", "spiral", "circles", "xor", "copy", "reverse", "sort", "recall"),
+    "task": ("digits", "book", "spiral", "circles", "xor", "linear", "copy", "reverse", "sort", "recall"),
     "activation": words.ACTIVATIONS,
     "position": words.POSITIONS,
     "mask": words.MASKS,

@@ -208,6 +208,24 @@ def test_xor_asks_whether_the_signs_agree():
     assert ((x[:, 0, 0] * x[:, 0, 1] > 0) == (y[:, 0] == 1)).float().mean() > 0.93
 
 
+def test_one_straight_line_settles_linear_and_none_settles_xor():
+    """Least squares on the training points, asked about the held-out ones."""
+    found = {}
+    for name in ("linear", "xor"):
+        data = task_of(name, batch=512)
+        train_x, train_y = samples(data, 4)
+        x, y = data.held_out
+        line = torch.linalg.lstsq(one_more(train_x[:, 0]), 2.0 * train_y - 1).solution
+        found[name] = (((one_more(x[:, 0]) @ line > 0) == (y == 1)).float().mean()).item()
+    assert found["linear"] > 0.99
+    assert found["xor"] < 0.65
+
+
+def one_more(x: Tensor) -> Tensor:
+    """Points with a 1 beside them, for the constant of a line."""
+    return torch.cat((x, torch.ones(len(x), 1)), dim=1)
+
+
 def test_the_plane_is_coloured_where_the_net_says_so():
     picture = task_of("xor").picture(lambda x: torch.stack((-x[..., 1], x[..., 1]), dim=-1))
     assert picture["grid"].shape == picture["confidence"].shape == (48, 48)

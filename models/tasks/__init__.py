@@ -12,7 +12,7 @@ from models.spec import RunConfig
 from models.tasks.base import Predict, TaskData, generator
 from models.tasks.book import Book, alphabet
 from models.tasks.digits import Digits
-from models.tasks.points import CIRCLES, SPIRAL, XOR, Points
+from models.tasks.points import CIRCLES, LINEAR, SPIRAL, XOR, Points
 from models.tasks.sequences import Sequences, copied, recalled, reversed_copy, sorted_copy
 
 __all__ = ["DATASETS", "Predict", "TaskData", "alphabet", "generator", "open_task"]
@@ -23,6 +23,7 @@ DATASETS: dict[str, Callable[[RunConfig, torch.device], TaskData]] = {
     "spiral": partial(Points, SPIRAL),
     "circles": partial(Points, CIRCLES),
     "xor": partial(Points, XOR),
+    "linear": partial(Points, LINEAR),
     "copy": partial(Sequences, copied),
     "reverse": partial(Sequences, reversed_copy),
     "sort": partial(Sequences, sorted_copy),

@@ -1,4 +1,4 @@
-"""`spiral`, `circles`, `xor`: points of the plane, a sequence of one token each, fresh in every batch."""
+"""`spiral`, `circles`, `xor`, `linear`: points of the plane, a sequence of one token each, fresh in every batch."""
 
 import math
 from collections.abc import Callable
@@ -51,11 +51,20 @@ def _xor(label: Tensor, source: torch.Generator) -> Tensor:
     return size * torch.stack((sign, sign * (2 * label - 1)), dim=1)
 
 
+def _linear(label: Tensor, source: torch.Generator) -> Tensor:
+    """From 0.1 to 0.8 either side of the falling diagonal, up to 0.8 along it; label 1 above."""
+    along = 1.6 * torch.rand(len(label), generator=source) - 0.8
+    across = (0.1 + 0.7 * torch.rand(len(label), generator=source)) * (2 * label - 1)
+    return math.sqrt(0.5) * torch.stack((across - along, across + along), dim=1)
+
+
 # Mean of r^2 for r even on [0.1, 1]: (1 + 0.1 + 0.01) / 3. On a circle a coordinate has half of it.
 _EVEN = 1.11 / 3
 SPIRAL = Cloud(_spiral, _EVEN / 2 + 0.03**2, 0.03)
 CIRCLES = Cloud(_circles, (0.5**2 + 1) / 4 + 0.06**2, 0.06)
 XOR = Cloud(_xor, _EVEN + 0.06**2, 0.06)
+# Across the line (0.64 + 0.08 + 0.01) / 3, along it 0.64 / 3; a coordinate has the mean of both.
+LINEAR = Cloud(_linear, (0.73 + 0.64) / 6 + 0.03**2, 0.03)
 
 
 class Points(TaskData):
