@@ -43,7 +43,16 @@ page = st.navigation(
                 url_path="anatomy",
                 help="The block as equation, diagram and code; change one block and see where the signal breaks.",
             ),
-        ]
+        ],
+        "Labs": [
+            st.Page(
+                HERE / "labs" / "normalization.py",
+                title="Normalisation",
+                icon=":material/table_chart:",
+                url_path="normalization",
+                help="Every norm on a table of tokens that you edit.",
+            ),
+        ],
     },
     position="top",
 )

@@ -24,7 +24,7 @@ def test_a_table_is_read_however_its_cells_are_parted(text):
         ("1 1e999", "not a finite number"),
         ("1 2 3\n4 5", "from 2 to 3 cells"),
         ("1\n2", "at least two features"),
-        ("1 2e7", "Numbers up to 1,000,000"),
+        ("1 2e10", "Numbers up to 1,000,000,000"),
         ("1 2\n" * 5000, "10,000 cells; at most 400"),
         ("<script>alert(1)</script> 2", "is not a number"),
     ],

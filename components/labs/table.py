@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 MOST_CELLS = 400
-LARGEST = 1e6
+LARGEST = 1e9
 
 
 def parsed(text: str) -> np.ndarray:

@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
+import torch
+import torch.nn.functional as F
+
 from models.service.messages import trace_message
 from models.spec import RunConfig
 from models.training import SeedRuns, profile_at_init
@@ -20,8 +23,17 @@ def profiles(cfg: RunConfig, args: dict[str, Any]) -> dict[str, Any]:
     return {"traces": [trace_message(trace) for trace in run.traces()]}
 
 
+def layer_norm(_cfg: RunConfig, args: dict[str, Any]) -> dict[str, Any]:
+    """torch's own layer norm of one `row` of numbers, in float64: {"row": (D,)}. ValueError beyond 400 numbers."""
+    row = torch.tensor(args["row"], dtype=torch.float64)
+    if row.ndim != 1 or not 1 < len(row) <= 400:
+        raise ValueError(f"a row has 2 to 400 numbers, not the shape {tuple(row.shape)}")
+    return {"row": F.layer_norm(row, row.shape, eps=float(args["eps"])).numpy()}
+
+
 # Each takes the configuration and the caller's arguments, and returns dicts, lists, strings, numbers and numpy arrays.
 QUESTIONS: dict[str, Callable[[RunConfig, dict[str, Any]], dict[str, Any]]] = {
     "profile": profile,
     "profiles": profiles,
+    "layer_norm": layer_norm,
 }

@@ -1,0 +1,52 @@
+"""The tables of the lecture notes, with what they printed where that was wrong. The right numbers are computed, never stored."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Example:
+    """A table of the notes (tokens by features), its names, the method it is about, and a kind word where it was misprinted."""
+
+    values: np.ndarray
+    method: str
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    note: str = ""
+
+
+def _table(*rows: tuple[float, ...]) -> np.ndarray:
+    return np.array(rows, float)
+
+
+TABLES: dict[str, Example] = {
+    "one token": Example(_table((1.5, 2.0, -0.5)), "layer norm"),
+    "three tokens, layer norm": Example(_table((1, 2, -1), (3, 1, 0.5), (2, -1, 1.5)), "layer norm"),
+    "three tokens, batch norm": Example(
+        _table((1, 2, -1), (3, 1, 0.5), (2, -1, 1.5)),
+        "batch norm",
+        note="The notes print 1.11 for the variance of the third feature; the variance of -1, 0.5 and 1.5 is 1.056.",
+    ),
+    "salary and bonus": Example(_table((1.0e6, 15), (1.5e6, 12), (2.0e6, 10)), "min-max", ("A", "B", "C"), ("salary", "bonus")),
+    "four numbers": Example(_table((10, 0), (12, 0), (14, 0), (16, 0)), "z-score", columns=("value", "constant")),
+    "six tokens and two pads": Example(
+        _table(
+            (0.1, 0.2, 0.3, 0.4),
+            (0.11, 0.22, 0.33, 0.44),
+            (0, 0, 0, 0),
+            (0, 0, 0, 0),
+            (0.13, 0.78, -0.7, -0.15),
+            (0.14, 0.8, -0.75, -0.15),
+            (0.11, 0.28, -0.17, -0.15),
+            (0.13, 0.21, -0.12, -0.11),
+        ),
+        "batch norm",
+        ("Hi", "Hello", "pad 1", "pad 2", "My", "Name", "Is", "Aman"),
+    ),
+    "two tokens": Example(
+        _table((1, 2, -1), (3, 1, 0.5)),
+        "batch norm",
+        note="With a batch of two, batch norm can only answer -1 and +1 (or 0): the numbers themselves are lost.",
+    ),
+}

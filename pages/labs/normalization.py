@@ -1,0 +1,9 @@
+"""Normalisation lab: edit a table of tokens and see every norm work on it, cell by cell."""
+
+import streamlit as st
+
+from components.labs import normalization
+
+st.title("Normalisation", anchor=False)
+st.markdown("Edit the table, choose a norm, and see over which cells it takes its statistics and what it makes of every token.")
+normalization.draw()
