@@ -52,6 +52,13 @@ page = st.navigation(
                 url_path="normalization",
                 help="Every norm on a table of tokens that you edit.",
             ),
+            st.Page(
+                HERE / "labs" / "gradients.py",
+                title="Gradients",
+                icon=":material/trending_down:",
+                url_path="gradients",
+                help="A gradient's way back, factor by factor, and the same measured on a real network.",
+            ),
         ],
     },
     position="top",

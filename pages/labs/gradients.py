@@ -1,0 +1,16 @@
+"""Gradient lab: the chain of factors by hand, where the factors come from, and the same measured on a real network."""
+
+import streamlit as st
+
+from components import player
+from components.labs import gradient_chain, gradient_net, gradient_slopes
+
+st.title("Gradients", anchor=False)
+st.markdown(
+    "Choose the factors that a gradient meets on its way back, see what is left of it at every layer with and without a skip, "
+    "and check the product against a real network."
+)
+gradient_chain.draw()
+gradient_slopes.draw()
+cfg, seeds = gradient_net.controls()
+player.polled("gradients", lambda: gradient_net.watch(cfg, seeds))

@@ -1,0 +1,306 @@
+"""The gradient lab: the chain by hand, the derivatives against torch and the sheet's table, and the product against real nets."""
+
+import json
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from components.charts import table_of
+from components.labs.gradient_chain import chain_chart
+from components.labs.gradient_net import anchored, net_chart
+from components.labs.gradient_slopes import curve_chart
+from components.labs.gradient_words import compared, law
+from models.labs.activations import FUNCTIONS, moments, slope, steepest, value
+from models.labs.chain import PRESETS, arriving, standing_still, updated, with_skip, with_skip_at_random
+from models.labs.growth import INITS, branch_gains, gain, growth
+from models.nets.branches import ACTIVATIONS
+from models.spec import RunConfig
+from models.spec.vocabulary import ACTIVATIONS as NAMED
+from models.training import SeedRuns, profile_at_init
+from tests.app_page import charts, sound, words
+from tests.labs_page import lab
+
+DECADES = 0.35  # by which one seed of width 64 may miss the formula over 20 blocks
+
+
+# --- example 16: the chain by hand ---
+
+
+def test_example_16_a_product_of_factors_below_1_vanishes_and_the_skip_adds_1_to_each():
+    """By torch: x_l = f_l x_{l-1}, with and without the skip."""
+    factors = np.array(PRESETS["Example 16: factors below 1"].factors)
+    assert (np.abs(factors) < 1).all()
+    for skip, own in ((0.0, factors), (1.0, with_skip(factors))):
+        points = [torch.ones((), dtype=torch.float64, requires_grad=True)]
+        for factor in factors:
+            points.append(skip * points[-1] + factor * points[-1])
+        found = torch.autograd.grad(points[-1], points)
+        np.testing.assert_allclose(arriving(own), [float(g) for g in found])
+    assert abs(arriving(factors)[0]) < 0.01
+    assert arriving(with_skip(factors))[0] > 100
+
+
+def test_the_update_is_the_weight_minus_rate_times_gradient():
+    np.testing.assert_allclose(updated(0.5, np.array([2.0, -4.0]), 0.1), [0.3, 0.9])
+
+
+def test_a_weight_whose_update_is_below_its_last_digit_stands_still_in_float32():
+    assert standing_still(0.5, np.array([1e-9, 1e-3]), 0.1).tolist() == [True, False]
+
+
+def test_random_factors_add_in_squares_as_a_random_matrix_does():
+    g = np.random.default_rng(0).normal(size=400)
+    jacobian = 0.5 * np.random.default_rng(1).normal(size=(400, 400)) / 20
+    measured = np.linalg.norm(g + jacobian.T @ g) / np.linalg.norm(g)
+    assert with_skip_at_random(np.array([0.5]))[0] == pytest.approx(measured, rel=0.03)
+
+
+def test_the_presets_hold_what_the_derivatives_say():
+    assert PRESETS["Sigmoid at Xavier"].factors[0] == pytest.approx(moments("sigmoid").slope_square ** 0.5, abs=5e-5)
+    assert PRESETS["Sigmoid, its bound 1/4"].factors[0] == steepest("sigmoid")[1]
+    torchs = RunConfig(layers_per_branch=1, init="torch", depth=1)
+    assert PRESETS["ReLU at PyTorch's default"].factors[0] == pytest.approx(branch_gains(torchs)[1] ** 0.5, abs=5e-5)
+    xavier = RunConfig(layers_per_branch=1, init="xavier", depth=1)
+    assert PRESETS["ReLU at Xavier"].factors[0] == pytest.approx(branch_gains(xavier)[1] ** 0.5, abs=5e-5)
+    assert branch_gains(RunConfig(layers_per_branch=1, init="he", depth=1))[1] == pytest.approx(1.0)
+    assert arriving(with_skip(np.array(PRESETS["A branch that cancels its skip"].factors)))[0] == 0
+
+
+# --- the derivatives ---
+
+
+def test_every_activation_of_the_app_has_its_derivative():
+    assert list(FUNCTIONS) == list(NAMED)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_value_and_derivative_are_torchs(name):
+    z = torch.linspace(-5, 5, 201, dtype=torch.float64, requires_grad=True)
+    phi = ACTIVATIONS[name]()(z)
+    phi.sum().backward()
+    assert z.grad is not None
+    np.testing.assert_allclose(value(name, z.detach().numpy()), phi.detach().numpy(), atol=1e-12)
+    np.testing.assert_allclose(slope(name, z.detach().numpy()), z.grad.numpy(), atol=1e-12)
+
+
+SHEET = {  # E φ², E φ, Var φ, E φ'² for a Gaussian of spread 1
+    "relu": (0.5000, 0.3989, 0.3408, 0.5000),
+    "gelu": (0.4252, 0.2821, 0.3456, 0.4559),
+    "silu": (0.3558, 0.2066, 0.3131, 0.3795),
+    "tanh": (0.3943, 0.0, 0.3943, 0.4644),
+    "sigmoid": (0.2934, 0.5, 0.0434, 0.0448),
+}
+
+
+@pytest.mark.parametrize("name", SHEET)
+def test_the_gaussian_means_are_the_known_ones(name):
+    found = moments(name)
+    np.testing.assert_allclose((found.square, found.mean, found.variance, found.slope_square), SHEET[name], atol=6e-5)
+
+
+def test_the_gaussian_means_follow_the_spread_as_samples_do():
+    z = 2.5 * np.random.default_rng(5).normal(size=400_000)
+    assert moments("tanh", 2.5).slope_square == pytest.approx((slope("tanh", z) ** 2).mean(), rel=0.02)
+
+
+def test_the_steepest_places_are_known():
+    assert steepest("sigmoid") == (0.0, 0.25)
+    assert steepest("tanh") == (0.0, 1.0)
+    assert steepest("gelu")[0] == pytest.approx(2**0.5, abs=1e-3)
+    assert steepest("relu")[1] == 1
+
+
+# --- the product against real nets ---
+
+
+@pytest.mark.parametrize("init", INITS)
+def test_a_gain_is_the_variance_of_the_weights_times_their_inputs(init):
+    from models.nets import build_model
+
+    model = build_model(RunConfig(init=init, depth=4, width=64))
+    drawn = torch.cat([w.flatten() for name, w in model.named_parameters() if ".function.w" in name and w.ndim == 2])
+    assert gain(init, 64) == pytest.approx(64 * drawn.var().item(), rel=0.04)
+
+
+FOLLOWS = {
+    "plain, one layer": {"residual": False, "norm": "none", "layers_per_branch": 1},
+    "plain sigmoid": {"residual": False, "norm": "none", "layers_per_branch": 1, "activation": "sigmoid"},
+    "plain, torch's default": {"residual": False, "norm": "none", "init": "torch"},
+    "residual only": {"norm": "none"},
+    "residual only, tanh of one layer": {"norm": "none", "activation": "tanh", "layers_per_branch": 1},
+    "pre-norm": {},
+    "pre-norm, one layer": {"layers_per_branch": 1, "activation": "gelu"},
+    "post-norm, one layer": {"placement": "post-norm", "layers_per_branch": 1},
+    "norm without skip": {"placement": "post-norm", "residual": False, "layers_per_branch": 1},
+}
+
+
+@pytest.mark.parametrize("case", FOLLOWS)
+def test_the_formula_is_what_four_seeds_do_on_average(case):
+    cfg = RunConfig(depth=20, **FOLLOWS[case])
+    runs = SeedRuns(cfg, range(4), frames=False)
+    runs.advance(1)
+    act = np.mean([np.log10(trace.act_rms[0, -1] / trace.act_rms[0, 0]) for trace in runs.traces()])
+    grad = np.mean([np.log10(trace.grad_rms[0, 0] / trace.grad_rms[0, -1]) for trace in runs.traces()])
+    product = growth(cfg)
+    assert np.log10(product.act_rms[-1]) == pytest.approx(act, abs=DECADES)
+    assert np.log10(product.grad_rms[0]) == pytest.approx(grad, abs=DECADES)
+
+
+def test_the_formula_is_the_closed_form_where_there_is_one():
+    """Two-layer ReLU, fan-in: v = 1/2."""
+    plain = growth(RunConfig(depth=30, residual=False, norm="none", placement="none"))
+    skip = growth(RunConfig(depth=30, norm="none", placement="none"))
+    pre = growth(RunConfig(depth=30))
+    np.testing.assert_allclose([plain.grad_rms[0], skip.grad_rms[0], pre.grad_rms[0]], [0.5**15, 1.5**15, 16**0.5], rtol=1e-6)
+    np.testing.assert_allclose([skip.act_rms[-1] ** 2, pre.act_rms[-1] ** 2], [1.5**30, 1 + 0.5 * 30], rtol=1e-6)
+
+
+def test_a_stream_doubles_per_block_only_where_a_branch_writes_as_much_as_it_reads():
+    fields = {"norm": "none", "placement": "none", "depth": 8}
+    assert growth(RunConfig(**fields)).act_rms[-1] ** 2 == pytest.approx(1.5**8)
+    assert growth(RunConfig(**fields, activation="identity")).act_rms[-1] ** 2 == pytest.approx(2**8)
+
+
+# --- what is said ---
+
+
+def test_a_measurement_beside_the_formula_says_both_and_the_difference():
+    cfg = RunConfig(depth=2, residual=False, norm="none")
+    said = compared(cfg, np.array([[0.01, 0.1, 1.0]]), np.array([0.04, 0.2, 1.0]))
+    assert "falls 2 decades" in said
+    assert "a factor of 0.1 per layer" in said
+    assert "falls 1.4 decades" in said
+    assert "50.0% smaller" in said
+
+
+def test_a_gradient_that_float32_loses_is_said_to_be_lost():
+    cfg = RunConfig(depth=100, residual=False, norm="none", activation="sigmoid", layers_per_branch=1)
+    measured = profile_at_init(cfg).grad_rms
+    assert measured[0, 0] == 0
+    assert "exactly 0" in compared(cfg, measured, growth(cfg).grad_rms)
+
+
+def test_the_formulas_blind_spot_is_named_where_it_is():
+    """One-layer ReLU branches with a skip and no norm: the means add up, which the product leaves out."""
+    cfg = RunConfig(depth=30, norm="none", placement="none", layers_per_branch=1)
+    measured, product = profile_at_init(cfg).grad_rms, growth(cfg).grad_rms
+    assert measured[0, 0] / measured[0, -1] > 5 * product[0]
+    assert "leaves a mean" in compared(cfg, measured, product)
+    assert "leaves a mean" not in compared(RunConfig(depth=30), measured, product)
+
+
+def test_the_laws_differ_by_arrangement():
+    fields = [
+        {"norm": "none", "placement": "none"},
+        {"placement": "post-norm"},
+        {},
+        {"residual": False},
+        {"residual": False, "norm": "none", "init": "he"},
+        {"residual": False, "norm": "none"},
+    ]
+    assert len({law(RunConfig(**one)) for one in fields}) == len(fields)
+
+
+# --- figures ---
+
+
+def figures():
+    cfg = RunConfig(depth=3, width=16, batch=8)
+    traces = [profile_at_init(cfg)]
+    (title, (measured, formula)), *_ = anchored(traces, growth(cfg)).items()
+    yield chain_chart(np.array([0.5, 0.0, -1.0, 3.0]))
+    yield chain_chart(np.full(100, 1e-9))
+    yield curve_chart("φ", list(FUNCTIONS), False, 0.0)
+    yield curve_chart("φ'", [], True, 0.0)
+    yield net_chart(title, traces, measured, formula)
+    yield net_chart(title, traces * 2, np.concatenate([measured, 2 * measured]), formula)
+    yield net_chart(title, traces, np.full_like(measured, np.nan), formula)
+
+
+def test_plotly_json_and_the_table_accept_every_chart():
+    for figure in figures():
+        go.Figure(figure)
+        json.dumps(figure, allow_nan=False)
+        table_of(figure)
+
+
+def test_no_two_activations_are_told_apart_by_colour_alone():
+    lines = [(t["line"].get("dash", "solid"), t["line"]["width"]) for t in curve_chart("φ", list(FUNCTIONS), False, 0)["data"]]
+    assert len(lines) == len(FUNCTIONS)
+    assert len({dash for dash, _ in lines}) >= 5
+
+
+# --- the page ---
+
+
+@pytest.fixture
+def page(trainer_in_this_process) -> AppTest:
+    return lab("gradients")
+
+
+def said(page: AppTest) -> str:
+    return words(page) + "\n".join(part.value for part in page.latex)
+
+
+def test_the_page_opens_with_chain_derivatives_and_a_measured_net(page):
+    assert {"Gradient along the chain", "Derivative φ'(z)", "Gradient of the net"} <= set(charts(page))
+    assert r"0.5^{10}=0.000977" in said(page)
+    assert "Measured (one seed)" in words(page)
+
+
+def test_every_preset_shows_its_own_product(page):
+    for name, preset in PRESETS.items():
+        page.selectbox(key="gradients_preset").select(name)
+        sound(page.run())
+        product = float(np.prod(preset.factors))
+        assert f"{product:.3g} of the gradient comes back" in words(page), name
+
+
+def test_the_depth_goes_to_100_and_the_weights_stand_still(page):
+    page.slider(key="gradients_depth").set_value(100)
+    sound(page.run())
+    assert r"0.5^{100}" in said(page)
+    assert "weights do not move at all" in words(page)
+
+
+def test_factors_of_ones_own_are_multiplied_and_bad_ones_leave_the_last_good(page):
+    page.session_state["gradients_mode"] = "factors of my own"
+    sound(page.run())
+    page.text_area(key="gradients_own_paste").set_value("2, 3, -4")
+    page.button(key="gradients_own_use").click()
+    sound(page.run())
+    assert r"2\cdot 3\cdot (-4)=-24" in said(page)
+    for bad in ("2 nan", "two", "", "1 2\n3"):
+        page.text_area(key="gradients_own_paste").set_value(bad)
+        page.button(key="gradients_own_use").click()
+        sound(page.run())
+        assert r"2\cdot 3\cdot (-4)=-24" in said(page)
+        assert page.error
+
+
+def test_a_switched_net_is_measured_anew(page):
+    before = charts(page)["Gradient of the net"]
+    page.toggle(key="gradients_net_residual").set_value(True)
+    page.selectbox(key="gradients_net_norm").select("post-norm")
+    page.session_state["gradients_net_seeds"] = 6
+    page.session_state["gradients_net_layers"] = 2
+    page.slider(key="gradients_net_depth").set_value(12)
+    sound(page.run())
+    assert charts(page)["Gradient of the net"] != before
+    assert "6 seeds, geometric mean" in words(page)
+    assert "post-norm does not vanish here" in words(page)
+
+
+def test_a_walk_to_another_page_loses_nothing(page):
+    page.selectbox(key="gradients_preset").select("A factor above 1")
+    sound(page.run())
+    page.switch_page("pages/explore/anatomy.py")
+    sound(page.run())
+    page.switch_page("pages/labs/gradients.py")
+    sound(page.run())
+    assert page.session_state["gradients_factor"] == 1.5
+    assert page.slider(key="gradients_depth").value == 20
