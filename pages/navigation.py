@@ -59,6 +59,13 @@ page = st.navigation(
                 url_path="gradients",
                 help="A gradient's way back, factor by factor, and the same measured on a real network.",
             ),
+            st.Page(
+                HERE / "labs" / "residual.py",
+                title="Residual",
+                icon=":material/add:",
+                url_path="residual",
+                help="Add and norm on one token step by step, the stream as a memory, and layers that stand aside.",
+            ),
         ],
     },
     position="top",

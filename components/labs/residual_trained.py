@@ -1,0 +1,111 @@
+"""Do layers stand aside where little is to be done? Three nets trained live, alike but for their task: branch shares."""
+
+import numpy as np
+import streamlit as st
+
+from components import player
+from components.charts import Figure, Series
+from components.labs.residual_words import aside_sentence
+from components.labs.shown import badge, drawn, listed, number
+from components.linear_charts import linear_profile
+from components.link import PLAYGROUND
+from components.picture import chance
+from components.watch import View, look, trouble
+from models.spec import RunConfig
+
+NAME = "residual_trained"
+TASKS = {"linear": "a straight line", "copy": "random sequences", "spiral": "a spiral"}
+ROLES = ("other", "formula", "now")
+NETS: dict[str, tuple[str, dict[str, object]]] = {
+    "pre-norm, branches off at first": ("pre-norm", {"init": "zero last"}),
+    "pre-norm, random branches at first": ("pre-norm", {}),
+    "ReZero: a gate of 0 on every branch": ("ReZero", {}),
+    "norm, no skip": ("plain + norm", {}),
+}
+SIZE: dict[str, object] = {"net": "mlp", "width": 32, "steps": 200, "seed": 0}
+
+
+def controls() -> list[RunConfig]:
+    """The section's opening and the three nets that are set."""
+    st.subheader("Do the layers stand aside where little is to be done?", anchor=False)
+    st.markdown(
+        "Three nets, alike but for their task, trained here. **A straight line** needs no branch at all: embedding and "
+        "head can draw "
+        "it. **Random sequences** hold nothing to learn for a net that sees one symbol at a time: the next one is random. "
+        "**A spiral** "
+        "needs the layers. With a skip a layer can stand aside by saying nothing; does it?"
+    )
+    left, right = st.columns(2)
+    tip = "Where the branches start. Without a skip there is no standing aside: the branch is the stream."
+    net = left.selectbox("Trained net", list(NETS), key=f"{NAME}_net", help=tip, persist_state="session")
+    st.session_state.setdefault(f"{NAME}_depth", 12)
+    depth = right.slider("Blocks", 2, 24, key=f"{NAME}_depth", persist_state="session")
+    return [configuration(str(net), task, int(depth)) for task in TASKS]
+
+
+def configuration(net: str, task: str, depth: int) -> RunConfig:
+    """One of the three; a sequence is 32 tokens, so there are fewer of them in a batch."""
+    arrangement, fields = NETS[net]
+    return RunConfig.arranged(arrangement, **SIZE | fields | {"task": task, "depth": depth, "batch": 8 if task == "copy" else 64})
+
+
+def watch(cfgs: list[RunConfig]) -> tuple[bool, bool]:
+    """The player, the branch shares of the step shown and what they say; (waiting, playing)."""
+    head = player.playhead(NAME, *cfgs)
+    kept: dict[RunConfig, View] = st.session_state.setdefault(f"{NAME}_views", {})
+    looks = [look(cfg, head, kept.get(cfg)) for cfg in cfgs]
+    lengths = [view.tape.length if view and view.tape else 0 for view, _ in looks]
+    done = all(view is not None and view.tape is not None and view.tape.done for view, _ in looks)
+    head.tick(player.now(), min(lengths), done)
+    player.controls(NAME, head, shared=" all three")
+    for problem in {trouble(cfg) for (_, waiting), cfg in zip(looks, cfgs, strict=True) if waiting} - {""}:
+        st.error(problem)
+        return False, False
+    views = [view for view, _ in looks if view is not None]
+    waiting = any(late for _, late in looks)
+    if len(views) < len(cfgs):
+        st.caption("torch is loading in the trainer")
+        return True, head.playing
+    st.session_state[f"{NAME}_views"] = dict(zip(cfgs, views, strict=True))
+    _show(views)
+    return waiting, head.playing
+
+
+def shares(view: View) -> np.ndarray:
+    """Branch over stream, RMS over RMS on the batch of the row that is shown, by block (depth,)."""
+    trace, row = view.trace, view.row
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(trace.branch_rms[row] / trace.act_rms[row, :-1], float)
+
+
+def share_chart(found: dict[str, np.ndarray]) -> Figure:
+    """Branch shares (depth,) by task, over the blocks."""
+    series = [Series(TASKS[task], values, role) for (task, values), role in zip(found.items(), ROLES, strict=True)]
+    sites = [f"b{at + 1:02d}" for at in range(len(next(iter(found.values()))))]
+    return linear_profile(title="Branch share by block", unit="branch over stream", sites=sites, series=series, guides=(0,))
+
+
+def _show(views: list[View]) -> None:
+    found = {view.cfg.task: shares(view) for view in views}
+    steps = {view.row for view in views}
+    st.markdown(f"**{aside_sentence(found, max(steps), views[0].cfg.residual)}**")
+    drawn(share_chart(found), "Branch share by block", f"{NAME}_shares")
+    listed(
+        "The three nets",
+        {
+            "task": [TASKS[view.cfg.task] for view in views],
+            "step": [view.row for view in views],
+            "loss": [number(float(view.trace.loss[view.row]), 3) for view in views],
+            "guessing costs": [number(chance(view.cfg), 3) for view in views],
+            "branch share, RMS over blocks": [number(float(np.sqrt(np.mean(found[view.cfg.task] ** 2))), 3) for view in views],
+        },
+    )
+    st.caption(
+        f"{badge('measured')} on the batch of the step shown, one seed. Nothing in the loss asks a branch to be small: one "
+        "that does "
+        "no harm stays as it started."
+    )
+    with st.container(horizontal=True):
+        for view in views:
+            label = f"{TASKS[view.cfg.task].capitalize()} in the playground"
+            st.page_link(PLAYGROUND, label=label, icon=":material/tune:", query_params=view.cfg.to_query())

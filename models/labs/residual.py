@@ -1,0 +1,147 @@
+"""Add & norm on one token, sublayer by sublayer: what a branch read, what it wrote, the sum, the norm. Tokens are (D,)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.labs.normalization import normalised
+from models.spec.placement import PLACEMENTS, Placement
+
+EPS = 1e-5
+# The branch's output is given, so a norm inside the branch has nothing to work on.
+WALKED = tuple(name for name, slots in PLACEMENTS.items() if not slots.norm_mid)
+
+
+@dataclass(frozen=True)
+class Normed:
+    """Layer norm of one token: what went in, its mean and variance, and what came out."""
+
+    given: np.ndarray
+    mean: float
+    variance: float
+    values: np.ndarray
+
+
+@dataclass(frozen=True)
+class Step:
+    """One sublayer: the stream before it, what its branch read and wrote, the sum, the stream after; norms where there are."""
+
+    before: np.ndarray
+    read: np.ndarray
+    written: np.ndarray
+    sum: np.ndarray
+    after: np.ndarray
+    norm_in: Normed | None = None
+    norm_out: Normed | None = None
+    norm_add: Normed | None = None
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A worked example: a token, the outputs of its branches (M, D), a placement, and what the notes print where it is a slip."""
+
+    token: tuple[float, ...]
+    branches: tuple[tuple[float, ...], ...]
+    placement: str
+    printed_variance: float | None = None
+    printed_result: tuple[float, ...] = ()
+
+
+NOTHING = (0.0, 0.0, 0.0)
+WALKS = {
+    "Examples 2 and 3 in a row, post-norm": Walk((1, 2, -1), ((0.5, 1.5, -0.5), (0.25, 0.80, -1.0)), "post-norm"),
+    "Example 2: after attention, post-norm": Walk(
+        (1, 2, -1), ((0.5, 1.5, -0.5),), "post-norm", printed_variance=4.89, printed_result=(0.15, 1.06, -1.19)
+    ),
+    "Example 3: after the feed-forward network, post-norm": Walk(
+        (0.15, 1.06, -1.19), ((0.25, 0.80, -1.0),), "post-norm", printed_variance=2.15, printed_result=(0.26, 1.25, -1.50)
+    ),
+    "Example 4: pre-norm": Walk((1, 2, -1), ((0.5, 1.0, -0.8),), "pre-norm"),
+    "Example 5: first token, F = 0": Walk((1, 2, -1), (NOTHING,), "post-norm"),
+    "Example 5: second token, F = 0": Walk((3, 1, 0.5), (NOTHING,), "post-norm"),
+    "Example 5: third token, F = 0": Walk((2, -1, 1.5), (NOTHING,), "post-norm"),
+    "Example 18: no norm": Walk((1.5, 2.0, -0.5), ((0.8, 1.2, -0.1),), "none"),
+}
+
+
+def layer_norm(x: np.ndarray, eps: float = EPS) -> Normed:
+    """One token (D,) normed, with the statistics that it was normed by."""
+    given = np.asarray(x, float)
+    return Normed(given, float(given.mean()), float(given.var()), normalised(given[None], "layer norm", eps=eps).values[0])
+
+
+def walk(
+    token: np.ndarray, branches: Sequence[np.ndarray] | np.ndarray, placement: str, *, skip: float = 1.0, eps: float = EPS
+) -> list[Step]:
+    """The sublayers y = N_add(skip * x + N_out(F(N_in(x)))) in a row, where every F has the output that is given."""
+    steps: list[Step] = []
+    stream = np.asarray(token, float)
+    for output in branches:
+        steps.append(_step(stream, np.asarray(output, float), PLACEMENTS[placement], skip, eps))
+        stream = steps[-1].after
+    return steps
+
+
+def _step(x: np.ndarray, output: np.ndarray, slots: Placement, skip: float, eps: float) -> Step:
+    norm_in = layer_norm(x, eps) if slots.norm_in else None
+    norm_out = layer_norm(output, eps) if slots.norm_out else None
+    written = norm_out.values if norm_out else output
+    total = skip * x + written
+    norm_add = layer_norm(total, eps) if slots.norm_add else None
+    after = norm_add.values if norm_add else total
+    return Step(x, norm_in.values if norm_in else x, written, total, after, norm_in, norm_out, norm_add)
+
+
+def left_over(steps: Sequence[Step], *, skip: float = 1.0, eps: float = EPS) -> np.ndarray:
+    """By how much the token and every write (M + 1,) is still multiplied in the stream's end.
+
+    A skip multiplies what was there by its weight, a norm after the add divides everything by its deviation. Such a norm
+    also centres: the end is then the sum of the centred parts.
+    """
+    factors = np.ones(len(steps) + 1)
+    for at, step in enumerate(steps):
+        factors[: at + 1] *= skip
+        if step.norm_add:
+            factors[: at + 2] /= np.sqrt(step.norm_add.variance + eps)
+    return factors
+
+
+def recursive_skip(x: np.ndarray, branch: np.ndarray, repeats: int = 2, eps: float = EPS) -> list[Normed]:
+    """y_1 = N(x + f), y_k = N(x + y_(k-1)): all of them (Liu 2020, Rethinking skip connection with layer normalization)."""
+    found = [layer_norm(np.asarray(x, float) + branch, eps)]
+    for _ in range(repeats - 1):
+        found.append(layer_norm(x + found[-1].values, eps))
+    return found
+
+
+def scaled_skip(x: np.ndarray, branch: np.ndarray, weight: float, eps: float = EPS) -> Normed:
+    """N(weight * x + f) (Liu 2020; with weight M^(1/4) the sum of DeepNorm, 2203.00555)."""
+    return layer_norm(weight * np.asarray(x, float) + branch, eps)
+
+
+def combined(
+    token: np.ndarray, branches: Sequence[np.ndarray] | np.ndarray, weights: Sequence[Sequence[float]], eps: float = EPS
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """DLCL (Wang 2019, 1906.01787): block l reads sum_k W[l, k] N(y_k) over all earlier outputs, and adds its branch to that.
+
+    `weights`: a row per branch, and one for the head, each one longer than the row before. What the blocks and the head
+    read (M + 1), and the outputs y_0 ... y_M.
+    """
+    outputs, reads = [np.asarray(token, float)], []
+    for at, row in enumerate(weights):
+        reads.append(sum((w * layer_norm(y, eps).values for w, y in zip(row, outputs, strict=True)), np.zeros(len(token))))
+        if at < len(branches):
+            outputs.append(reads[-1] + np.asarray(branches[at], float))
+    return reads, outputs
+
+
+def average_weights(blocks: int) -> list[list[float]]:
+    """What DLCL's weights start as: the average of all there is to read, for every block and the head."""
+    return [[1 / count] * count for count in range(1, blocks + 2)]
+
+
+def cosine(x: np.ndarray, y: np.ndarray) -> float:
+    """The cosine between two tokens; NaN where one of them has no direction."""
+    size = float(np.linalg.norm(x) * np.linalg.norm(y))
+    return float(x @ y / size) if size > 0 else float("nan")

@@ -1,0 +1,17 @@
+"""Residual lab: add & norm on one token with its numbers, the stream as a memory, other skips, layers that stand aside."""
+
+import streamlit as st
+
+from components import player
+from components.labs import residual_memory, residual_token, residual_trained, residual_variants
+
+st.title("Residual", anchor=False)
+st.markdown(
+    "Change a token and what the branches say, and follow add & norm through every sublayer; then train three nets and see "
+    "whether their layers stand aside."
+)
+values = residual_token.draw()
+residual_memory.draw()
+residual_variants.draw(values)
+cfgs = residual_trained.controls()
+player.polled(residual_trained.NAME, lambda: residual_trained.watch(cfgs))

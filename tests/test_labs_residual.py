@@ -1,0 +1,428 @@
+"""The residual lab: the worked examples with their right numbers, other skips against the app's own modules, the trained nets."""
+
+import json
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+from torch import Tensor, nn
+
+from components.charts import table_of
+from components.labs.residual_memory import memory_chart, remembered
+from components.labs.residual_token import slip
+from components.labs.residual_trained import NETS, SIZE, TASKS, configuration, share_chart, shares
+from components.labs.residual_variants import effective_weight, found
+from components.labs.residual_words import aside_sentence
+from components.watch import View
+from models.labs.residual import (
+    EPS,
+    WALKED,
+    WALKS,
+    average_weights,
+    combined,
+    cosine,
+    layer_norm,
+    left_over,
+    recursive_skip,
+    scaled_skip,
+    walk,
+)
+from models.nets.norms import build_norm
+from models.nets.stacks import DLCLStack
+from models.nets.sublayer import RecursiveSublayer, Sublayer, skip_path
+from models.spec import TASKS as ALL_TASKS
+from models.spec import RunConfig
+from models.spec.placement import PLACEMENTS
+from models.training import Run
+from tests.app_page import charts, press, sound, trained, words
+from tests.labs_page import lab
+
+X, ATTENTION, FEED_FORWARD = np.array([1.0, 2, -1]), np.array([0.5, 1.5, -0.5]), np.array([0.25, 0.80, -1.0])
+CHAINED = "Examples 2 and 3 in a row, post-norm"
+SOURCE = np.random.default_rng(4)
+TOKEN, BRANCHES = SOURCE.normal(size=5), SOURCE.normal(size=(3, 5))
+
+
+def close(found, expected, digits=3):
+    np.testing.assert_allclose(found, expected, atol=0.51 * 10**-digits)
+
+
+def steps_of(name: str):
+    example = WALKS[name]
+    return walk(np.array(example.token), np.array(example.branches), example.placement)
+
+
+# --- the worked examples ---
+
+
+def test_example_2_add_and_norm_after_attention():
+    (step,) = steps_of("Example 2: after attention, post-norm")
+    close(step.sum, [1.5, 3.5, -1.5], 9)
+    close([step.norm_add.mean, step.norm_add.variance], [1.1667, 4.2222], 4)
+    close(step.after, [0.162, 1.136, -1.298])
+
+
+def test_example_3_from_the_printed_token_and_chained_from_the_right_one():
+    (step,) = steps_of("Example 3: after the feed-forward network, post-norm")
+    close(step.sum, [0.40, 1.86, -2.19], 9)
+    close([step.norm_add.mean, step.norm_add.variance], [0.0233, 2.8047], 4)
+    close(step.after, [0.225, 1.097, -1.322])
+    first, second = steps_of(CHAINED)
+    close(first.after, [0.162, 1.136, -1.298])
+    close(second.after, [0.226, 1.096, -1.322])
+
+
+def test_example_4_pre_norm_of_the_same_token():
+    (step,) = steps_of("Example 4: pre-norm")
+    close(step.read, [0.267, 1.069, -1.336])
+    close(step.after, [1.5, 3.0, -1.8], 9)
+
+
+def test_example_5_three_tokens_by_themselves():
+    names = [name for name in WALKS if name.startswith("Example 5")]
+    found = [steps_of(name)[0].after for name in names]
+    close(found, [[0.267, 1.069, -1.336], [1.389, -0.463, -0.926], [0.889, -1.397, 0.508]])
+
+
+def test_example_18_the_sum_keeps_the_token_and_f_0_is_the_identity():
+    (step,) = steps_of("Example 18: no norm")
+    close(step.after, [2.3, 3.2, -0.6], 9)
+    (nothing,) = walk(step.before, [np.zeros(3)], "none")
+    np.testing.assert_array_equal(nothing.after, step.before)
+    (lost,) = walk(step.before, [np.zeros(3)], "none", skip=0.0)
+    np.testing.assert_array_equal(lost.after, 0)
+
+
+def test_what_the_notes_print_wrong_is_said_with_the_right_value():
+    two, three = (
+        slip(WALKS["Example 2: after attention, post-norm"]),
+        slip(WALKS["Example 3: after the feed-forward network, post-norm"]),
+    )
+    assert two.startswith("The notes print 4.89; the variance of [1.5, 3.5, -1.5] is 4.2222.")
+    assert "[0.162, 1.136, -1.298], not [0.15, 1.06, -1.19]" in two
+    assert three.startswith("The notes print 2.15; the variance of [0.4, 1.86, -2.19] is 2.8047.")
+    assert "[0.225, 1.097, -1.322], not [0.26, 1.25, -1.5]" in three
+    assert slip(WALKS["Example 4: pre-norm"]) == ""
+
+
+# --- the walk against the app's sublayer ---
+
+
+class Says(nn.Module):
+    """A branch that gives out the same vector whatever it reads, and remembers what it read."""
+
+    def __init__(self, output: np.ndarray) -> None:
+        super().__init__()
+        self.output = torch.tensor(output)
+        self.heard = torch.empty(0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.heard = x
+        return self.output.expand_as(x)
+
+
+def norm_of(filled: bool) -> nn.Module:
+    return build_norm("layer norm" if filled else "none", TOKEN.size, EPS).double()
+
+
+def as_tensor(x: np.ndarray) -> Tensor:
+    return torch.tensor(x)[None, None]
+
+
+@pytest.mark.parametrize("skip", [0.0, 1.0, 2.5])
+@pytest.mark.parametrize("placement", WALKED)
+def test_every_placement_walks_as_the_apps_sublayers_do(placement, skip):
+    slots = PLACEMENTS[placement]
+    x = as_tensor(TOKEN)
+    for output, step in zip(BRANCHES, walk(TOKEN, BRANCHES, placement, skip=skip), strict=True):
+        branch = Says(output)
+        sublayer = Sublayer(
+            branch,
+            skip=skip_path(skip),
+            norm_in=norm_of(slots.norm_in),
+            norm_out=norm_of(slots.norm_out),
+            norm_add=norm_of(slots.norm_add),
+        )
+        x = sublayer(x)
+        np.testing.assert_allclose(step.after, x[0, 0].detach().numpy(), atol=1e-12)
+        np.testing.assert_allclose(step.read, branch.heard[0, 0].detach().numpy(), atol=1e-12)
+
+
+@pytest.mark.parametrize("skip", [0.0, 1.0, 2.5])
+@pytest.mark.parametrize("placement", WALKED)
+def test_the_end_of_the_stream_is_the_sum_of_what_is_left_of_every_write(placement, skip):
+    steps = walk(TOKEN, BRANCHES, placement, skip=skip)
+    factors = left_over(steps, skip=skip)
+    pieces = [TOKEN, *(step.written for step in steps)]
+    if PLACEMENTS[placement].norm_add:
+        pieces = [piece - piece.mean() for piece in pieces]
+    np.testing.assert_allclose(sum(f * p for f, p in zip(factors, pieces, strict=True)), steps[-1].after, atol=1e-12)
+
+
+def test_pre_norm_forgets_nothing_and_post_norm_fades_the_oldest_most():
+    np.testing.assert_array_equal(left_over(walk(TOKEN, BRANCHES, "pre-norm")), 1)
+    fading = left_over(walk(TOKEN, 3 * BRANCHES, "post-norm"))
+    assert fading[0] == fading[1] < fading[2] < fading[3]
+
+
+# --- other skips against the app's own modules ---
+
+
+@pytest.mark.parametrize("weight", [0.5, 2.0, 3.7])
+def test_a_scaled_skip_is_the_apps(weight):
+    sublayer = Sublayer(Says(BRANCHES[0]), skip=skip_path(weight), norm_add=norm_of(True))
+    expected = sublayer(as_tensor(TOKEN))[0, 0].detach().numpy()
+    np.testing.assert_allclose(scaled_skip(TOKEN, BRANCHES[0], weight).values, expected, atol=1e-12)
+
+
+def test_a_recursive_skip_is_the_apps():
+    sublayer = RecursiveSublayer(Says(BRANCHES[0]), norm_again=norm_of(True), norm_add=norm_of(True))
+    expected = sublayer(as_tensor(TOKEN))[0, 0].detach().numpy()
+    np.testing.assert_allclose(recursive_skip(TOKEN, BRANCHES[0])[-1].values, expected, atol=1e-12)
+    assert len(recursive_skip(TOKEN, BRANCHES[0], 4)) == 4
+
+
+@pytest.mark.parametrize("repeats", [1, 2, 3])
+def test_a_recursive_skip_is_a_scaled_skip_whose_weight_the_norm_finds(repeats):
+    weight = effective_weight(TOKEN, BRANCHES[0], repeats)
+    same = scaled_skip(TOKEN, BRANCHES[0], weight).values
+    np.testing.assert_allclose(recursive_skip(TOKEN, BRANCHES[0], repeats)[-1].values, same, atol=1e-4)
+
+
+@pytest.mark.parametrize("own", [None, [[1.0], [0.2, 0.8], [0.1, 0.3, 0.6], [0.4, 0.3, 0.2, 0.1]]])
+def test_dlcl_reads_what_the_apps_stack_reads(own):
+    weights = own or average_weights(len(BRANCHES))
+    branches = [Says(output) for output in BRANCHES]
+    blocks = {f"b{at:02d}": {"mlp": Sublayer(branch)} for at, branch in enumerate(branches, start=1)}
+    stack = DLCLStack(blocks, lambda: norm_of(True)).double()
+    if own:
+        for parameter, row in zip(stack.weights, weights, strict=True):
+            parameter.data = torch.tensor(row, dtype=torch.float64)
+    head = stack(as_tensor(TOKEN))
+    reads, outputs = combined(TOKEN, BRANCHES, weights)
+    for branch, read, output, said in zip(branches, reads, outputs[1:], BRANCHES, strict=False):
+        np.testing.assert_allclose(read, branch.heard[0, 0].detach().numpy(), atol=1e-7)
+        np.testing.assert_allclose(output, read + said, atol=1e-12)
+    np.testing.assert_allclose(reads[-1], head[0, 0].detach().numpy(), atol=1e-7)
+
+
+def test_the_weights_that_dlcl_starts_with_are_the_apps():
+    stack = DLCLStack({"b01": {}, "b02": {}}, nn.Identity)
+    for weights, row in zip(stack.weights, average_weights(2), strict=True):
+        assert weights.tolist() == pytest.approx(row)
+
+
+def test_example_21_a_heavier_skip_keeps_more_of_the_token():
+    branches = np.array([[0.5, -1.5, 2.0]])
+    results = {name: cosine(value, X - X.mean()) for name, (_, value) in found(X, branches, 4.0, 2).items()}
+    assert results["no skip"] < results["post-norm"] < results["recursive skip"] < results["scaled skip"]
+
+
+def test_a_cosine_with_nothing_is_no_number():
+    assert np.isnan(cosine(np.zeros(3), X))
+    assert cosine(X, -2 * X) == pytest.approx(-1)
+
+
+def test_a_token_of_equal_features_is_normed_to_zeros():
+    np.testing.assert_array_equal(layer_norm(np.full(4, 7.0)).values, 0)
+
+
+# --- the memory ---
+
+
+def test_a_skip_remembers_as_a_sum_of_random_vectors_does():
+    """|x| against the square root of 1 + blocks, and half of it lost at every norm of the sum."""
+    many = [remembered(4000, 24, 1.0, seed) for seed in range(3)]
+    assert np.mean([one["skip"][-1] for one in many]) == pytest.approx(1 / 5, abs=0.03)
+    assert np.mean([one["skip, post-norm"][8] for one in many]) == pytest.approx(2**-4, abs=0.02)
+    assert abs(np.mean([one["no skip"][1:] for one in many])) < 0.02
+
+
+# --- the trained nets ---
+
+
+def view(task: str, *, row: int, net: str = next(iter(NETS)), **fields) -> View:
+    cfg = configuration(net, task, 3)
+    cfg = RunConfig(**{**{name: getattr(cfg, name) for name in cfg.__dataclass_fields__}, **fields})
+    run = Run(cfg, frames=False)
+    run.advance(row + 1)
+    return View(cfg, run.trace(), row)
+
+
+def test_all_nets_and_tasks_are_legal_and_differ_in_their_task_alone():
+    for net in NETS:
+        cfgs = [configuration(net, task, 24) for task in TASKS]
+        assert {cfg.task for cfg in cfgs} == set(TASKS) <= set(ALL_TASKS)
+        assert len({(c.depth, c.width, c.placement, c.init, c.lr, c.optimizer, c.steps) for c in cfgs}) == 1
+        assert len({cfg.batch * cfg.tokens for cfg in cfgs if cfg.task != "copy"}) == 1
+
+
+def test_a_branch_share_is_what_the_instrument_measures():
+    from models.instruments.stream import stream
+    from models.training import still_of
+
+    seen = view("spiral", row=5)
+    run = Run(seen.cfg, frames=False)
+    run.advance(5)
+    np.testing.assert_allclose(shares(seen), stream(still_of(run))["share"], rtol=1e-4)
+
+
+def test_branches_that_start_off_share_nothing_before_training_and_something_after():
+    assert not shares(view("linear", row=0)).any()
+    assert (shares(view("linear", row=30)) > 0).all()
+
+
+LONG = 150
+
+
+@pytest.fixture(scope="module")
+def trained_shares():
+    return {
+        net: {task: shares(view(task, row=LONG - 1, net=net, depth=8, steps=LONG)) for task in TASKS} for net in list(NETS)[:2]
+    }
+
+
+def test_layers_that_start_off_say_less_on_a_line_and_on_random_sequences_than_on_a_spiral(trained_shares):
+    first = trained_shares["pre-norm, branches off at first"]
+    size = {task: np.sqrt(np.mean(values**2)) for task, values in first.items()}
+    assert max(size["linear"], size["copy"]) < 0.9 * size["spiral"]
+    assert "say less" in aside_sentence(first, LONG, True) or "clearly less" in aside_sentence(first, LONG, True)
+
+
+def test_layers_that_start_at_random_stay_as_loud_because_nothing_asks_them_to_be_quiet(trained_shares):
+    random = trained_shares["pre-norm, random branches at first"]
+    before = shares(view("linear", row=0, net="pre-norm, random branches at first", depth=8))
+    assert np.abs(np.sqrt(np.mean(random["linear"] ** 2)) / np.sqrt(np.mean(before**2)) - 1) < 0.25
+    assert "do not stand aside" in aside_sentence(random, LONG, True)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "residual", "expected"),
+    [
+        ((0.1, 0.1, 1.0), True, "the layers stand aside"),
+        ((0.7, 0.5, 1.0), True, "at most 70% of the spiral's share"),
+        ((0.9, 0.5, 1.0), True, "random sequences only"),
+        ((1.1, 1.0, 1.0), True, "do not stand aside"),
+        ((0.1, 0.1, 1.0), False, "no layer can stand aside"),
+        ((0.0, 0.0, 0.0), True, "every block is the identity"),
+        ((np.inf, 0.1, 0.1), True, "not all of them are finite"),
+    ],
+)
+def test_the_sentence_says_what_the_shares_are(sizes, residual, expected):
+    found = {task: np.full(4, size) for task, size in zip(("linear", "copy", "spiral"), sizes, strict=True)}
+    assert expected in aside_sentence(found, 10, residual)
+
+
+def test_plotly_json_and_the_table_accept_every_chart():
+    for figure in (
+        memory_chart(remembered(8, 24, 0.0, 0)),
+        memory_chart(remembered(8, 24, 1.0, 0)),
+        share_chart({task: np.array([0.0, np.nan, np.inf, 1.0]) for task in TASKS}),
+    ):
+        go.Figure(figure)
+        json.dumps(figure, allow_nan=False)
+        table_of(figure)
+
+
+# --- the page ---
+
+
+@pytest.fixture
+def page(trainer_in_this_process) -> AppTest:
+    return lab("residual")
+
+
+def test_the_page_opens_on_examples_2_and_3_in_a_row(page):
+    said = words(page)
+    assert "variance (0.3333² + 2.333² + (-2.667)²) / 3 = 4.2222" in said
+    assert "**[0.226, 1.096, -1.322]**" in said
+    assert "post-norm the second sublayer does not read an un-normed stream" in said
+    assert {"What is left of x", "Branch share by block"} <= set(charts(page))
+
+
+@pytest.mark.parametrize("name", WALKS)
+def test_every_example_shows_its_own_end(page, name):
+    page.selectbox(key="residual_preset").select(name)
+    sound(page.run())
+    end = "[" + ", ".join(f"{v + 0.0:.4g}" for v in steps_of(name)[-1].after.round(3)) + "]"
+    assert end in words(page)
+    assert ("The notes print" in words(page)) == (WALKS[name].printed_variance is not None)
+
+
+@pytest.mark.parametrize("placement", WALKED)
+def test_every_placement_is_walked_with_and_without_its_skip(page, placement):
+    page.selectbox(key="residual_placement").select(placement)
+    sound(page.run())
+    page.number_input(key="residual_skip").set_value(0.0)
+    sound(page.run())
+    assert "add: 0 + what was written" in words(page)
+
+
+def test_a_table_of_ones_own_is_walked_and_a_bad_one_leaves_the_last_good(page):
+    page.text_area(key="residual_token_paste").set_value("1 2\n3 5\n0 0\n1 1")
+    page.button(key="residual_token_use").click()
+    sound(page.run())
+    assert "**Sublayer 3**" in words(page)
+    for bad in ("1 nan\n2 3", "x", "", "1 2 3\n4 5", "1 2\n" * 5000):
+        page.text_area(key="residual_token_paste").set_value(bad)
+        page.button(key="residual_token_use").click()
+        sound(page.run())
+        assert page.error, bad
+        assert "**Sublayer 3**" in words(page)
+
+
+def test_a_token_without_a_branch_is_told_what_is_missing(page):
+    page.text_area(key="residual_token_paste").set_value("1 2 3")
+    page.button(key="residual_token_use").click()
+    sound(page.run())
+    assert "A second row is the first branch" in words(page)
+
+
+def test_at_size_0_the_block_is_the_identity(page):
+    page.slider(key="residual_memory_size").set_value(0.0)
+    sound(page.run())
+    assert "The block is the identity, because F = 0" in words(page)
+
+
+def test_the_other_skips_follow_their_controls(page):
+    page.slider(key="residual_variants_weight").set_value(3.5)
+    page.slider(key="residual_variants_repeats").set_value(3)
+    page.slider(key="residual_variants_dlcl").set_value(0.25)
+    sound(page.run())
+    assert r"N(3.5\,x+F)" in "".join(part.value for part in page.latex)
+    assert "y3 = N(" in words(page)
+    assert "block 2 reads 0.25 N(y0) + 0.75 N(y1)" in words(page)
+
+
+def test_three_nets_are_trained_by_one_button_and_what_was_measured_is_said(page):
+    page.slider(key="residual_trained_depth").set_value(2)
+    sound(page.run())
+    assert "every block is the identity" in words(page)
+    before = charts(page)["Branch share by block"]
+    trained(page)
+    assert f"At step {int(str(SIZE['steps'])) - 1} the branches add" in words(page)
+    assert charts(page)["Branch share by block"] != before
+    press(page, "Reset")
+    assert "At step 0 the branches add 0 of the stream" in words(page)
+
+
+def test_without_a_skip_no_layer_can_stand_aside(page):
+    page.selectbox(key="residual_trained_net").select("norm, no skip")
+    sound(page.run())
+    assert "no layer can stand aside" in words(page)
+
+
+def test_a_walk_to_another_page_loses_nothing(page):
+    page.selectbox(key="residual_preset").select("Example 4: pre-norm")
+    sound(page.run())
+    page.slider(key="residual_trained_depth").set_value(3)
+    sound(page.run())
+    page.switch_page("pages/explore/anatomy.py")
+    sound(page.run())
+    page.switch_page("pages/labs/residual.py")
+    sound(page.run())
+    assert page.selectbox(key="residual_placement").value == "pre-norm"
+    assert page.slider(key="residual_trained_depth").value == 3
+    assert "[1.5, 3, -1.8]" in words(page)
