@@ -199,10 +199,26 @@ def test_the_laws_differ_by_arrangement():
         {"placement": "post-norm"},
         {},
         {"residual": False},
-        {"residual": False, "norm": "none", "init": "he"},
+        {"residual": False, "norm": "none", "init": "he", "layers_per_branch": 1},
         {"residual": False, "norm": "none"},
     ]
     assert len({law(RunConfig(**one)) for one in fields}) == len(fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"placement": "post-norm"}, "does not vanish"),
+        ({"placement": "post-norm", "activation": "sigmoid", "depth": 100}, "norms take more"),
+        ({"placement": "post-norm", "activation": "tanh", "depth": 100}, "branches give back more"),
+        ({"norm": "none", "depth": 50}, "50 layers explode"),
+        ({"norm": "none", "depth": 50, "activation": "sigmoid"}, "50 layers stay bounded"),
+        ({"norm": "none", "residual": False, "init": "he", "layers_per_branch": 1}, "look at six seeds"),
+        ({"norm": "none", "residual": False, "init": "he"}, "all layers multiply"),
+    ],
+)
+def test_a_law_says_what_the_product_of_its_own_setting_does(fields, expected):
+    assert expected in law(RunConfig(**fields))
 
 
 # --- figures ---
@@ -292,7 +308,7 @@ def test_a_switched_net_is_measured_anew(page):
     sound(page.run())
     assert charts(page)["Gradient of the net"] != before
     assert "6 seeds, geometric mean" in words(page)
-    assert "post-norm does not vanish here" in words(page)
+    assert "so post-norm does not vanish" in words(page)
 
 
 def test_a_walk_to_another_page_loses_nothing(page):

@@ -3,11 +3,12 @@
 import numpy as np
 
 from components.labs.shown import number
-from models.insight.verdict import decades
+from models.insight.verdict import LEVEL, decades
 from models.labs.activations import moments
-from models.labs.growth import branch_gains
+from models.labs.growth import branch_gains, growth
 from models.spec import RunConfig
 
+EXPLODES = 1.0  # decades over all layers, above which a product is said to explode
 CLOSE = 0.02  # of a factor per layer, within which product and measurement are said to agree
 
 
@@ -49,30 +50,39 @@ def law(cfg: RunConfig) -> str:
     """What to expect of this arrangement, with its numbers: the common errors about it, put right."""
     forward, backward = branch_gains(cfg)
     gains = f"A branch that reads mean square 1 writes {number(forward, 3)} and returns {number(backward, 3)} of the gradient's."
+    change = decades(1.0, float(growth(cfg).grad_rms[0]))
     if cfg.residual and cfg.norm == "none":
         return (
-            f"{gains} The skip's 1 does not vanish, but every layer adds to it: √(1 + {number(backward, 3)}) = "
-            f"{number((1 + backward) ** 0.5, 3)} a layer and more where branches push one way, which explodes with depth. The "
-            f"stream doubles its mean square per block only where a branch writes 1; here the first adds {number(forward, 3)}."
+            f"{gains} The skip's 1 does not vanish, but it is not all there is: the first layer passes on √(1 + "
+            f"{number(backward, 3)}) = {number((1 + backward) ** 0.5, 3)}, and {cfg.depth} layers "
+            f"{'explode' if change > EXPLODES else 'stay bounded'}. That a stream doubles its mean square per block holds only "
+            f"where a branch writes as much as it reads; here the first adds {number(forward, 3)}."
         )
     if cfg.residual and cfg.placement == "post-norm":
         return (
-            f"{gains} The skip's 1 is not left alone: the norm after every add divides the gradient too. In an MLP the two "
-            "nearly cancel, so post-norm does not vanish here; what fails in post-norm transformers is their training."
+            f"{gains} The skip's 1 is not left alone: the norm after every add divides the gradient too. {_balance(change)} What "
+            "fails in deep post-norm transformers is their training, not the gradient of an MLP at its start."
         )
     if cfg.residual:
-        return (
-            f"{gains} The stream grows by a constant per block, so a later branch's part of the gradient is smaller and smaller."
-        )
+        return f"{gains} The stream grows from block to block, so a later branch's part of stream and gradient is smaller."
     if cfg.norm != "none":
         return f"{gains} The norm keeps the signal's size, and without a skip the gradient is still a product of factors."
-    if cfg.init == "he":
+    if (cfg.init, cfg.activation, cfg.layers_per_branch) == ("he", "relu", 1):
         return (
             f"{gains} He's initialisation keeps sizes on average over weights. One seed of a narrow deep net can be off by a "
             "factor of ten: look at six seeds."
         )
     factor = f"√{number(backward, 3)} = {number(backward**0.5, 3)}"
-    return f"{gains} So a layer passes on {factor} of the gradient's length, and all layers multiply."
+    return f"{gains} So the first layer passes on {factor} of the gradient's length, and all layers multiply."
+
+
+def _balance(change: float) -> str:
+    """Whether what the norms take is what the branches give, by the decades of the product."""
+    if abs(change) < LEVEL:
+        return "Here the branches give back what the norms take, so post-norm does not vanish."
+    if change < 0:
+        return f"Here the norms take more than the branches give back: {abs(change):.2g} decades in all."
+    return f"Here the branches give back more than the norms take: {change:.2g} decades in all."
 
 
 def _fall(change: float, depth: int) -> str:

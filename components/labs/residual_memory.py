@@ -20,9 +20,10 @@ def draw() -> None:
     tip = "Multiplies what the branch says. At 0 the block is the identity."
     size = st.slider("Size of F", 0.0, 3.0, 1.0, 0.1, key=f"{KEY}_size", help=tip, persist_state="session")
     written = size * branch
+    name = "x + F(x)" if size == 1 else f"x + {number(size)} F(x)"
     total = walk(x, [written], "none")[0].sum
     st.markdown(
-        f"x + {number(size)} F(x) = {vector(x)} + {vector(written)} = **{vector(total)}**. Take the write off again, and x "
+        f"{name} = {vector(x)} + {vector(written)} = **{vector(total)}**. Take the write off again, and x "
         "is back: "
         f"{vector(total)} - {vector(written)} = {vector((total - written).round(10))}."
     )

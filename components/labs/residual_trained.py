@@ -1,5 +1,7 @@
 """Do layers stand aside where little is to be done? Three nets trained live, alike but for their task: branch shares."""
 
+from dataclasses import replace
+
 import numpy as np
 import streamlit as st
 
@@ -86,9 +88,10 @@ def share_chart(found: dict[str, np.ndarray]) -> Figure:
 
 
 def _show(views: list[View]) -> None:
+    step = min(view.row for view in views)  # one of them may be ahead
+    views = [replace(view, row=step) for view in views]
     found = {view.cfg.task: shares(view) for view in views}
-    steps = {view.row for view in views}
-    st.markdown(f"**{aside_sentence(found, max(steps), views[0].cfg.residual)}**")
+    st.markdown(f"**{aside_sentence(found, step, views[0].cfg.residual)}**")
     drawn(share_chart(found), "Branch share by block", f"{NAME}_shares")
     listed(
         "The three nets",
