@@ -10,6 +10,7 @@ from components.instruments.collapse import COLLAPSE
 from components.instruments.distributions import DISTRIBUTIONS
 from components.instruments.formula import FORMULA
 from components.instruments.health import HEALTH
+from components.instruments.lens import LENS
 from components.instruments.panel import BADGES, Instrument, Panel
 from components.instruments.paths import PATHS
 from components.instruments.postmortem import POST_MORTEM
@@ -26,6 +27,7 @@ INSTRUMENTS: dict[str, Instrument] = {
     "Check this number": CHECK,
     "Health": HEALTH,
     "Collapse": COLLAPSE,
+    "Attention and lens": LENS,
 }
 
 
