@@ -341,3 +341,31 @@ def test_the_panel_has_nothing_to_look_at_in_an_mlp():
     page = opened()
     assert "An MLP has no attention" in words(page)
     assert "Likeliest next" not in charts(page)
+
+
+def test_recall_goes_on_with_a_value_and_then_asks_for_a_key():
+    page = opened(net="transformer", task="recall", heads="2")
+    page.number_input(key="instrument_attention_and_lens_temperature").set_value(1.0)
+    sound(page.run())
+    before = text_box(page).value
+    press(page, "Next")
+    typed = text_box(page).value
+    assert typed.rsplit(" ", 1)[0] == before
+    assert 16 <= int(typed.rsplit(" ", 1)[1]) <= 31
+    assert "does not ask for a next token here" in words(page)
+    assert next(button for button in page.button if button.label == "Next").disabled
+
+
+@pytest.mark.parametrize(
+    ("query", "note"),
+    [
+        ({"task": "book", "stack": "residual", "placement": "post-norm"}, "ResiDual: read at a site is x + N(y)"),
+        ({"task": "sort", "stack": "dlcl", "norm": "batch norm"}, "After attention there is no such sum"),
+        ({"task": "copy", "norm": "batch norm", "mask": "none"}, "Without a mask every token sees the later ones"),
+        ({"task": "spiral"}, "There is one token"),
+    ],
+)
+def test_the_panel_says_what_is_special_about_its_net(query, note):
+    page = opened(net="transformer", heads="2", **query)
+    assert note in words(page)
+    assert ("Batch norm uses its running statistics" in words(page)) == ("norm" in query)
