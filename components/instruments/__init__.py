@@ -15,6 +15,7 @@ from components.instruments.panel import BADGES, Instrument, Panel
 from components.instruments.paths import PATHS
 from components.instruments.postmortem import POST_MORTEM
 from components.instruments.stream import STREAM
+from components.instruments.surgery import SURGERY
 from components.playhead import Playhead
 from components.watch import View
 
@@ -26,6 +27,7 @@ INSTRUMENTS: dict[str, Instrument] = {
     "Formula over measurement": FORMULA,
     "Check this number": CHECK,
     "Health": HEALTH,
+    "Surgery": SURGERY,
     "Collapse": COLLAPSE,
     "Attention and lens": LENS,
 }
