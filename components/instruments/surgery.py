@@ -1,55 +1,135 @@
-"""Surgery: take a block out of the net shown, silence it, remove its norms or swap it, and see what that costs."""
+"""Surgery: what the net shown loses when a block is taken out, silenced, un-normed or moved, and when each is, one by one."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from components.charts import Figure, Series, depth_profile
-from components.figures import level
-from components.instruments.panel import Instrument, Panel
-from models.insight.surgery import lesion_sentence, surgery_sentence
+from components.instruments.panel import Instrument, Measured, Panel
+from components.linear_charts import SHARE, linear_profile
+from models.insight.surgery import OPERATIONS, SWAP, UNNORM, cut_sentence, lesion_sentence, norm_slots, partners
+from models.spec import TASKS, RunConfig, plan
 from models.spec.plan import block_name
 
-OPERATIONS = {
-    "skip": "Take the block out",
-    "silence": "Silence its branches",
-    "remove norm": "Remove its norms",
-    "swap": "Swap two blocks",
-}
+QUICK = 1e10  # multiplications that are not asked for: about a second
+HELD_OUT = {"image": 359, "points": 300, "text": 64, "sequence": 64}  # samples of the held-out split by kind of task
 
 
 def draw(panel: Panel) -> None:
-    blocks = list(range(1, panel.cfg.depth + 1))
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        operation = st.selectbox("Operation", list(OPERATIONS), format_func=OPERATIONS.__getitem__, key=panel.key("operation"))
-        block = st.selectbox("Block", blocks, index=len(blocks) // 2, key=panel.key("block"))
-        other = st.selectbox("Other block", blocks, key=panel.key("other"), disabled=operation != "swap")
-    found = panel.ask("surgery", operation=operation, block=block, other=other if operation == "swap" else 0)
-    if found is not None:
-        done, value = found.args, found.value
-        panel.say(surgery_sentence(done["operation"], done["block"], done["other"], value["loss"], value["accuracy"]))
-        panel.table("Before and after", at=["before", "after"], loss=value["loss"], accuracy=value["accuracy"])
-    curve = panel.ask_by_button("lesions", "Take out every block in turn")
+    args = _chosen(panel)
+    if args is not None:
+        found = _ask(panel, 2, "surgery", "Operate on the step shown", **args)
+        if found is not None:
+            panel.say(cut_sentence(_named(found.args), *found.value["loss"], *found.value["accuracy"], found.value["changed"]))
+            panel.table("Held-out split", net=("before", "after"), loss=found.value["loss"], accuracy=found.value["accuracy"])
+    curve = _ask(panel, 2 * panel.cfg.depth, "lesions", "Take out each block of the step shown")
     if curve is not None:
-        whole, skip, silence = (curve.value[key] for key in ("whole", "skip", "silence"))
-        st.markdown(lesion_sentence(whole, skip))
-        panel.chart(lesion_chart(whole, skip, silence), "Loss without each block")
-        st.caption("One net of one seed on its held-out split; nothing is trained after a cut.")
+        _lesions(panel, curve)
 
 
-def lesion_chart(whole: float, skip: np.ndarray, silence: np.ndarray) -> Figure:
-    """The held-out loss without each block and with its branches silenced, (depth,) each; the whole net's as a guide."""
-    sites = [block_name(block) for block in range(1, len(skip) + 1)]
-    series = [Series("block taken out", skip), Series("branches silenced", silence, "other")]
-    figure = depth_profile(title="Loss without each block", unit="held-out cross-entropy", sites=sites, series=series)
-    figure["layout"]["shapes"] = [level(y=whole, dash="dot")] if np.isfinite(whole) else []
-    return figure
+def loss_chart(names: Sequence[str], value: dict[str, Any], guessing: float) -> Figure:
+    """The held-out loss by the block that is cut (depth,), over the intact one and that of guessing."""
+    series = [
+        Series("block skipped", value["skipped_loss"]),
+        Series("branches zeroed", value["zeroed_loss"], "other"),
+        Series("intact", np.full(len(names), value["loss"]), "ghost"),
+        Series("guessing", np.full(len(names), guessing), "formula"),
+    ]
+    return depth_profile(title="Held-out loss by cut block", unit="cross-entropy", sites=names, series=series)
+
+
+def accuracy_chart(names: Sequence[str], value: dict[str, Any]) -> Figure:
+    """The held-out accuracy by the block that is cut (depth,), over the intact one."""
+    series = [
+        Series("block skipped", value["skipped_accuracy"]),
+        Series("branches zeroed", value["zeroed_accuracy"], "other"),
+        Series("intact", np.full(len(names), value["accuracy"]), "ghost"),
+    ]
+    return linear_profile(title="Held-out accuracy by cut block", unit="share", sites=names, series=series, bounds=SHARE)
+
+
+def _chosen(panel: Panel) -> dict[str, Any] | None:
+    """The operation and its block(s), None where the chosen block has nothing of the kind; says so then."""
+    first, second, third = st.columns(3)
+    operation = first.selectbox("Operation", list(OPERATIONS), key=panel.key("operation"))
+    st.caption(OPERATIONS[operation])
+    blocks = {block_name(block): block for block in range(1, panel.cfg.depth + 1)}
+    block = blocks[second.selectbox("Block to cut", list(blocks), index=len(blocks) // 2, key=panel.key("block"))]
+    args: dict[str, Any] = {"operation": operation, "block": block}
+    if operation == SWAP:
+        others = {block_name(other): other for other in partners(panel.cfg, block)}
+        if not others:
+            st.info(f"{block_name(block)} has no other block of the same parts whose weights would fit.")
+            return None
+        args["other"] = others[third.selectbox("Swapped with", list(others), key=panel.key("other"))]
+    if operation == UNNORM:
+        slots = norm_slots(panel.cfg, block)
+        if not slots:
+            st.info(f"No slot of {block_name(block)} holds a norm.")
+            return None
+        args["slot"] = third.selectbox("Norm to remove", list(slots), key=panel.key("slot"))
+    return args
+
+
+def _ask(panel: Panel, passes: int, question: str, label: str, **args: Any) -> Measured | None:
+    """At once where so many passes over the held-out split are quick, else at a button."""
+    ask = panel.ask if passes * _pass(panel.cfg) <= QUICK else None
+    return ask(question, **args) if ask else panel.ask_by_button(question, label, **args)
+
+
+def _named(args: dict[str, Any]) -> str:
+    """The operation as the subject of a sentence."""
+    block, other = block_name(args["block"]), args.get("other")
+    if args["operation"] == SWAP and other is not None:
+        return f"{block} and {block_name(other)} swapped"
+    if args["operation"] == UNNORM:
+        return f"{block} without its {args['slot']}"
+    return f"{block} skipped" if args["operation"] == next(iter(OPERATIONS)) else f"{block} with its branches zeroed"
+
+
+def _lesions(panel: Panel, found: Measured) -> None:
+    value, cfg = found.value, found.cfg
+    names = [block_name(block) for block in range(1, cfg.depth + 1)]
+    guessing = math.log(TASKS[cfg.task].classes)
+    panel.say(lesion_sentence(names, value["loss"], value["skipped_loss"], guessing))
+    losses, accuracies = st.columns(2)
+    with losses:
+        panel.chart(loss_chart(names, value, guessing), "Held-out loss by cut block")
+    with accuracies:
+        panel.chart(accuracy_chart(names, value), "Held-out accuracy by cut block")
+    st.caption(" ".join(["One net of one seed, its held-out split, nothing trained after the cut.", *_cautions(cfg)]))
+
+
+def _cautions(cfg: RunConfig) -> list[str]:
+    """What a cut means in nets whose parts hang together in other ways."""
+    arranged, found = plan(cfg), []
+    kept = [one for one in arranged.sublayers if not one.identity]
+    if cfg.stack == "residual":
+        found.append("ResiDual: a block that is cut adds nothing to the collected stream either.")
+    if cfg.stack == "dlcl":
+        found.append("DLCL: the later sums keep their weights; a skipped block stands in them with the sum that it read.")
+    if any(one.skip == 0 for one in kept):
+        found.append("Where the skip is 0, zeroed branches leave nothing of the stream but the bias of a norm after the add.")
+    if "batch norm" in {cfg.norm, *(one.norm_in for one in kept), *(one.norm_add for one in kept)}:
+        found.append("Batch norm normalises with its running statistics, which were taken from the intact net in training.")
+    return found
+
+
+def _pass(cfg: RunConfig) -> float:
+    """About how many multiplications one pass over the held-out split takes."""
+    per_block = 2 * cfg.expansion + (4 if cfg.net == "transformer" else 0)
+    return float(cfg.depth * per_block * cfg.width**2 * cfg.tokens * HELD_OUT[TASKS[cfg.task].kind])
 
 
 SURGERY = Instrument(
     draw,
     "measured",
-    "A copy of the net of the step shown is changed and judged on the held-out split in eval mode. Taken out: the stream passes "
-    "the block untouched, its norm after the add too. Silenced: its branches add 0, norms after the add stay. Norms removed: all "
-    "slots of that block become the identity. The curve takes out each block alone (lesion study: Veit 2016, arXiv 1605.06431); "
-    "the dotted line is the whole net.",
+    "On a copy of the net of the step shown, in eval mode, on the whole held-out split, before and after one operation; "
+    "nothing is trained afterwards. The lesion curve (Veit 2016, arXiv 1605.06431) repeats it for each block alone: "
+    "skipped, x_l = x_(l-1), its norms after the add gone too; or with its branches zeroed, x_l = N_add(skip(x_(l-1)) + 0), "
+    "in which only the branch is gone. In an ensemble of short paths a block is hardly missed; in a plain chain all hangs on "
+    "each. A swap exchanges the weights of two blocks, which asks how much their order matters. The loss of guessing is ln(classes).",
 )
