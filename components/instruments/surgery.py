@@ -23,7 +23,7 @@ def draw(panel: Panel) -> None:
     if args is not None:
         found = _ask(panel, 2, "surgery", "Operate on the step shown", **args)
         if found is not None:
-            panel.say(cut_sentence(_named(found.args), *found.value["loss"], *found.value["accuracy"], found.value["changed"]))
+            panel.say(cut_sentence(_named(found.args), found.value["loss"], found.value["accuracy"], found.value["changed"]))
             panel.table("Held-out split", net=("before", "after"), loss=found.value["loss"], accuracy=found.value["accuracy"])
     curve = _ask(panel, 2 * panel.cfg.depth, "lesions", "Take out each block of the step shown")
     if curve is not None:
