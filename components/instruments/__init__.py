@@ -20,16 +20,16 @@ from components.playhead import Playhead
 from components.watch import View
 
 INSTRUMENTS: dict[str, Instrument] = {
-    "Stream and branches": STREAM,
-    "Post-mortem": POST_MORTEM,
-    "Distributions": DISTRIBUTIONS,
-    "Where the gradient came from": PATHS,
     "Formula over measurement": FORMULA,
-    "Check this number": CHECK,
+    "Where the gradient came from": PATHS,
+    "Stream and branches": STREAM,
+    "Distributions": DISTRIBUTIONS,
     "Health": HEALTH,
-    "Surgery": SURGERY,
     "Collapse": COLLAPSE,
     "Attention and lens": LENS,
+    "Surgery": SURGERY,
+    "Post-mortem": POST_MORTEM,
+    "Check this number": CHECK,
 }
 
 

@@ -82,7 +82,8 @@ def lesion_sentence(names: Sequence[str], intact: float, skipped: np.ndarray, gu
     elif fatal == len(cost):
         fate = "without any one of them it guesses, or does worse"
     else:
-        fate = f"{slight} of {len(cost)} are hardly missed, and without any one of {fatal} it does no better than guessing"
+        lost = f", and without any one of {fatal} it does no better than guessing" if fatal else ""
+        fate = f"{slight} of {len(cost)} are hardly missed{lost}"
     return f"Taking one block out changes the held-out loss, {figures}: {fate}."
 
 
