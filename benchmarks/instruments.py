@@ -32,6 +32,9 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "lesions": (BOTH, {}),
     "collapse": (BOTH, {}),
     "lens": (BOTH, {}),
+    "landscape": (BOTH, {"cells": 15}),
+    "sharpness": (BOTH, {}),
+    "stream jacobian": (BOTH, {}),
 }
 STEPS = 16
 

@@ -10,6 +10,7 @@ from components.instruments.collapse import COLLAPSE
 from components.instruments.distributions import DISTRIBUTIONS
 from components.instruments.formula import FORMULA
 from components.instruments.health import HEALTH
+from components.instruments.landscape import LANDSCAPE
 from components.instruments.lens import LENS
 from components.instruments.panel import BADGES, Instrument, Panel
 from components.instruments.paths import PATHS
@@ -28,6 +29,7 @@ INSTRUMENTS: dict[str, Instrument] = {
     "Collapse": COLLAPSE,
     "Attention and lens": LENS,
     "Surgery": SURGERY,
+    "Landscape": LANDSCAPE,
     "Post-mortem": POST_MORTEM,
     "Check this number": CHECK,
 }
