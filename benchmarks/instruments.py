@@ -28,10 +28,13 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "signal": (BOTH, {}),
     "check": (BOTH, {"block": 1}),
     "health": (BOTH, {}),
-    "surgery": (BOTH, {"operation": "skip", "block": 1}),
+    "surgery": (BOTH, {"operation": "skip a block", "block": 1}),
     "lesions": (BOTH, {}),
     "collapse": (BOTH, {}),
     "lens": (BOTH, {}),
+    "landscape": (BOTH, {"cells": 15}),
+    "sharpness": (BOTH, {}),
+    "stream jacobian": (BOTH, {}),
 }
 STEPS = 16
 

@@ -121,9 +121,7 @@ def test_the_slots_of_a_block_are_those_that_hold_a_norm_in_the_equation(cfg, sl
 def test_every_slot_is_a_norm_of_the_net_and_all_norms_of_a_block_are_slots(arrangement, net):
     cfg = RunConfig.arranged(arrangement, **TINY, **NETS[net])
     stack = build_model(cfg).stream
-    inside = {
-        f"blocks.b02.{name}" for name, part in stack.blocks["b02"].named_modules() if "Norm" in type(part).__name__
-    }
+    inside = {f"blocks.b02.{name}" for name, part in stack.blocks["b02"].named_modules() if "Norm" in type(part).__name__}
     assert {place for place in norm_slots(cfg, 2).values() if place.startswith("blocks")} == inside
     for place in norm_slots(cfg, 2).values():
         assert "Norm" in type(stack.get_submodule(place)).__name__
@@ -159,9 +157,7 @@ def test_a_swap_is_the_net_with_the_weights_of_two_blocks_exchanged_and_nothing_
     model = still_at(cfg).model
     state = model.state_dict()
     names = {"b01": "b03", "b03": "b01"}
-    model.load_state_dict(
-        {name: state[".".join(names.get(part, part) for part in name.split("."))].clone() for name in state}
-    )
+    model.load_state_dict({name: state[".".join(names.get(part, part) for part in name.split("."))].clone() for name in state})
     found = cut(cfg, operation=SWAP, block=1, other=3)
     assert (found["loss"][1], found["accuracy"][1]) == pytest.approx(scored(model, cfg), rel=1e-5)
     assert found["loss"][1] != found["loss"][0]
@@ -250,13 +246,13 @@ def test_a_run_that_diverged_has_no_lesions_to_compare():
 
 
 def test_the_sentences_judge_by_their_numbers():
-    text = cut_sentence("b02 skipped", 0.5, 0.75, 0.9, 0.8, 0.125)
+    text = cut_sentence("b02 skipped", [0.5, 0.75], [0.9, 0.8], 0.125)
     assert text == (
         "b02 skipped: the held-out loss goes from 0.5 to 0.75, the accuracy from 90.0% to 80.0%; "
         "12% of the held-out answers change."
     )
-    assert "what is not finite" in cut_sentence("b02 skipped", 0.5, math.nan, 0.9, 0.1, 1.0)
-    assert "before anything is cut" in cut_sentence("b02 skipped", math.nan, 0.5, 0.9, 0.1, 1.0)
+    assert "what is not finite" in cut_sentence("b02 skipped", [0.5, math.nan], [0.9, 0.1], 1.0)
+    assert "before anything is cut" in cut_sentence("b02 skipped", [math.nan, 0.5], [0.9, 0.1], 1.0)
     names = ["b01", "b02", "b03"]
     assert "no single block is missed" in lesion_sentence(names, 0.3, np.array([0.31, 0.32, 0.3]), 2.3)
     assert "without any one of them it guesses" in lesion_sentence(names, 0.3, np.array([2.3, 9.0, np.nan]), 2.3)

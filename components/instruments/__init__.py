@@ -10,22 +10,28 @@ from components.instruments.collapse import COLLAPSE
 from components.instruments.distributions import DISTRIBUTIONS
 from components.instruments.formula import FORMULA
 from components.instruments.health import HEALTH
+from components.instruments.landscape import LANDSCAPE
+from components.instruments.lens import LENS
 from components.instruments.panel import BADGES, Instrument, Panel
 from components.instruments.paths import PATHS
 from components.instruments.postmortem import POST_MORTEM
 from components.instruments.stream import STREAM
+from components.instruments.surgery import SURGERY
 from components.playhead import Playhead
 from components.watch import View
 
 INSTRUMENTS: dict[str, Instrument] = {
-    "Stream and branches": STREAM,
-    "Post-mortem": POST_MORTEM,
-    "Distributions": DISTRIBUTIONS,
-    "Where the gradient came from": PATHS,
     "Formula over measurement": FORMULA,
-    "Check this number": CHECK,
+    "Where the gradient came from": PATHS,
+    "Stream and branches": STREAM,
+    "Distributions": DISTRIBUTIONS,
     "Health": HEALTH,
     "Collapse": COLLAPSE,
+    "Attention and lens": LENS,
+    "Surgery": SURGERY,
+    "Landscape": LANDSCAPE,
+    "Post-mortem": POST_MORTEM,
+    "Check this number": CHECK,
 }
 
 

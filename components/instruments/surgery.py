@@ -23,7 +23,7 @@ def draw(panel: Panel) -> None:
     if args is not None:
         found = _ask(panel, 2, "surgery", "Operate on the step shown", **args)
         if found is not None:
-            panel.say(cut_sentence(_named(found.args), *found.value["loss"], *found.value["accuracy"], found.value["changed"]))
+            panel.say(cut_sentence(_named(found.args), found.value["loss"], found.value["accuracy"], found.value["changed"]))
             panel.table("Held-out split", net=("before", "after"), loss=found.value["loss"], accuracy=found.value["accuracy"])
     curve = _ask(panel, 2 * panel.cfg.depth, "lesions", "Take out each block of the step shown")
     if curve is not None:
@@ -131,5 +131,5 @@ SURGERY = Instrument(
     "nothing is trained afterwards. The lesion curve (Veit 2016, arXiv 1605.06431) repeats it for each block alone: "
     "skipped, x_l = x_(l-1), its norms after the add gone too; or with its branches zeroed, x_l = N_add(skip(x_(l-1)) + 0), "
     "in which only the branch is gone. In an ensemble of short paths a block is hardly missed; in a plain chain all hangs on "
-    "each. A swap exchanges the weights of two blocks, which asks how much their order matters. The loss of guessing is ln(classes).",
+    "each. A swap exchanges the weights of two blocks, which asks how much their order matters. Guessing costs ln(classes).",
 )

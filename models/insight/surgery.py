@@ -1,36 +1,96 @@
-"""What an operation on a trained net cost, in sentences."""
+"""What can be cut out of a net of a configuration, and what a cut or the whole lesion curve says, in sentences."""
+
+import math
+from collections.abc import Sequence
 
 import numpy as np
 
-CHEAP = 0.01  # of loss, below which a lesion counts as costing nothing
+from models.spec import RunConfig, plan
+from models.spec.plan import SublayerPlan, block_name
 
-DONE = {
-    "skip": "Taking out block {block}",
-    "silence": "Silencing the branches of block {block}",
-    "remove norm": "Removing the norms of block {block}",
-    "swap": "Swapping blocks {block} and {other}",
+SKIP, ZERO, UNNORM, SWAP = "skip a block", "zero its branches", "remove a norm", "swap two blocks"
+OPERATIONS = {
+    SKIP: "The block hands on what it reads: its branches and its norms after the add are both gone.",
+    ZERO: "The branches add 0; what stands on the skip path and after the add stays, its norm too.",
+    UNNORM: "One slot lets everything through as it comes, without gain and bias.",
+    SWAP: "Two blocks exchange all their weights and statistics; fixed factors and skips stay where they are.",
 }
 
-
-def surgery_sentence(operation: str, block: int, other: int, loss: list[float], accuracy: list[float]) -> str:
-    """One operation with the held-out loss and accuracy before and after it."""
-    done = DONE[operation].format(block=block, other=other)
-    if not np.isfinite(loss[1]):
-        return f"{done} leaves no finite loss; before it was {loss[0]:.3g}."
-    change = loss[1] - loss[0]
-    moved = (
-        "leaves the held-out loss at" if abs(change) < CHEAP else "raises the held-out loss to" if change > 0 else "lowers it to"
-    )
-    return f"{done} {moved} {loss[1]:.3g} from {loss[0]:.3g}; accuracy {accuracy[0]:.1%} before, {accuracy[1]:.1%} after."
+NOT_LEARNED = 0.9  # held-out loss over that of guessing, above which a net has nothing that a cut could take away
+SLIGHT = 0.1  # of what the net has learned, below which a cut costs little
+FATAL = 0.9  # and above which it costs all
 
 
-def lesion_sentence(whole: float, skip: np.ndarray) -> str:
-    """Which block is needed the most and the least, and how many are hardly needed, from the losses without each (depth,)."""
-    cost = skip - whole
-    if np.isnan(cost).any() or not np.isfinite(whole):
-        return "Some losses are not numbers, so the blocks cannot be ranked."
-    most, least, cheap = int(cost.argmax()), int(cost.argmin()), int((cost < CHEAP).sum())
+def norm_slots(cfg: RunConfig, block: int) -> dict[str, str]:
+    """The norms of a block as they are called in the equation, with the module that holds each, relative to the stack.
+
+    A DLCL block's output has one in the stack itself; the norms that belong to no block are not among them.
+    """
+    found: dict[str, str] = {}
+    sublayers = [one for one in plan(cfg).sublayers if one.block == block and not one.identity]
+    for one in sublayers:
+        place, before = f"blocks.{block_name(block)}.{one.kind}", f"{one.kind} " if len(sublayers) > 1 else ""
+        slots = {"N_in": "norm_in", "N_mid": "function.norm_mid", "N_out": "norm_out", "N_add": "norm_add"}
+        norms = (one.norm_in, one.norm_mid, one.norm_out, one.norm_add)
+        found |= {
+            f"{before}{name}": f"{place}.{module}"
+            for (name, module), norm in zip(slots.items(), norms, strict=True)
+            if norm != "none"
+        }
+        if one.repeats > 1 and one.norm_add != "none":
+            found[f"{before}N_add of the second add"] = f"{place}.norm_again"
+        if one.kind == "attn" and cfg.qk_norm:
+            found |= {f"{before}N of {what}": f"{place}.function.norm_{what[0]}" for what in ("queries", "keys")}
+    if cfg.stack == "dlcl" and cfg.norm != "none":
+        found["N of its output, before the sums"] = f"norms.{block}"
+    return found
+
+
+def partners(cfg: RunConfig, block: int) -> list[int]:
+    """The blocks whose weights fit into this one: those that are built of the same parts."""
+    return [other for other in range(1, cfg.depth + 1) if other != block and _parts(cfg, other) == _parts(cfg, block)]
+
+
+def cut_sentence(what: str, loss: Sequence[float], accuracy: Sequence[float], changed: float) -> str:
+    """What one operation, named by `what`, did to the held-out loss and accuracy [before, after], and to the answers."""
+    before, after = loss
+    if not math.isfinite(before):
+        return f"The held-out loss is not finite before anything is cut: {what} can show nothing."
+    answers = f"; {changed:.0%} of the held-out answers change"
+    if not math.isfinite(after):
+        return f"{what}: the held-out loss goes from {before:.3g} to what is not finite{answers}."
     return (
-        f"The net needs block {most + 1} the most ({cost[most]:+.3g} of loss without it) and block {least + 1} the least "
-        f"({cost[least]:+.3g}); {cheap} of {len(cost)} can each be taken out for less than {CHEAP:g}."
+        f"{what}: the held-out loss goes from {before:.3g} to {after:.3g}, the accuracy from {accuracy[0]:.1%} to "
+        f"{accuracy[1]:.1%}{answers}."
     )
+
+
+def lesion_sentence(names: Sequence[str], intact: float, skipped: np.ndarray, guessing: float) -> str:
+    """How much hangs on single blocks: losses without each block (depth,), the intact loss, and that of guessing."""
+    if not math.isfinite(intact):
+        return "The held-out loss of the intact net is not finite: no lesion can be compared with it."
+    cost = np.where(np.isfinite(skipped), skipped - intact, np.inf)
+    worst, middle = int(np.argmax(cost)), float(np.median(cost))
+    most = f"{cost[worst]:+.2g}" if np.isfinite(cost[worst]) else "no finite loss at all"
+    figures = f"most for {names[worst]} ({most}), {middle:+.2g} for the middle one"
+    if intact > NOT_LEARNED * guessing:
+        return f"A net that has not learned yet has nothing to lose; taking one block out changes the held-out loss: {figures}."
+    share = cost / (guessing - intact)
+    fatal, slight = int((share > FATAL).sum()), int((share < SLIGHT).sum())
+    if fatal == 0 and slight == len(cost):
+        fate = "no single block is missed"
+    elif fatal == len(cost):
+        fate = "without any one of them it guesses, or does worse"
+    else:
+        lost = f", and without any one of {fatal} it does no better than guessing" if fatal else ""
+        fate = f"{slight} of {len(cost)} are hardly missed{lost}"
+    return f"Taking one block out changes the held-out loss, {figures}: {fate}."
+
+
+def _parts(cfg: RunConfig, block: int) -> list[tuple[object, ...]]:
+    """What decides which weights the sublayers of a block have."""
+    return [_part(one) for one in plan(cfg).sublayers if one.block == block]
+
+
+def _part(one: SublayerPlan) -> tuple[object, ...]:
+    return (one.identity, one.norm_in, one.norm_mid, one.norm_out, one.norm_add, one.gate)

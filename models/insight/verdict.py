@@ -22,9 +22,9 @@ LEVEL = 0.3  # decades that count as no change: a factor of two
 
 THRESHOLDS = (
     f"Exploding: stream or gradient grow more than {EXPLODING:g} decades over depth. Vanishing: one falls more than "
-    f"{-VANISHING:g}. Collapsed: different samples end with a cosine above {COLLAPSED:g}. Inert: no branch reaches {INERT:g} of the "
-    f"stream. Large updates: a block changes by more than {LARGE_UPDATE:.0%} in a step. Dead: more than {DEAD:.0%} of a block's ReLU "
-    f"units give 0 for every sample. Stream gradient, weight gradient and sample cosine are read together."
+    f"{-VANISHING:g}. Collapsed: different samples end with a cosine above {COLLAPSED:g}. Inert: no branch reaches {INERT:g} "
+    f"of the stream. Large updates: a block changes by more than {LARGE_UPDATE:.0%} in a step. Dead: more than {DEAD:.0%} of a "
+    f"block's ReLU units give 0 for every sample. Stream gradient, weight gradient and sample cosine are read together."
 )
 
 

@@ -9,8 +9,10 @@ from typing import Any
 
 from models.instruments.check import check
 from models.instruments.collapse import collapse
+from models.instruments.curvature import sharpness, stream_jacobian
 from models.instruments.distributions import distributions, layer_film
 from models.instruments.health import health
+from models.instruments.landscape import landscape
 from models.instruments.lens import lens
 from models.instruments.paths import gradient_shares, path_lengths
 from models.instruments.signal import signal
@@ -47,4 +49,7 @@ INSTRUMENTS: dict[str, Instrument] = {
     "lesions": of_still(lesions),
     "collapse": of_still(collapse),
     "lens": of_still(lens),
+    "landscape": of_still(landscape),
+    "sharpness": sharpness,
+    "stream jacobian": of_still(stream_jacobian),
 }

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -29,7 +30,7 @@ def lens(still: Still, *, text: str | None = None, sample: int = 0, block: int =
     `tokens` read, `limit` of them at most; names of the C `classes`; `probabilities` (T, C) of what it says; `asked` (T,) where
     training takes a loss, `truth` (T,) the right class of a held-out sample, else -1; `attention` (H, T, T) of one block, H = 0
     where it has none. By site (S, T): the class on `top`, its `chance`, the chance of the class that the net says at last
-    (`final_chance`), and `kl`, KL(last || here) in nats; -1 and NaN where not finite or not read (DLCL inside a block).
+    (`final_chance`), and `kl`, KL(last || here) in nats; -1 and NaN where not finite or not `read` (S,): DLCL inside a block.
     `samples` counts the held-out ones. ValueError for a text, a sample or a block that there is not.
     """
     x, y = _asked(still, text, sample)
@@ -58,6 +59,7 @@ def lens(still: Still, *, text: str | None = None, sample: int = 0, block: int =
         "asked": asked.cpu().numpy(),
         "truth": y[0].where(y[0] != NO_LOSS, UNREAD).cpu().numpy(),
         "attention": looked.float().cpu().numpy(),
+        "read": np.array([end is not None for end in read]),
         "probabilities": logits_STC[-1].softmax(-1).cpu().numpy(),
         **_by_site(logits_STC, there, sites),
     }

@@ -1,122 +1,143 @@
-"""What a trained net loses when a block is taken out, a branch silenced, a norm removed or two blocks swapped (Veit 2016)."""
+"""What a trained net loses when a block is taken out, silenced, un-normed or moved (Veit 2016, 1605.06431)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models.nets import Net
-from models.nets.sublayer import IdentitySublayer, Sublayer
+from models.insight.surgery import OPERATIONS, SKIP, SWAP, UNNORM, ZERO, norm_slots, partners
+from models.nets import IdentitySublayer, Net
+from models.nets.stacks import Stack
 from models.spec.plan import block_name
-from models.training import Still, Work
+from models.tasks import TaskData
+from models.tasks.base import NO_LOSS
+from models.training import Still, Work, cross_entropy
+from models.training.frames import evaluating
 
-NORM_SLOTS = ("norm_in", "norm_out", "norm_add", "norm_again")
+Parts = dict[str, nn.Module]  # what is put where in a stack
 
 
 class Silent(nn.Module):
-    """0 in the shape of what comes in."""
+    """0 of the shape that comes in: 0 * x would be NaN once x has overflowed."""
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.zeros_like(x)
 
 
-def surgery(still: Still, *, operation: str, block: int, other: int = 0) -> Work[dict[str, Any]]:
-    """Held-out loss and accuracy before and after one operation of OPERATIONS on `block` (from 1; `other` for a swap).
+def surgery(
+    still: Still, *, operation: str, block: int, other: int | None = None, slot: str | None = None
+) -> Work[dict[str, Any]]:
+    """Held-out `loss` and `accuracy` [before, after] in eval mode, and the share of held-out answers that `changed`.
 
-    ValueError for an operation or a block that is not there, and for a norm or a branch that the block does not have.
+    `other` is the block that the first is swapped with, `slot` (a key of `norm_slots`) the norm that is removed.
+    ValueError for an operation, a block or a slot that this net does not have.
     """
-    if operation not in OPERATIONS:
-        raise ValueError(f"operation is {operation!r}; legal are {', '.join(OPERATIONS)}")
-    for number in (block, other) if operation == "swap" else (block,):
-        if not 1 <= int(number) <= still.cfg.depth:
-            raise ValueError(f"block is {number}; legal is 1 to {still.cfg.depth}")
-    before = judged(still)
+    net = still.model.stream
+    if not (isinstance(block, int) and 1 <= block <= still.cfg.depth):
+        raise ValueError(f"block is {block!r}; legal is a whole number from 1 to {still.cfg.depth}")
+    parts = _swapped(still, block, other) if operation == SWAP else _parts(still, operation, block, slot)
+    before = held_out(still.model, still.task)
     yield 0.5
-    with operated(still.model, operation, int(block), int(other)):
-        after = judged(still)
-    return {"loss": [before[0], after[0]], "accuracy": [before[1], after[1]]}
+    with replaced(net, parts):
+        after = held_out(still.model, still.task)
+    return {
+        "loss": [before[0], after[0]],
+        "accuracy": [before[1], after[1]],
+        "changed": (before[2] != after[2]).float().mean().item(),
+    }
 
 
 def lesions(still: Still) -> Work[dict[str, Any]]:
-    """The held-out loss with each block alone taken out, and with its branches alone silenced, (depth,), beside the `whole`."""
-    found: dict[str, list[float]] = {"skip": [], "silence": []}
-    whole, _ = judged(still)
+    """Held-out `loss` and `accuracy` of the intact net, and by block (depth,) with that block alone skipped
+    (`skipped_loss`, `skipped_accuracy`) or its branches alone zeroed (`zeroed_loss`, `zeroed_accuracy`).
+    """
+    found: dict[str, list[tuple[float, float]]] = {"skipped": [], "zeroed": []}
+    loss, accuracy, _ = held_out(still.model, still.task)
     for block in range(1, still.cfg.depth + 1):
-        for operation, losses in found.items():
-            yield (block - 1) / still.cfg.depth
-            with operated(still.model, operation, block):
-                losses.append(judged(still)[0])
-    return {"whole": whole} | {name: np.array(losses) for name, losses in found.items()}
+        for name, parts in (("skipped", skipping), ("zeroed", zeroing)):
+            with replaced(still.model.stream, parts(still.model.stream, block)):
+                found[name].append(held_out(still.model, still.task)[:2])
+            yield (block - (name == "skipped") / 2) / still.cfg.depth
+    curves = {
+        f"{name}_{what}": np.array([pair[at] for pair in pairs])
+        for name, pairs in found.items()
+        for at, what in enumerate(("loss", "accuracy"))
+    }
+    return {"loss": loss, "accuracy": accuracy, **curves}
 
 
-def judged(still: Still) -> tuple[float, float]:
-    """Loss and accuracy on the held-out split, in eval mode, as the tape's frames have them."""
-    x, y = still.task.held_out
-    still.model.eval()
-    with torch.no_grad():
-        logits = still.model(x)
-    still.model.train()
-    taken = y != -100
-    right = (logits.argmax(-1) == y)[taken].float().mean()
-    return F.cross_entropy(logits[taken], y[taken]).item(), right.item()
+@torch.no_grad()
+def held_out(model: Net, task: TaskData) -> tuple[float, float, Tensor]:
+    """Loss and accuracy on the held-out split in eval mode, and the answers (N,) where one is asked for."""
+    x, y = task.held_out
+    with evaluating(model):
+        logits = model(x)
+    asked = y != NO_LOSS
+    answers = logits.argmax(-1)[asked]
+    return cross_entropy(logits, y).item(), (answers == y[asked]).float().mean().item(), answers
+
+
+def skipping(net: Stack, block: int) -> Parts:
+    """Every sublayer of a block gone. In ResiDual nothing is collected there; in DLCL the sum that it reads is its output."""
+    return {f"{_place(block)}.{kind}": IdentitySublayer() for kind in _sublayers(net, block)}
+
+
+def zeroing(net: Stack, block: int) -> Parts:
+    """The last factor of each branch gives 0; a sublayer that was taken out has no branch."""
+    kept = [kind for kind, sublayer in _sublayers(net, block).items() if not isinstance(sublayer, IdentitySublayer)]
+    return {f"{_place(block)}.{kind}.scale": Silent() for kind in kept}
 
 
 @contextmanager
-def operated(net: Net, operation: str, block: int, other: int = 0) -> Iterator[None]:
-    """The net with one operation done to it; as it was afterwards."""
-    blocks = net.stream.blocks
-    before = {name: blocks[name] for name in blocks}
-    slots = [(part, dict(part._modules)) for part in net.stream.modules()]
+def replaced(net: nn.Module, parts: Mapping[str, nn.Module]) -> Iterator[None]:
+    """Other modules in some places of a net, for the length of a block."""
+    before = {place: net.get_submodule(place) for place in parts}
+    _put(net, parts)
     try:
-        if operation == "swap":
-            first, second = block_name(block), block_name(other)
-            blocks[first], blocks[second] = before[second], before[first]
-        else:
-            OPERATIONS[operation](blocks[block_name(block)])  # type: ignore[arg-type]
         yield
     finally:
-        for part, modules in slots:
-            part._modules.update(modules)
+        _put(net, before)
 
 
-def _skip(block: nn.ModuleDict) -> None:
-    """The stream passes untouched, N_add too."""
-    for kind in block:
-        block[kind] = IdentitySublayer()
+def _put(net: nn.Module, parts: Mapping[str, nn.Module]) -> None:
+    for place, module in parts.items():
+        owner, _, name = place.rpartition(".")
+        net.get_submodule(owner)._modules[name] = module
 
 
-def _silence(block: nn.ModuleDict) -> None:
-    """Every branch adds 0; a norm after the add stays."""
-    for sublayer in _sublayers(block):
-        sublayer.scale = Silent()
+def _parts(still: Still, operation: str, block: int, slot: str | None) -> Parts:
+    """What an operation other than a swap puts where."""
+    plain: dict[str, Callable[[Stack, int], Parts]] = {SKIP: skipping, ZERO: zeroing}
+    if operation in plain:
+        return plain[operation](still.model.stream, block)
+    if operation != UNNORM:
+        raise ValueError(f"operation is {operation!r}; legal is one of {', '.join(OPERATIONS)}")
+    slots = norm_slots(still.cfg, block)
+    if slot not in slots:
+        legal = f"one of {', '.join(slots)}" if slots else "none: no slot of it holds one"
+        raise ValueError(f"slot is {slot!r}; legal for block {block} is {legal}")
+    return {slots[slot]: nn.Identity()}
 
 
-def _remove_norm(block: nn.ModuleDict) -> None:
-    """Every norm slot of the block becomes the identity, those inside its branches too."""
-    found = False
-    for sublayer in _sublayers(block):
-        for holder, slot in [(sublayer, slot) for slot in NORM_SLOTS] + [(sublayer.function, "norm_mid")]:
-            if not isinstance(getattr(holder, slot, nn.Identity()), nn.Identity):
-                setattr(holder, slot, nn.Identity())
-                found = True
-    if not found:
-        raise ValueError("this block has no norm to remove")
+def _swapped(still: Still, block: int, other: int | None) -> Parts:
+    """Two blocks of the same parts, each with the weights and the statistics of the other."""
+    fitting = partners(still.cfg, block)
+    if other not in fitting:
+        legal = f"one of {', '.join(map(str, fitting))}" if fitting else "none: no other block is built of the same parts"
+        raise ValueError(f"other is {other!r}; legal for block {block} is {legal}")
+    assert other is not None
+    own, spare = still.model.stream, still.copy().stream
+    for here, there in ((block, other), (other, block)):
+        spare.get_submodule(_place(here)).load_state_dict(own.get_submodule(_place(there)).state_dict())
+    return {_place(one): spare.get_submodule(_place(one)) for one in (block, other)}
 
 
-def _sublayers(block: nn.ModuleDict) -> list[Sublayer]:
-    found = [sublayer for sublayer in block.values() if isinstance(sublayer, Sublayer)]
-    if not found:
-        raise ValueError("this block was taken out already: it has neither branch nor norm")
-    return found
+def _place(block: int) -> str:
+    return f"blocks.{block_name(block)}"
 
 
-OPERATIONS: dict[str, Callable[[nn.ModuleDict], None]] = {
-    "skip": _skip,
-    "silence": _silence,
-    "remove norm": _remove_norm,
-    "swap": lambda block: None,  # of two blocks: done by `operated`
-}
+def _sublayers(net: Stack, block: int) -> dict[str, nn.Module]:
+    return dict(net.get_submodule(_place(block)).named_children())

@@ -1,0 +1,178 @@
+"""Landscape: the loss around the net shown, how sharply it bends on the way there, and how the stack stretches a token."""
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from components.charts import RED, Figure, Series, depth_profile, finished, frame_of
+from components.figures import colour_ticks, listed, note, rounded_grid
+from components.instruments.panel import Instrument, Panel
+from models.insight.landscape import edge, edge_sentence, jacobian_sentence, sharpness_sentence, slice_sentence
+from models.spec import RunConfig, plan
+
+CELLS = {"15 x 15": 15, "21 x 21": 21, "25 x 25": 25}
+REACHES = (0.1, 0.25, 0.5, 1.0)
+WIDEST = 64  # stream of which the whole Jacobian is taken
+MANY_DECADES = 1.0  # between the least and the greatest loss, from which on the colours are its logarithm
+
+
+def draw(panel: Panel) -> None:
+    panel.say(edge_sentence(panel.cfg.optimizer, panel.cfg.lr))
+    left, right = st.columns(2)
+    with left:
+        _slice(panel)
+    with right:
+        _sharpness(panel)
+    _jacobian(panel)
+
+
+def slice_map(axis: np.ndarray, loss: np.ndarray) -> Figure:
+    """The loss (N, N) as colour and contours over the two directions; what is not finite is red, and a cross is the net."""
+    title = "Loss on a plane of weights"
+    layout = frame_of(title, x="along d, in filter lengths", y="along e, in filter lengths", legend=False)
+    cells, there = np.asarray(loss, float), np.isfinite(loss)
+    if not there.any():
+        return finished([], layout, "no finite loss")
+    log = bool((cells[there] > 0).all() and np.log10(cells[there].max() / cells[there].min()) > MANY_DECADES)
+    shown = np.full(cells.shape, np.nan)
+    shown[there] = np.log10(cells[there]) if log else cells[there]
+    z = listed(np.round(shown, 4), there)
+    place = {"x": np.round(axis, 6).tolist(), "y": np.round(axis, 6).tolist(), "hoverongaps": False}
+    bar = {"thickness": 10, "title": {"text": "loss, log colour" if log else "loss", "side": "right"}, "outlinewidth": 0}
+    heat = {
+        "type": "heatmap",
+        "name": title,
+        **place,
+        "z": z,
+        "customdata": rounded_grid(cells),
+        "hovertemplate": "d %{x}, e %{y}: %{customdata:.4g}<extra></extra>",
+        "colorscale": "Viridis",
+        "colorbar": bar | (colour_ticks(shown) if log else {}),
+    }
+    lines = {
+        "type": "contour",
+        "name": "contours",
+        **place,
+        "z": z,
+        "customdata": [[None] * len(axis) for _ in axis],
+        "contours": {"coloring": "none"},
+        "line": {"color": "#ffffff", "width": 1},
+        "ncontours": 12,
+        "hoverinfo": "skip",
+        "showscale": False,
+    }
+    layout["annotations"] = [note("<b>+</b>", size=18, x=0, y=0, font={"size": 18, "color": "#ffffff"})]
+    return finished([heat, *_lost(cells, place, layout), lines], layout, "")
+
+
+def sharpness_chart(steps: np.ndarray, sharpness: np.ndarray, line: np.ndarray) -> Figure:
+    """The largest Hessian eigenvalue by step, with the edge of stability where there is one. (K,) each."""
+    series = [Series("largest eigenvalue", sharpness)]
+    if np.isfinite(line).any():
+        series.append(Series("edge of stability", line, "formula"))
+    places = [str(step) for step in steps]
+    figure = depth_profile(title="Sharpness by step", unit="eigenvalue", sites=places, series=series)
+    figure["layout"]["xaxis"]["title"] = {"text": "step", "standoff": 4}
+    return figure
+
+
+def spectrum_chart(values: np.ndarray) -> Figure:
+    """Singular values (D,) by rank."""
+    ranks = [str(at + 1) for at in range(len(values))]
+    figure = depth_profile(
+        title="Stretch of a token by rank", unit="singular value", sites=ranks, series=[Series("x0 to end", values)]
+    )
+    figure["layout"]["xaxis"]["title"] = {"text": "rank, the largest first", "standoff": 4}
+    return figure
+
+
+def _slice(panel: Panel) -> None:
+    first, second = st.columns(2)
+    cells = CELLS[first.selectbox("Cells", list(CELLS), index=1, key=panel.key("cells"))]
+    reach = float(second.selectbox("Reach", REACHES, index=len(REACHES) - 1, key=panel.key("reach"), help="In filter lengths."))
+    found = panel.ask_by_button("landscape", "Walk around the step shown", cells=cells, reach=reach)
+    if found is None:
+        return
+    value = found.value
+    st.markdown(slice_sentence(value["axis"], value["loss"]))
+    panel.chart(slice_map(value["axis"], value["loss"]), "Loss on a plane of weights", height=340)
+    st.caption(
+        f"One pair of random directions among {value['moved']:,} weights, one batch; biases, gains and gates, "
+        f"{value['parameters'] - value['moved']:,} numbers, stay."
+    )
+
+
+def _sharpness(panel: Panel) -> None:
+    found = panel.ask_by_button("sharpness", "Measure sharpness up to the step shown")
+    if found is None:
+        return
+    value, cfg = found.value, found.cfg
+    columns = {key: value[key] for key in ("steps", "rate", "sharpness", "residual")}
+    st.markdown(sharpness_sentence(cfg.optimizer, **columns))
+    panel.chart(sharpness_chart(value["steps"], value["sharpness"], edge(cfg.optimizer, value["rate"])), "Sharpness by step", 340)
+    panel.table("How far power iteration came", **columns, products=value["products"])
+    st.caption(" ".join(_cautions(cfg, value)))
+
+
+def _cautions(cfg: RunConfig, value: dict[str, Any]) -> list[str]:
+    """What the line and the eigenvalue rest on."""
+    found = ["Each step has a batch of its own, and the line is that of training on all data at once: here it is a guide."]
+    if value["samples"] and value["samples"] < cfg.batch:
+        found.append(f"To bound the work: on the first {value['samples']} of the batch's {cfg.batch} samples.")
+    if cfg.clip:
+        found.append("Clipping shortens long gradients, so steps may stay stable above the line.")
+    if cfg.weight_decay and cfg.optimizer in ("sgd", "momentum"):
+        found.append(f"Weight decay adds {cfg.weight_decay:g} to the curvature of the matrices, which is not counted here.")
+    if cfg.activation == "relu":
+        found.append("A ReLU has no curvature of its own: its kinks are not seen.")
+    return found
+
+
+def _jacobian(panel: Panel) -> None:
+    if panel.cfg.width > WIDEST:
+        st.info(f"The Jacobian of the stack is taken up to a width of {WIDEST}: it is a square of that many rows.")
+        return
+    found = panel.ask_by_button("stream jacobian", "Take the stack's Jacobian at the step shown")
+    if found is None:
+        return
+    st.markdown(jacobian_sentence(found.value["singular_values"]))
+    panel.chart(spectrum_chart(found.value["singular_values"]), "Stretch of a token by rank")
+    where = {"residual": " The end is x_M + N(y_M).", "dlcl": " The end is the last weighted sum."}.get(found.cfg.stack, "")
+    with_batch = (
+        f" Batch norm takes its statistics from all {found.value['samples']} samples." if found.value["samples"] > 1 else ""
+    )
+    st.caption(f"Token {found.value['token']} of the first sample, {plan(found.cfg).sites[0]} to the end.{where}{with_batch}")
+
+
+def _lost(cells: np.ndarray, place: dict[str, Any], layout: dict[str, Any]) -> list[dict[str, Any]]:
+    """A second map of the cells that are not finite, with their count in words."""
+    lost = ~np.isfinite(cells)
+    if not lost.any():
+        return []
+    text = f"cells: {int(lost.sum())} not finite (red)"
+    layout["annotations"].append(note(text, x=1, xref="paper", xanchor="right", y=1, yref="paper", yanchor="bottom"))
+    return [
+        {
+            "type": "heatmap",
+            "name": "not finite",
+            **place,
+            "z": listed(np.ones(cells.shape), lost),
+            "customdata": listed(np.select([np.isnan(cells), cells > 0], ["nan", "inf"], "-inf"), lost),
+            "hovertemplate": "d %{x}, e %{y}: %{customdata}<extra></extra>",
+            "colorscale": [[0, RED], [1, RED]],
+            "showscale": False,
+        }
+    ]
+
+
+LANDSCAPE = Instrument(
+    draw,
+    "measured",
+    "On the batch of the step shown, in train mode. The slice is L(θ + a d + b e), d and e random directions whose every row is "
+    "scaled to the length of the net's own, d_i ← d_i |θ_i| / |d_i|; biases, gains and gates stay (Li 2018, arXiv 1712.09913). A "
+    "plane through a space of so many directions shows two of them. Sharpness is the largest eigenvalue of the Hessian of that "
+    "loss by all parameters, in float64, by power iteration on Hessian-vector products until |Hv - λv| < 0.02 |λ|, at most 100. "
+    "Gradient descent on a quadratic is stable below 2/η, with momentum β below 2(1 + β)/η (Cohen 2021, arXiv 2103.00065). "
+    "Jacobian: singular values of ∂x_M/∂x0 at one token, the others held fixed, by one backward pass per feature.",
+)

@@ -1,0 +1,266 @@
+"""Attention and lens: where every head looks, what the head of the net would say at every site, and the text going on."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.charts import Figure, Series, depth_profile
+from components.instruments.panel import Instrument, Measured, Panel
+from components.token_charts import likeliest_chart, token_map
+from models.insight.lens import SEED, attention_sentence, lens_sentence, next_class, shown, tempered
+from models.spec import TASKS, RunConfig, plan
+from models.spec.plan import block_name
+
+# The start of the book, and 16 symbols of each task; `recall` goes on with the first key that is asked for.
+TEXTS = {
+    "book": "Call me Ish",
+    "recall": "3 17 1 20 4 30 5 25 9 16 2 22 6 28 8 19 5",
+    **dict.fromkeys(("copy", "reverse", "sort"), "3 1 4 1 5 9 2 6 5 3 5 8 9 7 9 3"),
+}
+ROW = 18  # pixels of a site in the map of the lens
+
+
+def draw(panel: Panel) -> None:
+    found = _asked(panel)
+    if found is None:
+        return
+    value, cfg = found.value, found.cfg
+    position, head = _looked_at(panel, value)
+    panel.say(_sentence(found, position))
+    for line in notes(found, position):
+        st.caption(line)
+    _attention(panel, found, position, head)
+    _lens(panel, found, position)
+    likeliest, going_on = st.columns(2)
+    with likeliest:
+        _likeliest(panel, value, position)
+    with going_on:
+        if cfg.task in TEXTS and cfg.task == panel.cfg.task:
+            _go_on(panel, found)
+
+
+def _asked(panel: Panel) -> Measured | None:
+    """What is to be looked at, as the visitor chose it, and the answer."""
+    cfg = panel.cfg
+    what, where = st.columns([3, 1])
+    with where:
+        blocks = {block_name(block): block for block in range(1, cfg.depth + 1)}
+        block = blocks[st.selectbox("Attention of block", list(blocks), key=panel.key("block"))]
+    with what:
+        if cfg.task not in TEXTS:
+            sample = st.number_input("Held-out sample", 0, value=0, step=1, key=panel.key("sample"))
+            return panel.ask("lens", sample=int(sample), block=block)
+        characters = TASKS[cfg.task].kind == "text"
+        key = _text_key(panel)
+        st.session_state.setdefault(key, TEXTS[cfg.task])
+        ways = "characters, ↵ for a new line" if characters else "symbols as numbers with spaces between"
+        typed = st.text_input(f"Text, at most {cfg.tokens} tokens: {ways}", key=key)
+    return panel.ask("lens", text=typed.replace("↵", "\n"), block=block)
+
+
+def _text_key(panel: Panel) -> str:
+    return panel.key(f"text {panel.cfg.task}")
+
+
+def _looked_at(panel: Panel, value: dict[str, Any]) -> tuple[int, int]:
+    """The position and the head that are shown; a text that grows is looked at where it ends."""
+    tokens, heads = value["tokens"], len(value["attention"])
+    left, right = st.columns(2)
+    position = left.selectbox(
+        "Position",
+        range(len(tokens)),
+        index=len(tokens) - 1,
+        format_func=lambda at: f"{at + 1}: {shown(tokens[at])}",
+        key=panel.key(f"position of {len(tokens)}"),
+    )
+    head = right.selectbox(
+        "Head", range(max(1, heads)), format_func=lambda at: f"head {at + 1}", key=panel.key(f"head of {heads}")
+    )
+    return int(position), int(head)
+
+
+def _sentence(found: Measured, position: int) -> str:
+    value = found.value
+    lens = lens_sentence(
+        sites=plan(found.cfg).sites,
+        classes=value["classes"],
+        top=value["top"][:, position],
+        chance=value["chance"][:, position],
+        kl=value["kl"][:, position],
+        truth=int(value["truth"][position]),
+        position=f'token {position + 1}, "{shown(value["tokens"][position])}",',
+    )
+    return f"{lens} {attention_sentence(value['tokens'], value['attention'][:, position], found.args['block'])}"
+
+
+def notes(found: Measured, position: int) -> list[str]:
+    """What must be known beside the numbers of this configuration and position."""
+    cfg, value = found.cfg, found.value
+    lines = []
+    if cfg.task not in TEXTS:
+        lines.append(f"Held-out sample {found.args['sample']} of 0 to {value['samples'] - 1}.")
+    if not value["asked"][position]:
+        lines.append("Training takes no loss at this position: the net has never been told what to say here.")
+    if cfg.mask == "none" and len(value["tokens"]) > 1:
+        lines.append("Without a mask every token sees the later ones, in training its own answer too.")
+    if value["batch_norm"]:
+        lines.append(
+            "Batch norm uses its running statistics here, not those of a batch, as when a net is used; at step 0 it has none."
+        )
+    if cfg.stack == "residual":
+        lines.append(
+            "ResiDual: read at a site is x + N(y), what its end would be there, y the sum of x0 and all branches so far."
+        )
+    if cfg.stack == "dlcl":
+        lines.append(
+            "DLCL: read after a block is the weighted sum that comes next, of the next block or, at last, of the head. "
+            "After attention there is no such sum, so nothing is read."
+        )
+    return lines
+
+
+def _attention(panel: Panel, found: Measured, position: int, head: int) -> None:
+    """The map of one head, and all heads at the position."""
+    value = found.value
+    if not len(value["attention"]):
+        return
+    tokens, weights = [shown(token) for token in value["tokens"]], value["attention"]
+    count, block = len(tokens), block_name(found.args["block"])
+    later = np.triu(np.ones((count, count), bool), 1) & (found.cfg.mask == "causal")
+    one, all_heads = st.columns(2)
+    with one:
+        title = f"Attention of {block}, head {head + 1}"
+        panel.chart(
+            token_map(
+                title=title, tokens=tokens, rows=tokens, values=weights[head], unit="share", y="token that looks", hidden=later
+            ),
+            title,
+            height=340,
+        )
+    with all_heads:
+        title = f"Attention of {block} at token {position + 1}"
+        rows = [f"head {at + 1}" for at in range(len(weights))]
+        hidden = np.repeat(later[position][None], len(rows), 0)
+        panel.chart(
+            token_map(title=title, tokens=tokens, rows=rows, values=weights[:, position], unit="share", hidden=hidden),
+            title,
+            height=340,
+        )
+
+
+def _lens(panel: Panel, found: Measured, position: int) -> None:
+    """What is said at every site and token, and at the position how that comes about."""
+    value, sites = found.value, plan(found.cfg).sites
+    title = "Lens by site and token"
+    panel.chart(lens_map(title, sites, value, position), title, height=max(240, min(560, ROW * len(sites) + 90)))
+    far, chances = st.columns(2)
+    with far:
+        panel.chart(distance_chart(sites, value, position), "Distance from the end by site")
+    with chances:
+        st.dataframe(lens_rows(sites, value, position), hide_index=True, height=280, alt="Lens at the position, table")
+
+
+def lens_map(title: str, sites: tuple[str, ...], value: dict[str, Any], position: int) -> Figure:
+    """The likeliest class at every site and token, shaded by its chance; bold where it is the one at last."""
+    top, names = value["top"], [shown(name) for name in value["classes"]]
+    texts = [[_said(names, at, last) for at, last in zip(row, top[-1], strict=True)] for row in top]
+    return token_map(
+        title=title,
+        tokens=[shown(token) for token in value["tokens"]],
+        rows=list(sites),
+        values=value["chance"],
+        unit="probability",
+        x="token read",
+        texts=texts,
+        hidden=np.repeat(~value["read"][:, None], top.shape[1], 1),
+        marked=position + 1,
+    )
+
+
+def _said(names: list[str], top: int, last: int) -> str:
+    name = names[top] if top >= 0 else ""
+    return f"<b>{name}</b>" if name and top == last else name
+
+
+def distance_chart(sites: tuple[str, ...], value: dict[str, Any], position: int) -> Figure:
+    """KL(last || here) by site in nats, on a log axis, at the sites that are read."""
+    read = value["read"]
+    names = tuple(site for site, there in zip(sites, read, strict=True) if there)
+    series = [Series("KL to the end", value["kl"][read, position])]
+    return depth_profile(title="Distance from the end by site", unit="KL, nats", sites=names, series=series)
+
+
+def lens_rows(sites: tuple[str, ...], value: dict[str, Any], position: int) -> pd.DataFrame:
+    """A row for every site that is read: what is said there and how it compares with the end."""
+    top, names = value["top"][:, position], value["classes"]
+    return pd.DataFrame(
+        [
+            {
+                "site": sites[at],
+                "says": "not finite" if top[at] < 0 else shown(names[top[at]]),
+                "probability": f"{value['chance'][at, position]:.3g}",
+                "of the final answer": f"{value['final_chance'][at, position]:.3g}",
+                "KL, nats": f"{value['kl'][at, position]:.3g}",
+                "agrees": "yes" if top[at] == top[-1] >= 0 else "no",
+            }
+            for at in np.flatnonzero(value["read"])
+        ]
+    )
+
+
+def _likeliest(panel: Panel, value: dict[str, Any], position: int) -> None:
+    title, names = "Likeliest next", [shown(name) for name in value["classes"]]
+    panel.chart(likeliest_chart(title, names, value["probabilities"][position]), title)
+
+
+def _go_on(panel: Panel, found: Measured) -> None:
+    """The text going on by one token at a press."""
+    value = found.value
+    key, written_key = _text_key(panel), panel.key("written")
+    text, count, p = found.args["text"], len(value["tokens"]), value["probabilities"][-1]
+    temperature = st.number_input("Temperature (0: the likeliest)", 0.0, 5.0, 0.0, 0.1, key=panel.key("temperature"))
+    full, fresh = count >= value["limit"], st.session_state[key].replace("↵", "\n") == text
+    if full:
+        why = f"The context of {value['limit']} tokens is full. The net was trained on no more, so the text stops here."
+    elif not value["asked"][-1]:
+        why = "This task does not ask for a next token here: type it."
+    elif not np.isfinite(p).all():
+        why = "The probabilities are not finite: nothing can be drawn from them."
+    else:
+        why = f"Above 0 the draw after token t is random number t of seed {SEED}: the same text goes on the same way."
+    written = st.session_state.get(written_key, ("", []))
+    done = written[1] if written[0] == text else []
+
+    def append() -> None:
+        at = next_class(p, temperature, count)
+        name = value["classes"][at]
+        longer = text + name if TASKS[found.cfg.task].kind == "text" else f"{text.strip()} {name}"
+        st.session_state[key] = longer.replace("\n", "↵")
+        entry = {"token": shown(name), "probability": float(p[at]), "at the temperature": float(tempered(p, temperature)[at])}
+        st.session_state[written_key] = (longer, [*done, entry])
+
+    may = not full and bool(value["asked"][-1]) and bool(np.isfinite(p).all())
+    st.button("Next", key=panel.key("next"), icon=":material/keyboard_tab:", on_click=append, disabled=not (may and fresh))
+    st.caption(why)
+    if done:
+        st.markdown(" · ".join(f"`{one['token']}` {one['probability']:.1%}" for one in done))
+        panel.table("Tokens written", **{column: [one[column] for one in done] for column in done[0]})
+
+
+def _unfit(cfg: RunConfig) -> str:
+    return "" if cfg.net == "transformer" else "An MLP has no attention; choose the transformer to see where its heads look."
+
+
+LENS = Instrument(
+    draw,
+    "measured",
+    "The net of the step shown reads a text, or a held-out sample, in eval mode. Attention: softmax(q·k/√d) by block and head, a "
+    "row per token that looks; later tokens are hidden by a causal mask (arXiv 1706.03762). Logit lens: "
+    "softmax(head(final_norm(x_l))), what the net would say if it ended at site l (nostalgebraist 2020); distance: "
+    "KL(p_last || p_l) = Σ p_last ln(p_last / p_l) in nats, as the tuned lens measures it (Belrose 2023, arXiv 2303.08112). No "
+    "early site was trained to be read by the head: a lens that disagrees does not say what the stream knows. Going on: a token "
+    "is drawn from p^(1/temperature). One net, one seed.",
+    _unfit,
+)

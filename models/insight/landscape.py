@@ -1,0 +1,98 @@
+"""What a slice of the loss, its sharpness and the stack's Jacobian say, in sentences, and the edge of stability."""
+
+import math
+
+import numpy as np
+
+MOMENTUM = 0.9
+NEAR = 1.5  # of the line, within which the sharpness is at the edge
+LEVEL = 1.5  # loss at the rim over that of the middle, below which a slice is flat
+ROUGH = 0.02  # of all cells, above which a slice has several hollows
+NOT_SETTLED = 0.03  # residual over eigenvalue, above which the eigenvalue is said to be uncertain
+ROUNDING = 2.3e-16  # of float64, times the width: a smaller singular value is 0 to rounding
+EVEN = 10.0  # condition number up to which a token is stretched about evenly
+
+
+def edge(optimizer: str, rate: np.ndarray) -> np.ndarray:
+    """The sharpness above which gradient descent with this learning rate leaves a quadratic valley; NaN for Adam.
+
+    2 / rate, and 2 (1 + beta) / rate with momentum (Cohen 2021, 2103.00065).
+    """
+    factor = {"sgd": 2.0, "momentum": 2 * (1 + MOMENTUM)}.get(optimizer, math.nan)
+    return factor / np.asarray(rate, float)
+
+
+def edge_sentence(optimizer: str, rate: float) -> str:
+    """Where the edge of stability lies, before anything is measured."""
+    line = float(edge(optimizer, np.array(rate)))
+    if not math.isfinite(line):
+        return (
+            f"{optimizer} divides every step by the size of its gradients: the plain line 2 / learning rate does not apply to it."
+        )
+    law = "2 / learning rate" if optimizer == "sgd" else f"2 (1 + {MOMENTUM:g}) / learning rate"
+    return f"With {optimizer} at a learning rate of {rate:.3g}, the edge of stability lies at a sharpness of {line:.3g}, {law}."
+
+
+def slice_sentence(axis: np.ndarray, loss: np.ndarray) -> str:
+    """How the loss (N, N) rises from the middle of a slice to its rim at the ends of the axis (N,), and what lies lower."""
+    middle = float(loss[len(axis) // 2, len(axis) // 2])
+    lost = int((~np.isfinite(loss)).sum())
+    also = f" {lost} of {loss.size} cells are not finite." if lost else ""
+    if not math.isfinite(middle):
+        return f"The loss of the net itself is not finite: there is no landscape around it.{also}"
+    rim = np.concatenate([loss[0], loss[-1], loss[1:-1, 0], loss[1:-1, -1]])
+    rim = rim[np.isfinite(rim)]
+    rises = f"{float(np.median(rim)):.3g} on the middle place of the rim" if len(rim) else "nothing finite on the rim"
+    shape = "flat there" if len(rim) and np.median(rim) < LEVEL * middle else "in a valley"
+    lower, hollows = int((loss < middle).sum()), minima(loss)
+    several = f", with {hollows} separate hollows" if hollows > max(1.0, ROUGH * loss.size) else ""
+    return (
+        f"From {middle:.3g} at the net the loss goes to {rises}, ±{axis[-1]:g} filter lengths away: the net lies {shape}{several}"
+        f"; {lower} of {loss.size} cells lie lower than the net.{also}"
+    )
+
+
+def minima(loss: np.ndarray) -> int:
+    """How many cells inside the slice are lower than all eight around them."""
+    padded = np.where(np.isfinite(loss), loss, np.inf)
+    inner = padded[1:-1, 1:-1]
+    rows, columns = padded.shape
+    around = [
+        padded[1 + down : rows - 1 + down, 1 + right : columns - 1 + right]
+        for down in (-1, 0, 1)
+        for right in (-1, 0, 1)
+        if (down, right) != (0, 0)
+    ]
+    return int(np.all([inner < one for one in around], axis=0).sum())
+
+
+def sharpness_sentence(optimizer: str, steps: np.ndarray, rate: np.ndarray, sharpness: np.ndarray, residual: np.ndarray) -> str:
+    """Where the last measured sharpness stands against the edge, and where it came from. (K,) each."""
+    if not len(sharpness) or not math.isfinite(sharpness[-1]):
+        return "The curvature of the loss is not finite at the step shown."
+    last = float(sharpness[-1])
+    came = f", from {sharpness[0]:.3g} at step {steps[0]}" if len(steps) > 1 and math.isfinite(sharpness[0]) else ""
+    loose = f" Power iteration has not settled: it may be off by up to {residual[-1]:.0%}." if residual[-1] > NOT_SETTLED else ""
+    said = f"The sharpness is {last:.3g} at step {steps[-1]}{came}"
+    line = float(edge(optimizer, rate)[-1])
+    if not math.isfinite(line):
+        return f"{said}; {optimizer} has no plain line to hold it against.{loose}"
+    where = "above" if last > NEAR * line else "far below" if last < line / NEAR**2 else "below" if last < line / NEAR else "at"
+    return f"{said}: {where} the edge of stability, {line:.3g}.{loose}"
+
+
+def jacobian_sentence(values: np.ndarray) -> str:
+    """How the stack stretches a token, by the singular values of its Jacobian, the largest first. (D,)."""
+    if not np.isfinite(values).all():
+        return "The Jacobian of the stack is not finite."
+    if values[0] == 0:
+        return "The end of the stream does not hear of x0 at all: the whole Jacobian is 0."
+    there = values[values > ROUNDING * len(values) * values[0]]
+    gone = len(values) - len(there)
+    condition = float(there[0] / there[-1])
+    fate = "about evenly" if condition <= EVEN else "unevenly"
+    lost = f" {gone} of {len(values)} directions are lost to rounding." if gone else ""
+    return (
+        f"From x0 to the end of the stack the last token is stretched {fate}, by {there[0]:.3g} at most and {there[-1]:.3g} at "
+        f"least (condition number {condition:.3g}), {float(np.sqrt(np.square(values).mean())):.3g} in the root mean square.{lost}"
+    )

@@ -1,0 +1,370 @@
+"""Slice, sharpness and Jacobian, against numpy's eigenvalues, finite differences, and iterations worked out by hand."""
+
+import json
+import math
+from importlib import import_module
+from itertools import product
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+import torch
+import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.utils import parameters_to_vector
+
+from components.charts import table_of
+from components.instruments import landscape as panel
+from components.instruments.landscape import sharpness_chart, slice_map, spectrum_chart
+from models.insight.landscape import edge, edge_sentence, jacobian_sentence, minima, sharpness_sentence, slice_sentence
+from models.instruments import curvature
+from models.instruments.curvature import hessian, largest, sharpness, stream_jacobian
+from models.instruments.landscape import direction, landscape
+from models.nets import build_model
+from models.spec import ARRANGEMENTS, RunConfig
+from models.training import Replays, Run, finished
+from tests.app_page import SMALL, charts, playground, press, sound, words
+
+pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
+
+TINY = {"depth": 2, "width": 8, "batch": 8, "steps": 10, "device": "cpu"}
+SMOOTH = TINY | {"activation": "tanh"}
+NETS = {"mlp": {"net": "mlp"}, "transformer": {"net": "transformer", "task": "digits", "heads": 2}}
+OTHERS = [
+    {"norm": "batch norm"},
+    {"norm": "dynamic tanh"},
+    {"norm": "none"},
+    {"residual": False},
+    {"overrides": ((1, "identity", True),)},
+]
+EVERY = [RunConfig.arranged(name, **SMOOTH, **net) for name, net in product(ARRANGEMENTS, NETS.values())]
+EVERY += [RunConfig(**SMOOTH | net | other) for net, other in product(NETS.values(), OTHERS)]
+DIVERGES = TINY | {"lr": 10.0, "placement": "none", "init_gain": 10.0, "depth": 8, "steps": 40}
+
+
+def name_of(cfg):
+    return " ".join(f"{key}={value}" for key, value in cfg.to_query().items() if key not in TINY)
+
+
+def still_at(cfg, step=3):
+    return finished(Replays().still(cfg, step))
+
+
+@pytest.fixture
+def few_cells(monkeypatch):
+    """A slice of nine cells, which is not offered on the page."""
+    # The package has a function of that name.
+    monkeypatch.setattr(import_module("models.instruments.landscape"), "CELLS", (3,))
+
+
+# --- the slice ---
+
+
+def test_every_row_of_a_direction_is_as_long_as_that_of_the_net_and_nothing_but_matrices_moves():
+    model = build_model(RunConfig(**TINY))
+    matrices = {name: p.detach().numpy() for name, p in model.named_parameters() if p.ndim == 2}
+    with torch.no_grad():
+        model.stream.blocks["b01"]["mlp"].function.w1.weight[3] = 0
+    d, e = (direction(model, 7, which) for which in ("d", "e"))
+    assert len(d) == len(matrices)
+    for found, other, own in zip(d, e, matrices.values(), strict=True):
+        lengths = [math.sqrt(sum(x * x for x in row)) for row in own.tolist()]
+        np.testing.assert_allclose(np.sqrt((found.numpy() ** 2).sum(1)), lengths, rtol=1e-5)
+        assert np.abs(found.numpy() - other.numpy()).max() > 0
+    again = direction(model, 7, "d")
+    assert all(torch.equal(one, two) for one, two in zip(d, again, strict=True))
+    assert not torch.equal(d[0], direction(model, 8, "d")[0])
+
+
+def test_a_cell_is_the_loss_of_the_net_with_its_weights_moved_by_hand():
+    cfg = RunConfig.arranged("pre-norm", **TINY)
+    still = still_at(cfg)
+    d, e = (dict(zip(_matrices(still.model), direction(still.model, cfg.seed, which), strict=True)) for which in ("d", "e"))
+    moved = build_model(cfg)
+    own = still.model.state_dict()
+    moved.load_state_dict({name: p + 0.5 * d[name] - 0.25 * e[name] if name in d else p for name, p in own.items()})
+    x, y = still.batch()
+    expected = F.cross_entropy(moved(x)[:, 0], y[:, 0]).item()
+    found = finished(landscape(still, cells=25, reach=0.75))
+    column, row = (int(np.argmin(np.abs(found["axis"] - place))) for place in (0.5, -0.25))
+    assert found["axis"][column] == pytest.approx(0.5)
+    assert found["loss"][row, column] == pytest.approx(expected, rel=1e-4)
+    assert found["loss"][column, row] != pytest.approx(expected, rel=1e-4)
+    assert found["moved"] == sum(p.numel() for p in d.values())
+
+
+@pytest.mark.usefixtures("few_cells")
+@pytest.mark.parametrize("cfg", EVERY, ids=name_of)
+def test_the_middle_of_every_slice_is_the_loss_of_the_tape(cfg):
+    run = Run(cfg)
+    run.advance(4)
+    found = finished(landscape(still_at(cfg), cells=3, reach=0.5))
+    assert found["loss"].shape == (3, 3)
+    assert found["loss"][1, 1] == pytest.approx(run.trace().loss[3], rel=1e-6)
+    assert np.isfinite(found["loss"]).all()
+    assert len(set(found["loss"].flat)) > 1
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [({"cells": 20}, "cells is 20; legal"), ({"reach": 0.0}, "reach is 0"), ({"reach": math.nan}, "reach is nan")],
+)
+def test_a_slice_that_there_is_not_is_refused_by_name(args, said):
+    with pytest.raises(ValueError, match=said):
+        finished(landscape(still_at(RunConfig(**TINY)), **args))
+
+
+# --- sharpness ---
+
+
+def full_hessian(cfg, step):
+    """The Hessian of the step's loss by all parameters, differentiated twice at once, in float64."""
+    still = still_at(cfg, step)
+    model = still.model.double()
+    x, y = still.batch()
+    x = x.double() if x.is_floating_point() else x
+    shapes = {name: p.shape for name, p in model.named_parameters()}
+    buffers = dict(model.named_buffers())
+    taken = y.flatten() >= 0
+
+    def loss(flat):
+        parts = dict(zip(shapes, flat.split([shape.numel() for shape in shapes.values()]), strict=True))
+        weights = {name: part.view(shapes[name]) for name, part in parts.items()}
+        logits = torch.func.functional_call(model, weights | buffers, (x,))
+        return F.cross_entropy(logits.flatten(0, 1)[taken], y.flatten()[taken])
+
+    with sdpa_kernel(SDPBackend.MATH):
+        return torch.autograd.functional.hessian(loss, parameters_to_vector(model.parameters()).detach()).numpy()
+
+
+SPIRAL = {"task": "spiral", "depth": 1, "activation": "tanh"}
+
+
+@pytest.mark.parametrize(
+    "cfg",
+    [
+        RunConfig(**TINY | SPIRAL),
+        RunConfig(**TINY | SPIRAL | {"placement": "post-norm", "norm": "rms norm"}),
+        RunConfig(**TINY | SPIRAL | {"norm": "batch norm"}),
+        RunConfig.arranged("LayerScale", **TINY | SPIRAL),
+    ],
+    ids=name_of,
+)
+def test_the_sharpness_is_the_largest_eigenvalue_of_the_full_hessian(cfg):
+    values = np.linalg.eigvalsh(full_hessian(cfg, 3))
+    found = finished(sharpness(Replays(), cfg, step=3))
+    assert found["steps"].tolist() == [0, 1, 2, 3]
+    assert found["residual"][-1] < curvature.RESIDUAL
+    assert found["sharpness"][-1] == pytest.approx(values.max(), rel=5e-3)
+
+
+@pytest.mark.parametrize("work", [1e9, 1.0], ids=["one part", "a part for each sample"])
+def test_a_product_with_a_vector_is_that_of_the_full_hessian_and_of_attention_too(monkeypatch, work):
+    monkeypatch.setattr(curvature, "PART_WORK", work)
+    cfg = RunConfig(
+        net="transformer", task="digits", heads=2, **TINY | {"depth": 1, "width": 8, "batch": 3, "activation": "tanh"}
+    )
+    parts, samples = finished(hessian(still_at(cfg, 2)))
+    full = full_hessian(cfg, 2)
+    v = torch.randn(len(full), dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+    assert (len(parts), samples) == (1 if work > 1 else 3, 3)
+    np.testing.assert_allclose(sum(part(v) for part in parts).numpy(), full @ v.numpy(), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("values", [[-5.0, 3.0, 1.0], [4.0, -3.9, 0.0], [-2.0, -1.0, -0.5], [0.0, 0.0, 0.0]], ids=str)
+def test_the_largest_eigenvalue_is_found_where_a_negative_one_is_larger_or_as_large(values):
+    turn, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))
+    matrix = torch.from_numpy(turn @ np.diag(values) @ turn.T)
+    value, _, _, _ = finished(largest([lambda v: matrix @ v], torch.ones(3, dtype=torch.float64)))
+    assert value == pytest.approx(max(values), abs=0.02)
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "momentum"])
+@pytest.mark.parametrize(("share", "stays"), [(0.97, True), (1.03, False)])
+def test_descent_on_a_quadratic_leaves_it_just_above_the_edge(optimizer, share, stays):
+    rate = 0.01
+    curve, w, m = share * float(edge(optimizer, np.array(rate))), 1.0, 0.0
+    for _ in range(2000):
+        m = (0.9 * m if optimizer == "momentum" else 0.0) + curve * w
+        w -= rate * m
+    assert (abs(w) < 1) == stays
+
+
+def test_adam_has_no_line_and_the_sentence_says_so():
+    assert np.isnan(edge("adam", np.array([0.1]))).all()
+    assert "does not apply" in edge_sentence("adamw", 0.001)
+    assert "at a sharpness of 380" in edge_sentence("momentum", 0.01)
+    assert "at a sharpness of 200, 2 / learning rate" in edge_sentence("sgd", 0.01)
+
+
+def test_the_rate_is_that_of_the_schedule():
+    cfg = RunConfig(**TINY | {"warmup": 4, "lr": 0.04, "optimizer": "sgd"})
+    found = finished(sharpness(Replays(), cfg, step=10))
+    assert found["steps"].tolist() == [0, 1, 3, 4, 6, 7, 9, 10]
+    np.testing.assert_allclose(found["rate"], [0.01, 0.02, 0.04, 0.04, 0.04, 0.04, 0.04, 0.04])
+
+
+def test_a_net_that_is_too_large_for_its_batch_is_measured_on_fewer_samples(monkeypatch):
+    monkeypatch.setattr(curvature, "PRODUCT_WORK", 6 * 2 * 2 * 8 * 8 * 3)
+    found = finished(sharpness(Replays(), RunConfig(**TINY), step=0))
+    assert found["samples"] == 3
+
+
+# --- the Jacobian ---
+
+
+@pytest.mark.parametrize("cfg", EVERY, ids=name_of)
+def test_the_singular_values_are_those_of_finite_differences(cfg):
+    still = still_at(cfg)
+    model = still.model.double()
+    x = still.batch()[0].double()
+    with torch.no_grad():
+        x0 = model.position(model.embed(x))
+        columns = []
+        for feature in range(cfg.width):
+            ends = []
+            for move in (1e-5, -1e-5):
+                moved = x0.clone()
+                moved[0, -1, feature] += move
+                ends.append(model.stream(moved)[0, -1].numpy())
+            columns.append((ends[0] - ends[1]) / 2e-5)
+    expected = np.linalg.svd(np.array(columns).T, compute_uv=False)
+    found = finished(stream_jacobian(still_at(cfg)))
+    np.testing.assert_allclose(found["singular_values"], expected, rtol=1e-5, atol=1e-6 * expected[0])
+    assert found["samples"] == (8 if cfg.norm == "batch norm" else 1)
+
+
+def test_the_identity_has_singular_values_of_one_and_layer_norm_loses_two_directions():
+    nothing = RunConfig(**TINY | {"overrides": ((1, "identity", True), (2, "identity", True))})
+    np.testing.assert_allclose(finished(stream_jacobian(still_at(nothing)))["singular_values"], 1)
+    values = finished(stream_jacobian(still_at(RunConfig(**TINY | {"placement": "post-norm", "eps": 1e-12}))))["singular_values"]
+    assert (values[-2:] < 1e-9 * values[0]).all()
+    assert values[-3] > 1e-3 * values[0]
+
+
+def test_a_wide_stream_has_no_whole_jacobian():
+    assert panel.WIDEST == curvature.WIDEST
+    with pytest.raises(ValueError, match="width is 72; the Jacobian is taken up to 64"):
+        finished(stream_jacobian(still_at(RunConfig(**TINY | {"width": 72}), 0)))
+
+
+# --- runs that diverged, sentences, figures ---
+
+
+@pytest.mark.usefixtures("few_cells")
+@pytest.mark.parametrize("net", NETS.values(), ids=NETS)
+def test_a_run_that_diverged_has_no_numbers_and_says_so(net):
+    cfg = RunConfig(**DIVERGES | net)
+    still = still_at(cfg, 40)
+    assert still.step < 40
+    walked, stretched = finished(landscape(still, cells=3)), finished(stream_jacobian(still_at(cfg, 40)))
+    assert not np.isfinite(walked["loss"][1, 1])
+    assert "not finite" in slice_sentence(walked["axis"], walked["loss"])
+    assert np.isnan(stretched["singular_values"]).all()
+    assert "not finite" in jacobian_sentence(stretched["singular_values"])
+    found = finished(sharpness(Replays(), cfg, step=still.step))
+    columns = {key: found[key] for key in ("steps", "rate", "sharpness", "residual")}
+    assert "not finite" in sharpness_sentence(cfg.optimizer, **columns)
+    go.Figure(slice_map(walked["axis"], walked["loss"]))
+
+
+def test_separate_hollows_are_counted():
+    loss = np.ones((7, 7))
+    loss[2, 2] = loss[4, 5] = 0.5
+    assert minima(loss) == 2
+    assert minima(np.ones((7, 7))) == 0
+    loss[0, 0] = 0.1  # at the rim nobody knows what comes after
+    assert minima(loss) == 2
+
+
+def test_the_sentences_judge_by_their_numbers():
+    axis = np.array([-1.0, 0.0, 1.0])
+    bowl = np.array([[4.0, 2.0, 4.0], [2.0, 1.0, 2.0], [4.0, 0.5, math.inf]])
+    text = slice_sentence(axis, bowl)
+    assert (
+        "From 1 at the net the loss goes to 2 on the middle place of the rim, ±1 filter lengths away: the net lies in a valley"
+        in text
+    )
+    assert "1 of 9 cells lie lower than the net. 1 of 9 cells are not finite." in text
+    assert "flat there" in slice_sentence(axis, np.ones((3, 3)))
+    two = {"steps": np.array([0, 9]), "rate": np.full(2, 0.01), "residual": np.full(2, 0.01)}
+    for last, where in ((1.0, "far below"), (100.0, "below"), (190.0, "at"), (900.0, "above")):
+        text = sharpness_sentence("sgd", **two, sharpness=np.array([5.0, last]))
+        assert f"The sharpness is {last:.3g} at step 9, from 5 at step 0: {where} the edge of stability, 200." == text
+    unsettled = sharpness_sentence("adam", **two | {"residual": np.full(2, 0.2)}, sharpness=np.array([5.0, 6.0]))
+    assert "adam has no plain line" in unsettled
+    assert "off by up to 20%" in unsettled
+    assert "condition number 4), 2.92 in the root mean square." in jacobian_sentence(np.array([4.0, 1.0]))
+    lost = jacobian_sentence(np.array([4.0, 0.1, 1e-17, 0.0]))
+    assert "unevenly" in lost
+    assert "2 of 4 directions are lost to rounding" in lost
+    assert "does not hear" in jacobian_sentence(np.zeros(3))
+
+
+AXIS = np.linspace(-1, 1, 5)
+LOSSES = {
+    "within a decade": 1 + np.add.outer(AXIS**2, AXIS**2),
+    "over decades": 10 ** (3 * np.add.outer(AXIS**2, AXIS**2)),
+    "partly lost": np.where(np.add.outer(AXIS, AXIS) > 1, np.inf, np.where(np.add.outer(AXIS, AXIS) < -1, np.nan, 2.0)),
+    "all lost": np.full((5, 5), np.nan),
+    "exactly 0": np.zeros((5, 5)),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_plotly_accepts_the_slice_and_its_table_is_the_slice(loss):
+    values = LOSSES[loss]
+    figure = slice_map(AXIS, values)
+    go.Figure(figure)
+    assert json.loads(json.dumps(figure, allow_nan=False)) == figure
+    if loss == "all lost":
+        assert figure["data"] == []
+        assert "no finite loss" in [one["text"] for one in figure["layout"]["annotations"]]
+        return
+    np.testing.assert_allclose(table_of(figure).to_numpy().astype(float), values, rtol=6e-4)
+    lost = [trace for trace in figure["data"] if trace["name"] == "not finite"]
+    assert bool(lost) == (loss == "partly lost")
+    assert ("log colour" in figure["data"][0]["colorbar"]["title"]["text"]) == (loss == "over decades")
+
+
+def test_plotly_accepts_the_other_charts():
+    line = edge("sgd", np.array([0.1, 0.1, 0.1]))
+    many = [
+        sharpness_chart(np.array([0, 5, 9]), np.array([3.0, np.nan, 0.0]), line),
+        sharpness_chart(np.empty(0, int), np.empty(0), np.empty(0)),
+        spectrum_chart(np.array([3.0, 1.0, 0.0])),
+        spectrum_chart(np.full(4, np.nan)),
+    ]
+    for figure in many:
+        go.Figure(figure)
+        assert json.loads(json.dumps(figure, allow_nan=False)) == figure
+    assert [trace["name"] for trace in many[0]["data"]][-1] == "edge of stability"
+    assert "edge of stability" not in {t["name"] for t in sharpness_chart(np.array([0]), np.ones(1), np.full(1, np.nan))["data"]}
+
+
+def test_the_panel_measures_by_button():
+    page = playground(**SMALL | {"width": "8", "batch": "8"})
+    page.session_state["instrument"] = "Landscape"
+    page.session_state["instrument_tables"] = True
+    page.session_state["instrument_landscape_cells"] = "15 x 15"
+    sound(page.run())
+    assert "the edge of stability lies at a sharpness of 380" in words(page)
+    titles = {"Loss on a plane of weights", "Sharpness by step", "Stretch of a token by rank"}
+    assert not titles & charts(page).keys()
+    for label in ("Walk around", "Measure sharpness", "Take the stack's Jacobian"):
+        press(page, label)
+    assert titles <= charts(page).keys()
+    assert "From 2" in words(page)
+    assert "the edge of stability, 380." in words(page)
+    assert "the last token is stretched" in words(page)
+
+
+def test_the_panel_of_a_wide_net_says_that_it_has_no_jacobian():
+    page = playground(**SMALL | {"width": "72"})
+    page.session_state["instrument"] = "Landscape"
+    sound(page.run())
+    assert "The Jacobian of the stack is taken up to a width of 64" in words(page)
+
+
+def _matrices(model):
+    return [name for name, p in model.named_parameters() if p.ndim > 1]

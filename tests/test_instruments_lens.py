@@ -1,0 +1,371 @@
+"""The lens and the attention map, against forward passes by hand, nets that were cut off, and the module itself."""
+
+import json
+import math
+from itertools import product
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+import torch
+from scipy import special, stats
+
+from components.charts import table_of
+from components.instruments.lens import distance_chart, lens_map, lens_rows
+from components.token_charts import likeliest_chart, token_map
+from models.insight.lens import attention_sentence, lens_sentence, next_class, settled, tempered
+from models.instruments.lens import class_names, codes, lens
+from models.nets.norms import TokenBatchNorm
+from models.nets.sublayer import IdentitySublayer
+from models.service.wire import size
+from models.spec import ARRANGEMENTS, RunConfig, plan
+from models.tasks import alphabet
+from models.training import Replays, finished
+from tests import hand
+from tests.app_page import SMALL, charts, labels, playground, press, sound, words
+
+pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
+
+TINY = {"net": "transformer", "task": "book", "depth": 2, "width": 8, "heads": 2, "batch": 4, "steps": 10, "device": "cpu"}
+TEXT = "Call me"
+OTHERS = [
+    {"norm": "batch norm"},
+    {"norm": "dynamic tanh"},
+    {"norm": "none"},
+    {"residual": False},
+    {"overrides": ((2, "identity", True),)},
+    {"mask": "none", "position": "rotary", "qk_norm": True},
+]
+
+
+def still_at(cfg, step=3):
+    return finished(Replays().still(cfg, step))
+
+
+def read_by_net(still, text=TEXT):
+    """The net's own probabilities (T, C) in eval mode."""
+    still.model.eval()
+    with torch.no_grad():
+        return still.model(torch.tensor([codes(still.cfg, text)]))[0].double().softmax(-1).numpy()
+
+
+def test_every_site_and_every_head_is_that_of_a_forward_pass_by_hand():
+    still = still_at(RunConfig.arranged("pre-norm", **TINY))
+    found = lens(still, text=TEXT, block=2)
+    net = still.model.double()
+    eps = still.cfg.eps
+    x = net.position(net.embed.weight[torch.tensor([[alphabet().index(one) for one in TEXT]])])
+    points, weights = [x], None
+    for block in net.stream.blocks.values():
+        for kind, sublayer in block.items():
+            if kind == "attn":
+                read = hand.layer_norm(x, sublayer.norm_in, eps)
+                weights = looked(read, sublayer.function)
+            x = hand.sublayer(
+                x, sublayer, "attention" if kind == "attn" else "two layers", placement="pre-norm", norm="layer norm", eps=eps
+            )
+            points.append(x)
+    p = [
+        special.softmax(hand.linear(hand.layer_norm(one, net.final_norm, eps), net.head)[0].detach().numpy(), -1)
+        for one in points
+    ]
+    np.testing.assert_allclose(found["attention"], weights, atol=1e-5)
+    np.testing.assert_allclose(found["probabilities"], p[-1], rtol=1e-3, atol=1e-6)
+    said = p[-1].argmax(-1)
+    for site, here in enumerate(p):
+        np.testing.assert_array_equal(found["top"][site], here.argmax(-1))
+        np.testing.assert_allclose(found["chance"][site], here.max(-1), rtol=1e-3)
+        np.testing.assert_allclose(found["final_chance"][site], here[range(len(TEXT)), said], rtol=1e-3)
+        np.testing.assert_allclose(found["kl"][site], stats.entropy(p[-1], here, axis=-1), rtol=2e-3, atol=1e-6)
+
+
+def looked(x, attention):
+    """Rows of attention, head by head and row by row in numpy, (H, T, T)."""
+    x = x[0].detach().numpy()
+    q, k = (x @ w.weight.detach().numpy().T + w.bias.detach().numpy() for w in (attention.w_q, attention.w_k))
+    found = np.zeros((2, len(x), len(x)))
+    for head, row in product(range(2), range(len(x))):
+        own = slice(4 * head, 4 * head + 4)
+        found[head, row, : row + 1] = special.softmax([q[row, own] @ k[at, own] / 2 for at in range(row + 1)])
+    return found
+
+
+@pytest.mark.parametrize("arrangement", [name for name in ARRANGEMENTS if name != "DLCL"])
+def test_the_lens_of_a_site_is_the_net_cut_off_there(arrangement):
+    still = still_at(RunConfig.arranged(arrangement, **TINY))
+    found = lens(still, text=TEXT)
+    np.testing.assert_allclose(found["probabilities"], read_by_net(still), rtol=1e-4, atol=1e-7)
+    places = [(block, kind) for block in still.model.stream.blocks.values() for kind in block]
+    for site, (block, kind) in reversed(list(enumerate(places))):
+        block[kind] = IdentitySublayer()
+        cut = read_by_net(still)
+        np.testing.assert_allclose(found["chance"][site], cut.max(-1), rtol=1e-4, err_msg=plan(still.cfg).sites[site])
+        np.testing.assert_array_equal(found["top"][site], cut.argmax(-1))
+
+
+def test_dlcl_is_read_at_the_sums_between_blocks_and_nowhere_else():
+    still = still_at(RunConfig.arranged("DLCL", **TINY))
+    found, net, outputs = lens(still, text=TEXT), still.model.eval(), []
+    with torch.no_grad():
+        x = net.stream.norms[0](net.position(net.embed(torch.tensor([codes(still.cfg, TEXT)]))))
+        outputs.append(x)
+        for at, block in enumerate([*net.stream.blocks.values(), None]):
+            weights = net.stream.weights[at].tolist()
+            x = weights[0] * outputs[0]
+            for weight, y in zip(weights[1:], outputs[1:], strict=True):
+                x = x + weight * y
+            p = net.read_out(x)[0].softmax(-1)
+            np.testing.assert_allclose(found["chance"][2 * at], p.max(-1).values, rtol=1e-4)
+            if block is not None:
+                outputs.append(net.stream.norms[at + 1](block["ffn"](block["attn"](x))))
+    np.testing.assert_allclose(found["probabilities"], read_by_net(still), rtol=1e-4)
+    assert found["read"].tolist() == [True, False, True, False, True]
+    assert (found["top"][[1, 3]] == -1).all()
+    assert np.isnan(found["kl"][[1, 3]]).all()
+
+
+CASES = [RunConfig.arranged(name, **TINY | {"task": task}) for name in ARRANGEMENTS for task in ("book", "digits")]
+CASES += [RunConfig.arranged(name, **TINY | {"net": "mlp"}) for name in ARRANGEMENTS]
+CASES += [RunConfig(**TINY | {"placement": placement} | other) for other in OTHERS for placement in ("pre-norm", "post-norm")]
+
+
+@pytest.mark.parametrize("cfg", CASES, ids=lambda cfg: "-".join(map(str, cfg.to_query().values())))
+def test_every_arrangement_gives_shares_that_add_up_and_ends_in_itself(cfg):
+    found, sites = lens(still_at(cfg), sample=2, block=2), plan(cfg).sites
+    assert found["probabilities"].sum(-1) == pytest.approx(1, abs=1e-5)
+    assert found["top"].shape == found["chance"].shape == found["kl"].shape == (len(sites), cfg.tokens)
+    assert (found["kl"][-1] == 0).all()
+    assert (found["kl"][found["read"]] >= 0).all()
+    np.testing.assert_allclose(found["chance"][-1], found["probabilities"].max(-1), rtol=1e-5)
+    assert (found["final_chance"][found["read"]] <= found["chance"][found["read"]]).all()
+    gone = cfg.net == "mlp" or any(key == "identity" for _, key, _ in cfg.overrides)
+    assert found["attention"].shape == (0 if gone else cfg.heads, cfg.tokens, cfg.tokens)
+    np.testing.assert_allclose(found["attention"].sum(-1), 1, atol=1e-5)
+    if cfg.mask == "causal" or cfg.net == "mlp":
+        assert not np.triu(found["attention"], 1).any()
+    else:
+        assert (found["attention"] > 0).all()
+    assert size(found) < 300_000
+    for figure in (lens_map("t", sites, found, 0), distance_chart(sites, found, 0)):
+        go.Figure(figure)
+        assert json.loads(json.dumps(figure, allow_nan=False)) == figure
+    assert len(lens_rows(sites, found, 0)) == found["read"].sum()
+
+
+def test_batch_norm_reads_with_its_running_statistics_and_leaves_them_as_they_are():
+    still = still_at(RunConfig(**TINY | {"norm": "batch norm"}))
+    before = {name: value.clone() for name, value in still.model.state_dict().items()}
+    found = lens(still, text=TEXT)
+    assert found["batch_norm"] == 1
+    assert all(torch.equal(before[name], value) for name, value in still.model.state_dict().items())
+    np.testing.assert_allclose(found["probabilities"], read_by_net(still), rtol=1e-4)
+    for part in still.model.modules():
+        if isinstance(part, TokenBatchNorm):
+            part.running_var.mul_(9)
+    assert np.abs(lens(still, text=TEXT)["probabilities"] - found["probabilities"]).max() > 1e-3
+
+
+def test_a_held_out_sample_is_the_one_of_the_task():
+    still = still_at(RunConfig(**TINY | {"task": "digits"}))
+    x, y = still.task.held_out
+    found = lens(still, sample=7)
+    still.model.eval()
+    np.testing.assert_allclose(found["probabilities"], still.model(x[7:8])[0].softmax(-1).detach(), rtol=1e-4)
+    assert found["truth"].tolist() == [-1] * 7 + [int(y[7, -1])]
+    assert found["asked"].tolist() == [False] * 7 + [True]
+    assert found["samples"] == 359
+    assert found["tokens"] == [f"row {at}" for at in range(1, 9)]
+
+
+def test_symbols_are_typed_as_numbers_and_a_value_of_recall_is_written_as_its_symbol():
+    copy, recall = (RunConfig(**TINY | {"task": task}) for task in ("copy", "recall"))
+    assert codes(copy, " 3 15  0") == [3, 15, 0]
+    assert codes(recall, "3 31") == [3, 31]
+    assert class_names(copy) == [str(at) for at in range(16)]
+    assert class_names(recall) == [str(at) for at in range(16, 32)]
+    assert lens(still_at(copy, 0), text="1 2 3")["asked"].tolist() == [False] * 3
+    assert lens(still_at(recall, 0), text=" ".join(["3"] * 18))["asked"].tolist() == [False] * 16 + [True, False]
+    x, y = still_at(recall, 0).task.held_out
+    # At the second mention of a key the value that followed the first one is right.
+    assert class_names(recall)[int(y[0, 16])] == str(int(x[0, 17]))
+
+
+@pytest.mark.parametrize(
+    ("task", "args", "why"),
+    [
+        ("book", {"text": "caf\u00e9"}, "the character 'é' is not in the book's alphabet"),
+        ("book", {"text": "x" * 33}, "33 tokens; legal are 1 to 32"),
+        ("book", {"text": ""}, "0 tokens"),
+        ("copy", {"text": "3 16"}, "'16' is no symbol of copy; legal are whole numbers from 0 to 15"),
+        ("copy", {"text": "3,4"}, "'3,4' is no symbol"),
+        ("digits", {"text": "3"}, "digits has none"),
+        ("digits", {"sample": 359}, "sample is 359; legal is a whole number from 0 to 358"),
+        ("book", {"text": "a", "block": 3}, "block is 3; legal is a whole number from 1 to 2"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_in_a_sentence(task, args, why):
+    with pytest.raises(ValueError, match=why.replace("(", r"\(")):
+        lens(still_at(RunConfig(**TINY | {"task": task}), 0), **args)
+
+
+def test_every_character_of_the_book_can_be_typed():
+    cfg = RunConfig(**TINY)
+    for start in range(0, len(alphabet()), 32):
+        part = alphabet()[start : start + 32]
+        assert codes(cfg, part) == list(range(start, start + len(part)))
+
+
+def test_a_run_that_diverged_says_nothing_and_says_that():
+    cfg = RunConfig(**TINY | {"lr": 10.0, "depth": 8, "placement": "none", "norm": "none", "init_gain": 10.0, "steps": 40})
+    still = still_at(cfg, 40)
+    assert still.step < 40
+    with torch.no_grad():
+        still.model.stream.blocks["b01"]["ffn"].function.w1.weight.fill_(torch.inf)
+    found = lens(still, text=TEXT)
+    assert found["top"][-1].tolist() == [-1] * len(TEXT)
+    assert "not finite" in sentence_of(cfg, found)
+    go.Figure(lens_map("t", plan(cfg).sites, found, 0))
+    assert lens_rows(plan(cfg).sites, found, 0)["says"].iloc[-1] == "not finite"
+
+
+def sentence_of(cfg, found, position=0):
+    columns = {key: found[key][:, position] for key in ("top", "chance", "kl")}
+    return lens_sentence(sites=plan(cfg).sites, classes=found["classes"], truth=-1, position="token 1,", **columns)
+
+
+def test_the_sentence_names_what_is_said_since_when_and_whether_it_is_right():
+    facts = {"sites": ("x0", "a", "b", "c"), "classes": ["p", " "], "position": "token 3,"}
+    said = lens_sentence(**facts, top=np.array([0, 1, 1, 1]), chance=np.array([0.4, 0.5, 0.6, 0.7]), kl=np.ones(4), truth=1)
+    assert said.startswith('At token 3, the net says "␣" with 70%, which is right. The lens says so from a on; ')
+    assert said.endswith('; at x0 it says "p", 1 nats from the end.')
+    numbers = {"chance": np.ones(4), "kl": np.zeros(4)}
+    assert "already at x0." in lens_sentence(**facts, **numbers, top=np.zeros(4, int), truth=-1)
+    late = lens_sentence(**facts, **numbers, top=np.array([1, 1, 1, 0]), truth=1)
+    assert 'right is "␣"' in late
+    assert "only at the end, c" in late
+    assert settled(np.array([1, -1, 0, -1, 1])) == 4
+    assert settled(np.array([1, -1, 1])) == 0
+
+
+def test_the_sentence_on_attention_names_the_head_that_looks_hardest():
+    weights = np.array([[0.5, 0.5, 0.0], [0.1, 0.2, 0.7]])
+    assert attention_sentence(["a", "b", "\n"], weights, 2) == 'Of block 2\'s heads, head 2 looks hardest: 70% at token 3, "↵".'
+    assert "taken out" in attention_sentence(["a"], np.empty((0, 1)), 1)
+    assert "not finite" in attention_sentence(["a", "b"], np.full((1, 2), np.nan), 1)
+    assert "one token" in attention_sentence(["a"], np.ones((2, 1)), 1)
+
+
+def test_a_text_goes_on_with_the_likeliest_or_as_often_as_its_tempered_probability_says():
+    p = np.array([0.2, 0.0, 0.5, 0.3])
+    assert [next_class(p, 0.0, at) for at in range(20)] == [2] * 20
+    expected = special.softmax(np.log(p[[0, 2, 3]]) / 0.7)
+    np.testing.assert_allclose(tempered(p, 0.7), [expected[0], 0, expected[1], expected[2]], rtol=1e-12)
+    drawn = [next_class(p, 0.7, at) for at in range(4000)]
+    counts = np.bincount(drawn, minlength=4) / 4000
+    assert np.abs(counts - tempered(p, 0.7)).max() < 0.03
+    assert counts[1] == 0
+    assert [next_class(p, 0.7, at) for at in range(50)] == drawn[:50]
+
+
+def test_nothing_is_drawn_below_zero_or_from_what_is_not_finite():
+    with pytest.raises(ValueError, match="temperature is -1"):
+        next_class(np.array([0.5, 0.5]), -1, 3)
+    with pytest.raises(ValueError, match="not finite"):
+        next_class(np.array([0.5, math.nan]), 1.0, 3)
+
+
+def test_a_map_keeps_every_cell_hides_what_is_masked_and_marks_what_is_not_finite():
+    values = np.array([[1.0, 0.0], [np.nan, 0.25]])
+    figure = token_map(
+        title="t", tokens=["a", "b"], rows=["a", "b"], values=values, unit="share", hidden=np.array([[0, 1], [0, 0]]) > 0
+    )
+    go.Figure(figure)
+    assert figure["data"][0]["z"] == [[1.0, None], [None, 0.25]]
+    assert figure["data"][1]["customdata"] == [[None, None], ["nan", None]]
+    assert "1 not finite" in figure["layout"]["annotations"][0]["text"]
+    assert table_of(figure).iloc[1, 1] == 0.25
+    empty = token_map(title="t", tokens=[], rows=[], values=np.empty((0, 0)), unit="share")
+    go.Figure(empty)
+    assert "nothing to look at" in empty["layout"]["annotations"][0]["text"]
+
+
+def test_the_twelve_likeliest_stand_in_order_and_without_probabilities_there_is_a_note():
+    p = special.softmax(np.arange(20.0))
+    figure = likeliest_chart("t", [str(at) for at in range(20)], p)
+    go.Figure(figure)
+    assert figure["data"][0]["text"] == [str(at) for at in range(19, 7, -1)]
+    assert figure["data"][0]["y"] == pytest.approx(p[:7:-1], rel=1e-3)
+    assert len(table_of(figure)) == 12
+    lost = likeliest_chart("t", ["a"], np.array([np.nan]))
+    assert "not finite" in lost["layout"]["annotations"][0]["text"]
+
+
+def opened(**query):
+    page = playground(**SMALL | {"depth": "2"}, **query)
+    page.session_state["instrument"] = "Attention and lens"
+    page.session_state["instrument_tables"] = True
+    return sound(page.run())
+
+
+def text_box(page):
+    return next(box for box in page.text_input if box.label.startswith("Text, at most 32 tokens"))
+
+
+def test_the_panel_reads_a_text_and_goes_on_with_what_the_net_says():
+    page = opened(net="transformer", task="book", heads="2")
+    assert 'At token 11, "h", the net says' in words(page)
+    assert {"Attention of b01, head 1", "Attention of b01 at token 11", "Lens by site and token", "Likeliest next"} <= charts(
+        page
+    ).keys()
+    likeliest = charts(page)["Likeliest next"]["data"][0]["text"][0]
+    press(page, "Next")
+    assert text_box(page).value == "Call me Ish" + {"␣": " "}.get(likeliest, likeliest)
+    assert "At token 12," in words(page)
+    assert f"`{likeliest}`" in words(page)
+    text_box(page).set_value("caf\u00e9")
+    sound(page.run())
+    assert "The character 'é' is not in the book's alphabet" in words(page)
+    text_box(page).set_value("x" * 32)
+    sound(page.run())
+    assert "The context of 32 tokens is full" in words(page)
+    assert next(button for button in page.button if button.label == "Next").disabled
+
+
+def test_the_panel_of_digits_takes_a_held_out_sample():
+    page = opened(net="transformer", task="digits", heads="2")
+    assert "Held-out sample 0 of 0 to 358." in words(page)
+    assert "Next" not in labels(page)
+
+
+def test_the_panel_has_nothing_to_look_at_in_an_mlp():
+    page = opened()
+    assert "An MLP has no attention" in words(page)
+    assert "Likeliest next" not in charts(page)
+
+
+def test_recall_goes_on_with_a_value_and_then_asks_for_a_key():
+    page = opened(net="transformer", task="recall", heads="2")
+    page.number_input(key="instrument_attention_and_lens_temperature").set_value(1.0)
+    sound(page.run())
+    before = text_box(page).value
+    press(page, "Next")
+    typed = text_box(page).value
+    assert typed.rsplit(" ", 1)[0] == before
+    assert 16 <= int(typed.rsplit(" ", 1)[1]) <= 31
+    assert "does not ask for a next token here" in words(page)
+    assert next(button for button in page.button if button.label == "Next").disabled
+
+
+@pytest.mark.parametrize(
+    ("query", "note"),
+    [
+        ({"task": "book", "stack": "residual", "placement": "post-norm"}, "ResiDual: read at a site is x + N(y)"),
+        ({"task": "sort", "stack": "dlcl", "norm": "batch norm"}, "After attention there is no such sum"),
+        ({"task": "copy", "norm": "batch norm", "mask": "none"}, "Without a mask every token sees the later ones"),
+        ({"task": "spiral"}, "There is one token"),
+    ],
+)
+def test_the_panel_says_what_is_special_about_its_net(query, note):
+    page = opened(net="transformer", heads="2", **query)
+    assert note in words(page)
+    assert ("Batch norm uses its running statistics" in words(page)) == ("norm" in query)
