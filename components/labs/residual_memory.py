@@ -23,14 +23,12 @@ def draw() -> None:
     name = "x + F(x)" if size == 1 else f"x + {number(size)} F(x)"
     total = walk(x, [written], "none")[0].sum
     st.markdown(
-        f"{name} = {vector(x)} + {vector(written)} = **{vector(total)}**. Take the write off again, and x "
-        "is back: "
+        f"{name} = {vector(x)} + {vector(written)} = **{vector(total)}**. Take the write off again, and x is back: "
         f"{vector(total)} - {vector(written)} = {vector((total - written).round(10))}."
     )
     st.markdown(
-        f"**The block is the identity, because F = 0: all that it has to learn is to say nothing.** Without the skip F = 0 "
-        "would be "
-        f"the end of the signal, {vector(0 * branch)}. {badge('formula')}"
+        "**The block is the identity, because F = 0: all that it has to learn is to say nothing.** Without the skip F = 0 "
+        f"would be the end of the signal, {vector(0 * branch)}. {badge('formula')}"
         if size == 0
         else f"The identity is reached at F = 0: turn the size down. Without the skip the block gives {vector(written)}: cosine "
         f"{number(cosine(written, x), 3)} with x instead of {number(cosine(total, x), 3)}, and no way back to x. "
@@ -46,10 +44,8 @@ def _after_many_blocks(size: float) -> None:
     drawn(memory_chart(said), "What is left of x", f"{KEY}_chart")
     st.markdown(
         f"{BLOCKS} blocks that each write a random vector of {number(size)} times the token's size: at the end the stream's "
-        "cosine "
-        f"with x is {number(said['skip'][-1], 3)} with a skip, {number(said['skip, post-norm'][-1], 3)} with a norm after "
-        "every add, and "
-        f"{number(said['no skip'][-1], 3)} without a skip. {badge('formula')}"
+        f"cosine with x is {number(said['skip'][-1], 3)} with a skip, {number(said['skip, post-norm'][-1], 3)} with a norm "
+        f"after every add, and {number(said['no skip'][-1], 3)} without a skip. {badge('formula')}"
     )
 
 

@@ -54,11 +54,10 @@ def slip(example: Walk) -> str:
     found = walk(np.array(example.token), np.array(example.branches), example.placement)[-1].norm_add
     assert found is not None
     return (
-        f"The notes print {number(example.printed_variance)}; the variance of {vector(found.given)} is "
-        f"{found.variance:.4f}. So the "
-        f"result is {vector(found.values.round(3))}, not {vector(np.array(example.printed_result))}. An easy slip, and a "
-        "good check: "
-        f"the squares of a normed token average 1, those of the printed one {np.mean(np.square(example.printed_result)):.3f}."
+        f"The notes print {number(example.printed_variance)}; the variance of {vector(found.given)} is {found.variance:.4f}. So "
+        f"the result is {vector(found.values.round(3))}, not {vector(np.array(example.printed_result))}. An easy slip, and a "
+        "good check: the squares of a normed token average 1, those of the printed one "
+        f"{np.mean(np.square(example.printed_result)):.3f}."
     )
 
 
@@ -114,9 +113,8 @@ def _what_was_read(steps: list[Step], values: np.ndarray, placement: str, skip: 
     if len(steps) > 1 and placement in ("post-norm", "pre-norm"):
         second, rms = steps[1], float(np.sqrt(np.mean(steps[1].before ** 2)))
         st.markdown(
-            f"In post-norm the second sublayer does not read an un-normed stream: it reads {vector(second.read.round(3))}, "
-            "the first "
-            f"norm's output, of RMS {number(rms, 3)}."
+            f"In post-norm the second sublayer does not read an un-normed stream: it reads {vector(second.read.round(3))}, the "
+            f"first norm's output, of RMS {number(rms, 3)}."
             if placement == "post-norm"
             else f"In pre-norm it is the stream that stays un-normed, here {vector(second.before)} of RMS {number(rms, 3)}; the "
             f"second branch reads the normed copy {vector(second.read.round(3))}."
@@ -127,8 +125,7 @@ def _what_was_read(steps: list[Step], values: np.ndarray, placement: str, skip: 
         st.markdown(
             f"A norm on the sum is not a norm on the branch: post-norm ends at {vector(ends['post-norm'])}, sandwich at "
             f"{vector(ends['sandwich'])}, as does res-post-norm ({vector(ends['res-post-norm'])}) when the branches say the "
-            "same; "
-            "those two differ in what their branches read."
+            "same; those two differ in what their branches read."
         )
 
 

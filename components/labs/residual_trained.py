@@ -31,11 +31,9 @@ def controls() -> list[RunConfig]:
     """The section's opening and the three nets that are set."""
     st.subheader("Do the layers stand aside where little is to be done?", anchor=False)
     st.markdown(
-        "Three nets, alike but for their task, trained here. **A straight line** needs no branch at all: embedding and "
-        "head can draw "
-        "it. **Random sequences** hold nothing to learn for a net that sees one symbol at a time: the next one is random. "
-        "**A spiral** "
-        "needs the layers. With a skip a layer can stand aside by saying nothing; does it?"
+        "Three nets, alike but for their task, trained here. **A straight line** needs no branch at all: embedding and head "
+        "can draw it. **Random sequences** hold nothing to learn for a net that sees one symbol at a time: the next one is "
+        "random. **A spiral** needs the layers. With a skip a layer can stand aside by saying nothing; does it?"
     )
     left, right = st.columns(2)
     tip = "Where the branches start. Without a skip there is no standing aside: the branch is the stream."
@@ -104,9 +102,8 @@ def _show(views: list[View]) -> None:
         },
     )
     st.caption(
-        f"{badge('measured')} on the batch of the step shown, one seed. Nothing in the loss asks a branch to be small: one "
-        "that does "
-        "no harm stays as it started."
+        f"{badge('measured')} on the batch of the step shown, one seed. Nothing in the loss asks a branch to be small: one that "
+        "does no harm stays as it started."
     )
     with st.container(horizontal=True):
         for view in views:

@@ -5,6 +5,7 @@ import pandas as pd
 import streamlit as st
 
 from components.labs.shown import badge, latex, listed, number, vector
+from components.link import PLAYGROUND
 from models.labs.residual import (
     EPS,
     average_weights,
@@ -14,9 +15,11 @@ from models.labs.residual import (
     recursive_skip,
     scaled_skip,
 )
+from models.spec import RunConfig
 from models.spec.scales import deepnorm_gain, scale_value
 
 KEY = "residual_variants"
+ARRANGED = ("scaled skip", "recursive skip", "DeepNorm", "DLCL")  # by their names in the playground
 
 
 def draw(values: np.ndarray) -> None:
@@ -38,6 +41,10 @@ def draw(values: np.ndarray) -> None:
     _recursive(x, branches[0], repeats)
     _deepnorm(x, branches[0], len(branches))
     _dlcl(x, branches)
+    with st.container(horizontal=True):
+        for name in ARRANGED:
+            query = RunConfig.arranged(name).to_query()
+            st.page_link(PLAYGROUND, label=f"{name[0].upper()}{name[1:]} in a net", icon=":material/tune:", query_params=query)
 
 
 def found(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> dict[str, tuple[str, np.ndarray]]:
@@ -96,10 +103,8 @@ def _deepnorm(x: np.ndarray, branch: np.ndarray, sublayers: int) -> None:
     weight, gain = scale_value("deepnorm", sublayers), deepnorm_gain(sublayers)
     st.markdown(
         f"**DeepNorm** is not this weight alone. For the {sublayers} sublayer{'s' * (sublayers > 1)} of this token the skip "
-        "weighs "
-        f"M^(1/4) = {number(weight)}, and its value, output and feed-forward matrices start (4M)^(-1/4) = {number(gain)} "
-        "times as large, "
-        "queries and keys as they are. With 100 blocks of two sublayers: "
+        f"weighs M^(1/4) = {number(weight)}, and its value, output and feed-forward matrices start (4M)^(-1/4) = {number(gain)} "
+        "times as large, queries and keys as they are. With 100 blocks of two sublayers: "
         f"{number(scale_value('deepnorm', 200))} and {number(deepnorm_gain(200))}."
     )
 

@@ -14,8 +14,7 @@ def aside_sentence(shares: dict[str, np.ndarray], step: int, residual: bool) -> 
     size = {task: float(np.sqrt(np.mean(np.square(values)))) for task, values in shares.items()}
     measured = (
         f"At step {step} the branches add {number(size['linear'], 2)} of the stream on a straight line, "
-        f"{number(size['copy'], 2)} on "
-        f"random sequences and {number(size['spiral'], 2)} on a spiral (RMS over blocks)"
+        f"{number(size['copy'], 2)} on random sequences and {number(size['spiral'], 2)} on a spiral (RMS over blocks)"
     )
     if not residual:
         return f"{measured}: without a skip the branch is the stream, and no layer can stand aside."
