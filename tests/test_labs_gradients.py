@@ -159,6 +159,33 @@ def test_the_formula_is_the_closed_form_where_there_is_one():
     np.testing.assert_allclose([skip.act_rms[-1] ** 2, pre.act_rms[-1] ** 2], [1.5**30, 1 + 0.5 * 30], rtol=1e-6)
 
 
+def test_pre_norm_of_one_layer_grows_by_variance_and_coherent_mean():
+    """1 + L Var + L^2 (E act)^2 for the stream; layer norm takes the mean off, so the gradient meets 1 + l Var."""
+    depth, relu = 12, moments("relu")
+    found = growth(RunConfig(depth=depth, layers_per_branch=1))
+    variances = 1 + relu.variance * np.arange(depth)
+    assert found.act_rms[-1] ** 2 == pytest.approx(1 + depth * relu.variance + (depth * relu.mean) ** 2)
+    assert found.grad_rms[0] ** 2 == pytest.approx(np.prod(1 + relu.slope_square / variances))
+
+
+def test_means_that_a_skip_adds_up_make_the_stream_grow_faster_than_squares_alone():
+    cfg = RunConfig(depth=20, norm="none", placement="none", layers_per_branch=1)
+    measured = profile_at_init(cfg).act_rms[0]
+    assert np.log10(growth(cfg).act_rms[-1]) == pytest.approx(np.log10(measured[-1] / measured[0]), abs=DECADES)
+    assert growth(cfg).act_rms[-1] > 10 * 1.5**10
+
+
+def test_the_formula_is_drawn_from_where_the_measurement_starts():
+    cfg = RunConfig(depth=6, residual=False, norm="none")
+    trace = profile_at_init(cfg)
+    found = anchored([trace, trace], growth(cfg))
+    measured, formula = found["Activation of the net"]
+    assert formula[0] == pytest.approx(measured[0, 0])
+    measured, formula = found["Gradient of the net"]
+    assert formula[-1] == pytest.approx(measured[0, -1])
+    assert formula[0] == pytest.approx(measured[0, -1] * 0.5**3)
+
+
 def test_a_stream_doubles_per_block_only_where_a_branch_writes_as_much_as_it_reads():
     fields = {"norm": "none", "placement": "none", "depth": 8}
     assert growth(RunConfig(**fields)).act_rms[-1] ** 2 == pytest.approx(1.5**8)
