@@ -1,13 +1,28 @@
 """The normalisation lab: the worked examples of the notes with their right numbers, torch as the judge, and the page itself."""
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 import torch
 from torch import nn
 
-from models.labs.normalization import SHARED, by_hand, descent_steps, jacobian, normalised, remembered
+from components.labs.normalization_steps import cell_line, joined, number, set_lines, signed
+from components.labs.normalization_swallows import directions
+from components.labs.normalization_table import letter, statistics
+from models.labs.normalization import METHODS, fresh, normalised, remembered, sharing
+from models.labs.normalization_laws import (
+    TINY_EPS,
+    by_hand,
+    curvatures,
+    descent_steps,
+    features_apart,
+    jacobian,
+    shortfall,
+    sized,
+    told,
+)
 from models.labs.notes import TABLES
-from tests.app_page import sound, words
+from tests.app_page import charts, press, sound, words
 from tests.labs_page import lab
 
 THREE = TABLES["three tokens, layer norm"].values
@@ -43,11 +58,12 @@ def test_example_6_batch_norm_of_the_same_and_what_was_printed():
     close(example.values.var(0), [0.667, 1.556, 1.056])
     close(found.values.T, [[-1.225, 1.225, 0], [1.069, 0.267, -1.336], [-1.298, 0.162, 1.136]])
     assert "1.11" in example.note
-    assert "1.056" in example.note
+    assert "1.0556" in example.note
+    assert example.values.var(0)[2] == pytest.approx(1.0556, abs=5e-5)
 
 
 def test_example_7_z_score_and_min_max():
-    close(normalised(TABLES["four numbers"].values, "z-score").values[3, 0], 1.342)
+    close(normalised(TABLES["four numbers"].values, "z-score").values[3], [1.342, 1.342])
     close(normalised(TABLES["salary and bonus"].values, "min-max").values.T, [[0, 0.5, 1], [1, 0.4, 0]])
 
 
@@ -65,6 +81,7 @@ def test_example_15_layer_norm_by_hand_comes_out_too_short(width, percent):
     x = np.random.default_rng(width).normal(size=width)
     shrunk = 1 - np.linalg.norm(by_hand(x, 1e-9)) / np.linalg.norm(normalised(x[None], "layer norm", eps=1e-9).values)
     assert 100 * shrunk == pytest.approx(percent, abs=0.051)
+    assert shortfall(width) == pytest.approx(shrunk, abs=1e-6)
 
 
 def test_example_17_batch_norm_in_training_and_in_use():
@@ -73,8 +90,9 @@ def test_example_17_batch_norm_in_training_and_in_use():
     with pytest.raises(ValueError, match="more than one token"):
         normalised(SOME[:1], "batch norm")
     assert np.isfinite(normalised(SOME[:1], "layer norm").values).all()
-    used = normalised(SOME[:1], "batch norm", running=remembered(SOME, 3)).values
+    used = normalised(SOME[:1], "batch norm", running=remembered(fresh(6), SOME, batches=3)).values
     assert np.isfinite(used).all()
+    np.testing.assert_allclose(normalised(SOME, "batch norm", running=fresh(6), eps=0.0).values, SOME)
 
 
 def test_example_23_gain_and_bias_undo_the_norm():
@@ -84,10 +102,48 @@ def test_example_23_gain_and_bias_undo_the_norm():
 
 
 def test_example_28_scale_decides_descent():
-    assert descent_steps((1.0, 1.0)) == 1
-    plain = descent_steps((1.0, 1e4))
-    assert plain == pytest.approx(np.log(1e-3 * np.sqrt(2)) / np.log(1 - 1e-4), abs=2)  # the flat direction, solved exactly
-    assert descent_steps((1.0, 1e4), most=100) is None
+    samples = features_apart(100)
+    np.testing.assert_allclose(curvatures(samples), [1, 1e4])
+    steps = descent_steps(samples)
+    assert steps == pytest.approx(np.log(1e-3 * np.sqrt(2)) / np.log(1 - 1e-4), abs=2)  # the flat direction, solved exactly
+    assert descent_steps(normalised(samples, "z-score").values) == 1
+    assert descent_steps(samples, most=100) is None
+
+
+# --- the errors that notes often make ---
+
+
+def test_a_spread_of_1_needs_a_variance_above_eps():
+    x = sized(SOME[0], 3e-3)
+    assert x.std() == pytest.approx(3e-3)
+    out = normalised(x[None], "layer norm").values
+    assert out.std() == pytest.approx(0.69, abs=0.01)
+    assert out.std() == pytest.approx(nn.functional.layer_norm(torch.tensor(x), x.shape).std(correction=0).item())
+
+
+def test_small_inputs_part_layer_norm_and_rms_norm_with_torchs_defaults():
+    x = sized(SOME[0], 1e-4)
+    assert normalised(x[None], "layer norm").values.std() == pytest.approx(0.0316, abs=5e-5)
+    single = torch.tensor(x, dtype=torch.float32)
+    torchs = nn.functional.rms_norm(single, single.shape).std(correction=0).item()
+    assert normalised(x[None], "rms norm", eps=TINY_EPS).values.std() == pytest.approx(torchs, rel=1e-5)
+    large = sized(SOME[0], 1.0)[None]
+    np.testing.assert_allclose(normalised(large, "layer norm").values, normalised(large, "rms norm").values, atol=1e-12)
+    assert np.abs(normalised(large + 1, "layer norm").values - normalised(large + 1, "rms norm").values).max() > 0.1
+
+
+def test_one_feature_can_carry_nearly_everything_after_layer_norm():
+    out = normalised(np.array([[0.0, 0.0, 0.0, 0.0, 1000.0]]), "layer norm").values[0]
+    assert out.max() == pytest.approx(2.0)  # sqrt(5 - 1), the bound
+    assert out[4] ** 2 / (out @ out) == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize(
+    ("method", "heard"),
+    [("layer norm", [0, 0, 0, 0, 1]), ("rms norm", [0, 0, 0, 0, 1]), ("batch norm", [1] * 5), ("joint layer norm", [1] * 5)],
+)
+def test_norms_over_tokens_tell_the_past_of_the_future(method, heard):
+    assert (told(SOME, method, 4) > 0).tolist() == heard
 
 
 # --- torch as the judge ---
@@ -98,13 +154,14 @@ JUDGES = {
     "group norm": lambda x: nn.functional.group_norm(x, 3),
     "batch norm": lambda x: nn.functional.batch_norm(x, None, None, training=True),
     "instance norm": lambda x: nn.functional.instance_norm(x.T[None])[0].T,
+    "joint layer norm": lambda x: nn.functional.layer_norm(x, x.shape),
     "dynamic tanh": lambda x: torch.tanh(0.5 * x),
     "z-score": lambda x: (x - x.mean(0)) / x.std(0, correction=0),
     "min-max": lambda x: (x - x.amin(0)) / (x.amax(0) - x.amin(0)),
 }
 
 
-@pytest.mark.parametrize("method", SHARED)
+@pytest.mark.parametrize("method", METHODS)
 def test_every_method_is_torchs(method):
     expected = JUDGES[method](torch.tensor(SOME)).numpy()
     np.testing.assert_allclose(normalised(SOME, method, groups=3).values, expected, rtol=1e-10, atol=1e-12)
@@ -114,7 +171,8 @@ def test_running_statistics_are_those_of_torch_after_so_many_batches():
     module = nn.BatchNorm1d(6).double()
     for _ in range(7):
         module(torch.tensor(SOME))
-    found = remembered(SOME, 7)
+    found = remembered(fresh(6), SOME, batches=7)
+    assert found.batches == 7
     np.testing.assert_allclose(found.mean, module.running_mean.numpy())
     np.testing.assert_allclose(found.variance, module.running_var.numpy())
     module.eval()
@@ -130,6 +188,8 @@ def test_the_jacobian_is_autograds_and_swallows_its_directions(method, lost):
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-12)
     singular = np.linalg.svd(found, compute_uv=False)
     assert int((singular < 1e-4 * singular.max()).sum()) == lost
+    swallowed = [np.linalg.norm(found @ vector) < 1e-4 * singular.max() for vector in directions(x, method).values()]
+    assert swallowed == [method == "layer norm", True]
 
 
 def test_groups_reach_from_layer_norm_to_all_zeros():
@@ -137,10 +197,72 @@ def test_groups_reach_from_layer_norm_to_all_zeros():
     np.testing.assert_array_equal(normalised(SOME, "group norm", groups=6).values, 0)
 
 
-def test_a_constant_token_or_feature_is_not_divided_by_zero():
-    flat = np.ones((3, 4))
-    for method in SHARED:
-        assert np.isfinite(normalised(flat, method, eps=0.0).values).all(), method
+def test_a_batch_of_two_sequences_parts_instance_norm_from_batch_norm():
+    x = np.random.default_rng(4).normal(size=(6, 4))
+    expected = nn.functional.instance_norm(torch.tensor(x).reshape(2, 3, 4).transpose(1, 2)).transpose(1, 2).reshape(6, 4)
+    np.testing.assert_allclose(normalised(x, "instance norm", sequences=2).values, expected.numpy(), atol=1e-12)
+    one = normalised(x, "instance norm").values
+    np.testing.assert_array_equal(one, normalised(x, "batch norm").values)
+    with pytest.raises(ValueError, match="more than one token"):
+        normalised(x, "instance norm", sequences=6)
+
+
+@pytest.mark.parametrize("level", [1.0, 0.1, 1e8])
+def test_where_the_formula_says_0_by_0_it_is_told_and_0_stands(level):
+    flat = np.full((3, 3), level)
+    for method in METHODS:
+        found = normalised(flat, method, eps=0.0)
+        assert found.undefined.all() == (method not in {"rms norm", "dynamic tanh"}), method
+        assert np.isfinite(found.values).all()
+        if found.undefined.all():
+            np.testing.assert_array_equal(found.values, 0)
+    assert not normalised(flat, "layer norm").undefined.any()
+
+
+def test_a_spread_that_is_small_beside_another_feature_is_no_0_by_0():
+    found = normalised(np.array([[1e9, 1e-6], [2e9, 3e-6]]), "z-score")
+    assert not found.undefined.any()
+    np.testing.assert_allclose(found.values, [[-1, -1], [1, 1]])
+
+
+@pytest.mark.parametrize(("method", "sets"), [("layer norm", 4), ("batch norm", 6), ("group norm", 8), ("joint layer norm", 1)])
+def test_the_sets_that_are_coloured_are_those_that_share_statistics(method, sets):
+    x = np.random.default_rng(5).normal(size=(4, 6))
+    found = normalised(x, method, groups=2)
+    np.testing.assert_array_equal(found.shared, sharing(x.shape, method, groups=2))
+    assert len(statistics(found, method)) == len(np.unique(found.shared)) == sets
+    for at in np.unique(found.shared):
+        assert np.ptp(found.centre[found.shared == at]) == 0
+        assert found.values[found.shared == at].mean() == pytest.approx(0, abs=1e-12)
+
+
+def test_an_unbiased_variance_makes_layer_norm_that_much_shorter():
+    biased, unbiased = (normalised(SOME, "layer norm", eps=0.0, unbiased=on).values for on in (False, True))
+    np.testing.assert_allclose(unbiased, biased * np.sqrt(5 / 6))
+
+
+# --- the arithmetic as it is written ---
+
+
+def test_the_steps_are_those_of_the_numbers():
+    found = normalised(THREE, "layer norm")
+    lines = set_lines(THREE[0], "layer norm", "a", (found.centre[0, 0], found.spread[0, 0], found.scale[0, 0]), {"eps": 1e-5})
+    assert lines == [
+        r"\mu_{a} = \frac{1 + 2 - 1}{3} = 0.6667",
+        r"\sigma^2_{a} = \frac{0.1111 + 1.778 + 2.778}{3} = 1.556",
+        r"\sqrt{1.556 + 1 \cdot 10^{-5}} = 1.247",
+    ]
+    line = cell_line(THREE, found, "layer norm", (0, 2), {"gain": 2.0, "bias": -1.0})
+    assert line.startswith(r"y_{3} = 2 \cdot \frac{-1 - 0.6667}{1.247} - 1 = ")
+
+
+def test_numbers_are_written_as_one_writes_them():
+    assert number(-0.0) == "0"
+    assert number(123456.0) == r"1.235 \cdot 10^{5}"
+    assert signed(-2.0) == "(-2)"
+    assert signed(-2.0, sign=True) == "- 2"
+    assert joined(["1", "+ 2", "+ 3", "+ 4", "+ 5"], " ", "+") == r"1 + 2 + 3 + \dots + 5"
+    assert [letter(at) for at in (0, 25, 26, 399)] == ["a", "z", "aa", "oj"]
 
 
 @pytest.mark.parametrize(
@@ -166,64 +288,142 @@ def page():
     return lab("normalization")
 
 
-@pytest.mark.parametrize("method", SHARED)
+def chosen(page, name, method=None):
+    """The page with a table of the notes, and with another method than its own."""
+    page.selectbox(key="normalization_preset").set_value(name)
+    sound(page.run())
+    if method:
+        page.selectbox(key="normalization_method").set_value(method)
+        sound(page.run())
+    return page
+
+
+def table_named(page, alt):
+    return next(frame.value for frame in page.dataframe if frame.proto.alt == alt + ", table")
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_every_method_is_shown_with_its_steps(page, method):
     page.selectbox(key="normalization_method").set_value(method)
     sound(page.run())
-    assert "times gain 1, plus bias 0" in words(page)
+    expected = normalised(THREE, method).values[0] + 0.0
+    assert f"Out: **[{', '.join(f'{value:.4g}' for value in expected)}]**" in words(page)
     assert ("No statistics at all" in words(page)) == (method == "dynamic tanh")
+    assert METHODS[method].equation in [latex.value.strip("$\n ") for latex in page.latex]
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_table_of_the_notes_can_be_chosen(page, name):
-    page.selectbox(key="normalization_preset").set_value(name)
-    sound(page.run())
+    chosen(page, name)
     assert page.selectbox(key="normalization_method").value == TABLES[name].method
     assert TABLES[name].note in words(page)
     assert not page.error
 
 
-@pytest.mark.parametrize(
-    ("part", "sentence"),
-    [
-        ("By hand against torch", "18.4% shorter"),
-        ("What the norm swallows", "2 of 3 directions are swallowed"),
-        ("Gain and bias", "comes out as it went in"),
-        ("What scale costs", f"takes **{descent_steps((1.0, 1e4)):,} steps**"),
-    ],
-)
-def test_every_closer_look_says_what_it_shows(page, part, sentence):
+def test_cells_that_share_statistics_bear_one_letter(page):
+    chosen(page, "three tokens, batch norm")
+    marked = table_named(page, "Normalised table")
+    assert [cell.split()[1] for cell in marked.iloc[1]] == ["a", "b", "c"]
+    assert marked.iloc[0, 0] == "-1.225 a"
+
+
+def test_padding_is_left_out_at_a_toggle(page):
+    chosen(page, "six tokens and two pads")
+    assert page.multiselect(key="normalization_padding").value == [2, 3]
+    close(table_named(page, "Statistics of every set")["mean"], [0.090, 0.311, -0.139, 0.035])
+    page.toggle(key="normalization_left_out").set_value(True)
+    sound(page.run())
+    close(table_named(page, "Statistics of every set")["mean"], [0.120, 0.415, -0.185, 0.047])
+
+
+def test_batch_norm_learns_and_is_used_on_data_that_moved(page):
+    chosen(page, "three tokens, batch norm")
+    press(page, "Train on this batch once")
+    press(page, "Train on it 10 times")
+    assert "Batches remembered: 11" in words(page)
+    learned = remembered(fresh(3), THREE, batches=11)
+    np.testing.assert_allclose(table_named(page, "Statistics of the batch and of the memory").loc["running mean"], learned.mean)
+    page.session_state["normalization_mode"] = "eval"
+    sound(page.run())
+    page.number_input(key="normalization_shift").set_value(2.0)
+    sound(page.run())
+    used = normalised(THREE + 2, "batch norm", running=learned).values[0]
+    assert f"Out: **[{', '.join(f'{value:.4g}' for value in used)}]**" in words(page)
+    press(page, "Forget")
+    assert "Batches remembered: 0" in words(page)
+
+
+def test_one_token_in_training_is_an_error_in_words_and_in_use_it_is_none(page):
+    chosen(page, "three tokens, batch norm")
+    press(page, "Train on it 10 times")
+    chosen(page, "one token", "batch norm")
+    assert "needs more than one token" in words(page)
+    press(page, "Train on this batch once")
+    assert "Batches remembered: 10" in words(page)
+    page.session_state["normalization_mode"] = "eval"
+    sound(page.run())
+    assert not page.error
+
+
+def test_a_token_without_spread_is_told_of(page):
+    page.text_area(key="normalization_paste").set_value("1 1 1\n1 2 3")
+    press(page, "Use it")
+    page.select_slider(key="normalization_eps").set_value(0.0)
+    sound(page.run())
+    assert "0 / 0 (sets a)" in words(page)
+    for part in PARTS:
+        page.session_state["normalization_part"] = part
+        sound(page.run())
+
+
+PARTS = {
+    "By hand against torch": "18.35% shorter",
+    "What layer norm promises": "at most sqrt(3 - 1) = 1.4142",
+    "What it swallows": "2 of 3 directions are swallowed",
+    "Gain and bias": "comes out of layer norm as it went in",
+    "Who sees whom": "**batch norm** moves 3 of 3 tokens",
+    "What scale costs": f"takes **{descent_steps(features_apart(100)):,} steps**",
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_closer_look_says_what_it_shows(page, part):
     page.session_state["normalization_part"] = part
     sound(page.run())
-    assert sentence in words(page)
+    assert PARTS[part] in words(page)
+    for figure in charts(page).values():
+        go.Figure(figure)
 
 
 def test_torch_is_asked_and_agrees(page):
     page.session_state["normalization_part"] = "By hand against torch"
     sound(page.run())
-    rows = page.dataframe[-1].value
+    rows = table_named(page, "Layer norm by hand and by torch")
     assert np.abs(rows.loc["torch - formula"].to_numpy(float)).max() < 1e-12
     assert np.abs(rows.loc["torch - by hand"].to_numpy(float)).max() > 0.1
 
 
 def test_a_pasted_table_is_used_and_a_wrong_one_leaves_the_last(page):
     page.text_area(key="normalization_paste").set_value("1 2 3 4\n5 6 7 9")
-    page.button(key="normalization_use").click()
-    sound(page.run())
+    press(page, "Use it")
     assert page.session_state["normalization_good"].shape == (2, 4)
     page.text_area(key="normalization_paste").set_value("1 2 x")
-    page.button(key="normalization_use").click()
-    sound(page.run())
+    press(page, "Use it")
     assert "'x' is not a number. The table is as it was." in words(page)
     assert page.session_state["normalization_good"].shape == (2, 4)
+    press(page, "Begin anew with it")
+    np.testing.assert_array_equal(page.session_state["normalization_good"], THREE)
 
 
-def test_one_token_in_training_is_an_error_in_words_and_in_use_it_is_none(page):
-    page.selectbox(key="normalization_preset").set_value("one token")
+def test_what_was_set_survives_a_walk_to_another_page(page):
+    chosen(page, "two tokens")
+    page.number_input(key="normalization_gain").set_value(3.0)
+    page.session_state["normalization_part"] = "Gain and bias"
     sound(page.run())
-    page.selectbox(key="normalization_method").set_value("batch norm")
+    page.switch_page("pages/start/start.py")
     sound(page.run())
-    assert "needs more than one token" in words(page)
-    page.selectbox(key="normalization_method").set_value("layer norm")
+    page.switch_page("pages/labs/normalization.py")
     sound(page.run())
-    assert not page.error
+    assert page.number_input(key="normalization_gain").value == 3.0
+    assert page.session_state["normalization_good"].shape == (2, 3)
+    assert PARTS["Gain and bias"] in words(page)

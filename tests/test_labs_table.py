@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from components.labs.table import MOST_CELLS, checked, parsed
 
@@ -41,3 +42,36 @@ def test_the_largest_table_is_taken():
 def test_an_emptied_cell_is_named_by_its_place():
     with pytest.raises(ValueError, match="Row 2, column 1"):
         checked(np.array([[1.0, 2.0], [np.nan, 1.0]]))
+
+
+def script():
+    import numpy as np
+    import streamlit as st
+
+    from components.labs.table import table
+
+    found = table("t", np.array([[1.0, 2.0], [3.0, 4.0]]), rows=["x", "y"])
+    st.markdown(f"sum {found.sum():g}")
+
+
+def edited(page, cells):
+    """The page after cells were edited: {row: {column: value}}."""
+    page.session_state["t_cells_0"] = {"edited_rows": cells, "added_rows": [], "deleted_rows": []}
+    return page.run()
+
+
+def test_a_cell_is_edited_and_an_emptied_one_leaves_the_last_good_table():
+    page = edited(AppTest.from_function(script).run(), {0: {"feature 1": 10.0}})
+    assert page.markdown[0].value == "sum 19"
+    page = edited(page, {0: {"feature 1": None}})
+    assert "Row 1, column 1 holds no finite number." in page.error[0].value
+    assert page.markdown[0].value == "sum 19"
+
+
+def test_a_pasted_table_of_the_same_shape_keeps_its_names():
+    page = AppTest.from_function(script).run()
+    for text, names in (("5 6\n7 8", ["x", "y"]), ("1 2\n3 4\n5 6", ["token 1", "token 2", "token 3"])):
+        page.text_area(key="t_paste").set_value(text)
+        page.button(key="t_use").click()
+        page.run()
+        assert list(page.dataframe[0].value.index) == names

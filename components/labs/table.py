@@ -47,13 +47,14 @@ def table(
 ) -> np.ndarray:
     """The table as it stands, (rows, columns). `fixed` keeps its shape: a pasted one of another shape is refused."""
     good_key, version_key, cells_key = f"{key}_good", f"{key}_version", f"{key}_cells"
-    names = st.session_state.setdefault(f"{key}_names", (list(rows), list(columns)))
+    given = st.session_state.setdefault(f"{key}_names", (list(rows), list(columns)))
     good: np.ndarray = st.session_state.setdefault(good_key, np.asarray(default, float))
     version = st.session_state.setdefault(version_key, 0)
     widget = f"{cells_key}_{version}"
     if widget not in st.session_state:  # first drawn, or drawn again after a walk to another page
         st.session_state[f"{key}_base"] = good
-    frame = _framed(st.session_state[f"{key}_base"], *names)
+    base: np.ndarray = st.session_state[f"{key}_base"]
+    frame = pd.DataFrame(base, _named(given[0], len(base), "token"), _named(given[1], base.shape[1], "feature"))
     edited = st.data_editor(frame, key=widget, width="stretch", num_rows="fixed", alt="Table to edit, table")
     try:
         good = checked(np.asarray(edited, dtype=float))
@@ -61,7 +62,12 @@ def table(
     except ValueError as problem:
         st.error(f"{problem} What is computed below is still the last table that was whole.")
     with st.popover("Paste a table", icon=":material/content_paste:"):
-        text = st.text_area("Numbers, a line a row", key=f"{key}_paste", placeholder="1, 2, -1\n3, 1, 0.5")
+        text = st.text_area(
+            "Numbers, a line a row",
+            key=f"{key}_paste",
+            placeholder="1, 2, -1\n3, 1, 0.5",
+            help=f"Apart by commas, spaces, tabs or semicolons; brackets are ignored. At most {MOST_CELLS} cells.",
+        )
         if st.button("Use it", key=f"{key}_use"):
             _use(key, text, good.shape if fixed else None)
     return good
@@ -82,8 +88,16 @@ def _use(key: str, text: str, shape: tuple[int, ...] | None) -> None:
     except ValueError as problem:
         st.error(f"{problem} The table is as it was.")
         return
-    put(key, values)
+    same = values.shape == st.session_state[f"{key}_good"].shape
+    put(key, values, *(st.session_state[f"{key}_names"] if same else ()))
     st.rerun()
+
+
+def names(key: str) -> tuple[list[str], list[str]]:
+    """What the rows and the columns of the table are called, once it was drawn."""
+    values: np.ndarray = st.session_state[f"{key}_good"]
+    rows, columns = st.session_state[f"{key}_names"]
+    return _named(rows, len(values), "token"), _named(columns, values.shape[1], "feature")
 
 
 def _number(cell: str) -> float:
@@ -96,8 +110,6 @@ def _number(cell: str) -> float:
     return found
 
 
-def _framed(values: np.ndarray, rows: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
+def _named(given: Sequence[str], count: int, word: str) -> list[str]:
     """Names of its own where there are as many as needed, else numbers."""
-    index = rows if len(rows) == len(values) else [f"token {at + 1}" for at in range(len(values))]
-    names = columns if len(columns) == values.shape[1] else [f"feature {at + 1}" for at in range(values.shape[1])]
-    return pd.DataFrame(values, index=list(index), columns=list(names))
+    return list(given) if len(given) == count else [f"{word} {at + 1}" for at in range(count)]

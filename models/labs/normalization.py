@@ -1,43 +1,66 @@
 """Every normalisation of the lab on a table of tokens by features, with the statistics it used. numpy, float64.
 
-Legend: T tokens (rows), D features (columns), G groups of features.
+Legend: T tokens (rows), D features (columns). The same labels that say which cells share statistics colour the table.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-TOKEN, FEATURE, GROUP, CELL = "token", "feature", "group of features of a token", "number alone"
-
-# Over what each method takes its statistics: the cells that share a colour.
-SHARED = {
-    "layer norm": TOKEN,
-    "rms norm": TOKEN,
-    "group norm": GROUP,
-    "batch norm": FEATURE,
-    "instance norm": FEATURE,
-    "min-max": FEATURE,
-    "z-score": FEATURE,
-    "dynamic tanh": CELL,
-}
+TOKEN, FEATURE, GROUP, SEQUENCE, TABLE, CELL = "token", "feature", "group", "sequence", "table", "cell"
+ACROSS_TOKENS = {FEATURE, SEQUENCE, TABLE}  # here padding enters the statistics unless it is left out
 MOMENTUM = 0.1  # torch's: the weight of the new batch (the paper and TensorFlow name the weight of the old, 0.9)
+NO_SPREAD = 1e-12  # of the largest number: below it a spread is rounding
 
 
 @dataclass(frozen=True)
-class Normed:
-    """The normalised table (T, D), and for every cell the centre and the scale it was moved and divided by, (T, D)."""
+class Method:
+    """Which cells share statistics, what they are moved by (`centre`) and divided by (`spread`), and the equation in LaTeX."""
 
-    values: np.ndarray
-    centre: np.ndarray
-    scale: np.ndarray
+    shares: str
+    centre: str
+    spread: str
+    equation: str
+
+
+_CENTRED = r"y = \gamma \, \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}} + \beta"
+
+METHODS: dict[str, Method] = {
+    "layer norm": Method(TOKEN, "mean", "variance", _CENTRED),
+    "rms norm": Method(TOKEN, "", "mean square", r"y = \gamma \, \frac{x}{\sqrt{\overline{x^2} + \varepsilon}} + \beta"),
+    "group norm": Method(GROUP, "mean", "variance", _CENTRED),
+    "batch norm": Method(FEATURE, "mean", "variance", _CENTRED),
+    "instance norm": Method(SEQUENCE, "mean", "variance", _CENTRED),
+    "joint layer norm": Method(TABLE, "mean", "variance", _CENTRED),
+    "dynamic tanh": Method(CELL, "", "", r"y = \gamma \, \tanh(\alpha x) + \beta"),
+    "min-max": Method(FEATURE, "least", "range", r"y = \gamma \, \frac{x - \min}{\max - \min} + \beta"),
+    "z-score": Method(FEATURE, "mean", "variance", r"y = \gamma \, \frac{x - \mu}{\sigma} + \beta"),
+}
 
 
 @dataclass(frozen=True)
 class Running:
-    """Batch norm's memory: running mean and variance by feature, (D,)."""
+    """Batch norm's memory: running mean and variance by feature, (D,), and how many batches made it."""
 
     mean: np.ndarray
     variance: np.ndarray
+    batches: int = 0
+
+
+@dataclass(frozen=True)
+class Normed:
+    """The normalised table and, for every cell, what it was made with; all (T, D).
+
+    `shared`: equal numbers share statistics. `centre` and `spread`: what METHODS names. `scale`: what was divided by.
+    `undefined`: where the formula says 0 / 0, and 0 stands.
+    """
+
+    values: np.ndarray
+    shared: np.ndarray
+    centre: np.ndarray
+    spread: np.ndarray
+    scale: np.ndarray
+    undefined: np.ndarray
 
 
 def normalised(
@@ -49,109 +72,103 @@ def normalised(
     bias: float | np.ndarray = 0.0,
     unbiased: bool = False,
     groups: int = 1,
+    sequences: int = 1,
     alpha: float = 0.5,
     counted: np.ndarray | None = None,
     running: Running | None = None,
 ) -> Normed:
-    """The table by one method of SHARED. `counted` (T,): which tokens enter statistics over tokens; `running`: batch norm in use.
+    """The table by one of METHODS. `counted` (T,): tokens that are not padding; `running`: batch norm in use.
 
     ValueError where the statistics do not exist: batch norm in training on one token, groups that do not divide D.
     """
     x = np.asarray(x_TD, float)
-    counts = np.ones(len(x), bool) if counted is None else np.asarray(counted, bool)
-    if method == "dynamic tanh":
-        centre, scale, raw = np.zeros_like(x), np.ones_like(x), np.tanh(alpha * x)
+    shared = sharing(x.shape, method, groups, sequences)
+    nothing = np.zeros(x.shape, bool)
+    if METHODS[method].shares == CELL:
+        return Normed(gain * np.tanh(alpha * x) + bias, shared, np.zeros_like(x), np.ones_like(x), np.ones_like(x), nothing)
+    if running is not None:
+        centre, spread = np.broadcast_to(running.mean, x.shape), np.broadcast_to(running.variance, x.shape)
     else:
-        over = Over(eps, unbiased, groups, counts, running)
-        centre, scale = _statistics(x, method, over)
-        raw = (x - centre) / np.where(scale == 0, 1.0, scale)
-    return Normed(gain * raw + bias, centre, scale)
+        centre, spread = _statistics(x, method, shared, unbiased, counted)
+    added = 0.0 if method in {"min-max", "z-score"} else eps
+    scale = spread if method == "min-max" else np.sqrt(spread + added)
+    undefined = nothing if added else scale <= NO_SPREAD * _largest(x, shared)
+    raw = np.where(undefined, 0.0, x - centre) / np.where(undefined, 1.0, scale)
+    return Normed(gain * raw + bias, shared, centre, spread, scale, undefined)
 
 
-@dataclass(frozen=True)
-class Over:
-    """What statistics are taken with: eps, division by n - 1, groups of features, which tokens count, batch norm's memory."""
-
-    eps: float
-    unbiased: bool
-    groups: int
-    counts: np.ndarray
-    running: Running | None
-
-
-def _statistics(x: np.ndarray, method: str, over: Over) -> tuple[np.ndarray, np.ndarray]:
-    if method == "layer norm":
-        return _whole(x, x.mean(1, keepdims=True), np.sqrt(x.var(1, ddof=int(over.unbiased), keepdims=True) + over.eps))
-    if method == "rms norm":
-        return _whole(x, np.zeros((len(x), 1)), np.sqrt((x**2).mean(1, keepdims=True) + over.eps))
-    if method == "group norm":
-        return _by_group(x, over.groups, over.eps, over.unbiased)
-    if method == "batch norm" and over.running is not None:
-        return _whole(x, over.running.mean[None], np.sqrt(over.running.variance[None] + over.eps))
-    if not over.counts.any():
-        raise ValueError("Every token is padding: there is nothing to take statistics of.")
-    seen = x[over.counts]
-    if method == "min-max":
-        return _whole(x, seen.min(0, keepdims=True), np.ptp(seen, 0, keepdims=True))
-    if len(seen) == 1 and (over.unbiased or method != "z-score"):
-        raise ValueError(f"{method.capitalize()} in training needs more than one token: one alone has no spread.")
-    added = 0.0 if method == "z-score" else over.eps
-    return _whole(x, seen.mean(0, keepdims=True), np.sqrt(seen.var(0, ddof=int(over.unbiased), keepdims=True) + added))
-
-
-def _whole(x: np.ndarray, centre: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return np.broadcast_to(centre, x.shape), np.broadcast_to(scale, x.shape)
-
-
-def _by_group(x: np.ndarray, groups: int, eps: float, unbiased: bool) -> tuple[np.ndarray, np.ndarray]:
-    tokens, features = x.shape
-    if groups < 1 or features % groups:
+def sharing(shape: tuple[int, ...], method: str, groups: int = 1, sequences: int = 1) -> np.ndarray:
+    """Which cells share statistics: equal numbers do, (T, D). ValueError where groups or sequences do not come out even."""
+    tokens, features = shape
+    if features % groups:
         raise ValueError(f"{groups} groups do not divide {features} features.")
-    if unbiased and features == groups:
-        raise ValueError("A group of one feature has no unbiased variance.")
-    parts = x.reshape(tokens, groups, -1)
-    size = features // groups
-    centre = parts.mean(2).repeat(size, axis=1)
-    scale = np.sqrt(parts.var(2, ddof=int(unbiased)) + eps).repeat(size, axis=1)
-    return centre, scale
+    if tokens % sequences:
+        raise ValueError(f"{sequences} sequences do not divide {tokens} tokens.")
+    row, column = np.mgrid[:tokens, :features]
+    return {
+        TOKEN: row,
+        FEATURE: column,
+        GROUP: row * groups + column // (features // groups),
+        SEQUENCE: row // (tokens // sequences) * features + column,
+        TABLE: np.zeros_like(row),
+        CELL: row * features + column,
+    }[METHODS[method].shares]
 
 
-def remembered(x_TD: np.ndarray, batches: int, counted: np.ndarray | None = None) -> Running:
-    """Running statistics after `batches` training steps on this batch: they start at 0 and 1, and the variance is unbiased."""
-    x = np.asarray(x_TD, float) if counted is None else np.asarray(x_TD, float)[np.asarray(counted, bool)]
-    if batches and len(x) < 2:
-        raise ValueError("Batch norm in training needs more than one token: one alone has no spread.")
-    old = (1 - MOMENTUM) ** batches
-    if not batches:
-        return Running(np.zeros(np.shape(x_TD)[1]), np.ones(np.shape(x_TD)[1]))
-    return Running((1 - old) * x.mean(0), old + (1 - old) * x.var(0, ddof=1))
+def _statistics(
+    x: np.ndarray, method: str, shared: np.ndarray, unbiased: bool, counted: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Centre and spread of every set of cells, spread over its cells; padding takes part only within its own token."""
+    across = METHODS[method].shares in ACROSS_TOKENS
+    counts = np.ones(len(x), bool) if counted is None or not across else np.asarray(counted, bool)
+    centre, spread = np.zeros_like(x), np.zeros_like(x)
+    for label in np.unique(shared):
+        cells = shared == label
+        seen = x[cells & counts[:, None]]
+        _enough(method, len(seen), unbiased)
+        centre[cells], spread[cells] = _of(seen, METHODS[method], unbiased)
+    return centre, spread
 
 
-def by_hand(x_D: np.ndarray, eps: float = 1e-5) -> np.ndarray:
-    """Layer norm as many notes write it: (x - mean) / (std + eps) with the unbiased std, and eps outside the root."""
-    x = np.asarray(x_D, float)
-    return (x - x.mean()) / (x.std(ddof=1) + eps)
+def _of(seen: np.ndarray, method: Method, unbiased: bool) -> tuple[float, float]:
+    if method.spread == "range":
+        return float(seen.min()), float(np.ptp(seen))
+    if method.spread == "mean square":
+        return 0.0, float((seen**2).mean())
+    return float(seen.mean()), float(seen.var(ddof=int(unbiased)))
 
 
-def jacobian(x_D: np.ndarray, method: str, eps: float = 1e-5) -> np.ndarray:
-    """d y / d x of one token, (D, D): (I - 1 1'/D - x^ x^'/D) / sigma for layer norm; rms norm lacks the middle term."""
-    x = np.asarray(x_D, float)
-    centred = x - x.mean() if method == "layer norm" else x
-    scale = np.sqrt((centred**2).mean() + eps)
-    unit, size = centred / scale, len(x)
-    middle = np.ones((size, size)) / size if method == "layer norm" else np.zeros((size, size))
-    return (np.eye(size) - middle - np.outer(unit, unit) / size) / scale
+def _enough(method: str, count: int, unbiased: bool) -> None:
+    """Refuses sets that have no statistics. torch refuses them too."""
+    if not count:
+        raise ValueError("Every token is padding: there is nothing to take statistics of.")
+    if count == 1 and method in {"batch norm", "instance norm"}:
+        raise ValueError(f"{method.capitalize()} in training needs more than one token: one alone has no spread.")
+    if count == 1 and unbiased and METHODS[method].spread == "variance":
+        raise ValueError("One number alone has no unbiased variance: the sum would be divided by 0.")
 
 
-def descent_steps(curvatures: tuple[float, ...], *, target: float = 1e-3, most: int = 200_000) -> int | None:
-    """Steps of gradient descent on 1/2 sum c_i w_i^2 from w = 1, at learning rate 1 / max c, until |w| <= target |w_0|.
+def _largest(x: np.ndarray, shared: np.ndarray) -> np.ndarray:
+    """The largest absolute number of every cell's set, (T, D)."""
+    found = np.zeros(int(shared.max()) + 1)
+    np.maximum.at(found, shared, np.abs(x))
+    return found[shared]
 
-    None where `most` steps are not enough.
+
+def fresh(features: int) -> Running:
+    """Batch norm's memory before any batch: mean 0, variance 1."""
+    return Running(np.zeros(features), np.ones(features))
+
+
+def remembered(running: Running, x_TD: np.ndarray, counted: np.ndarray | None = None, batches: int = 1) -> Running:
+    """The memory after `batches` training steps on this batch; its variance is the unbiased one, as torch's is.
+
+    ValueError for a batch of one token.
     """
-    curvature, w = np.array(curvatures, float), np.ones(len(curvatures))
-    rate, goal = 1 / curvature.max(), target * np.sqrt(len(curvatures))
-    for step in range(most + 1):
-        if np.sqrt((w * w).sum()) <= goal:
-            return step
-        w = w - rate * curvature * w
-    return None
+    x = np.asarray(x_TD, float) if counted is None else np.asarray(x_TD, float)[np.asarray(counted, bool)]
+    _enough("batch norm", len(x), unbiased=False)
+    mean, variance = running.mean, running.variance
+    for _ in range(batches):
+        mean = (1 - MOMENTUM) * mean + MOMENTUM * x.mean(0)
+        variance = (1 - MOMENTUM) * variance + MOMENTUM * x.var(0, ddof=1)
+    return Running(mean, variance, running.batches + batches)

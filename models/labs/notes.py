@@ -7,7 +7,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Example:
-    """A table of the notes (tokens by features), its names, the method it is about, and a kind word where it was misprinted."""
+    """A table of the notes (tokens by features), its names, the method it is about, and a word on it."""
 
     values: np.ndarray
     method: str
@@ -26,10 +26,15 @@ TABLES: dict[str, Example] = {
     "three tokens, batch norm": Example(
         _table((1, 2, -1), (3, 1, 0.5), (2, -1, 1.5)),
         "batch norm",
-        note="The notes print 1.11 for the variance of the third feature; the variance of -1, 0.5 and 1.5 is 1.056.",
+        note="The notes print 1.11 for the variance of the third feature; the variance of [-1, 0.5, 1.5] is 1.0556.",
     ),
     "salary and bonus": Example(_table((1.0e6, 15), (1.5e6, 12), (2.0e6, 10)), "min-max", ("A", "B", "C"), ("salary", "bonus")),
-    "four numbers": Example(_table((10, 0), (12, 0), (14, 0), (16, 0)), "z-score", columns=("value", "constant")),
+    "four numbers": Example(
+        _table((10, 10_000), (12, 12_000), (14, 14_000), (16, 16_000)),
+        "z-score",
+        columns=("in kilograms", "in grams"),
+        note="The notes have the first column. In another unit the z-scores are the same: 16 is at 1.342 in both.",
+    ),
     "six tokens and two pads": Example(
         _table(
             (0.1, 0.2, 0.3, 0.4),
@@ -43,6 +48,7 @@ TABLES: dict[str, Example] = {
         ),
         "batch norm",
         ("Hi", "Hello", "pad 1", "pad 2", "My", "Name", "Is", "Aman"),
+        note="The two pads pull the means of batch norm towards 0. Leave them out below, or take layer norm: it never mixes tokens.",
     ),
     "two tokens": Example(
         _table((1, 2, -1), (3, 1, 0.5)),

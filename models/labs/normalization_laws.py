@@ -1,0 +1,78 @@
+"""What follows from a norm: how it is often written by hand, its Jacobian, who sees whom, and what scale costs a descent."""
+
+import numpy as np
+
+from models.labs.normalization import normalised
+
+MOST_STEPS = 200_000
+TINY_EPS = 2.0**-23  # torch's default eps of rms norm in 32 bits
+
+
+def by_hand(x_D: np.ndarray, eps: float = 1e-5) -> np.ndarray:
+    """Layer norm as many notes write it: (x - mean) / (std + eps) with the unbiased std, and eps outside the root.
+
+    Not a number where a token has no spread and eps is 0.
+    """
+    x = np.asarray(x_D, float)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return (x - x.mean()) / (x.std(ddof=1) + eps)
+
+
+def shortfall(features: int) -> float:
+    """By how much the norm written by hand comes out too short, with small eps: 1 - sqrt((d - 1) / d)."""
+    return 1 - float(np.sqrt((features - 1) / features))
+
+
+def jacobian(x_D: np.ndarray, method: str, eps: float = 1e-5) -> np.ndarray:
+    """d y / d x of one token, (D, D): (I - 1 1'/D - x^ x^'/D) / scale for layer norm; rms norm lacks the middle term.
+
+    ValueError where the token has no spread and eps is 0: there is no derivative.
+    """
+    x = np.asarray(x_D, float)
+    norm = normalised(x[None], method, eps=eps)
+    if norm.undefined.any():
+        raise ValueError("This token has no spread and eps is 0: the norm has no derivative here.")
+    unit, size = norm.values[0], len(x)
+    middle = np.ones((size, size)) / size if method == "layer norm" else 0.0
+    return (np.eye(size) - middle - np.outer(unit, unit) / size) / norm.scale[0, 0]
+
+
+def told(x_TD: np.ndarray, method: str, token: int, *, by: float = 1.0, **settings: object) -> np.ndarray:
+    """How far each token's result moves, at most, when the first number of one token grows `by`: (T,)."""
+    moved = np.array(x_TD, float)
+    moved[token, 0] += by
+    before, after = (normalised(x, method, **settings).values for x in (x_TD, moved))  # type: ignore[arg-type]
+    return np.asarray(np.abs(after - before).max(1))
+
+
+def sized(x_D: np.ndarray, spread: float) -> np.ndarray:
+    """The token moved to mean 0 and stretched to this (biased) standard deviation. ValueError where it has none."""
+    x = np.asarray(x_D, float) - np.mean(x_D)
+    if x.std() == 0:
+        raise ValueError("This token has no spread that could be stretched.")
+    return x * (spread / x.std())
+
+
+def features_apart(ratio: float) -> np.ndarray:
+    """Four samples of two independent features (4, 2), the second `ratio` times larger: curvatures 1 and ratio squared."""
+    return np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]], float) * (1.0, ratio)
+
+
+def curvatures(x_ND: np.ndarray) -> np.ndarray:
+    """The curvatures of least squares on these features, (D,): the eigenvalues of X'X / n, smallest first."""
+    return np.linalg.eigvalsh(x_ND.T @ x_ND / len(x_ND))
+
+
+def descent_steps(x_ND: np.ndarray, *, target: float = 1e-3, most: int = MOST_STEPS) -> int | None:
+    """Steps of gradient descent on least squares with these features, at learning rate 1 / largest curvature.
+
+    From a distance of 1 in every weight until the distance is `target` of the first; None where `most` are not enough.
+    """
+    hessian = x_ND.T @ x_ND / len(x_ND)
+    away = np.ones(len(hessian))
+    rate, goal = 1 / curvatures(x_ND)[-1], target * float(np.linalg.norm(away))
+    for step in range(most + 1):
+        if np.sqrt(away @ away) <= goal:
+            return step
+        away = away - rate * (hessian @ away)
+    return None
