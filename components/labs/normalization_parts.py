@@ -70,7 +70,7 @@ def promised(values: np.ndarray, row: int, eps: float, _names: list[str]) -> Non
     )
     st.markdown(
         f"Its largest number is {largest:.4f} of at most sqrt({len(x)} - 1) = {np.sqrt(len(x) - 1):.4f}, and holds "
-        f"**{share:.1%}** of the sum of squares. Layer norm fixes that sum; one feature of many can still carry nearly all of it. "
+        f"**{share:.1%}** of the sum of squares. Layer norm fixes that sum; one of many features can carry nearly all of it. "
         "Type a large number into the table to see it."
     )
     if x.std() == 0:

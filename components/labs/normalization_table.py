@@ -66,8 +66,13 @@ def letter(at: int) -> str:
     return ("" if at < 26 else letter(at // 26 - 1)) + chr(ord("a") + at % 26)
 
 
+def cell(value: float) -> str:
+    """Three decimals, so that a column lines up; four digits where that would hide a number or be too long."""
+    return f"{value:.3f}" if value == 0 or 5e-4 <= abs(value) < 1000 else f"{value:.4g}"
+
+
 def _coloured(numbers: pd.DataFrame, letters: pd.DataFrame, found: Normed, method: str, alt: str) -> None:
-    shown = numbers.map(lambda value: f"{value:.4g}" if abs(value) >= 1000 else f"{value:.3f}")
+    shown = numbers.map(cell)
     if METHODS[method].shares == CELL:
         st.dataframe(shown, alt=alt)
         return

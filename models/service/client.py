@@ -85,10 +85,13 @@ class WorkerTrainer:
         with shelf.lock:
             answer = shelf.answer(key)
             if answer is None and self._status.state != "failed":
-                asked = shelf.open.setdefault(key, message | {"at": -RENEW_SECONDS})
-                if time.monotonic() - asked["at"] >= RENEW_SECONDS:
+                asked = shelf.open.get(key)
+                if asked is None:
+                    shelf.open[key] = message | {"at": time.monotonic()}
+                    self._post(message)
+                elif time.monotonic() - asked["at"] >= RENEW_SECONDS:
                     asked["at"] = time.monotonic()
-                    self._post(asked)
+                    self._post({"kind": "renew", "key": key})  # not asked again: the answer may be on its way
             if answer is None and wait > 0:
                 shelf.changed.wait_for(lambda: key not in shelf.open, wait)
                 answer = shelf.answer(key)

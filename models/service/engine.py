@@ -122,11 +122,8 @@ class Engine:
             self._refuse(key, error)
 
     def answer(self, message: Message) -> None:
-        """Answers one question, says why not, or begins an answer that takes longer; asked again, it is wanted longer."""
+        """Answers one question, says why not, or begins an answer that takes longer."""
         key = message["key"]
-        if key in self.jobs:
-            self.jobs[key].until = time.monotonic() + JOB_SECONDS
-            return
         try:
             question, cfg = message["question"], config_from(message["query"])
             _within_budget(cfg)
@@ -138,6 +135,11 @@ class Engine:
                 raise ValueError(f"there is no question {question!r}; there are {', '.join([*QUESTIONS, *INSTRUMENTS])}")
         except Exception as error:
             self._reply(key, None, sentence(error))
+
+    def renew(self, key: str) -> None:
+        """Somebody still waits for an answer that is being worked on."""
+        if key in self.jobs:
+            self.jobs[key].until = time.monotonic() + JOB_SECONDS
 
     def cancel(self, key: str) -> None:
         """Works no longer on an answer."""

@@ -8,7 +8,7 @@ from models.service.tape import RETRY_SECONDS, Tape
 from models.spec import RunConfig
 
 WISH_SECONDS = 90.0
-RENEW_SECONDS = 5.0  # how often a question that is open is asked again
+RENEW_SECONDS = 5.0  # how often the worker is told that somebody still waits
 
 SENTENCES = {
     "starting": "The trainer is starting: it loads PyTorch, which takes a few seconds.",

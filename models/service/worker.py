@@ -51,11 +51,13 @@ def serve(engine: "Engine", inbox: "queue.SimpleQueue[Message]") -> None:
             if message["kind"] == "want":
                 engine.want(message)
                 busy = True
+            elif message["kind"] == "renew":
+                engine.renew(message["key"])
             elif message["kind"] == "cancel":
                 questions = [question for question in questions if question["key"] != message["key"]]
                 engine.cancel(message["key"])
             else:
-                questions = [*(question for question in questions if question["key"] != message["key"]), message]
+                questions.append(message)
         while len(questions) > OPEN_QUESTIONS:
             engine.emit({"kind": "dropped", "key": questions.pop(0)["key"]})
         if questions:

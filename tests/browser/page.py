@@ -28,6 +28,12 @@ def choose(page: Any, select: str, option: str) -> None:
     page.get_by_role("option", name=option, exact=True).click()
 
 
+def settled(page: Any) -> Any:
+    """The page, once no script runs: a click before that may hit a button that is about to be replaced."""
+    page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for()
+    return page
+
+
 def press(page: Any, name: str) -> None:
     """Clicks a button of the main area."""
     button(page, name).click()

@@ -19,6 +19,7 @@ from tests.browser.page import (
     ranges,
     row,
     scrubber,
+    settled,
     status,
     train,
     until,
@@ -53,7 +54,7 @@ def test_a_pause_holds_the_row_and_nothing_is_sent_any_more(visitors):
     page.on("websocket", lambda socket: socket.on("framereceived", received))
     page.goto(visitors.server.url + link(seed=2, steps=LONG))
     choose(drawn(page), "Speed", "5 steps/s")
-    press(page, "Train")
+    press(settled(page), "Train")
     until_row(page, 2)
     press(page, "Pause")
     until_at_rest(page)

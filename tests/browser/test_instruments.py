@@ -1,0 +1,36 @@
+"""Instruments in a real browser: an answer that comes later is drawn when it is there, a long one can be cancelled."""
+
+from tests.browser.page import button, chart, drawn, link, press
+
+
+def opened(page, name):
+    page.get_by_role("main").get_by_role("button", name=name, exact=True).click()
+    page.get_by_role("heading", name=name).wait_for()
+
+
+def test_an_opened_instrument_draws_what_was_measured_and_a_closed_one_is_gone(visitors):
+    page = drawn(visitors(link()))
+    opened(page, "Stream and branches")
+    drawn(page, "Stream and branch", "Branch over stream by depth", "Cosine by depth")
+    page.get_by_text("Measured at step 0.").wait_for()
+    press(page, "Step")
+    page.get_by_text("Measured at step 1.").wait_for()
+    page.get_by_role("main").get_by_role("button", name="Stream and branches", exact=True).click()
+    chart(page, "Stream and branch").wait_for(state="detached")
+
+
+def test_a_long_measurement_says_how_far_it_is_and_can_be_cancelled(visitors):
+    page = drawn(visitors(link(depth=48, width=64, batch=128)))
+    opened(page, "Landscape")
+    press(page, "Walk around")
+    page.get_by_text("Measuring step 0").wait_for()
+    press(page, "Cancel")
+    button(page, "Walk around").wait_for()
+    page.get_by_text("Measuring step 0").wait_for(state="detached")
+
+
+def test_a_phone_shows_an_instrument_within_its_width(visitors):
+    page = drawn(visitors(link(), viewport={"width": 390, "height": 844}))
+    opened(page, "Collapse")
+    drawn(page, "Token cosine by depth")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
