@@ -3,8 +3,13 @@
 from tests.browser.page import button, chart, drawn, link, press
 
 
+def pill(page, name):
+    """One of the row of instruments."""
+    return page.get_by_role("radio", name=name, exact=True)
+
+
 def opened(page, name):
-    page.get_by_role("main").get_by_role("button", name=name, exact=True).click()
+    pill(page, name).click()
     page.get_by_role("heading", name=name).wait_for()
 
 
@@ -15,7 +20,7 @@ def test_an_opened_instrument_draws_what_was_measured_and_a_closed_one_is_gone(v
     page.get_by_text("Measured at step 0.").wait_for()
     press(page, "Step")
     page.get_by_text("Measured at step 1.").wait_for()
-    page.get_by_role("main").get_by_role("button", name="Stream and branches", exact=True).click()
+    pill(page, "Stream and branches").click()
     chart(page, "Stream and branch").wait_for(state="detached")
 
 
