@@ -8,7 +8,7 @@ from torch import nn
 
 from components.labs.normalization_steps import cell_line, joined, number, set_lines, signed
 from components.labs.normalization_swallows import directions
-from components.labs.normalization_table import letter, statistics
+from components.labs.normalization_table import cell, letter, statistics
 from models.labs.normalization import METHODS, fresh, normalised, remembered, sharing
 from models.labs.normalization_laws import (
     TINY_EPS,
@@ -22,6 +22,8 @@ from models.labs.normalization_laws import (
     told,
 )
 from models.labs.notes import TABLES
+from models.service.questions import layer_norm
+from models.spec import RunConfig
 from tests.app_page import charts, press, sound, words
 from tests.labs_page import lab
 
@@ -252,6 +254,8 @@ def test_the_steps_are_those_of_the_numbers():
         r"\sigma^2_{a} = \frac{0.1111 + 1.778 + 2.778}{3} = 1.556",
         r"\sqrt{1.556 + 1 \cdot 10^{-5}} = 1.247",
     ]
+    unbiased = set_lines(THREE[0], "layer norm", "a", (2 / 3, 7 / 3, 1.5275), {"eps": 1e-5, "unbiased": True})
+    assert unbiased[1] == r"\sigma^2_{a} = \frac{0.1111 + 1.778 + 2.778}{2} = 2.333"
     line = cell_line(THREE, found, "layer norm", (0, 2), {"gain": 2.0, "bias": -1.0})
     assert line.startswith(r"y_{3} = 2 \cdot \frac{-1 - 0.6667}{1.247} - 1 = ")
 
@@ -262,6 +266,7 @@ def test_numbers_are_written_as_one_writes_them():
     assert signed(-2.0) == "(-2)"
     assert signed(-2.0, sign=True) == "- 2"
     assert joined(["1", "+ 2", "+ 3", "+ 4", "+ 5"], " ", "+") == r"1 + 2 + 3 + \dots + 5"
+    assert [cell(value) for value in (0.0, 1.5, -2e-9, 1e6)] == ["0.000", "1.500", "-2e-09", "1e+06"]
     assert [letter(at) for at in (0, 25, 26, 399)] == ["a", "z", "aa", "oj"]
 
 
@@ -334,6 +339,8 @@ def test_padding_is_left_out_at_a_toggle(page):
     page.toggle(key="normalization_left_out").set_value(True)
     sound(page.run())
     close(table_named(page, "Statistics of every set")["mean"], [0.120, 0.415, -0.185, 0.047])
+    first = next(latex.value for latex in page.latex if r"\mu_{a}" in latex.value)
+    assert r"{6} = 0.12" in first  # six tokens in the written sum too, not eight
 
 
 def test_batch_norm_learns_and_is_used_on_data_that_moved(page):
@@ -427,3 +434,9 @@ def test_what_was_set_survives_a_walk_to_another_page(page):
     assert page.number_input(key="normalization_gain").value == 3.0
     assert page.session_state["normalization_good"].shape == (2, 3)
     assert PARTS["Gain and bias"] in words(page)
+
+
+@pytest.mark.parametrize("row", [[], [1.0], [0.0] * 401, [[1.0, 2.0]]])
+def test_torch_is_asked_for_rows_only(row):
+    with pytest.raises(ValueError, match="2 to 400 numbers"):
+        layer_norm(RunConfig(), {"row": row, "eps": 1e-5})

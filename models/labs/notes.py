@@ -48,7 +48,7 @@ TABLES: dict[str, Example] = {
         ),
         "batch norm",
         ("Hi", "Hello", "pad 1", "pad 2", "My", "Name", "Is", "Aman"),
-        note="The two pads pull the means of batch norm towards 0. Leave them out below, or take layer norm: it never mixes tokens.",
+        note="The two pads pull the means of batch norm towards 0. Leave them out below, or take layer norm.",
     ),
     "two tokens": Example(
         _table((1, 2, -1), (3, 1, 0.5)),
