@@ -32,6 +32,8 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "lesions": (BOTH, {}),
     "collapse": (BOTH, {}),
     "lens": (BOTH, {}),
+    "place": (("transformer",), {}),
+    "beyond": (("transformer",), {}),
     "landscape": (BOTH, {"cells": 15}),
     "sharpness": (BOTH, {}),
     "stream jacobian": (BOTH, {}),

@@ -15,6 +15,7 @@ from models.instruments.health import health
 from models.instruments.landscape import landscape
 from models.instruments.lens import lens
 from models.instruments.paths import gradient_shares, path_lengths
+from models.instruments.position import beyond, place
 from models.instruments.signal import signal
 from models.instruments.stream import stream
 from models.instruments.surgery import lesions, surgery
@@ -49,6 +50,8 @@ INSTRUMENTS: dict[str, Instrument] = {
     "lesions": of_still(lesions),
     "collapse": of_still(collapse),
     "lens": of_still(lens),
+    "place": of_still(place),
+    "beyond": of_still(beyond),
     "landscape": of_still(landscape),
     "sharpness": sharpness,
     "stream jacobian": of_still(stream_jacobian),
