@@ -1,0 +1,65 @@
+"""How tokens are told where they stand: sines and cosines, a learned table, a turn of queries and keys, or nothing.
+
+Legend: T positions, D features, K features of a query or key.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+BASE = 10_000.0
+
+
+def angles(places: np.ndarray, width: int) -> np.ndarray:
+    """Position over 10000^(2i/D) in radians, (T, D/2): fast in the first pair of features, slow in the last."""
+    return np.asarray(places, float)[:, None] * BASE ** (-np.arange(0, width, 2) / width)
+
+
+def sinusoids(places: np.ndarray, width: int) -> np.ndarray:
+    """Sine and cosine of each angle side by side, (T, D) (Vaswani 2017, 1706.03762)."""
+    turned = angles(places, width)
+    return np.stack((np.sin(turned), np.cos(turned)), axis=-1).reshape(len(turned), -1)[:, :width]
+
+
+def rotated(x: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Feature pairs (i, i + K/2) of x (T, K) turned by the angles of their places (Su 2021, 2104.09864). K is even."""
+    turned = angles(places, x.shape[1])
+    first, second = np.split(x, 2, axis=1)
+    cos, sin = np.cos(turned), np.sin(turned)
+    return np.concatenate((first * cos - second * sin, second * cos + first * sin), axis=1)
+
+
+def rotary_scores(q: np.ndarray, k: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """The score of one and the same query (K,) and key (K,) at all pairs of places, (T, T)."""
+    count = len(places)
+    return rotated(np.tile(q, (count, 1)), places) @ rotated(np.tile(k, (count, 1)), places).T
+
+
+@dataclass(frozen=True)
+class ByDistance:
+    """Dot products gathered by the distance j - i of their places: mean, least and greatest of each."""
+
+    distance: np.ndarray
+    mean: np.ndarray
+    least: np.ndarray
+    greatest: np.ndarray
+
+    @property
+    def spread(self) -> float:
+        """How far two pairs of one distance are apart at most: 0 where distance alone matters."""
+        return float((self.greatest - self.least).max())
+
+
+def by_distance(dots: np.ndarray) -> ByDistance:
+    """The diagonals of a table of dot products (T, T), from the distance -(T-1) to T-1."""
+    count = len(dots)
+    distance = np.arange(-(count - 1), count)
+    lines = [np.diagonal(dots, at) for at in distance]
+    columns = (np.array([pick(line) for line in lines]) for pick in (np.mean, np.min, np.max))
+    return ByDistance(distance, *columns)
+
+
+def order_difference(layer: Callable[[np.ndarray], np.ndarray], x: np.ndarray, order: np.ndarray) -> float:
+    """Largest |layer(x in another order) - layer(x) in that order|: 0 where a layer does not know where its tokens stand."""
+    return float(np.abs(layer(x[order]) - layer(x)[order]).max())

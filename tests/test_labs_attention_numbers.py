@@ -1,0 +1,222 @@
+"""The arithmetic of the attention lab: the worked examples with their right numbers, and the app's own modules beside it."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from scipy.stats import entropy as scipy_entropy
+from torch import nn
+
+from models.labs.attention import DRAWS, attend, divisor, entropy, heads, reach, sampled, softmax, straightness, variance, visible
+from models.labs.attention_examples import MATRIX, PRINTED_Q, PROJECTIONS, ROWS, SCORES, TOKENS, WEIGHTS
+from models.labs.positions import by_distance, order_difference, rotary_scores, rotated, sinusoids
+from models.nets.branches import Attention, Rotary
+from models.nets.embedding import sinusoids as sinusoids_of_the_app
+
+SOURCE = np.random.default_rng(7)
+X = SOURCE.normal(size=(6, 4))
+W_Q, W_K, W_V = SOURCE.normal(size=(3, 4, 4))
+PLACES = np.arange(32)
+
+
+def close(found, expected, digits=3):
+    np.testing.assert_allclose(found, expected, atol=0.51 * 10**-digits)
+
+
+def projected(name: str):
+    example = PROJECTIONS[name]
+    q, k, v = (example.x @ w for w in (example.w_q, example.w_k, example.w_v))
+    by = divisor(example.scaling, q.shape[1], example.x.shape[1])
+    return attend(q, k, v, by=by, seen=visible(len(q), len(k), causal=example.causal))
+
+
+# --- the worked examples ---
+
+
+def test_example_9_softmax_and_weighted_sum():
+    row = ROWS["Example 9: six scores"]
+    weights = softmax(np.array(row.numbers))
+    close(weights, [0.1918, 0.1918, 0.1918, 0.1163, 0.1918, 0.1163], 4)
+    close(weights @ np.array(row.values), [0.346, 0.308, 0.442])
+    assert sum(row.printed_weights) == pytest.approx(1.13, abs=0.005)
+    assert weights.sum() == pytest.approx(1)
+
+
+def test_example_10_queries():
+    close(TOKENS @ MATRIX, [[0.90, 1.00, 1.10, 1.20], [2.02, 2.28, 2.54, 2.80], [3.14, 3.56, 3.98, 4.40]], 9)
+    assert not np.allclose(PRINTED_Q, (TOKENS @ MATRIX)[0])
+
+
+def test_example_11_softmax_saturates():
+    close(softmax(np.array(ROWS["Example 11: three scores of the notes"].numbers)), [0.00005, 0.0067, 0.9933], 4)
+    assert softmax(np.array([3.74, 8.74, 13.74]))[0] == pytest.approx(0.00005, abs=5e-6)
+    halved = ROWS["Example 11: the same over √4"]
+    assert halved.by == divisor("√d_k", 4, 512)
+    close(softmax(np.array(halved.numbers) / halved.by), [0.0062, 0.0754, 0.9184], 4)
+
+
+def test_example_11_with_the_right_scores_of_example_10():
+    head = projected("Examples 10 and 11: X times W")
+    close(head.scores[0], [4.46, 10.252, 16.044], 9)
+    close(head.weights[0], [0.0029, 0.0522, 0.9449], 4)
+    close(head.output[0], [3.075, 3.486, 3.897, 4.307])
+    given = ROWS["Examples 10 and 11: token 1 as it is, over √4"]
+    close(given.numbers, head.scores[0], 9)
+    close(softmax(np.array(given.numbers) / given.by) @ np.array(given.values), head.output[0], 9)
+
+
+@pytest.mark.parametrize("d_k", [1, 16, 64, 256])
+def test_example_12_the_variance_of_a_dot_product_is_d_k_and_its_mean_is_0(d_k):
+    """Five standard errors: the variance of a sample variance of q.k is (kurtosis - 1) d_k² / draws, of kurtosis 3 + 6 / d_k."""
+    off = 5 * np.sqrt((2 + 6 / d_k) / DRAWS)
+    raw, scaled = sampled(d_k, by=1.0), sampled(d_k, by=d_k**0.5)
+    assert raw.variance == pytest.approx(d_k, rel=off)
+    assert abs(raw.mean) < 5 * np.sqrt(d_k / DRAWS)
+    assert scaled.variance == pytest.approx(1, rel=off)
+    assert scaled.variance == pytest.approx(raw.variance / d_k)
+
+
+def test_example_12_without_scaling_the_softmax_of_wide_heads_saturates():
+    raw, scaled = sampled(512, by=1.0), sampled(512, by=512**0.5)
+    assert raw.entropy < 0.2
+    assert 1.2 < scaled.entropy < np.log(8)
+    assert raw.largest > 0.9
+    assert raw.slope < scaled.slope / 3
+
+
+def test_error_22_by_the_root_of_d_model_scores_of_many_heads_come_out_too_small():
+    wrong = sampled(64, by=divisor("√d_model", 64, 512))
+    assert wrong.variance == pytest.approx(1 / 8, rel=0.15)
+
+
+def test_example_13_sinusoidal_positions():
+    close(sinusoids(np.arange(2), 4), [[0, 1, 0, 1], [0.841, 0.540, 0.010, 1.000]])
+
+
+def test_example_14_shapes_of_many_heads():
+    x, w = np.ones((5, 512)), np.ones((512, 512))
+    found = heads(x, w, w, w, 8)
+    assert {head.output.shape for head in found} == {(5, 64)}
+    assert np.concatenate([head.output for head in found], axis=1).shape == (5, 512)
+    with pytest.raises(ValueError, match="cannot be shared by 5 heads"):
+        heads(x, w, w, w, 5)
+
+
+def test_example_22_the_weights_of_cat_are_no_softmax():
+    row = ROWS['Example 22: weights of "cat"']
+    assert row.kind == WEIGHTS != SCORES
+    assert sum(row.numbers) == pytest.approx(1.40)
+
+
+def test_example_24_causal_mask():
+    weights = projected("Example 24: the same with a causal mask").weights
+    np.testing.assert_allclose(weights.sum(1), 1)
+    np.testing.assert_array_equal(weights[0], [1, 0, 0])
+    np.testing.assert_array_equal(np.triu(weights, 1), 0)
+
+
+def test_example_25_a_recurrent_cell_needs_n_steps_and_attention_one():
+    assert reach(7, recurrent=True).max() == reach(7, recurrent=True)[6, 0] == 7
+    assert set(reach(7, recurrent=False)[np.tril_indices(7)]) == {1}
+    assert (reach(7, recurrent=True)[np.triu_indices(7, 1)] == -1).all()
+
+
+def test_example_27_cross_attention_takes_queries_from_one_sequence_and_the_rest_from_another():
+    q, k, v = np.ones((3, 8)), np.ones((5, 8)), np.ones((5, 6))
+    head = attend(q, k, v, by=8**0.5)
+    assert (head.weights.shape, head.output.shape) == ((3, 5), (3, 6))
+
+
+# --- against others ---
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_a_head_is_torchs_attention(causal):
+    q, k, v = X @ W_Q, X @ W_K, X @ W_V
+    found = attend(q, k, v, by=2.0, seen=visible(6, 6, causal=causal)).output
+    expected = F.scaled_dot_product_attention(*(torch.tensor(part)[None] for part in (q, k, v)), is_causal=causal)
+    np.testing.assert_allclose(found, expected[0], atol=1e-12)
+
+
+def test_many_heads_are_the_apps_attention():
+    module = Attention(4, 2, nn.Identity(), causal=True, norm_qk=nn.Identity, turn=nn.Identity()).double()
+    for layer, w in zip((module.w_q, module.w_k, module.w_v, module.w_o), (W_Q, W_K, W_V, np.eye(4)), strict=True):
+        layer.weight.data, layer.bias.data = torch.tensor(w.T), torch.zeros(4, dtype=torch.float64)
+    joined = np.concatenate([head.output for head in heads(X, W_Q, W_K, W_V, 2, causal=True)], axis=1)
+    np.testing.assert_allclose(joined, module(torch.tensor(X)[None])[0].detach(), atol=1e-12)
+
+
+def test_padding_is_not_looked_at_and_a_row_without_anything_to_see_is_0():
+    seen = visible(3, 3, causal=True, pads=frozenset({0}))
+    head = attend(X[:3], X[:3], X[:3], by=1.0, seen=seen)
+    np.testing.assert_array_equal(head.weights[0], 0)
+    np.testing.assert_array_equal(head.weights[1], [0, 1, 0])
+    assert head.weights[2, 0] == 0
+    assert np.isfinite(head.output).all()
+
+
+def test_the_softmax_holds_for_scores_that_would_overflow():
+    np.testing.assert_allclose(softmax(np.array([1e9, 1e9, -1e9])), [0.5, 0.5, 0])
+
+
+def test_entropy_is_scipys_and_0_where_one_token_gets_all():
+    weights = softmax(SOURCE.normal(size=(4, 7)))
+    np.testing.assert_allclose(entropy(weights), scipy_entropy(weights, axis=1))
+    assert entropy(np.array([0.0, 1.0, 0.0])) == 0
+
+
+def test_the_variance_is_of_what_is_seen():
+    scores = np.array([[1.0, 100.0], [3.0, 5.0]])
+    assert variance(scores, visible(2, 2, causal=True)) == pytest.approx(np.var([1, 3, 5]))
+    assert np.isnan(variance(scores, np.zeros((2, 2), bool)))
+
+
+def test_error_29_attention_is_linear_only_while_its_weights_are_held():
+    held, own = straightness(X, X[::-1] * 0.5, (W_Q, W_K, W_V), 2.0)
+    assert held < 1e-12
+    assert own > 0.1
+
+
+# --- positions ---
+
+
+def test_sinusoids_are_the_apps():
+    np.testing.assert_allclose(sinusoids(PLACES, 16), sinusoids_of_the_app(32, 16), atol=1e-5)
+
+
+def test_rotary_is_the_apps():
+    x = SOURCE.normal(size=(32, 8))
+    expected = Rotary(32, 8).double()(torch.tensor(x)[None, None])[0, 0]
+    np.testing.assert_allclose(rotated(x, PLACES), expected, atol=1e-5)
+
+
+def test_distance_alone_matters_for_sinusoids_and_rotary_scores_and_not_for_a_learned_table():
+    table = sinusoids(PLACES, 16)
+    assert by_distance(table @ table.T).spread < 1e-12
+    assert by_distance(rotary_scores(X[0], X[1], PLACES)).spread < 1e-12
+    learned = SOURCE.normal(size=(32, 16))
+    assert by_distance(learned @ learned.T).spread > 1
+
+
+def test_between_two_random_matrices_the_sinusoids_lose_it():
+    table = sinusoids(PLACES, 4)
+    assert by_distance(table @ W_Q @ (table @ W_K).T).spread > 0.5
+
+
+def test_rotary_scores_depend_on_which_token_comes_first_and_sinusoids_do_not():
+    turned, table = by_distance(rotary_scores(X[0], X[1], PLACES)), sinusoids(PLACES, 16)
+    added = by_distance(table @ table.T)
+    np.testing.assert_allclose(added.mean, added.mean[::-1])
+    assert np.abs(turned.mean - turned.mean[::-1]).max() > 0.1
+
+
+def test_a_head_without_positions_permutes_with_its_tokens_and_with_them_or_a_mask_does_not():
+    order = np.array([3, 1, 5, 0, 2, 4])
+
+    def layer(x, *, causal=False, position=False):
+        x = x + sinusoids(np.arange(6), 4) if position else x
+        return attend(x @ W_Q, x @ W_K, x @ W_V, by=2.0, seen=visible(6, 6, causal=causal)).output
+
+    assert order_difference(layer, X, order) < 1e-12
+    assert order_difference(lambda x: layer(x, causal=True), X, order) > 0.1
+    assert order_difference(lambda x: layer(x, position=True), X, order) > 0.1
