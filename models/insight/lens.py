@@ -64,13 +64,13 @@ def tempered(p: np.ndarray, temperature: float) -> np.ndarray:
     return powers / powers.sum()
 
 
-def next_class(p: np.ndarray, temperature: float, position: int) -> int:
-    """The class that a text goes on with after `position` tokens. The same draw for a position at every look: only the net
-    and the temperature change what comes. ValueError for a temperature below 0, or for probabilities that are not finite.
+def next_class(p: np.ndarray, temperature: float, position: int, seed: int = SEED) -> int:
+    """The class that a text goes on with after `position` tokens. The same draw for a position and a seed at every look: only
+    the net and the temperature change what comes. ValueError for a temperature below 0, or for probabilities that are not finite.
     """
     if not (math.isfinite(temperature) and temperature >= 0):
         raise ValueError(f"temperature is {temperature!r}; legal is 0 or more")
     if not np.isfinite(p).all():
         raise ValueError("the probabilities are not finite; no token can be drawn from them")
     upto = tempered(p, temperature).cumsum()
-    return int(np.searchsorted(upto, np.random.default_rng([SEED, position]).random() * upto[-1], side="right"))
+    return int(np.searchsorted(upto, np.random.default_rng([seed, position]).random() * upto[-1], side="right"))

@@ -11,6 +11,7 @@ from models.instruments.check import check
 from models.instruments.collapse import collapse
 from models.instruments.curvature import sharpness, stream_jacobian
 from models.instruments.distributions import distributions, layer_film
+from models.instruments.generation import continuation, refinement, revision
 from models.instruments.health import health
 from models.instruments.landscape import landscape
 from models.instruments.lens import lens
@@ -50,6 +51,9 @@ INSTRUMENTS: dict[str, Instrument] = {
     "lesions": of_still(lesions),
     "collapse": of_still(collapse),
     "lens": of_still(lens),
+    "continuation": of_still(continuation),
+    "revision": of_still(revision),
+    "refinement": of_still(refinement),
     "place": of_still(place),
     "beyond": of_still(beyond),
     "landscape": of_still(landscape),

@@ -144,16 +144,27 @@ def codes(cfg: RunConfig, text: str) -> list[int]:
     task = TASKS[cfg.task]
     if not task.vocabulary:
         raise ValueError(f"text is {text!r}; {cfg.task} has none: choose one of its held-out samples")
-    written = list(text) if task.kind == "text" else text.split()
+    written = pieces(cfg, text)
     if not 1 <= len(written) <= cfg.tokens:
         raise ValueError(f"text has {len(written)} tokens; legal are 1 to {cfg.tokens}, the context that the net was trained on")
-    names = {name: at for at, name in enumerate(alphabet() if task.kind == "text" else map(str, range(task.vocabulary)))}
+    names = symbols(cfg)
     for one in written:
         if one not in names and task.kind == "text":
             raise ValueError(f"the character {one!r} is not in the book's alphabet; legal are {''.join(alphabet())!r}")
         if one not in names:
             raise ValueError(f"{one!r} is no symbol of {cfg.task}; legal are whole numbers from 0 to {task.vocabulary - 1}")
     return [names[one] for one in written]
+
+
+def pieces(cfg: RunConfig, text: str) -> list[str]:
+    """A text cut into what stands for a token: characters, or what stands between spaces."""
+    return list(text) if TASKS[cfg.task].kind == "text" else text.split()
+
+
+def symbols(cfg: RunConfig) -> dict[str, int]:
+    """Every token that the net of a task can read, by how it is written."""
+    task = TASKS[cfg.task]
+    return {name: at for at, name in enumerate(alphabet() if task.kind == "text" else map(str, range(task.vocabulary)))}
 
 
 def _token_names(cfg: RunConfig, x: Tensor) -> list[str]:
