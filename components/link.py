@@ -15,6 +15,7 @@ from models.spec import RunConfig, knobs
 PAGES = Path(__file__).parents[1] / "pages"
 PLAYGROUND, COMPARE = PAGES / "train" / "playground.py", PAGES / "train" / "compare.py"
 ANATOMY = PAGES / "explore" / "anatomy.py"
+LESSONS = PAGES / "learn" / "lessons.py"
 FOREIGN = ("lesson", "hide", "digest")  # keys of other rooms: kept in the link, not read here
 WRITTEN, NOTES, CAME_FROM, HERE = "link_written", "link_notes", "link_came_from", "link_here"
 RERUN = "link_rerun"  # whether the link asks for its run to be computed again and compared

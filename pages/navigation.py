@@ -67,6 +67,15 @@ page = st.navigation(
                 help="Add and norm on one token step by step, the stream as a memory, and layers that stand aside.",
             ),
         ],
+        "Learn": [
+            st.Page(
+                HERE / "learn" / "lessons.py",
+                title="Lessons",
+                icon=":material/school:",
+                url_path="lessons",
+                help="Ten questions: guess, train, see what happened and why, solve the challenge.",
+            ),
+        ],
     },
     position="top",
 )

@@ -75,7 +75,7 @@ def ours(module: str) -> bool:
 # --- the direction ---
 
 NUMPY_SIDE = tuple(name for name in SOURCES if within(name, ("models.insight",)) and name != "models.insight.signal")
-WEB = ("models.spec", "models.trace", "models.labs", "models.service.client", "models.export", *NUMPY_SIDE)
+WEB = ("models.spec", "models.trace", "models.labs", "models.lessons", "models.service.client", "models.export", *NUMPY_SIDE)
 TORCH_SIDE_OF_SERVICE = ("models.service.worker", "models.service.engine", "models.service.questions", "models.service.inprocess")
 
 # The first line that fits a module says what of ours it may import, besides its own room.
@@ -89,6 +89,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "models.tasks": ("models.spec",),
     "models.training": ("models.nets", "models.tasks", "models.spec", "models.trace"),
     "models.labs": ("models.spec",),
+    "models.lessons": ("models.spec", "models.trace", *NUMPY_SIDE),
     "models.insight.signal": ("models.training", "models.nets", "models.spec"),
     "models.insight": ("models.spec", "models.trace"),
     "models.instruments": ("models.training", "models.nets", "models.tasks", "models.insight", "models.spec", "models.trace"),

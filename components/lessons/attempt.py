@@ -1,0 +1,140 @@
+"""A challenge: what it asks, an attempt made here, pasted or taken from the playground, and what its numbers say."""
+
+from dataclasses import replace
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import streamlit as st
+
+from components import player
+from components.charts import loss_chart
+from components.labs.shown import drawn
+from components.lessons import progress
+from components.lessons.knobs import field
+from components.link import FOREIGN, PLAYGROUND
+from components.picture import chance
+from components.playground import GOOD
+from components.watch import View, look, sentence, trouble
+from models.lessons.challenges import check, out_of_bounds
+from models.lessons.lesson import Lesson
+from models.spec import RunConfig
+from models.spec.budget import over_budget
+
+LONGEST = 4000  # characters of a pasted link
+
+
+def draw(lesson: Lesson) -> None:
+    """The challenge and the attempt at it."""
+    one, name = lesson.challenge, f"attempt_{lesson.key}"
+    st.subheader("Challenge", anchor=False)
+    st.markdown(f"**{one.text}**")
+    st.session_state.setdefault(name, one.base)
+    _fields(lesson)
+    with st.expander("Bring an attempt from the playground or from a link"):
+        _brought(lesson)
+    cfg: RunConfig = st.session_state[name]
+    if problem := st.session_state.pop(f"{name}_problem", ""):
+        st.error(problem)
+    astray = out_of_bounds(one, cfg)
+    for said in astray:
+        st.warning(said)
+    if refusal := over_budget(cfg):
+        st.error(refusal)
+    elif not astray:
+        player.polled(name, lambda: _watch(lesson, cfg))
+
+
+def from_text(text: str) -> tuple[RunConfig, list[str]]:
+    """The configuration in a pasted address, or in its part after the question mark; with notes on what was not legal."""
+    query = urlsplit(text.strip()[:LONGEST]).query or text.strip()[:LONGEST].removeprefix("?")
+    found = dict(parse_qsl(query, keep_blank_values=True)[:60])
+    return RunConfig.from_query({key: value for key, value in found.items() if key not in FOREIGN})
+
+
+def _fields(lesson: Lesson) -> None:
+    """One control for every field that may be touched, and the way to the playground."""
+    name, one = f"attempt_{lesson.key}", lesson.challenge
+    cfg: RunConfig = st.session_state[name]
+    for column, knob in zip(st.columns(max(2, len(one.fields))), one.fields, strict=False):
+        with column:
+            field(knob, getattr(cfg, knob), key=f"{name}_{knob}", change=_changed)
+    with st.container(horizontal=True):
+        st.button("Back to the start", key=f"{name}_back", icon=":material/undo:", on_click=_set, args=(name, one.base))
+        query = one.base.to_query() | {"lesson": lesson.key}
+        st.page_link(PLAYGROUND, label="Open in the playground", icon=":material/tune:", query_params=query)
+
+
+def _changed(key: str, knob: str, value: Any) -> None:
+    """A control has moved: the attempt follows, or stays where it would not be legal."""
+    name = key.removesuffix(f"_{knob}")
+    try:
+        _set(name, replace(st.session_state[name], **{knob: value}))
+    except ValueError as error:
+        st.session_state[f"{name}_problem"] = sentence(str(error))
+
+
+def _brought(lesson: Lesson) -> None:
+    name = f"attempt_{lesson.key}"
+    kept: RunConfig | None = st.session_state.get(GOOD)
+    label, tip = "Take what the playground has", "The configuration that you last set in the playground."
+    st.button(label, key=f"{name}_take", disabled=kept is None, help=tip, on_click=_set, args=(name, kept))
+    text = st.text_input("Link of an attempt", key=f"{name}_text", placeholder="https://.../playground?depth=16&init=he")
+    if text.strip():
+        cfg, notes = from_text(text)
+        if notes:
+            st.info("From the link: " + "; ".join(notes) + ".")
+        if "=" not in text:
+            st.error("There is no configuration in this text: a link has field=value after a question mark.")
+        else:
+            st.button("Take the link's", key=f"{name}_take_link", on_click=_set, args=(name, cfg))
+
+
+def _set(name: str, cfg: RunConfig) -> None:
+    st.session_state[name] = cfg
+
+
+def _watch(lesson: Lesson, cfg: RunConfig) -> tuple[bool, bool]:
+    """The attempt's player and loss, and the verdict when its run is over; (waiting, playing)."""
+    name = f"attempt_{lesson.key}"
+    head = player.playhead(name, cfg)
+    before: View | None = st.session_state.get(f"{name}_view")
+    view, waiting = look(cfg, head, before)
+    tape = view.tape if view is not None else None
+    if tape is not None and view is not None and view.cfg == cfg:
+        head.tick(player.now(), tape.length, tape.done)
+    player.controls(name, head, shared=" the attempt")
+    if waiting and (refused := trouble(cfg)):
+        head.pause()
+        st.error(refused)
+        return False, False
+    if view is None:
+        st.caption("torch is loading in the trainer")
+        return True, head.playing
+    st.session_state[f"{name}_view"] = view
+    seen = min(head.furthest + 1, len(view.trace)) if view.cfg == cfg and head.furthest else 0
+    figure = loss_chart(
+        step=view.trace.step[:seen],
+        loss=view.trace.loss[:seen],
+        chance=chance(cfg),
+        total_steps=cfg.steps,
+        divergence=view.trace.divergence if seen == len(view.trace) else None,
+        shown_step=head.shown,
+    )
+    drawn(figure, "Loss of the attempt", f"{name}_loss", height=260)
+    over = tape is not None and tape.done and view.cfg == cfg and head.furthest >= tape.length - 1
+    _verdict(lesson, cfg, view if over else None)
+    return waiting, head.playing
+
+
+def _verdict(lesson: Lesson, cfg: RunConfig, view: View | None) -> None:
+    if view is None:
+        st.caption("Train the attempt: the verdict comes from its numbers when the run is over.")
+        return
+    found = check(lesson.challenge, cfg, view.trace)
+    for said in found.reached:
+        st.markdown(f":material/check: {said}")
+    for said in found.missing:
+        st.warning(said)
+    if found.passed:
+        progress.done(lesson.key).passed = cfg.to_query()
+        st.success("Passed.", icon=":material/emoji_events:")

@@ -1,0 +1,94 @@
+"""The lessons page: one lesson, chosen by the address, from its question to its code."""
+
+import streamlit as st
+
+from components import player
+from components.lessons import attempt, progress, runs, source
+from components.link import LESSONS as PAGE
+from models.lessons.lesson import Lesson
+from models.lessons.lessons import LESSONS
+
+KEY = "lesson"
+
+
+def chosen() -> Lesson:
+    """The lesson in the address; an unknown one is said, and the first is shown."""
+    wanted = st.query_params.get(KEY)
+    if wanted is None:
+        wanted = str(st.session_state.get("lesson_shown", next(iter(LESSONS))))
+    elif wanted not in LESSONS:
+        st.info(f"There is no lesson of that name: this is the first of {len(LESSONS)}.")
+    lesson = LESSONS.get(wanted) or next(iter(LESSONS.values()))
+    st.session_state["lesson_shown"] = lesson.key
+    if KEY not in st.query_params:
+        st.query_params[KEY] = lesson.key
+    return lesson
+
+
+def choose(lesson: Lesson) -> None:
+    """All lessons by number and title, with how far the visitor is in each."""
+    keys = list(LESSONS)
+    titles = {key: f"{at}. {LESSONS[key].title} {progress.symbol(key)}" for at, key in enumerate(keys, start=1)}
+    st.session_state["lesson_choice"] = lesson.key
+
+    def change() -> None:
+        st.query_params[KEY] = str(st.session_state["lesson_choice"])
+
+    tip = "○ not begun, ◐ guessed, ● challenge passed."
+    st.selectbox("Lesson", keys, key="lesson_choice", format_func=titles.__getitem__, on_change=change, help=tip)
+
+
+def draw(lesson: Lesson) -> None:
+    """Question, guess, run, what happened, why, challenge, code."""
+    number = list(LESSONS).index(lesson.key) + 1
+    st.subheader(f"{number}. {lesson.title}", anchor=False)
+    st.markdown(f"**{lesson.question}**")
+    if _guessed(lesson):
+        player.polled(f"lesson_{lesson.key}", lambda: runs.watch(lesson))
+    if progress.done(lesson.key).right is not None:
+        st.subheader("Why", anchor=False)
+        st.markdown(lesson.why)
+        st.caption("Read more: " + ", ".join(f"[{name}]({address})" for name, address in lesson.sources.items()))
+        attempt.draw(lesson)
+        _code(lesson)
+
+
+def walk(lesson: Lesson) -> None:
+    """To the lesson before and the one after."""
+    keys = list(LESSONS)
+    at = keys.index(lesson.key)
+    with st.container(horizontal=True):
+        if at > 0:
+            before = LESSONS[keys[at - 1]]
+            st.page_link(PAGE, label=f"Previous: {before.title}", icon=":material/arrow_back:", query_params={KEY: before.key})
+        if at + 1 < len(keys):
+            after = LESSONS[keys[at + 1]]
+            st.page_link(PAGE, label=f"Next: {after.title}", icon=":material/arrow_forward:", query_params={KEY: after.key})
+
+
+def _guessed(lesson: Lesson) -> bool:
+    """The guess, asked before anything is shown; whether there is one."""
+    one, key = progress.done(lesson.key), f"lesson_{lesson.key}_guess"
+    at = lesson.options.index(one.guess) if one.guess else None
+    guess = st.radio("Your guess", lesson.options, index=at, key=f"{key}_{bool(one.guess)}", disabled=bool(one.guess))
+
+    def settle() -> None:
+        progress.done(lesson.key).guess = str(guess)
+
+    def again() -> None:
+        progress.start_again(lesson.key)
+        runs.reset(lesson)
+
+    if one.guess:
+        st.button("Guess again", key=f"{key}_again", icon=":material/replay:", on_click=again)
+        return True
+    label = "This is my guess"
+    st.button(label, key=f"{key}_settle", icon=":material/done:", type="primary", on_click=settle, disabled=guess is None)
+    st.caption("The nets can be trained once you have guessed. A wrong guess costs nothing.")
+    return False
+
+
+def _code(lesson: Lesson) -> None:
+    st.subheader("The code that did it", anchor=False)
+    st.markdown(f"`{lesson.code.path}`, `{lesson.code.name}`")
+    st.code(source.excerpt(lesson.code), language="python")

@@ -1,0 +1,55 @@
+"""What a visitor has done so far: guesses and challenges, kept in the session and handed out as text."""
+
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from models.lessons.lessons import LESSONS
+
+STATE = "lessons_done"
+
+
+@dataclass
+class Done:
+    """One lesson so far: the guess, whether the numbers bore it out (None before the run is over), the link that passed."""
+
+    guess: str = ""
+    right: bool | None = None
+    passed: dict[str, str] | None = None
+
+
+def done(key: str) -> Done:
+    """What was done of a lesson; a new one has nothing."""
+    kept: dict[str, Done] = st.session_state.setdefault(STATE, {})
+    return kept.setdefault(key, Done())
+
+
+def start_again(key: str) -> None:
+    """Forgets the guess; a challenge that was passed stays passed."""
+    done(key).guess, done(key).right = "", None
+
+
+def symbol(key: str) -> str:
+    """A lesson's state in one sign: passed, run, guessed or not begun."""
+    one = done(key)
+    return "●" if one.passed is not None else "◐" if one.guess else "○"
+
+
+def as_text() -> str:
+    """The progress as lines of text."""
+    lines = []
+    for number, (key, lesson) in enumerate(LESSONS.items(), start=1):
+        one = done(key)
+        verdict = {None: "run not over", True: "right", False: "not so"}[one.right]
+        said = f"guess: {one.guess} ({verdict})" if one.guess else "no guess yet"
+        passed = "open" if one.passed is None else f"passed with {urlencode(one.passed) or 'the default network'}"
+        lines.append(f"{number}. {lesson.title}. {said[:1].upper()}{said[1:]}. Challenge: {passed}.")
+    return "\n".join(lines)
+
+
+def show() -> None:
+    """The progress, to be copied."""
+    with st.expander("Your progress", icon=":material/checklist:"):
+        st.caption("It is kept while this browser tab is open. Copy it to hand it in or to keep it.")
+        st.code(as_text(), language=None, wrap_lines=True)

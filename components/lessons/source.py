@@ -1,0 +1,26 @@
+"""A short piece of the app's own source, read from its file: the code that a lesson is about."""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+from models.lessons.lesson import Code
+
+ROOT = Path(__file__).parents[2]
+
+
+@cache
+def excerpt(code: Code) -> str:
+    """The text of a class or function, "Class.method" for a method. ValueError where the file does not hold it."""
+    text = (ROOT / code.path).read_text(encoding="utf-8")
+    body: list[ast.stmt] = ast.parse(text).body
+    found: ast.stmt | None = None
+    for part in code.name.split("."):
+        found = next((node for node in body if getattr(node, "name", "") == part), None)
+        if found is None:
+            raise ValueError(f"{code.path} has no {code.name}")
+        body = getattr(found, "body", [])
+    assert found is not None
+    lines = text.splitlines()[found.lineno - 1 : found.end_lineno]
+    indent = len(lines[0]) - len(lines[0].lstrip())
+    return "\n".join(line[indent:] for line in lines)

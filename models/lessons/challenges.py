@@ -1,0 +1,136 @@
+"""Challenges and how they are checked: rules over a configuration and the trace of its finished run, in numpy."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.spec import RunConfig, knobs
+from models.spec.pairings import differing
+from models.trace import Trace
+
+LATELY = 10  # batches whose mean loss counts: one batch of 64 alone may be lucky
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A condition on a finished trace: in words, and whether it holds with what was measured."""
+
+    text: str
+    met: Callable[[Trace], tuple[bool, str]]
+
+
+@dataclass(frozen=True)
+class Challenge:
+    """Reach all goals from `base`, changing `fields` only; `limits` are the least and greatest legal value of a number."""
+
+    text: str
+    base: RunConfig
+    fields: tuple[str, ...]
+    goals: tuple[Goal, ...]
+    limits: tuple[tuple[str, float, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Check:
+    """Whether a challenge is passed; what is missing, and what was reached, in sentences."""
+
+    passed: bool
+    missing: tuple[str, ...] = ()
+    reached: tuple[str, ...] = ()
+
+
+def check(challenge: Challenge, cfg: RunConfig, trace: Trace | None) -> Check:
+    """The verdict on one attempt. Fields are checked first, then whether the run is over, then the goals."""
+    astray = out_of_bounds(challenge, cfg)
+    if astray:
+        return Check(False, astray)
+    if trace is None or (len(trace) < cfg.steps and trace.divergence is None):
+        return Check(False, (f"The run has {0 if trace is None else len(trace)} of its {cfg.steps} steps.",))
+    if trace.divergence is not None:
+        return Check(False, (trace.divergence.sentence(),))
+    found = [(*goal.met(trace), goal.text) for goal in challenge.goals]
+    missing = tuple(f"Missing: {text}; {measured}." for met, measured, text in found if not met)
+    return Check(not missing, missing, tuple(f"Reached: {text}; {measured}." for met, measured, text in found if met))
+
+
+def out_of_bounds(challenge: Challenge, cfg: RunConfig) -> tuple[str, ...]:
+    """Which fields an attempt has changed that it may not change, or moved past their limits."""
+    said = [
+        f"{knobs()[name][1].label} is {_word(getattr(cfg, name))}; this challenge leaves it at "
+        f"{_word(getattr(challenge.base, name))}."
+        for name in differing((challenge.base, cfg))
+        if name not in challenge.fields
+    ]
+    for name, low, high in challenge.limits:
+        value = getattr(cfg, name)
+        if isinstance(value, str) or not low <= value <= high:
+            said.append(f"{knobs()[name][1].label} is {_word(value)}; this challenge allows {low:g} to {high:g}.")
+    return tuple(said)
+
+
+def recent(loss: np.ndarray) -> np.ndarray:
+    """The mean of each LATELY losses on end, (T,) to (T - LATELY + 1,); empty where there are fewer."""
+    return np.convolve(loss, np.full(LATELY, 1 / LATELY), "valid") if len(loss) >= LATELY else np.empty(0)
+
+
+def loss_within(target: float, steps: int) -> Goal:
+    """A mean training loss over LATELY batches of at most `target`, at some step before `steps`."""
+
+    def met(trace: Trace) -> tuple[bool, str]:
+        lately = recent(trace.loss[:steps])
+        if not len(lately) or not np.isfinite(lately).any():
+            return False, "no loss was measured"
+        best = int(np.nanargmin(lately))
+        below = np.flatnonzero(lately <= target)
+        if len(below):
+            return True, f"it is {lately[below[0]]:.3g} at step {below[0] + LATELY - 1}"
+        return False, f"the least is {lately[best]:.3g}, at step {best + LATELY - 1}"
+
+    return Goal(f"a loss of {target:g} (mean of {LATELY} batches) within {steps} steps", met)
+
+
+def first_loss_at_most(bound: float) -> Goal:
+    """A loss of the untrained net of at most `bound`."""
+
+    def met(trace: Trace) -> tuple[bool, str]:
+        return bool(trace.loss[0] <= bound), f"it is {trace.loss[0]:.3g}"
+
+    return Goal(f"a loss of at most {bound:g} before training", met)
+
+
+def accuracy_at_least(share: float) -> Goal:
+    """A held-out accuracy of at least `share` after the last step."""
+
+    def met(trace: Trace) -> tuple[bool, str]:
+        accuracy = trace.frames[-1].held_out_accuracy if trace.frames else float("nan")
+        return bool(accuracy >= share), f"it is {accuracy:.1%}"
+
+    return Goal(f"a held-out accuracy of {share:.0%} after the last step", met)
+
+
+def stream_within(factor: float) -> Goal:
+    """Before training, a stream whose RMS at the end is within a factor of that at x0."""
+
+    def met(trace: Trace) -> tuple[bool, str]:
+        ratio = float(trace.act_rms[0, -1] / trace.act_rms[0, 0])
+        return bool(1 / factor <= ratio <= factor), f"it changes by a factor of {ratio:.3g}"
+
+    return Goal(f"before training, a stream whose RMS at the end is within a factor of {factor:g} of x0's", met)
+
+
+def cosine_at_most(cosine: float) -> Goal:
+    """Before training, different samples whose cosine at the end of the stream is at most this."""
+
+    def met(trace: Trace) -> tuple[bool, str]:
+        last = float(trace.frames[0].sample_cosine[-1]) if trace.frames else float("nan")
+        return bool(last <= cosine), f"it is {last:.2f}"
+
+    return Goal(f"before training, a sample cosine of at most {cosine:g} at the end of the stream", met)
+
+
+def _word(value: object) -> str:
+    """A field's value as the page writes it."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:g}" if isinstance(value, float) else "set" if isinstance(value, tuple) else str(value)

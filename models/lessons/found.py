@@ -1,0 +1,118 @@
+"""What the finished runs of a lesson say, as numbers in a sentence, and which guess they bear out. (T, S) traces in numpy."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from models.insight.verdict import change_in_words, decades
+from models.lessons.challenges import recent
+from models.lessons.lesson import Finding
+from models.trace import Trace
+
+LAST = slice(-20, None)  # one batch alone says less than the mean of the last twenty
+OTHERWISE = "some other set of them"
+
+
+def final_loss(trace: Trace) -> float:
+    """The mean training loss of the last twenty steps; infinite after a divergence."""
+    return float("inf") if trace.divergence is not None else float(np.mean(trace.loss[LAST]))
+
+
+def learned(trace: Trace, chance: float) -> bool:
+    """Whether the last losses are below half of what guessing costs."""
+    return final_loss(trace) < 0.5 * chance
+
+
+def comes_below(target: float) -> Callable[[Trace], bool]:
+    """Whether the mean loss of ten batches falls below a target at any time."""
+
+    def met(trace: Trace) -> bool:
+        return bool((recent(trace.loss) < target).any())
+
+    return met
+
+
+def recognises(share: float) -> Callable[[Trace], bool]:
+    """Whether a net has at least this held-out accuracy after its last step."""
+
+    def met(trace: Trace) -> bool:
+        return trace.divergence is None and trace.frames[-1].held_out_accuracy >= share
+
+    return met
+
+
+def likeness(trace: Trace) -> float:
+    """The mean cosine between different samples at the end of the stream before training."""
+    return float(trace.frames[0].sample_cosine[-1])
+
+
+def stream_change(trace: Trace) -> float:
+    """Decades by which the stream's RMS changes over depth before training."""
+    return decades(float(trace.act_rms[0, 0]), float(trace.act_rms[0, -1]))
+
+
+def gradient_change(trace: Trace) -> float:
+    """Decades by which the stream's gradient changes on its way back before training."""
+    return decades(float(trace.grad_rms[0, -1]), float(trace.grad_rms[0, 0]))
+
+
+def losses_in_words(names: Sequence[str], traces: Sequence[Trace]) -> str:
+    """Each net's fate: "with a skip: loss 0.01; without: diverged at step 3"."""
+    said = []
+    for name, trace in zip(names, traces, strict=True):
+        end = f"diverged at step {trace.divergence.step}" if trace.divergence else f"loss {final_loss(trace):.3g}"
+        accuracy = trace.frames[-1].held_out_accuracy if trace.frames and trace.divergence is None else float("nan")
+        said.append(f"{name}: {end}" + (f", held-out accuracy {accuracy:.0%}" if np.isfinite(accuracy) else ""))
+    return "; ".join(said)
+
+
+def by_size(
+    options: Sequence[str], bounds: Sequence[float], change: Callable[[Trace], float], *, of: int, what: str, path: str
+) -> Callable[[Sequence[Trace]], Finding]:
+    """Options by how many decades a size of net `of` changes over depth, up or down: below bounds[0] the first, and so on."""
+
+    def found(traces: Sequence[Trace]) -> Finding:
+        size = change(traces[of])
+        answer = options[int(np.searchsorted(bounds, abs(size), "right"))]
+        sentence = change_in_words(what, size, path)
+        return Finding(answer, f"{sentence[:1].upper()}{sentence[1:]}.")
+
+    return found
+
+
+def by_ratio(
+    options: Sequence[str], bounds: Sequence[float], measure: Callable[[Trace], float], *, of: int, sentence: str
+) -> Callable[[Sequence[Trace]], Finding]:
+    """Options by how large a number of net `of` is: below bounds[0] the first, and so on; `sentence` has a place for it."""
+
+    def found(traces: Sequence[Trace]) -> Finding:
+        size = measure(traces[of])
+        return Finding(options[int(np.searchsorted(bounds, size, "right"))], sentence.format(size))
+
+    return found
+
+
+def by_learning(
+    options: Mapping[tuple[bool, ...], str],
+    names: Sequence[str],
+    chance: float,
+    fate: Callable[[Trace], bool] | None = None,
+) -> Callable[[Sequence[Trace]], Finding]:
+    """Options by which of the nets learn, or what else `fate` asks of them; OTHERWISE where no option names these."""
+
+    def found(traces: Sequence[Trace]) -> Finding:
+        fates = tuple(fate(trace) if fate else learned(trace, chance) for trace in traces)
+        sentence = f"After the last step, {losses_in_words(names, traces)}. Guessing costs {chance:.2f}."
+        return Finding(options.get(fates, OTHERWISE), sentence)
+
+    return found
+
+
+def also(first: Callable[[Sequence[Trace]], Finding], names: Sequence[str]) -> Callable[[Sequence[Trace]], Finding]:
+    """The same answer, with what became of every net's loss behind its sentence."""
+
+    def found(traces: Sequence[Trace]) -> Finding:
+        finding = first(traces)
+        return Finding(finding.answer, f"{finding.sentence} After the last step, {losses_in_words(names, traces)}.")
+
+    return found

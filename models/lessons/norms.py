@@ -1,0 +1,136 @@
+"""Lessons on the norm itself: over what it takes its statistics, where it stands, and why one stands before the head."""
+
+from models.lessons.challenges import Challenge, accuracy_at_least, first_loss_at_most, loss_within
+from models.lessons.found import also, by_learning, by_ratio, recognises
+from models.lessons.lesson import Code, Lesson
+from models.lessons.signal import DIGITS, STEPS
+from models.spec import RunConfig
+
+_TWO = {
+    "layer norm": RunConfig(depth=16, batch=2, steps=STEPS),
+    "batch norm": RunConfig(depth=16, batch=2, norm="batch norm", steps=STEPS),
+}
+_BETTER: dict[tuple[bool, ...], str] = {
+    (True, True): "both do",
+    (True, False): "only layer norm",
+    (False, True): "only batch norm",
+    (False, False): "neither",
+}
+
+BATCH = Lesson(
+    key="batch",
+    title="Layer norm against batch norm",
+    question="Batches of two digits, 16 pre-norm blocks. Which norm lets the net recognise more than half of the digits it has "
+    "not seen, after 120 steps?",
+    options=tuple(_BETTER.values()),
+    nets=_TWO,
+    charts=("act_rms", "grad_rms", "loss"),
+    found=by_learning(_BETTER, list(_TWO), DIGITS, recognises(0.5)),
+    why="Layer norm takes mean and variance over the features of one token: it does not know that there is a batch. Batch norm "
+    "takes them per feature over the batch. Of two numbers a and b the mean lies in the middle, so that whatever they were they "
+    "come out as +1 and -1: their distance, and with it most of what the net could know, is gone. And after training batch "
+    "norm uses running averages, which two samples at a time estimate badly. Larger batches cure both.",
+    sources={
+        "Ba 2016 (layer norm)": "https://arxiv.org/abs/1607.06450",
+        "Ioffe & Szegedy 2015 (batch norm)": "https://arxiv.org/abs/1502.03167",
+        "Wu & He 2018 (group norm: small batches)": "https://arxiv.org/abs/1803.08494",
+    },
+    code=Code("models/nets/norms.py", "TokenBatchNorm"),
+    challenge=Challenge(
+        "Make batch norm reach a held-out accuracy of 85% after 120 steps with batches of at most 16. You may touch the batch "
+        "only.",
+        _TWO["batch norm"],
+        ("batch",),
+        (accuracy_at_least(0.85),),
+        (("batch", 1, 16),),
+    ),
+)
+
+_PLACED = {
+    "post-norm": RunConfig(depth=48, placement="post-norm", steps=STEPS),
+    "pre-norm": RunConfig(depth=48, steps=STEPS),
+    "sandwich": RunConfig(depth=48, placement="sandwich", steps=STEPS),
+}
+_FREE: dict[tuple[bool, ...], str] = {
+    (True, True, True): "all three learn",
+    (False, True, True): "pre-norm and sandwich learn, post-norm does not",
+    (True, False, True): "post-norm and sandwich learn, pre-norm does not",
+    (False, True, False): "only pre-norm learns",
+    (False, False, False): "none learns",
+}
+
+PLACE = Lesson(
+    key="placement",
+    title="Where the norm goes",
+    question="48 blocks, all with a skip and a layer norm, all with the same weights. The norm stands after the add (post-norm), "
+    "before the branch (pre-norm), or on both sides of the branch (sandwich). Which nets learn the digits in 120 steps?",
+    options=tuple(_FREE.values()),
+    nets=_PLACED,
+    charts=("grad_rms", "sample_cosine", "loss"),
+    found=by_learning(_FREE, list(_PLACED), DIGITS),
+    why="Before training post-norm looks the best of the three: signal and gradient are level. Watch the sample cosine. After "
+    "the add, the norm scales skip and branch down together, so that of x0 only (1+v)^(-L/2) arrives: with v = 1/2 and 48 blocks "
+    "6e-5. What arrives instead is what the last blocks have made of it, and ReLU has drawn that together. Where the skip passes "
+    "no norm, x0 arrives whole. Pre-norm pays with a stream that grows as the root of 1 + vL, so that later blocks weigh less.",
+    sources={
+        "Vaswani 2017 (post-norm)": "https://arxiv.org/abs/1706.03762",
+        "Xiong 2020 (pre-norm)": "https://arxiv.org/abs/2002.04745",
+        "Ding 2021 (sandwich)": "https://arxiv.org/abs/2105.13290",
+    },
+    code=Code("models/nets/sublayer.py", "Sublayer"),
+    challenge=Challenge(
+        "Make the post-norm net of 64 blocks reach a loss of 0.1 within 150 steps. You may touch warm-up and skip weight only.",
+        RunConfig(depth=64, width=32, batch=32, placement="post-norm", steps=150),
+        ("warmup", "skip_scale"),
+        (loss_within(0.1, 150),),
+    ),
+)
+
+
+def without_final_norm(depth: int, **fields: object) -> RunConfig:
+    """Pre-norm in every block and none before the head: placement none, which has no final norm, with every block set."""
+    blocks = tuple((block, "placement", "pre-norm") for block in range(1, depth + 1))
+    return RunConfig(depth=depth, placement="none", overrides=blocks, **fields)  # type: ignore[arg-type]
+
+
+_HEADS = {
+    "with a final norm": RunConfig(init="he", steps=60),
+    "without": without_final_norm(32, init="he", steps=60),
+}
+_SURE = ("about as much as guessing", "twice as much, give or take", "more than three times as much")
+
+FINAL = Lesson(
+    key="final",
+    title="Why the final norm",
+    question="32 pre-norm blocks with He's weights. Pre-norm nets have one more norm, between the last block and the head. "
+    "Without it, and before the first step: how much loss does the net make beside guessing (2.30)?",
+    options=_SURE,
+    nets=_HEADS,
+    charts=("act_rms", "grad_rms", "loss"),
+    found=also(
+        by_ratio(
+            _SURE,
+            (1.5, 3),
+            lambda trace: float(trace.loss[0]) / DIGITS,
+            of=1,
+            sentence="Without a final norm the first loss is {:.2g} times that of guessing.",
+        ),
+        list(_HEADS),
+    ),
+    why="Pre-norm leaves the skip free, so the stream grows: its RMS by the root of 1 + vL. Every block reads a normed copy and "
+    "does not notice. The head does: it multiplies what is there, and logits that are many times too large are a net that is "
+    "very sure and wrong. The final norm gives the head a stream of the size it was made for, whatever the depth. It is no "
+    "block's norm, and forgetting it is easy: copies of the Transformer that moved the norm often did.",
+    sources={
+        "Radford 2019 (GPT-2 adds it)": "https://openai.com/index/better-language-models/",
+        "Xiong 2020": "https://arxiv.org/abs/2002.04745",
+    },
+    code=Code("models/nets/build.py", "Net"),
+    challenge=Challenge(
+        "Do without the final norm: a loss of at most 3.5 before training, and 0.2 within 60 steps. "
+        "You may touch the branch scale only.",
+        without_final_norm(32, init="he", steps=60),
+        ("branch_scale",),
+        (first_loss_at_most(3.5), loss_within(0.2, 60)),
+    ),
+)

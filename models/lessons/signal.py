@@ -1,0 +1,112 @@
+"""The first three lessons: what depth does to signal and gradient, and what the skip does about it."""
+
+import math
+
+from models.lessons.challenges import Challenge, loss_within
+from models.lessons.found import also, by_learning, by_size, gradient_change, stream_change
+from models.lessons.lesson import Code, Lesson
+from models.spec import RunConfig
+
+STEPS = 120
+DIGITS = math.log(10)  # what guessing one of ten digits costs
+
+_FADING = ("about as large, within a factor of 10", "10 to 1,000 times smaller", "more than 1,000 times smaller")
+_PLAIN = {"4 blocks": RunConfig.arranged("plain", depth=4, steps=STEPS), "32 blocks": RunConfig.arranged("plain", steps=STEPS)}
+
+VANISHING = Lesson(
+    key="vanishing",
+    title="Vanishing",
+    question="Layers on layers, no skip, no norm, 32 blocks deep. Before training, how large is the gradient at the first block "
+    "beside that at the last?",
+    options=_FADING,
+    nets=_PLAIN,
+    charts=("grad_rms", "act_rms", "loss"),
+    found=also(
+        by_size(_FADING, (1, 3), gradient_change, of=1, what="the gradient of 32 blocks", path="on the way back to x0"),
+        list(_PLAIN),
+    ),
+    why="A plain net is a product. Every block multiplies the mean square of the signal by v, and on the way back that of the "
+    "gradient: after L blocks the RMS has been multiplied by v^(L/2). With fan-in weights and ReLU, v = 1/2, because ReLU "
+    "throws half of the mean square away: 2^(-16) = 1.5e-5 at 32 blocks, 1/4 at 4 blocks. The net is not too weak to represent "
+    "the digits; its first blocks are told almost nothing.",
+    sources={
+        "He 2015 (initialisation)": "https://arxiv.org/abs/1502.01852",
+        "Glorot & Bengio 2010": "https://proceedings.mlr.press/v9/glorot10a.html",
+    },
+    code=Code("models/nets/stacks.py", "Stack.forward"),
+    challenge=Challenge(
+        "Make the plain net of 8 blocks reach a loss of 0.3 within 80 steps. You may touch the init gain only.",
+        RunConfig.arranged("plain", depth=8, steps=80),
+        ("init_gain",),
+        (loss_within(0.3, 80),),
+    ),
+)
+
+_GROWING = ("within a factor of 3", "3 to 100 times as large", "more than 100 times as large")
+_ADDED = {
+    "no norm": RunConfig.arranged("residual only", steps=STEPS),
+    "no norm, branches at a third": RunConfig.arranged("residual only", steps=STEPS, branch_scale=0.3),
+}
+
+EXPLODING = Lesson(
+    key="exploding",
+    title="Exploding",
+    question="Now a skip around each of 32 blocks, and still no norm: every branch adds half of the stream's mean square to it. "
+    "Before training, how large is the stream at the end beside its beginning?",
+    options=_GROWING,
+    nets=_ADDED,
+    charts=("act_rms", "grad_rms", "loss"),
+    found=also(
+        by_size(_GROWING, (math.log10(3), 2), stream_change, of=0, what="the stream without a norm", path="over 32 blocks"),
+        list(_ADDED),
+    ),
+    why="Adding is a product too: a branch that adds v times the mean square multiplies it by 1 + v, and the RMS by "
+    "(1+v)^(L/2) after L blocks. Half looks harmless; 1.5^16 is 657. The skip cured the vanishing and turned it around, for the "
+    "gradient in the same way. Branches at 0.3 add 0.045 and give a factor of 2, and the net learns.",
+    sources={
+        "He 2016 (ResNet)": "https://arxiv.org/abs/1512.03385",
+        "Zhang 2019 (Fixup)": "https://arxiv.org/abs/1901.09321",
+    },
+    code=Code("models/nets/sublayer.py", "Sublayer.forward"),
+    challenge=Challenge(
+        "Make the 32 blocks with a skip and no norm reach a loss of 0.1 within 60 steps. You may touch the init gain only.",
+        RunConfig.arranged("residual only", steps=60),
+        ("init_gain",),
+        (loss_within(0.1, 60),),
+    ),
+)
+
+_SKIP = {"with the skip": RunConfig(steps=STEPS), "without": RunConfig(steps=STEPS, residual=False)}
+_FATES: dict[tuple[bool, ...], str] = {
+    (True, True): "both learn",
+    (True, False): "only the net with the skip learns",
+    (False, True): "only the net without the skip learns",
+    (False, False): "neither learns",
+}
+
+SKIP = Lesson(
+    key="skip",
+    title="The skip",
+    question="A layer norm before every branch holds all sizes level, with a skip or without one. Which 32 blocks learn?",
+    options=tuple(_FATES.values()),
+    nets=_SKIP,
+    charts=("grad_rms", "sample_cosine", "loss"),
+    found=by_learning(_FATES, list(_SKIP), DIGITS),
+    why="Level sizes are not enough. Without a skip each block replaces what it reads, and ReLU draws all samples together a "
+    "little every time: at the end all of them point in one direction, and the head has nothing to tell them apart by. With a "
+    "skip a block changes what it reads a little and hands the rest on, so that the samples stay apart. A net can have a "
+    "level gradient and still not learn: read the sample cosine beside it.",
+    sources={
+        "He 2016 (ResNet)": "https://arxiv.org/abs/1512.03385",
+        "Balduzzi 2017 (shattered gradients)": "https://arxiv.org/abs/1702.08591",
+    },
+    code=Code("models/nets/sublayer.py", "Sublayer.forward"),
+    challenge=Challenge(
+        "How weak may the skip be? Reach a loss of 0.1 within 100 steps with a skip weight of at most 0.9. "
+        "You may touch the skip weight only.",
+        RunConfig(skip_scale=0.5, steps=100),
+        ("skip_scale",),
+        (loss_within(0.1, 100),),
+        (("skip_scale", 0.0, 0.9),),
+    ),
+)
