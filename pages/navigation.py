@@ -66,6 +66,13 @@ page = st.navigation(
                 url_path="residual",
                 help="Add and norm on one token step by step, the stream as a memory, and layers that stand aside.",
             ),
+            st.Page(
+                HERE / "labs" / "autoregression.py",
+                title="Autoregression",
+                icon=":material/keyboard_tab:",
+                url_path="autoregression",
+                help="A small transformer, trained here, goes on with your prompt one token at a time.",
+            ),
         ],
         "Learn": [
             st.Page(

@@ -30,7 +30,7 @@ SHOWN = {
     "warmup": ("all but post-norm without a warm-up", "post-norm, warm-up 60: loss"),
     "final": ("more than three times as much", "the first loss is 5."),
     "init": ("only the net with skip and norm", "with a skip: diverged at step"),
-    "gates": ("ReZero and DeepNorm", "skip alone: diverged at step"),
+    "gates": ("ReZero and DeepNorm", "residual only: diverged at step"),
     "collapse": ("above 0.9: nearly the same direction", "is 0.99"),
 }
 # A solution and a near miss of every challenge: the fields that they set.

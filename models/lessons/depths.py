@@ -98,16 +98,12 @@ INIT = Lesson(
     ),
 )
 
-_DEEP = {
-    "skip alone": RunConfig.arranged("residual only", depth=48, steps=STEPS),
-    "post-norm": RunConfig.arranged("post-norm", depth=48, steps=STEPS),
-    "ReZero": RunConfig.arranged("ReZero", depth=48, steps=STEPS),
-    "DeepNorm": RunConfig.arranged("DeepNorm", depth=48, steps=STEPS),
-}
+_SLIM = {"depth": 64, "width": 32, "batch": 32, "steps": STEPS}
+_DEEP = {name: RunConfig.arranged(name, **_SLIM) for name in ("residual only", "post-norm", "ReZero", "DeepNorm")}
 _DEEP_FATES: dict[tuple[bool, ...], str] = {
     (True, True, True, True): "all four learn",
     (False, True, False, True): "those with a norm: post-norm and DeepNorm",
-    (False, True, True, True): "all but the skip alone",
+    (False, True, True, True): "all but the bare skip",
     (False, False, True, True): "ReZero and DeepNorm",
     (False, False, False, True): "only DeepNorm",
 }
@@ -115,7 +111,7 @@ _DEEP_FATES: dict[tuple[bool, ...], str] = {
 GATES = Lesson(
     key="gates",
     title="Depth without norm",
-    question="48 blocks. ReZero has no norm: a gate that starts at 0 stands before every add. DeepNorm is post-norm with a "
+    question="64 blocks. ReZero has no norm: a gate that starts at 0 stands before every add. DeepNorm is post-norm with a "
     "heavier skip and smaller weights. Beside them a bare skip and usual post-norm. Which learn the digits in 120 steps?",
     options=tuple(_DEEP_FATES.values()),
     nets=_DEEP,

@@ -46,11 +46,8 @@ BATCH = Lesson(
     ),
 )
 
-_PLACED = {
-    "post-norm": RunConfig(depth=48, placement="post-norm", steps=STEPS),
-    "pre-norm": RunConfig(depth=48, steps=STEPS),
-    "sandwich": RunConfig(depth=48, placement="sandwich", steps=STEPS),
-}
+_SLIM = {"depth": 64, "width": 32, "batch": 32, "steps": STEPS}
+_PLACED = {name: RunConfig.arranged(name, **_SLIM) for name in ("post-norm", "pre-norm", "sandwich")}
 _FREE: dict[tuple[bool, ...], str] = {
     (True, True, True): "all three learn",
     (False, True, True): "pre-norm and sandwich learn, post-norm does not",
@@ -62,15 +59,15 @@ _FREE: dict[tuple[bool, ...], str] = {
 PLACE = Lesson(
     key="placement",
     title="Where the norm goes",
-    question="48 blocks, all with a skip and a layer norm, all with the same weights. The norm stands after the add (post-norm), "
+    question="64 blocks, all with a skip and a layer norm, all with the same weights. The norm stands after the add (post-norm), "
     "before the branch (pre-norm), or on both sides of the branch (sandwich). Which nets learn the digits in 120 steps?",
     options=tuple(_FREE.values()),
     nets=_PLACED,
     charts=("grad_rms", "sample_cosine", "loss"),
     found=by_learning(_FREE, list(_PLACED), DIGITS),
     why="Before training post-norm looks the best of the three: signal and gradient are level. Watch the sample cosine. After "
-    "the add, the norm scales skip and branch down together, so that of x0 only (1+v)^(-L/2) arrives: with v = 1/2 and 48 blocks "
-    "6e-5. What arrives instead is what the last blocks have made of it, and ReLU has drawn that together. Where the skip passes "
+    "the add, the norm scales skip and branch down together, so that of x0 only (1+v)^(-L/2) arrives: with v = 1/2 and 64 blocks "
+    "2e-6. What arrives instead is what the last blocks have made of it, and ReLU has drawn that together. Where the skip passes "
     "no norm, x0 arrives whole. Pre-norm pays with a stream that grows as the root of 1 + vL, so that later blocks weigh less.",
     sources={
         "Vaswani 2017 (post-norm)": "https://arxiv.org/abs/1706.03762",
