@@ -7,6 +7,7 @@ import streamlit as st
 from components import link, picture
 from components.charts import Series, depth_profile, log_range
 from components.diagram import show_diagram
+from components.instruments.panel import BADGES
 from components.live_chart import live_chart
 from components.playhead import Playhead
 from components.stack_row import stack_row
@@ -59,6 +60,8 @@ def signal(cfg: RunConfig) -> tuple[bool, bool]:
         st.caption("torch is loading in the trainer")
         return not refused, False
     st.session_state["anatomy_view"] = view
+    if view.recorded:
+        st.caption(f"torch is loading in the trainer · :{BADGES['recorded']}-badge[recorded]")
     now, before = picture.profile_of(view), picture.profile_of(whole) if whole else None
     sites = view.trace.sites
     for column, title, key, sentence in zip(

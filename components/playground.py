@@ -7,6 +7,7 @@ import streamlit as st
 from components import compare_link, controls, link, picture, player, take_home
 from components.diagram import show_diagram
 from components.instruments import instruments
+from components.instruments.panel import BADGES
 from components.playhead import Playhead
 from components.watch import View, look, trouble
 from models.insight.remedy import remedy
@@ -114,7 +115,8 @@ def _status(cfg: RunConfig, view: View | None, head: Playhead, waiting: bool) ->
         facts.append(f"waiting for the trainer ({status.queue} runs share it)" if status.queue > 1 else "computing")
     elif tape.done and head.shown >= tape.length - 1 > 0:
         facts.append("diverged" if tape.divergence else "done")
-    st.caption(" · ".join(facts) + " · :blue-badge[measured]")
+    kind = "recorded" if view is not None and view.recorded else "measured"
+    st.caption(f"{' · '.join(facts)} · :{BADGES[kind]}-badge[{kind}]")
 
 
 def _keep(view: View, before: View | None) -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from components.playhead import Playhead
 from models.service.client import Status, Tape, Trainer, trace_from, trainer
+from models.service.recorded import recorded
 from models.spec import RunConfig
 from models.trace import Frame, Trace
 
@@ -12,12 +13,16 @@ PROFILE_SECONDS = 1.5  # how long a moved control waits for its picture before t
 
 @dataclass(frozen=True)
 class View:
-    """One page's look at a tape: the trace, the row that is shown, and what is to be said about it."""
+    """One page's look at a tape: the trace, the row that is shown, and what is to be said about it.
+
+    `recorded`: these numbers were computed when the app was made, and the trainer's own are on their way.
+    """
 
     cfg: RunConfig
     trace: Trace
     row: int
     tape: Tape | None = None
+    recorded: bool = False
 
     @property
     def frame(self) -> Frame | None:
@@ -39,6 +44,8 @@ def look(cfg: RunConfig, head: Playhead, before: View | None) -> tuple[View | No
         profile = _profile(service, cfg)
         if profile is not None:
             return View(cfg, profile, 0, tape), False
+        if before is None and service.status().state == "starting" and (trace := recorded(cfg)) is not None:
+            return View(cfg, trace, 0, tape, recorded=True), True
     return before, True
 
 

@@ -75,8 +75,17 @@ def ours(module: str) -> bool:
 # --- the direction ---
 
 NUMPY_SIDE = tuple(name for name in SOURCES if within(name, ("models.insight",)) and name != "models.insight.signal")
-WEB = ("models.spec", "models.trace", "models.labs", "models.lessons", "models.service.client", "models.export", *NUMPY_SIDE)
-TORCH_SIDE_OF_SERVICE = ("models.service.worker", "models.service.engine", "models.service.questions", "models.service.inprocess")
+WEB = (
+    "models.spec",
+    "models.trace",
+    "models.labs",
+    "models.lessons",
+    "models.service.client",
+    "models.service.recorded",
+    "models.export",
+    *NUMPY_SIDE,
+)
+TORCH_SIDE_OF_SERVICE = tuple(f"models.service.{name}" for name in ("worker", "engine", "questions", "inprocess", "record"))
 
 # The first line that fits a module says what of ours it may import, besides its own room.
 MAY_IMPORT: dict[str, tuple[str, ...]] = {

@@ -1,0 +1,31 @@
+"""The default network before training, recorded: what a page shows while torch is loading in the trainer. No torch.
+
+`python -m models.service.record` writes the file; a test holds it equal to a fresh computation.
+"""
+
+from functools import cache
+from pathlib import Path
+
+from models.service.messages import config_from, trace_from
+from models.service.wire import receive
+from models.spec import RunConfig
+from models.trace import Trace
+
+FILE = Path(__file__).with_name("recorded.bin")
+
+
+@cache
+def _recording() -> tuple[RunConfig, Trace] | None:
+    """The recorded configuration and its trace of one row; None where the file is missing or of another format."""
+    try:
+        with FILE.open("rb") as stream:
+            message = receive(stream) or {}
+        return config_from(message["query"]), trace_from(message["trace"])
+    except (OSError, EOFError, ValueError, KeyError, TypeError):
+        return None
+
+
+def recorded(cfg: RunConfig) -> Trace | None:
+    """Row 0 and frame 0 of this configuration's tape as they were recorded; None for all but the default network."""
+    recording = _recording()
+    return recording[1] if recording is not None and recording[0] == cfg else None

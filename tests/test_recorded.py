@@ -1,0 +1,73 @@
+"""The recorded default network: equal to a fresh computation, shown and labelled only while the trainer is not up."""
+
+import sys
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from models.service import client, recorded
+from models.spec import RunConfig
+from models.trace import Frame
+from models.training import profile_at_init
+from tests.app_page import charts, line, playground, sound, words
+
+NEVER_UP = (sys.executable, "-c", "import time; time.sleep(300)")
+
+
+def test_the_recording_is_what_a_fresh_computation_gives():
+    kept, fresh = recorded.recorded(RunConfig()), profile_at_init(RunConfig())
+    assert kept is not None
+    assert kept.sites == fresh.sites
+    for name in ("step", "loss", "lr", "act_rms", "grad_rms", "branch_rms", "weight_grad_rms", "grad_norm"):
+        # Another processor adds in another order: float32 rounding over 32 blocks, no more.
+        np.testing.assert_allclose(getattr(kept, name), getattr(fresh, name), rtol=1e-3, err_msg=name)
+    assert len(kept.frames) == len(fresh.frames) == 1
+    for part in fields(Frame):
+        mine, other = (getattr(trace.frames[0], part.name) for trace in (kept, fresh))
+        if isinstance(mine, np.ndarray | float):
+            np.testing.assert_allclose(mine, other, rtol=1e-3, atol=1e-3, err_msg=part.name)
+
+
+def test_only_the_default_network_is_recorded():
+    assert recorded.recorded(RunConfig(seed=1)) is None
+    assert recorded.recorded(RunConfig(depth=31)) is None
+
+
+@pytest.mark.parametrize("text", [b"", b"{}\n", b"no message", b'{"body": {"query": {}}, "arrays": []}\n'])
+def test_a_recording_that_cannot_be_read_is_none(monkeypatch, tmp_path, text):
+    (tmp_path / "recorded.bin").write_bytes(text)
+    monkeypatch.setattr(recorded, "FILE", tmp_path / "recorded.bin")
+    recorded._recording.cache_clear()
+    try:
+        assert recorded.recorded(RunConfig()) is None
+    finally:
+        recorded._recording.cache_clear()
+
+
+@pytest.fixture
+def trainer_that_never_comes_up(monkeypatch):
+    client.close_trainer()
+    monkeypatch.setitem(client._slot, "trainer", client.WorkerTrainer(NEVER_UP))
+    monkeypatch.setitem(client._slot, "load", client._load)
+    yield
+    client.close_trainer()
+
+
+def test_the_default_network_is_drawn_and_called_recorded_until_the_trainer_is_up(trainer_that_never_comes_up, monkeypatch):
+    page = playground()
+    assert "recorded" in words(page)
+    assert "measured" not in words(page).split("recorded")[0][-40:]
+    drawn = line(page, "Activation by depth")
+    np.testing.assert_allclose(drawn, recorded.recorded(RunConfig()).act_rms[0], rtol=1e-3)
+    client.close_trainer()
+    monkeypatch.setenv("PLAYGROUND_TRAINER", "inprocess")
+    sound(page.run())
+    assert "-badge[recorded]" not in words(page)
+    np.testing.assert_allclose(line(page, "Activation by depth"), drawn, rtol=1e-3)
+
+
+def test_another_network_waits_for_its_own_numbers(trainer_that_never_comes_up):
+    page = playground(depth="8")
+    assert "Activation by depth" not in charts(page)
+    assert "-badge[recorded]" not in words(page)
