@@ -50,7 +50,7 @@ def script():
 
     from components.labs.table import table
 
-    found = table("t", np.array([[1.0, 2.0], [3.0, 4.0]]), rows=["x", "y"])
+    found = table("t", np.array([[1.0, 2.0], [3.0, 4.0]]), rows=["x", "y"], columns=["a", "b"])
     st.markdown(f"sum {found.sum():g}")
 
 
@@ -61,17 +61,18 @@ def edited(page, cells):
 
 
 def test_a_cell_is_edited_and_an_emptied_one_leaves_the_last_good_table():
-    page = edited(AppTest.from_function(script).run(), {0: {"feature 1": 10.0}})
+    page = edited(AppTest.from_function(script).run(), {0: {"a": 10.0}})
     assert page.markdown[0].value == "sum 19"
-    page = edited(page, {0: {"feature 1": None}})
+    page = edited(page, {0: {"a": None}})
     assert "Row 1, column 1 holds no finite number." in page.error[0].value
     assert page.markdown[0].value == "sum 19"
 
 
-def test_a_pasted_table_of_the_same_shape_keeps_its_names():
+def test_a_pasted_table_keeps_the_names_of_rows_or_columns_as_long_as_there_are_as_many():
     page = AppTest.from_function(script).run()
     for text, names in (("5 6\n7 8", ["x", "y"]), ("1 2\n3 4\n5 6", ["token 1", "token 2", "token 3"])):
         page.text_area(key="t_paste").set_value(text)
         page.button(key="t_use").click()
         page.run()
         assert list(page.dataframe[0].value.index) == names
+        assert list(page.dataframe[0].value.columns) == ["a", "b"]

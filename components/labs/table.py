@@ -88,8 +88,7 @@ def _use(key: str, text: str, shape: tuple[int, ...] | None) -> None:
     except ValueError as problem:
         st.error(f"{problem} The table is as it was.")
         return
-    same = values.shape == st.session_state[f"{key}_good"].shape
-    put(key, values, *(st.session_state[f"{key}_names"] if same else ()))
+    put(key, values, *st.session_state[f"{key}_names"])
     st.rerun()
 
 

@@ -1,0 +1,131 @@
+"""The autoregression lab: a small transformer that is trained here, its loss, and what is done with it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from components import player
+from components.charts import loss_chart
+from components.instruments.lens import TEXTS
+from components.instruments.panel import Panel
+from components.labs import autoregression_inside, autoregression_text
+from components.labs.autoregression_text import NAME, NO_END
+from components.labs.shown import badge, drawn, number
+from components.picture import chance
+from components.watch import View, look, sentence, trouble
+from models.spec import ARRANGEMENTS, TASKS, RunConfig
+from models.spec.budget import over_budget
+
+# Trained so, each task is learned in less than a minute of one processor core: depth, steps, how places are told apart.
+NETS: dict[str, tuple[int, int, str]] = {
+    "book": (4, 600, "sinusoidal"),
+    "copy": (2, 600, "sinusoidal"),
+    "reverse": (2, 400, "sinusoidal"),
+    "sort": (2, 600, "sinusoidal"),
+    "recall": (2, 1500, "rotary"),
+}
+SIZE: dict[str, object] = {"net": "transformer", "width": 64, "heads": 4, "batch": 32, "lr": 0.003, "warmup": 50, "seed": 0}
+
+
+@dataclass(frozen=True)
+class Example:
+    """An example of the notes, or beside them: a task, a prompt, and how it is gone on with."""
+
+    task: str
+    prompt: str
+    temperature: float = 0.0
+    length: int = 20
+    end: str = NO_END
+
+
+EXAMPLES = {
+    "Example 19: a prompt, the next token, append, repeat": Example("book", "Call me Ish"),
+    "Example 20: refinement, which value belongs to this key?": Example("recall", TEXTS["recall"], length=1),
+    "Example 26: stop at a full stop or at the length": Example("book", "The whale ", temperature=0.8, length=120, end="."),
+    "A sequence that is said again": Example("copy", TEXTS["copy"], length=16),
+    "A sequence that is said in order": Example("sort", TEXTS["sort"], length=16),
+}
+
+
+def controls() -> RunConfig | None:
+    """The example, the task and the net; the configuration, or None where the page says why there is none."""
+    st.session_state.setdefault(f"{NAME}_task", "book")
+    st.session_state.setdefault(f"{NAME}_arrangement", "pre-norm")
+    key, tip = f"{NAME}_example", "Sets the task, the prompt and how it goes on."
+    st.selectbox("Example", list(EXAMPLES), key=key, on_change=_take, help=tip, persist_state="session")
+    one, two, three, four = st.columns(4)
+    task = str(one.selectbox("Task of the net", list(NETS), key=f"{NAME}_task", persist_state="session"))
+    for name, first in zip(("depth", "steps"), NETS[task][:2], strict=True):
+        st.session_state.setdefault(f"{NAME}_{name}_{task}", first)
+    tip = "How skip and norm are arranged. x + F(x) around every sublayer is pre-norm without its norm."
+    key = f"{NAME}_arrangement"
+    arrangement = str(two.selectbox("Arrangement", list(ARRANGEMENTS), key=key, help=tip, persist_state="session"))
+    depth = three.slider("Blocks", 1, 8, key=f"{NAME}_depth_{task}", persist_state="session")
+    steps = four.number_input("Training steps", 50, 3000, step=50, key=f"{NAME}_steps_{task}", persist_state="session")
+    st.caption(sentence(TASKS[task].reading))
+    cfg = configuration(task, arrangement, int(depth), int(steps))
+    if refusal := over_budget(cfg):
+        st.error(refusal)
+        return None
+    return cfg
+
+
+def configuration(task: str, arrangement: str, depth: int, steps: int) -> RunConfig:
+    """The net of this page; all its nets are as wide and learn with the same optimiser."""
+    return RunConfig.arranged(arrangement, **SIZE | {"task": task, "depth": depth, "steps": steps, "position": NETS[task][2]})
+
+
+def watch(cfg: RunConfig) -> tuple[bool, bool]:
+    """The player, the loss, and what the net of the step shown says; (waiting, playing)."""
+    head = player.playhead(NAME, cfg)
+    before: View | None = st.session_state.get(f"{NAME}_view")
+    view, waiting = look(cfg, head, before)
+    if view is not None and view.tape is not None and view.cfg == cfg:
+        head.tick(player.now(), view.tape.length, view.tape.done)
+    player.controls(NAME, head, shared=" the transformer")
+    if waiting and (refused := trouble(cfg)):
+        head.pause()
+        st.error(refused)
+        return False, False
+    if view is None:
+        st.caption("torch is loading in the trainer")
+        return True, head.playing
+    st.session_state[f"{NAME}_view"] = view
+    _loss(view)
+    panel = Panel(NAME, view, head)
+    read = autoregression_text.draw(panel)
+    if read is not None:
+        autoregression_inside.revised(panel, *read)
+        autoregression_inside.refined(panel, read[0])
+    return waiting or panel.waiting, head.playing
+
+
+def _loss(view: View) -> None:
+    """How far the training is, in a sentence and as the loss so far."""
+    trace, row, guessing = view.trace, view.row, chance(view.cfg)
+    loss = float(trace.loss[row])
+    likely = f": it gives the right token {np.exp(-loss):.0%} on the geometric mean" if np.isfinite(loss) else ""
+    st.markdown(
+        f"**At step {row} of {view.cfg.steps} the loss is {number(loss, 3)} nats{likely}; guessing costs {number(guessing, 3)}.**"
+    )
+    figure = loss_chart(
+        step=trace.step[: row + 1],
+        loss=trace.loss[: row + 1],
+        chance=guessing,
+        total_steps=view.cfg.steps,
+        divergence=trace.divergence if row + 1 == len(trace) else None,
+        shown_step=row,
+    )
+    drawn(figure, "Loss of the transformer", f"{NAME}_loss", height=220)
+    st.caption(f"{badge('measured')} on the batch of the step, one seed.")
+
+
+def _take() -> None:
+    """Puts an example into the controls."""
+    state = st.session_state
+    example = EXAMPLES[str(state[f"{NAME}_example"])]
+    state[f"{NAME}_task"] = example.task
+    state[f"{NAME}_prompt_{example.task}"] = example.prompt
+    state[f"{NAME}_temperature"], state[f"{NAME}_length"] = example.temperature, example.length
+    state[f"{NAME}_end_{example.task}"] = example.end

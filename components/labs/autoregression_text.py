@@ -1,0 +1,194 @@
+"""A prompt, and the net going on with it: one token at a press or many, with the candidates that each was chosen from."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from components.instruments.lens import TEXTS
+from components.instruments.panel import WAIT_SECONDS, Panel
+from components.labs.autoregression_charts import candidates_chart
+from components.labs.autoregression_words import reading_notes, stop_sentence
+from components.labs.shown import badge, drawn, listed
+from components.watch import sentence
+from models.insight.lens import shown, tempered
+from models.service.client import trainer
+from models.spec import TASKS, RunConfig
+
+NAME = "autoregression"
+LONGEST_PROMPT = 500
+NO_END = "none"
+ENDS = (".", "\n", " ", ",", "!", "?")  # of a text; of a sequence any symbol
+
+
+@dataclass(frozen=True)
+class Said:
+    """One token that was said: which, out of which probabilities (C,), at which temperature, by the net of which step."""
+
+    token: str
+    at: int
+    p: np.ndarray
+    temperature: float
+    step: int
+
+
+@dataclass
+class Written:
+    """What was said after a prompt by a net; `why` it stopped last; `wanted` is what it is asked for now."""
+
+    cfg: RunConfig
+    prompt: str
+    said: list[Said] = field(default_factory=list)
+    classes: list[str] = field(default_factory=list)
+    why: str = ""
+    wanted: tuple[int, dict[str, Any]] | None = None  # of the step, with the arguments of the question
+
+
+def draw(panel: Panel) -> tuple[str, int] | None:
+    """The prompt and everything said after it; the text that the net reads now and its tokens, None while that is unknown."""
+    cfg = panel.cfg
+    st.subheader("The net goes on with your prompt", anchor=False)
+    prompt = _prompt(cfg)
+    temperature, seed, length, end = _settings(cfg)
+    written = st.session_state.get(f"{NAME}_written")
+    if written is None or (written.cfg, written.prompt) != (cfg, prompt):
+        written = st.session_state[f"{NAME}_written"] = Written(cfg, prompt)
+    settings: dict[str, Any] = {"temperature": temperature, "seed": seed, "end": end}
+    _generated(panel, written)
+    text = whole(cfg, prompt, [one.token for one in written.said])
+    found = panel.ask("continuation", text=text, count=1, **settings)
+    fresh = found is not None and found.cfg == cfg and found.args == {"text": text, "count": 1, **settings}
+    next_one = found.value if found is not None and fresh else None
+    _buttons(panel, written, next_one, {"text": text, "count": length, **settings})
+    if next_one is None:
+        return None
+    written.classes = next_one["classes"]
+    for line in reading_notes(next_one["unknown"], next_one["cut"], next_one["limit"], _slides(cfg)):
+        st.info(line)
+    _said(written, next_one, temperature, panel.step)
+    return whole(cfg, "", next_one["read"]), len(next_one["read"])
+
+
+def whole(cfg: RunConfig, prompt: str, tokens: list[str]) -> str:
+    """A prompt and what was said after it, as one text."""
+    return prompt + "".join(tokens) if _slides(cfg) else " ".join([*prompt.split(), *tokens])
+
+
+def _slides(cfg: RunConfig) -> bool:
+    """Whether a text of this task has no end: the net then reads a window of it."""
+    return TASKS[cfg.task].kind == "text"
+
+
+def _prompt(cfg: RunConfig) -> str:
+    key = f"{NAME}_prompt_{cfg.task}"
+    st.session_state.setdefault(key, TEXTS[cfg.task])
+    ways = "characters, ↵ for a new line" if _slides(cfg) else "symbols as numbers with spaces between"
+    typed = st.text_input(f"Prompt: {ways}", key=key, max_chars=LONGEST_PROMPT, persist_state="session")
+    return str(typed).replace("↵", "\n")
+
+
+def _settings(cfg: RunConfig) -> tuple[float, int, int, str]:
+    """Temperature, seed of the draws, length and end symbol ("" is none)."""
+    one, two, three, four = st.columns(4)
+    for name, first in (("temperature", 0.0), ("seed", 0), ("length", 20)):
+        st.session_state.setdefault(f"{NAME}_{name}", first)
+    fixed: dict[str, Any] = {"persist_state": "session"}
+    tip = "0: the most probable token. Above: a draw from p^(1/temperature), over its sum."
+    temperature = one.number_input("Temperature", 0.0, 5.0, step=0.1, key=f"{NAME}_temperature", help=tip, **fixed)
+    tip = "Token t is drawn with random number t of this seed: the same seed says the same again. Idle at temperature 0."
+    seed = two.number_input("Seed of the draws", 0, 10**6, step=1, key=f"{NAME}_seed", help=tip, **fixed)
+    length = three.number_input("Length", 1, 200, step=1, key=f"{NAME}_length", help="Tokens of one press of Generate.", **fixed)
+    ends = ENDS if _slides(cfg) else tuple(map(str, range(TASKS[cfg.task].vocabulary)))
+    key, tip = f"{NAME}_end_{cfg.task}", "Generating stops after this token, if the length is not reached before."
+    end = four.selectbox("End symbol", (NO_END, *ends), key=key, format_func=shown, help=tip, **fixed)
+    return round(float(temperature), 3), int(seed), int(length), "" if end == NO_END else str(end)
+
+
+def _generated(panel: Panel, written: Written) -> None:
+    """Takes over what was asked for by Generate, when it is there."""
+    if written.wanted is None:
+        return
+    step, args = written.wanted
+    answer = trainer().ask("continuation", panel.cfg, wait=WAIT_SECONDS, step=step, **args)
+    if answer is None:
+        panel.waiting = True
+        st.progress(min(1.0, trainer().share("continuation", panel.cfg, step=step, **args)), text="Generating")
+        return
+    written.wanted = None
+    if answer.value is None:
+        st.error(sentence(answer.error))
+    else:
+        _append(written, answer.value, args, step)
+
+
+def _append(written: Written, value: dict[str, Any], args: dict[str, Any], step: int) -> None:
+    for token, p in zip(value["said"], value["probabilities"], strict=True):
+        written.said.append(Said(token, value["classes"].index(token), p, args["temperature"], step))
+    written.why = stop_sentence(value["stopped"], value["said"], args["count"], args["end"], value["limit"])
+
+
+def _buttons(panel: Panel, written: Written, next_one: dict[str, Any] | None, args: dict[str, Any]) -> None:
+    """One token, many, or all of them taken back. While the net trains it is not asked to speak."""
+    can = next_one is not None and bool(next_one["said"]) and not panel.head.playing and written.wanted is None
+    step = panel.step
+
+    def one_more() -> None:
+        assert next_one is not None
+        _append(written, next_one, args | {"count": 1}, step)
+
+    def many() -> None:
+        written.wanted = (step, args)
+
+    def again() -> None:
+        written.said, written.why, written.wanted = [], "", None
+
+    with st.container(horizontal=True):
+        label, icon = "Next token", ":material/keyboard_tab:"
+        st.button(label, key=f"{NAME}_next", icon=icon, type="primary", on_click=one_more, disabled=not can)
+        st.button("Generate", key=f"{NAME}_generate", icon=":material/fast_forward:", on_click=many, disabled=not can)
+        st.button("Back to the prompt", key=f"{NAME}_again", icon=":material/undo:", on_click=again, disabled=not written.said)
+    if panel.head.playing:
+        st.caption("Pause, and the net of the step shown goes on with the text.")
+
+
+def _said(written: Written, next_one: dict[str, Any], temperature: float, step: int) -> None:
+    """The text, why it ended, and the candidates of one of its tokens or of the next."""
+    tokens = [one.token for one in written.said]
+    st.code(whole(written.cfg, written.prompt, tokens), language=None, wrap_lines=True)
+    began = f"{len(tokens)} of its tokens are the net's; " if tokens else "All of it is the prompt; "
+    nothing = stop_sentence(next_one["stopped"], [], 1, "", next_one["limit"]) if not next_one["said"] else ""
+    st.markdown(f"**{began}{written.why or nothing or 'nothing was asked for yet.'}**")
+    names = [f"{at}: {shown(one.token)}" for at, one in enumerate(written.said, start=1)]
+    upcoming = [
+        Said(token, next_one["classes"].index(token), p, temperature, step)
+        for token, p in zip(next_one["said"], next_one["probabilities"], strict=True)
+    ]
+    every = [*written.said, *upcoming]
+    if not every:
+        return
+    names += ["the next one"] * len(upcoming)
+    key = f"{NAME}_looked_at_{len(every)}"
+    at = st.selectbox("Candidates of token", range(len(every)), index=len(every) - 1, format_func=names.__getitem__, key=key)
+    one = every[int(at)]
+    hot = tempered(one.p, one.temperature)
+    verb = "is" if at < len(written.said) else "would be"
+    st.markdown(
+        f'"{shown(one.token)}" {verb} said: {one.p[one.at]:.1%} as the net says, {hot[one.at]:.1%} at temperature '
+        f"{one.temperature:g}. {badge('measured')}, at step {one.step}."
+    )
+    drawn(candidates_chart("Candidates", next_one["classes"], one.p, hot, one.at), "Candidates", f"{NAME}_candidates")
+    if written.said:
+        with st.popover("All tokens said", key=f"{NAME}_all", icon=":material/table:"):
+            listed("Tokens said", _rows(written.said), height=260)
+
+
+def _rows(said: list[Said]) -> dict[str, list[Any]]:
+    return {
+        "token": [shown(one.token) for one in said],
+        "probability": [float(one.p[one.at]) for one in said],
+        "at the temperature": [float(tempered(one.p, one.temperature)[one.at]) for one in said],
+        "temperature": [one.temperature for one in said],
+        "rank": [int((one.p > one.p[one.at]).sum()) + 1 for one in said],
+        "step of the net": [one.step for one in said],
+    }

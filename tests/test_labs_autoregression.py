@@ -1,0 +1,280 @@
+"""The autoregression lab: examples 19, 20 and 26 on nets that are trained here, its sentences, its charts, and the page."""
+
+import json
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from components.charts import table_of
+from components.labs.autoregression import EXAMPLES, NETS, configuration
+from components.labs.autoregression_charts import candidates_chart, looks_map, revision_chart
+from components.labs.autoregression_text import whole
+from components.labs.autoregression_words import looks_sentence, reading_notes, revision_sentence, stop_sentence
+from models.instruments.generation import continuation
+from models.spec import ARRANGEMENTS, TASKS
+from models.spec.budget import over_budget
+from models.training import Run, finished, still_of
+from tests.app_page import charts, press, sound, trained, words
+from tests.labs_page import lab
+
+SIXTEEN = "3 1 4 1 5 9 2 6 5 3 5 8 9 7 9 3"
+
+
+# --- the nets of the page ---
+
+
+@pytest.mark.parametrize("task", NETS)
+def test_every_task_and_arrangement_makes_a_net_that_the_budget_allows(task):
+    for arrangement in ARRANGEMENTS:
+        assert over_budget(configuration(task, arrangement, 8, 3000)) is None
+        assert configuration(task, arrangement, 3, 100).mask == "causal"
+
+
+def test_the_page_has_examples_19_20_and_26_and_their_prompts_can_be_read():
+    for number in (19, 20, 26):
+        assert any(name.startswith(f"Example {number}:") for name in EXAMPLES)
+    for example in EXAMPLES.values():
+        run = Run(configuration(example.task, "pre-norm", 1, 50), probe=False, frames=False)
+        end = "" if example.end == "none" else example.end
+        settings = {"count": example.length, "temperature": example.temperature, "end": end}
+        found = finished(continuation(still_of(run), text=example.prompt, **settings))
+        assert found["said"]
+        assert found["unknown"] == []
+
+
+def test_a_net_of_this_page_learns_to_say_a_sequence_again_token_by_token():
+    run = Run(configuration("copy", "pre-norm", 1, 300), probe=False, frames=False)
+    before = finished(continuation(still_of(run), text=SIXTEEN, count=20))
+    run.advance(300)
+    after = finished(continuation(still_of(run), text=SIXTEEN, count=20))
+    assert sum(a == b for a, b in zip(before["said"], SIXTEEN.split(), strict=True)) < 8
+    assert sum(a == b for a, b in zip(after["said"], SIXTEEN.split(), strict=True)) > 12
+    assert after["stopped"] == "full"
+
+
+# --- sentences ---
+
+
+@pytest.mark.parametrize(
+    ("stopped", "said", "expected"),
+    [
+        ("length", ["a", "b"], "Stopped by the length: 2 asked for, 2 tokens said."),
+        ("end", ["."], 'Stopped by the end symbol: token 1 is "."; 2 were'),
+        ("end", ["a", "."], "Stopped by both"),
+        ("full", ["1"], "a sequence of this task has 32 tokens"),
+        ("unasked", [], "Type the next token yourself"),
+        ("not finite", [], "not finite"),
+    ],
+)
+def test_the_sentence_says_which_of_them_stopped_it(stopped, said, expected):
+    assert expected in stop_sentence(stopped, said, 2, ".", 32)
+
+
+def test_what_was_left_out_and_what_is_not_read_is_said():
+    assert reading_notes([], 0, 32, True) == []
+    unknown, long = reading_notes(["é", "é", "ß"], 5, 32, True)
+    assert '"é", "ß" (3 of what was typed)' in unknown
+    assert "reads the last 32, and the 5 before them are forgotten" in long
+    assert "the 5 after them are not read" in reading_notes([], 5, 32, False)[0]
+
+
+def changes(*difference, before=(1, 2, 3), after=(1, 2, 3)):
+    return {"difference": np.array(difference), "before": np.array(before), "after": np.array(after)}
+
+
+def test_the_sentence_on_revision_follows_the_numbers():
+    moved = changes(1.5, 0.2, 3.0, after=(1, 5, 6))
+    kept = revision_sentence(changes(0, 1e-15, 0), moved, "\n")
+    assert kept.startswith('Nothing that was said is revised: "↵" is appended')
+    assert "1e-15, which is rounding" in kept
+    assert "moves by 3, and 2 of 3 would" in kept
+    assert "rounding" not in revision_sentence(changes(0, 0, 0), moved, "a")
+    assert revision_sentence(changes(0, 0.5, 0), moved, "a").startswith("What was said is revised")
+    assert "not finite" in revision_sentence(changes(0, np.nan, 0), moved, "a")
+
+
+def test_the_sentence_on_attention_names_the_token_that_each_block_looks_at_most():
+    weights = np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]])
+    said = looks_sentence(["a", " ", "c"], weights, 2, ["b01", "b02"])
+    assert said == 'Most of the attention of token 3 goes, in b01 at token 1, "a" (70%); in b02 at itself (80%).'
+
+
+def test_a_text_is_characters_in_a_row_and_a_sequence_symbols_with_spaces_between():
+    assert whole(configuration("book", "pre-norm", 1, 50), "Call ", ["m", "e"]) == "Call me"
+    assert whole(configuration("copy", "pre-norm", 1, 50), " 3  1 ", ["4"]) == "3 1 4"
+
+
+# --- charts ---
+
+
+def test_the_candidates_are_the_likeliest_and_the_chosen_one_however_unlikely():
+    p = np.arange(40.0) / 780
+    bars = candidates_chart("Candidates", [str(at) for at in range(40)], p, p**2 / (p**2).sum(), 3)["data"]
+    assert bars[0]["text"] == [*map(str, range(39, 27, -1)), "3"]
+    assert bars[0]["y"][0] == pytest.approx(0.05)
+    assert [bar["name"] for bar in bars] == ["as the net says", "at the temperature"]
+
+
+def test_plotly_json_and_the_table_accept_every_chart():
+    tokens, blocks = ["a", "\n", "."], ["b01", "b02"]
+    spoiled = np.array([0.0, np.nan, np.inf])
+    for figure in (
+        candidates_chart("Candidates", list("abc"), np.array([0.2, 0.3, 0.5]), np.eye(3)[2], 2),
+        candidates_chart("Candidates", list("abc"), spoiled, spoiled, 2),
+        revision_chart("Change by token", tokens, np.zeros(3), spoiled),
+        revision_chart("Change by token", ["a"] * 31, np.full(31, 1e-15), np.ones(31)),
+        looks_map("Attention by block", tokens, blocks, np.full((2, 3), 0.5), 1),
+        looks_map("Attention by block", tokens, blocks, np.full((2, 3), np.nan), 2),
+    ):
+        go.Figure(figure)
+        json.dumps(figure, allow_nan=False)
+        table_of(figure)
+
+
+# --- the page ---
+
+
+def small(page: AppTest, task: str) -> AppTest:
+    page.selectbox(key="autoregression_task").select(task)
+    sound(page.run())
+    page.slider(key=f"autoregression_depth_{task}").set_value(1)
+    page.number_input(key=f"autoregression_steps_{task}").set_value(50)
+    return sound(page.run())
+
+
+@pytest.fixture
+def page(trainer_in_this_process) -> AppTest:
+    return small(lab("autoregression"), "book")
+
+
+def text(page: AppTest) -> str:
+    """The prompt and all that was said after it."""
+    return str(page.code[0].value)
+
+
+def chosen(page: AppTest) -> list[str]:
+    return charts(page)["Candidates"]["data"][0]["text"]
+
+
+def test_the_page_shows_the_candidates_before_anything_is_said_or_trained(page):
+    assert text(page) == "Call me Ish"
+    assert "All of it is the prompt; nothing was asked for yet." in words(page)
+    assert len(chosen(page)) == 12
+    assert "Nothing that was said is revised" in words(page)
+    assert {"Loss of the transformer", "Change by token", "Lens by site and token", "Attention by block"} <= set(charts(page))
+
+
+def test_next_token_appends_the_likeliest_and_never_touches_what_was_there(page):
+    seen = text(page)
+    for _ in range(3):
+        likeliest = chosen(page)[0]
+        press(page, "Next token")
+        assert text(page) == seen + {"␣": " ", "↵": "\n"}.get(likeliest, likeliest)
+        seen = text(page)
+    assert "3 of its tokens are the net's" in words(page)
+    press(page, "Back to the prompt")
+    assert text(page) == "Call me Ish"
+
+
+def test_generate_says_as_many_as_asked_for_and_the_same_as_one_by_one(page):
+    page.number_input(key="autoregression_temperature").set_value(1.0)
+    page.number_input(key="autoregression_length").set_value(6)
+    sound(page.run())
+    press(page, "Generate")
+    sound(page.run())
+    many = text(page)
+    assert len(many) == len("Call me Ish") + 6
+    assert "Stopped by the length: 6 asked for, 6 tokens said." in words(page)
+    press(page, "Back to the prompt")
+    for _ in range(6):
+        press(page, "Next token")
+    assert text(page) == many
+    page.selectbox(key="autoregression_looked_at_7").select_index(0)
+    sound(page.run())
+    assert f'"{many[11].replace(" ", "␣")}" is said' in words(page).replace("\n", "↵")
+
+
+def test_an_end_symbol_ends_it_and_the_page_says_so(page):
+    page.number_input(key="autoregression_temperature").set_value(5.0)
+    page.number_input(key="autoregression_length").set_value(200)
+    page.selectbox(key="autoregression_end_book").select(",")
+    sound(page.run())
+    press(page, "Generate")
+    sound(page.run())
+    assert text(page).endswith(",")
+    assert "Stopped by the end symbol" in words(page)
+
+
+def test_a_prompt_of_unknown_characters_and_one_longer_than_the_context_are_told_what_was_done(page):
+    page.text_input(key="autoregression_prompt_book").set_value("é" + "Call me Ishmael. " * 4)
+    sound(page.run())
+    assert 'no such character: "é"' in words(page)
+    assert "the 36 before them are forgotten" in words(page)
+    for nothing in ("", "ßß"):
+        page.text_input(key="autoregression_prompt_book").set_value(nothing)
+        sound(page.run())
+        assert any("needs one known token" in error.value for error in page.error)
+        assert page.button(key="autoregression_next").disabled
+    page.text_input(key="autoregression_prompt_book").set_value("C")
+    sound(page.run())
+    assert "Let the net say one more" in words(page)
+
+
+def test_an_unfinished_question_of_a_sequence_is_not_answered(page):
+    small(page, "copy")
+    page.text_input(key="autoregression_prompt_copy").set_value("3 1 4")
+    sound(page.run())
+    assert "the net was never told what to say" in words(page)
+    assert page.button(key="autoregression_next").disabled
+    page.text_input(key="autoregression_prompt_copy").set_value(SIXTEEN)
+    sound(page.run())
+    press(page, "Generate")
+    sound(page.run())
+    assert "it is complete" in words(page)
+    assert len(text(page).split()) == 32
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_example_puts_its_prompt_and_settings_into_the_controls(page, name):
+    example = EXAMPLES[name]
+    page.selectbox(key="autoregression_example").select(name)
+    sound(page.run())
+    page.selectbox(key="autoregression_example").select(next(one for one in EXAMPLES if one != name))
+    sound(page.run())
+    page.selectbox(key="autoregression_example").select(name)
+    sound(page.run())
+    assert text(page) == example.prompt
+    assert page.number_input(key="autoregression_length").value == example.length
+    assert page.selectbox(key=f"autoregression_end_{example.task}").value == example.end
+    assert TASKS[example.task].vocabulary
+
+
+def test_training_changes_what_the_net_says_and_every_position_and_head_can_be_looked_at(page):
+    before = charts(page)["Candidates"]["data"][0]["y"]
+    trained(page)
+    assert "At step 49 of 50 the loss is" in words(page)
+    assert charts(page)["Candidates"]["data"][0]["y"] != before
+    shown = charts(page)["Attention by block"]
+    page.selectbox(key="autoregression_head").select("head 2")
+    sound(page.run())
+    assert charts(page)["Attention by block"] != shown
+    page.selectbox(key="autoregression_position_11").select_index(2)
+    sound(page.run())
+    assert 'At token 3, "l"' in words(page)
+
+
+def test_a_walk_to_another_page_loses_nothing(page):
+    page.text_input(key="autoregression_prompt_book").set_value("The whale")
+    page.number_input(key="autoregression_seed").set_value(7)
+    sound(page.run())
+    press(page, "Next token")
+    said = text(page)
+    page.switch_page("pages/labs/residual.py")
+    sound(page.run())
+    page.switch_page("pages/labs/autoregression.py")
+    sound(page.run())
+    assert text(page) == said
+    assert page.number_input(key="autoregression_seed").value == 7
+    assert page.slider(key="autoregression_depth_book").value == 1
