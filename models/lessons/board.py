@@ -1,0 +1,120 @@
+"""The class board: what a class has guessed, pooled on the server by class code. Anonymous, bounded, and forgotten by age.
+
+A member is a random token of a session, known to nobody else; only counts leave the board.
+"""
+
+import hmac
+import re
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from models.lessons.lessons import LESSONS
+
+CLASSES = 50  # classes at once
+MEMBERS = 120  # guesses per class and lesson
+AGE_SECONDS = 3 * 3600.0  # a class is forgotten so long after it was last looked after, a guess after the last of its lesson
+CODE = re.compile(r"[A-Za-z0-9-]{1,24}")
+RULE = "A class code is 1 to 24 letters, digits or hyphens"
+
+
+@dataclass
+class _Class:
+    """An open class: the key of who opened it, when that one was last there, and guesses by lesson and member."""
+
+    key: str
+    seen: float
+    guesses: dict[str, dict[str, str]] = field(default_factory=dict)
+    guessed: dict[str, float] = field(default_factory=dict)
+
+
+class Board:
+    """All classes of this server, under one lock. `clock` gives seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._lock = clock, threading.Lock()
+        self._classes: dict[str, _Class] = {}
+
+    def open(self, code: str, key: str) -> str:
+        """Opens a class, or looks after it again with the same key; a sentence where that is refused, else nothing."""
+        if not valid(code):
+            return f"{RULE}."
+        with self._lock:
+            self._forget()
+            kept = self._classes.get(code)
+            if kept is None and len(self._classes) >= CLASSES:
+                return f"This server holds {CLASSES} classes at once and all are taken: close one, or try again later."
+            if kept is None:
+                self._classes[code] = _Class(key, self._clock())
+            elif not _same(kept.key, key):
+                return "A class of this code is open already, from another teacher's page: choose another code."
+            else:
+                kept.seen = self._clock()
+            return ""
+
+    def guess(self, code: str, lesson: str, member: str, option: str) -> str:
+        """Counts a member's guess; a second one replaces the first. A sentence where it is refused, else nothing."""
+        if lesson not in LESSONS or option not in LESSONS[lesson].options:
+            raise ValueError(f"{option!r} is no option of a lesson {lesson!r}")
+        with self._lock:
+            self._forget()
+            kept = self._classes.get(code)
+            if kept is None:
+                return "No class of this code is open: your guess counts here, but not on the board."
+            guesses = kept.guesses.setdefault(lesson, {})
+            if member not in guesses and len(guesses) >= MEMBERS:
+                return f"The board holds {MEMBERS} guesses of a class and is full: yours counts here only."
+            guesses[member] = option
+            kept.guessed[lesson] = self._clock()
+            return ""
+
+    def counts(self, code: str, lesson: str) -> dict[str, int] | None:
+        """How many members chose each option of a lesson, in its order; None where no class of this code is open."""
+        with self._lock:
+            self._forget()
+            kept = self._classes.get(code)
+            if kept is None:
+                return None
+            chosen = list(kept.guesses.get(lesson, {}).values())
+            return {option: chosen.count(option) for option in LESSONS[lesson].options}
+
+    def clear(self, code: str, key: str, lesson: str) -> None:
+        """Forgets the guesses of a lesson, for who holds the key of the class."""
+        with self._lock:
+            kept = self._classes.get(code)
+            if kept is not None and _same(kept.key, key):
+                kept.guesses.pop(lesson, None)
+                kept.guessed.pop(lesson, None)
+
+    def close(self, code: str, key: str) -> None:
+        """Forgets a class and all its guesses, for who holds its key."""
+        with self._lock:
+            kept = self._classes.get(code)
+            if kept is not None and _same(kept.key, key):
+                del self._classes[code]
+
+    def _forget(self) -> None:
+        """Drops what is too old: classes that nobody looks after, and guesses of a lesson that is long over."""
+        oldest = self._clock() - AGE_SECONDS
+        self._classes = {code: kept for code, kept in self._classes.items() if kept.seen > oldest}
+        for kept in self._classes.values():
+            for lesson in [lesson for lesson, at in kept.guessed.items() if at <= oldest]:
+                del kept.guesses[lesson], kept.guessed[lesson]
+
+
+def valid(code: str) -> bool:
+    """Whether a text can be a class code."""
+    return CODE.fullmatch(code) is not None
+
+
+def _same(kept: str, given: str) -> bool:
+    return hmac.compare_digest(kept.encode(), given.encode())
+
+
+_board = Board()
+
+
+def board() -> Board:
+    """The board of this server process. Not in Streamlit's cache, which any client may ask the server to clear."""
+    return _board
