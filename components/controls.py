@@ -5,6 +5,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from components.hide import any_hidden, hidden
 from components.link import put
 from components.watch import sentence
 from models.spec import ARRANGEMENTS, NET_DEFAULTS, TASKS, RunConfig, arrangement_of, knobs
@@ -18,6 +19,9 @@ SCENES: dict[str, dict[str, object]] = {
     "mlp": {"task": "digits", "depth": 32, "batch": 64},
     "transformer": {"task": "book", "depth": 8, "batch": 32},
 }
+# What an arrangement and a net set besides themselves; where one of these is hidden, so is the control that would set it.
+ARRANGED = tuple(architecture_fields("pre-norm", 1))
+SCENERY = {name for net in SCENES for name in NET_DEFAULTS[net] | SCENES[net]}
 COUNTED = {"depth", "width", "heads", "expansion", "layers_per_branch", "skip_repeats"}  # drawn as sliders
 
 
@@ -27,16 +31,19 @@ def draw() -> tuple[RunConfig | None, str]:
     _fields(st.container(), "net")
     _fields(st.container(), "depth", "width", "residual", "placement", "norm", "activation", "init")
     _fields(st.container(), "task")
-    st.caption(sentence(TASKS[str(st.session_state.task)].reading))
-    with st.expander("Training", key="open_training", on_change="rerun") as training:
-        if training.open:
-            _fields(st.container(), *(name for name, (_, knob) in knobs().items() if knob.group == "training"))
-    with st.expander("Expert", key="open_expert", on_change="rerun") as expert:
-        if expert.open:
-            _fields(st.container(), *(name for name, (_, knob) in knobs().items() if knob.group == "expert"))
+    if not hidden("task"):
+        st.caption(sentence(TASKS[str(st.session_state.task)].reading))
+    for group in ("training", "expert"):
+        names = [name for name, (_, knob) in knobs().items() if knob.group == group]
+        if all(hidden(name) for name in names):
+            continue
+        with st.expander(group.capitalize(), key=f"open_{group}", on_change="rerun") as folded:
+            if folded.open:
+                _fields(st.container(), *names)
     cfg, problem = assemble()
-    with picker:
-        _arrangement_picker(cfg)
+    if not hidden("arrangement") and not any_hidden(ARRANGED):
+        with picker:
+            _arrangement_picker(cfg)
     return cfg, problem
 
 
@@ -75,6 +82,8 @@ def _fields(place: DeltaGenerator, *names: str) -> None:
     with place:
         for name in names:
             kinds, knob = knobs()[name]
+            if hidden(name) or (name == "net" and any_hidden(SCENERY)):
+                continue
             if net in knob.nets and name != "overrides":
                 _field(name, kinds, knob)
             elif name == "overrides" and st.session_state.get("overrides"):

@@ -20,6 +20,7 @@ BLUE, ORANGE, GREEN, PURPLE, GREY = "#2f86d6", "#d4760a", "#1a9e77", "#b35fb0", 
 RED = "#d84a3a"
 NARROW = 240  # pixels that a legend has in a third of a page
 LEGEND_ROW = 17
+TYPE_SIZE = 12  # of all text that has no size of its own
 NAME_LENGTH = 30
 
 
@@ -216,6 +217,31 @@ def level(*, x: float | None = None, y: float | None = None, dash: str = "solid"
 def note(text: str, *, size: int = 11, **place: Any) -> dict[str, Any]:
     """Text without an arrow."""
     return {"text": text, "showarrow": False, "font": {"size": size}, **place}
+
+
+def enlarged(figure: Figure, factor: float) -> Figure:
+    """The same figure with type, margins, lines and marks so many times as large, for a reader far away."""
+    layout = {**figure["layout"], "font": {"size": TYPE_SIZE * factor}}
+    for part in ("title", "legend"):
+        if part in layout:
+            font = layout[part].get("font", {})
+            layout[part] = {**layout[part], "font": {**font, "size": font.get("size", TYPE_SIZE) * factor}}
+    layout["margin"] = {side: round(size * factor) for side, size in layout.get("margin", {}).items()}
+    layout["annotations"] = [
+        {**one, "font": {**one.get("font", {}), "size": one.get("font", {}).get("size", TYPE_SIZE) * factor}}
+        for one in layout.get("annotations", [])
+    ]
+    return {**figure, "layout": layout, "data": [_thicker(trace, factor) for trace in figure["data"]]}
+
+
+def _thicker(trace: dict[str, Any], factor: float) -> dict[str, Any]:
+    """A trace with wider lines and larger marks; those of several sizes stay."""
+    larger = dict(trace)
+    for part, name in (("line", "width"), ("marker", "size")):
+        size = trace.get(part, {}).get(name)
+        if isinstance(size, int | float):
+            larger[part] = {**trace[part], name: size * factor}
+    return larger
 
 
 def _name_marks_once(traces: list[dict[str, Any]]) -> None:

@@ -32,7 +32,7 @@ const themed = (layout, el) => {
   const axis = (a) => ({ gridcolor: grid, linecolor: grid, ...a })
   return {
     ...layout, autosize: true, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-    font: { color: of("--st-text-color", "#555"), family: of("--st-font", "sans-serif"), size: 12 },
+    font: { color: of("--st-text-color", "#555"), family: of("--st-font", "sans-serif"), size: layout.font?.size ?? 12 },
     legend: { ...layout.legend, bgcolor: "rgba(0,0,0,0)" },
     xaxis: axis(layout.xaxis), yaxis: axis(layout.yaxis),
   }

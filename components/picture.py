@@ -17,6 +17,8 @@ from components.charts import (
     step_map,
     table_of,
 )
+from components.figures import enlarged
+from components.hide import hidden
 from components.live_chart import live_chart
 from components.playhead import Playhead
 from components.task_charts import decision_map, digit_mistakes, sequence_table
@@ -95,11 +97,21 @@ def panel(view: View, head: Playhead, others: list[tuple[str, Profile]], chosen:
         _what_it_says(view)
 
 
+def projected(view: View, head: Playhead, others: list[tuple[str, Profile]], *, factor: float, height: int) -> None:
+    """The three charts for a projector: `factor` times as large in type and lines, and nothing above them."""
+    for column, (title, figure) in zip(st.columns(3), _three(view, head, others).items(), strict=True):
+        with column:
+            _draw(enlarged(figure, factor), title, height)
+
+
+def _three(view: View, head: Playhead, others: list[tuple[str, Profile]]) -> dict[str, Figure]:
+    activation, gradient = _profiles(view, others, _held())
+    return {"Activation by depth": activation, "Gradient by depth": gradient, "Loss": _loss(view, head)}
+
+
 def tables(view: View, head: Playhead, others: list[tuple[str, Profile]]) -> None:
     """The numbers behind the three charts."""
-    activation, gradient = _profiles(view, others, _held())
-    figures = {"Activation by depth": activation, "Gradient by depth": gradient, "Loss": _loss(view, head)}
-    for column, (title, figure) in zip(st.columns(3), figures.items(), strict=True):
+    for column, (title, figure) in zip(st.columns(3), _three(view, head, others).items(), strict=True):
         column.dataframe(table_of(figure), alt=f"{title}, table", height=240)
 
 
@@ -161,7 +173,9 @@ def _accuracy(view: View) -> float:
 
 
 def say(sentence: str) -> None:
-    """A chart's first sentence in a place of fixed height, so that the charts below never jump."""
+    """A chart's first sentence in a place of fixed height, so that the charts below never jump; none where it is hidden."""
+    if hidden("verdict"):
+        return
     with st.container(height=SENTENCE_HEIGHT, border=False):
         st.markdown(sentence)
 

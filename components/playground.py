@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import streamlit as st
 
-from components import compare_link, controls, link, picture, player, take_home
+from components import compare_link, controls, link, picture, player, projector, take_home
 from components.diagram import show_diagram
+from components.hide import any_hidden, hidden
 from components.instruments import instruments
 from components.instruments.panel import BADGES
 from components.playhead import Playhead
@@ -66,7 +67,8 @@ def watch(cfg: RunConfig) -> None:
         if refused:
             head.pause()
         player.controls(NAME, head)
-        _status(cfg, view, head, waiting and not refused)
+        with projector.line(NAME, head):
+            _status(cfg, view, head, waiting and not refused)
         if reached:
             st.toast(f"Stopped: the loss has reached {head.stop_loss:g} at step {head.shown}.", icon=":material/flag:")
         if refused:
@@ -75,21 +77,27 @@ def watch(cfg: RunConfig) -> None:
         if view is not None:
             _keep(view, before)
             take_home.check(view)
-            _charts(view, head)
-            measuring = instruments(view, head)
+            if projector.on():
+                _projected(view, head)
+            else:
+                _charts(view, head)
+                measuring = not hidden("instruments") and instruments(view, head)
         return (waiting or measuring) and not refused, head.playing
 
     player.polled(NAME, body)
 
 
 def what_is_set(cfg: RunConfig) -> None:
-    """The block diagram and the equation of the configuration, from the same plan that the model is built from."""
-    name = arrangement_of(cfg)
-    st.subheader("What is set", anchor=False)
-    if name:
-        st.markdown(f"**{name}**. {ARRANGEMENTS[name].reading} *{ARRANGEMENTS[name].source}*")
-    show_diagram(cfg)
-    st.latex(equation(cfg))
+    """The block diagram and the equation of the configuration, from the same plan that the model is built from; ways out."""
+    if not hidden("theory"):
+        name = arrangement_of(cfg)
+        st.subheader("What is set", anchor=False)
+        if name:
+            st.markdown(f"**{name}**. {ARRANGEMENTS[name].reading} *{ARRANGEMENTS[name].source}*")
+        show_diagram(cfg)
+        st.latex(equation(cfg))
+    if hidden("export"):
+        return
     with st.container(horizontal=True):
         other = replace(cfg, residual=not cfg.residual) if cfg.stack == "single" else RunConfig.arranged("pre-norm", net=cfg.net)
         query = compare_link.to_query([cfg, other], seeds=1)
@@ -127,8 +135,9 @@ def _keep(view: View, before: View | None) -> None:
 
 
 def _charts(view: View, head: Playhead) -> None:
-    _headline(view)
-    others = [(role, kept) for role in (GHOST, PINNED) if (kept := st.session_state.get(role)) is not None]
+    if not hidden("verdict"):
+        _headline(view)
+    others = _others()
     picture.charts(view, head, others)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         panels = st.segmented_control("Below", picture.PANELS, key="panel", required=True, default=picture.PANELS[0])
@@ -143,6 +152,21 @@ def _charts(view: View, head: Playhead) -> None:
     picture.panel(view, head, others, str(panels))
 
 
+def _projected(view: View, head: Playhead) -> None:
+    """The charts for a projector; their numbers further down."""
+    if not hidden("verdict"):
+        _headline(view)
+    others = _others()
+    picture.projected(view, head, others, factor=projector.FACTOR, height=projector.HEIGHT)
+    if st.toggle("Table", key="table", help="The numbers behind the three charts."):
+        picture.tables(view, head, others)
+
+
+def _others() -> list[tuple[str, picture.Profile]]:
+    """The profiles to compare with: the one before the last change, and the pinned one."""
+    return [(role, kept) for role in (GHOST, PINNED) if (kept := st.session_state.get(role)) is not None]
+
+
 def _headline(view: View) -> None:
     """The verdict over all charts; after a divergence where it began, and one change that helps."""
     divergence = view.trace.divergence
@@ -155,7 +179,8 @@ def _headline(view: View) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         icon = picture.VERDICT_ICONS["diverged"]
         st.markdown(f":red[**{icon} {divergence.sentence()}**] What came before stays.", width="stretch")
-        st.button(help_.label, on_click=link.put, args=(help_.fields,), key="remedy")
+        if not any_hidden(help_.fields):
+            st.button(help_.label, on_click=link.put, args=(help_.fields,), key="remedy")
 
 
 def _stop_at_loss(head: Playhead) -> None:
@@ -175,6 +200,8 @@ def _clear() -> None:
 
 
 def _offer(change: dict[str, object]) -> None:
-    """A button that makes the nearest legal change."""
+    """A button that makes the nearest legal change, unless it moves what is hidden."""
+    if any_hidden(change):
+        return
     label = ", ".join(f"{field} {value}" for field, value in change.items())
     st.button(f"Set {label}", on_click=link.put, args=(change,), key="offer")

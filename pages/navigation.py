@@ -5,6 +5,7 @@ from pathlib import Path
 import streamlit as st
 
 from components.link import note_page
+from components.style import style
 
 HERE = Path(__file__).parent
 
@@ -82,9 +83,17 @@ page = st.navigation(
                 url_path="lessons",
                 help="Ten questions: guess, train, see what happened and why, solve the challenge.",
             ),
+            st.Page(
+                HERE / "learn" / "teacher.py",
+                title="Teacher",
+                icon=":material/co_present:",
+                url_path="teacher",
+                help="A link with things hidden, a view for the projector, and what a class has guessed.",
+            ),
         ],
     },
     position="top",
 )
 note_page(page.url_path)
+style()
 page.run()

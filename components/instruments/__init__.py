@@ -5,6 +5,7 @@ A new instrument is a module with its Instrument, and a line in INSTRUMENTS.
 
 import streamlit as st
 
+from components.hide import hidden
 from components.instruments.check import CHECK
 from components.instruments.collapse import COLLAPSE
 from components.instruments.distributions import DISTRIBUTIONS
@@ -37,7 +38,8 @@ INSTRUMENTS: dict[str, Instrument] = {
 
 def instruments(view: View, head: Playhead) -> bool:
     """The row of instruments and the one that is open; whether it waits for an answer."""
-    chosen = st.pills("Instruments", list(INSTRUMENTS), key="instrument", help="Each measures the net at the step shown.")
+    offered = [name for name, one in INSTRUMENTS.items() if not (one is FORMULA and hidden("theory"))]
+    chosen = st.pills("Instruments", offered, key="instrument", help="Each measures the net at the step shown.")
     if chosen is None:
         return False
     instrument = INSTRUMENTS[chosen]

@@ -2,13 +2,15 @@
 
 import streamlit as st
 
-from components import player
-from components.lessons import attempt, progress, runs, source
+from components import player, projector
+from components.hide import hidden
+from components.lessons import attempt, board, progress, runs, source
 from components.link import LESSONS as PAGE
 from models.lessons.lesson import Lesson
 from models.lessons.lessons import LESSONS
 
 KEY = "lesson"
+BOARD_SECONDS = 2.0  # between two looks at the board while a class is guessing
 
 
 def chosen() -> Lesson:
@@ -26,7 +28,9 @@ def chosen() -> Lesson:
 
 
 def choose(lesson: Lesson) -> None:
-    """All lessons by number and title, with how far the visitor is in each."""
+    """All lessons by number and title, with how far the visitor is in each; nothing where the link keeps to one."""
+    if hidden("lessons"):
+        return
     keys = list(LESSONS)
     titles = {key: f"{at}. {LESSONS[key].title} {progress.symbol(key)}" for at, key in enumerate(keys, start=1)}
     st.session_state["lesson_choice"] = lesson.key
@@ -44,8 +48,8 @@ def draw(lesson: Lesson) -> None:
     st.subheader(f"{number}. {lesson.title}", anchor=False)
     st.markdown(f"**{lesson.question}**")
     if _guessed(lesson):
-        player.polled(f"lesson_{lesson.key}", lambda: runs.watch(lesson))
-    if progress.done(lesson.key).right is not None:
+        _watch(lesson)
+    if progress.done(lesson.key).right is not None and not hidden("answers"):
         st.subheader("Why", anchor=False)
         st.markdown(lesson.why)
         st.caption("Read more: " + ", ".join(f"[{name}]({address})" for name, address in lesson.sources.items()))
@@ -53,17 +57,50 @@ def draw(lesson: Lesson) -> None:
         _code(lesson)
 
 
+def project(lesson: Lesson) -> None:
+    """Question, guess and run for a projector: what is to be read afterwards is left out."""
+    st.markdown(lesson.question)
+    if progress.done(lesson.key).guess:
+        _watch(lesson)
+        _guessed(lesson)
+        return
+    left, right = st.columns(2) if board.code() else (st.container(), None)
+    with left:
+        _guessed(lesson)
+    if right is not None:
+        with right:
+            st.fragment(board.show, run_every=BOARD_SECONDS)(lesson)
+
+
+def _watch(lesson: Lesson) -> None:
+    """The nets at work, and below them what the class has guessed."""
+
+    def body() -> tuple[bool, bool]:
+        moves = runs.watch(lesson)
+        board.show(lesson)
+        return moves
+
+    player.polled(f"lesson_{lesson.key}", body)
+
+
 def walk(lesson: Lesson) -> None:
-    """To the lesson before and the one after."""
+    """To the lesson before and the one after; nothing where the link keeps to one."""
+    if hidden("lessons"):
+        return
     keys = list(LESSONS)
+    view = {projector.KEY: projector.VALUE} if projector.on() else {}
     at = keys.index(lesson.key)
     with st.container(horizontal=True):
         if at > 0:
             before = LESSONS[keys[at - 1]]
-            st.page_link(PAGE, label=f"Previous: {before.title}", icon=":material/arrow_back:", query_params={KEY: before.key})
+            st.page_link(
+                PAGE, label=f"Previous: {before.title}", icon=":material/arrow_back:", query_params={KEY: before.key} | view
+            )
         if at + 1 < len(keys):
             after = LESSONS[keys[at + 1]]
-            st.page_link(PAGE, label=f"Next: {after.title}", icon=":material/arrow_forward:", query_params={KEY: after.key})
+            st.page_link(
+                PAGE, label=f"Next: {after.title}", icon=":material/arrow_forward:", query_params={KEY: after.key} | view
+            )
 
 
 def _guessed(lesson: Lesson) -> bool:
@@ -77,6 +114,7 @@ def _guessed(lesson: Lesson) -> bool:
 
     def again() -> None:
         progress.start_again(lesson.key)
+        board.again(lesson)
         runs.reset(lesson)
 
     if one.guess:

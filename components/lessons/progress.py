@@ -5,6 +5,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from components.hide import hidden
 from models.lessons.lessons import LESSONS
 
 STATE = "lessons_done"
@@ -42,6 +43,7 @@ def as_text() -> str:
     for number, (key, lesson) in enumerate(LESSONS.items(), start=1):
         one = done(key)
         verdict = {None: "run not over", True: "right", False: "not so"}[one.right]
+        verdict = "answer kept back" if hidden("answers") else verdict
         said = f"guess: {one.guess} ({verdict})" if one.guess else "no guess yet"
         passed = "open" if one.passed is None else f"passed with {urlencode(one.passed) or 'the default network'}"
         lines.append(f"{number}. {lesson.title}. {said[:1].upper()}{said[1:]}. Challenge: {passed}.")

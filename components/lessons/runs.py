@@ -3,9 +3,11 @@
 import numpy as np
 import streamlit as st
 
-from components import compare_link, link, player
+from components import compare_link, link, player, projector
 from components.charts import Figure, Series, cosine_chart
 from components.compare_charts import compared_losses, compared_profiles
+from components.figures import enlarged
+from components.hide import hidden
 from components.labs.shown import badge, drawn
 from components.lessons import progress
 from components.picture import VERDICT_ICONS, chance
@@ -30,7 +32,8 @@ def watch(lesson: Lesson) -> tuple[bool, bool]:
     head.tick(player.now(), _length(tapes, going), all(tape.done for tape in going))
     count = {1: "", 2: " both", 3: " all three"}.get(len(tapes), " all four")
     player.controls(f"lesson_{lesson.key}", head, shared=count)
-    _status(tapes, head)
+    with projector.line(f"lesson_{lesson.key}", head):
+        _status(tapes, head)
     for name, tape in zip(lesson.nets, tapes, strict=True):
         if tape.error:
             st.error(f"{name}: {tape.error}")
@@ -76,19 +79,26 @@ def lesson_chart(lesson: Lesson, kind: str, traces: list[Trace], head: Playhead)
 
 
 def _charts(lesson: Lesson, traces: list[Trace], head: Playhead) -> None:
+    factor, height = (projector.FACTOR, projector.HEIGHT) if projector.on() else (1.0, 290)
     for column, kind in zip(st.columns(len(lesson.charts)), lesson.charts, strict=True):
         with column:
-            figure = lesson_chart(lesson, kind, traces, head)
-            drawn(figure, TITLES.get(kind, "Loss"), f"lesson_{lesson.key}_{kind}", height=290)
+            figure = enlarged(lesson_chart(lesson, kind, traces, head), factor)
+            drawn(figure, TITLES.get(kind, "Loss"), f"lesson_{lesson.key}_{kind}", height=height)
     for letter, (name, cfg), trace in zip("ABCD", lesson.nets.items(), traces, strict=False):
         said = verdict(cfg, trace, min(head.shown, len(trace) - 1))
-        st.markdown(f"{VERDICT_ICONS[said.kind]} **{letter} {name}** {said.sentence}")
+        if not hidden("verdict"):
+            st.markdown(f"{VERDICT_ICONS[said.kind]} **{letter} {name}** {said.sentence}")
+    if hidden("export"):
+        return
     query = compare_link.to_query(list(lesson.nets.values()), seeds=1)
     st.page_link(link.COMPARE, label="Open these nets in Compare", icon=":material/compare_arrows:", query_params=query)
 
 
 def _happened(lesson: Lesson, traces: list[Trace]) -> None:
     """The finding, and whether the guess was right; the page is drawn again when that is new."""
+    if hidden("answers"):
+        st.info("The runs are over. This link keeps the answer back: what do the charts say of your guess?")
+        return
     one, finding = progress.done(lesson.key), lesson.found(traces)
     new = one.right is None
     one.right = one.guess == finding.answer

@@ -2,12 +2,20 @@
 
 import streamlit as st
 
-from components.lessons import lesson, progress
+from components import hide, projector
+from components.lessons import board, lesson, progress
 
-st.title("Lessons", anchor=False)
-st.markdown("Guess first, then train the nets and see whether the numbers agree; then solve the challenge.")
 chosen = lesson.chosen()
-lesson.choose(chosen)
-lesson.draw(chosen)
+hide.adopt()
+if projector.on():
+    projector.enlarge()
+    st.title(chosen.title, anchor=False)
+    lesson.project(chosen)
+else:
+    st.title("Lessons", anchor=False)
+    st.markdown("Guess first, then train the nets and see whether the numbers agree; then solve the challenge.")
+    board.refused()
+    lesson.choose(chosen)
+    lesson.draw(chosen)
+    progress.show()
 lesson.walk(chosen)
-progress.show()

@@ -2,14 +2,22 @@
 
 import streamlit as st
 
-from components import controls, link, playground
+from components import controls, hide, link, picture, playground, projector
 
-st.title("Playground", anchor=False)
 notes = link.adopt(link.PLAYGROUND)
-with st.sidebar:
-    wanted, problem = controls.draw()
-cfg = playground.settle(wanted)
+hide.adopt()
+if projector.on():
+    projector.enlarge()
+    wanted, problem = controls.assemble()
+    cfg = playground.settle(wanted)
+    st.title(picture.name_of(cfg), anchor=False)
+else:
+    st.title("Playground", anchor=False)
+    with st.sidebar:
+        wanted, problem = controls.draw()
+    cfg = playground.settle(wanted)
 link.write(cfg)
 playground.say(cfg, notes, problem)
 playground.watch(cfg)
-playground.what_is_set(cfg)
+if not projector.on():
+    playground.what_is_set(cfg)

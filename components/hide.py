@@ -1,0 +1,51 @@
+"""What a teacher's link hides: controls by their field, and parts of the pages by the words below.
+
+Once a link has hidden something, it stays hidden for the visit, wherever the visitor walks; a link with an empty
+`hide=` ends that, and so does a new tab. It keeps a class from looking ahead and is no lock: whoever edits the address sees all.
+"""
+
+from collections.abc import Iterable
+
+import streamlit as st
+
+from models.spec import knobs
+from models.spec.query import shown
+
+KEY, KEPT = "hide", "hidden"
+PARTS = {
+    "arrangement": "the picker that sets several controls at once",
+    "verdict": "what the app says of the numbers, and its remedies",
+    "theory": "formula over measurement, reading, diagram and equation",
+    "instruments": "the row of instruments",
+    "export": "take it home, and the ways to Compare and Anatomy",
+    "answers": "in lessons: finding, why, challenge and code",
+    "lessons": "the way to other lessons",
+}
+MOST = 60  # names that are read
+
+
+def from_text(text: str) -> tuple[frozenset[str], list[str]]:
+    """The names in a comma-separated list, and a note on every one that nothing has."""
+    names = [name.strip() for name in text[:2000].split(",")[:MOST]]
+    known = frozenset(name for name in names if name in PARTS or name in knobs())
+    return known, [f"there is nothing called {shown(name)} to hide: ignored" for name in names if name and name not in known]
+
+
+def adopt() -> None:
+    """Once per script run, before anything is drawn: takes over what the address hides, and says what it does not know."""
+    text = st.query_params.get(KEY)
+    if text is None:
+        return
+    st.session_state[KEPT], notes = from_text(text)
+    if notes:
+        st.info("From the link: " + "; ".join(notes[:3]) + (" ..." if len(notes) > 3 else "") + ".")
+
+
+def hidden(name: str) -> bool:
+    """Whether a field or a part is hidden in this visit."""
+    return name in st.session_state.get(KEPT, ())
+
+
+def any_hidden(names: Iterable[str]) -> bool:
+    """Whether one of them is: a control that would set it together with others must not be there either."""
+    return any(hidden(name) for name in names)

@@ -1,0 +1,137 @@
+"""The teacher's page: a link to hand out, and the board of a class. The class is this page's: its address holds the key."""
+
+import secrets
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from components import hide, projector
+from components.lessons import board as drawn_board
+from components.playground import GOOD
+from models.lessons.board import RULE, board
+from models.lessons.lessons import LESSONS
+from models.spec import RunConfig, knobs
+
+PLAYGROUND = "playground"
+CLASS, OPENED = drawn_board.KEY, "key"  # in this page's address: the class that is open, and the key that proves whose it is
+MINE = "teacher_class"  # the same, for the visit
+POLL_SECONDS = 2.0
+TIP = "What is hidden is not there for whoever opens the link, and keeps its value. It is no lock: the address can be edited."
+IN_LESSONS = ("answers", "lessons", "verdict", "export")
+IN_PLAYGROUND = ("arrangement", "verdict", "theory", "instruments", "export")
+
+
+def draw() -> None:
+    """What to open, what to hide, how, for whom; the address; the board."""
+    left, right = st.columns(2)
+    with left:
+        target = _target()
+        large = st.toggle("Projector view", key="teacher_projector", help=f"Large type, few things. {projector.HINT}")
+    with right:
+        code, opened = _class()
+    names = IN_LESSONS if target in LESSONS else (*IN_PLAYGROUND, *(name for name in knobs() if name != "overrides"))
+    key = f"teacher_hide_{target in LESSONS}"
+    st.session_state.setdefault(key, list(IN_LESSONS[:2]) if target in LESSONS else [])
+    hidden = st.multiselect("Hide", names, key=key, persist_state="session", format_func=_named, help=TIP)
+    _address(target, hidden, large=large, code=code if opened else "")
+    if opened and target in LESSONS:
+        _board(target, code, opened)
+
+
+def address(target: str, cfg: RunConfig, hidden: list[str], *, large: bool, code: str) -> str:
+    """Path and query of a link: a lesson by its key, or PLAYGROUND with a configuration."""
+    query = {"lesson": target} if target in LESSONS else cfg.to_query()
+    query |= {hide.KEY: ",".join(hidden)} if hidden else {}
+    query |= {projector.KEY: projector.VALUE} if large else {}
+    query |= {CLASS: code} if code and target in LESSONS else {}
+    path = "lessons" if target in LESSONS else PLAYGROUND
+    return f"{path}?{urlencode(query, safe=',')}" if query else path
+
+
+def _named(name: str) -> str:
+    """A name as it stands in the link, and what it hides."""
+    return f"{name}: {hide.PARTS[name] if name in hide.PARTS else knobs()[name][1].label}"
+
+
+def _target() -> str:
+    titles = {key: f"{at}. {lesson.title}" for at, (key, lesson) in enumerate(LESSONS.items(), start=1)}
+    titles[PLAYGROUND] = "The playground as it stands"
+    chosen = st.selectbox("Open", list(titles), key="teacher_target", persist_state="session", format_func=titles.__getitem__)
+    return str(chosen)
+
+
+def _class() -> tuple[str, str]:
+    """The class code, and the key of this page where it is open; else nothing."""
+    code, key = _mine()
+    if key:
+        problem = board().open(code, key)
+        if not problem:
+            st.markdown(f"Class **{code}** is open.")
+            tip = "Forgets the class and all its guesses."
+            st.button(
+                "Close the class", key="teacher_close", icon=":material/close:", on_click=_close, args=(code, key), help=tip
+            )
+            st.caption("This page's address holds the key of the class: who has it can clear the board, and nobody else.")
+            return code, key
+        st.error(problem)
+    tip = f"{RULE}. Students' guesses are pooled under it, without names."
+    st.text_input("Class code", key="teacher_code", max_chars=24, placeholder="physics-1", help=tip)
+    st.button("Open the class", key="teacher_open", icon=":material/groups:", on_click=_open)
+    if refusal := st.session_state.pop("teacher_refused", ""):
+        st.error(refusal)
+    return "", ""
+
+
+def _mine() -> tuple[str, str]:
+    """Code and key of this visitor's class: from the address, or from before a walk through the navigation."""
+    asked = st.query_params.get(CLASS, ""), st.query_params.get(OPENED, "")
+    if all(asked):
+        st.session_state[MINE] = asked
+    mine: tuple[str, str] = st.session_state.get(MINE, ("", ""))
+    if all(mine) and mine != asked:
+        st.query_params.from_dict({CLASS: mine[0], OPENED: mine[1]})
+    return mine
+
+
+def _open() -> None:
+    code, key = str(st.session_state["teacher_code"]).strip(), secrets.token_urlsafe(9)
+    st.session_state["teacher_refused"] = refusal = board().open(code, key)
+    if not refusal:
+        st.session_state[MINE] = code, key
+        st.query_params.from_dict({CLASS: code, OPENED: key})
+
+
+def _close(code: str, key: str) -> None:
+    board().close(code, key)
+    st.session_state[MINE] = "", ""
+    st.query_params.clear()
+
+
+def _address(target: str, hidden: list[str], *, large: bool, code: str) -> None:
+    """The finished addresses: what to hand out, and the same with nothing hidden."""
+    cfg = st.session_state.get(GOOD, RunConfig())
+    # This page's own address without its name: the app may live below a path.
+    base = (st.context.url or "").partition("?")[0].removesuffix("/").removesuffix("/teacher")
+    st.subheader("Link", anchor=False)
+    whole = f"{base}/{address(target, cfg, hidden, large=large, code=code)}"
+    st.code(whole, language=None, wrap_lines=True)
+    if base:
+        st.link_button("Open it in a new tab", whole, icon=":material/open_in_new:")
+    if hidden:
+        st.caption("The same with nothing hidden, for afterwards:")
+        st.code(f"{base}/{address(target, cfg, [], large=large, code=code)}", language=None, wrap_lines=True)
+
+
+def _board(target: str, code: str, key: str) -> None:
+    st.subheader("Board", anchor=False)
+
+    @st.fragment(run_every=POLL_SECONDS)
+    def moving() -> None:
+        board().open(code, key)  # looked after: a class whose teacher has gone is forgotten
+        counts = board().counts(code, target)
+        if counts is not None:
+            drawn_board.draw(code, counts, key=f"teacher_board_{target}", scale=1.2)
+
+    moving()
+    label, tip = "Clear the board", "Forgets the guesses of this lesson."
+    st.button(label, key="teacher_clear", icon=":material/delete:", help=tip, on_click=board().clear, args=(code, key, target))

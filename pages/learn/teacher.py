@@ -1,0 +1,9 @@
+"""Teacher: a link that opens a lesson or the playground with things hidden, the projector view, and the board of a class."""
+
+import streamlit as st
+
+from components.lessons import teacher
+
+st.title("Teacher", anchor=False)
+st.markdown("Make a link for your class, and see what it guesses.")
+teacher.draw()

@@ -1,0 +1,375 @@
+"""Teacher mode: what a link hides is not there and keeps its value, the projector view, a class whose guesses are one chart."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
+
+from components.figures import enlarged
+from components.hide import MOST, PARTS, from_text
+from components.lessons.board import guesses_chart, sentence
+from components.lessons.teacher import PLAYGROUND, address
+from models.lessons import board as module
+from models.lessons.board import Board
+from models.lessons.lessons import LESSONS
+from models.spec import RunConfig, knobs
+from models.spec.query import SHOWN
+from tests.app_page import APP, PATIENCE, SMALL, charts, configuration, labels, playground, press, sound, trained, unfolded, words
+from tests.app_page import address as address_bar
+
+pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
+
+OPTIONS = LESSONS["final"].options  # a lesson whose nets train quickly
+CODE = "physics-1"
+
+
+@pytest.fixture(autouse=True)
+def board(monkeypatch: pytest.MonkeyPatch) -> Board:
+    """A board of this test's own."""
+    made = Board()
+    monkeypatch.setattr(module, "_board", made)
+    return made
+
+
+def opened(path: str, **query: str) -> AppTest:
+    page = AppTest.from_file(APP, default_timeout=PATIENCE).run()
+    page.switch_page(f"pages/learn/{path}.py")
+    for key, value in query.items():
+        page.query_params[key] = value
+    return sound(page.run())
+
+
+def guessed(page: AppTest, at: int) -> AppTest:
+    page.radio[0].set_value(page.radio[0].options[at])
+    return press(sound(page.run()), "This is my guess")
+
+
+def watched(page: AppTest) -> AppTest:
+    """The lesson after its nets have been trained to the end."""
+    press(page, "Train both")
+    for _ in range(PATIENCE):
+        if "Pause" not in labels(page):
+            return page
+        sound(page.run())
+    raise AssertionError(words(page))
+
+
+def drawn(page: AppTest) -> set[str | None]:
+    """The keys of all controls of configuration fields that are on the page."""
+    return {one.key for kind in (page.slider, page.number_input, page.selectbox, page.toggle) for one in kind}
+
+
+# --- what a link hides ---
+
+
+@given(st.text(max_size=200))
+def test_whatever_a_link_wants_hidden_only_known_names_are_and_the_rest_is_said_harmlessly(text: str) -> None:
+    known, notes = from_text(text)
+    assert known <= set(PARTS) | set(knobs())
+    assert all(set(note) <= SHOWN | set(",:()") for note in notes)
+
+
+@given(st.lists(st.sampled_from([*PARTS, *knobs()]), max_size=20))
+def test_every_name_of_a_list_is_hidden_spaces_or_not(names: list[str]) -> None:
+    assert from_text(" , ".join(names)) == (frozenset(names), [])
+
+
+def test_a_list_without_end_is_read_to_a_limit() -> None:
+    assert len(from_text("x," * 10**5)[1]) == MOST
+
+
+def test_a_hidden_control_is_not_there_keeps_its_value_and_the_others_stay() -> None:
+    page = unfolded(playground(**SMALL, hide="depth,lr,optimizer"))
+    assert not {"depth", "lr", "optimizer"} & drawn(page)
+    assert {"width", "norm", "batch", "steps"} <= drawn(page)
+    page.slider(key="width").set_value(24)
+    sound(page.run())
+    assert configuration(page) == RunConfig(depth=4, width=24, batch=16, steps=40)
+    assert address_bar(page) == SMALL | {"width": "24", "hide": "depth,lr,optimizer"}
+
+
+def test_what_sets_several_controls_is_not_there_where_one_of_them_is_hidden() -> None:
+    assert {"arrangement", "placement"} <= drawn(playground(**SMALL))
+    page = playground(**SMALL, hide="norm")
+    assert "arrangement" not in drawn(page)
+    assert "placement" in drawn(page)
+    assert "Net" in groups(page)
+    assert "Net" not in groups(playground(**SMALL, hide="task"))
+
+
+def test_a_folded_group_of_hidden_controls_is_not_there_at_all() -> None:
+    group = ",".join(name for name, (_, knob) in knobs().items() if knob.group == "training")
+    assert "Training" in [one.label for one in playground(**SMALL).expander]
+    assert "Training" not in [one.label for one in playground(**SMALL, hide=group).expander]
+
+
+def test_a_button_that_would_set_a_hidden_control_is_not_there() -> None:
+    bad = {"depth": "64", "width": "32", "placement": "none", "norm": "none", "init_gain": "4.0", "lr": "10.0", "steps": "40"}
+    page = trained(playground(**bad))
+    assert page.button(key="remedy").label
+    page = trained(playground(**bad, hide=",".join(knobs())))
+    assert "diverge" in words(page).lower() or "not finite" in words(page).lower()
+    assert "remedy" not in {button.key for button in page.button}
+
+
+@pytest.mark.parametrize(
+    ("part", "there"),
+    [
+        ("verdict", lambda page: "Healthy" in words(page)),
+        ("verdict", lambda page: "The gradient" in words(page)),
+        ("theory", lambda page: "What is set" in [one.value for one in page.subheader]),
+        ("theory", lambda page: bool(page.latex)),
+        ("theory", lambda page: "Formula over measurement" in offered(page)),
+        ("instruments", lambda page: "Health" in offered(page)),
+        ("export", lambda page: "Take it home" in [one.label for one in page.expander]),
+        ("export", lambda page: "Compare with..." in [one.proto.label for one in page.get("page_link")]),
+        ("arrangement", lambda page: "arrangement" in drawn(page)),
+    ],
+)
+def test_a_hidden_part_is_not_there_and_without_the_link_it_is(part: str, there: Callable[[AppTest], bool]) -> None:
+    assert there(playground(**SMALL))
+    page = playground(**SMALL, hide=part)
+    assert not there(page)
+    assert {"Activation by depth", "Gradient by depth", "Loss"} <= set(charts(page))
+
+
+def groups(page: AppTest) -> list[str]:
+    """The labels of all rows of choices."""
+    return [one.proto.label for one in page.get("button_group")]
+
+
+def offered(page: AppTest) -> list[str]:
+    """The instruments that can be opened."""
+    rows = [one.proto.options for one in page.get("button_group") if one.proto.label == "Instruments"]
+    return [option.content for row in rows for option in row]
+
+
+def test_what_cannot_be_hidden_is_named() -> None:
+    said = words(playground(**SMALL, hide="depth,<b>nonsense</b>"))
+    assert "there is nothing called bnonsense/b to hide" in said
+    assert "nothing called depth" not in said
+
+
+def test_a_lessons_answers_are_kept_back_until_a_link_without_that_is_opened() -> None:
+    page = watched(guessed(opened("lessons", lesson="final", hide="answers"), 2))
+    assert {"Gradient by depth", "Activation by depth", "Loss"} <= set(charts(page))
+    for answer in (LESSONS["final"].why, LESSONS["final"].challenge.text, "the first loss is", "Your guess was"):
+        assert answer not in words(page)
+    assert "keeps the answer back" in words(page)
+    assert [code.value for code in page.code if "def " in code.value] == []
+    assert "(answer kept back)" in page.code[-1].value
+    page.query_params["hide"] = ""
+    sound(page.run())
+    assert "Your guess was right" in words(sound(page.run()))
+    assert LESSONS["final"].why in words(page)
+
+
+def test_what_a_link_has_hidden_stays_hidden_on_a_walk_through_the_pages() -> None:
+    page = opened("lessons", lesson="final", hide="answers,verdict")
+    del page.query_params["hide"]
+    page.query_params["lesson"] = "gates"
+    assert "answers" in sound(page.run()).session_state["hidden"]
+    page.switch_page("pages/train/playground.py")
+    page.query_params.clear()
+    assert "Healthy" not in words(sound(page.run()))
+
+
+def test_a_link_can_keep_to_one_lesson() -> None:
+    page = opened("lessons", lesson="final", hide="lessons")
+    assert "lesson_choice" not in drawn(page)
+    assert [one.proto.label for one in page.get("page_link")] == []
+    assert LESSONS["final"].question in words(page)
+    free = opened("lessons", lesson="final")
+    assert "lesson_choice" in drawn(free)
+    assert len(free.get("page_link")) == 2
+
+
+# --- the projector view ---
+
+
+def test_the_projector_view_has_the_charts_the_player_and_the_keys_and_nothing_else_to_set() -> None:
+    page = playground(**SMALL, view="projector")
+    assert [one.value for one in page.title] == ["pre-norm, 4x16"]
+    assert set(charts(page)) == {"Activation by depth", "Gradient by depth", "Loss"}
+    assert not drawn(page) & set(knobs())
+    assert labels(page)[:3] == ["Train", "Step", "Reset"]
+    assert configuration(page) == RunConfig(depth=4, width=16, batch=16, steps=40)
+    assert address_bar(page) == SMALL | {"view": "projector"}
+
+
+def test_the_projector_views_charts_are_larger_and_show_the_same_numbers() -> None:
+    usual, large = charts(playground(**SMALL)), charts(playground(**SMALL, view="projector"))
+    for name, figure in large.items():
+        assert [trace["y"] for trace in figure["data"]] == [trace["y"] for trace in usual[name]["data"]]
+        assert figure["layout"]["font"]["size"] >= 16
+        assert figure["layout"]["title"]["font"]["size"] > usual[name]["layout"]["title"]["font"]["size"]
+
+
+def test_enlarging_leaves_the_figure_it_was_given_as_it_was() -> None:
+    figure = guesses_chart({"a": 1, "b": 2})
+    before = str(figure)
+    large = enlarged(figure, 2)
+    assert str(figure) == before
+    assert large["layout"]["annotations"][0]["font"]["size"] == 2 * figure["layout"]["annotations"][0]["font"]["size"]
+    assert large["layout"]["margin"]["b"] == 2 * figure["layout"]["margin"]["b"]
+
+
+def test_a_lesson_on_a_projector_has_question_run_and_finding_but_no_challenge() -> None:
+    page = opened("lessons", lesson="final", view="projector")
+    assert [one.value for one in page.title] == [LESSONS["final"].title]
+    page = watched(guessed(page, 2))
+    assert "Your guess was right" in words(page)
+    assert LESSONS["final"].challenge.text not in words(page)
+    assert all("view=projector" in one.proto.query_string for one in page.get("page_link") if "lesson=" in one.proto.query_string)
+
+
+# --- the teacher's page ---
+
+
+def link_of(page: AppTest, at: int = 0) -> tuple[str, dict[str, str]]:
+    """Page and query of an address that the teacher's page shows."""
+    parts = urlsplit(page.code[at].value)
+    return parts.path.rpartition("/")[2], dict(parse_qsl(parts.query))
+
+
+def test_the_address_of_a_lesson_hides_its_answers_and_beside_it_stands_the_one_that_does_not() -> None:
+    page = opened("teacher")
+    page.selectbox(key="teacher_target").set_value("final")
+    page.toggle(key="teacher_projector").set_value(True)
+    sound(page.run())
+    assert link_of(page) == ("lessons", {"lesson": "final", "hide": "answers,lessons", "view": "projector"})
+    assert link_of(page, 1) == ("lessons", {"lesson": "final", "view": "projector"})
+
+
+def test_the_address_of_the_playground_as_it_stands_opens_it_without_what_was_chosen() -> None:
+    page = playground(**SMALL)
+    page.switch_page("pages/learn/teacher.py")
+    page.query_params.clear()
+    sound(page.run())
+    page.selectbox(key="teacher_target").set_value(PLAYGROUND)
+    sound(page.run())
+    page.multiselect(key="teacher_hide_False").set_value(["verdict", "depth", "theory"])
+    path, query = link_of(sound(page.run()))
+    assert path == "playground"
+    assert query == SMALL | {"hide": "verdict,depth,theory"}
+    pupil = playground(**query)
+    assert "depth" not in drawn(pupil)
+    assert configuration(pupil) == configuration(playground(**SMALL))
+
+
+@pytest.mark.parametrize("target", [*LESSONS, PLAYGROUND])
+def test_an_address_says_nothing_that_is_not_asked_for(target: str) -> None:
+    plain = address(target, RunConfig(), [], large=False, code="")
+    assert plain == (PLAYGROUND if target == PLAYGROUND else f"lessons?lesson={target}")
+
+
+def test_a_playground_has_no_class() -> None:
+    assert "class" not in address(PLAYGROUND, replace(RunConfig(), depth=8), [], large=False, code=CODE)
+
+
+# --- the class board ---
+
+
+def class_of(code: str = CODE) -> AppTest:
+    """A teacher's page on the lesson with a class of this code, if that can be opened."""
+    page = opened("teacher")
+    page.selectbox(key="teacher_target").set_value("final")
+    page.text_input(key="teacher_code").set_value(code)
+    return press(sound(page.run()), "Open the class")
+
+
+def counted(page: AppTest) -> list[int]:
+    """The bars of the board on a page."""
+    return charts(page)["Guesses of the class"]["data"][0]["x"]
+
+
+def test_the_guesses_of_two_sessions_are_one_chart_for_the_teacher_and_after_the_guess_for_them() -> None:
+    teacher = class_of()
+    assert link_of(teacher)[1]["class"] == CODE
+    assert "no guess yet" in words(teacher)
+    one = opened("lessons", lesson="final", **{"class": CODE})
+    assert "Guesses of the class" not in charts(one)
+    guessed(one, 2)
+    two = guessed(opened("lessons", lesson="final", **{"class": CODE}), 0)
+    assert counted(two) == [1, 0, 1]
+    assert counted(sound(teacher.run())) == [1, 0, 1]
+    assert "2 guesses" in words(teacher)
+
+
+def test_a_guess_is_counted_once_however_often_the_page_runs_and_a_new_one_replaces_it() -> None:
+    class_of()
+    page = guessed(opened("lessons", lesson="final", **{"class": CODE}), 2)
+    sound(page.run())
+    assert counted(sound(page.run())) == [0, 0, 1]
+    page = guessed(press(page, "Guess again"), 1)
+    assert counted(page) == [0, 1, 0]
+
+
+def test_a_cleared_board_stays_cleared_and_the_next_lesson_can_be_guessed() -> None:
+    teacher = class_of()
+    page = guessed(opened("lessons", lesson="final", **{"class": CODE}), 2)
+    press(teacher, "Clear the board")
+    assert counted(sound(page.run())) == [0, 0, 0]
+    assert counted(guessed(press(page, "Guess again"), 0)) == [1, 0, 0]
+
+
+def test_a_class_that_is_closed_is_gone_and_a_guess_waits_for_one_to_be_opened() -> None:
+    press(class_of(), "Close the class")
+    page = guessed(opened("lessons", lesson="final", **{"class": CODE}), 2)
+    assert "No class of this code is open" in words(page)
+    assert "Guesses of the class" not in charts(page)
+    class_of()
+    assert counted(sound(page.run())) == [0, 0, 1]
+
+
+def test_a_second_teacher_cannot_take_a_class_over_and_the_first_finds_it_again_by_its_address(board: Board) -> None:
+    first = class_of()
+    second = class_of()
+    assert "open already" in words(second)
+    assert "Clear the board" not in labels(second)
+    forged = opened("teacher", **{"class": CODE, "key": "guess"})
+    assert "open already" in words(forged)
+    assert "Clear the board" not in labels(forged)
+    again = opened("teacher", **address_bar(first))
+    assert f"Class **{CODE}** is open." in words(again)
+    board.guess(CODE, "vanishing", "one", LESSONS["vanishing"].options[0])
+    assert counted(sound(again.run()))[0] == 1
+
+
+def test_a_walk_through_the_pages_does_not_lose_the_class() -> None:
+    teacher = class_of()
+    kept = address_bar(teacher)
+    teacher.switch_page("pages/learn/lessons.py")
+    teacher.query_params.clear()
+    sound(teacher.run())
+    teacher.switch_page("pages/learn/teacher.py")
+    teacher.query_params.clear()
+    assert f"Class **{CODE}** is open." in words(sound(teacher.run()))
+    assert address_bar(teacher) == kept
+
+
+@pytest.mark.parametrize("code", ["", "class 1", "<b>", "a/b", "é"])
+def test_a_code_that_is_none_is_refused_with_the_rule(code: str) -> None:
+    assert "1 to 24 letters, digits or hyphens" in words(class_of(code))
+    if code:
+        assert "1 to 24 letters, digits or hyphens" in words(opened("lessons", lesson="final", **{"class": code}))
+
+
+def test_the_sentence_says_who_leads_or_that_nobody_does() -> None:
+    assert sentence(CODE, dict.fromkeys(OPTIONS, 0)) == f"Class {CODE}: no guess yet."
+    assert sentence(CODE, {OPTIONS[0]: 1, OPTIONS[1]: 0}) == f"Class {CODE}: 1 guess, 1 for *{OPTIONS[0]}*."
+    assert sentence(CODE, {OPTIONS[0]: 3, OPTIONS[1]: 3}).endswith("6 guesses, 2 options lead with 3 each.")
+
+
+def test_the_chart_of_the_board_has_a_bar_and_a_name_for_every_option() -> None:
+    import plotly.graph_objects as go
+
+    counts = {"a": 2, "b": 0, "c": 5}
+    figure = go.Figure(guesses_chart(counts))
+    assert list(figure.data[0].x) == [2, 0, 5]
+    assert list(figure.data[0].y) == [3, 2, 1], "the first option stands on top"
+    assert [note.text for note in figure.layout.annotations] == ["a: <b>2</b>", "b: <b>0</b>", "c: <b>5</b>"]
