@@ -5,7 +5,6 @@ from pathlib import Path
 import streamlit as st
 
 from components.link import note_page
-from components.style import style
 
 HERE = Path(__file__).parent
 
@@ -95,5 +94,4 @@ page = st.navigation(
     position="top",
 )
 note_page(page.url_path)
-style()
 page.run()

@@ -166,6 +166,8 @@ def test_a_lessons_answers_are_kept_back_until_a_link_without_that_is_opened() -
     sound(page.run())
     assert "Your guess was right" in words(sound(page.run()))
     assert LESSONS["final"].why in words(page)
+    page.query_params["hide"] = "answers"
+    assert LESSONS["final"].why not in words(sound(page.run())), "nor are they shown to who has seen them once"
 
 
 def test_what_a_link_has_hidden_stays_hidden_on_a_walk_through_the_pages() -> None:

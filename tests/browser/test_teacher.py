@@ -1,0 +1,114 @@
+"""Teacher mode in a browser: keys and large type on a projector, the same on a phone, and a class that guesses in other tabs."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.page import PROFILES, button, chart, drawn, link, press, row, settled, until, until_at_rest, until_row
+
+LARGE = "&view=projector"
+PHONE = {"width": 390, "height": 844}
+
+
+def type_size(page):
+    return page.evaluate("parseFloat(getComputedStyle(document.documentElement).fontSize)")
+
+
+def until_exactly(page, step):
+    until(page, lambda: row(page) == step, f"exactly step {step} on the scrubber")
+
+
+def test_player_and_charts_stand_on_a_projector_without_scrolling_and_in_large_type(visitors):
+    page = drawn(visitors(link(depth=16, seed=51) + LARGE))
+    settled(page)
+    until(page, lambda: all(bottom(page, name) <= 720 for name in (*PROFILES, "Loss")), "charts within the screen")
+    assert button(page, "Train").bounding_box()["y"] > 0
+    assert page.get_by_test_id("stMain").evaluate("el => el.scrollTop") == 0
+    assert type_size(page) >= 18
+    label = chart(page, "Loss").locator(".xtick text").first
+    assert label.evaluate("el => parseFloat(getComputedStyle(el).fontSize)") >= 16
+    page.get_by_role("link", name="Start").click()
+    until(page, lambda: type_size(page) == 16, "the usual type on another page")
+
+
+def bottom(page, name):
+    box = chart(page, name).bounding_box()
+    return box["y"] + box["height"]
+
+
+def test_on_a_projector_keys_step_play_pause_and_reset(visitors):
+    page = drawn(visitors(link(steps=5000, seed=52) + LARGE))
+    for step in (1, 2):
+        settled(page).keyboard.press("ArrowRight")
+        until_exactly(page, step)
+    settled(page).keyboard.press("Space")
+    button(page, "Pause").wait_for()
+    until_row(page, 5)
+    page.keyboard.press("Space")
+    until_at_rest(page)
+    assert row(page) >= 5
+    settled(page).keyboard.press("r")
+    until_exactly(page, 0)
+
+
+def test_keys_do_nothing_while_the_focus_is_in_a_field(visitors):
+    page = drawn(visitors(link(seed=53) + LARGE))
+    page.get_by_role("combobox", name="Speed").focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowRight"):
+        settled(page).keyboard.press(key)
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("ArrowRight")
+    until_row(page, 1)
+    until_exactly(page, 1)  # a key of before would have counted
+
+
+def test_space_presses_a_button_that_was_reached_by_keyboard_and_plays_after_one_that_was_clicked(visitors):
+    page = drawn(visitors(link(steps=5000, seed=54) + LARGE))
+    button(page, "Step").focus()
+    settled(page).keyboard.press("Space")
+    until_exactly(page, 1)
+    press(settled(page), "Step")
+    until_exactly(page, 2)
+    settled(page).keyboard.press("Space")
+    button(page, "Pause").wait_for()
+    until_row(page, 3)
+
+
+def test_who_wants_less_motion_gets_none(visitors):
+    page = drawn(visitors(link(seed=55) + LARGE, reduced_motion="reduce"))
+    seconds = button(page, "Train").evaluate("el => parseFloat(getComputedStyle(el).transitionDuration)")
+    assert seconds <= 0.001
+
+
+@pytest.mark.parametrize("path", [link(seed=56) + LARGE, "/teacher", "/lessons?lesson=placement&view=projector&class=nobody"])
+def test_teacher_mode_fits_a_phone(visitors, path):
+    page = visitors(path, viewport=PHONE, color_scheme="dark")
+    page.get_by_role("heading", level=1).wait_for()
+    page.locator("[data-testid=stMainBlockContainer] [data-testid=stWidgetLabel]").first.wait_for()
+    settled(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert page.get_by_role("alert").count() == 0
+
+
+def test_a_class_guesses_by_the_teachers_link_and_the_board_moves_by_itself(visitors):
+    teacher = visitors("/teacher")
+    code = teacher.get_by_role("textbox", name="Class code")
+    code.fill("browser-1")
+    code.press("Enter")
+    settled(teacher).get_by_role("button", name="Open the class").click()
+    teacher.get_by_text("no guess yet").wait_for()
+    address = teacher.get_by_test_id("stCode").first.inner_text().strip()
+    assert address.startswith(
+        teacher.evaluate("location.origin") + "/lessons?lesson=vanishing&hide=answers,lessons&class=browser-1"
+    )
+    pupil = visitors(address.removeprefix(teacher.evaluate("location.origin")), viewport=PHONE)
+    pupil.get_by_test_id("stRadioGroup").locator("label").first.click()
+    settle = pupil.get_by_role("button", name="This is my guess")
+    expect(settle).to_be_enabled()
+    settle.click()
+    chart(pupil, "Guesses of the class").locator(".main-svg").first.wait_for()
+    teacher.get_by_text("1 guess, 1 for").wait_for()
+    assert chart(teacher, "Guesses of the class").evaluate("el => el.data[0].x[0]") == 1
+    teacher.reload()
+    teacher.get_by_text("1 guess, 1 for").wait_for()
+    teacher.get_by_role("button", name="Clear the board").click()
+    teacher.get_by_text("no guess yet").wait_for()
