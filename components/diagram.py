@@ -51,7 +51,7 @@ class Drawing:
 
 # On a narrow screen the drawing keeps a readable size and is scrolled.
 STYLE = f"""
-.diagram-place{{overflow-x:auto}}
+.diagram-place{{overflow-x:auto}}.diagram-place:focus-visible{{outline:2px solid var(--st-text-color);outline-offset:-2px}}
 .block-diagram{{display:block;max-width:100%;height:auto;color:var(--st-text-color)}}
 .block-diagram text{{fill:currentColor;font:14px var(--st-font,sans-serif);text-anchor:middle;dominant-baseline:central}}
 .block-diagram .plus{{font-size:19px}}.block-diagram .side,.block-diagram .caption{{font-size:13px}}
@@ -66,7 +66,7 @@ READABLE = 0.72  # the least scale at which its text is read
 
 _component = st.components.v2.component(
     "block_diagram",
-    html='<div class="diagram-place" tabindex="0"></div>',
+    html='<div class="diagram-place" role="group" aria-label="Block diagram, scrolls sideways" tabindex="0"></div>',
     css=STYLE,
     js="""export default ({ data, parentElement }) => {
   parentElement.querySelector(".diagram-place").innerHTML = data.svg }""",

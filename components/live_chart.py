@@ -1,7 +1,7 @@
 """A plotly chart that keeps its zoom and hover while its data moves.
 
 `st.plotly_chart` remounts whenever its data changes. This component calls `Plotly.react` on the plotly that Streamlit
-ships, and falls back to `st.plotly_chart` where that cannot be found.
+ships, and falls back to `st.plotly_chart` where that cannot be found. Every chart has its numbers as a table.
 """
 
 from functools import cache
@@ -10,7 +10,8 @@ from typing import Any
 
 import streamlit as st
 
-from components.charts import Figure
+from components import chart_table
+from components.charts import Figure, table_of
 
 FAILED = "live_charts_failed"  # (key, reason): set for the rest of a session whose browser could not load plotly by itself
 STATIC = Path(st.__file__).parent / "static" / "static" / "js"
@@ -45,6 +46,7 @@ export default function (component) {
   el.setAttribute("role", "figure")
   el.setAttribute("aria-label", data.alt)
   latest.set(el, data)
+  keepTable(parentElement, data)
   load(data.chunk).then(function draw(Plotly) {
     if (latest.get(el) !== data) return
     if (el._dragging) return void setTimeout(() => draw(Plotly), 100) // new data must not end a drag
@@ -64,7 +66,9 @@ export default function (component) {
 }
 """
 
-_component = st.components.v2.component("live_chart", html='<div class="live-chart"></div>', js=JS, isolate_styles=False)
+_component = st.components.v2.component(
+    "live_chart", html=chart_table.HTML, css=chart_table.CSS, js=chart_table.JS + JS, isolate_styles=False
+)
 
 
 def live_chart(figure: Figure, *, key: str, alt: str, height: int = 300) -> None:
@@ -103,3 +107,6 @@ def _static_chart(figure: Figure, *, key: str, alt: str, height: int) -> None:
     drawn: Any = go.Figure(figure)
     drawn.update_layout(height=height)
     st.plotly_chart(drawn, key=f"{key}_static", alt=alt, config={"displaylogo": False, "showSendToCloud": False})
+    with st.popover("Table", key=f"{key}_table", on_change="rerun") as opened:
+        if opened.open:
+            st.dataframe(table_of(figure), alt=f"{alt.removesuffix(', chart')}, table", height=240)

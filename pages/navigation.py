@@ -5,6 +5,7 @@ from pathlib import Path
 import streamlit as st
 
 from components.link import note_page
+from components.style import style
 
 HERE = Path(__file__).parent
 
@@ -94,4 +95,5 @@ page = st.navigation(
     position="top",
 )
 note_page(page.url_path)
+style()
 page.run()

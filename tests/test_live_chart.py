@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components import live_chart
+from components import chart_table, live_chart
 from components.live_chart import FAILED, JS, plotly_chunk
 
 ROOT = Path(__file__).parents[1]
@@ -82,8 +82,9 @@ def test_a_streamlit_without_the_chunk_gets_static_charts_with_their_name(monkey
     assert [chart.proto.alt for chart in at.get("plotly_chart")] == ["Loss, chart"]
 
 
-def test_the_script_of_a_chart_is_under_three_kilobytes():
+def test_the_script_of_a_chart_is_under_three_kilobytes_and_that_of_its_table_under_two_and_a_half():
     assert len(JS.encode()) < 3000
+    assert len(chart_table.JS.encode()) < 2500
 
 
 def test_zoom_and_node_survive_new_data_and_a_new_theme(live_page):

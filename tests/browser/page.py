@@ -4,11 +4,26 @@ import re
 import time
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 from playwright.sync_api import TimeoutError as NothingYet
 
 PATIENCE = 150_000  # milliseconds that a visitor waits for content
 PROFILES = ("Activation by depth", "Gradient by depth")
+SMALL = "depth=3&width=16&batch=16&steps=40"
+# Every page of the navigation, as somebody finds it who has pressed nothing yet.
+PAGES = (
+    "/",
+    f"/playground?{SMALL}",
+    f"/compare?a={quote(SMALL)}&b={quote(SMALL + '&residual=false')}",
+    f"/anatomy?{SMALL}",
+    "/normalization",
+    "/gradients",
+    "/residual",
+    "/autoregression",
+    "/lessons?lesson=final",
+    "/teacher",
+)
 
 
 def link(**query: object) -> str:
