@@ -26,9 +26,6 @@ STYLE = """<style>
 .stMainBlockContainer h1 { padding: 0 0 0.5rem; font-size: 1.5rem }
 .stMainBlockContainer .stVerticalBlock { gap: 0.5rem }
 .stMainBlockContainer [class*="_speed "] { flex-basis: 8.5rem !important; width: 8.5rem !important }
-@media (prefers-reduced-motion: reduce) { *, ::before, ::after {
-  animation-duration: 0.01ms !important; animation-iteration-count: 1 !important; transition-duration: 0.01ms !important
-} }
 </style>"""
 
 JS = """
