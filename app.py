@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from models.service.client import close_trainer, trainer
@@ -37,7 +39,20 @@ async def health(_request: Request) -> JSONResponse:
     )
 
 
-app = st.App(MAIN, lifespan=lifespan, routes=[Route("/healthz", health)])
+class OnlyReading:
+    """Refuses what carries a body before it is read: there are no uploads, and what a visitor does comes by the websocket."""
+
+    def __init__(self, inner: ASGIApp) -> None:
+        self.inner = inner
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers 405 to what is neither GET, HEAD, OPTIONS nor a websocket."""
+        reads = scope["type"] != "http" or scope["method"] in {"GET", "HEAD", "OPTIONS"}
+        refusal = PlainTextResponse("This server takes no uploads.", 405, {"allow": "GET, HEAD, OPTIONS"})
+        await (self.inner if reads else refusal)(scope, receive, send)
+
+
+app = st.App(MAIN, lifespan=lifespan, routes=[Route("/healthz", health)], middleware=[Middleware(OnlyReading)])
 
 # A test that runs this file as a script (AppTest) is given the main script itself.
 if get_script_run_ctx(suppress_warning=True):

@@ -18,7 +18,8 @@ CSS = """
 .live-table th, .live-table td { padding: 2px 10px 2px 0; text-align: left; white-space: nowrap; font-weight: normal; }
 .live-switch {
   position: absolute; right: 0; bottom: 0; min-height: 24px; min-width: 24px; padding: 0 4px 1px; border: none; z-index: 1002;
-  display: flex; align-items: flex-end; background: none; color: var(--st-text-color); font: 11px var(--st-font, sans-serif); text-decoration: underline; cursor: pointer;
+  display: flex; align-items: flex-end; background: none; color: var(--st-text-color); font: 11px var(--st-font, sans-serif);
+  text-decoration: underline; cursor: pointer;
 }
 .live-switch:focus-visible, .live-table:focus-visible { outline: 2px solid var(--st-text-color); outline-offset: -2px; }
 """

@@ -10,9 +10,11 @@ import streamlit as st
 from components.charts import Figure, table_of
 from components.live_chart import live_chart
 from components.playhead import Playhead
+from components.viewers import visitor
 from components.watch import View, sentence
-from models.service.client import trainer
+from models.service.client import Owner, trainer
 from models.spec import RunConfig
+from models.spec.query import literal
 
 WAIT_SECONDS = 0.4  # how long a poll waits for an answer before it draws without
 BADGES = {"measured": "blue", "formula": "green", "recorded": "gray"}
@@ -92,7 +94,7 @@ class Panel:
             self._status(f"Measured at step {kept.step}{later}.")
             return kept
         step = self._asked_step(question, shown, args)
-        answer = trainer().ask(question, self.cfg, wait=WAIT_SECONDS, step=step, **args)
+        answer = trainer().ask(question, self.cfg, wait=WAIT_SECONDS, owner=self._owner, step=step, **args)
         if answer is None:
             self.waiting = True
             share = trainer().share(question, self.cfg, step=step, **args)
@@ -101,7 +103,7 @@ class Panel:
             return kept
         st.session_state.pop(self.key(f"{question}_asked"), None)
         if answer.value is None:
-            st.error(sentence(answer.error))
+            st.error(literal(sentence(answer.error)))  # it may quote what was typed
             return None
         kept = st.session_state[self.key(question)] = Measured(answer.value, self.cfg, step, args)
         self._status(f"Measured at step {step}.")
@@ -125,7 +127,7 @@ class Panel:
             st.button(label, key=self.key(f"{question}_start"), icon=":material/labs:", on_click=start, disabled=fresh)
             return kept
         _, step, args = under_way
-        answer = trainer().ask(question, self.cfg, wait=WAIT_SECONDS, step=step, **args)
+        answer = trainer().ask(question, self.cfg, wait=WAIT_SECONDS, owner=self._owner, step=step, **args)
         if answer is None:
             self.waiting = True
             share = trainer().share(question, self.cfg, step=step, **args)
@@ -144,6 +146,11 @@ class Panel:
         kept = st.session_state[self.key(question)] = Measured(answer.value, self.cfg, step, args)
         self._status(f"Measured at step {step}.")
         return kept
+
+    @property
+    def _owner(self) -> Owner:
+        """This visitor with this instrument: the trainer works for one at a time."""
+        return Owner(visitor(), self.name)
 
     def _asked_step(self, question: str, shown: int, args: dict[str, Any]) -> int:
         """The step that is asked about: while the run plays, the one that was asked about first."""

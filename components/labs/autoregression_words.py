@@ -3,7 +3,9 @@
 import numpy as np
 
 from models.insight.lens import shown
+from models.spec.query import literal
 
+MOST, LONGEST = 20, 20  # unknown symbols that are named, and characters of each
 ROUNDING = 1e-9  # what is below it, of logits in 64-bit numbers, is rounding
 
 
@@ -26,7 +28,7 @@ def reading_notes(unknown: list[str], cut: int, limit: int, slides: bool) -> lis
     """What was done with a prompt that holds more than the net can read."""
     notes = []
     if unknown:
-        names = ", ".join(f'"{one}"' for one in dict.fromkeys(unknown))
+        names = ", ".join(f'"{literal(one[:LONGEST])}"' for one in list(dict.fromkeys(unknown))[:MOST])
         what = "character" if slides else "symbol"
         notes.append(f"Left out, because the net has no such {what}: {names} ({len(unknown)} of what was typed).")
     if cut and slides:

@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from models.spec.query import literal
+
 MOST_CELLS = 400
 LARGEST = 1e9
 
@@ -103,7 +105,7 @@ def _number(cell: str) -> float:
     try:
         found = float(cell)
     except ValueError:
-        raise ValueError(f"{cell[:20]!r} is not a number.") from None
+        raise ValueError(f"'{literal(cell[:20])}' is not a number.") from None
     if not math.isfinite(found):
         raise ValueError(f"{cell[:20]} is not a finite number.")
     return found

@@ -143,7 +143,7 @@ def codes(cfg: RunConfig, text: str) -> list[int]:
     """A text as tokens: characters of the book, or symbols written as numbers. ValueError for what the task cannot read."""
     task = TASKS[cfg.task]
     if not task.vocabulary:
-        raise ValueError(f"text is {text!r}; {cfg.task} has none: choose one of its held-out samples")
+        raise ValueError(f"text is {text[:20]!r}; {cfg.task} has none: choose one of its held-out samples")
     written = pieces(cfg, text)
     if not 1 <= len(written) <= cfg.tokens:
         raise ValueError(f"text has {len(written)} tokens; legal are 1 to {cfg.tokens}, the context that the net was trained on")
@@ -152,7 +152,7 @@ def codes(cfg: RunConfig, text: str) -> list[int]:
         if one not in names and task.kind == "text":
             raise ValueError(f"the character {one!r} is not in the book's alphabet; legal are {''.join(alphabet())!r}")
         if one not in names:
-            raise ValueError(f"{one!r} is no symbol of {cfg.task}; legal are whole numbers from 0 to {task.vocabulary - 1}")
+            raise ValueError(f"{one[:20]!r} is no symbol of {cfg.task}; legal are whole numbers from 0 to {task.vocabulary - 1}")
     return [names[one] for one in written]
 
 

@@ -13,6 +13,7 @@ from models.spec.rules import repairs
 from models.spec.vocabulary import NETS
 
 TRUTH = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
+MOST_KEYS, LONGEST_VALUE = 200, 20_000  # what is read of a link: no honest one is longer
 SHOWN = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .+-/_=")
 
 
@@ -23,8 +24,9 @@ def to_query(cfg: RunConfig) -> dict[str, str]:
 
 def from_query(mapping: Mapping[str, str | Iterable[str]]) -> tuple[RunConfig, list[str]]:
     """A legal configuration and notes in words. The key `arrangement` sets several fields before the others apply."""
-    texts = {key: value if isinstance(value, str) else next(iter(value), "") for key, value in mapping.items()}
-    notes: list[str] = []
+    read = list(mapping.items())[:MOST_KEYS]
+    texts = {key: (value if isinstance(value, str) else next(iter(value), ""))[:LONGEST_VALUE] for key, value in read}
+    notes = [f"{len(mapping) - MOST_KEYS} settings after the first {MOST_KEYS}: ignored"] if len(mapping) > MOST_KEYS else []
     values = _arrangement(texts, notes)
     for key, text in texts.items():
         if key in {"overrides", "arrangement"}:
@@ -51,8 +53,13 @@ def from_query(mapping: Mapping[str, str | Iterable[str]]) -> tuple[RunConfig, l
 
 def shown(text: str, limit: int = 40) -> str:
     """Foreign text made harmless for a page: plain characters only, cut short. A dot stays in numbers, not in addresses."""
-    plain = re.sub(r"(?<!\d)\.|\.(?!\d)", " ", "".join(c for c in text if c in SHOWN))
+    plain = re.sub(r"(?<!\d)\.|\.(?!\d)", " ", "".join(c for c in text[:LONGEST_VALUE] if c in SHOWN))
     return (plain[:limit] + "...") if len(plain) > limit else (plain or "(unreadable)")
+
+
+def literal(text: str) -> str:
+    """Foreign text as Markdown that shows every character of it: no link, picture, formula or colour comes of it."""
+    return re.sub(r"([\\\[\]<>$`*])", r"\\\1", text)
 
 
 def _arrangement(texts: Mapping[str, str], notes: list[str]) -> dict[str, Any]:

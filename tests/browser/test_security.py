@@ -1,0 +1,238 @@
+"""The server as somebody meets it who means harm: other people's sessions, paths, bodies, sockets, and words that are markup."""
+
+import asyncio
+import http.client
+import json
+import re
+import uuid
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import pytest
+import websockets
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+from tests.browser.page import SMALL
+from tests.load.server import Server, family
+from tests.load.viewer import Viewer
+
+
+@dataclass
+class Watched(Viewer):
+    """A viewer that remembers its session's name and everything it was sent."""
+
+    session: str = ""
+    heard: list[bytes] = field(default_factory=list)
+
+    def _on_new_session(self, message: ForwardMsg) -> None:
+        super()._on_new_session(message)
+        self.session = message.new_session.initialize.session_id or self.session
+        self.heard.append(message.SerializeToString())
+
+    def _on_delta(self, message: ForwardMsg) -> None:
+        super()._on_delta(message)
+        self.heard.append(message.SerializeToString())
+
+
+def run(story: Coroutine[Any, Any, None]) -> None:
+    """Plays a story in a thread of its own: the browser's driver has the loop of this one."""
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, story).result()
+
+
+def stream(server: Server) -> str:
+    """The address of the server's websocket."""
+    return server.url.replace("http", "ws", 1) + "/_stcore/stream"
+
+
+def watched(server: Server, seed: int) -> Watched:
+    return Watched(server.url, "playground", f"{SMALL}&seed={seed}")
+
+
+async def at_step(viewer: Viewer, step: int) -> None:
+    await viewer.until(lambda: f"step {step} of 40" in viewer.text, f"step {step}")
+
+
+def test_two_sessions_on_one_tape_cannot_read_or_steer_each_other(server):
+    async def meet() -> None:
+        async with watched(server, 81) as anna, watched(server, 81) as ben:
+            await at_step(anna, 0)
+            await at_step(ben, 0)
+            for step in (1, 2, 3):
+                await anna.press("Step")
+                await at_step(anna, step)
+            # The names of widgets and fragments are the same for everybody: what Ben sends with them moves his own page.
+            assert set(anna._timers) <= {shown.fragment for shown in ben._shown.values()}
+            await ben.press("Step")
+            await at_step(ben, 1)
+            await ben.slide("Step shown", 2)
+            await at_step(ben, 2)
+            await anna.poll()
+            await at_step(anna, 3)
+            assert not anna.exceptions + ben.exceptions
+            assert anna.session != ben.session
+            assert not any(anna.session.encode() in message for message in ben.heard)
+
+    run(meet())
+
+
+def test_the_name_of_a_session_is_random_and_an_invented_one_opens_nobodys(server):
+    """Streamlit hands a session to whoever names it, so that a tab may come back: the name is the key."""
+
+    async def meet() -> None:
+        async with watched(server, 82) as anna:
+            await at_step(anna, 0)
+            await anna.press("Step")
+            await at_step(anna, 1)
+            assert uuid.UUID(anna.session).version == 4
+            near = anna.session[:-1] + ("0" if anna.session[-1] != "0" else "1")
+            protocols = [websockets.Subprotocol(one) for one in ("streamlit", "PLACEHOLDER_AUTH_TOKEN", near)]
+            thief = watched(server, 82)
+            async with websockets.connect(stream(server), subprotocols=protocols, max_size=None) as socket:
+                thief._socket, thief._came = socket, asyncio.Condition()
+                thief._reader = asyncio.create_task(thief._read())
+                await thief._rerun()
+                await at_step(thief, 0)
+                assert thief.session not in ("", near, anna.session)
+                await thief.press("Reset")
+                await anna.press("Step")
+                await at_step(anna, 2)
+                thief._stop_timers()
+                thief._reader.cancel()
+
+    run(meet())
+
+
+def asked(server: Server, method: str, path: str, **more: Any) -> tuple[int, bytes]:
+    """An answer to a request whose path is sent as it is, not tidied up."""
+    connection = http.client.HTTPConnection(str(urlsplit(server.url).netloc), timeout=30)
+    try:
+        connection.putrequest(method, path, skip_accept_encoding=True)
+        for name, value in more.get("headers", {}).items():
+            connection.putheader(name, value)
+        connection.endheaders(more.get("body"))
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+CLIMBS = ("../../..", "%2e%2e/%2e%2e/%2e%2e", "..%2f..%2f..", "..%5c..%5c..", "%252e%252e/%252e%252e", "....//....//....", "/")
+ROOMS = ("/", "/static/", "/media/", "/app/static/", "/component/x/", "/_stcore/bidi-components/live_chart/", "/playground/")
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_path_leads_to_a_file_outside_of_the_page(server, room):
+    for climb in CLIMBS:
+        for file in ("etc/passwd", "app.py", "models/service/wire.py", ".git/config", ".streamlit/config.toml", "app.py%00.js"):
+            status, body = asked(server, "GET", f"{room}{climb}/{file}")
+            assert status < 500, (room, climb, file)
+            for text in (b"root:", b"lifespan", b"LONGEST_LINE", b"repositoryformatversion", b"maxMessageSize"):
+                assert text not in body, (room, climb, file)
+
+
+def test_a_request_with_a_body_is_refused_before_the_body_is_read(server):
+    async def in_a_session() -> None:
+        async with watched(server, 83) as anna:
+            await anna.settled()
+            upload = f"/_stcore/upload_file/{anna.session}/{uuid.uuid4()}"
+            for method, path in (
+                ("PUT", upload),
+                ("DELETE", upload),
+                ("POST", "/"),
+                ("POST", "/healthz"),
+                ("PUT", "/playground"),
+            ):
+                huge = {"Content-Length": str(10**9), "Content-Type": "multipart/form-data; boundary=x"}
+                status, body = await asyncio.to_thread(asked, server, method, path, headers=huge)
+                assert (status, body) == (405, b"This server takes no uploads."), (method, path)
+
+    run(in_a_session())
+
+
+def test_an_oversized_message_ends_its_connection_and_nobody_elses(server):
+    async def flood() -> None:
+        async with watched(server, 84) as anna:
+            await at_step(anna, 0)
+            async with websockets.connect(stream(server), subprotocols=[websockets.Subprotocol("streamlit")]) as socket:
+                with suppress(websockets.ConnectionClosed):
+                    await socket.send(b"\x00" * (9 * 10**6))
+                await asyncio.wait_for(socket.wait_closed(), 30)
+                assert socket.close_code in (1006, 1009)
+            await anna.press("Step")
+            await at_step(anna, 1)
+
+    run(flood())
+    assert asked(server, "GET", "/healthz")[0] == 200
+
+
+def test_what_is_no_message_of_streamlits_harms_nobody_else(server):
+    async def noise() -> None:
+        async with watched(server, 85) as anna:
+            await at_step(anna, 0)
+            for data in (b"", b"\xff" * 100, b"\x80\x04\x95", b"{}"):
+                async with websockets.connect(stream(server), subprotocols=[websockets.Subprotocol("streamlit")]) as socket:
+                    await socket.send(data)
+            await anna.press("Step")
+            await at_step(anna, 1)
+
+    run(noise())
+
+
+def test_health_says_nothing_about_visitors(server):
+    status, body = asked(server, "GET", "/healthz")
+    assert status == 200
+    assert {"trainer", "sentence", "training"} <= set(json.loads(body))
+    assert not re.search(rb"[0-9a-f]{8}-[0-9a-f]{4}|seed|depth|127\.0\.0\.1", body)
+
+
+def test_nobody_is_let_in_as_an_agent(server):
+    for path in ("/_stcore/agent/interact", "/_stcore/agent/mcp"):
+        assert asked(server, "POST", path, headers={"Content-Length": "2"}, body=b"{}")[0] == 405
+        assert asked(server, "GET", path)[0] in (403, 404, 405)
+
+
+# --- sockets (Linux) ---
+
+
+def sockets(pid: int) -> set[str]:
+    """The inodes of a process's sockets."""
+    links = [Path(f"/proc/{pid}/fd/{one.name}").readlink() for one in Path(f"/proc/{pid}/fd").iterdir() if one.is_symlink()]
+    return {found[1] for link in links if (found := re.match(r"socket:\[(\d+)\]", str(link)))}
+
+
+def listening(pid: int) -> set[int]:
+    """The TCP ports that a process listens on."""
+    rows = [row.split() for table in ("tcp", "tcp6") for row in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]]
+    return {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == "0A" and row[9] in sockets(pid)}
+
+
+@pytest.mark.skipif(not Path("/proc/self/net/tcp").exists(), reason="the table of sockets is Linux's")
+def test_the_worker_has_no_socket_and_the_server_listens_on_its_one_port(server):
+    server.wait_for(b'"ready"')
+    workers = {pid for pid in family(server.process.pid) if b"models.service.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()}
+    assert len(workers) == 1
+    assert [sockets(pid) for pid in workers] == [set()]
+    assert set.union(*(listening(pid) for pid in family(server.process.pid))) == {urlsplit(server.url).port}
+
+
+# --- words that are markup ---
+
+
+def test_markup_that_is_typed_or_linked_is_shown_and_not_obeyed(visitors):
+    attack = '<img src=x onerror="window.stolen=1">![x](http://evil.example/x.png)'
+    pages = [visitors(f"/{path}{quote(attack)}") for path in ("lessons?lesson=", "lessons?class=", "compare?a=norm%3D")]
+    page = visitors("/residual")
+    page.get_by_role("button", name="Paste a table").first.click()
+    page.get_by_role("textbox", name="Numbers, a line a row").first.fill("<b>x</b> 2")
+    page.get_by_role("button", name="Use it").first.click()
+    page.get_by_text("is not a number").wait_for()
+    for one in [*pages, page]:
+        one.get_by_test_id("stAlert").first.wait_for()
+        assert one.evaluate("window.stolen") is None
+        assert one.locator("img[src=x], img[src*=evil], [data-testid=stAlert] :is(a, b, img)").count() == 0
