@@ -9,10 +9,11 @@ from components.compare_charts import compared_losses, compared_profiles
 from components.compare_columns import COLUMNS, LETTERS, NAME, SEEDS
 from components.live_chart import live_chart
 from components.playhead import Playhead
-from components.watch import PROFILE_SECONDS
+from components.viewers import owner
+from components.watch import PROFILE_SECONDS, crowded
 from models.insight.bands import Band, band
 from models.insight.verdict import verdict
-from models.service.client import Tape, trace_from, trainer
+from models.service.client import Owner, Tape, trace_from, trainer
 from models.spec import RunConfig
 from models.spec.budget import over_budget
 from models.spec.pairings import clashes
@@ -50,7 +51,8 @@ def watch() -> None:
         head.play(player.now())
 
     def body() -> tuple[bool, bool]:
-        tapes = [_wanted(cfg, head, seeds) for cfg in configurations]
+        who = owner(*configurations)
+        tapes = [_wanted(cfg, head, seeds, who) for cfg in configurations]
         going = [tape for tape in tapes if not tape.error and not (tape.done and any(tape.divergences))]
         head.tick(player.now(), min((tape.length for tape in going), default=0), all(tape.done for tape in going))
         player.controls(NAME, head, shared=" all")
@@ -159,9 +161,9 @@ def _status(tapes: list[Tape], head: Playhead) -> None:
     rate, seeds = sum(tape.rate for tape in tapes if not tape.done), tapes[0].seeds
     speed = f" · {rate:.3g} steps/s together" if rate else ""
     tag = "1 seed" if seeds == 1 else f"{seeds} seeds, trained together: geometric median and range"
-    st.caption(f"step {head.shown}{speed} · {tag} · :blue-badge[measured]")
+    st.caption(" · ".join([f"step {head.shown}{speed}", tag, *crowded(*tapes), ":blue-badge[measured]"]))
 
 
-def _wanted(cfg: RunConfig, head: Playhead, seeds: int) -> Tape:
+def _wanted(cfg: RunConfig, head: Playhead, seeds: int, who: Owner) -> Tape:
     rows = head.wanted()
-    return trainer().want(cfg, rows, seeds=seeds) if rows else trainer().tape(cfg, seeds)
+    return trainer().want(cfg, rows, seeds=seeds, owner=who) if rows else trainer().tape(cfg, seeds)

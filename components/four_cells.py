@@ -11,6 +11,8 @@ from components.link import PLAYGROUND
 from components.live_chart import live_chart
 from components.picture import chance, say
 from components.playhead import Playhead
+from components.viewers import owner
+from components.watch import crowded
 from models.insight.verdict import loss_sentence
 from models.service.client import Tape, trainer
 from models.spec import RunConfig
@@ -61,7 +63,7 @@ def watch() -> None:
 
 def _wanted(cfg: RunConfig, head: Playhead) -> Tape:
     rows = head.wanted()
-    return trainer().want(cfg, rows) if rows else trainer().tape(cfg)
+    return trainer().want(cfg, rows, owner=owner(*(cell.cfg for cell in CELLS))) if rows else trainer().tape(cfg)
 
 
 def _status(tapes: list[Tape]) -> None:
@@ -71,9 +73,8 @@ def _status(tapes: list[Tape]) -> None:
         return
     rate = sum(tape.rate for tape in tapes if not tape.done)
     device = next((tape.device for tape in tapes if tape.device), "cpu")
-    st.caption(
-        f"four nets of 32 blocks · {device}" + (f" · {rate:.3g} steps/s together" if rate else "") + " · :blue-badge[measured]"
-    )
+    speed = [f"{rate:.3g} steps/s together"] if rate else []
+    st.caption(" · ".join(["four nets of 32 blocks", device, *speed, *crowded(*tapes), ":blue-badge[measured]"]))
 
 
 def _cell(cell: Cell, tape: Tape, head: Playhead) -> None:

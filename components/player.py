@@ -5,10 +5,9 @@ from collections import deque
 from collections.abc import Callable
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from components.playhead import SPEEDS, Playhead
-from components.viewers import interval, watching
+from components.viewers import interval, visitor, watching
 from models.spec import RunConfig
 
 ECHOES = 20  # how many of its own last places the scrubber recognises: 10 s and more
@@ -54,16 +53,14 @@ def polled(name: str, body: Callable[[], tuple[bool, bool]]) -> None:
 
     A fragment's interval changes only when its parent reruns, so the page reruns once whenever one of the two changes.
     """
-    context = get_script_run_ctx()
-    session = context.session_id if context else ""
-    seconds = interval(watching(session))
+    seconds = interval(watching(visitor()))
     state = f"{name}_polled"
     drawn = st.session_state.setdefault(state, (False, False))
 
     @st.fragment(run_every=seconds if any(drawn) else None)
     def moving() -> None:
         moves = body()
-        slower = any(moves) and interval(watching(session)) != seconds
+        slower = any(moves) and interval(watching(visitor())) != seconds
         if moves != drawn or slower:
             st.session_state[state] = moves
             st.rerun()

@@ -10,7 +10,7 @@ from components.hide import any_hidden, hidden
 from components.instruments import instruments
 from components.instruments.panel import BADGES
 from components.playhead import Playhead
-from components.watch import View, look, trouble
+from components.watch import View, crowded, look, trouble
 from models.insight.remedy import remedy
 from models.insight.verdict import THRESHOLDS, verdicts
 from models.service.client import trainer
@@ -116,13 +116,14 @@ def _status(cfg: RunConfig, view: View | None, head: Playhead, waiting: bool) ->
         facts += [tape.device, f"{tape.parameters:,} parameters"]
     facts.append(f"seed {cfg.seed}, 1 seed")
     if tape.recomputing:
-        facts.append("the trainer was restarted: recomputing this run, what is drawn stays")
+        facts.append(f"the trainer ended {status.ending} and was restarted: recomputing this run, what is drawn stays")
     elif status.state in {"starting", "restarting"}:
         facts.append("torch is loading in the trainer")
-    elif waiting:
+    elif waiting and not trainer().place(tape):
         facts.append(f"waiting for the trainer ({status.queue} runs share it)" if status.queue > 1 else "computing")
     elif tape.done and head.shown >= tape.length - 1 > 0:
         facts.append("diverged" if tape.divergence else "done")
+    facts += crowded(tape)
     kind = "recorded" if view is not None and view.recorded else "measured"
     st.caption(f"{' · '.join(facts)} · :{BADGES[kind]}-badge[{kind}]")
 

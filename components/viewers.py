@@ -1,11 +1,28 @@
-"""How many people are watching, so that everybody's page polls more slowly when there are many."""
+"""Who is watching, and how many: everybody's page polls more slowly when there are many."""
 
 import threading
 import time
 
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from models.service.client import Owner, key_of
+from models.spec import RunConfig
+
 WATCHING_SECONDS = 10.0
+INTERVALS = ((6, 0.5), (14, 1.0), (40, 2.0), (float("inf"), 4.0))  # up to so many viewers: seconds between two polls
 _lock = threading.Lock()
 _seen: dict[str, float] = {}
+
+
+def visitor() -> str:
+    """The name of this visitor's session; empty outside of a page."""
+    context = get_script_run_ctx()
+    return context.session_id if context else ""
+
+
+def owner(*runs: RunConfig) -> Owner:
+    """This visitor, looking at these runs."""
+    return Owner(visitor(), " ".join(key_of(cfg) for cfg in runs))
 
 
 def watching(session: str) -> int:
@@ -19,5 +36,13 @@ def watching(session: str) -> int:
 
 
 def interval(viewers: int) -> float:
-    """Seconds between two polls of one page: 0.5 for a few viewers, 2 for a class."""
-    return 0.5 if viewers <= 6 else 1.0 if viewers <= 14 else 2.0
+    """Seconds between two polls of one page: 0.5 for a few viewers, 2 for a class, 4 for two."""
+    return next(seconds for most, seconds in INTERVALS if viewers <= most)
+
+
+def slowed() -> str:
+    """That pages are drawn less often because many watch, in words; empty where few do."""
+    with _lock:
+        viewers = len(_seen)
+    seconds = interval(viewers)
+    return f"{viewers} people watch: drawn every {seconds:g} s" if seconds > INTERVALS[0][1] else ""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from components.playhead import Playhead
+from components.viewers import owner, slowed
 from models.service.client import Status, Tape, Trainer, trace_from, trainer
 from models.service.recorded import recorded
 from models.spec import RunConfig
@@ -35,7 +36,7 @@ def look(cfg: RunConfig, head: Playhead, before: View | None) -> tuple[View | No
     """The view to draw, and whether it is still the one before because its own has not come yet."""
     service = trainer()
     wanted = head.wanted()
-    tape = service.want(cfg, wanted) if wanted else service.tape(cfg)
+    tape = service.want(cfg, wanted, owner=owner(cfg)) if wanted else service.tape(cfg)
     trace = tape.trace()
     if trace is not None and len(trace) > 0:
         row = min(head.shown, len(trace) - 1)
@@ -58,6 +59,13 @@ def trouble(cfg: RunConfig) -> str:
     answer = service.ask("profile", cfg)
     error = service.tape(cfg).error or (answer.error if answer is not None else "")
     return sentence(error) if error else ""
+
+
+def crowded(*tapes: Tape) -> list[str]:
+    """What the other visitors make a page wait for: a place in the queue, rarer pictures. Nothing where there are few."""
+    place = max(trainer().place(tape) for tape in tapes)
+    queued = f"waiting at place {place} of the queue, for no more runs fit beside those that train" if place else ""
+    return [fact for fact in (queued, slowed()) if fact]
 
 
 def sentence(text: str) -> str:

@@ -154,7 +154,16 @@ def test_whatever_is_pressed_the_row_stays_on_the_tape_and_the_wish_within_it(st
 def test_pages_poll_more_slowly_the_more_people_watch():
     paces = [viewers.interval(people) for people in range(1, 61)]
     assert paces == sorted(paces)
-    assert (paces[0], paces[-1]) == (0.5, 2.0)
+    assert (paces[0], paces[29], paces[-1]) == (0.5, 2.0, 4.0)
+
+
+def test_a_page_that_is_drawn_less_often_says_so(monkeypatch):
+    monkeypatch.setattr(viewers, "_seen", {})
+    viewers.watching("anna")
+    assert viewers.slowed() == ""
+    for name in range(29):
+        viewers.watching(str(name))
+    assert viewers.slowed() == "30 people watch: drawn every 2 s"
 
 
 def test_a_viewer_counts_once_and_one_who_left_no_longer(monkeypatch):

@@ -1,5 +1,7 @@
 """The chain's product beside a real network's gradient: the formula and the measurement on one axis."""
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
@@ -58,7 +60,8 @@ def controls() -> tuple[RunConfig, int]:
 def watch(cfg: RunConfig, seeds: int) -> tuple[bool, bool]:
     """Both charts and what they say, or what was measured before until the answer is there; (waiting, playing)."""
     before: Seen | None = st.session_state.get(f"{KEY}_seen")
-    question, args = ("profile", {}) if seeds == 1 else ("profiles", {"seeds": seeds})
+    question = "profile" if seeds == 1 else "profiles"
+    args: dict[str, Any] = {} if seeds == 1 else {"seeds": seeds}
     answer = trainer().ask(question, cfg, wait=WAIT_SECONDS, **args)
     if answer is not None and answer.value is None:
         st.error(sentence(answer.error))

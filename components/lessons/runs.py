@@ -12,11 +12,12 @@ from components.labs.shown import badge, drawn
 from components.lessons import progress
 from components.picture import VERDICT_ICONS, chance
 from components.playhead import Playhead
-from components.watch import PROFILE_SECONDS
+from components.viewers import owner
+from components.watch import PROFILE_SECONDS, crowded
 from models.insight.bands import band
 from models.insight.verdict import verdict
 from models.lessons.lesson import Lesson
-from models.service.client import Tape, trace_from, trainer
+from models.service.client import Owner, Tape, trace_from, trainer
 from models.spec import RunConfig
 from models.trace import Trace
 
@@ -27,7 +28,8 @@ ROLES = ("now", "other", "formula", "initial")
 def watch(lesson: Lesson) -> tuple[bool, bool]:
     """The player, the charts of the step shown, and once all have been watched what happened; (waiting, playing)."""
     head = playhead(lesson)
-    tapes = [_wanted(cfg, head) for cfg in lesson.nets.values()]
+    who = owner(*lesson.nets.values())
+    tapes = [_wanted(cfg, head, who) for cfg in lesson.nets.values()]
     going = [tape for tape in tapes if not tape.error and not (tape.done and tape.divergence)]
     head.tick(player.now(), _length(tapes, going), all(tape.done for tape in going))
     count = {1: "", 2: " both", 3: " all three"}.get(len(tapes), " all four")
@@ -128,9 +130,9 @@ def _cosine(trace: Trace, head: Playhead) -> np.ndarray:
     return frame.sample_cosine if frame else np.full(len(trace.sites), np.nan)
 
 
-def _wanted(cfg: RunConfig, head: Playhead) -> Tape:
+def _wanted(cfg: RunConfig, head: Playhead, who: Owner) -> Tape:
     rows = head.wanted()
-    return trainer().want(cfg, min(rows, cfg.steps)) if rows else trainer().tape(cfg)
+    return trainer().want(cfg, min(rows, cfg.steps), owner=who) if rows else trainer().tape(cfg)
 
 
 def _status(tapes: list[Tape], head: Playhead) -> None:
@@ -140,4 +142,5 @@ def _status(tapes: list[Tape], head: Playhead) -> None:
         return
     rate = sum(tape.rate for tape in tapes if not tape.done)
     speed = f" · {rate:.3g} steps/s" if rate else ""
-    st.caption(f"step {head.shown} of {head.steps}{speed} · 1 seed, same batches · {badge('measured')}")
+    facts = [f"step {head.shown} of {head.steps}{speed}", "1 seed, same batches", *crowded(*tapes), badge("measured")]
+    st.caption(" · ".join(facts))

@@ -12,13 +12,16 @@ from typing import Any
 from models.service.connection import Connection
 from models.service.interface import RENEW_SECONDS, SENTENCES, WISH_SECONDS, Answer, Status, Trainer
 from models.service.messages import key_of, trace_from
+from models.service.owners import Owners
 from models.service.shelf import ANSWER_BYTES, TAPE_BYTES, Shelf, question_message, want_message
 from models.service.tape import Tape
 from models.service.wire import Message
+from models.service.wishes import Owner
 from models.spec import RunConfig
 
 __all__ = [
     "Answer",
+    "Owner",
     "Status",
     "Tape",
     "Trainer",
@@ -51,6 +54,7 @@ class WorkerTrainer:
     ) -> None:
         self.command, self.back_off = command, back_off
         self._shelf = Shelf(tape_bytes, answer_bytes)
+        self._trains, self._measures = Owners(), Owners()
         self._connection: Connection | None = None
         self._lives = 0
         self._failures = 0
@@ -68,21 +72,32 @@ class WorkerTrainer:
         """The tape of a configuration as far as it is known; starts no training. `seeds` from its own upwards, together."""
         return self._shelf.tape(cfg, seeds)
 
-    def want(self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1) -> Tape:
+    def want(self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1, owner: Owner | None = None) -> Tape:
         """Wishes for `until` rows. After an error it is tried again, but not at once."""
         with self._shelf.lock:
-            tape = self._shelf.tape(cfg, seeds)
+            tape, session = self._shelf.tape(cfg, seeds), owner.session if owner else ""
+            if owner:
+                for key in self._trains.want(owner, tape.key, self._shelf.tapes):
+                    self._shelf.tapes[key].release(session)
+                    self._post({"kind": "release", "key": key, "session": session})
             idle = tape.done or tape.resting or until <= tape.length or self._status.state == "failed"
             if not idle:
-                tape.wish(until, seconds)
-                self._post(want_message(tape, until, seconds, self._lives) if self._connection else None)
+                tape.wish(until, seconds, session)
+                self._post(want_message(tape, until, seconds, self._lives, session) if self._connection else None)
             return tape
 
-    def ask(self, question: str, cfg: RunConfig, wait: float = 0.0, **args: Any) -> Answer | None:
+    def place(self, tape: Tape) -> int:
+        """A tape's place in the queue, from 1, where more runs are wanted than are trained by turns; 0 where it does not wait."""
+        return self._shelf.place(tape)
+
+    def ask(self, question: str, cfg: RunConfig, wait: float = 0.0, owner: Owner | None = None, **args: Any) -> Answer | None:
         """The answer to a question, from the shelf or from the worker; identical open questions are asked once."""
         message = question_message(question, cfg, args)
         key, shelf = message["key"], self._shelf
         with shelf.lock:
+            if owner:
+                for other in self._measures.want(owner, key, shelf.open):
+                    self._give_up_on(other)
             answer = shelf.answer(key)
             if answer is None and self._status.state != "failed":
                 asked = shelf.open.get(key)
@@ -106,10 +121,8 @@ class WorkerTrainer:
 
     def cancel(self, question: str, cfg: RunConfig, **args: Any) -> None:
         """Nobody waits for this answer any more."""
-        key = question_message(question, cfg, args)["key"]
         with self._shelf.lock:
-            self._shelf.drop(key)
-            self._post({"kind": "cancel", "key": key})
+            self._drop(question_message(question, cfg, args)["key"])
 
     def close(self) -> None:
         """Ends the worker and waits for it, a few seconds at most."""
@@ -120,6 +133,15 @@ class WorkerTrainer:
         if connection is not None:
             connection.close()
         self._thread.join(timeout=5)
+
+    def _give_up_on(self, key: str) -> None:
+        """Ends work on an answer that the last session has turned away from."""
+        if not self._measures.anybody(key):
+            self._drop(key)
+
+    def _drop(self, key: str) -> None:
+        self._shelf.drop(key)
+        self._post({"kind": "cancel", "key": key})
 
     def _post(self, message: Message | None) -> None:
         """Posts to the worker, if there is one; the next one is told everything that is still wanted and open."""
@@ -145,7 +167,7 @@ class WorkerTrainer:
                     )
                     return
                 self._shelf.worker_lost(at_work=self._status.state == "ready")
-                self._status = Status("restarting", SENTENCES["restarting"])
+                self._status = Status("restarting", SENTENCES["restarting"].format(ending=ending), ending=ending)
             self._closing.wait(self.back_off[min(max(self._failures, 1), len(self.back_off)) - 1])
 
     def _live(self) -> str:
@@ -163,7 +185,7 @@ class WorkerTrainer:
                 with self._shelf.lock:
                     if not self._closing.is_set():
                         known = message["versions"], tuple(message["devices"]), message["pid"]
-                        self._status = Status("ready", SENTENCES["ready"], *known)
+                        self._status = Status("ready", SENTENCES["ready"], *known, ending=self._status.ending)
             else:
                 self._shelf.apply(message)
         settled = time.monotonic() - ready_at > SETTLED_SECONDS
@@ -176,8 +198,8 @@ class WorkerTrainer:
             self._lives += 1
             self._connection = connection
             for tape in self._shelf.wanted():
-                for until, seconds in tape.live_wishes():
-                    self._post(want_message(tape, until, seconds, self._lives))
+                for wish in tape.live_wishes():
+                    self._post(want_message(tape, wish.until, wish.seconds, self._lives, wish.session))
             for question in self._shelf.open.values():
                 self._post(question)
             if self._closing.is_set():

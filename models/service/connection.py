@@ -5,22 +5,30 @@ import queue
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from models.service import wire
 from models.service.wire import Message
+from models.spec.limits import LIMITS
 
 ROOT = Path(__file__).resolve().parents[2]
-ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+ENVIRONMENT = {"OMP_NUM_THREADS": str(LIMITS.cores), "MKL_NUM_THREADS": str(LIMITS.cores), "PYTHONUNBUFFERED": "1"}
 PATIENCE = 3.0
 
 
 class Connection:
-    """A started worker. A thread of its own writes, so that posting never waits for a busy worker. OSError if it cannot start."""
+    """A started worker. A thread of its own writes, so that posting never waits for a busy worker. OSError if it cannot start.
 
-    def __init__(self, command: Sequence[str]) -> None:
+    `silence`: a worker that has spoken and then says nothing for so many seconds, though it is asked to, hangs and is killed.
+    """
+
+    def __init__(self, command: Sequence[str], silence: float = LIMITS.silence) -> None:
+        self.silence = silence
+        self._heard = float("inf")
+        self._hung = False
         self._outbox: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
         self._process = subprocess.Popen(
             command,
@@ -30,6 +38,7 @@ class Connection:
             env=os.environ | ENVIRONMENT,
         )
         threading.Thread(target=self._write, name="trainer outbox", daemon=True).start()
+        threading.Thread(target=self._watch, name="trainer watchdog", daemon=True).start()
 
     def post(self, message: Message | None) -> None:
         """Queues a message for the worker; None ends its input."""
@@ -41,8 +50,10 @@ class Connection:
         assert stdout is not None
         try:
             while (message := wire.receive(stdout)) is not None:  # type: ignore[arg-type]
-                yield message
-        except (EOFError, ValueError):
+                self._heard = time.monotonic()
+                if message["kind"] != "pong":
+                    yield message
+        except (EOFError, ValueError, KeyError):
             self._process.kill()
 
     def close(self) -> None:
@@ -59,7 +70,20 @@ class Connection:
         code = self._process.wait()
         if self._process.stdout is not None:
             self._process.stdout.close()
+        if self._hung:
+            return f"because it had said nothing for {self.silence:g} s"
         return f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
+
+    def _watch(self) -> None:
+        """Asks a silent worker to speak, and kills one that does not: a step that hangs would keep everybody waiting."""
+        while self._process.poll() is None:
+            silent = time.monotonic() - self._heard
+            if silent > self.silence:
+                self._hung = True
+                self._process.kill()
+            elif silent > self.silence / 3:
+                self.post({"kind": "ping"})
+            time.sleep(self.silence / 20)
 
     def _write(self) -> None:
         stdin = self._process.stdin

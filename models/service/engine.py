@@ -17,13 +17,15 @@ from models.service.questions import QUESTIONS
 from models.service.wire import Message
 from models.service.wishes import Wishes
 from models.spec import RunConfig
-from models.spec.budget import memory_bytes, over_budget
+from models.spec.budget import held_bytes, over_budget
+from models.spec.limits import LIMITS
 from models.training import Replays, Run, SeedRuns, Work, available_devices
 
 SLICE_SECONDS = 0.05
 KEPT_RUNS = 64
-KEPT_BYTES = 1e9
+KEPT_BYTES = LIMITS.memory * 1e6
 MOST_RUNS = 256
+TRAINED_RUNS = LIMITS.runs
 JOB_SECONDS = 90.0  # how long an answer is worked on after it was last asked for: hidden tabs ask once a minute
 MOST_JOBS = 64
 TOLD_SECONDS = 0.25
@@ -67,6 +69,9 @@ class Engine:
         self.jobs: OrderedDict[str, Job] = OrderedDict()
         self.replays = Replays(self._live)
         self.turns: OrderedDict[str, None] = OrderedDict()
+        self.trained: dict[str, None] = {}
+        self.queue: dict[str, None] = {}
+        self._queue_told: list[str] = []
 
     def hello(self, pid: int) -> None:
         """Says which versions and devices there are."""
@@ -83,7 +88,7 @@ class Engine:
         self.slots[key] = slot
         self.slots.move_to_end(key)
         self.turns[key] = None
-        slot.wishes.add(message["until"], message["seconds"])
+        slot.wishes.add(message["until"], message["seconds"], message["session"])
         if message["since"] is not None:
             slot.rows_sent, slot.frames_sent, slot.columns_sent = message["since"], [], False
             if slot.run is not None:
@@ -91,8 +96,14 @@ class Engine:
         self._make_room()
         return None
 
+    def release(self, key: str, session: str) -> None:
+        """A session wants no more of a run."""
+        if key in self.slots:
+            self.slots[key].wishes.release(session)
+
     def work(self) -> bool:
         """One slice for the run or the answer whose turn it is. False when nobody wants anything."""
+        self._let_in()
         while self.turns:
             key, _ = self.turns.popitem(last=False)
             if key in self.jobs:
@@ -100,11 +111,16 @@ class Engine:
                 self._go_on(key)
                 return True
             slot = self.slots.get(key)
-            if slot is not None and slot.goal:
+            if slot is None or not slot.goal:
+                continue
+            if key not in self.trained:
+                self.queue[key] = None
+                self._let_in()
+            if key in self.trained:
                 self.turns[key] = None
                 self.advance(key, slot.goal, SLICE_SECONDS)
                 return True
-        return False
+        return bool(self.queue)
 
     def advance(self, key: str, goal: int, seconds: float | None = None) -> None:
         """Trains a run to `goal` rows, or for so many seconds, and sends what came of it."""
@@ -182,6 +198,27 @@ class Engine:
             self.emit({"kind": "answering", "key": key, "share": done})
         return None
 
+    def _let_in(self) -> None:
+        """Trains those who wait, first come first served, as far as there is room; one run is always trained.
+
+        A run that has what is wanted of it gives up its place, and the reader is told who still waits.
+        """
+        self.trained = {key: None for key in self.trained if self._goal(key)}
+        held = sum(_held(self.slots[key]) for key in self.trained)
+        for key in list(self.queue):
+            if self._goal(key):
+                needed = _held(self.slots[key])
+                if self.trained and (len(self.trained) >= TRAINED_RUNS or held + needed > KEPT_BYTES):
+                    break
+                self.trained[key], self.turns[key], held = None, None, held + needed
+            del self.queue[key]
+        if list(self.queue) != self._queue_told:
+            self._queue_told = list(self.queue)
+            self.emit({"kind": "queue", "keys": self._queue_told})
+
+    def _goal(self, key: str) -> int:
+        return self.slots[key].goal if key in self.slots else 0
+
     def _reply(self, key: str, value: dict[str, Any] | None, error: str = "") -> None:
         """Sends an answer; one that cannot be sent is an error of its own."""
         reply: Message = {"kind": "answer", "key": key, "value": value, "error": error}
@@ -221,11 +258,11 @@ class Engine:
 
     def _make_room(self) -> None:
         """Drops runs, the longest unwanted first: their tapes are drawn, and their configurations bring them back."""
-        held = sum(memory_bytes(slot.cfg) * slot.seeds for slot in self.slots.values() if slot.run is not None)
+        held = sum(_held(slot) for slot in self.slots.values() if slot.run is not None)
         for key, slot in list(self.slots.items())[:-1]:
             crowded = len(self.slots) > KEPT_RUNS or held > KEPT_BYTES
             if len(self.slots) > MOST_RUNS or (crowded and not slot.goal):
-                held -= memory_bytes(slot.cfg) * slot.seeds if slot.run is not None else 0
+                held -= _held(slot) if slot.run is not None else 0
                 del self.slots[key]
 
 
@@ -243,6 +280,10 @@ def sentence(error: Exception) -> str:
             torch.cuda.empty_cache()
         return f"out of memory on {device}; a smaller width, batch or depth needs less"
     return f"{type(error).__name__}: {text}"
+
+
+def _held(slot: Slot) -> float:
+    return held_bytes(slot.cfg) * slot.seeds
 
 
 def _seeds(slot: Slot) -> range:

@@ -8,6 +8,7 @@ from models.service.interface import SENTENCES, WISH_SECONDS, Answer, Status
 from models.service.shelf import Shelf, question_message, want_message
 from models.service.tape import Tape
 from models.service.wire import Message
+from models.service.wishes import Owner
 from models.spec import RunConfig
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class InProcessTrainer:
         """The tape of a configuration as far as it is known; starts no training. `seeds` from its own upwards, together."""
         return self._shelf.tape(cfg, seeds)
 
-    def want(self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1) -> Tape:
+    def want(self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1, owner: Owner | None = None) -> Tape:
         """Trains towards `until` rows."""
         with self._shelf.lock:
             tape = self._shelf.tape(cfg, seeds)
@@ -46,7 +47,11 @@ class InProcessTrainer:
                     self._engine.advance(tape.key, min(until, tape.length + self.steps_per_want))
             return tape
 
-    def ask(self, question: str, cfg: RunConfig, wait: float = 0.0, **args: Any) -> Answer | None:
+    def place(self, tape: Tape) -> int:
+        """Nothing ever waits here."""
+        return 0
+
+    def ask(self, question: str, cfg: RunConfig, wait: float = 0.0, owner: Owner | None = None, **args: Any) -> Answer | None:
         """The answer to a question, computed before this returns."""
         message = question_message(question, cfg, args)
         with self._shelf.lock:

@@ -5,22 +5,26 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from models.service.tape import RETRY_SECONDS, Tape
+from models.service.wishes import Owner
 from models.spec import RunConfig
 
-WISH_SECONDS = 90.0
+WISH_SECONDS = 80.0  # more than the minute that a hidden tab may take between two polls
 RENEW_SECONDS = 5.0  # how often the worker is told that somebody still waits
 
 SENTENCES = {
     "starting": "The trainer is starting: it loads PyTorch, which takes a few seconds.",
     "ready": "The trainer is ready.",
-    "restarting": "The trainer ended and is being restarted; what is drawn stays, and unfinished runs are computed again.",
+    "restarting": "The trainer ended {ending} and is started again; what is drawn stays, and unfinished runs are computed again.",
     "closed": "The trainer is closed.",
 }
 
 
 @dataclass(frozen=True)
 class Status:
-    """How the trainer is: state starting, ready, restarting or failed; `queue` counts the runs being trained now."""
+    """How the trainer is: state starting, ready, restarting or failed; `queue` counts the runs that are wanted now.
+
+    `ending`: how its last process ended, in words; empty while the first one lives.
+    """
 
     state: str
     sentence: str
@@ -28,6 +32,7 @@ class Status:
     devices: tuple[str, ...] = ()
     pid: int = 0
     queue: int = 0
+    ending: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,13 +59,20 @@ class Trainer(Protocol):
     def tape(self, cfg: RunConfig, seeds: int = 1) -> Tape:
         """The tape of a configuration as far as it is known; starts no training. `seeds` from its own upwards, together."""
 
-    def want(self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1) -> Tape:
-        """Wishes for `until` rows. The wish expires after `seconds`: whoever still looks wishes again."""
+    def want(self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1, owner: Owner | None = None) -> Tape:
+        """Wishes for `until` rows. The wish expires after `seconds`: whoever still looks wishes again.
 
-    def ask(self, question: str, cfg: RunConfig, wait: float = 0.0, **args: Any) -> Answer | None:
+        A session's wishes for another screen than this owner's end at once: it trains for one screen at a time.
+        """
+
+    def place(self, tape: Tape) -> int:
+        """A tape's place in the queue, from 1, where more runs are wanted than are trained by turns; 0 where it does not wait."""
+
+    def ask(self, question: str, cfg: RunConfig, wait: float = 0.0, owner: Owner | None = None, **args: Any) -> Answer | None:
         """The answer to a question of `questions.QUESTIONS`, or None while it is not there; waits up to `wait` seconds.
 
-        An answer that takes long is worked on only while it is asked for again and again.
+        An answer that takes long is worked on only while it is asked for again and again, and while its session does
+        not ask for another screen.
         """
 
     def share(self, question: str, cfg: RunConfig, **args: Any) -> float:

@@ -26,6 +26,7 @@ class Shelf:
         self.tapes: OrderedDict[str, Tape] = OrderedDict()
         self.answers: OrderedDict[str, Answer] = OrderedDict()
         self.open: dict[str, Message] = {}
+        self.queue: list[str] = []  # runs that wait until another gives up its place, the next first
         self.shares: dict[str, float] = {}  # how much of an open question's answer is done
 
     def tape(self, cfg: RunConfig, seeds: int = 1) -> Tape:
@@ -60,6 +61,8 @@ class Shelf:
                 self._file(message["key"], Answer(message["value"], message["error"], size(message["value"])))
             elif message["kind"] == "answering":
                 self.shares[message["key"]] = message["share"]
+            elif message["kind"] == "queue":
+                self.queue = message["keys"]
             elif message["kind"] == "dropped":
                 self.drop(message["key"])
             elif (tape := self.tapes.get(message["key"])) is not None:
@@ -76,9 +79,15 @@ class Shelf:
             self.open.pop(key, None)
             self.shares.pop(key, None)
 
+    def place(self, tape: Tape) -> int:
+        """A tape's place in the queue, from 1; 0 where it does not wait."""
+        with self.lock:
+            return self.queue.index(tape.key) + 1 if tape.wanted and tape.key in self.queue else 0
+
     def give_up(self) -> None:
         """Nothing will come any more: nothing is wanted, nothing is open."""
         with self.lock:
+            self.queue = []
             self.open.clear()
             self.shares.clear()
             for tape in self.tapes.values():
@@ -88,6 +97,7 @@ class Shelf:
     def worker_lost(self, at_work: bool) -> None:
         """Notes the death of the worker. What it was at work on through too many deaths is given up: it may be what kills it."""
         with self.lock:
+            self.queue = []
             for tape in self.wanted():
                 tape.worker_lost(at_work)
                 if tape.deaths >= LIVES:
@@ -123,7 +133,7 @@ def question_message(question: str, cfg: RunConfig, args: dict[str, Any]) -> Mes
     return {"kind": "ask", "key": key, "question": question, "query": query, "args": args}
 
 
-def want_message(tape: Tape, until: int, seconds: float, connection: int) -> Message:
+def want_message(tape: Tape, until: int, seconds: float, connection: int, session: str = "") -> Message:
     """A wish for the engine. On a new connection it says how many rows are here already."""
     since = None if tape.connection == connection else tape.length
     tape.connection = connection
@@ -134,5 +144,6 @@ def want_message(tape: Tape, until: int, seconds: float, connection: int) -> Mes
         "seeds": tape.seeds,
         "until": until,
         "seconds": seconds,
+        "session": session,
         "since": since,
     }

@@ -11,7 +11,7 @@ import numpy as np
 
 from models.service.messages import columns_from, divergence_from, frame_from
 from models.service.wire import Message, size
-from models.service.wishes import Wishes
+from models.service.wishes import Wish, Wishes
 from models.spec import RunConfig
 from models.trace import Columns, Divergence, Frame, Trace, trace_of
 
@@ -97,13 +97,18 @@ class Tape:
                 self._traces = state, [self._trace(seed) for seed in range(self.seeds)]
             return self._traces[1]
 
-    def wish(self, until: int, seconds: float) -> None:
+    def wish(self, until: int, seconds: float, session: str = "") -> None:
         """Notes that somebody wants `until` rows."""
         with self._lock:
-            self.wishes.add(min(until, self.cfg.steps), seconds)
+            self.wishes.add(min(until, self.cfg.steps), seconds, session)
 
-    def live_wishes(self) -> list[tuple[int, float]]:
-        """Wishes for rows that are not there yet, as (rows wanted, seconds left)."""
+    def release(self, session: str) -> None:
+        """Notes that a session wants no more rows."""
+        with self._lock:
+            self.wishes.release(session)
+
+    def live_wishes(self) -> list[Wish]:
+        """Wishes for rows that are not there yet."""
         with self._lock:
             return [] if self.done else self.wishes.alive(self.length)
 

@@ -1,27 +1,48 @@
 """Who wants how much of a tape, and until when: wishes that expire by themselves."""
 
 import time
+from typing import NamedTuple
+
+
+class Owner(NamedTuple):
+    """On whose behalf something is wanted: a session, and what it has on its screen, of which it has one at a time."""
+
+    session: str
+    screen: str
+
+
+class Wish(NamedTuple):
+    """So many rows, for so many seconds more, on somebody's behalf (a session's name; empty where it is nobody's)."""
+
+    until: int
+    seconds: float
+    session: str
 
 
 class Wishes:
     """Rows wanted, each with its own deadline, so that a viewer who left never trains on behind one who stayed."""
 
     def __init__(self) -> None:
-        self._deadlines: dict[int, float] = {}
+        self._deadlines: dict[tuple[int, str], float] = {}
 
-    def add(self, until: int, seconds: float) -> None:
+    def add(self, until: int, seconds: float, session: str = "") -> None:
         """Wishes for `until` rows, for so many seconds from now."""
-        self._deadlines[until] = max(time.monotonic() + seconds, self._deadlines.get(until, 0.0))
+        wish = until, session
+        self._deadlines[wish] = max(time.monotonic() + seconds, self._deadlines.get(wish, 0.0))
 
     def furthest(self, rows: int) -> int:
         """The most rows that a live wish asks for, or 0 where nobody wants more than the `rows` there are."""
-        return max((until for until, _ in self.alive(rows)), default=0)
+        return max((wish.until for wish in self.alive(rows)), default=0)
 
-    def alive(self, rows: int) -> list[tuple[int, float]]:
-        """Live wishes for more than `rows`, as (rows wanted, seconds left). The others are forgotten."""
+    def alive(self, rows: int) -> list[Wish]:
+        """Live wishes for more than `rows`. The others are forgotten."""
         now = time.monotonic()
-        self._deadlines = {until: end for until, end in self._deadlines.items() if until > rows and end > now}
-        return [(until, end - now) for until, end in self._deadlines.items()]
+        self._deadlines = {wish: end for wish, end in self._deadlines.items() if wish[0] > rows and end > now}
+        return [Wish(until, end - now, session) for (until, session), end in self._deadlines.items()]
+
+    def release(self, session: str) -> None:
+        """Forgets the wishes of a session."""
+        self._deadlines = {wish: end for wish, end in self._deadlines.items() if wish[1] != session}
 
     def clear(self) -> None:
         """Forgets all of them."""

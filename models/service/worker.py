@@ -1,6 +1,6 @@
 """The trainer's process: `python -m models.service.worker`. Reads messages on stdin, writes them to stdout.
 
-It listens on nothing, trains on one thread at low priority, and ends with its parent.
+It listens on nothing, trains at low priority, and ends with its parent.
 """
 
 import os
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from models.service import wire
 from models.service.wire import Message
+from models.spec.limits import LIMITS
 
 if TYPE_CHECKING:
     from models.service.engine import Engine
@@ -34,7 +35,8 @@ def main() -> None:
 
     from models.service.engine import Engine
 
-    torch.set_num_threads(1)
+    torch.set_num_threads(LIMITS.cores)
+    _bound_memory(LIMITS.address_space)
     engine = Engine(lambda message: wire.send(out, message))
     engine.hello(os.getpid())
     _warm_up()
@@ -51,8 +53,12 @@ def serve(engine: "Engine", inbox: "queue.SimpleQueue[Message]") -> None:
             if message["kind"] == "want":
                 engine.want(message)
                 busy = True
+            elif message["kind"] == "release":
+                engine.release(message["key"], message["session"])
             elif message["kind"] == "renew":
                 engine.renew(message["key"])
+            elif message["kind"] == "ping":
+                engine.emit({"kind": "pong"})
             elif message["kind"] == "cancel":
                 questions = [question for question in questions if question["key"] != message["key"]]
                 engine.cancel(message["key"])
@@ -82,6 +88,16 @@ def _read(stream: BinaryIO, inbox: "queue.SimpleQueue[Message]") -> None:
         traceback.print_exc()
         os._exit(1)
     os._exit(0)
+
+
+def _bound_memory(megabytes: int) -> None:
+    """Bounds the address space, so that one run cannot take the whole machine. A GPU's driver maps more than there is."""
+    import torch
+
+    if sys.platform == "linux" and megabytes and not torch.cuda.is_available():
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (megabytes * 10**6, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
 def _warm_up() -> None:

@@ -9,10 +9,12 @@ from bisect import bisect
 from dataclasses import replace
 
 from models.spec.config import RunConfig, knobs
+from models.spec.limits import LIMITS
 
-STEP_LIMIT = 0.2  # seconds: one training step, and with it the signal at initialisation
-RUN_LIMIT = 900.0  # seconds: a whole run
-MEMORY_LIMIT = 1e9  # bytes
+STEP_LIMIT = LIMITS.step_seconds  # one training step, and with it the signal at initialisation
+RUN_LIMIT = LIMITS.run_seconds  # a whole run
+STEPS_LIMIT = LIMITS.steps
+MEMORY_LIMIT = LIMITS.memory * 1e6  # bytes
 
 PER_FURTHER_SEED = 0.4  # of a step, beyond the first seed
 # Seconds on one quiet core, from least squares over 44 configurations; they hold within a factor of about 1.3.
@@ -41,10 +43,15 @@ def _sublayer_seconds(cfg: RunConfig, kind: str, tokens: int) -> float:
 
 def memory_bytes(cfg: RunConfig) -> float:
     """Bytes of weights, gradients, optimiser state, kept activations and rows."""
-    weights = cfg.depth * sum(_weights(cfg, kind) for kind in _kinds(cfg))
     kept = cfg.batch * cfg.tokens * cfg.width * cfg.depth * sum(6 + 2 * _hidden(cfg, kind) for kind in _kinds(cfg))
+    return 4.0 * kept + held_bytes(cfg)
+
+
+def held_bytes(cfg: RunConfig) -> float:
+    """Bytes that a run keeps between two of its steps: weights, gradients, optimiser state and rows."""
+    weights = cfg.depth * sum(_weights(cfg, kind) for kind in _kinds(cfg))
     rows = cfg.steps * (3 * cfg.sublayers + cfg.depth + 6)
-    return 4.0 * (4 * weights + kept + rows)
+    return 4.0 * (4 * weights + rows)
 
 
 def over_budget(cfg: RunConfig, seeds: int = 1) -> str | None:
@@ -57,6 +64,8 @@ def over_budget(cfg: RunConfig, seeds: int = 1) -> str | None:
         reason = f"one step would take about {step:.2g} s, and {STEP_LIMIT:g} s is the limit"
     elif memory > MEMORY_LIMIT:
         reason = f"it would need about {memory / 1e9:.2g} GB, and {MEMORY_LIMIT / 1e9:g} GB is the limit"
+    elif cfg.steps > STEPS_LIMIT:
+        reason = f"a run of {cfg.steps} steps is longer than this server trains, and {STEPS_LIMIT} steps is the limit"
     elif step * cfg.steps > RUN_LIMIT:
         reason = f"{cfg.steps} steps would take about {step * cfg.steps / 60:.0f} min, and {RUN_LIMIT / 60:.0f} min is the limit"
     else:
@@ -74,6 +83,8 @@ def affordable(cfg: RunConfig) -> tuple[str, int]:
     Where no field can do it alone, a quarter of the batch: taken again and again, this leads to one that fits.
     """
     largest = {field: _largest(cfg, field) for field in ("steps", "batch", "width", "depth")}
+    if cfg.steps > STEPS_LIMIT:
+        return "steps", largest["steps"] or STEPS_LIMIT  # no other field can help
     for field, value in largest.items():
         if value and (field in ("width", "depth") or 4 * value >= getattr(cfg, field)):
             return field, value
@@ -95,7 +106,8 @@ def _fits(cfg: RunConfig, field: str, value: int) -> bool:
     except ValueError:
         return False
     step = step_seconds(smaller)
-    return step <= STEP_LIMIT and memory_bytes(smaller) <= MEMORY_LIMIT and step * smaller.steps <= RUN_LIMIT
+    quick = step <= STEP_LIMIT and step * smaller.steps <= RUN_LIMIT
+    return quick and memory_bytes(smaller) <= MEMORY_LIMIT and smaller.steps <= STEPS_LIMIT
 
 
 def _kinds(cfg: RunConfig) -> tuple[str, ...]:

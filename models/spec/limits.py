@@ -1,0 +1,86 @@
+"""What this server may spend on its visitors: budgets that whoever runs it sets in the environment."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Variable(NamedTuple):
+    """One environment variable: the field of `Limits` that it sets, its default and legal range, its unit, what it does."""
+
+    field: str
+    default: float
+    low: float
+    high: float
+    unit: str
+    what: str
+
+
+# docs/server.md has this table; a test holds the two equal.
+VARIABLES: dict[str, Variable] = {
+    "PLAYGROUND_CORES": Variable(
+        "cores", 1, 1, 256, "threads",
+        "Processor threads on which runs are computed. With more than one, sums are taken in another order, and the last "
+        "digits of a run differ from what other servers compute.",
+    ),
+    "PLAYGROUND_RUNS": Variable(
+        "runs", 64, 1, 256, "runs", "Runs that are trained by turns. Further ones wait, and the page shows their place."
+    ),
+    "PLAYGROUND_MEMORY": Variable(
+        "memory", 1000, 16, 1e6, "MB",
+        "Estimated memory: of one training step (a larger one is refused), and of all weights and rows that are held at once "
+        "(a run that does not fit beside the others waits in the queue).",
+    ),
+    "PLAYGROUND_STEPS": Variable("steps", 5000, 1, 5000, "steps", "Training steps of one run; a longer one is refused."),
+    "PLAYGROUND_STEP_SECONDS": Variable(
+        "step_seconds", 0.2, 0.001, 60, "s", "Estimated time of one training step on one thread; a slower one is refused."
+    ),
+    "PLAYGROUND_RUN_SECONDS": Variable(
+        "run_seconds", 900, 1, 1e6, "s", "Estimated time of a whole run on one thread; a longer one is refused."
+    ),
+    "PLAYGROUND_SILENCE": Variable(
+        "silence", 60, 1, 3600, "s",
+        "How long the trainer may say nothing, as when a step hangs, before it is ended and started again.",
+    ),
+    "PLAYGROUND_ADDRESS_SPACE": Variable(
+        "address_space", 8000, 0, 1e6, "MB",
+        "Address space of the trainer's process (Linux, no GPU); what needs more ends with a sentence, and 0 sets no limit.",
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The budgets of a server, in the units of VARIABLES."""
+
+    cores: int
+    runs: int
+    memory: int
+    steps: int
+    step_seconds: float
+    run_seconds: float
+    silence: float
+    address_space: int
+
+
+def limits_from(environment: Mapping[str, str]) -> Limits:
+    """The limits that an environment sets. ValueError with the variable, its value and the legal range."""
+    return Limits(**{variable.field: _number(name, variable, environment) for name, variable in VARIABLES.items()})  # type: ignore[arg-type]
+
+
+def _number(name: str, variable: Variable, environment: Mapping[str, str]) -> float:
+    text = environment.get(name, "").strip()
+    kind = Limits.__annotations__[variable.field]
+    try:
+        value = kind(text) if text else kind(variable.default)
+        legal = variable.low <= value <= variable.high
+    except ValueError:
+        legal = False
+    if not legal:
+        whole = "a whole number" if kind is int else "a number"
+        raise ValueError(f"{name} is {text}; legal is {whole} from {variable.low:g} to {variable.high:g} ({variable.unit})")
+    return float(value) if kind is float else int(value)
+
+
+LIMITS = limits_from(os.environ)

@@ -1,0 +1,221 @@
+"""What a server may spend is set in its environment, written down, kept to, and said where something does not fit."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from models.service import engine
+from models.service.connection import ROOT
+from models.service.engine import Engine
+from models.service.messages import key_of
+from models.service.owners import MOST_SESSIONS, Owners
+from models.service.shelf import Shelf, want_message
+from models.service.wire import Message
+from models.service.wishes import Owner, Wishes
+from models.spec import RunConfig
+from models.spec.budget import held_bytes
+from models.spec.limits import VARIABLES, Limits, limits_from
+
+DOCUMENT = (ROOT / "docs" / "server.md").read_text(encoding="utf-8")
+
+
+def small(seed: int, **fields: object) -> RunConfig:
+    return RunConfig(depth=2, width=16, batch=16, steps=40, seed=seed, device="cpu", **fields)  # type: ignore[arg-type]
+
+
+# --- the variables ---
+
+
+def test_every_variable_is_documented_as_it_works_and_no_other() -> None:
+    rows = [
+        f"| `{name}` | {variable.default:g} {variable.unit} | {variable.low:g} to {variable.high:g} | {variable.what} |"
+        for name, variable in VARIABLES.items()
+    ]
+    assert [line for line in DOCUMENT.splitlines() if line.startswith("| `PLAYGROUND_")] == rows
+    assert {variable.field for variable in VARIABLES.values()} == set(Limits.__annotations__)
+
+
+@pytest.mark.parametrize("name", VARIABLES)
+def test_every_variable_is_heard(name: str) -> None:
+    variable = VARIABLES[name]
+    value = variable.high if variable.default != variable.high else variable.low
+    assert getattr(limits_from({}), variable.field) == variable.default
+    assert getattr(limits_from({name: f" {value:.15g} "}), variable.field) == value
+    assert limits_from({name: ""}) == limits_from({})
+
+
+@pytest.mark.parametrize("name", VARIABLES)
+@pytest.mark.parametrize("text", ["many", "-1", "1e99", "nan", "0x10"])
+def test_a_variable_that_is_no_legal_number_stops_the_server_with_the_range(name: str, text: str) -> None:
+    variable = VARIABLES[name]
+    with pytest.raises(ValueError, match=rf"{name} is {text}; legal is .* from {variable.low:g} to .*{variable.unit}"):
+        limits_from({name: text})
+
+
+def in_a_server(code: str, **environment: str) -> str:
+    """What Python prints in a process whose environment sets limits."""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_refusal_says_what_this_servers_limit_is_and_what_fits() -> None:
+    code = "from models.spec import RunConfig; from models.spec.budget import over_budget; print(over_budget(RunConfig({})))"
+    steps = in_a_server(code.format("steps=300"), PLAYGROUND_STEPS="50")
+    assert "a run of 300 steps is longer than this server trains, and 50 steps is the limit" in steps
+    assert "Nearest that fits: Steps 50." in steps
+    assert "0.016 GB is the limit" in in_a_server(code.format("width=128"), PLAYGROUND_MEMORY="16")
+    assert "0.001 s is the limit" in in_a_server(code.format(""), PLAYGROUND_STEP_SECONDS="0.001")
+    assert "1 s is the limit" in in_a_server(code.format("steps=500"), PLAYGROUND_RUN_SECONDS="1")
+
+
+@pytest.mark.skipif(not Path("/proc/self/limits").exists(), reason="looks into /proc")
+def test_what_exceeds_the_workers_address_space_is_said_and_the_worker_lives_on() -> None:
+    code = """
+import time
+from models.service.client import WorkerTrainer
+from models.spec import RunConfig
+trainer = WorkerTrainer()
+wide = RunConfig(depth=128, width=512, batch=512, layers_per_branch=1, device="cpu")
+while trainer.status().state not in ("ready", "failed"): time.sleep(0.01)
+pid = trainer.status().pid
+print([line.split()[3] for line in open(f"/proc/{pid}/limits") if line.startswith("Max address space")][0])
+tape = trainer.want(wide, 5)
+while not (tape.error or tape.done or tape.length >= 5): time.sleep(0.01)
+print(tape.error)
+small = trainer.want(RunConfig(depth=2, width=16, batch=16, steps=5, device="cpu"), 5)
+while not (small.done or small.error): time.sleep(0.01)
+print(small.length, trainer.status().pid == pid)
+trainer.close()
+"""
+    roomy = {"PLAYGROUND_STEP_SECONDS": "60", "PLAYGROUND_RUN_SECONDS": "1e6", "PLAYGROUND_MEMORY": "100000"}
+    limit, refusal, lived = in_a_server(code, PLAYGROUND_ADDRESS_SPACE="1300", **roomy).splitlines()
+    assert int(limit) == 1300 * 10**6
+    assert refusal == "out of memory on the processor; a smaller width, batch or depth needs less"
+    assert lived == "5 True"
+
+
+# --- the queue ---
+
+
+class Readers:
+    """An engine and the shelf that its messages are filed in, as in the two processes."""
+
+    def __init__(self) -> None:
+        self.shelf = Shelf()
+        self.heard: list[Message] = []
+        self.engine = Engine(self.hear)
+
+    def hear(self, message: Message) -> None:
+        self.heard.append(message)
+        self.shelf.apply(message)
+
+    def want(self, cfg: RunConfig, seconds: float = 60.0, session: str = "") -> None:
+        tape = self.shelf.tape(cfg)
+        tape.wish(cfg.steps, seconds, session)
+        self.engine.want(want_message(tape, cfg.steps, seconds, 1, session))
+
+    def places(self, *runs: RunConfig) -> list[int]:
+        return [self.shelf.place(self.shelf.tape(cfg)) for cfg in runs]
+
+    def lengths(self, *runs: RunConfig) -> list[int]:
+        return [self.shelf.tape(cfg).length for cfg in runs]
+
+
+@pytest.fixture
+def readers(monkeypatch: pytest.MonkeyPatch) -> Readers:
+    """An engine that trains two runs by turns, one step a turn."""
+    monkeypatch.setattr(engine, "TRAINED_RUNS", 2)
+    monkeypatch.setattr(engine, "SLICE_SECONDS", 0.0)
+    return Readers()
+
+
+def test_more_runs_than_are_trained_by_turns_wait_in_the_order_in_which_they_came(readers: Readers) -> None:
+    runs = [small(seed) for seed in range(5)]
+    for cfg in runs:
+        readers.want(cfg)
+    for _ in range(6):
+        assert readers.engine.work()
+    assert readers.places(*runs) == [0, 0, 1, 2, 3]
+    assert readers.lengths(*runs)[2:] == [0, 0, 0]
+    assert all(readers.lengths(*runs)[:2])
+
+
+def test_everybody_who_waits_gets_a_turn_and_the_queue_is_empty_in_the_end(readers: Readers) -> None:
+    runs = [small(seed) for seed in range(5)]
+    for cfg in runs:
+        readers.want(cfg)
+    while readers.engine.work():
+        trained = [cfg for cfg in runs if 0 < readers.shelf.tape(cfg).length < 40]
+        assert len(trained) <= 2
+    assert readers.lengths(*runs) == [40] * 5
+    assert readers.places(*runs) == [0] * 5
+    assert readers.heard[-1]["kind"] != "queue" or readers.heard[-1]["keys"] == []
+
+
+def test_a_run_that_nobody_wants_any_more_leaves_the_queue(readers: Readers) -> None:
+    runs = [small(seed) for seed in range(4)]
+    for cfg in runs:
+        readers.want(cfg, session=f"session {cfg.seed}")
+    for _ in range(4):
+        readers.engine.work()
+    assert readers.places(*runs) == [0, 0, 1, 2]
+    readers.engine.release(key_of(runs[2]), "session 2")
+    readers.engine.release(key_of(runs[0]), "session 0")
+    readers.engine.work()
+    assert readers.places(*runs) == [0, 0, 0, 0]
+    while readers.engine.work():
+        pass
+    assert readers.lengths(runs[1], runs[3]) == [40, 40]
+    assert readers.shelf.tape(runs[2]).length == 0
+
+
+def test_runs_that_do_not_fit_into_memory_together_wait_and_one_is_always_trained(
+    readers: Readers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [small(seed) for seed in range(3)]
+    monkeypatch.setattr(engine, "KEPT_BYTES", 0.5 * held_bytes(runs[0]))
+    for cfg in runs:
+        readers.want(cfg)
+    for _ in range(3):
+        readers.engine.work()
+    assert readers.places(*runs) == [0, 1, 2]
+    while readers.engine.work():
+        pass
+    assert readers.lengths(*runs) == [40] * 3
+
+
+# --- one thing at a time per session ---
+
+
+def test_a_session_that_wants_for_another_screen_gives_up_the_one_before() -> None:
+    owners = Owners()
+    known = {"a", "b", "c"}
+    assert owners.want(Owner("anna", "one"), "a", known) == set()
+    assert owners.want(Owner("anna", "one"), "b", known) == set()
+    assert owners.want(Owner("ben", "one"), "a", known) == set()
+    assert owners.want(Owner("anna", "two"), "c", known) == {"a", "b"}
+    assert [owners.anybody(key) for key in "abc"] == [True, False, True]
+    assert owners.want(Owner("anna", "two"), "c", known) == set()
+
+
+def test_what_sessions_hold_is_bounded() -> None:
+    owners = Owners()
+    for session in range(MOST_SESSIONS + 5):
+        owners.want(Owner(str(session), "one"), str(session), set())
+    assert not owners.anybody("0")
+    assert owners.anybody(str(MOST_SESSIONS + 4))
+
+
+def test_a_wish_that_is_given_up_leaves_those_of_others() -> None:
+    wishes = Wishes()
+    wishes.add(50, 60.0, "anna")
+    wishes.add(20, 60.0, "ben")
+    wishes.release("anna")
+    assert wishes.furthest(0) == 20
