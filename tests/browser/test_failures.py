@@ -1,13 +1,9 @@
 """What goes wrong, in a browser: the page says so in a sentence, nothing that was drawn is lost, and it goes on where it can."""
 
-import json
 import os
 import signal
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,25 +29,10 @@ from tests.browser.page import (
     until_row,
     until_step,
 )
-from tests.load.server import Server, family, serving
+from tests.load.server import Server, serving
 
 LONG = link(depth=128, width=64, steps=5000)  # longer than a fast machine computes until nobody looks at it
 EXPIRY = 95.0  # seconds after which a run that nobody looks at is no longer trained
-
-
-def health(url: str) -> dict[str, Any]:
-    """What /healthz says, whatever its status."""
-    try:
-        with urllib.request.urlopen(url + "/healthz", timeout=30) as answer:
-            return dict(json.load(answer))
-    except urllib.error.HTTPError as error:
-        return dict(json.load(error))
-
-
-def worker_of(server: Server) -> int:
-    """The process in which the server's tapes are computed."""
-    commands = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in family(server.process.pid)}
-    return next(pid for pid, command in commands.items() if b"models.service.worker" in command)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +47,7 @@ def left(browser: Any) -> Iterator[tuple[Server, int, float]]:
         until_step(page, 5)
         seen = last_step(page)
         page.close()
-        assert health(server.url)["training"] == 1
+        assert server.health()["training"] == 1
         yield server, seen, time.monotonic()
 
 
@@ -76,7 +57,7 @@ def test_a_worker_that_is_killed_is_restarted_and_the_same_rows_come_out(visitor
     press(page, "Train")
     until_step(page, 20)
     before = line(page, "Loss")
-    os.kill(worker_of(visitors.server), signal.SIGKILL)
+    os.kill(visitors.server.worker(), signal.SIGKILL)
     expect(status(page)).to_contain_text("recomputing this run")
     assert line(page, "Loss")[: len(before)] == before
     assert chart(page, "Activation by depth").is_visible()
@@ -105,7 +86,7 @@ def test_a_trainer_that_cannot_start_is_given_up_with_a_sentence(visitors, monke
         broken.wait_for()
         page = visitors(link(seed=23), server=broken.url)
         expect(page.get_by_test_id("stAlert")).to_contain_text("The trainer cannot run: it ended 5 times in a row")
-        assert health(broken.url)["trainer"] == "failed"
+        assert broken.health()["trainer"] == "failed"
         assert page.get_by_role("switch", name="Residual").is_visible()
 
 
@@ -122,7 +103,7 @@ def test_where_plotly_cannot_be_found_the_page_draws_its_charts_another_way(visi
 
 def test_a_run_whose_tab_was_closed_is_trained_no_further_and_its_tape_is_kept(visitors, left):
     server, seen, closed = left
-    while health(server.url)["training"]:
+    while server.health()["training"]:
         assert time.monotonic() < closed + EXPIRY + 10  # a moment later is still on time on a busy machine
         time.sleep(0.5)
     page = drawn(visitors(LONG, server=server.url))

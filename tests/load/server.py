@@ -1,15 +1,18 @@
 """The app as a person starts it, on a free port of this machine."""
 
+import json
 import os
 import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60.0
@@ -35,18 +38,44 @@ class Server:
                 time.sleep(0.01)
         raise AssertionError(f"{path} never said {text!r}; the server ended with {self.process.poll()}")
 
+    def health(self) -> dict[str, Any]:
+        """What /healthz says, whatever its status."""
+        try:
+            with urllib.request.urlopen(self.url + "/healthz", timeout=30) as answer:
+                return dict(json.load(answer))
+        except urllib.error.HTTPError as error:
+            return dict(json.load(error))
+
+    def worker(self) -> int:
+        """The process in which the tapes are computed; 0 while there is none (Linux)."""
+        commands = {pid: _command(pid) for pid in family(self.process.pid)}
+        return next((pid for pid, command in commands.items() if b"models.service.worker" in command), 0)
+
+    def processor_seconds(self) -> float:
+        """Seconds that the worker has computed in this life of it (Linux)."""
+        spent = Path(f"/proc/{self.worker()}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(spent[11]) + int(spent[12])) / os.sysconf("SC_CLK_TCK")
+
     def memory(self) -> int:
         """Bytes resident in the server and its worker (Linux)."""
         return sum(_resident(pid) for pid in family(self.process.pid))
 
 
 @contextmanager
-def serving(script: str | Path = "app.py") -> Iterator[Server]:
-    """A server of a script, ended with its worker at the end of the block. It is not waited for."""
+def serving(script: str | Path = "app.py", *, before: Sequence[str] = (), **environment: str) -> Iterator[Server]:
+    """A server of a script, ended with its worker at the end of the block. It is not waited for.
+
+    `before`: a command that ends by becoming the one that it is given. `environment`: variables of the server's own.
+    """
     port = _free_port()
-    command = [sys.executable, "-m", "streamlit", "run", str(script)]
+    command = [*before, sys.executable, "-m", "streamlit", "run", str(script)]
     flags = {"server.port": port, "server.address": "127.0.0.1", "server.headless": "true", "server.fileWatcherType": "none"}
-    process = subprocess.Popen([*command, *(f"--{k}={v}" for k, v in flags.items())], cwd=ROOT, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [*command, *(f"--{k}={v}" for k, v in flags.items())],
+        cwd=ROOT,
+        env=os.environ | environment,
+        stdout=subprocess.DEVNULL,
+    )
     try:
         yield Server(f"http://127.0.0.1:{port}", process, time.perf_counter())
     finally:
@@ -65,6 +94,13 @@ def family(pid: int) -> list[int]:
     for task in Path(f"/proc/{pid}/task").glob("*/children") if children.exists() else []:
         below += [int(child) for child in task.read_text().split()]
     return [pid, *(one for child in below for one in family(child))]
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def _resident(pid: int) -> int:

@@ -49,14 +49,13 @@ class Viewer:
     _timers: dict[str, tuple[float, asyncio.Task[None]]] = field(default_factory=dict)
     _asked: list[float] = field(default_factory=list)
     _running: list[float] = field(default_factory=list)
+    _session: str = ""
     _page_hash: str = ""
     _run: str = ""
 
     async def __aenter__(self) -> Self:
-        address = self.url.replace("http", "ws", 1) + "/_stcore/stream"
-        self._socket = await websockets.connect(address, subprotocols=[websockets.Subprotocol("streamlit")], max_size=None)
         self._came = asyncio.Condition()
-        self._reader = asyncio.create_task(self._read())
+        await self._connect()
         await self._rerun()
         return self
 
@@ -65,6 +64,36 @@ class Viewer:
         self._reader.cancel()
         await self._socket.close()
 
+    async def cut(self) -> None:
+        """Loses the connection without a goodbye."""
+        self._stop_timers()
+        self._reader.cancel()
+        self._socket.transport.abort()
+        await self._socket.wait_closed()
+        self._asked, self._running = [], []
+
+    async def reconnect(self) -> None:
+        """Comes back as a browser does after a cut: to the same session, with what its controls say."""
+        await self._connect()
+        await self._rerun()
+
+    def stop_reading(self) -> None:
+        """From now on takes nothing from the connection, which stays open; its timers go on."""
+        self._reader.cancel()
+
+    async def forge(self, *states: WidgetState) -> None:
+        """Claims that widgets, of this page or of none, have these values."""
+        self._states |= {state.id: state for state in states}
+        await self._rerun()
+
+    async def clear_cache(self) -> None:
+        """Asks for the server's caches to be cleared, as Streamlit's own menu does."""
+        await self._socket.send(BackMsg(clear_cache=True).SerializeToString())
+
+    def widget(self, kind: str, label: str) -> Any:
+        """The message that drew the widget whose label starts so."""
+        return getattr(self._labelled(kind, label).element, kind)
+
     @property
     def polls(self) -> bool:
         """Whether a timer is running."""
@@ -72,8 +101,8 @@ class Viewer:
 
     @property
     def text(self) -> str:
-        """All markdown and captions on the page, a line each."""
-        return "\n".join(shown.element.markdown.body for shown in self._elements("markdown"))
+        """All markdown, captions and alerts on the page, a line each."""
+        return "\n".join(getattr(shown.element, kind).body for kind in ("markdown", "alert") for shown in self._elements(kind))
 
     def figure(self, alt: str) -> dict[str, Any] | None:
         """The plotly figure of the live chart whose accessible name starts so."""
@@ -117,6 +146,13 @@ class Viewer:
         """Waits until every run that was asked for is over."""
         await self.until(lambda: not self._asked and not self._running, "the end of the run")
 
+    async def _connect(self) -> None:
+        address = self.url.replace("http", "ws", 1) + "/_stcore/stream"
+        # The third word is the session to come back to; the second, of an authentication, is not looked at without one.
+        words = ["streamlit", *(["none", self._session] if self._session else [])]
+        self._socket = await websockets.connect(address, subprotocols=[websockets.Subprotocol(w) for w in words], max_size=None)
+        self._reader = asyncio.create_task(self._read())
+
     def _elements(self, kind: str) -> list[Shown]:
         return [shown for _, shown in sorted(self._shown.items()) if shown.element.WhichOneof("type") == kind]
 
@@ -149,6 +185,7 @@ class Viewer:
         """A run begins: it answers all that was asked before. A run of the whole page stops the timers."""
         self._running, self._asked = self._running + self._asked, []
         self._run = message.metadata.run.script_run_id
+        self._session = message.new_session.initialize.session_id or self._session
         if not message.metadata.run.fragment_ids:
             self._stop_timers()
 
