@@ -1,9 +1,14 @@
-"""`python -m benchmarks` runs all parts, `python -m benchmarks probe load` some. Nothing else should use the machine."""
+"""`python -m benchmarks` runs all parts but the long ones, `python -m benchmarks probe load` some; `soak --minutes 15` is long.
 
+Nothing else should use the machine.
+"""
+
+import argparse
 import sys
 from collections.abc import Callable
+from functools import partial
 
-from benchmarks import browser, classroom, cost, instruments, seeds, serving, training
+from benchmarks import browser, classroom, cost, instruments, seeds, serving, soak, training
 from benchmarks.report import Figure, heading, machine, show
 
 # Each takes its sizes as keywords, so that a test can run it small, and returns figures.
@@ -18,19 +23,27 @@ BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "budget": cost.budget,
     "seeds": seeds.seeds_gain,
     "instruments": instruments.instruments,
+    "soak": soak.soak,
 }
+LONG = ("soak",)
 
 
-def main(names: list[str]) -> int:
-    """Runs the named parts, or all; 2 for a name that there is not."""
+def main(arguments: list[str]) -> int:
+    """Runs the named parts, or all but the long ones; 2 for a name that there is not."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="part", help=", ".join(BENCHMARKS))
+    parser.add_argument("--minutes", type=float, default=15.0, help="how long the soak lasts")
+    chosen = parser.parse_args(arguments)
+    names: list[str] = chosen.names
+    parts = BENCHMARKS | {"soak": partial(soak.soak, chosen.minutes)}
     unknown = [name for name in names if name not in BENCHMARKS]
     if unknown:
         print(f"There is no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}.")
         return 2
     print(machine())
     print(heading())
-    for name in names or BENCHMARKS:
-        for figure in BENCHMARKS[name]():
+    for name in names or [name for name in BENCHMARKS if name not in LONG]:
+        for figure in parts[name]():
             print(show(name, figure), flush=True)
     return 0
 

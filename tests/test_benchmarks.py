@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from benchmarks import browser, classroom, cost, instruments, seeds, serving, training
+from benchmarks import browser, classroom, cost, instruments, seeds, serving, soak, training
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.loops import Bare, Hooks, StreamSites
 from benchmarks.report import Figure, show
@@ -54,11 +54,24 @@ def test_several_seeds_are_put_beside_one() -> None:
 
 def test_a_real_server_is_watched_crowded_moved_and_started() -> None:
     assert len(measured(serving.watched(rounds=1, seconds=0.5, query=LIGHT))) == 1
-    crowd = measured(classroom.load(sessions=2, seconds=2.0, gap=0.0, query=LIGHT))
-    assert len(crowd) == 5
     move = serving.Move("MLP", LIGHT, 3, 4, 0.4)
     assert len(measured(serving.controls(rounds=1, moves=[move]))) == 1
     assert len(measured(serving.startup(rounds=1))) == 1
+
+
+def test_a_class_is_measured_from_its_first_page_to_the_end_of_all_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(classroom, "LONGEST_WORK", 0.5)  # how long it really takes is the browser test's to say
+    own = measured(classroom.different(2, 1.0, 0.0, LIGHT, goal=0.8, lesson=True))
+    assert [figure.at_most for figure in own] == [0.8, 0, None, 3.0, 0, 1.5, 90]
+    shared = measured(classroom.preset(2, 1.0, 0.0, LIGHT))
+    assert (shared[-1].value, shared[-1].at_most) == (1, 1)
+
+
+def test_a_soak_kills_cuts_and_watches_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(soak, "CUT_SHARE", 0.5)
+    found = measured(soak.soak(minutes=0.1, sessions=2, kills=1, pace=0.5, query=LIGHT))
+    assert len(found) == 4
+    assert "killed 1 times" in found[2].note
 
 
 def test_time_to_controls_is_measured_where_there_is_a_browser() -> None:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from models.service.wishes import Owner, Wishes
 from models.spec import RunConfig
 from models.spec.budget import held_bytes
 from models.spec.limits import VARIABLES, Limits, limits_from
+from tests.test_service import SLOW, bent, finished, pieces, until
 
 DOCUMENT = (ROOT / "docs" / "server.md").read_text(encoding="utf-8")
 
@@ -219,3 +221,40 @@ def test_a_wish_that_is_given_up_leaves_those_of_others() -> None:
     wishes.add(20, 60.0, "ben")
     wishes.release("anna")
     assert wishes.furthest(0) == 20
+
+
+def test_the_trainer_trains_and_measures_for_one_screen_of_a_session_at_a_time(tmp_path: Path) -> None:
+    long = [replace(small(seed), steps=5000) for seed in (50, 51)]
+    trainer, path = bent(SLOW), tmp_path / "work"
+    try:
+        first = trainer.want(long[0], 5000, owner=Owner("anna", "first"))
+        other = trainer.want(small(52), 40, owner=Owner("ben", "first"))
+        trainer.ask("slow", small(1), owner=Owner("anna", "panel"), path=str(path))
+        until(lambda: first.length and pieces(path), "work on both")
+        trainer.want(long[1], 5000, owner=Owner("anna", "second"))
+        trainer.ask("profile", small(1), owner=Owner("anna", "another panel"))
+        assert (first.wanted, trainer.tape(long[1]).wanted) == (False, True)
+        finished(other)  # what ben wants goes on
+        until(lambda: trainer.share("slow", small(1), path=str(path)) == 0, "the end of the measurement")
+        finished(trainer.want(small(53), 40))
+        reached, done = first.length, pieces(path)
+        finished(trainer.want(replace(small(54), steps=400), 400))
+        assert (first.length, pieces(path)) == (reached, done)
+    finally:
+        trainer.close()
+
+
+def test_what_two_sessions_want_goes_on_when_one_turns_away(tmp_path: Path) -> None:
+    trainer, path = bent(SLOW), tmp_path / "work"
+    try:
+        tape = trainer.want(small(60), 40, owner=Owner("anna", "first"))
+        trainer.want(small(60), 40, owner=Owner("ben", "first"))
+        for session in ("anna", "ben"):
+            trainer.ask("slow", small(1), owner=Owner(session, "panel"), path=str(path))
+        trainer.want(small(61), 40, owner=Owner("anna", "second"))
+        trainer.ask("profile", small(1), owner=Owner("anna", "another panel"))
+        assert finished(tape).length == 40
+        done = pieces(path)
+        until(lambda: pieces(path) > done, "further work")
+    finally:
+        trainer.close()

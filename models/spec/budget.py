@@ -67,7 +67,7 @@ def over_budget(cfg: RunConfig, seeds: int = 1) -> str | None:
     elif cfg.steps > STEPS_LIMIT:
         reason = f"a run of {cfg.steps} steps is longer than this server trains, and {STEPS_LIMIT} steps is the limit"
     elif step * cfg.steps > RUN_LIMIT:
-        reason = f"{cfg.steps} steps would take about {step * cfg.steps / 60:.0f} min, and {RUN_LIMIT / 60:.0f} min is the limit"
+        reason = f"{cfg.steps} steps would take about {_span(step * cfg.steps)}, and {_span(RUN_LIMIT)} is the limit"
     else:
         return None
     if seeds > 1 and over_budget(cfg) is None:
@@ -75,6 +75,10 @@ def over_budget(cfg: RunConfig, seeds: int = 1) -> str | None:
     field, value = affordable(cfg)
     advice = "Nearest that fits" if _fits(cfg, field, value) else "No single change is enough; begin with"
     return f"This is over budget: {reason} (on one processor thread). {advice}: {knobs()[field][1].label} {value}."
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds >= 120 else f"{seconds:.2g} s"
 
 
 def affordable(cfg: RunConfig) -> tuple[str, int]:

@@ -1,0 +1,123 @@
+"""A long lecture: thirty at work who click, leave, return and lose their connection, while the trainer is killed now and then."""
+
+import asyncio
+import os
+import random
+import signal
+import time
+from dataclasses import dataclass, field
+from statistics import median
+
+from benchmarks.report import Figure
+from benchmarks.serving import PAGE, ready, step_of, with_server
+from benchmarks.timing import percentile, spread
+from tests.load.server import Server
+from tests.load.viewer import Viewer
+
+CUT_SHARE = 0.05  # of the times that somebody does something, the connection is lost
+PATIENCE = 120.0
+SAMPLES = 60  # of memory, evenly over the soak; the first third is warming up
+
+
+@dataclass(frozen=True)
+class Lecture:
+    """Where it is, the links that people choose from, the seconds between two deeds, and when it ends (`time.monotonic`)."""
+
+    url: str
+    queries: list[str]
+    pace: float
+    end: float
+
+
+@dataclass
+class Notes:
+    """What came up: seconds of reruns, exceptions, tapes that went back, cuts, bytes of memory over time."""
+
+    reruns: list[float] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    lost: int = 0
+    cuts: int = 0
+    killed: int = 0
+    memory: list[int] = field(default_factory=list)
+
+
+def soak(
+    minutes: float = 15.0, sessions: int = 30, kills: int = 10, pace: float = 8.0, query: str = "depth=16&width=32&steps=600"
+) -> list[Figure]:
+    """Everybody takes up one run after another, of as many as there are people. `pace`: seconds between two deeds."""
+
+    async def measure(server: Server) -> list[Figure]:
+        notes = Notes()
+        lecture = Lecture(server.url, [f"{query}&seed={seed}" for seed in range(sessions)], pace, time.monotonic() + 60 * minutes)
+        await asyncio.gather(
+            *(_student(lecture, notes, random.Random(at)) for at in range(sessions)),
+            _killer(server, notes, kills, 60 * minutes),
+            _memory(server, notes, 60 * minutes),
+        )
+        return _figures(notes, minutes, sessions)
+
+    return with_server(measure)
+
+
+async def _student(lecture: Lecture, notes: Notes, chance: random.Random) -> None:
+    """One run after another, until the end."""
+    await asyncio.sleep(chance.random() * lecture.pace)
+    while time.monotonic() < lecture.end:
+        async with Viewer(lecture.url, PAGE, chance.choice(lecture.queries)) as viewer:
+            try:
+                await ready(viewer)
+                await viewer.press("Train")
+                for _ in range(chance.randrange(2, 8)):
+                    await asyncio.sleep(lecture.pace * (0.5 + chance.random()))
+                    await _deed(viewer, notes, chance)
+                    if time.monotonic() >= lecture.end:
+                        break
+            except AssertionError as error:
+                notes.problems.append(str(error).splitlines()[0])
+            notes.reruns += viewer.reruns
+            notes.problems += viewer.exceptions
+
+
+async def _deed(viewer: Viewer, notes: Notes, chance: random.Random) -> None:
+    """Loses the connection, pauses or goes on; what had been seen must be seen again."""
+    before = step_of(viewer)
+    if chance.random() < CUT_SHARE:
+        notes.cuts += 1
+        await viewer.cut()
+        await viewer.reconnect()
+    else:
+        await viewer.press("Pause" if viewer.polls else "Train")
+    await viewer.settled()
+    try:
+        await viewer.until(lambda: step_of(viewer) >= before, "what had been seen", PATIENCE)
+    except AssertionError:
+        notes.lost += 1
+
+
+async def _killer(server: Server, notes: Notes, kills: int, seconds: float) -> None:
+    for _ in range(kills):
+        await asyncio.sleep(seconds / (kills + 1))
+        worker = server.worker()
+        if worker:
+            os.kill(worker, signal.SIGKILL)
+            notes.killed += 1
+
+
+async def _memory(server: Server, notes: Notes, seconds: float) -> None:
+    for _ in range(SAMPLES):
+        await asyncio.sleep(seconds / SAMPLES)
+        notes.memory.append(server.memory())
+
+
+def _figures(notes: Notes, minutes: float, sessions: int) -> list[Figure]:
+    """Memory is compared between the second third and the last."""
+    third = len(notes.memory) // 3
+    middle, last = median(notes.memory[third : 2 * third]), median(notes.memory[2 * third :])
+    what = f"{minutes:g} min, {sessions} at work"
+    deaths = f"trainer killed {notes.killed} times, {notes.cuts} connections cut"
+    return [
+        Figure(f"p95 of a rerun, {what}", percentile(notes.reruns, 95), "s", at_most=0.8, note=spread(notes.reruns)),
+        Figure(f"errors, {what}", len(notes.problems), at_most=0, note="; ".join(notes.problems[:1])),
+        Figure(f"tapes lost, {what}", notes.lost, at_most=0, note=deaths),
+        Figure("memory, last third / middle third", last / middle, at_most=1.05, note=f"{last / 1e9:.2f} GB in the end"),
+    ]
