@@ -53,6 +53,13 @@ page = st.navigation(
                 help="Every norm on a table of tokens that you edit.",
             ),
             st.Page(
+                HERE / "labs" / "attention.py",
+                title="Attention",
+                icon=":material/center_focus_strong:",
+                url_path="attention",
+                help="One head on tables that you edit, why scores are scaled, and how tokens learn where they stand.",
+            ),
+            st.Page(
                 HERE / "labs" / "gradients.py",
                 title="Gradients",
                 icon=":material/trending_down:",
