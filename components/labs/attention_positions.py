@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from components.charts import Series
+from components.charts import Figure, Series
 from components.labs import attention_position_words as said
 from components.labs.attention_charts import lines, signed_map
 from components.labs.shown import badge, drawn, listed, number
@@ -46,7 +46,7 @@ TABLES = {
 }
 
 
-def table_map(kind: str, count: int, width: int, seed: int) -> dict[str, object]:
+def table_map(kind: str, count: int, width: int, seed: int) -> Figure:
     """The table as a map; of rotary the cosines and sines of its angles, a pair of features each."""
     values = added(kind, count, width, seed)
     columns = [str(at + 1) for at in range(width)]
@@ -61,7 +61,7 @@ def table_map(kind: str, count: int, width: int, seed: int) -> dict[str, object]
     return signed_map(TABLES[kind], rows=rows, columns=columns, values=values, unit=unit, x=x, y="position")
 
 
-def distance_chart(table: np.ndarray) -> dict[str, object]:
+def distance_chart(table: np.ndarray) -> Figure:
     """Mean, least and greatest score of all pairs at a distance."""
     found = by_distance(table)
     series = [

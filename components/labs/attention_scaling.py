@@ -5,7 +5,7 @@ from functools import lru_cache
 import numpy as np
 import streamlit as st
 
-from components.charts import Series
+from components.charts import Figure, Series
 from components.labs.attention_charts import lines
 from components.labs.shown import badge, drawn, listed, number
 from models.labs.attention import DRAWS, KEYS, Sampled, divisor, sampled
@@ -68,7 +68,7 @@ def said(raw: Sampled, scaled: Sampled) -> str:
     )
 
 
-def variance_chart(found: dict[str, list[Sampled]]) -> dict[str, object]:
+def variance_chart(found: dict[str, list[Sampled]]) -> Figure:
     """Variance over d_k, on a log axis, and the formula."""
     series = [
         Series(name, np.array([one.variance for one in some]), role)
@@ -78,7 +78,7 @@ def variance_chart(found: dict[str, list[Sampled]]) -> dict[str, object]:
     return lines("Variance of the scores", over="d_k", at=SIZES, unit="variance", series=series, log=True)
 
 
-def entropy_chart(found: dict[str, list[Sampled]]) -> dict[str, object]:
+def entropy_chart(found: dict[str, list[Sampled]]) -> Figure:
     """Mean entropy of the weights over d_k, below that of weights that are all alike."""
     series = [
         Series(name, np.array([one.entropy for one in some]), role)
