@@ -89,6 +89,13 @@ page = st.navigation(
                 url_path="lessons",
                 help="Ten questions: guess, train, see what happened and why, solve the challenge.",
             ),
+            st.Page(
+                HERE / "learn" / "glossary.py",
+                title="Glossary",
+                icon=":material/dictionary:",
+                url_path="glossary",
+                help="Every word of the app: meaning, formula, paper, and where it is met.",
+            ),
         ],
     },
     position="top",

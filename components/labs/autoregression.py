@@ -12,8 +12,10 @@ from components.instruments.panel import Panel
 from components.labs import autoregression_inside, autoregression_text
 from components.labs.autoregression_text import NAME, NO_END
 from components.labs.shown import badge, drawn, number
+from components.link import defined
 from components.picture import chance
 from components.watch import View, look, sentence, trouble
+from models.lessons.glossary import ARRANGEMENT
 from models.spec import ARRANGEMENTS, TASKS, RunConfig
 from models.spec.budget import over_budget
 
@@ -58,7 +60,7 @@ def controls() -> RunConfig | None:
     task = str(one.selectbox("Task of the net", list(NETS), key=f"{NAME}_task", persist_state="session"))
     for name, first in zip(("depth", "steps"), NETS[task][:2], strict=True):
         st.session_state.setdefault(f"{NAME}_{name}_{task}", first)
-    tip = "How skip and norm are arranged. x + F(x) around every sublayer is pre-norm without its norm."
+    tip = defined("How skip and norm are arranged. x + F(x) around every sublayer is pre-norm without its norm.", ARRANGEMENT)
     key = f"{NAME}_arrangement"
     arrangement = str(two.selectbox("Arrangement", list(ARRANGEMENTS), key=key, help=tip, persist_state="session"))
     depth = three.slider("Blocks", 1, 8, key=f"{NAME}_depth_{task}", persist_state="session")
