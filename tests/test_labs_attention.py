@@ -23,6 +23,7 @@ from models.labs.attention_examples import PROJECTIONS, ROWS, SCORES, WEIGHTS
 from models.labs.attention_shapes import Sizes, many_heads, two_sequences
 from models.labs.position_kinds import KINDS, added, scores, turns
 from models.labs.positions import by_distance, sinusoids
+from models.service.client import trainer
 from models.spec import RunConfig
 from models.training import Run, still_of
 from tests.app_page import charts, press, sound, trained, words
@@ -504,3 +505,13 @@ def test_a_walk_to_another_page_loses_nothing(page):
     assert "Each of the 4 heads gives (5, 64)" in words(page)
     opened(page, "One head")
     assert words(page) == before
+
+
+def test_a_run_that_is_on_the_tape_already_is_shown_to_its_end_by_one_press(page):
+    opened(page, "Inside trained nets")
+    for name, value in (("depth", 1), ("steps", 20)):
+        page.session_state[f"attention_trained_{name}"] = value
+    for residual in (True, False):
+        trainer().want(configuration(residual, "sinusoidal", 1, 20), 20)
+    press(sound(page.run()), "Train both")
+    assert "At step 19 the loss is" in words(page)

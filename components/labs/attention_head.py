@@ -33,7 +33,8 @@ def draw() -> None:
     by = divisor("√d_k", w_q.shape[1], x.shape[1])
     with_it, without = attend(q, k, v, by=by, seen=seen), attend(q, k, v, by=1.0, seen=seen)
     head = with_it if scaled else without
-    st.latex(r"\mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}}\right)V,\quad Q=XW_Q,\;K=XW_K,\;V=XW_V")
+    st.latex(r"\mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}}\right)V")
+    st.latex(r"Q=XW_Q,\quad K=XW_K,\quad V=XW_V")
     st.markdown(f"**{looks(head, at)}** {badge('formula')}")
     steps, weights = st.columns(2)
     with steps:

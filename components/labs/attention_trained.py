@@ -14,7 +14,7 @@ from components.labs.attention_trained_words import beyond_chart, beyond_sentenc
 from components.labs.shown import badge, drawn, listed, number
 from components.link import PLAYGROUND
 from components.playhead import Playhead
-from components.watch import View, look, trouble
+from components.watch import View, look, tick, trouble
 from models.labs.position_kinds import KINDS
 from models.labs.positions import by_distance
 from models.spec import RunConfig, plan
@@ -59,10 +59,8 @@ def watch(cfgs: list[RunConfig]) -> tuple[bool, bool]:
     """The player, and what is measured of the step shown; (waiting, playing)."""
     head = player.playhead(NAME, *cfgs)
     kept: dict[RunConfig, View] = st.session_state.setdefault(f"{NAME}_views", {})
+    tick(head, cfgs, player.now())
     looks = [look(cfg, head, kept.get(cfg)) for cfg in cfgs]
-    lengths = [view.tape.length if view and view.tape else 0 for view, _ in looks]
-    done = all(view is not None and view.tape is not None and view.tape.done for view, _ in looks)
-    head.tick(player.now(), min(lengths), done)
     player.controls(NAME, head, shared=" both")
     for problem in {trouble(cfg) for (_, waiting), cfg in zip(looks, cfgs, strict=True) if waiting} - {""}:
         st.error(problem)
