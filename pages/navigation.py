@@ -53,6 +53,13 @@ page = st.navigation(
                 help="Every norm on a table of tokens that you edit.",
             ),
             st.Page(
+                HERE / "labs" / "attention.py",
+                title="Attention",
+                icon=":material/center_focus_strong:",
+                url_path="attention",
+                help="One head on tables that you edit, why scores are scaled, and how tokens learn where they stand.",
+            ),
+            st.Page(
                 HERE / "labs" / "gradients.py",
                 title="Gradients",
                 icon=":material/trending_down:",
@@ -81,6 +88,13 @@ page = st.navigation(
                 icon=":material/school:",
                 url_path="lessons",
                 help="Ten questions: guess, train, see what happened and why, solve the challenge.",
+            ),
+            st.Page(
+                HERE / "learn" / "glossary.py",
+                title="Glossary",
+                icon=":material/dictionary:",
+                url_path="glossary",
+                help="Every word of the app: meaning, formula, paper, and where it is met.",
             ),
         ],
     },

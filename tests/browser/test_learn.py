@@ -2,7 +2,7 @@
 
 import pytest
 
-PAGES = {"lessons": "Lessons"}
+PAGES = {"lessons": "Lessons", "glossary": "Glossary"}
 
 
 @pytest.mark.parametrize("path", PAGES)
