@@ -43,6 +43,13 @@ page = st.navigation(
                 url_path="anatomy",
                 help="The block as equation, diagram and code; change one block and see where the signal breaks.",
             ),
+            st.Page(
+                HERE / "explore" / "maps.py",
+                title="Maps",
+                icon=":material/grid_on:",
+                url_path="maps",
+                help="Which arrangement trains at which depth and learning rate: many runs, a cell each.",
+            ),
         ],
         "Labs": [
             st.Page(

@@ -1,8 +1,9 @@
 """The cells of a map, what a run of one came to, how runs are put together into units of work, and what that costs."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,9 @@ class Outcome:
         return Outcome(**values)
 
 
+Unit = tuple[tuple[Cell, RunConfig], ...]
+
+
 def outcome(cell: Cell, cfg: RunConfig, trace: Trace, target: float) -> Outcome:
     """What a finished trace says of its cell."""
     recent = np.convolve(trace.loss, np.full(LATELY, 1 / LATELY), "valid") if len(trace) >= LATELY else np.empty(0)
@@ -96,7 +100,8 @@ def configs(spec: MapSpec, cell: Cell) -> list[RunConfig]:
     return [spec.config(cell.arrangement, cell.x, cell.y, seed) for seed in range(spec.seeds)]
 
 
-def units(spec: MapSpec) -> list[tuple[tuple[Cell, RunConfig], ...]]:
+@lru_cache(maxsize=32)
+def units(spec: MapSpec) -> tuple[Unit, ...]:
     """All runs of a map in units of work, always the same ones: runs of a unit differ in TOGETHER only."""
     found: list[list[tuple[Cell, RunConfig]]] = []
     open_units: dict[RunConfig, list[tuple[Cell, RunConfig]]] = {}
@@ -108,15 +113,16 @@ def units(spec: MapSpec) -> list[tuple[tuple[Cell, RunConfig], ...]]:
                 unit = open_units[alike] = []
                 found.append(unit)
             unit.append((cell, cfg))
-    return [tuple(unit) for unit in found]
+    return tuple(tuple(unit) for unit in found)
 
 
-def unit_seconds(unit: Sequence[tuple[Cell, RunConfig]]) -> float:
+def unit_seconds(unit: Unit) -> float:
     """What a unit takes on one core, estimated."""
     cfg = unit[0][1]
     return step_seconds(cfg) * cfg.steps * (1 + (len(unit) - 1) * PER_FURTHER_SEED)
 
 
+@lru_cache(maxsize=32)
 def refused(spec: MapSpec) -> str:
     """Why this map cannot be run, with the numbers and with what would fit, in a sentence; empty where it can."""
     for sentence in _illegal(spec):
