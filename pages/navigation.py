@@ -97,6 +97,13 @@ page = st.navigation(
                 help="Ten questions: guess, train, see what happened and why, solve the challenge.",
             ),
             st.Page(
+                HERE / "learn" / "errors.py",
+                title="Common errors",
+                icon=":material/fact_check:",
+                url_path="errors",
+                help="Claims of lecture notes, each with a set-up that shows it hold or fail.",
+            ),
+            st.Page(
                 HERE / "learn" / "glossary.py",
                 title="Glossary",
                 icon=":material/dictionary:",

@@ -63,7 +63,7 @@ def batch_norm_memory() -> dict[str, Any]:
     """nn.BatchNorm1d by default: weight of the old mean after a batch, which variance it keeps, batches of 1 and 2, eval."""
     x = 3.0 + 2.0 * torch.randn(8, 4)
     norm = nn.BatchNorm1d(4)
-    norm.running_mean.fill_(1.0)
+    norm.running_mean.fill_(1.0)  # type: ignore[union-attr]
     trained = norm(x)
     kept = ((norm.running_mean - x.mean(0)) / (1.0 - x.mean(0))).mean().item()  # type: ignore[operator]
     remembered = (norm.running_var - 0.9) / 0.1  # type: ignore[operator]

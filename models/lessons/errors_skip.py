@@ -11,6 +11,7 @@ UNCHANGED = 2.0  # a gradient within this factor at both ends went through uncha
 DOUBLE = 0.05  # of 2: a factor per block this close is a doubling
 LEVEL = 1.0  # decades over depth up to which a gradient looks healthy
 CHANCE = float(np.log(10))
+NORMED = ("layer norm, no skip", "batch norm, no skip")  # the nets that the claim of norm alone is about
 DEEP: dict[str, object] = {"depth": 32, "width": 64}
 HE = arxiv(Deep_residual_learning="1512.03385", Identity_mappings="1603.05027")
 
@@ -33,7 +34,7 @@ def _unchanged(values: Values) -> Outcome:
 
 def _trains(values: Values) -> Outcome:
     ends = {name: final_loss(one) for name, one in values.items()}
-    normed = [learned(one, CHANCE) for name, one in values.items() if "norm, no skip" in name]
+    normed = [learned(values[name], CHANCE) for name in NORMED]
     said = "; ".join(f"{name}: {one:.3g}" if np.isfinite(one) else f"{name}: diverged" for name, one in ends.items())
     return Outcome(
         verdict(normed),
