@@ -35,16 +35,22 @@ LOOKS = (  # colour, dash, symbol: told apart without colour
     (GREY, "longdash", "triangle-up"),
     (RED, "longdashdot", "x"),
 )
+LOSS, BEYOND = "final loss", 1.5  # losses above this multiple of guessing share one colour: they are all lost
 Scale = tuple[float, float]
 
 
-def shared_scale(spec: MapSpec, outcomes: Sequence[Outcome], measure: str) -> Scale:
-    """The least and the greatest value of a measure over all panels, as the colours have them (log10 where they are)."""
+def shared_scale(spec: MapSpec, outcomes: Sequence[Outcome], measure: str, guessing: float) -> Scale:
+    """The least and the greatest value of a measure over all panels, as the colours have them (log10 where they are).
+
+    A loss ends at BEYOND times that of `guessing`, so that one lost cell does not take all colours for itself.
+    """
     cells = np.concatenate([_coloured(grid(spec, outcomes, name, measure)[0], measure).ravel() for name in spec.arrangements])
     finite = cells[np.isfinite(cells)]
     if not len(finite):
         return 0.0, 1.0
     low, high = float(finite.min()), float(finite.max())
+    if measure == LOSS:
+        high = min(high, math.log10(BEYOND * guessing))
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 

@@ -13,7 +13,7 @@ FIRST = MapSpec(
     Axis("lr", (0.003, 0.01, 0.03, 0.1)),
     Axis("depth", (8, 16, 32)),
     ("post-norm", "pre-norm"),
-    (("batch", 32), ("net", "mlp"), ("steps", 100), ("width", 32)),
+    (("batch", 32), ("steps", 100), ("width", 32)),
 )
 BASE = ("net", "task", "depth", "width", "lr", "batch", "warmup", "steps")
 
@@ -107,7 +107,9 @@ def _base(axes: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
                 value = float(st.number_input(knob.label, float(knob.low), float(knob.high), format="%g", key=key, help=tip))
         found[name] = value
     usual = RunConfig.arranged("pre-norm", net=str(found["net"]))  # what an arrangement brings along with this net
-    return tuple((name, value) for name, value in found.items() if name == "net" or value != getattr(usual, name))
+    return tuple(
+        (name, value) for name, value in found.items() if value != (RunConfig.net if name == "net" else getattr(usual, name))
+    )
 
 
 def _numbers(text: str) -> tuple[float, ...]:

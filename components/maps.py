@@ -11,7 +11,8 @@ from components.charts import table_of
 from components.instruments.panel import BADGES
 from components.link import COMPARE, PLAYGROUND
 from components.live_chart import live_chart
-from components.map_charts import panel, shared_scale, widths_chart
+from components.map_charts import BEYOND, LOSS, panel, shared_scale, widths_chart
+from components.picture import chance
 from models.maps import Cell, MapSpec, MapStore, Outcome
 from models.maps.cells import cells, configs, refused, unit_seconds, units
 from models.maps.prepared import COMMAND, PREPARED, recording
@@ -19,6 +20,7 @@ from models.maps.process import Standing, works
 from models.maps.sensitivity import rate_axis, sentence, widths
 from models.maps.table import MEASURES, frame_of
 from models.maps.work import own_jobs
+from models.spec import knobs
 from models.spec.pairings import MAX_COLUMNS
 
 OWN = "your own"
@@ -63,10 +65,10 @@ def watch(spec: MapSpec, chosen: str, measure: str) -> tuple[bool, bool]:
     if shown is not None:
         st.caption(
             f":{BADGES['recorded']}-badge[recorded] on {shown.day} with torch {shown.torch} and Python {shown.python} by "
-            f"`{COMMAND}`; {spec.seeds} seeds, geometric mean. Compute it here to see whether the same comes out."
+            f"`{COMMAND}`; {counted(spec.seeds, 'seed')}, geometric mean. Compute it here to see whether the same comes out."
         )
     else:
-        _progress(spec, standing, len(kept), total, sum(one["seconds"] for one in done.values()), set(done))
+        _progress(spec, standing, {at: one["seconds"] for at, one in done.items()})
     _panels(spec, outcomes, measure)
     _cell(spec)
     if rate_axis(spec):
@@ -117,39 +119,47 @@ def _buttons(spec: MapSpec, store: MapStore, wanted: bool, done: int, total: int
             st.button("Forget", key="map_cancel", icon=":material/delete:", on_click=cancel, help=tip)
         if done < total:
             seconds = sum(map(unit_seconds, units(spec))) * (1 - done / total)
-            st.caption(f"{total - done:,} runs, about {_time(seconds / own_jobs())} in {own_jobs()} process(es) here")
+            st.caption(
+                f"{total - done:,} runs, about {_time(seconds / own_jobs())} in {counted(own_jobs(), 'process', 'es')} here"
+            )
 
 
-def _progress(spec: MapSpec, standing: Standing, done: int, total: int, seconds: float, kept: set[int]) -> None:
-    """How far it is, how long it will take at the pace so far, and what it waits for."""
+def _progress(spec: MapSpec, standing: Standing, kept: dict[int, float]) -> None:
+    """How far it is, how long it will take at the pace so far, and what it waits for. `kept`: seconds by unit that is done."""
     if standing.state == "failed":
         st.error(f"{standing.sentence} What was done is kept.")
-    if not done and standing.state == "ended":
+    if not kept and standing.state == "ended":
         return
     every = units(spec)
+    done, total = sum(len(every[at]) for at in kept), sum(map(len, every))
     cost = sum(unit_seconds(every[at]) for at in kept)
     left = sum(unit_seconds(unit) for at, unit in enumerate(every) if at not in kept)
-    pace = seconds / cost if cost else 1.0
+    pace = sum(kept.values()) / cost if cost else 1.0
     words = {
         "running": f"computing, about {_time(left * pace / own_jobs())} left",
-        "waiting": f"waiting: {standing.ahead} other map{'' if standing.ahead == 1 else 's'} on this server first",
+        "waiting": f"waiting: {counted(standing.ahead, 'other map')} on this server first",
     }
     word = words.get(standing.state, "all runs are done" if done == total else "at rest")
     st.progress(done / total, text=f"{done:,} of {total:,} runs · {word} · :{BADGES['measured']}-badge[measured]")
 
 
 def _panels(spec: MapSpec, outcomes: Sequence[Outcome], measure: str) -> None:
-    scale = shared_scale(spec, outcomes, measure)
-    columns = st.columns(min(3, len(spec.arrangements)))
-    for at, name in enumerate(spec.arrangements):
-        with columns[at % len(columns)]:
-            figure = panel(spec, outcomes, name, measure, scale)
-            key = f"map_panel_{spec.digest}_{at}"
-            alt = f"Map of {name}, {MEASURES[measure].label.lower()}, chart"
-            live_chart(figure, key=key, alt=alt, height=300, on_click=partial(_picked, spec, name))
+    guessing = chance(configs(spec, cells(spec)[0])[0])
+    scale = shared_scale(spec, outcomes, measure, guessing)
+    across = min(3, len(spec.arrangements))
+    for first in range(0, len(spec.arrangements), across):  # row by row, so that a phone keeps the order
+        for column, name in zip(st.columns(across), spec.arrangements[first : first + across], strict=False):
+            with column:
+                figure = panel(spec, outcomes, name, measure, scale)
+                key = f"map_panel_{spec.digest}_{name}"
+                alt = f"Map of {name}, {MEASURES[measure].label.lower()}, chart"
+                live_chart(figure, key=key, alt=alt, height=300, on_click=partial(_picked, spec, name))
+    beyond = (
+        f" Losses above {guessing * BEYOND:.2g} ({BEYOND:g} times guessing) share the last colour." if measure == LOSS else ""
+    )
     st.caption(
         f"{MEASURES[measure].label}, one colour scale for all panels. Hatched: a seed diverged; the number is its first step "
-        "that is not finite. A click chooses the cell."
+        f"that is not finite.{beyond} A click chooses the cell."
     )
 
 
@@ -173,8 +183,8 @@ def _cell(spec: MapSpec) -> None:
 
     for column, part, label, options in (
         (left, "arrangement", "Cell: arrangement", spec.arrangements),
-        (middle, "x", spec.x.field, spec.x.values),
-        (right, "y", spec.y.field, spec.y.values),
+        (middle, "x", knobs()[spec.x.field][1].label, spec.x.values),
+        (right, "y", knobs()[spec.y.field][1].label, spec.y.values),
     ):
         st.session_state[f"map_cell_{part}"] = getattr(cell, part)
         column.selectbox(label, options, key=f"map_cell_{part}", on_change=choose, args=(part,))
@@ -209,7 +219,8 @@ def _sensitivity(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
     edge = " A range that touches an end of the axis may be wider than this map shows." if any(w.edge for w in found) else ""
     st.caption(
         f"The longest unbroken row of rates that reach a loss of {spec.target:g} within the run, in decades; each rate stands "
-        f"for the stretch halfway to its neighbours. The mean of {spec.seeds} seed(s), bars from the least to the greatest.{edge}"
+        f"for the stretch halfway to its neighbours. "
+        f"The mean of {counted(spec.seeds, 'seed')}, bars from the least to the greatest.{edge}"
     )
 
 
@@ -226,6 +237,11 @@ def _downloads(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
 
 def _export(spec: MapSpec) -> None:
     st.caption(f"{len(cells(spec)):,} cells, {len(cells(spec)) * spec.seeds:,} runs")
+
+
+def counted(count: int, thing: str, plural: str = "s") -> str:
+    """2 seeds, 1 seed."""
+    return f"{count:,} {thing}{'' if count == 1 else plural}"
 
 
 def _viewer() -> str:

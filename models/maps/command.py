@@ -130,6 +130,6 @@ def _end(_signal: int, _frame: FrameType | None) -> NoReturn:
 
 def _end_with_stdin() -> None:
     """Waits for the end of stdin, which comes with the end of whoever started this."""
-    while sys.stdin.buffer.read(4096):
+    while os.read(0, 4096):  # not sys.stdin, whose lock this thread would still hold at the end
         pass
     os.kill(os.getpid(), signal.SIGTERM)
