@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable
 
-from benchmarks import browser, classroom, cost, instruments, seeds, serving, training
+from benchmarks import browser, classroom, cost, instruments, maps, seeds, serving, training
 from benchmarks.report import Figure, heading, machine, show
 
 # Each takes its sizes as keywords, so that a test can run it small, and returns figures.
@@ -18,6 +18,7 @@ BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "budget": cost.budget,
     "seeds": seeds.seeds_gain,
     "instruments": instruments.instruments,
+    "maps": maps.maps,
 }
 
 

@@ -25,6 +25,7 @@ from models.spec.pairings import MAX_COLUMNS
 
 OWN = "your own"
 KEY = "map"  # in the address
+PATIENCE = 2.0  # seconds that a map which nobody wants may take to end
 WANTED, CELL, BASKET = "map_wanted", "map_cell", "map_basket"
 
 
@@ -104,8 +105,10 @@ def _buttons(spec: MapSpec, store: MapStore, wanted: bool, done: int, total: int
 
     def cancel() -> None:
         pause()
-        if works().standing(spec).state != "running":
+        if works().ended(spec, PATIENCE):
             store.forget()
+        else:
+            st.toast("Somebody else on this server is computing this map: it was not forgotten.", icon=":material/info:")
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if wanted:
@@ -139,7 +142,7 @@ def _progress(spec: MapSpec, standing: Standing, kept: dict[int, float]) -> None
         "running": f"computing, about {_time(left * pace / own_jobs())} left",
         "waiting": f"waiting: {counted(standing.ahead, 'other map')} on this server first",
     }
-    word = words.get(standing.state, "all runs are done" if done == total else "at rest")
+    word = "all runs are done" if done == total else words.get(standing.state, "at rest")
     st.progress(done / total, text=f"{done:,} of {total:,} runs · {word} · :{BADGES['measured']}-badge[measured]")
 
 

@@ -212,7 +212,9 @@ def test_maps_wait_in_the_order_in_which_they_were_wanted_and_go_when_nobody_wan
     these.leave(SMALL, "you")
     time.sleep(0.5)
     assert these.standing(SMALL).state == "running", "somebody else's leaving ends nothing"
+    assert not these.ended(SMALL, 0.1)
     these.leave(SMALL, "me")
+    assert these.ended(SMALL, PATIENCE)
     wait_for(lambda: these.standing(second).state == "running")
     assert these.standing(SMALL).state == "ended"
 

@@ -95,6 +95,26 @@ def test_a_full_disk_leaves_what_was_kept(tmp_path, monkeypatch, expected):
     assert len(lines(store)) == 1
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits the size of a file")
+def test_half_a_line_for_which_there_was_room_is_taken_back(tmp_path, expected):
+    store = MapStore(SMALL, tmp_path)
+    store.path.mkdir(parents=True)
+    store.add({"unit": 0, "seconds": 1.0, "runs": expected[0]})
+    before = (store.path / "units.jsonl").read_bytes()
+    code = (
+        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({len(before) + 50}, {len(before) + 50}));"
+        "from pathlib import Path; from models.maps import MapSpec, MapStore;"
+        "store = MapStore(MapSpec.from_json(Path(sys.argv[1]).read_text()), Path(sys.argv[2]));"
+        "store.add({'unit': 1, 'seconds': 1.0, 'runs': ['x' * 500]})"
+    )
+    (tmp_path / "spec.json").write_text(SMALL.to_json())
+    command = [sys.executable, "-c", code, str(tmp_path / "spec.json"), str(tmp_path)]
+    failed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "OSError" in failed.stderr
+    assert (store.path / "units.jsonl").read_bytes() == before
+
+
 def started(tmp_path, *more, spec=SMALL, **environment):
     """The command on a specification, in a process of its own."""
     (tmp_path / "spec.json").write_text(spec.to_json())

@@ -79,6 +79,11 @@ class MapWorks:
                 return Standing("running")
             return Standing("waiting", ahead=list(self._wanted).index(spec.digest))
 
+    def ended(self, spec: MapSpec, seconds: float) -> bool:
+        """Whether nothing works on a map, within so many seconds."""
+        with self._lock:
+            return self._lock.wait_for(lambda: spec.digest not in self._wanted, seconds)
+
     def close(self) -> None:
         """Ends everything."""
         with self._lock:
@@ -98,6 +103,7 @@ class MapWorks:
                     wanted.wishes = {viewer: until for viewer, until in wanted.wishes.items() if until > now}
                     if self._over(digest, wanted):
                         del self._wanted[digest]
+                        self._lock.notify_all()
                 first = next(iter(self._wanted.values()), None)
                 if first is None:
                     self._thread = None

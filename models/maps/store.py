@@ -4,6 +4,7 @@ A line is written whole and synced, so that a crash loses at most the units that
 dropped. A lock keeps two processes from writing one map.
 """
 
+import errno
 import json
 import os
 import sys
@@ -78,11 +79,11 @@ class MapStore:
     def add(self, kept: dict[str, Any]) -> None:
         """Writes what a unit came to. OSError (such as a full disk) leaves what was kept before."""
         line = json.dumps(kept, allow_nan=False).encode() + b"\n"
-        with self._lines.open("ab") as file:
-            end = file.tell()
+        with self._lines.open("ab", buffering=0) as file:  # a buffer would write again what a full disk has refused
+            end = file.seek(0, os.SEEK_END)
             try:
-                file.write(line)
-                file.flush()
+                if file.write(line) != len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 os.fsync(file.fileno())
             except OSError:
                 file.truncate(end)
