@@ -339,6 +339,11 @@ def test_a_pasted_specification_is_taken_and_a_wrong_one_leaves_the_last(folder)
     assert {"Map of plain, final loss", "Map of pre-norm, final loss"} <= set(charts(page))
 
 
+def progress(page: AppTest) -> str:
+    """What the progress bar says."""
+    return " ".join(one.proto.text for one in page.get("progress"))
+
+
 def test_a_map_of_ones_own_is_computed_paused_and_forgotten(folder):
     spec = replace(FIRST, base=(("task", "circles"), ("width", 8), ("steps", 10), ("batch", 8)), y=Axis("depth", (2, 3)))
     page = maps(map="your own")
@@ -347,10 +352,10 @@ def test_a_map_of_ones_own_is_computed_paused_and_forgotten(folder):
     press(page, "Compute it here")
     assert "Pause" in labels(page)
     for _ in range(PATIENCE * 4):
-        if "all runs are done" in words(sound(page.run())):
+        if "all runs are done" in progress(sound(page.run())):
             break
         time.sleep(0.25)
-    assert "all runs are done" in " ".join(one.proto.text for one in page.get("progress")) or "all runs are done" in words(page)
+    assert "all runs are done" in progress(page)
     digest = page.session_state["map_own"].digest
     assert len(MapStore(page.session_state["map_own"], folder).outcomes()) == 16
     assert (folder / digest / "units.jsonl").exists()
@@ -365,7 +370,7 @@ def test_what_is_done_is_shown_and_can_be_gone_on_with(folder):
         store.add({"unit": 0, "seconds": 1.0, "runs": run_unit(spec.to_json(), 0)["runs"]})
     page = maps(map="residual x norm")
     assert "Go on" in labels(page)
-    assert f"{len(units(spec)[0])} of 240 runs" in " ".join(one.proto.text for one in page.get("progress"))
+    assert f"{len(units(spec)[0])} of 240 runs" in progress(page)
 
 
 def test_the_base_shows_what_a_transformer_really_trains_with(folder):
