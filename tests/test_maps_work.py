@@ -167,8 +167,7 @@ def test_a_map_that_is_cut_off_leaves_no_process_and_is_resumed_with_no_unit_los
     process.wait(PATIENCE)
     kept = store.done()
     assert 3 <= len(kept) < len(units(LONG))
-    if how != signal.SIGKILL:
-        wait_for(lambda: not any(map(running, workers)))
+    wait_for(lambda: not any(map(running, workers)))
     before = {at: done["seconds"] for at, done in kept.items()}
     again = started(tmp_path, spec=LONG)
     assert again.wait(PATIENCE) == 0, again.stderr.read()

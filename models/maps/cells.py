@@ -10,7 +10,7 @@ import numpy as np
 
 from models.insight.verdict import decades
 from models.maps.spec import MapSpec
-from models.spec import RunConfig, knobs
+from models.spec import RunConfig
 from models.spec.budget import PER_FURTHER_SEED, RUN_LIMIT, STEP_LIMIT, memory_bytes, step_seconds
 from models.trace import Trace
 
@@ -142,12 +142,6 @@ def refused(spec: MapSpec) -> str:
 
 
 def _illegal(spec: MapSpec) -> Iterator[str]:
-    for axis in (spec.x, spec.y):
-        for name in spec.arrangements:
-            nets = knobs()[axis.field][1].nets
-            net = dict(spec.base).get("net", RunConfig.net)
-            if net not in nets:
-                yield f"An axis over {knobs()[axis.field][1].label} says nothing for the net {net}, which has none ({name})."
     for cell in cells(spec):
         place = f"{cell.arrangement}, {spec.x.field} {cell.x:g}, {spec.y.field} {cell.y:g}"
         try:

@@ -12,6 +12,7 @@ from models.maps.store import MapStore
 from models.maps.unit import run_unit
 
 SCHEDULER = "MAPS_SCHEDULER"
+IDLE_SECONDS = 10  # after which a worker ends by itself, should whoever started it have been killed
 REACH_SECONDS = 10.0  # how long a scheduler may take to answer
 
 
@@ -44,7 +45,7 @@ def _backend(scheduler: str, jobs: int) -> Iterator[None]:
     from joblib import parallel_config
 
     if not scheduler:
-        with parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1):
+        with parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1, idle_worker_timeout=IDLE_SECONDS):
             yield
         return
     with _client(scheduler), parallel_config(backend="dask", n_jobs=-1):
