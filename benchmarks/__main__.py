@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-from benchmarks import browser, classroom, cost, instruments, seeds, serving, soak, training
+from benchmarks import browser, classroom, cost, instruments, maps, seeds, serving, soak, training
 from benchmarks.report import Figure, heading, machine, show
 
 # Each takes its sizes as keywords, so that a test can run it small, and returns figures.
@@ -23,6 +23,7 @@ BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "budget": cost.budget,
     "seeds": seeds.seeds_gain,
     "instruments": instruments.instruments,
+    "maps": maps.maps,
     "soak": soak.soak,
 }
 LONG = ("soak",)

@@ -6,8 +6,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from components.hide import any_hidden, hidden
-from components.link import put
+from components.link import defined, help_of, put
 from components.watch import sentence
+from models.lessons.glossary import ARRANGEMENT
 from models.spec import ARRANGEMENTS, NET_DEFAULTS, TASKS, RunConfig, arrangement_of, knobs
 from models.spec.arrangements import architecture_fields
 from models.spec.knob import Knob
@@ -94,7 +95,7 @@ def _fields(place: DeltaGenerator, *names: str) -> None:
 def _field(name: str, kinds: tuple[type, ...], knob: Knob) -> None:
     """One widget; its key is the field's name, and its state survives not being drawn."""
     label = knob.label
-    fixed: dict[str, Any] = {"key": name, "help": knob.help, "persist_state": "session", "disabled": _idle(name)}
+    fixed: dict[str, Any] = {"key": name, "help": help_of(name), "persist_state": "session", "disabled": _idle(name)}
     if kinds == (bool,):
         st.toggle(label, **fixed)
     elif knob.rules is not None:
@@ -147,7 +148,13 @@ def _keep_mixed(arrangement: str) -> None:
 def _arrangement_picker(cfg: RunConfig | None) -> None:
     """Drawn last into the place above: it shows which arrangement the other controls now make."""
     st.session_state.arrangement = (arrangement_of(cfg) if cfg else None) or CUSTOM
-    st.selectbox("Arrangement", [*ARRANGEMENTS, CUSTOM], key="arrangement", on_change=_arrange, help=_arrangement_help())
+    st.selectbox(
+        "Arrangement",
+        [*ARRANGEMENTS, CUSTOM],
+        key="arrangement",
+        on_change=_arrange,
+        help=defined(_arrangement_help(), ARRANGEMENT),
+    )
 
 
 def _arrange() -> None:

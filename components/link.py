@@ -6,6 +6,7 @@ entry per control when an arrangement sets several.
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import streamlit as st
 
@@ -64,6 +65,17 @@ def put(fields: dict[str, Any]) -> None:
     """Sets fields in the state of their widgets; to be called before these are drawn, or in a callback."""
     for name, value in fields.items():
         st.session_state[name] = value
+
+
+def defined(tip: str, word: str) -> str:
+    """A control's help that ends with the way to its word in the glossary. Relative, so that it holds under a base path too."""
+    return f"{tip} [Glossary](glossary?word={quote(word.casefold(), safe='')})"
+
+
+def help_of(field: str) -> str:
+    """The help of a configuration's field, wherever its control is drawn."""
+    knob = knobs()[field][1]
+    return defined(knob.help, knob.label)
 
 
 def dismiss_notes() -> None:

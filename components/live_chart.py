@@ -4,6 +4,7 @@
 ships, and falls back to `st.plotly_chart` where that cannot be found. Every chart has its numbers as a table.
 """
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,11 @@ export default function (component) {
     }
     // A copy: plotly writes the zoom into what it is given, and the same data comes again when the theme changes.
     const { data: traces, layout } = structuredClone(data.figure)
-    return Plotly.react(el, traces, themed(layout, el), config)
+    return Promise.resolve(Plotly.react(el, traces, themed(layout, el), config)).then(() => {
+      if (!data.clicks || el._clicks) return
+      el._clicks = true
+      el.on("plotly_click", ({ points: [point] }) => setTriggerValue("clicked", [point.x, point.y]))
+    })
   }).catch((error) => {
     // A chart that was taken away while plotly still drew it has not failed.
     if (latest.has(el)) setTriggerValue("failed", String(error.message ?? error))
@@ -71,15 +76,21 @@ _component = st.components.v2.component(
 )
 
 
-def live_chart(figure: Figure, *, key: str, alt: str, height: int = 300) -> None:
-    """Draws a figure under a fixed key; `alt` is its accessible name. Its height is reserved before plotly is there."""
+def live_chart(
+    figure: Figure, *, key: str, alt: str, height: int = 300, on_click: Callable[[Any, Any], None] | None = None
+) -> None:
+    """Draws a figure under a fixed key; `alt` is its accessible name. Its height is reserved before plotly is there.
+
+    `on_click` is given x and y of a point that was clicked, as the browser says them.
+    """
     chunk = plotly_chunk()
     failed_key, reason = st.session_state.get(FAILED, ("", ""))
     if chunk and not reason:
         _component(
             key=key,
-            data={"figure": figure, "alt": alt, "chunk": chunk, "height": height},
+            data={"figure": figure, "alt": alt, "chunk": chunk, "height": height, "clicks": on_click is not None},
             on_failed_change=lambda: _failed(key),
+            on_clicked_change=lambda: _clicked(key, on_click),
             height=height,
         )
         return
@@ -99,6 +110,13 @@ def _failed(key: str) -> None:
     """Notes why this browser could not load plotly by itself. The trigger has fired, so the page runs again."""
     reason = str(getattr(st.session_state.get(key), "failed", ""))[:200]  # it comes from a browser
     st.session_state[FAILED] = key, reason or "unknown reason"
+
+
+def _clicked(key: str, on_click: Callable[[Any, Any], None] | None) -> None:
+    """Hands on where a chart was clicked."""
+    place = getattr(st.session_state.get(key), "clicked", None)
+    if on_click is not None and isinstance(place, list | tuple) and len(place) == 2:  # it comes from a browser
+        on_click(*place)
 
 
 def _static_chart(figure: Figure, *, key: str, alt: str, height: int) -> None:

@@ -1,5 +1,6 @@
 """What a viewer's page has to show now: rows from the tape, or the profile before training, or what was there before."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from components.playhead import Playhead
@@ -30,6 +31,13 @@ class View:
         """The last frame at or before the row; the one after the last update at the tape's end."""
         at_end = self.row == self.cfg.steps - 1
         return self.trace.frame_at(self.row + at_end)
+
+
+def tick(head: Playhead, cfgs: Sequence[RunConfig], now: float) -> None:
+    """Moves a playhead over some tapes at once, before they are looked at: the slowest that goes on sets the pace."""
+    tapes = [trainer().tape(cfg) for cfg in cfgs]
+    going = [tape for tape in tapes if not tape.divergence] or [max(tapes, key=lambda tape: tape.length)]
+    head.tick(now, min(tape.length for tape in going), all(tape.done for tape in going))
 
 
 def look(cfg: RunConfig, head: Playhead, before: View | None) -> tuple[View | None, bool]:

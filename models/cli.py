@@ -1,4 +1,4 @@
-"""The command line: train a run, measure the signal at initialisation, list what there is. The same numbers as the pages.
+"""The command line: train a run, measure the signal at initialisation, compute a map. The same numbers as the pages.
 
 Exit code 2 and one sentence on stderr for bad input; torch is loaded only for what computes.
 """
@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 from models.catalogue import CATALOGUE, listing
 from models.export import configuration_from, configuration_json, digest_of, findings, trace_csv
+from models.maps import command
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, knobs
 from models.spec import overrides as overrides_text
 from models.spec.budget import over_budget
@@ -59,6 +60,9 @@ def _parser() -> Parser:
     signal.add_argument("--rows", type=_count, default=256, metavar="N", help="tokens to feed in (default 256)")
     signal.add_argument("--csv", metavar="PATH", help="write one row per seed and site")
     signal.set_defaults(command=_signal)
+    map_ = commands.add_parser("map", help="compute a map from its specification; what is done is kept and resumed")
+    command.arguments(map_)
+    map_.set_defaults(command=command.run)
     list_ = commands.add_parser("list", help="what there is to choose from")
     list_.add_argument("what", nargs="?", choices=CATALOGUE, metavar="what", help=", ".join(CATALOGUE))
     list_.set_defaults(command=_list)

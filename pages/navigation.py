@@ -44,6 +44,13 @@ page = st.navigation(
                 url_path="anatomy",
                 help="The block as equation, diagram and code; change one block and see where the signal breaks.",
             ),
+            st.Page(
+                HERE / "explore" / "maps.py",
+                title="Maps",
+                icon=":material/grid_on:",
+                url_path="maps",
+                help="Which arrangement trains at which depth and learning rate: many runs, a cell each.",
+            ),
         ],
         "Labs": [
             st.Page(
@@ -52,6 +59,13 @@ page = st.navigation(
                 icon=":material/table_chart:",
                 url_path="normalization",
                 help="Every norm on a table of tokens that you edit.",
+            ),
+            st.Page(
+                HERE / "labs" / "attention.py",
+                title="Attention",
+                icon=":material/center_focus_strong:",
+                url_path="attention",
+                help="One head on tables that you edit, why scores are scaled, and how tokens learn where they stand.",
             ),
             st.Page(
                 HERE / "labs" / "gradients.py",
@@ -82,6 +96,20 @@ page = st.navigation(
                 icon=":material/school:",
                 url_path="lessons",
                 help="Ten questions: guess, train, see what happened and why, solve the challenge.",
+            ),
+            st.Page(
+                HERE / "learn" / "errors.py",
+                title="Common errors",
+                icon=":material/fact_check:",
+                url_path="errors",
+                help="Claims of lecture notes, each with a set-up that shows it hold or fail.",
+            ),
+            st.Page(
+                HERE / "learn" / "glossary.py",
+                title="Glossary",
+                icon=":material/dictionary:",
+                url_path="glossary",
+                help="Every word of the app: meaning, formula, paper, and where it is met.",
             ),
             st.Page(
                 HERE / "learn" / "teacher.py",

@@ -1,5 +1,6 @@
 """What all tests share: one torch thread, as the trainer has, hypothesis without a clock, and which tests share a process."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -53,3 +54,9 @@ def trainer_in_this_process() -> Iterator[None]:
         close_trainer()
         yield
         close_trainer()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def maps_of_these_tests(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Maps that tests compute, in servers that they start too, are kept apart from those of whoever runs the tests."""
+    os.environ["MAPS_FOLDER"] = str(tmp_path_factory.mktemp("maps"))

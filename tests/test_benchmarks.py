@@ -4,12 +4,13 @@ import math
 
 import pytest
 
-from benchmarks import browser, classroom, cost, instruments, seeds, serving, soak, training
+from benchmarks import browser, classroom, cost, instruments, maps, seeds, serving, soak, training
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.loops import Bare, Hooks, StreamSites
 from benchmarks.report import Figure, show
 from benchmarks.timing import percentile, ratio, taking_turns
 from models.instruments import INSTRUMENTS
+from models.maps import Axis, MapSpec
 from models.spec import RunConfig
 from models.training import Run
 
@@ -45,6 +46,16 @@ def test_every_instrument_is_put_beside_a_training_step() -> None:
     }
     found = measured(instruments.instruments(tiny, rounds=1, steps=2))
     assert len(found) == sum(len(shapes) for shapes, _ in instruments.EXAMPLES.values())
+
+
+def test_cells_are_timed_together_and_through_a_cluster() -> None:
+    spec = MapSpec(Axis("batch", (4, 8)), Axis("depth", (1,)), ("plain",), (("task", "circles"), ("width", 8), ("steps", 3)))
+    found = measured(maps.maps({"tiny": TINY}, spec, rounds=2, steps=2))
+    assert [figure.what for figure in found] == [
+        "8 cells one by one / as one, tiny",
+        "unit of a map, one process",
+        "what Dask adds to a unit, one worker",
+    ]
 
 
 def test_several_seeds_are_put_beside_one() -> None:

@@ -160,7 +160,7 @@ def chosen(page: AppTest) -> list[str]:
 
 def test_the_page_shows_the_candidates_before_anything_is_said_or_trained(page):
     assert text(page) == "Call me Ish"
-    assert "All of it is the prompt; nothing was asked for yet." in words(page)
+    assert "All of it is the prompt. Nothing was asked for yet." in words(page)
     assert len(chosen(page)) == 12
     assert "Nothing that was said is revised" in words(page)
     assert {"Loss of the transformer", "Change by token", "Lens by site and token", "Attention by block"} <= set(charts(page))

@@ -12,8 +12,10 @@ from components.instruments.panel import Panel
 from components.labs import autoregression_inside, autoregression_text
 from components.labs.autoregression_text import NAME, NO_END
 from components.labs.shown import badge, drawn, number
+from components.link import defined
 from components.picture import chance
-from components.watch import View, look, sentence, trouble
+from components.watch import View, look, sentence, tick, trouble
+from models.lessons.glossary import ARRANGEMENT
 from models.spec import ARRANGEMENTS, TASKS, RunConfig
 from models.spec.budget import over_budget
 
@@ -58,7 +60,7 @@ def controls() -> RunConfig | None:
     task = str(one.selectbox("Task of the net", list(NETS), key=f"{NAME}_task", persist_state="session"))
     for name, first in zip(("depth", "steps"), NETS[task][:2], strict=True):
         st.session_state.setdefault(f"{NAME}_{name}_{task}", first)
-    tip = "How skip and norm are arranged. x + F(x) around every sublayer is pre-norm without its norm."
+    tip = defined("How skip and norm are arranged. x + F(x) around every sublayer is pre-norm without its norm.", ARRANGEMENT)
     key = f"{NAME}_arrangement"
     arrangement = str(two.selectbox("Arrangement", list(ARRANGEMENTS), key=key, help=tip, persist_state="session"))
     depth = three.slider("Blocks", 1, 8, key=f"{NAME}_depth_{task}", persist_state="session")
@@ -80,9 +82,8 @@ def watch(cfg: RunConfig) -> tuple[bool, bool]:
     """The player, the loss, and what the net of the step shown says; (waiting, playing)."""
     head = player.playhead(NAME, cfg)
     before: View | None = st.session_state.get(f"{NAME}_view")
+    tick(head, [cfg], player.now())
     view, waiting = look(cfg, head, before)
-    if view is not None and view.tape is not None and view.cfg == cfg:
-        head.tick(player.now(), view.tape.length, view.tape.done)
     player.controls(NAME, head, shared=" the transformer")
     if waiting and (refused := trouble(cfg)):
         head.pause()
@@ -105,7 +106,7 @@ def _loss(view: View) -> None:
     """How far the training is, in a sentence and as the loss so far."""
     trace, row, guessing = view.trace, view.row, chance(view.cfg)
     loss = float(trace.loss[row])
-    likely = f": it gives the right token {np.exp(-loss):.0%} on the geometric mean" if np.isfinite(loss) else ""
+    likely = f": the right token gets a probability of {np.exp(-loss):.0%} (geometric mean)" if np.isfinite(loss) else ""
     st.markdown(
         f"**At step {row} of {view.cfg.steps} the loss is {number(loss, 3)} nats{likely}; guessing costs {number(guessing, 3)}.**"
     )

@@ -63,7 +63,9 @@ def refined(panel: Panel, text: str) -> None:
     left, right = st.columns(2)
     names = [f"{at}: {shown(token)}" for at, token in enumerate(tokens, start=1)]
     key = f"{NAME}_position_{len(tokens)}"
-    position = int(left.selectbox("Position", range(len(tokens)), index=len(tokens) - 1, format_func=names.__getitem__, key=key))
+    position = int(
+        left.selectbox("Place in the text", range(len(tokens)), index=len(tokens) - 1, format_func=names.__getitem__, key=key)
+    )
     heads = ["mean of the heads", *(f"head {at + 1}" for at in range(value["attention"].shape[1]))]
     head = heads.index(str(right.selectbox("Head", heads, key=f"{NAME}_head")))
     st.markdown(f"**{_says(value, sites, position)}**")

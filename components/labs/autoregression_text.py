@@ -156,9 +156,9 @@ def _said(written: Written, next_one: dict[str, Any], temperature: float, step: 
     """The text, why it ended, and the candidates of one of its tokens or of the next."""
     tokens = [one.token for one in written.said]
     st.code(whole(written.cfg, written.prompt, tokens), language=None, wrap_lines=True)
-    began = f"{len(tokens)} of its tokens are the net's; " if tokens else "All of it is the prompt; "
+    began = f"{len(tokens)} of its tokens are the net's. " if tokens else "All of it is the prompt. "
     nothing = stop_sentence(next_one["stopped"], [], 1, "", next_one["limit"]) if not next_one["said"] else ""
-    st.markdown(f"**{began}{written.why or nothing or 'nothing was asked for yet.'}**")
+    st.markdown(f"**{began}{written.why or nothing or 'Nothing was asked for yet.'}**")
     names = [f"{at}: {shown(one.token)}" for at, one in enumerate(written.said, start=1)]
     upcoming = [
         Said(token, next_one["classes"].index(token), p, temperature, step)

@@ -6,6 +6,7 @@ import streamlit as st
 from components.charts import Figure, Series, depth_profile, log_range
 from components.labs import table
 from components.labs.shown import badge, drawn, latex, listed, number
+from components.link import defined, help_of
 from models.labs.chain import PRESETS, arriving, standing_still, updated, with_skip, with_skip_at_random
 
 KEY = "gradients"
@@ -66,7 +67,8 @@ def _factors() -> np.ndarray:
         factor = left.number_input(
             "Factor", -3.0, 3.0, step=0.05, format="%g", key=f"{KEY}_factor", help=tip, persist_state="session"
         )
-        depth = right.slider("Depth", 1, DEEPEST, key=f"{KEY}_depth", persist_state="session")
+        tip = defined("Layers of the chain, each with this factor.", "depth")
+        depth = right.slider("Depth", 1, DEEPEST, key=f"{KEY}_depth", help=tip, persist_state="session")
         return np.full(int(depth), float(factor))
     own = f"{KEY}_own"
     if f"{own}_good" in st.session_state:
@@ -112,7 +114,9 @@ def _updates(factors: np.ndarray) -> None:
     st.markdown("**What it leaves the weights:** every layer's weight moves by the learning rate times what arrives behind it.")
     left, right = st.columns(2)
     weight = left.number_input("Weight", -10.0, 10.0, 0.5, 0.1, key=f"{KEY}_weight", persist_state="session")
-    rate = right.number_input("Learning rate", 0.0001, 10.0, 0.1, 0.01, format="%g", key=f"{KEY}_lr", persist_state="session")
+    rate = right.number_input(
+        "Learning rate", 0.0001, 10.0, 0.1, 0.01, format="%g", key=f"{KEY}_lr", help=help_of("lr"), persist_state="session"
+    )
     bare, skipped = arriving(factors)[1:], arriving(with_skip(factors))[1:]
     _first_update(weight, rate, bare[0], skipped[0])
     still = int(standing_still(weight, bare, rate).sum())

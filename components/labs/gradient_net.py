@@ -8,7 +8,7 @@ import streamlit as st
 from components.charts import Figure, Series, depth_profile, log_range
 from components.labs.gradient_words import compared, law
 from components.labs.shown import badge, drawn
-from components.link import PLAYGROUND
+from components.link import PLAYGROUND, help_of
 from components.watch import sentence
 from models.labs.activations import FUNCTIONS
 from models.labs.growth import INITS, Growth, growth
@@ -34,14 +34,16 @@ def controls() -> tuple[RunConfig, int]:
     one, two, three = st.columns(3)
     with one:
         depth = st.slider("Depth of the net", 1, DEEPEST, key=_starts("depth", 50), persist_state="session")
-        residual = st.toggle("Residual", key=f"{KEY}_residual", persist_state="session")
+        residual = st.toggle("Residual", key=f"{KEY}_residual", help=help_of("residual"), persist_state="session")
     with two:
-        activation = st.selectbox("Activation", list(FUNCTIONS), key=f"{KEY}_activation", persist_state="session")
-        init = st.selectbox("Initialisation", INITS, key=f"{KEY}_init", persist_state="session")
+        activation = st.selectbox(
+            "Activation", list(FUNCTIONS), key=f"{KEY}_activation", help=help_of("activation"), persist_state="session"
+        )
+        init = st.selectbox("Initialisation", INITS, key=f"{KEY}_init", help=help_of("init"), persist_state="session")
     with three:
         norm = st.selectbox("Where layer norm stands", list(NORMS), key=f"{KEY}_norm", persist_state="session")
         left, right = st.columns(2)
-        tip, key = "1: act(Wx). 2: W2 act(W1 x).", _starts("layers", 1)
+        tip, key = help_of("layers_per_branch"), _starts("layers", 1)
         layers = left.segmented_control("Layers per branch", (1, 2), key=key, required=True, help=tip, persist_state="session")
         tip, key = "Six nets that differ in their random weights alone: the line is their geometric mean.", _starts("seeds", 1)
         seeds = right.segmented_control("Seeds", SEEDS, key=key, required=True, help=tip, persist_state="session")

@@ -6,6 +6,7 @@ import streamlit as st
 
 from components.labs import table
 from components.labs.shown import badge, listed, number, vector
+from components.link import defined
 from models.labs.residual import EPS, WALKED, WALKS, Normed, Step, Walk, layer_norm, left_over, walk
 from models.spec.placement import PLACEMENTS
 
@@ -27,8 +28,10 @@ def draw() -> np.ndarray:
     help_ = (
         "Where the norm stands. The branches' outputs are given, so a norm before them changes what they read, not what they say."
     )
-    placement = left.selectbox("Placement", WALKED, key=f"{KEY}_placement", help=help_, persist_state="session")
-    tip = "The number on the skip; 0 takes it away."
+    placement = left.selectbox(
+        "Placement", WALKED, key=f"{KEY}_placement", help=defined(help_, "placement"), persist_state="session"
+    )
+    tip = defined("The number on the skip; 0 takes it away.", "skip weight")
     skip = right.number_input("Skip weight", 0.0, 8.0, 1.0, 0.5, key=f"{KEY}_skip", help=tip, persist_state="session")
     steps = walk(values[0], values[1:], str(placement), skip=skip)
     if not steps:

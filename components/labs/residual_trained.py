@@ -12,7 +12,7 @@ from components.labs.shown import badge, drawn, listed, number
 from components.linear_charts import linear_profile
 from components.link import PLAYGROUND
 from components.picture import chance
-from components.watch import View, look, trouble
+from components.watch import View, look, tick, trouble
 from models.spec import RunConfig
 
 NAME = "residual_trained"
@@ -53,10 +53,8 @@ def watch(cfgs: list[RunConfig]) -> tuple[bool, bool]:
     """The player, the branch shares of the step shown and what they say; (waiting, playing)."""
     head = player.playhead(NAME, *cfgs)
     kept: dict[RunConfig, View] = st.session_state.setdefault(f"{NAME}_views", {})
+    tick(head, cfgs, player.now())
     looks = [look(cfg, head, kept.get(cfg)) for cfg in cfgs]
-    lengths = [view.tape.length if view and view.tape else 0 for view, _ in looks]
-    done = all(view is not None and view.tape is not None and view.tape.done for view, _ in looks)
-    head.tick(player.now(), min(lengths), done)
     player.controls(NAME, head, shared=" all three")
     for problem in {trouble(cfg) for (_, waiting), cfg in zip(looks, cfgs, strict=True) if waiting} - {""}:
         st.error(problem)

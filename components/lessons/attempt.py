@@ -14,7 +14,7 @@ from components.lessons.knobs import field
 from components.link import FOREIGN, PLAYGROUND
 from components.picture import chance
 from components.playground import GOOD
-from components.watch import View, look, sentence, trouble
+from components.watch import View, look, sentence, tick, trouble
 from models.lessons.challenges import check, out_of_bounds
 from models.lessons.lesson import Lesson
 from models.spec import RunConfig
@@ -98,10 +98,9 @@ def _watch(lesson: Lesson, cfg: RunConfig) -> tuple[bool, bool]:
     name = f"attempt_{lesson.key}"
     head = player.playhead(name, cfg)
     before: View | None = st.session_state.get(f"{name}_view")
+    tick(head, [cfg], player.now())
     view, waiting = look(cfg, head, before)
     tape = view.tape if view is not None else None
-    if tape is not None and view is not None and view.cfg == cfg:
-        head.tick(player.now(), tape.length, tape.done)
     player.controls(name, head, shared=" the attempt")
     if waiting and (refused := trouble(cfg)):
         head.pause()

@@ -5,6 +5,7 @@ from typing import Any
 
 import streamlit as st
 
+from components.link import help_of
 from models.spec import knobs
 
 
@@ -16,7 +17,7 @@ def field(name: str, value: Any, *, key: str, change: Callable[[str, str, Any], 
     def moved() -> None:
         change(key, name, _number(st.session_state[key], kinds))
 
-    fixed: dict[str, Any] = {"key": key, "help": knob.help, "on_change": moved}
+    fixed: dict[str, Any] = {"key": key, "help": help_of(name), "on_change": moved}
     if kinds == (bool,):
         st.toggle(knob.label, **fixed)
     elif knob.choices is not None:

@@ -25,7 +25,6 @@ class Row:
     kind: str
     values: tuple[tuple[float, ...], ...] = ()
     by: float = 1.0
-    names: tuple[str, ...] = ()
     printed_weights: tuple[float, ...] = ()
     printed_output: tuple[float, ...] = ()
 
@@ -35,6 +34,7 @@ SCORES, WEIGHTS = "scores", "weights"
 TOKENS = np.arange(1, 13).reshape(3, 4) / 10
 MATRIX = np.arange(1, 17).reshape(4, 4) / 10
 PRINTED_Q = (0.3, 0.7, 1.1, 1.5)
+PRINTED_POSITION = (0.0001, 0.9999, 0.0002, 0.9998)  # of position 1 with four features
 
 
 def _random(tokens: int, d: int, d_k: int) -> Projection:

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from models.instruments.facts import fact
 from models.service.messages import trace_message
 from models.spec import RunConfig
 from models.training import SeedRuns, profile_at_init
@@ -31,9 +32,15 @@ def layer_norm(_cfg: RunConfig, args: dict[str, Any]) -> dict[str, Any]:
     return {"row": F.layer_norm(row, row.shape, eps=float(args["eps"])).numpy()}
 
 
+def fact_of_torch(_cfg: RunConfig, args: dict[str, Any]) -> dict[str, Any]:
+    """What torch's own layers do: the numbers of one of `models.instruments.facts.FACTS`, by its `name`."""
+    return fact(str(args["name"]))
+
+
 # Each takes the configuration and the caller's arguments, and returns dicts, lists, strings, numbers and numpy arrays.
 QUESTIONS: dict[str, Callable[[RunConfig, dict[str, Any]], dict[str, Any]]] = {
     "profile": profile,
     "profiles": profiles,
     "layer_norm": layer_norm,
+    "fact": fact_of_torch,
 }

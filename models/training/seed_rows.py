@@ -10,9 +10,8 @@ from torch import Tensor
 
 from models.nets import Net
 from models.spec import RunConfig, plan
-from models.trace import SCALARS, Columns
+from models.trace import Columns
 from models.training.probe import STACKED, Probe, accumulate_dtype
-from models.training.schedule import learning_rates
 
 
 class SeedRowWriter:
@@ -22,7 +21,6 @@ class SeedRowWriter:
         arranged = plan(cfg)
         self.columns = Columns(arranged.sites, arranged.branches, cfg.depth)
         self.rows = torch.zeros(cfg.steps, seeds, self.columns.width, device=device)
-        self.rows[:, :, SCALARS.index("lr")] = torch.tensor(learning_rates(cfg), device=device)[:, None]
         self.seeds, self.dtype = seeds, accumulate_dtype(device)
         self.stream = Probe(net.stream.stream_taps, gradients=True)
         self.branch = Probe(net.stream.branch_taps, gradients=False)

@@ -1,4 +1,4 @@
-"""Several seeds of one configuration trained as one batched computation, behind the interface of Run."""
+"""Several runs of nets of one shape trained as one batched computation, behind the interface of Run."""
 
 import time
 from collections.abc import Sequence
@@ -11,9 +11,10 @@ from torch import Tensor, nn
 
 from models.nets import Net, build_model, stacked
 from models.spec import RunConfig
+from models.spec.pairings import differing
 from models.tasks import open_task
 from models.tasks.base import NO_LOSS
-from models.trace import Columns, Divergence, Frame, Trace, frame_steps, trace_of
+from models.trace import SCALARS, Columns, Divergence, Frame, Trace, frame_steps, trace_of
 from models.training.device import resolve_device
 from models.training.divergence import where
 from models.training.optimizers import OPTIMIZERS, Groups
@@ -29,20 +30,26 @@ def losses_by_seed(logits_KNC: Tensor, y_KN: Tensor) -> Tensor:
     return each.view(y_KN.shape).sum(1) / (y_KN != NO_LOSS).sum(1)
 
 
-class SeedRuns:
-    """Trains one configuration under every seed of `seeds`, each as Run would with that seed: its weights, its batches.
+MAY_DIFFER = ("seed", "lr", "warmup", "schedule", "init", "init_gain")  # fields that do not touch a net's shape or its step
 
-    Every configuration is batched. Rows equal those of the separate runs up to the order of float32 sums; a seed that
-    diverges ends its own trace and leaves the others as they are. Frames carry no picture.
-    Raises ValueError for no seeds, and for a device that this machine lacks.
+
+class Batched:
+    """Trains configurations that differ in MAY_DIFFER only, each as Run would: its weights, its batches, its rates.
+
+    Every kind of net is batched. Rows equal those of the separate runs up to the order of float32 sums; one that
+    diverges ends its own trace and leaves the others as they are. Frames carry no picture; `frames` says at which steps
+    they are taken, True at those of Run. Raises ValueError for no configurations, for such as differ in another field,
+    and for a device that this machine lacks.
     """
 
-    def __init__(self, cfg: RunConfig, seeds: Sequence[int], *, frames: bool = True) -> None:
-        if not seeds:
-            raise ValueError("seeds is empty; legal is one seed or more")
-        self.cfg, self.seeds = cfg, tuple(seeds)
+    def __init__(self, configs: Sequence[RunConfig], *, frames: bool | Sequence[int] = True) -> None:
+        if not configs:
+            raise ValueError("configs is empty; legal is one configuration or more")
+        cfg = configs[0]
+        if astray := [name for name in differing(configs) if name not in MAY_DIFFER]:
+            raise ValueError(f"configs differ in {', '.join(astray)}; legal are differences in {', '.join(MAY_DIFFER)}")
+        self.cfg, self.seeds = cfg, tuple(one.seed for one in configs)
         self._device = resolve_device(cfg.device)
-        configs = [replace(cfg, seed=seed) for seed in self.seeds]
         nets = [build_model(one) for one in configs]
         self.model = stacked(nets, cfg.tokens).to(self._device)
         self.tasks = [open_task(one, self._device) for one in configs]
@@ -53,10 +60,11 @@ class SeedRuns:
         matrices = _block_matrices(self.model, {id(by_name[name]) for name in matrix_names})
         self.optimizer = _optimizer(cfg, by_name, matrix_names)
         self._writer = SeedRowWriter(cfg, self.model, matrices, len(self.seeds), self._device)
-        steps = set(frame_steps(cfg.steps)) if frames else set()
+        steps = set(frame_steps(cfg.steps)) if frames is True else set(frames or ())
         self._taker = SeedFrameTaker(cfg, self.model, self.tasks[0], matrices, seeds=len(self.seeds), steps=steps)
         self._frames: list[list[Frame]] = [[] for _ in self.seeds]
-        self._rates = learning_rates(cfg)
+        self._rates = Rates([learning_rates(one) for one in configs], self.optimizer, self._device)
+        self._writer.rows[:, :, SCALARS.index("lr")] = self._rates.table_TK
         self._checked = 0
 
     @property
@@ -120,9 +128,7 @@ class SeedRuns:
         losses.sum().backward()  # no seed's loss depends on another's weights, so the gradients do not mix
         grad_norm, weight_grad_rms = self._writer.gradient_norms()
         self._writer.write(k, losses.detach(), grad_norm, self._clip(grad_norm), weight_grad_rms)
-        for group in self.optimizer.param_groups:
-            group["lr"] = self._rates[k]
-        self.optimizer.step()
+        self._rates.step(k)
         if frames:
             self._keep(self._taker.after_update(frames))
         self.step += 1
@@ -156,6 +162,42 @@ class SeedRuns:
         ends = [divergence.step + 1 for divergence in self.divergences if divergence]
         if len(ends) == len(self.seeds):
             self.step = max(ends)
+
+
+class SeedRuns(Batched):
+    """One configuration under every seed of `seeds`. ValueError for no seeds."""
+
+    def __init__(self, cfg: RunConfig, seeds: Sequence[int], *, frames: bool = True) -> None:
+        if not seeds:
+            raise ValueError("seeds is empty; legal is one seed or more")
+        super().__init__([replace(cfg, seed=seed) for seed in seeds], frames=frames)
+
+
+class Rates:
+    """The learning rates of K runs, table_TK (steps, K), and the step of the optimiser that they share.
+
+    A torch optimiser knows one rate. What it does in a step is linear in the rate, so where runs have different ones it
+    steps at a rate of 1 and each run keeps its own share of the way.
+    """
+
+    def __init__(self, rates: Sequence[Sequence[float]], optimizer: torch.optim.Optimizer, device: torch.device) -> None:
+        self.table_TK = torch.tensor(rates, device=device).T
+        self.optimizer = optimizer
+        self._alike = list(rates[0]) if all(list(one) == list(rates[0]) for one in rates) else None
+        self._parameters = [p for group in optimizer.param_groups for p in group["params"]]
+
+    def step(self, k: int) -> None:
+        """Update k."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = self._alike[k] if self._alike else 1.0
+        if self._alike:
+            self.optimizer.step()
+            return
+        before = [p.detach().clone() for p in self._parameters]
+        self.optimizer.step()
+        with torch.no_grad():
+            for p, old in zip(self._parameters, before, strict=True):
+                p.copy_(torch.lerp(old, p, self.table_TK[k].view(-1, *[1] * (p.ndim - 1))))
 
 
 def _block_matrices(model: Net, matrices: set[int]) -> list[list[Tensor]]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-PAGES = {"lessons": "Lessons"}
+PAGES = {"lessons": "Lessons", "errors": "Common errors", "glossary": "Glossary"}
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -1,0 +1,110 @@
+"""What a map's cells cost: trained as one over one by one, a cell at a time, and through a Dask cluster on this machine."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from benchmarks.report import Figure
+from benchmarks.timing import ratio, taking_turns
+from models.maps import Axis, MapSpec, MapStore
+from models.maps.cells import units
+from models.maps.work import work
+from models.spec import RunConfig
+from models.training import Run
+from models.training.seeds import Batched
+
+RATES = (0.001, 0.003, 0.01, 0.03)
+SHAPES = {
+    "MLP 16x32": RunConfig(depth=16, width=32, batch=32, steps=5000, device="cpu"),
+    "MLP 64x32": RunConfig(depth=64, width=32, batch=32, steps=5000, device="cpu"),
+    "transformer 6x32": RunConfig.arranged("pre-norm", net="transformer", task="copy", depth=6, width=32, batch=16, steps=5000),
+}
+MAP = MapSpec(
+    Axis("batch", (8, 12, 16, 20, 24, 28)),
+    Axis("depth", (4, 8, 12, 16)),
+    ("pre-norm",),
+    (("steps", 60), ("width", 32)),
+)  # no two cells of it are trained as one
+
+
+def maps(shapes: Mapping[str, RunConfig] = SHAPES, spec: MapSpec = MAP, rounds: int = 6, steps: int = 16) -> list[Figure]:
+    """The gain of training cells together, and the cost of a cell here and on a cluster of two workers."""
+    torch.set_num_threads(1)
+    return [*_together(shapes, rounds, steps), *_cells(spec)]
+
+
+def _together(shapes: Mapping[str, RunConfig], rounds: int, steps: int) -> Iterator[Figure]:
+    """Eight runs (four learning rates, two seeds) one by one, over the same as one computation; both with all rows."""
+    for shape, cfg in shapes.items():
+        members = [replace(cfg, lr=rate, seed=seed) for rate in RATES for seed in (0, 1)]
+        alone = [Run(one, frames=False) for one in members]
+        batched = Batched(members, frames=False)
+
+        def one_by_one(runs: list[Run] = alone) -> None:
+            for run in runs:
+                run.advance(steps)
+
+        seconds = taking_turns({"alone": one_by_one, "together": partial(batched.advance, steps)}, rounds)
+        times = [1e3 * sum(seconds[name]) / rounds / steps / len(members) for name in ("alone", "together")]
+        note = f"{times[0]:.2f} ms and {times[1]:.2f} ms a step and run"
+        yield Figure(f"{len(members)} cells one by one / as one, {shape}", ratio(seconds, "alone", "together"), note=note)
+
+
+def _cells(spec: MapSpec) -> Iterator[Figure]:
+    """Seconds of a unit by its own clock, and what joblib and Dask add to it."""
+    count = len(units(spec))
+    with tempfile.TemporaryDirectory() as folder:
+        here = MapStore(spec, Path(folder) / "here")
+        began = time.perf_counter()
+        list(work(here, jobs=1))
+        wall = time.perf_counter() - began
+        own = sum(kept["seconds"] for kept in here.done().values())
+        yield Figure(
+            "unit of a map, one process", own / count, "s", note=f"{count} units; joblib adds {1e3 * (wall - own) / count:.1f} ms"
+        )
+        with cluster(Path(folder), workers=1) as address:
+            list(work(MapStore(spec, Path(folder) / "warm"), scheduler=address))  # torch is loaded then
+            there = MapStore(spec, Path(folder) / "there")
+            began = time.perf_counter()
+            list(work(there, scheduler=address))
+            wall = time.perf_counter() - began
+            own = sum(kept["seconds"] for kept in there.done().values())
+            note = "client, connection and scheduler, spread over the units"
+            yield Figure("what Dask adds to a unit, one worker", 1e3 * (wall - own) / count, "ms", note=note)
+
+
+@contextmanager
+def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
+    """A Dask scheduler and its workers as processes of this machine; the scheduler's address."""
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1]), "OMP_NUM_THREADS": "1"}
+    started: list[subprocess.Popen[bytes]] = []
+
+    def dask(module: str, *arguments: str) -> None:
+        command = [sys.executable, "-m", f"distributed.cli.{module}", *arguments]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        started.append(subprocess.Popen(command, cwd=folder, env=environment, **quiet))  # type: ignore[call-overload]
+
+    file = folder / "scheduler.json"
+    dask("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
+    deadline = time.monotonic() + 60
+    while not (file.exists() and file.read_text()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    common = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1", "--local-directory", str(folder))
+    for _ in range(workers):
+        dask("dask_worker", "--scheduler-file", str(file), *common)
+    try:
+        yield str(json.loads(file.read_text())["address"])
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()

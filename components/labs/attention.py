@@ -1,0 +1,33 @@
+"""The attention lab: its parts, of which the chosen one is drawn."""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from components.labs import (
+    attention_head,
+    attention_positions,
+    attention_recurrence,
+    attention_rows,
+    attention_scaling,
+    attention_shapes,
+    attention_trained,
+)
+
+KEY = "attention"
+PARTS: dict[str, Callable[[], None]] = {
+    "One head": attention_head.draw,
+    "One row of scores": attention_rows.draw,
+    "Why √d_k": attention_scaling.draw,
+    "Shapes": attention_shapes.draw,
+    "Positions": attention_positions.draw,
+    "Inside trained nets": attention_trained.draw,
+    "One by one or at once": attention_recurrence.draw,
+}
+
+
+def draw() -> None:
+    """The choice, and the part that is chosen."""
+    st.session_state.setdefault(f"{KEY}_part", next(iter(PARTS)))
+    part = st.segmented_control("Part", list(PARTS), key=f"{KEY}_part", required=True, persist_state="session")
+    PARTS[str(part)]()

@@ -1,0 +1,164 @@
+"""What torch's own layers do, where notes say something else: each fact builds them, feeds them and returns numbers.
+
+Every fact draws from the same seed. Legend: B batch, T tokens, D features.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+SIZES = (4, 8, 64, 512)
+DEPTHS = (2, 6, 12)
+WIDTH, HEADS, TOKENS = 32, 4, 8
+
+
+def by_hand() -> dict[str, Any]:
+    """(x - mean) / (x.std() + eps) beside nn.LayerNorm, by features: how much shorter it is, as a share; float64."""
+    short = []
+    for size in SIZES:
+        x = torch.randn(16, size, dtype=torch.float64)
+        hand = (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + 1e-5)
+        short.append(1 - (hand.norm() / nn.LayerNorm(size, dtype=torch.float64)(x).norm()).item())
+    return {"features": list(SIZES), "short": short}
+
+
+def small_tokens() -> dict[str, Any]:
+    """The RMS that tokens of RMS 1e-4 come out with, in float32: torch's RMS norm and layer norm as they are by default."""
+    x = torch.randn(64, 256)
+    x = x - x.mean(-1, keepdim=True)
+    x = 1e-4 * x / _rms(x)[:, None]
+    return {
+        "given": _rms(x).mean().item(),
+        "rms": _rms(nn.RMSNorm(256)(x)).mean().item(),
+        "layer": _rms(nn.LayerNorm(256)(x)).mean().item(),
+        "rms eps": torch.finfo(x.dtype).eps,
+        "layer eps": nn.LayerNorm(256).eps,
+    }
+
+
+def who_is_seen() -> dict[str, Any]:
+    """How far the first token's result moves when another one is changed, by norm and by which was changed.
+
+    LayerNorm(D), LayerNorm([T, D]) and BatchNorm1d on (B, D, T), in training mode on sequences (2, T, D).
+    """
+    x = torch.randn(2, TOKENS, WIDTH)
+    future, neighbour = x.clone(), x.clone()
+    future[0, -1, 0] += 5.0
+    neighbour[1, -1, 0] += 5.0
+    norms: dict[str, Callable[[Tensor], Tensor]] = {
+        "LayerNorm(D)": nn.LayerNorm(WIDTH),
+        "LayerNorm([T, D])": nn.LayerNorm([TOKENS, WIDTH]),
+        "BatchNorm1d on (B, D, T)": lambda x: nn.BatchNorm1d(WIDTH)(x.transpose(1, 2)).transpose(1, 2),
+    }
+    return {
+        "norm": list(norms),
+        "future": [(norm(future) - norm(x))[0, 0].abs().max().item() for norm in norms.values()],
+        "neighbour": [(norm(neighbour) - norm(x))[0, 0].abs().max().item() for norm in norms.values()],
+    }
+
+
+def batch_norm_memory() -> dict[str, Any]:
+    """nn.BatchNorm1d by default: weight of the old mean after a batch, which variance it keeps, batches of 1 and 2, eval."""
+    x = 3.0 + 2.0 * torch.randn(8, 4)
+    norm = nn.BatchNorm1d(4)
+    norm.running_mean.fill_(1.0)  # type: ignore[union-attr]
+    trained = norm(x)
+    kept = ((norm.running_mean - x.mean(0)) / (1.0 - x.mean(0))).mean().item()  # type: ignore[operator]
+    remembered = (norm.running_var - 0.9) / 0.1  # type: ignore[operator]
+    unbiased = (remembered - x.var(0)).abs().max() < (remembered - x.var(0, correction=0)).abs().max()
+    try:
+        nn.BatchNorm1d(4)(x[:1])
+        refused = ""
+    except ValueError as error:
+        refused = str(error)
+    pair = nn.BatchNorm1d(4)(x[:2])
+    return {
+        "momentum": float(norm.momentum or 0.0),
+        "kept": kept,
+        "unbiased": int(unbiased),
+        "refused": refused,
+        "pair": pair.abs().mean().item(),
+        "eval": (norm.eval()(x) - trained).abs().max().item(),
+    }
+
+
+def copies() -> dict[str, Any]:
+    """How far apart the layers of nn.TransformerEncoder start, and layers that were each built anew; stream RMS at the end."""
+    layer = _layer(norm_first=True)
+    stacked = nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)
+    fresh = nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)
+    for one in fresh.layers:
+        one.load_state_dict(_layer(norm_first=True).state_dict())
+    return {"names": ["nn.TransformerEncoder", "each layer built anew"], "apart": [_apart(stacked), _apart(fresh)]}
+
+
+def final_norm() -> dict[str, Any]:
+    """RMS of what nn.TransformerEncoder(norm_first=True) hands on, by depth, as it comes and with a final norm.
+
+    And how far a final norm moves what a post-norm encoder hands on.
+    """
+    x = torch.randn(4, TOKENS, WIDTH)
+    bare, normed = [], []
+    for depth in DEPTHS:
+        encoder = nn.TransformerEncoder(_layer(norm_first=True), depth, enable_nested_tensor=False)
+        for one in encoder.layers:
+            one.load_state_dict(_layer(norm_first=True).state_dict())
+        out = encoder(x)
+        bare.append(_rms(out).mean().item())
+        normed.append(_rms(nn.LayerNorm(WIDTH)(out)).mean().item())
+    post = nn.TransformerEncoder(_layer(norm_first=False), 6, enable_nested_tensor=False)
+    moved = (nn.LayerNorm(WIDTH)(post(x)) - post(x)).abs().max().item()
+    return {"depth": list(DEPTHS), "bare": bare, "normed": normed, "absent": int(encoder.norm is None), "moved": moved}
+
+
+def gradient_sizes() -> dict[str, Any]:
+    """Length and RMS of each tensor's gradient in a small net on random labels, by the tensor's name, and its numbers."""
+    net = nn.Sequential(nn.Linear(64, 512), nn.ReLU(), nn.Linear(512, 10))
+    x, y = torch.randn(64, 64), torch.randint(10, (64,))
+    nn.functional.cross_entropy(net(x), y).backward()
+    names = ("first weight", "first bias", "last weight", "last bias")
+    grads = [one.grad for one in net.parameters() if one.grad is not None]
+    return {
+        "tensor": list(names),
+        "numbers": [grad.numel() for grad in grads],
+        "length": [grad.norm().item() for grad in grads],
+        "rms": [grad.square().mean().sqrt().item() for grad in grads],
+    }
+
+
+def _rms(x: Tensor) -> Tensor:
+    return x.square().mean(-1).sqrt()
+
+
+def _layer(*, norm_first: bool) -> nn.TransformerEncoderLayer:
+    """One of torch's layers without dropout, as torch draws it."""
+    return nn.TransformerEncoderLayer(WIDTH, HEADS, 4 * WIDTH, dropout=0.0, batch_first=True, norm_first=norm_first)
+
+
+def _apart(encoder: nn.TransformerEncoder) -> float:
+    """The least RMS difference between the first layer's matrix of the feed-forward net and another layer's."""
+    first, *others = [one.linear1.weight for one in encoder.layers]
+    return float(min((first - other).square().mean().sqrt().item() for other in others))
+
+
+FACTS: dict[str, Callable[[], dict[str, Any]]] = {
+    "by hand": by_hand,
+    "small tokens": small_tokens,
+    "who is seen": who_is_seen,
+    "batch norm memory": batch_norm_memory,
+    "copies": copies,
+    "final norm": final_norm,
+    "gradient sizes": gradient_sizes,
+}
+
+
+def fact(name: str) -> dict[str, Any]:
+    """The numbers of one of FACTS, the same every time. ValueError for another name."""
+    if name not in FACTS:
+        raise ValueError(f"fact is {name!r}; legal is {', '.join(FACTS)}")
+    # torch's layers draw from its own generator, which is put back as it was.
+    with torch.enable_grad(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return FACTS[name]()

@@ -1,0 +1,125 @@
+"""What a card of the errors page is: a claim, what is true, what is measured, and how the numbers decide between the two."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from models.spec import RunConfig
+
+HOLDS, FAILS, PARTLY = "the claim holds", "the claim fails", "the claim holds only if"
+TOPICS = ("norms", "batch norm", "placement", "skip", "initialisation", "attention", "training", "reading charts")
+
+
+@dataclass(frozen=True)
+class Computed:
+    """Numbers that numpy computes here: a key of the errors' arithmetic."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An answer of the trainer: a question or an instrument, of which net, with which arguments."""
+
+    question: str
+    cfg: RunConfig = field(default_factory=RunConfig)
+    args: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The finished tape of a run."""
+
+    cfg: RunConfig
+
+
+Source = Computed | Asked | Trained
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Values over depth, (S,) each by name, on a log axis."""
+
+    title: str
+    unit: str
+    values: Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the numbers say: one of HOLDS, FAILS, PARTLY, a sentence with them, the condition, a table by column, a chart."""
+
+    verdict: str
+    sentence: str
+    table: Mapping[str, Any]
+    condition: str = ""
+    lines: Lines | None = None
+
+
+@dataclass(frozen=True)
+class Card:
+    """One claim of lecture notes.
+
+    `setup` says what Run does; `needs` names what is gathered, and `judge` takes it under these names. `sources`: address by
+    name. `badge`: measured, or formula where no net and no draw takes part.
+    """
+
+    key: str
+    topic: str
+    claim: str
+    truth: str
+    sources: Mapping[str, str]
+    setup: str
+    needs: Mapping[str, Source]
+    judge: Callable[[Values], Outcome]
+    badge: str = "measured"
+
+    @property
+    def nets(self) -> dict[str, RunConfig]:
+        """The nets that take part, by name; none where only numbers or torch's own layers do."""
+        found: dict[str, RunConfig] = {}
+        for name, one in self.needs.items():
+            of_net = isinstance(one, Trained) or (isinstance(one, Asked) and one.question not in OF_TORCH)
+            if of_net and not isinstance(one, Computed) and one.cfg not in found.values():
+                found[name] = one.cfg
+        return found
+
+
+OF_TORCH = ("fact",)  # questions about torch itself, whatever the configuration
+
+
+def verdict(fates: Sequence[bool]) -> str:
+    """HOLDS where a claim holds in every case that was tried, FAILS where it does in none, else PARTLY."""
+    return HOLDS if all(fates) else PARTLY if any(fates) else FAILS
+
+
+def arxiv(**papers: str) -> dict[str, str]:
+    """Addresses by name, from arXiv numbers; an underscore in a name is a blank."""
+    return {name.replace("_", " "): f"https://arxiv.org/abs/{number}" for name, number in papers.items()}
+
+
+def middle(rows: np.ndarray) -> np.ndarray:
+    """The geometric mean over seeds of rows (K, S); 0 where one seed has 0."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.exp(np.log(np.asarray(rows, float)).mean(0)))
+
+
+def growth(signal: Values) -> float:
+    """By how much the stream's mean square is larger at the end than at the start, over seeds."""
+    square = middle(signal["mean_square"])
+    return float(square[-1] / square[0])
+
+
+def gradient(signal: Values) -> float:
+    """The gradient at the stream's start over that at its end, over seeds."""
+    norm = middle(signal["grad_norm"])
+    return float(norm[0] / norm[-1])
+
+
+def lengths(signal: Values) -> np.ndarray:
+    """The gradient over that at the stream's end, (S,), over seeds."""
+    norm = middle(signal["grad_norm"])
+    return np.asarray(norm / norm[-1])

@@ -1,0 +1,104 @@
+"""The glossary: every control, every choice of a list, every arrangement and every other word of the app, by how it is written.
+
+Fields, vocabularies and arrangements define themselves: their own words are taken from there. The rest stands in `words` and
+`words_measured`.
+A word with several meanings (the control Residual, the stack ResiDual) has one entry with a sense for each.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from models.lessons.words import NET
+from models.lessons.words_measured import MEASURED
+from models.spec import ARRANGEMENTS, knobs
+from models.spec.knob import Knob
+
+CONTROLS = ("playground", "compare")  # where the controls of a configuration are
+UNDER = {"training": ", under Training", "expert": ", under Expert"}
+ARRANGEMENT = "arrangement"  # the word of the picker, which is no field
+
+
+@dataclass(frozen=True)
+class Sense:
+    """One meaning: what it is a part of, its sentences, LaTeX, source, addresses of the pages where it is met, other words."""
+
+    of: str
+    text: str
+    formula: str = ""
+    source: str = ""
+    met: tuple[str, ...] = CONTROLS
+    see: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A word as the app writes it, and what it means."""
+
+    word: str
+    senses: tuple[Sense, ...]
+
+    def says(self) -> str:
+        """Everything that a search looks at."""
+        return " ".join((self.word, *(f"{one.of} {one.text} {one.source}" for one in self.senses))).casefold()
+
+
+def key_of(word: str) -> str:
+    """How a word is looked up: without capitals and spare spaces."""
+    return " ".join(word.casefold().split())
+
+
+def find(word: str) -> Entry | None:
+    """The entry of a word, however it is capitalised."""
+    return ENTRIES.get(key_of(word))
+
+
+def near(word: str) -> str:
+    """The word that is written most like this one; "" where none is."""
+    return next(iter(get_close_matches(key_of(word), ENTRIES, 1)), "")
+
+
+def search(text: str) -> list[str]:
+    """The keys of all entries that hold every part of a text, those whose word does first."""
+    parts = text.casefold().split()
+    found = [key for key, entry in ENTRIES.items() if all(part in entry.says() for part in parts)]
+    return sorted(found, key=lambda key: (not all(part in key for part in parts), key))
+
+
+def _senses() -> Iterator[tuple[str, Sense]]:
+    for _, knob in knobs().values():
+        yield knob.label, _control(knob)
+    for word, term in (NET | MEASURED).items():
+        yield word, Sense("", term.text, term.formula, term.source, term.met, term.see)
+    for _, knob in knobs().values():
+        for word, entry in {**(knob.choices or {}), **(knob.rules or {})}.items():
+            yield word, _choice(knob, entry)
+    for word, arrangement in ARRANGEMENTS.items():
+        yield word, Sense("Arrangement", arrangement.reading, source=arrangement.source, see=(ARRANGEMENT,))
+
+
+def _control(knob: Knob) -> Sense:
+    """A field of a configuration: its help, and the numbers that it may be."""
+    names = (*(knob.choices or ()), *(knob.rules or ()))
+    numbers = f" From {knob.low:,.10g} to {knob.high:,.10g}." if knob.high and not knob.choices else ""
+    nets = f" Only in the {knob.nets[0]}." if len(knob.nets) == 1 else ""
+    return Sense(f"a control{UNDER.get(knob.group, '')}", f"{knob.help}{numbers}{nets}", see=names)
+
+
+def _choice(knob: Knob, entry: object) -> Sense:
+    """A word of a list, as its own vocabulary has it."""
+    reading = str(getattr(entry, "reading"))  # noqa: B009 (entries, placements and tasks alike have one)
+    formula, source = (str(getattr(entry, name, "")) for name in ("formula", "source"))
+    text = reading[:1].upper() + reading[1:] + ("" if reading.endswith((".", "?")) else ".")
+    return Sense(knob.label, text, formula, source, see=(knob.label,))
+
+
+def _entries() -> Mapping[str, Entry]:
+    found: dict[str, Entry] = {}
+    for word, sense in _senses():
+        before = found.get(key_of(word))
+        found[key_of(word)] = Entry(before.word, (*before.senses, sense)) if before else Entry(word, (sense,))
+    return dict(sorted(found.items()))
+
+
+ENTRIES = _entries()

@@ -1,0 +1,203 @@
+"""The words of net, text and norms that no field and no choice list defines. What is measured: `words_measured`."""
+
+from dataclasses import dataclass
+
+from models.spec.placement import PLACEMENTS
+from models.spec.tasks import MAX_TOKENS
+
+
+@dataclass(frozen=True)
+class Term:
+    """One or two sentences, LaTeX, "author year, arXiv number", addresses of the pages where it is met, other words."""
+
+    text: str
+    formula: str = ""
+    source: str = ""
+    met: tuple[str, ...] = ("playground",)
+    see: tuple[str, ...] = ()
+
+
+LABS = ("normalization", "gradients", "residual")
+EVERYWHERE = ("", "playground", "compare")
+_FINAL = ", ".join(name for name, placement in PLACEMENTS.items() if placement.final_norm)
+
+NET: dict[str, Term] = {
+    # --- the net ---
+    "stream": Term(
+        "The vector of each token that runs from the embedding to the head, and to which the branches add.",
+        r"x_0,\ldots,x_M",
+        met=("playground", "anatomy", "residual"),
+        see=("branch", "skip", "site", "width"),
+    ),
+    "branch": Term(
+        "What a sublayer computes from the stream before it is added: the F in x + F(x).",
+        r"F(x)",
+        met=("playground", "anatomy", "residual"),
+        see=("skip", "sublayer", "branch share"),
+    ),
+    "skip": Term(
+        "The path that carries the stream past a branch to the add, times the skip weight. Without a residual it is 0.",
+        r"a\,x",
+        "He 2015, 1512.03385",
+        ("playground", "anatomy", "residual"),
+        ("residual", "skip weight", "identity"),
+    ),
+    "add": Term("The sum of skip and branch at the end of a sublayer.", r"a\,x+s\,F(x)", met=("anatomy", "residual")),
+    "sublayer": Term(
+        "One branch with its skip and its norms. An MLP block has one, a transformer block two: attention, then feed-forward; M "
+        "counts them.",
+        r"y=N_\text{add}(a\,x+s\,N_\text{out}(F(c\,N_\text{in}(x))))",
+        met=("playground", "anatomy"),
+        see=("block", "slot", "depth"),
+    ),
+    "block": Term("The repeated unit of the stack; depth counts the blocks.", see=("sublayer", "depth", "net")),
+    "slot": Term(
+        "A place of a sublayer that may hold a norm: before the branch, inside it, after it, or after the add. The placement "
+        "says which of them are filled.",
+        met=("playground", "anatomy"),
+        see=("placement", "norm"),
+    ),
+    "site": Term(
+        "A point of the stream at which it is measured: x0 after the embedding, then one after every sublayer, such as b03.attn.",
+        see=("stream", "sublayer"),
+    ),
+    "final norm": Term(
+        f"One more norm between the end of the stream and the head; {_FINAL} have it.",
+        met=("anatomy", "lessons"),
+        see=("placement", "pre-norm"),
+    ),
+    "embedding": Term(
+        "The first layer: it turns a token, or an input, into the stream's first vector x0.", see=("stream", "token")
+    ),
+    "head": Term(
+        "The last linear layer: it turns the end of the stream into one logit per class. An attention head is another thing.",
+        see=("logit", "attention head"),
+    ),
+    "feed-forward": Term(
+        "A transformer's second branch: two linear layers with an activation between, each token by itself.",
+        r"W_2\,\phi(W_1x)",
+        "Vaswani 2017, 1706.03762",
+        see=("expansion", "activation"),
+    ),
+    "gain and bias": Term(
+        "The learned vectors that multiply and shift what a norm gives out. With gain = standard deviation and bias = mean they "
+        "undo layer norm on that token.",
+        r"\gamma\odot z+\beta",
+        met=("normalization", "playground"),
+        see=("affine",),
+    ),
+    "gate": Term(
+        "A learned number, or one per channel, that multiplies a branch and starts at 0 or near it.",
+        r"x+\alpha F(x)",
+        "Bachlechner 2020, 2003.04887",
+        see=("zero gate", "layer scale", "branch scale"),
+    ),
+    "parameter": Term("A number of the net that training changes: a weight, a bias, a gain or a gate.", see=("gain and bias",)),
+    "arrangement": Term(
+        "A named set of residual, placement, norm, scales, stack and initialisation, as a paper has them.",
+        met=("playground", "compare", "autoregression"),
+        see=("placement", "stack"),
+    ),
+    # --- attention and text ---
+    "token": Term(
+        "One unit of a sequence: a character of the book, a symbol, a row of an image. An MLP sees an image as one token.",
+        met=("playground", "autoregression"),
+        see=("context", "stream"),
+    ),
+    "context": Term(f"The tokens that a net reads at once; it was trained on at most {MAX_TOKENS}.", met=("autoregression",)),
+    "attention": Term(
+        "The branch in which every token takes a weighted mean of values; the weights are a softmax of its query's products with "
+        "the keys.",
+        r"\operatorname{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}}\right)V",
+        "Vaswani 2017, 1706.03762",
+        ("playground", "attention"),
+        ("query, key, value", "softmax", "mask"),
+    ),
+    "query, key, value": Term(
+        "Three linear images of a token: what it looks for, what it is found by, and what it hands over.",
+        r"Q=XW_Q,\;K=XW_K,\;V=XW_V",
+        "Vaswani 2017, 1706.03762",
+        met=("attention",),
+        see=("attention", "qk-norm"),
+    ),
+    "attention head": Term(
+        "One of several attentions side by side, each with width / heads features; their outputs are joined.",
+        met=("playground", "attention"),
+        see=("heads",),
+    ),
+    "softmax": Term(
+        "Exponentials over their sum: positive numbers that add up to 1.",
+        r"p_i=e^{z_i}/\sum_j e^{z_j}",
+        met=("playground", "autoregression"),
+        see=("logit", "temperature"),
+    ),
+    "logit": Term("The number that a net gives a class before the softmax.", r"z_i", met=("autoregression",), see=("softmax",)),
+    "temperature": Term(
+        "Sharpens (below 1) or flattens (above 1) the probabilities before a token is drawn; 0 is the most probable token.",
+        r"p_i^{1/T}/\sum_j p_j^{1/T}",
+        met=("autoregression",),
+        see=("autoregression", "softmax"),
+    ),
+    "autoregression": Term(
+        "Saying a token, appending it to the text, and saying the next one after all of it. Under a causal mask nothing that was "
+        "said is revised.",
+        r"p(x_1,\ldots,x_T)=\prod_t p(x_t\mid x_{<t})",
+        met=("autoregression",),
+        see=("causal", "end symbol", "temperature"),
+    ),
+    "end symbol": Term("The token after which generating stops before its length is reached.", met=("autoregression",)),
+    "prompt": Term("The text that a net is given to go on with.", met=("autoregression",), see=("context",)),
+    "padding": Term(
+        "Tokens that only fill a batch up to one length; a norm over the batch must leave them out.",
+        met=("normalization", "attention"),
+    ),
+    "logit lens": Term(
+        "What the head would say if the net ended at a site.",
+        r"\operatorname{softmax}(\text{head}(N_\text{final}(x_l)))",
+        "nostalgebraist 2020",
+        ("playground", "autoregression"),
+        ("head", "site", "kl divergence"),
+    ),
+    "kl divergence": Term(
+        "How far one distribution is from another, in nats; 0 where they are equal.",
+        r"\sum_i p_i\ln(p_i/q_i)",
+        see=("logit lens",),
+    ),
+    # --- norms of the lab ---
+    "group norm": Term(
+        "Centres and scales the features of one token in groups, each by itself.",
+        r"\gamma\odot\frac{x-\mu_g}{\sqrt{\sigma_g^2+\varepsilon}}+\beta",
+        "Wu & He 2018, 1803.08494",
+        ("normalization",),
+        ("layer norm", "instance norm"),
+    ),
+    "instance norm": Term(
+        "Centres and scales each feature over the tokens of one sequence.",
+        r"\gamma\odot\frac{x-\mu_s}{\sqrt{\sigma_s^2+\varepsilon}}+\beta",
+        "Ulyanov 2016, 1607.08022",
+        ("normalization",),
+        ("batch norm",),
+    ),
+    "joint layer norm": Term(
+        "Centres and scales all cells of the table with one mean and one variance.", met=("normalization",), see=("layer norm",)
+    ),
+    "z-score": Term("Distance from the feature's mean in standard deviations.", r"(x-\mu)/\sigma", met=("normalization",)),
+    "min-max": Term(
+        "Maps the least value of a feature to 0 and the greatest to 1.", r"\frac{x-\min}{\max-\min}", met=("normalization",)
+    ),
+    "running statistics": Term(
+        "Batch norm's memory of mean and variance over past batches, which it uses when it is not training.",
+        r"\mu\leftarrow(1-m)\mu+m\,\mu_B",
+        "Ioffe & Szegedy 2015, 1502.03167",
+        ("normalization",),
+        ("batch norm", "eval mode"),
+    ),
+    "eval mode": Term(
+        "The net as it is used, not trained: batch norm then takes its running statistics.", see=("running statistics",)
+    ),
+    "covariate shift": Term(
+        "Inputs that are distributed otherwise in use than in training.",
+        source="Ioffe & Szegedy 2015, 1502.03167, argue with it for batch norm; Santurkar 2018, 1805.11604, dispute that",
+        met=("normalization",),
+    ),
+}

@@ -1,0 +1,149 @@
+"""The words for what is measured, what is found, and how a run is kept: as in `words`."""
+
+from models.insight.verdict import COLLAPSED, DEAD, EXPLODING, INERT, LARGE_UPDATE, VANISHING
+from models.lessons.words import EVERYWHERE, LABS, Term
+
+MEASURED: dict[str, Term] = {
+    # --- what is measured ---
+    "rms": Term(
+        "Root mean square: the size of a typical entry, whatever their sign.",
+        r"\sqrt{\operatorname{mean}(x^2)}",
+        met=EVERYWHERE,
+        see=("stream",),
+    ),
+    "signal": Term(
+        "The size of the stream, and of the gradient, at every site, before any training.", met=EVERYWHERE, see=("rms", "site")
+    ),
+    "gradient": Term(
+        "How the loss changes with a number of the net. Drawn by depth is the gradient by the stream at every site.",
+        r"\partial L/\partial x_l",
+        met=("playground", "gradients"),
+        see=("weight gradient", "vanishing", "exploding"),
+    ),
+    "weight gradient": Term(
+        "How the loss changes with the weights of a block; an update is made of it.", r"\partial L/\partial W_l"
+    ),
+    "decade": Term("A factor of ten: 3 decades are a factor of 1,000.", met=EVERYWHERE),
+    "loss": Term(
+        "Cross-entropy in nats: minus the logarithm of the probability of the right class, on average.",
+        r"-\ln p_\text{right}",
+        met=EVERYWHERE,
+        see=("guessing", "held-out"),
+    ),
+    "guessing": Term(
+        "The loss of giving every class the same probability.", r"\ln(\text{classes})", met=EVERYWHERE, see=("loss",)
+    ),
+    "held-out": Term("Samples that no training batch contains.", met=EVERYWHERE, see=("loss",)),
+    "sample cosine": Term(
+        "The mean cosine between the stream's vectors of different samples at a site; 1 means that they share a direction.",
+        r"\frac{x\cdot x'}{|x|\,|x'|}",
+        see=("collapsed",),
+    ),
+    "branch share": Term(
+        "How much a branch adds to what it is added to, RMS over RMS.", r"|F|/|x|", met=("playground", "residual")
+    ),
+    "update to weight": Term(
+        "The length of one update of a block's matrices over the length of these; 0.001 is usual.",
+        r"|\Delta W|/|W|",
+        see=("large updates",),
+    ),
+    "noise scale": Term(
+        "The batch size at which the noise of the gradient is as strong as the gradient itself.",
+        r"\operatorname{tr}(\Sigma)/|G|^2",
+        "McCandlish 2018, 1812.06162",
+        see=("batch",),
+    ),
+    "effective rank": Term(
+        "How many directions a set of vectors uses: the exponential of the entropy of its singular values.",
+        r"\exp H(s/\textstyle\sum s)",
+        "Roy & Vetterli 2007",
+        see=("collapsed",),
+    ),
+    "kurtosis": Term(
+        "How heavy the tails of a distribution are; a Gaussian has 3.", r"\operatorname{E}(x-\mu)^4/\sigma^4", see=("rms",)
+    ),
+    "sharpness": Term(
+        "The largest eigenvalue of the Hessian of the loss.",
+        r"\lambda_{\max}(\nabla^2L)",
+        "Cohen 2021, 2103.00065",
+        see=("edge of stability",),
+    ),
+    "edge of stability": Term(
+        "The sharpness above which gradient descent on a quadratic diverges; with momentum 0.9 it is 3.8 over the learning rate.",
+        r"2(1+\beta)/\eta",
+        "Cohen 2021, 2103.00065",
+        see=("sharpness", "learning rate"),
+    ),
+    "loss landscape": Term(
+        "The loss on a plane through the net's weights; its two random directions are scaled row by row to the length of the "
+        "net's own.",
+        source="Li 2018, 1712.09913",
+    ),
+    "surgery": Term(
+        "One change to a trained net, such as a block taken out, after which nothing is trained.",
+        source="Veit 2016, 1605.06431",
+        see=("lesion curve",),
+    ),
+    "lesion curve": Term("The held-out loss with each block taken out alone.", source="Veit 2016, 1605.06431", see=("surgery",)),
+    "post-mortem": Term("What the last finite numbers of a diverged run say about its cause.", see=("diverged",)),
+    "finite difference": Term(
+        "The slope of the loss from two losses a small step apart, to check a gradient against.", r"\frac{L(+h)-L(-h)}{2h}"
+    ),
+    "jacobian": Term(
+        "All partial derivatives of what comes out by what goes in.",
+        r"\partial y_i/\partial x_j",
+        met=("playground", "normalization"),
+    ),
+    # --- verdicts ---
+    "exploding": Term(
+        f"The verdict where stream or gradient grow by more than {EXPLODING:g} decades over depth.", see=("vanishing", "decade")
+    ),
+    "vanishing": Term(
+        f"The verdict where one of them falls by more than {-VANISHING:g} decades over depth.", see=("exploding", "decade")
+    ),
+    "collapsed": Term(
+        f"The verdict where different samples end with a cosine above {COLLAPSED:g}: the head cannot tell them apart.",
+        see=("sample cosine",),
+    ),
+    "inert": Term(
+        f"The verdict where no branch reaches {INERT:g} of the stream: every block is nearly the identity.", see=("branch share",)
+    ),
+    "large updates": Term(
+        f"The verdict where a block changes by more than {LARGE_UPDATE:.0%} in one step.", see=("update to weight",)
+    ),
+    "dead": Term(
+        f"A ReLU unit that gives 0 for every sample; the verdict is given above {DEAD:.0%} of a block's units.", see=("relu",)
+    ),
+    "diverged": Term("A run that met a number that is infinite or not a number; it ends there.", see=("post-mortem",)),
+    "healthy": Term("The verdict where none of the others is given.", see=("exploding", "vanishing", "collapsed")),
+    # --- runs ---
+    "tape": Term(
+        "All rows of a run, computed once and shared by everybody who opens the same link.",
+        met=EVERYWHERE,
+        see=("playhead", "row"),
+    ),
+    "playhead": Term(
+        "A viewer's own place on a tape; play, pause, step and scrub move it and nothing else.", met=EVERYWHERE, see=("tape",)
+    ),
+    "row": Term(
+        "What one training step measures: loss, learning rate, and RMS at every site. Row k is before update k.",
+        see=("tape", "frame"),
+    ),
+    "frame": Term(
+        "The costlier look at a run every few steps: held-out loss, sample cosine and the task's picture.", see=("row",)
+    ),
+    "digest": Term("A short fingerprint of a run's numbers in a shared link, which tells whether the same came out again."),
+    "recursive skip": Term(
+        "A skip that adds the stream and norms the sum once more.",
+        r"N(x+N(x+F(x)))",
+        "Liu 2020, Rethinking skip connection with layer normalization",
+        ("residual", "playground"),
+        ("skip repeats",),
+    ),
+    # --- badges ---
+    "measured": Term("The badge of numbers that were measured on the net on screen.", met=(*EVERYWHERE, *LABS), see=("formula",)),
+    "recorded": Term("The badge of numbers that were measured earlier and stored.", see=("measured", "formula")),
+    "formula": Term(
+        "The badge of numbers that follow from a formula, without any net.", met=("playground", *LABS), see=("measured",)
+    ),
+}

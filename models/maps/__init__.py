@@ -1,0 +1,7 @@
+"""Maps: one configuration over two axes and several arrangements, run cell by cell. No torch but in `unit`, which workers run."""
+
+from models.maps.cells import Cell, Outcome
+from models.maps.spec import Axis, MapSpec
+from models.maps.store import MapStore, maps_folder
+
+__all__ = ["Axis", "Cell", "MapSpec", "MapStore", "Outcome", "maps_folder"]

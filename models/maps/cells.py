@@ -1,0 +1,164 @@
+"""The cells of a map, what a run of one came to, how runs are put together into units of work, and what that costs."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from models.insight.verdict import decades
+from models.maps.spec import MapSpec
+from models.spec import RunConfig
+from models.spec.budget import PER_FURTHER_SEED, RUN_LIMIT, STEP_LIMIT, memory_bytes, step_seconds
+from models.trace import Trace
+
+LAST = 20  # steps whose mean loss is the final loss
+LATELY = 10  # steps whose mean loss must reach the target
+TOGETHER = ("seed", "lr", "warmup", "init_gain")  # runs that differ in these only are trained as one
+MOST_TOGETHER = 16
+LEAST_TOGETHER = 4  # however long they take: what is saved is worth more than what a crash loses
+UNIT_SECONDS = 60.0  # about so much work is lost by a crash
+UNIT_BYTES = 5e8
+MAP_SECONDS = 6 * 3600.0  # of one core: what a map may cost
+MOST_CELLS = 2000
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One place of a map: its panel and its values on the axes."""
+
+    arrangement: str
+    x: float
+    y: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run of a cell came to.
+
+    `final_loss`: mean of the last LAST steps, infinite after a divergence; `accuracy`: held-out, after the last step;
+    `steps_to_target`: the first step at which the mean of LATELY losses is at most the target, or None; `gradient_ratio`:
+    decades by which the stream's gradient at initialisation grows on its way back (first site over last);
+    `diverged`: the step of the first non-finite number, or None, and `site` where.
+    """
+
+    arrangement: str
+    x: float
+    y: float
+    seed: int
+    final_loss: float
+    accuracy: float
+    steps_to_target: int | None
+    gradient_ratio: float
+    diverged: int | None
+    site: str = ""
+
+    def packed(self) -> dict[str, Any]:
+        """The fields as JSON can hold them: a number that is not finite becomes its name."""
+        return {name: str(v) if isinstance(v, float) and not math.isfinite(v) else v for name, v in asdict(self).items()}
+
+    @staticmethod
+    def unpacked(found: dict[str, Any]) -> "Outcome":
+        """The outcome of `packed`. KeyError, TypeError or ValueError for anything else."""
+        values = {part.name: found[part.name] for part in fields(Outcome)}
+        for name in ("x", "y", "final_loss", "accuracy", "gradient_ratio"):
+            values[name] = float(values[name])
+        return Outcome(**values)
+
+
+Unit = tuple[tuple[Cell, RunConfig], ...]
+
+
+def outcome(cell: Cell, cfg: RunConfig, trace: Trace, target: float) -> Outcome:
+    """What a finished trace says of its cell."""
+    recent = np.convolve(trace.loss, np.full(LATELY, 1 / LATELY), "valid") if len(trace) >= LATELY else np.empty(0)
+    below = np.flatnonzero(recent <= target)
+    lost = trace.divergence
+    return Outcome(
+        cell.arrangement,
+        cell.x,
+        cell.y,
+        cfg.seed,
+        final_loss=math.inf if lost else float(np.mean(trace.loss[-LAST:], dtype=np.float64)),
+        accuracy=math.nan if lost or not trace.frames else float(trace.frames[-1].held_out_accuracy),
+        steps_to_target=int(below[0]) + LATELY - 1 if len(below) else None,
+        gradient_ratio=decades(float(trace.grad_rms[0, -1]), float(trace.grad_rms[0, 0])),
+        diverged=lost.step if lost else None,
+        site=lost.site if lost else "",
+    )
+
+
+def cells(spec: MapSpec) -> list[Cell]:
+    """All cells in their fixed order: panel by panel, rows of y, along x."""
+    return [Cell(name, x, y) for name in spec.arrangements for y in spec.y.values for x in spec.x.values]
+
+
+def configs(spec: MapSpec, cell: Cell) -> list[RunConfig]:
+    """The runs of a cell, one per seed."""
+    return [spec.config(cell.arrangement, cell.x, cell.y, seed) for seed in range(spec.seeds)]
+
+
+@lru_cache(maxsize=32)
+def units(spec: MapSpec) -> tuple[Unit, ...]:
+    """All runs of a map in units of work, always the same ones: runs of a unit differ in TOGETHER only."""
+    found: list[list[tuple[Cell, RunConfig]]] = []
+    open_units: dict[RunConfig, list[tuple[Cell, RunConfig]]] = {}
+    for cell in cells(spec):
+        for cfg in configs(spec, cell):
+            alike = replace(cfg, **{name: getattr(RunConfig, name) for name in TOGETHER})
+            unit = open_units.get(alike)
+            if unit is None or len(unit) >= _most(cfg):
+                unit = open_units[alike] = []
+                found.append(unit)
+            unit.append((cell, cfg))
+    return tuple(tuple(unit) for unit in found)
+
+
+def unit_seconds(unit: Unit) -> float:
+    """What a unit takes on one core, estimated."""
+    cfg = unit[0][1]
+    return step_seconds(cfg) * cfg.steps * (1 + (len(unit) - 1) * PER_FURTHER_SEED)
+
+
+@lru_cache(maxsize=32)
+def refused(spec: MapSpec) -> str:
+    """Why this map cannot be run, with the numbers and with what would fit, in a sentence; empty where it can."""
+    for sentence in _illegal(spec):
+        return sentence
+    count = len(cells(spec))
+    seconds = sum(map(unit_seconds, units(spec)))
+    if count > MOST_CELLS:
+        return f"This map has {count:,} cells; at most {MOST_CELLS:,} are taken."
+    if seconds > MAP_SECONDS:
+        share = MAP_SECONDS / seconds
+        return (
+            f"This map is over budget: its {count:,} cells would take about {_time(seconds)} of one core, and "
+            f"{_time(MAP_SECONDS)} is the limit. About {max(1, int(count * share)):,} such cells fit, "
+            f"or {max(1, int(dict(spec.base).get('steps', RunConfig.steps) * share))} steps."
+        )
+    return ""
+
+
+def _illegal(spec: MapSpec) -> Iterator[str]:
+    for cell in cells(spec):
+        place = f"{cell.arrangement}, {spec.x.field} {cell.x:g}, {spec.y.field} {cell.y:g}"
+        try:
+            cfg = configs(spec, cell)[0]
+        except (ValueError, TypeError) as error:
+            yield f"A cell of this map is no legal configuration ({place}): {error}."
+            continue
+        if step_seconds(cfg) > STEP_LIMIT or step_seconds(cfg) * cfg.steps > RUN_LIMIT:
+            yield f"A cell of this map is over the budget of one run ({place}): a step would take {step_seconds(cfg):.2g} s."
+
+
+def _most(cfg: RunConfig) -> int:
+    """How many such runs are trained as one."""
+    alone = step_seconds(cfg) * cfg.steps
+    by_time = max(LEAST_TOGETHER, 1 + int((UNIT_SECONDS / alone - 1) / PER_FURTHER_SEED))
+    return max(1, min(MOST_TOGETHER, by_time, int(UNIT_BYTES / memory_bytes(cfg))))
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"

@@ -1,0 +1,169 @@
+"""Maps that pages want computed: one process of `python -m models map` at a time, ended when nobody wants it any more.
+
+The page knows nothing of how a map is computed: it says that it wants one, again and again, and reads the store.
+"""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from models.maps.spec import MapSpec
+from models.maps.store import MapStore, maps_folder
+
+WISH_SECONDS = 90.0  # a hidden tab asks once a minute
+LOOK_SECONDS = 0.2
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = (sys.executable, "-m", "models", "map")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a map stands: waiting (with how many before it), running, ended, or failed with a sentence."""
+
+    state: str
+    ahead: int = 0
+    sentence: str = ""
+
+
+@dataclass
+class _Wanted:
+    spec: MapSpec
+    wishes: dict[str, float] = field(default_factory=dict)  # until when, by viewer
+    process: "subprocess.Popen[bytes] | None" = None
+
+
+class MapWorks:
+    """Computes the maps that viewers want, the first wanted first. `command` starts one: it is given the specification's file."""
+
+    def __init__(self, folder: Path | None = None, command: Sequence[str] = COMMAND, seconds: float = WISH_SECONDS) -> None:
+        self.folder, self.command, self.seconds = folder, command, seconds
+        self._lock = threading.Condition()
+        self._wanted: OrderedDict[str, _Wanted] = OrderedDict()
+        self._failed: dict[str, str] = {}
+        self._thread: threading.Thread | None = None
+
+    def want(self, spec: MapSpec, viewer: str) -> None:
+        """Wishes for a map; to be said again within `seconds`."""
+        with self._lock:
+            self._failed.pop(spec.digest, None)
+            wanted = self._wanted.setdefault(spec.digest, _Wanted(spec))
+            wanted.wishes[viewer] = time.monotonic() + self.seconds
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="maps", daemon=True)
+                self._thread.start()
+            self._lock.notify_all()
+
+    def leave(self, spec: MapSpec, viewer: str) -> None:
+        """This viewer wants the map no longer; what is done is kept."""
+        with self._lock:
+            if (wanted := self._wanted.get(spec.digest)) is not None:
+                wanted.wishes.pop(viewer, None)
+                self._lock.notify_all()
+
+    def standing(self, spec: MapSpec) -> Standing:
+        """How the map stands now."""
+        with self._lock:
+            if sentence := self._failed.get(spec.digest):
+                return Standing("failed", sentence=sentence)
+            wanted = self._wanted.get(spec.digest)
+            if wanted is None:
+                return Standing("ended")
+            if wanted.process is not None:
+                return Standing("running")
+            return Standing("waiting", ahead=list(self._wanted).index(spec.digest))
+
+    def ended(self, spec: MapSpec, seconds: float) -> bool:
+        """Whether nothing works on a map, within so many seconds."""
+        with self._lock:
+            return self._lock.wait_for(lambda: spec.digest not in self._wanted, seconds)
+
+    def close(self) -> None:
+        """Ends everything."""
+        with self._lock:
+            for wanted in self._wanted.values():
+                wanted.wishes.clear()
+            thread = self._thread
+            self._lock.notify_all()
+        if thread is not None:
+            thread.join(timeout=5)
+
+    def _run(self) -> None:
+        """The thread: starts the first map that is wanted, ends one that is not, and itself when there is none."""
+        while True:
+            with self._lock:
+                now = time.monotonic()
+                for digest, wanted in list(self._wanted.items()):
+                    wanted.wishes = {viewer: until for viewer, until in wanted.wishes.items() if until > now}
+                    if self._over(digest, wanted):
+                        del self._wanted[digest]
+                        self._lock.notify_all()
+                first = next(iter(self._wanted.values()), None)
+                if first is None:
+                    self._thread = None
+                    return
+                if first.process is None:
+                    first.process = self._started(first.spec)
+                    if first.process is None:
+                        del self._wanted[first.spec.digest]
+                self._lock.wait(LOOK_SECONDS)
+
+    def _over(self, digest: str, wanted: _Wanted) -> bool:
+        """Whether a map is done with: finished, failed, or wanted by nobody (then it is ended)."""
+        process = wanted.process
+        if process is not None and process.poll() is not None:
+            if process.returncode:
+                self._failed[digest] = self._said(wanted.spec) or f"The map ended with exit code {process.returncode}."
+            return True
+        if wanted.wishes:
+            return False
+        if process is not None:
+            process.terminate()
+            try:
+                process.wait(3)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        return True
+
+    def _started(self, spec: MapSpec) -> "subprocess.Popen[bytes] | None":
+        folder = self.folder or maps_folder()
+        store = MapStore(spec, folder)
+        try:
+            store.path.mkdir(parents=True, exist_ok=True)
+            file = store.path / "wanted.json"
+            file.write_text(spec.to_json(), encoding="utf-8")
+            log = (store.path / "log.txt").open("wb")
+            command = [*self.command, str(file), "--folder", str(folder), "--attached"]
+            return subprocess.Popen(
+                command, cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"}, stdin=subprocess.PIPE, stdout=log, stderr=log
+            )
+        except OSError as error:
+            self._failed[spec.digest] = f"The map cannot be kept in {folder.name}: {error.strerror or error}."
+            return None
+
+    def _said(self, spec: MapSpec) -> str:
+        """The last line that the process said, without its name."""
+        try:
+            lines = (MapStore(spec, self.folder).path / "log.txt").read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            return ""
+        return lines[-1].removeprefix("python -m models: ")[:300] if lines else ""
+
+
+# A reload of this module (an editor's save) must find the works of the load before it, so they live on `sys`.
+_slot: dict[str, Any] = sys.__dict__.setdefault("_add_norm_maps", {"lock": threading.Lock(), "works": None})
+
+
+def works() -> MapWorks:
+    """The map works of this process."""
+    with _slot["lock"]:
+        if _slot["works"] is None:
+            _slot["works"] = MapWorks()
+        kept: MapWorks = _slot["works"]
+        return kept

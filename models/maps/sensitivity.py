@@ -1,0 +1,91 @@
+"""How wide a range of learning rates is that reaches the target, in decades, by arrangement and seed."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from models.maps.cells import Outcome
+from models.maps.spec import MapSpec
+
+
+@dataclass(frozen=True)
+class Width:
+    """One arrangement at one value of the other axis: decades of learning rate per seed, (K,); 0 where none reaches the target.
+
+    `edge`: whether a seed's range touches an end of the axis, so that it may be wider than the map shows.
+    """
+
+    arrangement: str
+    other: float
+    decades: np.ndarray
+    edge: bool
+
+
+def rate_axis(spec: MapSpec) -> str:
+    """Which axis is the learning rate, "x" or "y"; empty where neither is, or where it has one value."""
+    for name, axis in (("x", spec.x), ("y", spec.y)):
+        if axis.field == "lr" and len(axis.values) > 1:
+            return name
+    return ""
+
+
+def widths(spec: MapSpec, outcomes: Sequence[Outcome]) -> list[Width]:
+    """Every arrangement at every value of the other axis of which all runs are done, in the order of the map.
+
+    A rate stands for the stretch halfway (in logarithms) to its neighbours; a range is the longest unbroken row of rates
+    that reach the target. ValueError where no axis is the learning rate.
+    """
+    side = rate_axis(spec)
+    if not side:
+        raise ValueError("no axis of this map is the learning rate")
+    rates = sorted(spec.x.values if side == "x" else spec.y.values)
+    others = spec.y.values if side == "x" else spec.x.values
+    found: dict[tuple[str, float, int], dict[float, Outcome]] = {}
+    for run in outcomes:
+        rate, other = (run.x, run.y) if side == "x" else (run.y, run.x)
+        found.setdefault((run.arrangement, other, run.seed), {})[rate] = run
+    result = []
+    for name in spec.arrangements:
+        for other in others:
+            rows = [found.get((name, other, seed), {}) for seed in range(spec.seeds)]
+            if all(len(row) == len(rates) for row in rows):
+                spans = [_longest(rates, [row[rate].steps_to_target is not None for rate in rates]) for row in rows]
+                result.append(Width(name, other, np.array([span for span, _ in spans]), any(edge for _, edge in spans)))
+    return result
+
+
+def sentence(spec: MapSpec, found: Sequence[Width]) -> str:
+    """Whether pre-norm is the less sensitive one, as far as this map says; else who has the widest range on average."""
+    if not found:
+        return "No arrangement is done at all learning rates yet."
+    mean = {name: float(np.mean([w.decades.mean() for w in found if w.arrangement == name])) for name in spec.arrangements
+            if any(w.arrangement == name for w in found)}  # fmt: skip
+    seeds = "1 seed" if spec.seeds == 1 else f"{spec.seeds} seeds"
+    if {"pre-norm", "post-norm"} <= set(mean):
+        pre, post = mean["pre-norm"], mean["post-norm"]
+        claim = "holds here" if pre > post else "does not hold here"
+        return (
+            f"“Pre-norm is less sensitive to the learning rate than post-norm” {claim}: on average {pre:.2g} decades of rates "
+            f"reach a loss of {spec.target:g} against {post:.2g} ({seeds})."
+        )
+    best = max(mean, key=mean.__getitem__)
+    return f"The widest range has {best}: on average {mean[best]:.2g} decades of rates reach a loss of {spec.target:g} ({seeds})."
+
+
+def _longest(rates: Sequence[float], reached: Sequence[bool]) -> tuple[float, bool]:
+    """Decades of the longest unbroken row of rates that reached it, and whether that touches an end."""
+    logs = [math.log10(rate) for rate in rates]
+    middles = [(a + b) / 2 for a, b in pairwise(logs)]
+    ends = [logs[0] - (middles[0] - logs[0]), *middles, logs[-1] + (logs[-1] - middles[-1])]
+    best, edge, start = 0.0, False, None
+    for at, there in enumerate([*reached, False]):
+        if there and start is None:
+            start = at
+        if not there and start is not None:
+            if ends[at] - ends[start] > best:
+                best, edge = ends[at] - ends[start], start == 0 or at == len(rates)
+            start = None
+    return best, edge

@@ -1,0 +1,147 @@
+"""What a map is: a base configuration, two axes, some arrangements and seeds. Frozen; its content is its identity."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from models.spec import ARRANGEMENTS, RunConfig, knobs
+from models.spec.query import shown
+
+VERSION = 1
+AXES = ("depth", "lr", "width", "init_gain", "batch", "warmup")
+MOST_PANELS = 6
+MOST_VALUES = 24  # on one axis
+MOST_SEEDS = 8
+LONGEST = 100_000  # characters of a specification
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis: a field of AXES and its values in the order in which they are drawn."""
+
+    field: str
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class MapSpec:
+    """A map: `base` as fields that differ from the defaults, two axes, arrangements, seeds, and the loss that is the target.
+
+    ValueError names the field, the value and what is legal; the configurations themselves are checked by `cells.cells`.
+    """
+
+    x: Axis
+    y: Axis
+    arrangements: tuple[str, ...]
+    base: tuple[tuple[str, Any], ...] = ()
+    seeds: int = 1
+    target: float = 0.5
+
+    def __post_init__(self) -> None:
+        for name, axis in (("x", self.x), ("y", self.y)):
+            _checked_axis(name, axis)
+        if self.x.field == self.y.field:
+            raise ValueError(f"x and y are both {self.x.field}; legal are two different fields")
+        unknown = [name for name in self.arrangements if name not in ARRANGEMENTS]
+        if unknown or not 1 <= len(self.arrangements) <= MOST_PANELS or len(set(self.arrangements)) < len(self.arrangements):
+            named = f"{shown(str(unknown[0]))}" if unknown else f"{len(self.arrangements)} names"
+            raise ValueError(f"arrangements is {named}; legal are 1 to {MOST_PANELS} different ones of {', '.join(ARRANGEMENTS)}")
+        for name, _ in self.base:
+            if name not in knobs() or name in (self.x.field, self.y.field, "seed", "overrides"):
+                raise ValueError(f"base has {shown(str(name))}; legal are fields that are no axis, nor seed, nor overrides")
+        object.__setattr__(self, "x", _exact(self.x))
+        object.__setattr__(self, "y", _exact(self.y))
+        object.__setattr__(self, "base", tuple(sorted(self.base)))
+        _whole("seeds", self.seeds, 1, MOST_SEEDS)
+        if isinstance(self.target, bool) or not isinstance(self.target, int | float) or not 0 < self.target < 100:
+            raise ValueError(f"target is {shown(str(self.target))}; legal is a loss above 0 and below 100")
+
+    @cached_property
+    def digest(self) -> str:
+        """The identity of a map: 16 hexadecimal digits over its content, whatever order the JSON had."""
+        return hashlib.sha256(json.dumps(self._content(), sort_keys=True).encode()).hexdigest()[:16]
+
+    def config(self, arrangement: str, x: float, y: float, seed: int = 0) -> RunConfig:
+        """The configuration of one cell's run. ValueError in a sentence where it is not legal."""
+        fields = dict(self.base) | {self.x.field: _value(self.x.field, x), self.y.field: _value(self.y.field, y)}
+        return RunConfig.arranged(arrangement, **fields, seed=seed)
+
+    def to_json(self) -> str:
+        """The specification as text that `from_json` reads."""
+        return json.dumps(self._content(), indent=2) + "\n"
+
+    @staticmethod
+    def from_json(text: str) -> "MapSpec":
+        """A specification from text that may hold anything. ValueError in one sentence."""
+        if len(text) > LONGEST:
+            raise ValueError(f"This is {len(text)} characters long; a specification has at most {LONGEST}.")
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            raise ValueError("This is not a specification of a map: it is no JSON.") from None
+        if not isinstance(found, dict):
+            raise ValueError("This is not a specification of a map: it is no JSON object.")
+        version = found.get("version")
+        if isinstance(version, bool) or version != VERSION:
+            raise ValueError(f"This specification has version {shown(str(version))}; this program reads version {VERSION}.")
+        if astray := sorted(set(found) - {"version", "x", "y", "arrangements", "base", "seeds", "target"}):
+            raise ValueError(f"A specification has no field {shown(astray[0])}.")
+        names, base = found.get("arrangements"), found.get("base", {})
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ValueError("arrangements is no list of names.")
+        if not isinstance(base, dict):
+            raise ValueError("base is no object of fields and values.")
+        x, y = _axis("x", found.get("x")), _axis("y", found.get("y"))
+        for name, value in base.items():
+            if not isinstance(value, str | int | float | bool):
+                raise ValueError(f"base has a value of {shown(name)} that is neither a number nor a word.")
+        return MapSpec(x, y, tuple(names), tuple(base.items()), found.get("seeds", 1), found.get("target", 0.5))
+
+    def _content(self) -> dict[str, Any]:
+        axes = {name: {"field": axis.field, "values": list(axis.values)} for name, axis in (("x", self.x), ("y", self.y))}
+        return {
+            "version": VERSION,
+            **axes,
+            "arrangements": list(self.arrangements),
+            "base": dict(self.base),
+            "seeds": self.seeds,
+            "target": float(self.target),
+        }
+
+
+def _axis(name: str, found: Any) -> Axis:
+    if not isinstance(found, dict) or set(found) != {"field", "values"} or not isinstance(found["values"], list):
+        raise ValueError(f"{name} is no axis; an axis has a field and a list of values.")
+    if not isinstance(found["field"], str):
+        raise ValueError(f"The field of {name} is no word; legal is one of {', '.join(AXES)}.")
+    return Axis(found["field"], tuple(found["values"]))
+
+
+def _checked_axis(name: str, axis: Axis) -> None:
+    if axis.field not in AXES:
+        raise ValueError(f"{name} is over {shown(str(axis.field))}; legal is one of {', '.join(AXES)}")
+    if not 1 <= len(axis.values) <= MOST_VALUES:
+        raise ValueError(f"{name} has {len(axis.values)} values; legal are 1 to {MOST_VALUES}")
+    kinds, knob = knobs()[axis.field]
+    for value in axis.values:
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or not knob.holds(value) or (float not in kinds and value != int(value)):
+            raise ValueError(f"{name} has {axis.field} {shown(str(value))}; legal is {knob.legal()}")
+    if len(set(axis.values)) < len(axis.values):
+        raise ValueError(f"{name} has a value of {axis.field} twice; legal are different values")
+
+
+def _exact(axis: Axis) -> Axis:
+    """The axis with its values as the field keeps them, so that 8 and 8.0 are one map."""
+    return Axis(axis.field, tuple(_value(axis.field, value) for value in axis.values))
+
+
+def _value(field: str, value: float) -> float | int:
+    return float(value) if float in knobs()[field][0] else int(value)
+
+
+def _whole(name: str, value: object, low: int, high: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ValueError(f"{name} is {shown(str(value))}; legal is {low} to {high}")

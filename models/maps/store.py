@@ -1,0 +1,114 @@
+"""Maps on disk: a folder by content, in it the specification and a line for every unit that is done.
+
+A line is written whole and synced, so that a crash loses at most the units that were being worked on; a torn last line is
+dropped. A lock keeps two processes from writing one map.
+"""
+
+import errno
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from models.maps.cells import Outcome, units
+from models.maps.spec import MapSpec
+
+FOLDER = "MAPS_FOLDER"  # environment variable: where maps are kept
+
+
+def maps_folder() -> Path:
+    """Where maps are kept: MAPS_FOLDER, or a folder in the user's cache."""
+    if given := os.environ.get(FOLDER):
+        return Path(given)
+    cache = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
+    return (Path(cache) if cache else Path.home() / ".cache") / "add-norm-playground" / "maps"
+
+
+class MapStore:
+    """One map on disk under `folder`. Reading needs no lock; `writing` takes it."""
+
+    def __init__(self, spec: MapSpec, folder: Path | None = None) -> None:
+        self.spec = spec
+        self.path = (folder or maps_folder()) / spec.digest
+        self._lines = self.path / "units.jsonl"
+
+    def done(self) -> dict[int, dict[str, Any]]:
+        """What is kept, by unit: {"unit", "seconds", "runs"}. Lines that cannot be read are left out."""
+        try:
+            text = self._lines.read_bytes()
+        except OSError:
+            return {}
+        count = len(units(self.spec))
+        found: dict[int, dict[str, Any]] = {}
+        for line in text.split(b"\n"):
+            kept = _read(line)
+            if kept is not None and 0 <= kept["unit"] < count:
+                found.setdefault(kept["unit"], kept)
+        return found
+
+    def outcomes(self) -> list[Outcome]:
+        """All runs that are done."""
+        return [Outcome.unpacked(run) for kept in self.done().values() for run in kept["runs"]]
+
+    def missing(self) -> list[int]:
+        """The units that are not done, in order."""
+        done = self.done()
+        return [at for at in range(len(units(self.spec))) if at not in done]
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Makes the folder and holds its lock. ValueError where another process does, OSError where it cannot be made."""
+        from filelock import FileLock, Timeout
+
+        self.path.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.path / "lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise ValueError(f"Another process is computing this map ({self.spec.digest}).") from None
+        try:
+            (self.path / "spec.json").write_text(self.spec.to_json(), encoding="utf-8")
+            self._mend()
+            yield
+        finally:
+            lock.release()
+
+    def add(self, kept: dict[str, Any]) -> None:
+        """Writes what a unit came to. OSError (such as a full disk) leaves what was kept before."""
+        line = json.dumps(kept, allow_nan=False).encode() + b"\n"
+        with self._lines.open("ab", buffering=0) as file:  # a buffer would write again what a full disk has refused
+            end = file.seek(0, os.SEEK_END)
+            try:
+                if file.write(line) != len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                os.fsync(file.fileno())
+            except OSError:
+                file.truncate(end)
+                raise
+
+    def forget(self) -> None:
+        """Drops all that is done."""
+        self._lines.unlink(missing_ok=True)
+
+    def _mend(self) -> None:
+        """Cuts off a line that a crash has torn, so that the next one begins on its own."""
+        try:
+            text = self._lines.read_bytes()
+        except FileNotFoundError:
+            return
+        if not text.endswith(b"\n"):
+            with self._lines.open("r+b") as file:
+                file.truncate(text.rfind(b"\n") + 1)
+
+
+def _read(line: bytes) -> dict[str, Any] | None:
+    try:
+        kept = json.loads(line)
+        for run in kept["runs"]:
+            Outcome.unpacked(run)
+        return kept if isinstance(kept["unit"], int) and isinstance(kept["seconds"], float) else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None

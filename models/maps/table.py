@@ -1,0 +1,84 @@
+"""A map's outcomes as a table, and as one number per cell for a chart."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from models.maps.cells import Outcome
+from models.maps.spec import MapSpec
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a map may be coloured by: its label, its unit, what of a run it is, and whether its colours are logarithmic."""
+
+    label: str
+    unit: str
+    of: Callable[[Outcome], float]
+    log: bool = False
+    rising: bool = True  # whether larger is worse
+
+
+MEASURES: dict[str, Measure] = {
+    "final loss": Measure("Final loss", "nats", lambda run: run.final_loss, log=True),
+    "held-out accuracy": Measure("Held-out accuracy", "share", lambda run: run.accuracy, rising=False),
+    "steps to target": Measure(
+        "Steps to target", "steps", lambda run: np.nan if run.steps_to_target is None else float(run.steps_to_target), log=True
+    ),
+    "gradient ratio": Measure("Gradient ratio at initialisation", "decades", lambda run: run.gradient_ratio),
+    "first non-finite step": Measure(
+        "First non-finite step", "step", lambda run: np.nan if run.diverged is None else float(run.diverged), rising=False
+    ),
+}
+
+
+def by_cell(spec: MapSpec, outcomes: Sequence[Outcome]) -> dict[tuple[str, float, float], list[Outcome]]:
+    """The runs that are done, by (arrangement, x, y), seeds in order."""
+    found: dict[tuple[str, float, float], list[Outcome]] = {}
+    for run in sorted(outcomes, key=lambda run: run.seed):
+        found.setdefault((run.arrangement, run.x, run.y), []).append(run)
+    return found
+
+
+def grid(spec: MapSpec, outcomes: Sequence[Outcome], arrangement: str, measure: str) -> tuple[np.ndarray, np.ndarray]:
+    """One panel: the measure (Y, X), averaged over seeds, and the earliest step at which a seed diverged (Y, X).
+
+    A loss is averaged geometrically. NaN where nothing is done, where no seed has the measure, or where none diverged.
+    A cell with a seed that diverged has no final loss.
+    """
+    one, cells = MEASURES[measure], by_cell(spec, outcomes)
+    values = np.full((len(spec.y.values), len(spec.x.values)), np.nan)
+    lost = values.copy()
+    for row, y in enumerate(spec.y.values):
+        for column, x in enumerate(spec.x.values):
+            runs = cells.get((arrangement, x, y), [])
+            steps = [run.diverged for run in runs if run.diverged is not None]
+            if steps:
+                lost[row, column] = min(steps)
+            found = np.array([one.of(run) for run in runs], float)
+            found = found[np.isfinite(found)]
+            if not len(found) or (steps and measure in ("final loss", "held-out accuracy")):
+                continue
+            positive = one.log and (found > 0).all()
+            values[row, column] = np.exp(np.log(found).mean()) if positive else found.mean()
+    return values, lost
+
+
+def frame_of(spec: MapSpec, outcomes: Sequence[Outcome]) -> "pd.DataFrame":
+    """One row per run in the order of the cells: arrangement, the two axes by name, seed, and all that was measured."""
+    import pandas as pd
+
+    order = {name: at for at, name in enumerate(spec.arrangements)}
+    runs = sorted(outcomes, key=lambda run: (order[run.arrangement], run.y, run.x, run.seed))
+    names = {"x": spec.x.field, "y": spec.y.field}
+    rows = [{names.get(name, name): value for name, value in asdict(run).items()} for run in runs]
+    frame = pd.DataFrame(rows)
+    for name in ("steps_to_target", "diverged"):
+        if name in frame:
+            frame[name] = frame[name].astype("Int64")
+    return frame

@@ -1,0 +1,72 @@
+"""Runs what is missing of a map through joblib: on this machine's processes, or on a Dask cluster.
+
+Scheduling, transport and retries are theirs. MAPS_SCHEDULER names a cluster (tcp://host:port).
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from models.maps.store import MapStore
+from models.maps.unit import run_unit
+
+SCHEDULER = "MAPS_SCHEDULER"
+IDLE_SECONDS = 10  # after which a worker ends by itself, should whoever started it have been killed
+REACH_SECONDS = 10.0  # how long a scheduler may take to answer
+
+
+def own_jobs() -> int:
+    """Processes on this machine: all cores but one, so that whoever uses it stays quick."""
+    return max(1, len(_cores()) - 1)
+
+
+def work(store: MapStore, *, scheduler: str = "", jobs: int = 0) -> Iterator[dict[str, Any]]:
+    """Computes every missing unit and keeps it; yields each as it is kept, in whatever order they end.
+
+    ValueError in a sentence where another process has the map, where the scheduler cannot be reached, or where dask is
+    not installed; OSError where the disk does not take it.
+    """
+    from joblib import Parallel, delayed
+
+    with store.writing():
+        missing, text = store.missing(), store.spec.to_json()
+        if not missing:
+            return
+        with _backend(scheduler, jobs or own_jobs()):
+            results = Parallel(batch_size=1, return_as="generator_unordered")(delayed(run_unit)(text, at) for at in missing)
+            for kept in results:
+                store.add(kept)
+                yield kept
+
+
+@contextmanager
+def _backend(scheduler: str, jobs: int) -> Iterator[None]:
+    from joblib import parallel_config
+
+    if not scheduler:
+        with parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1, idle_worker_timeout=IDLE_SECONDS):
+            yield
+        return
+    with _client(scheduler), parallel_config(backend="dask", n_jobs=-1):
+        yield
+
+
+def _client(scheduler: str) -> Any:
+    """A connection to a Dask scheduler, for a `with`."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ValueError("A cluster needs dask: pip install -r requirements-cluster.txt.") from None
+    try:
+        return Client(scheduler, timeout=REACH_SECONDS, set_as_default=True)
+    except (OSError, ValueError, TypeError) as error:
+        reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+        raise ValueError(f"The scheduler {scheduler} cannot be reached ({reason}).") from None
+
+
+def _cores() -> set[int]:
+    """The processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return set(os.sched_getaffinity(0))
+    return set(range(os.cpu_count() or 1))

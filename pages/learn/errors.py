@@ -1,0 +1,11 @@
+"""Common errors: claims of lecture notes, what is true, and a set-up that shows each claim hold or fail."""
+
+import streamlit as st
+
+from components.lessons import errors
+
+st.title("Common errors", anchor=False)
+st.markdown("Choose a sentence that is often said, press Run, and let the numbers decide whether it holds.")
+card = errors.chosen()
+errors.choose(card)
+errors.draw(card)

@@ -1,0 +1,9 @@
+"""Glossary: the words of the app, each with its meaning, formula, paper and place."""
+
+import streamlit as st
+
+from components.lessons import glossary
+
+st.title("Glossary", anchor=False)
+st.markdown("Look up every word that the app uses: what it means, its formula, the paper it comes from and where you meet it.")
+glossary.draw()

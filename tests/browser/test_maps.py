@@ -1,0 +1,44 @@
+"""The map page in a real browser: a click chooses a cell, a map of one's own is computed while one looks, a phone in the dark."""
+
+import re
+
+import pytest
+
+
+@pytest.mark.parametrize("how", [{"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}, {}])
+def test_a_recorded_map_is_drawn_and_fits(visitors, how):
+    page = visitors("/maps", **how)
+    page.get_by_role("heading", level=1, name="Maps").wait_for()
+    page.get_by_role("figure", name="Map of pre-norm, final loss, chart").locator(".main-svg").first.wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.get_by_role("alert").count() == 0
+
+
+def test_a_click_in_a_panel_chooses_its_cell(visitors):
+    page = visitors("/maps")
+    chart = page.get_by_role("figure", name="Map of residual only, final loss, chart")
+    chart.scroll_into_view_if_needed()
+    plot = chart.locator(".nsewdrag.drag").first
+    plot.wait_for()
+    box = plot.bounding_box()
+    # Six depths to the right, five gains upwards: the fourth column, the second row from below.
+    page.mouse.move(box["x"] + box["width"] * 3.5 / 6, box["y"] + box["height"] * 3.5 / 5)
+    page.mouse.down()
+    page.mouse.up()
+    link = page.get_by_role("link", name="Open this run in the playground")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('a')].some(a => a.href.includes('depth=16') && a.href.includes('init_gain=0.7'))"
+    )
+    assert "norm=none" in link.get_attribute("href")
+
+
+def test_a_map_of_ones_own_is_computed_while_one_looks_and_can_be_forgotten(visitors):
+    page = visitors("/maps?map=your+own")
+    page.locator(".st-key-map_y_values input").fill("8, 16")
+    page.keyboard.press("Enter")
+    page.get_by_text("16 cells, 16 runs").wait_for()
+    page.get_by_role("button", name="Compute it here").click()
+    page.get_by_text(re.compile("16 of 16 runs")).wait_for(timeout=120_000)
+    page.get_by_text("all runs are done").wait_for()
+    page.get_by_role("button", name="Forget").click()
+    page.get_by_role("button", name="Compute it here").wait_for()

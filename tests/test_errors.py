@@ -1,0 +1,391 @@
+"""The common errors: every claim has a set-up that runs, its numbers are right, and other numbers would judge otherwise."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from components.lessons.errors_run import chart
+from models.insight.theory import law
+from models.instruments import INSTRUMENTS
+from models.instruments.facts import FACTS, fact
+from models.labs.errors import NUMBERS
+from models.lessons.errors import ERRORS, found
+from models.lessons.errors_card import FAILS, HOLDS, PARTLY, TOPICS, Asked, Computed, Outcome, Source, Trained, growth, middle
+from models.service.questions import QUESTIONS
+from models.spec import RunConfig
+from models.spec.budget import over_budget, step_seconds
+from models.training import Replays, Run
+from tests.app_page import charts, labels, press, sound, words
+from tests.labs_page import lab
+
+pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
+
+LONG = ("norm-alone", "one-chart", "warm-up", "one-learning-rate")  # too long to train in a test: judged on made-up tapes
+
+
+@cache
+def gathered(key: str) -> dict[str, Any]:
+    return {name: value(source) for name, source in ERRORS[key].needs.items()}
+
+
+def value(source: Source) -> Any:
+    if isinstance(source, Computed):
+        return NUMBERS[source.name]()
+    if isinstance(source, Trained):
+        run = Run(source.cfg)
+        run.advance(source.cfg.steps)
+        return run.trace()
+    if source.question in QUESTIONS:
+        return QUESTIONS[source.question](source.cfg, dict(source.args))
+    work = INSTRUMENTS[source.question](Replays(), source.cfg, **source.args)
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            return end.value
+
+
+def outcome(key: str, change: Callable[[dict[str, Any]], None] = lambda values: None) -> Outcome:
+    """What is judged of the numbers, or of the numbers after a change to a copy of them."""
+    values = {name: dict(one) if isinstance(one, dict) else one for name, one in gathered(key).items()}
+    change(values)
+    return ERRORS[key].judge(values)
+
+
+def test_every_one_of_the_33_errors_has_a_claim_a_truth_sources_and_a_set_up() -> None:
+    assert len(ERRORS) == 33
+    for key, card in ERRORS.items():
+        assert card.key == key
+        assert card.topic in TOPICS
+        assert card.claim.endswith(".")
+        assert card.truth.endswith(".")
+        assert card.needs
+        assert card.sources
+        assert all(address.startswith("https://") for address in card.sources.values())
+        for source in card.needs.values():
+            if isinstance(source, Computed):
+                assert source.name in NUMBERS
+            elif isinstance(source, Asked):
+                assert source.question in QUESTIONS | INSTRUMENTS
+                assert source.args.get("name", "by hand") in FACTS
+
+
+def test_every_net_is_legal_is_within_the_budget_and_survives_its_link() -> None:
+    for card in ERRORS.values():
+        assert len(card.nets) <= 4
+        for cfg in card.nets.values():
+            assert over_budget(cfg) is None
+            assert RunConfig.from_query(cfg.to_query()) == (cfg, [])
+        runs = [one.cfg for one in card.needs.values() if isinstance(one, Trained)]
+        assert sum(step_seconds(cfg) * cfg.steps for cfg in runs) < 15
+
+
+# --- the numbers, held against another computation ---
+
+
+def test_the_norm_by_hand_is_too_short_by_the_root_that_the_formula_says() -> None:
+    said = outcome("by-hand")
+    assert said.verdict == FAILS
+    short = gathered("by-hand")["torch"]["short"]
+    assert short == pytest.approx([1 - np.sqrt((d - 1) / d) for d in (4, 8, 64, 512)], abs=1e-5)  # eps
+    assert short[0] == pytest.approx(0.134, abs=5e-4)
+
+
+def test_a_tiny_token_leaves_layer_norm_at_0688_and_torchs_rms_norm_at_0278() -> None:
+    out = gathered("spread-of-one")["numbers"]["biased"]
+    assert out == pytest.approx([np.sqrt(s**2 / (s**2 + 1e-5)) for s in (1.0, 0.03, 0.003)])
+    assert out[-1] == pytest.approx(0.688, abs=5e-4)
+    small = gathered("rms-norm")["torch"]
+    assert small["rms"] == pytest.approx(np.sqrt(1e-8 / (1e-8 + 2.0**-23)), rel=1e-3) == pytest.approx(0.278, abs=5e-4)
+    assert small["layer"] == pytest.approx(np.sqrt(1e-8 / (1e-8 + 1e-5)), rel=1e-3)
+    assert gathered("rms-norm")["numbers"]["lost"] == {"layer norm": 2, "rms norm": 1}
+
+
+def test_one_feature_is_bounded_and_holds_nearly_all() -> None:
+    numbers = gathered("one-feature")["numbers"]
+    token = torch.randn(64, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    token[0] = 1e6
+    assert torch.nn.functional.layer_norm(token, (64,))[0].item() == pytest.approx(numbers["bound"], rel=1e-6)
+    assert numbers["largest"].max() < numbers["bound"] == pytest.approx(np.sqrt(63))
+
+
+def test_batch_norm_remembers_nine_tenths_and_refuses_a_batch_of_one() -> None:
+    memory = gathered("batch-norm-momentum")["torch"]
+    assert memory["kept"] == pytest.approx(0.9, abs=1e-5)
+    assert memory["unbiased"] == 1
+    assert "more than 1 value" in memory["refused"]
+    assert memory["pair"] == pytest.approx(1, abs=1e-3)
+
+
+def test_the_variance_of_a_score_is_d_k_and_one_behind_the_right_root() -> None:
+    variance = gathered("root-of-d")["numbers"]["variance"]
+    assert variance["nothing"] == pytest.approx(16, rel=0.05)
+    assert variance["√d_k"] == pytest.approx(1, rel=0.05)
+    assert variance["√d_model"] == pytest.approx(0.25, rel=0.05)
+
+
+def test_sigmoid_and_relu_shrink_as_the_moments_say() -> None:
+    table = dict(zip(*outcome("quarter").table.values(), strict=True))
+    assert table["relu, xavier"] == pytest.approx(np.sqrt(1 / 2), rel=0.05)
+    assert table["relu, torch"] == pytest.approx(np.sqrt(1 / 6), rel=0.05)
+    assert table["relu, he"] == pytest.approx(1, rel=0.05)
+    assert table["sigmoid, xavier"] < 0.25
+
+
+@pytest.mark.parametrize("key", ["pre-norm-exponential", "sandwich-is-post-norm"])
+def test_the_streams_that_were_measured_follow_their_laws(key: str) -> None:
+    for name, source in ERRORS[key].needs.items():
+        predicted = law(source.cfg).mean_square
+        assert growth(gathered(key)[name]) == pytest.approx(predicted[-1] / predicted[0], rel=0.2)
+
+
+def test_a_stream_without_a_norm_grows_by_one_and_v_a_block() -> None:
+    table = outcome("doubles").table
+    assert table["v of a branch"] == pytest.approx([gain**4 / 2 for gain in (0.5, 1.0, 1.189)], rel=0.05)
+    assert table["factor per block"] == pytest.approx([1 + gain**4 / 2 for gain in (0.5, 1.0, 1.189)], rel=0.03)
+
+
+def test_layers_that_torch_stacks_are_copies_and_norm_first_has_no_norm_at_its_end() -> None:
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, norm_first=True)
+    encoder = torch.nn.TransformerEncoder(layer, 3, enable_nested_tensor=False)
+    assert encoder.norm is None
+    assert torch.equal(encoder.layers[0].linear1.weight, encoder.layers[2].linear1.weight)
+    assert gathered("copies")["torch"]["apart"][0] == 0 < gathered("copies")["torch"]["apart"][1]
+    assert gathered("final-norm")["torch"]["absent"] == 1
+    assert gathered("final-norm")["torch"]["moved"] < 1e-4
+
+
+def test_a_fact_that_does_not_exist_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="fact is 'nothing'; legal is by hand"):
+        fact("nothing")
+
+
+@pytest.mark.parametrize("name", FACTS)
+def test_a_fact_is_the_same_every_time(name: str) -> None:
+    assert fact(name) == fact(name)
+
+
+# --- a verdict that can come out otherwise ---
+
+
+def level(rows: np.ndarray, factor: float = 1.0) -> np.ndarray:
+    """Rows (K, S) that grow by this factor a site."""
+    return np.broadcast_to(float(factor) ** np.arange(np.shape(rows)[1]), np.shape(rows)).copy()
+
+
+def put(name: str, **numbers: Any) -> Callable[[dict[str, Any]], None]:
+    def change(values: dict[str, Any]) -> None:
+        values[name].update(numbers)
+
+    return change
+
+
+def signals(**factors: float) -> Callable[[dict[str, Any]], None]:
+    """All signals with rows that change by these factors a site."""
+
+    def change(values: dict[str, Any]) -> None:
+        for one in values.values():
+            one.update({kind: level(one[kind], factor) for kind, factor in factors.items()})
+
+    return change
+
+
+def tapes(**numbers: Callable[[Any], Any]) -> Callable[[dict[str, Any]], None]:
+    def change(values: dict[str, Any]) -> None:
+        for name, trace in values.items():
+            if not isinstance(trace, dict):
+                values[name] = replace(trace, **{field: of(trace) for field, of in numbers.items()})
+
+    return change
+
+
+def stable(values: dict[str, Any]) -> None:
+    values["before training"]["mean_square"] = level(values["before training"]["mean_square"])
+    values["learning rate 3"] = replace(values["learning rate 3"], divergence=None)
+
+
+def alive(values: dict[str, Any]) -> None:
+    for name, trace in values.items():
+        frame = replace(trace.frames[0], dead_units=np.zeros_like(trace.frames[0].dead_units))
+        values[name] = replace(trace, frames=(frame, *trace.frames[1:]))
+
+
+def tokens_alike(values: dict[str, Any]) -> None:
+    values["pre-norm, tokens"]["cosine"] = np.array([1.0])
+    values["post-norm, tokens"]["cosine"] = np.array([0.1])
+    values["pre-norm, layers"]["neighbour_cosine"] = np.array([1.0])
+    values["post-norm, layers"]["neighbour_cosine"] = np.array([0.1])
+
+
+def as_claimed(values: dict[str, Any]) -> None:
+    for name, one in values.items():
+        one["grad_norm"] = level(one["grad_norm"], 4.0 if name.startswith("sigmoid") else 1.0)
+
+
+SEEN = ["LayerNorm(D)", "LayerNorm([T, D])", "BatchNorm1d on (B, D, T)"]
+CONTRARY: dict[str, tuple[str, Callable[[dict[str, Any]], None]]] = {
+    "by-hand": (HOLDS, put("torch", short=[0.0] * 4)),
+    "spread-of-one": (HOLDS, put("numbers", biased=np.ones(3), gain=1.0, unbiased=1.0)),
+    "over-the-batch": (HOLDS, put("torch", norm=SEEN, future=[0.0, 0.0, 0.0], neighbour=[1.0, 1.0, 1.0])),
+    "rms-norm": (
+        HOLDS,
+        lambda v: (put("numbers", apart={"with its mean": 0.0, "centred": 0.0})(v), put("torch", rms=0.5, layer=0.5)(v)),
+    ),
+    "one-feature": (HOLDS, put("numbers", share=np.array([0.1, 0.1, 0.1]))),
+    "batch-norm-cures": (HOLDS, signals(grad_norm=1.0)),
+    "batch-norm-momentum": (HOLDS, put("torch", kept=0.1, unbiased=0, refused="", eval=0.0)),
+    "batch-norm-per-token": (HOLDS, put("torch", norm=SEEN, future=[0.0] * 3, neighbour=[0.0] * 3)),
+    "covariate-shift": (HOLDS, put("numbers", **{"batch norm": (0.0, 0.0), "layer norm": (0.0, 0.0)})),
+    "pre-norm-stable": (HOLDS, stable),
+    "post-norm-vanishes": (HOLDS, signals(grad_norm=2.0)),
+    "final-norm": (HOLDS, put("torch", absent=0, bare=[1.0, 1.0, 1.0])),
+    "sandwich-is-post-norm": (HOLDS, signals(mean_square=1.0)),
+    "rank-collapse": (HOLDS, tokens_alike),
+    "pre-norm-exponential": (HOLDS, signals(mean_square=1.5)),
+    "post-norm-reads-raw": (HOLDS, signals(mean_square=1.5)),
+    "deepnorm-is-alpha": (HOLDS, tapes(branch_rms=lambda t: t.act_rms[:, :-1])),
+    "unchanged": (HOLDS, signals(grad_norm=1.0)),
+    "doubles": (HOLDS, signals(mean_square=2.0)),
+    "zero-gates": (HOLDS, tapes(weight_grad_rms=lambda t: np.ones_like(t.weight_grad_rms))),
+    "quarter": (HOLDS, as_claimed),
+    "copies": (HOLDS, put("torch", apart=[0.1, 0.1])),
+    "he-keeps": (HOLDS, signals(mean_square=1.0)),
+    "dying-relu": (HOLDS, alive),
+    "root-of-d": (HOLDS, put("numbers", variance={"nothing": 64.0, "√d_model": 1.0, "√d_k": 4.0})),
+    "linear-attention": (HOLDS, put("numbers", own=0.0)),
+    "n-is-the-batch": (HOLDS, put("numbers", tokens=0.0)),
+    "gradient-norms": (HOLDS, put("torch", length=[4.0, 3.0, 2.0, 1.0], rms=[4.0, 3.0, 2.0, 1.0])),
+    "log-normal": (HOLDS, put("numbers", gains=np.full(400, 1.0))),
+}
+
+
+@pytest.mark.parametrize("key", CONTRARY)
+def test_what_is_measured_contradicts_the_claim_and_contrary_numbers_would_uphold_it(key: str) -> None:
+    said = outcome(key)
+    assert said.verdict in (FAILS, PARTLY), said.sentence
+    assert said.verdict != PARTLY or said.condition
+    assert len({len(column) for column in said.table.values()}) == 1
+    wanted, change = CONTRARY[key]
+    other = outcome(key, change)
+    assert other.verdict == wanted
+    assert other.sentence != said.sentence
+
+
+def test_only_the_long_runs_are_left_out_above() -> None:
+    assert set(ERRORS) - set(CONTRARY) == set(LONG)
+
+
+# --- long runs, on tapes of their own kind with losses put in ---
+
+
+@cache
+def short(arrangement: str) -> Any:
+    run = Run(RunConfig.arranged(arrangement, depth=4, width=16, batch=16, steps=25))
+    run.advance(25)
+    return run.trace()
+
+
+def ending(loss: float, arrangement: str = "pre-norm") -> Any:
+    trace = short(arrangement)
+    return replace(trace, loss=np.full_like(trace.loss, loss))
+
+
+def judged(key: str, *losses: float) -> str:
+    card = ERRORS[key]
+    return card.judge(dict(zip(card.needs, map(ending, losses), strict=True))).verdict
+
+
+def test_a_norm_without_a_skip_is_judged_by_the_losses() -> None:
+    assert judged("norm-alone", 2.3, 2.3, 2.3, 0.1) == FAILS
+    assert judged("norm-alone", 2.3, 0.1, 2.3, 0.1) == PARTLY
+    assert judged("norm-alone", 0.1, 0.1, 2.3, 0.1) == HOLDS
+
+
+def test_one_learning_rate_is_judged_by_whether_the_order_stays() -> None:
+    assert judged("one-learning-rate", 0.1, 0.12, 0.1, 2.3) == FAILS
+    assert judged("one-learning-rate", 0.1, 2.3, 0.1, 2.3) == HOLDS
+
+
+def test_warm_up_is_judged_by_who_learns_without_one() -> None:
+    assert judged("warm-up", 0.1, 2.3, 0.1, 2.3) == PARTLY
+    assert judged("warm-up", 2.3, 2.3, 0.1, 0.1) == HOLDS
+    assert judged("warm-up", 0.1, 0.1, 0.1, 2.3) == FAILS
+
+
+def test_one_chart_is_judged_by_whether_a_level_gradient_goes_with_learning() -> None:
+    assert judged("one-chart", 2.3, 2.3, 2.3) == FAILS
+    assert judged("one-chart", 0.1, 0.1, 0.1) == HOLDS
+    assert judged("one-chart", 2.3, 0.1, 0.1) == PARTLY
+
+
+# --- the list and the page ---
+
+
+def test_the_search_takes_every_word_in_claim_and_truth_and_the_topic_filters() -> None:
+    assert [card.key for card in found("SIGMOID 1/4")] == ["quarter"]
+    assert found("no such word") == []
+    assert {card.topic for card in found(topic="attention")} == {"attention"}
+    assert len(found()) == 33
+
+
+@pytest.mark.parametrize("key", ["pre-norm-exponential", "batch-norm-cures"])
+def test_a_chart_has_a_line_for_every_net_and_its_numbers(key: str) -> None:
+    go = pytest.importorskip("plotly.graph_objects")
+    lines = outcome(key).lines
+    assert lines is not None
+    figure = go.Figure(chart(lines))
+    assert {trace.name for trace in figure.data if trace.mode != "markers"} >= set(lines.values)
+    assert np.isfinite(middle(next(iter(gathered(key).values()))["mean_square"])).all()
+
+
+def opened(key: str) -> AppTest:
+    page = lab("errors", "learn")
+    page.query_params["error"] = key
+    return sound(page.run())
+
+
+@pytest.mark.parametrize("key", ERRORS)
+def test_every_card_opens_with_its_claim_and_computes_nothing_before_run(key: str) -> None:
+    page = opened(key)
+    assert ERRORS[key].truth in words(page)
+    assert "Run" in labels(page)
+    assert "the claim" not in words(page).casefold().replace(ERRORS[key].truth.casefold(), "")
+
+
+@pytest.mark.parametrize("key", ["by-hand", "one-feature", "copies", "zero-gates", "quarter"])
+def test_run_ends_with_the_verdict_and_its_numbers(key: str) -> None:
+    page = press(opened(key), "Run")
+    for _ in range(5):
+        sound(page.run())
+    said = outcome(key)
+    assert said.sentence in words(page)
+    assert said.verdict in words(page).casefold()
+    assert len(page.dataframe) >= 1
+    assert (said.lines is None) == (not charts(page))
+    page = press(page, "Clear")
+    assert said.sentence not in words(page)
+
+
+def test_the_list_follows_search_and_address_and_what_is_open_stays_open() -> None:
+    page = opened("quarter")
+    page.text_input(key="error_search").set_value("batch norm momentum")
+    page = sound(page.run())
+    assert ERRORS["quarter"].truth in words(page)
+    box = next(one for one in page.selectbox if one.label == "Error")
+    box.select("batch-norm-momentum")
+    page = sound(page.run())
+    assert page.query_params["error"] in ("batch-norm-momentum", ["batch-norm-momentum"])
+    assert ERRORS["batch-norm-momentum"].truth in words(page)
+
+
+def test_an_unknown_error_and_a_search_without_a_hit_get_a_sentence() -> None:
+    page = opened("nothing-of-the-kind")
+    assert "There is no error of that name" in words(page)
+    page.text_input(key="error_search").set_value("zzz")
+    assert "No error has all these words" in words(sound(page.run()))

@@ -1,0 +1,260 @@
+"""The glossary: every word of the app has an entry, every control's help leads to one, and the page opens at a word."""
+
+import re
+from collections.abc import Iterator
+from itertools import chain
+from urllib.parse import parse_qs, urljoin, urlsplit
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from components.instruments.panel import BADGES
+from components.lessons.glossary import MET, meaning
+from components.link import defined, help_of
+from models.insight import verdict
+from models.labs.normalization import METHODS
+from models.lessons.glossary import ENTRIES, find, key_of, near, search
+from models.spec import ARRANGEMENTS, TASKS, knobs
+from models.spec.placement import PLACEMENTS
+from models.spec.scales import BRANCH_SCALES, SKIP_SCALES
+from models.spec.vocabulary import ACTIVATIONS, INITS, NETS, NORMS, STACKS
+from tests.app_page import APP, PATIENCE, playground, sound, unfolded, words
+from tests.labs_page import lab
+
+pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
+
+LINK = re.compile(r"\[Glossary\]\((glossary\?[^)]*)\)$")
+KINDS = ("selectbox", "slider", "number_input", "toggle", "button_group", "multiselect", "text_input")
+LABS = ("normalization", "attention", "gradients", "residual", "autoregression")
+CHOICES = {name: {**(knob.choices or {}), **(knob.rules or {})} for name, (_, knob) in knobs().items()}
+
+
+def sense(word: str, of: str):
+    entry = find(word)
+    assert entry is not None, word
+    return next(one for one in entry.senses if one.of == of)
+
+
+# --- every word is there, in the words of its own vocabulary ---
+
+
+@pytest.mark.parametrize("name", knobs())
+def test_every_field_is_defined_by_its_own_help_and_leads_to_its_choices(name):
+    knob = knobs()[name][1]
+    entry = find(knob.label)
+    assert entry is not None
+    assert any(one.text.startswith(knob.help) and set(one.see) == set(CHOICES[name]) for one in entry.senses)
+
+
+@pytest.mark.parametrize(("name", "word"), [(name, word) for name in knobs() for word in CHOICES[name]])
+def test_every_choice_is_defined_by_its_own_vocabulary(name, word):
+    knob = knobs()[name][1]
+    own, found = CHOICES[name][word], sense(word, knob.label)
+    assert found.text.removesuffix(".").casefold() == own.reading.removesuffix(".").casefold()
+    assert found.formula == getattr(own, "formula", "")
+    assert found.source == getattr(own, "source", "")
+
+
+@pytest.mark.parametrize("word", ARRANGEMENTS)
+def test_every_arrangement_is_defined_by_its_own_reading_and_paper(word):
+    found = sense(word, "Arrangement")
+    assert (found.text, found.source) == (ARRANGEMENTS[word].reading, ARRANGEMENTS[word].source)
+
+
+def test_the_words_of_the_labs_the_badges_and_the_verdicts_are_there():
+    kinds = re.findall(r"a kind \(([^)]*)\)", verdict.Verdict.__doc__.casefold())[0].split(", ")
+    assert len(kinds) == 8
+    vocabularies = (NORMS, ACTIVATIONS, INITS, NETS, STACKS, TASKS, PLACEMENTS, SKIP_SCALES, BRANCH_SCALES)
+    for word in chain(METHODS, BADGES, kinds, *vocabularies):
+        assert find(word), word
+
+
+def test_a_word_with_several_meanings_keeps_them_apart():
+    assert [one.of for one in ENTRIES["residual"].senses] == ["a control", "Stack", "Arrangement"]
+    assert ENTRIES["residual"].word == "Residual"
+    assert {one.of for one in ENTRIES["none"].senses} >= {"Norm", "Placement", "Position", "Mask"}
+
+
+def test_the_verdicts_say_the_numbers_that_they_are_given_by():
+    assert f"{verdict.EXPLODING:g} decades" in ENTRIES["exploding"].senses[0].text
+    assert f"{-verdict.VANISHING:g} decades" in ENTRIES["vanishing"].senses[0].text
+    assert f"{verdict.COLLAPSED:g}" in ENTRIES["collapsed"].senses[0].text
+
+
+@pytest.mark.parametrize("word", ENTRIES)
+def test_an_entry_is_a_few_sentences_and_leads_only_to_what_is_there(word):
+    for one in ENTRIES[word].senses:
+        assert one.text.endswith((".", "?"))
+        assert one.text[:1] == one.text[:1].upper()
+        assert 1 <= len(re.findall(r"[.?](?= |$)", one.text)) <= 4
+        assert [other for other in one.see if find(other) is None] == []
+        assert set(one.met) <= set(MET)
+        assert one.met
+
+
+def test_papers_become_links_and_formulas_stay_formulas():
+    said = meaning(sense("layer norm", "Norm"))
+    assert "[1607.06450](https://arxiv.org/abs/1607.06450)" in said
+    assert f"${NORMS['layer norm'].formula}$" in said
+    for word in ENTRIES:
+        assert ENTRIES[word].senses[0].formula.count("$") == 0
+
+
+def test_search_finds_a_word_before_what_only_mentions_it_and_says_nothing_of_nonsense():
+    found = search("layer norm")
+    assert "layer norm" in found[:3]
+    assert set(search("Zhu 2025")) == {"dynamic tanh"}
+    assert search("")[:2] == list(ENTRIES)[:2]
+    assert search("xyzzy") == []
+    assert near("pre norm") == "pre-norm"
+
+
+# --- every control leads to its word ---
+
+
+def linked(help_: str) -> str | None:
+    """The key of the entry that a help ends with a link to."""
+    address = LINK.search(help_ or "")
+    if address is None:
+        return None
+    (word,) = parse_qs(urlsplit(address[1]).query)["word"]
+    return key_of(word)
+
+
+def drawn(page: AppTest) -> Iterator[tuple[str, str]]:
+    """Label and help of every control that has the name of a field, or picks an arrangement."""
+    labels = {knob.label for _, knob in knobs().values()} | {"Arrangement"}
+    for kind in KINDS:
+        for widget in page.get(kind):
+            label = getattr(widget, "label", None) or getattr(getattr(widget, "proto", None), "label", "")
+            if label in labels:
+                yield label, getattr(widget, "help", None) or widget.proto.help
+
+
+def leads(page: AppTest) -> set[str]:
+    """The labels of all such controls, each of which must lead to the entry of its own word."""
+    found = list(drawn(page))
+    for label, help_ in found:
+        assert linked(help_) == key_of(label), (label, help_)
+        assert key_of(label) in ENTRIES
+    return {label for label, _ in found}
+
+
+@pytest.mark.parametrize("net", NETS)
+def test_every_control_of_the_playground_leads_to_its_word(net):
+    labels = leads(unfolded(playground(net=net, depth="2", width="8", steps="10")))
+    fields = {knob.label for name, (_, knob) in knobs().items() if net in knob.nets and name != "overrides"}
+    assert labels == fields | {"Arrangement"}
+
+
+def test_every_control_of_the_comparison_leads_to_its_word():
+    page = AppTest.from_file(APP, default_timeout=PATIENCE).run()
+    page.switch_page("pages/train/compare.py")
+    sound(page.run())
+    assert {"Norm", "Placement", "Depth", "Arrangement"} <= leads(page)
+
+
+@pytest.mark.parametrize("name", LABS)
+def test_every_control_of_a_lab_that_is_a_field_leads_to_its_word(name):
+    labels = leads(lab(name))
+    assert labels >= {"gradients": {"Residual", "Activation", "Initialisation"}, "residual": {"Placement"}}.get(name, set())
+
+
+def test_the_controls_of_a_lesson_lead_to_their_words(monkeypatch):
+    from components.lessons import knobs as lesson_knobs
+
+    seen = []
+    monkeypatch.setattr(lesson_knobs.st, "selectbox", lambda label, *_, help="", **__: seen.append((label, help)))
+    lesson_knobs.field("norm", "none", key="test_norm", change=lambda *_: None)
+    assert [(label, linked(tip)) for label, tip in seen] == [("Norm", "norm")]
+
+
+def test_the_link_is_relative_so_that_it_holds_under_a_base_path():
+    address = LINK.search(help_of("skip_scale"))[1]
+    assert urljoin("https://host/base/playground?depth=3", address) == "https://host/base/glossary?word=skip%20weight"
+    assert linked(defined("Tip.", "1/sqrt(2)")) == "1/sqrt(2)"
+
+
+# --- the page ---
+
+
+def glossary(**query: str) -> AppTest:
+    page = AppTest.from_file(APP, default_timeout=PATIENCE).run()
+    page.switch_page("pages/learn/glossary.py")
+    for key, value in query.items():
+        page.query_params[key] = value
+    return sound(page.run())
+
+
+def opened(page: AppTest) -> list[str]:
+    return [heading.value for heading in page.subheader]
+
+
+def test_the_page_opens_with_all_words_and_none_of_them_open():
+    page = glossary()
+    assert opened(page) == []
+    assert f"{len(ENTRIES)} of {len(ENTRIES)} words" in words(page)
+
+
+def test_an_address_opens_at_its_word_however_it_is_capitalised():
+    page = glossary(word="Pre-Norm")
+    assert opened(page) == ["pre-norm"]
+    assert PLACEMENTS["pre-norm"].reading.capitalize()[:30] in words(page)
+
+
+def test_an_address_with_an_unknown_word_is_told_the_nearest():
+    page = glossary(word="layernorm")
+    assert opened(page) == []
+    assert "The nearest is **layer norm**" in words(page)
+    page.selectbox(key="glossary_word").select("layer norm")
+    sound(page.run())
+    assert opened(page) == ["layer norm"]
+    assert page.query_params["word"] in ("layer norm", ["layer norm"])
+
+
+def test_choosing_a_word_writes_the_address_and_see_also_leads_on():
+    page = glossary(word="norm")
+    pills = next(group for group in page.button_group if group.label == "See also")
+    pills.set_value("rms norm")
+    sound(page.run())
+    assert opened(page) == ["rms norm"]
+    assert page.query_params["word"] in ("rms norm", ["rms norm"])
+
+
+def test_a_word_that_is_closed_leaves_the_address_and_can_be_opened_by_it_again():
+    page = glossary(word="norm")
+    page.selectbox(key="glossary_word").set_value(None)
+    sound(page.run())
+    assert opened(page) == []
+    assert "word" not in page.query_params
+    page.query_params["word"] = "norm"
+    assert opened(sound(page.run())) == ["Norm"]
+
+
+def test_the_way_back_to_an_address_without_a_word_closes_the_word():
+    page = glossary(word="norm")
+    del page.query_params["word"]
+    assert opened(sound(page.run())) == []
+
+
+def test_the_search_box_narrows_the_list_and_says_when_nothing_is_left():
+    page = glossary()
+    page.text_input(key="glossary_search").set_value("Bachlechner")
+    sound(page.run())
+    assert "**zero gate**" in words(page)
+    assert "**layer norm**" not in words(page)
+    page.text_input(key="glossary_search").set_value("no such thing at all")
+    sound(page.run())
+    assert f"None of the {len(ENTRIES)} words" in words(page)
+
+
+def test_a_walk_to_another_page_keeps_the_word_and_the_search():
+    page = glossary(word="warm-up")
+    page.text_input(key="glossary_search").set_value("norm")
+    sound(page.run())
+    page.switch_page("pages/labs/residual.py")
+    sound(page.run())
+    page.switch_page("pages/learn/glossary.py")
+    sound(page.run())
+    assert opened(page) == ["Warm-up"]
+    assert page.text_input(key="glossary_search").value == "norm"

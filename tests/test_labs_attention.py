@@ -1,0 +1,517 @@
+"""The attention lab: every worked example as the page shows it, its sentences, its figures, its controls, bad input."""
+
+import json
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from components.charts import table_of
+from components.labs import attention_position_words as position_words
+from components.labs import attention_recurrence, attention_shapes
+from components.labs.attention_charts import signed_map, waiting_graph
+from components.labs.attention_head_words import arithmetic, fits, looks, slip
+from components.labs.attention_positions import EXAMPLES, ROUNDING, distance_chart, order_rows, order_sentence, table_map
+from components.labs.attention_rows import slip as row_slip
+from components.labs.attention_rows import steps
+from components.labs.attention_scaling import DIVIDED, SIZES, entropy_chart, experiment, said, variance_chart
+from components.labs.attention_trained import NETS, configuration
+from components.labs.attention_trained_words import beyond_chart, beyond_sentence, place_chart, place_sentence
+from models.labs.attention import DRAWS, KEYS, attend, reach, visible
+from models.labs.attention_examples import PROJECTIONS, ROWS, SCORES, WEIGHTS
+from models.labs.attention_shapes import Sizes, many_heads, two_sequences
+from models.labs.position_kinds import KINDS, added, scores, turns
+from models.labs.positions import by_distance, sinusoids
+from models.service.client import trainer
+from models.spec import RunConfig
+from models.training import Run, still_of
+from tests.app_page import charts, press, sound, trained, words
+from tests.labs_page import lab
+
+SOURCE = np.random.default_rng(11)
+X = SOURCE.normal(size=(4, 3)).round(1)
+W = SOURCE.normal(size=(3, 2)).round(1)
+
+
+# --- what the notes printed, and what comes out ---
+
+
+def test_examples_10_and_11_say_the_right_queries_weights_and_output():
+    said = slip("Examples 10 and 11: X times W")
+    assert said.startswith(
+        "The notes print [0.3, 0.7, 1.1, 1.5] for the first row of Q; the first row of X times W is [0.9, 1, 1.1,"
+    )
+    assert "the weights [0.02, 0.28, 0.7] and the output [1, 2, 3, 4]" in said
+    assert "they are [0.0029, 0.0522, 0.9449] and [3.075, 3.486, 3.897, 4.307]" in said
+
+
+def test_example_9_says_that_the_printed_weights_do_not_sum_to_1():
+    said = row_slip(ROWS["Example 9: six scores"])
+    assert "[0.217, 0.217, 0.217, 0.132, 0.217, 0.132], which sum to 1.13" in said
+    assert "is [0.19183, 0.19183, 0.19183, 0.11635, 0.19183, 0.11635]." in said
+
+
+@pytest.mark.parametrize(
+    ("name", "right"),
+    [
+        ("Example 11: three scores of the notes", "the softmax of [3.74, 8.74, 13.74] is [0.00005, 0.00669, 0.99326]."),
+        ("Example 11: the same over √4", "the softmax of [3.74, 8.74, 13.74] over 2 is [0.00619, 0.07539, 0.91842]."),
+        (
+            "Examples 10 and 11: token 1 as it is, over √4",
+            "[1, 2, 3, 4]; with the right values it is [3.075, 3.486, 3.897, 4.307].",
+        ),
+    ],
+)
+def test_example_11_says_what_the_softmax_is(name, right):
+    assert right in row_slip(ROWS[name])
+    assert "print the weights [0.02, 0.28, 0.7]" in row_slip(ROWS[name])
+
+
+def test_example_13_says_what_position_1_is():
+    assert position_words.slip() == (
+        "The notes print [0.0001, 0.9999, 0.0002, 0.9998] for position 1 with 4 features; sines and cosines of 1 and 1/100 are "
+        "[0.841, 0.54, 0.01, 1]."
+    )
+    assert "row: **[0, 1, 0, 1]**" in position_words.row(0, 4)
+    assert "sin(1/1) = 0.8415, cos(1/1) = 0.5403; sin(1/100) = 0.01, cos(1/100) = 1 " in position_words.row(1, 4)
+
+
+def test_example_22_says_that_no_softmax_gave_these_weights():
+    row = ROWS['Example 22: weights of "cat"']
+    assert "They sum to 1.40, and those of a softmax sum to 1." in row_slip(row)
+    assert "They sum to 1.40: no softmax gave them" in steps(np.array(row.numbers), WEIGHTS, 1.0)
+
+
+def test_weights_that_a_softmax_could_have_given_are_told_from_others():
+    assert "as the weights of a softmax do" in steps(np.array([0.25, 0.75]), WEIGHTS, 1.0)
+    assert "no negative weight" in steps(np.array([-0.5, 1.5]), WEIGHTS, 1.0)
+    assert "They sum to 0.00: no softmax" in steps(np.zeros(2), WEIGHTS, 1.0)
+
+
+def test_example_12_keeps_mean_and_variance_apart():
+    found = experiment(0)
+    at = SIZES.index(64)
+    raw, scaled = found["as they are"][at], found["divided by √d_k"][at]
+    sentence = said(raw, scaled)
+    assert f"Its mean is 0 ({raw.mean:.2g} in {DRAWS:,} draws)" in sentence
+    assert f"variance that is d_k = 64 ({raw.variance:.3g}), so a score is typically √64 = 8 away" in sentence
+    for row, scaling in zip(found.values(), (1, np.sqrt(SIZES), np.sqrt(512)), strict=True):
+        expected = np.array(SIZES) / np.square(scaling)
+        np.testing.assert_allclose([one.variance for one in row], expected, rtol=0.25)
+
+
+def test_example_25_is_said_with_the_steps_of_the_tables():
+    sentence = attention_recurrence.said(reach(7, recurrent=True), reach(7, recurrent=False))
+    assert sentence.startswith("A recurrent cell needs 7 steps for 7 tokens")
+    assert "all 28 pairs in 1 matrix product" in sentence
+    frame = attention_recurrence.table(reach(3, recurrent=True))
+    assert frame.iloc[:, 1:].to_numpy().tolist() == [["1", "-", "-"], ["2", "1", "-"], ["3", "2", "1"]]
+
+
+# --- shapes: examples 14 and 27 ---
+
+
+def test_example_14_five_tokens_through_eight_heads_of_64():
+    shapes = dict(many_heads(attention_shapes.EXAMPLE))
+    assert shapes["output of one head"] == (5, 64)
+    assert shapes["heads side by side"] == shapes["result, as X"] == (5, 512)
+    sentence = attention_shapes.said(attention_shapes.EXAMPLE, shapes)
+    assert "Each of the 8 heads gives (5, 64); side by side they are (5, 512)" in sentence
+    assert f"{4 * 512**2:,} weights" in sentence
+
+
+def test_values_may_be_of_another_size_than_keys():
+    shapes = dict(many_heads(Sizes(tokens=3, d_model=12, heads=4, d_v=5, others=2)))
+    assert shapes["q and k of one head"] == (3, 3)
+    assert shapes["v of one head"] == (3, 5)
+    assert shapes["W_O"] == (20, 12)
+    assert shapes["result, as X"] == (3, 12)
+
+
+def test_example_27_cross_attention_asks_with_one_sequence_and_answers_with_the_other():
+    found = two_sequences(Sizes(tokens=3, d_model=16, heads=2, d_v=6, others=5))
+    cross = found["decoder, cross"]
+    assert (cross["queries from"], cross["keys and values from"]) == ("decoder", "encoder")
+    assert (cross["Q"], cross["K"], cross["V"]) == ((3, 8), (5, 8), (5, 6))
+    assert (cross["weights"], cross["output"]) == ((3, 5), (3, 6))
+    assert (found["encoder, self"]["weights"], found["decoder, self"]["weights"]) == ((5, 5), (3, 3))
+    assert [name for name, rows in found.items() if rows["mask"] == "causal"] == ["decoder, self"]
+    assert found["decoder, self"]["keys and values from"] == "decoder"
+
+
+# --- one head in words ---
+
+
+def test_the_way_of_a_token_ends_at_its_output_with_every_number_on_the_way():
+    seen = visible(4, 4, causal=True)
+    head = attend(X @ W, X @ W, X @ W, by=2**0.5, seen=seen)
+    text = arithmetic(head, X, W, 1)
+    assert f"**[{head.q[1, 0]:.4g}, {head.q[1, 1]:.4g}]**" in text
+    assert text.count("-∞") == 1 + 2
+    assert f"**[{head.output[1, 0]:.4g}, {head.output[1, 1]:.4g}]**" in text
+    assert "v3" not in text
+
+
+def test_a_token_that_sees_nothing_is_told_so():
+    head = attend(X @ W, X @ W, X @ W, by=1.0, seen=visible(4, 4, causal=True, pads=frozenset({0})))
+    assert looks(head, 0) == "Token 1 sees nothing: all it may look at is padding. Its output is 0."
+    assert "sum to 0" in arithmetic(head, X, W, 0)
+    assert looks(head, 1) == "Token 2 looks hardest at token 2: 100.00% of its output is that token's value."
+
+
+def test_tables_that_do_not_fit_are_told_why():
+    assert fits((X, W, W, W)) == ""
+    assert "needs 3 rows; it has 4" in fits((X, W, X, W))
+    assert "W_Q has 2 columns, W_K 3" in fits((X, W, np.eye(3), W))
+    assert "at most 32" in fits((np.ones((33, 3)), W, W, W))
+
+
+# --- positions ---
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_is_drawn_and_scored(kind):
+    for figure in (table_map(kind, 5, 4, 0), distance_chart(scores(kind, 5, 4))):
+        go.Figure(figure)
+        json.dumps(figure, allow_nan=False)
+        table_of(figure)
+    assert position_words.longer(kind, 5, 4)
+
+
+def test_the_kinds_are_those_of_the_app():
+    for kind in KINDS:
+        RunConfig.arranged("pre-norm", net="transformer", task="book", position=kind)
+    assert len(KINDS) == 4
+
+
+def test_a_learned_row_starts_as_large_as_sines_and_cosines():
+    learned, table = added("learned", 200, 64), added("sinusoidal", 200, 64)
+    assert np.square(learned).mean() == pytest.approx(np.square(table).mean(), rel=0.05)
+    cfg = RunConfig.arranged("pre-norm", net="transformer", task="book", position="learned", width=64, depth=1)
+    model = still_of(Run(cfg, probe=False, frames=False)).model
+    assert model.position.table_TD.square().mean().item() == pytest.approx(0.5, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "projected", "expected"),
+    [
+        ("sinusoidal", False, "a place before and a place after score alike"),
+        ("sinusoidal", True, "Distance alone does not decide"),
+        ("learned", False, "Distance alone does not decide"),
+        ("rotary", True, "so it shows which comes first"),
+        ("none", False, "Not even the distance matters"),
+    ],
+)
+def test_the_claim_that_distance_alone_matters_is_checked(kind, projected, expected):
+    assert expected in position_words.claim(kind, by_distance(scores(kind, 32, 16, projected=projected)))
+
+
+def test_a_longer_text_meets_no_row_or_angles_that_are_new():
+    assert "none for position 32" in position_words.longer("learned", 32, 16)
+    gone = turns(16, 32)
+    assert gone[0] == pytest.approx(32 / (2 * np.pi))
+    circle = sinusoids(np.array([0.0, 1.0]) * 2 * np.pi, 16)[:, :2]
+    np.testing.assert_allclose(circle[0], circle[1], atol=1e-12)
+    assert f"{int((gone >= 1).sum())} of the 8 pairs of features have gone round" in position_words.longer("rotary", 32, 16)
+
+
+def test_only_a_head_without_positions_and_without_a_mask_is_blind_to_the_order():
+    for seed in range(20):
+        rows = order_rows(seed)
+        blind = {(kind, mask) for kind, found in rows.items() for mask, off in found.items() if off < ROUNDING}
+        assert blind == {("none", "no mask")}
+    assert "Blind to the order: “none” with no mask. All others" in order_sentence(rows)
+
+
+# --- figures ---
+
+
+def test_plotly_json_and_the_table_accept_every_chart():
+    found = experiment(0)
+    accuracy = {name: np.array([1.0, np.nan, 0.1]) for name in NETS}
+    figures = [
+        variance_chart(found),
+        entropy_chart(found),
+        place_chart(("x0", "b01.attn", "b01.mlp"), accuracy, 1 / 32),
+        beyond_chart(np.full(64, np.inf), 32),
+        beyond_chart(np.linspace(4, 2, 64), 32),
+        signed_map("t", rows=["0"], columns=["1", "2"], values=np.array([[np.nan, 0.0]]), unit="u", x="x", y="y"),
+        *(waiting_graph("t", reach(count, recurrent=kind), recurrent=kind) for kind in (True, False) for count in (2, 12)),
+    ]
+    for figure in figures:
+        go.Figure(figure)
+        json.dumps(figure, allow_nan=False)
+        table_of(figure)
+
+
+def test_the_entropy_stays_below_that_of_equal_weights():
+    figure = entropy_chart(experiment(0))
+    assert figure["layout"]["shapes"][1]["y0"] == pytest.approx(np.log(KEYS))
+    assert max(max(trace["y"]) for trace in figure["data"]) <= np.log(KEYS)
+
+
+def test_the_graphs_have_a_line_for_everything_that_is_waited_for():
+    chain, all_at_once = (waiting_graph("t", reach(6, recurrent=kind), recurrent=kind) for kind in (True, False))
+    assert chain["data"][0]["x"].count(None) == 6 + 5
+    assert all_at_once["data"][0]["x"].count(None) == 6 * 7 // 2
+    assert chain["data"][1]["customdata"][6:] == [1, 2, 3, 4, 5, 6]
+    assert all_at_once["data"][1]["customdata"][6:] == [1] * 6
+
+
+# --- trained nets ---
+
+
+def test_the_two_nets_are_alike_but_for_their_skips():
+    kept, lost = (configuration(on, "rotary", 3, 40) for on in NETS.values())
+    differing = {name for name in kept.__dataclass_fields__ if getattr(kept, name) != getattr(lost, name)}
+    assert differing == {"residual"}
+
+
+@pytest.mark.parametrize(
+    ("kept", "lost", "expected"),
+    [
+        ([0.98, 0.4], [0.97, 0.05], "it is 98% and 97%: the skip keeps the position"),
+        ([0.98, 0.05], [0.98, 0.4], "the net without skips keeps more"),
+        ([0.98, 0.41], [0.98, 0.4], "no clear difference"),
+        ([0.03, 0.2], [0.03, 0.1], "Nothing is written where the stream begins (3%)"),
+        ([0.9, np.nan], [0.9, 0.1], "no place can be read"),
+    ],
+)
+def test_the_sentence_on_places_says_what_was_read(kept, lost, expected):
+    found = {"with skips": np.array(kept), "without skips": np.array(lost)}
+    assert expected in place_sentence(found, 1 / 32, 7)
+
+
+@pytest.mark.parametrize(
+    ("outside", "step", "expected"),
+    [
+        (2.6, 9, "does not carry on"),
+        (2.0, 9, ": it carries on"),
+        (1.5, 9, "better still"),
+        (2.6, 0, "learned nothing yet"),
+        (np.nan, 9, "not finite"),
+    ],
+)
+def test_the_sentence_on_longer_texts_compares_like_with_like(outside, step, expected):
+    loss = np.repeat([3.0, 2.0, outside], [16, 16, 32])
+    assert expected in beyond_sentence(loss, 32, step)
+
+
+# --- the page ---
+
+
+def opened(page: AppTest, part: str) -> AppTest:
+    page.segmented_control(key="attention_part").set_value(part)
+    return sound(page.run())
+
+
+@pytest.fixture
+def page(trainer_in_this_process) -> AppTest:
+    return lab("attention")
+
+
+def put(page: AppTest, key: str, text: str) -> AppTest:
+    page.text_area(key=f"{key}_paste").set_value(text)
+    page.button(key=f"{key}_use").click()
+    return sound(page.run())
+
+
+def test_the_page_opens_on_examples_10_and_11_with_their_right_numbers(page):
+    said = words(page)
+    assert "q = x W_Q = **[0.9, 1, 1.1, 1.2]**" in said
+    assert "q·k2 = 0.9·2.02 + 1·2.28 + 1.1·2.54 + 1.2·2.8 = **10.252**" in said
+    assert "weights: **[0.00288, 0.0522, 0.94492]**" in said
+    assert "**[3.075, 3.486, 3.897, 4.307]**" in said
+    assert "Attention weights" in charts(page)
+
+
+@pytest.mark.parametrize("name", PROJECTIONS)
+def test_every_example_of_a_head_sets_its_tables_and_its_mask(page, name):
+    page.selectbox(key="attention_head_preset").select(name)
+    sound(page.run())
+    example = PROJECTIONS[name]
+    q, k, v = (example.x @ w for w in (example.w_q, example.w_k, example.w_v))
+    by = q.shape[1] ** 0.5 if example.scaling == "√d_k" else 1.0
+    head = attend(q, k, v, by=by, seen=visible(len(q), len(q), causal=example.causal))
+    assert looks(head, 0) in words(page)
+    assert arithmetic(head, example.x, example.w_q, 0) in words(page)
+
+
+def test_example_24_gives_the_first_token_itself_alone(page):
+    page.selectbox(key="attention_head_preset").select("Example 24: the same with a causal mask")
+    sound(page.run())
+    assert "weights: **[1, 0, 0]**, which sum to 1" in words(page)
+    assert "every row sums to 1 over its past" in words(page)
+    grid = charts(page)["Attention weights"]["data"][0]["z"]
+    assert [[cell is None for cell in row] for row in grid] == np.triu(np.ones((3, 3), bool), 1).tolist()
+
+
+def test_scaling_masks_and_padding_follow_their_controls(page):
+    page.toggle(key="attention_head_scaled").set_value(False)
+    sound(page.run())
+    assert "over 1, and -∞ where nothing is seen: [4.46, 10.252, 16.044]" in words(page)
+    page.multiselect(key="attention_head_pads_3").set_value([2])
+    sound(page.run())
+    assert "Token 1 looks hardest at token 2" in words(page)
+    page.multiselect(key="attention_head_pads_3").set_value([0, 1, 2])
+    sound(page.run())
+    assert "Token 1 sees nothing" in words(page)
+    assert "Nobody sees anything" in words(page)
+    page.button(key="attention_head_again").click()
+    sound(page.run())
+    assert "over √4 = 2" in words(page)
+
+
+def test_a_bad_table_gets_a_sentence_and_the_last_good_one_stays(page):
+    for bad in ("1 nan 2 3", "x", "", "1 2 3\n4 5", "1 inf 2 3", "1 2 3 4\n" * 2500):
+        put(page, "attention_head_x", bad)
+        assert page.error, bad
+        assert "**[3.075, 3.486, 3.897, 4.307]**" in words(page)
+
+
+def test_one_row_is_a_text_of_one_token_that_looks_at_itself(page):
+    put(page, "attention_head_x", "1 2 3 4")
+    assert "Token 1 looks hardest at token 1: 100.00%" in words(page)
+
+
+def test_tables_that_do_not_fit_together_leave_the_last_that_did(page):
+    put(page, "attention_head_x", "1 2\n3 4")
+    assert any("W_Q needs 2 rows; it has 4. What is computed below" in error.value for error in page.error)
+    assert "**[3.075, 3.486, 3.897, 4.307]**" in words(page)
+    for part in ("w_q", "w_k", "w_v"):
+        put(page, f"attention_head_{part}", "1 0\n0 1")
+    assert not page.error
+    assert "**Token 1, x = [1, 2]**" in words(page)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_every_row_of_the_notes_says_what_it_is(page, name):
+    opened(page, "One row of scores")
+    page.selectbox(key="attention_rows_preset").select(name)
+    sound(page.run())
+    example = ROWS[name]
+    assert row_slip(example) in words(page)
+    assert steps(np.array(example.numbers), example.kind, example.by) in words(page)
+    assert ("Weighted sum" in words(page)) == bool(example.values)
+
+
+def test_example_9_is_weighed_with_its_values(page):
+    opened(page, "One row of scores")
+    assert "**[0.3459, 0.3082, 0.4418]**" in words(page)
+
+
+def test_a_row_of_another_length_is_told_that_its_values_are_missing(page):
+    opened(page, "One row of scores")
+    put(page, "attention_rows_row", "1 2 3\n4 5 6")
+    assert "Only the first of these 2 rows is read" in words(page)
+    assert "There are 3 numbers and 6 rows of values" in words(page)
+    page.segmented_control(key="attention_rows_kind").set_value(WEIGHTS)
+    sound(page.run())
+    assert "They sum to 6.00" in words(page)
+    assert SCORES != WEIGHTS
+
+
+def test_the_size_of_the_keys_is_chosen_and_the_draws_are_drawn_anew(page):
+    opened(page, "Why √d_k")
+    before = charts(page)["Variance of the scores"]
+    page.select_slider(key="attention_scaling_size").set_value(256)
+    page.number_input(key="attention_scaling_seed").set_value(5)
+    sound(page.run())
+    assert "variance that is d_k = 256" in words(page)
+    assert charts(page)["Variance of the scores"] != before
+    assert len(charts(page)["Variance of the scores"]["data"]) == len(DIVIDED) + 1
+
+
+def test_heads_that_do_not_divide_the_features_are_refused_in_words(page):
+    opened(page, "Shapes")
+    assert "(5, 64); side by side they are (5, 512)" in words(page)
+    page.number_input(key="attention_shapes_heads").set_value(5)
+    sound(page.run())
+    assert "512 columns cannot be shared by 5 heads" in words(page)
+    press(page, "Example 14")
+    assert not page.error
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_position_is_shown_and_checked(page, kind):
+    opened(page, "Positions")
+    page.segmented_control(key="attention_positions_kind").set_value(kind)
+    sound(page.run())
+    assert position_words.longer(kind, 32, 16) in words(page)
+    assert position_words.claim(kind, by_distance(scores(kind, 32, 16))) in words(page)
+    assert "Score by distance" in charts(page)
+
+
+def test_example_13_sets_four_features_and_says_what_the_notes_print(page):
+    opened(page, "Positions")
+    page.selectbox(key="attention_positions_preset").select(list(EXAMPLES)[1])
+    sound(page.run())
+    assert position_words.slip() in words(page)
+    assert "row: **[0.841, 0.54, 0.01, 1]**" in words(page)
+
+
+def test_between_random_matrices_the_claim_fails_for_sinusoids(page):
+    opened(page, "Positions")
+    page.toggle(key="attention_positions_projected").set_value(True)
+    sound(page.run())
+    assert "Distance alone does not decide" in words(page)
+
+
+def test_the_graphs_follow_the_number_of_tokens(page):
+    opened(page, "One by one or at once")
+    assert "A recurrent cell needs 7 steps" in words(page)
+    page.slider(key="attention_recurrence_count").set_value(12)
+    sound(page.run())
+    assert "A recurrent cell needs 12 steps" in words(page)
+
+
+def test_nets_are_trained_by_one_button_and_places_are_read_from_them(page):
+    opened(page, "Inside trained nets")
+    page.slider(key="attention_trained_depth").set_value(2)
+    page.number_input(key="attention_trained_steps").set_value(20)
+    sound(page.run())
+    assert "At step 0 the place of a token is read right" in words(page)
+    trained(page)
+    for _ in range(20):
+        if "At step 20 places" in words(page) and "At step 20 the place" in words(page):
+            break
+        sound(page.run())
+    assert "At step 20 the place of a token is read right" in words(page)
+    assert {"Place read from the stream", "Loss by place"} <= set(charts(page))
+
+
+def test_a_learned_table_is_shown_and_refuses_longer_texts(page):
+    opened(page, "Inside trained nets")
+    page.slider(key="attention_trained_depth").set_value(1)
+    page.selectbox(key="attention_trained_position").select("learned")
+    sound(page.run())
+    assert "there is none for token 33" in words(page)
+    assert {"Learned table", "Score by distance of the learned table"} <= set(charts(page))
+
+
+def test_a_walk_to_another_page_loses_nothing(page):
+    put(page, "attention_head_x", "1 0 0 0\n0 2 0 0")
+    page.toggle(key="attention_head_causal").set_value(True)
+    sound(page.run())
+    before = words(page)
+    opened(page, "Shapes")
+    page.number_input(key="attention_shapes_heads").set_value(4)
+    sound(page.run())
+    page.switch_page("pages/explore/anatomy.py")
+    sound(page.run())
+    page.switch_page("pages/labs/attention.py")
+    sound(page.run())
+    assert "Each of the 4 heads gives (5, 64)" in words(page)
+    opened(page, "One head")
+    assert words(page) == before
+
+
+def test_a_run_that_is_on_the_tape_already_is_shown_to_its_end_by_one_press(page):
+    opened(page, "Inside trained nets")
+    for name, value in (("depth", 1), ("steps", 20)):
+        page.session_state[f"attention_trained_{name}"] = value
+    for residual in (True, False):
+        trainer().want(configuration(residual, "sinusoidal", 1, 20), 20)
+    press(sound(page.run()), "Train both")
+    assert "At step 19 the loss is" in words(page)

@@ -1,0 +1,199 @@
+"""A map: its specification, its cells, what it costs, and the table that comes of it."""
+
+import json
+import math
+import re
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.maps import Axis, Cell, MapSpec, Outcome
+from models.maps.cells import MOST_TOGETHER, TOGETHER, cells, configs, outcome, refused, units
+from models.maps.table import MEASURES, frame_of, grid
+from models.maps.unit import run_unit
+from models.spec import RunConfig
+from models.spec.pairings import differing
+from models.training import Run
+
+BASE = (("task", "circles"), ("width", 16), ("steps", 30), ("batch", 8))
+TWENTY = tuple(0.001 * k for k in range(1, 21))
+SMALL = MapSpec(Axis("lr", (0.003, 0.03)), Axis("depth", (2, 4)), ("plain", "pre-norm"), BASE, seeds=2)
+
+
+def test_a_specification_comes_back_from_its_text():
+    assert MapSpec.from_json(SMALL.to_json()) == SMALL
+
+
+def test_the_digest_is_of_the_content_not_of_its_order_or_spelling():
+    content = json.loads(SMALL.to_json())
+    other = json.dumps(dict(reversed(content.items())) | {"base": dict(reversed(content["base"].items()))})
+    assert MapSpec.from_json(other).digest == SMALL.digest
+    assert replace(SMALL, y=Axis("depth", (2.0, 4.0))).digest == SMALL.digest
+    for change in ({"seeds": 1}, {"target": 0.4}, {"x": Axis("lr", (0.003, 0.04))}, {"arrangements": ("pre-norm", "plain")}):
+        assert replace(SMALL, **change).digest != SMALL.digest
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"version": 2}, "has version 2; this program reads version 1"),
+        ({"version": True}, "has version True"),
+        ({"x": {"field": "clip", "values": [1]}}, "x is over clip; legal is one of depth, lr"),
+        ({"x": {"field": "depth", "values": [1]}}, "x and y are both depth"),
+        ({"x": {"field": "lr", "values": []}}, "x has 0 values"),
+        ({"x": {"field": "lr", "values": [0.1, 0.1]}}, "twice"),
+        ({"x": {"field": "lr", "values": ["a"]}}, "x has lr a; legal is"),
+        ({"x": {"field": "lr", "values": [float("nan")]}}, "x has lr"),
+        ({"y": {"field": "depth", "values": [2.5]}}, "y has depth 2.5"),
+        ({"y": {"field": "depth", "values": [True]}}, "y has depth True"),
+        ({"y": [1]}, "y is no axis"),
+        ({"arrangements": []}, "arrangements is 0 names"),
+        ({"arrangements": ["<b>"]}, "arrangements is b; legal"),
+        ({"arrangements": "plain"}, "arrangements is no list"),
+        ({"base": {"lr": 0.1}}, "base has lr"),
+        ({"base": {"seed": 3}}, "base has seed"),
+        ({"base": {"task": [1]}}, "neither a number nor a word"),
+        ({"seeds": 0}, "seeds is 0; legal is 1 to 8"),
+        ({"target": -1}, "target is -1"),
+        ({"more": 1}, "no field more"),
+    ],
+)
+def test_a_bad_specification_is_refused_in_a_sentence(change, sentence):
+    text = json.dumps(json.loads(SMALL.to_json()) | change)
+    with pytest.raises(ValueError, match=sentence):
+        MapSpec.from_json(text)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    )
+)
+def test_whatever_the_json_holds_it_is_a_specification_or_a_sentence(content):
+    fields = json.loads(SMALL.to_json())
+    for text in (json.dumps(content), *(json.dumps(fields | {name: content}) for name in fields)):
+        with suppress(ValueError):
+            spec = MapSpec.from_json(text)
+            assert MapSpec.from_json(spec.to_json()) == spec
+            assert isinstance(refused(spec), str)
+
+
+def test_a_cell_is_the_arrangement_with_its_values():
+    cell = cells(SMALL)[1]
+    assert cell == Cell("plain", 0.03, 2)
+    assert configs(SMALL, cell)[1] == RunConfig.arranged("plain", depth=2, lr=0.03, seed=1, **dict(BASE))
+
+
+def test_every_run_is_in_one_unit_whose_runs_differ_only_in_what_is_trained_together():
+    spec = replace(SMALL, x=Axis("lr", tuple(0.001 * k for k in range(1, 13))), seeds=3)
+    found = units(spec)
+    runs = [run for unit in found for run in unit]
+    assert len(runs) == len(set(runs)) == 2 * 2 * 12 * 3
+    for unit in found:
+        assert set(differing([cfg for _, cfg in unit])) <= set(TOGETHER)
+        assert len(unit) <= MOST_TOGETHER
+    assert len(found) < len(runs) / 8
+
+
+def test_a_unit_comes_to_what_its_runs_come_to_alone():
+    for at, unit in enumerate(units(SMALL)):
+        kept = run_unit(SMALL.to_json(), at)
+        assert kept["unit"] == at
+        for (cell, cfg), packed in zip(unit, kept["runs"], strict=True):
+            run = Run(cfg)
+            run.advance(cfg.steps)
+            alone, together = outcome(cell, cfg, run.trace(), SMALL.target), Outcome.unpacked(packed)
+            assert together.final_loss == pytest.approx(alone.final_loss, rel=1e-3)
+            assert together.gradient_ratio == pytest.approx(alone.gradient_ratio, abs=1e-3)
+            assert together.accuracy == pytest.approx(alone.accuracy, abs=0.02)
+            assert (together.diverged, together.seed, together.x, together.y) == (alone.diverged, cfg.seed, cell.x, cell.y)
+
+
+def test_what_a_run_came_to_is_read_off_its_trace():
+    cell, cfg = Cell("pre-norm", 0.03, 4), RunConfig(**dict(BASE), depth=4, lr=0.03)
+    run = Run(cfg)
+    run.advance(cfg.steps)
+    trace = run.trace()
+    target = float(np.convolve(trace.loss, np.full(10, 0.1), "valid")[15])
+    found = outcome(cell, cfg, trace, target)
+    assert found.final_loss == pytest.approx(trace.loss[-20:].mean(), rel=1e-6)
+    assert found.gradient_ratio == pytest.approx(math.log10(trace.grad_rms[0, 0] / trace.grad_rms[0, -1]))
+    step = found.steps_to_target
+    assert step is not None
+    means = [trace.loss[k - 9 : k + 1].mean() for k in range(9, step + 1)]
+    assert means[-1] <= target * (1 + 1e-6)
+    assert min(means[:-1], default=np.inf) > target
+    assert outcome(cell, cfg, trace, 1e-9).steps_to_target is None
+
+
+def test_a_run_that_diverged_has_its_step_and_no_final_loss():
+    cfg = RunConfig(**dict(BASE), depth=8, norm="none", lr=10.0)
+    run = Run(cfg)
+    run.advance(cfg.steps)
+    found = outcome(Cell("residual only", 10.0, 8), cfg, run.trace(), 0.5)
+    assert found.diverged == run.divergence.step
+    assert found.site == run.divergence.site
+    assert found.final_loss == math.inf
+    assert math.isnan(found.accuracy)
+    back = Outcome.unpacked(json.loads(json.dumps(found.packed(), allow_nan=False)))
+    assert back.final_loss == math.inf
+
+
+def made(spec, value):
+    """Outcomes with a made-up final loss for every run."""
+    return [
+        Outcome(cell.arrangement, cell.x, cell.y, cfg.seed, value(cell, cfg.seed), 0.5, None, 0.0, None)
+        for cell in cells(spec)
+        for cfg in configs(spec, cell)
+    ]
+
+
+def test_a_panel_averages_losses_over_seeds_geometrically_and_stands_as_the_axes_do():
+    runs = made(SMALL, lambda cell, seed: cell.y * 10.0**seed * (2 if cell.x == 0.03 else 1))
+    values, lost = grid(SMALL, runs, "plain", "final loss")
+    np.testing.assert_allclose(values, np.sqrt(10) * np.array([[2, 4], [4, 8]]))
+    assert np.isnan(lost).all()
+
+
+def test_a_cell_with_a_lost_seed_shows_the_earliest_step_and_no_loss():
+    runs = made(SMALL, lambda cell, seed: 1.0)
+    runs[0] = replace(runs[0], diverged=7, final_loss=math.inf)
+    runs[1] = replace(runs[1], diverged=3, final_loss=math.inf)
+    values, lost = grid(SMALL, runs, "plain", "final loss")
+    assert np.isnan(values[0, 0])
+    assert lost[0, 0] == 3
+    assert np.isnan(lost).sum() == 3
+    assert grid(SMALL, runs, "plain", "first non-finite step")[0][0, 0] == 5
+
+
+def test_every_measure_leaves_what_is_not_done_empty():
+    for name in MEASURES:
+        assert np.isnan(grid(SMALL, [], "plain", name)[0]).all()
+
+
+def test_the_table_has_a_row_per_run_under_the_names_of_the_axes():
+    frame = frame_of(SMALL, made(SMALL, lambda cell, seed: 1.0))
+    assert list(frame.columns[:4]) == ["arrangement", "lr", "depth", "seed"]
+    assert len(frame) == 16
+    assert str(frame["diverged"].dtype) == "Int64"
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (
+            {"base": (("steps", 5000),), "y": Axis("depth", (64, 128)), "x": Axis("lr", TWENTY), "seeds": 8},
+            "over budget: its 80 cells .* such cells fit, or .* steps",
+        ),
+        ({"base": (("width", 512), ("batch", 512)), "y": Axis("depth", (128,))}, "over the budget of one run"),
+        ({"base": (("net", "transformer"), ("task", "copy")), "y": Axis("depth", (100,))}, "no legal configuration"),
+        ({"base": (("task", "nonsense"),)}, "no legal configuration"),
+    ],
+)
+def test_a_map_that_cannot_be_run_is_refused_with_what_would_fit(change, sentence):
+    assert re.search(sentence, refused(replace(SMALL, **change)))
+    assert refused(SMALL) == ""

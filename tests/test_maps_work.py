@@ -1,0 +1,280 @@
+"""A map at work: kept unit by unit, resumed after a crash, on this machine and on a Dask cluster, and from the command line."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from models.maps import Axis, MapSpec, MapStore
+from models.maps.cells import units
+from models.maps.unit import run_unit
+from models.maps.work import work
+from models.service.connection import ROOT
+
+BASE = (("task", "circles"), ("width", 16), ("steps", 20), ("batch", 8))
+SMALL = MapSpec(Axis("lr", (0.003, 0.03)), Axis("depth", (2, 3, 4)), ("plain", "pre-norm"), BASE)
+PATIENCE = 60.0
+NUMBERS = ("final_loss", "accuracy", "gradient_ratio")
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """Every unit computed in this process."""
+    return {at: run_unit(SMALL.to_json(), at)["runs"] for at in range(len(units(SMALL)))}
+
+
+def assert_all_there(store, expected):
+    done = store.done()
+    assert sorted(done) == sorted(expected)
+    for at, runs in expected.items():
+        for mine, other in zip(done[at]["runs"], runs, strict=True):
+            for name, value in other.items():
+                same = mine[name] == value if name not in NUMBERS else float(mine[name]) == pytest.approx(float(value), rel=1e-5)
+                assert same, (at, name, mine[name], value)
+
+
+def lines(store):
+    return (store.path / "units.jsonl").read_bytes().splitlines()
+
+
+def test_a_map_is_computed_once_and_every_unit_kept(tmp_path, expected):
+    store = MapStore(SMALL, tmp_path)
+    assert sorted(kept["unit"] for kept in work(store, jobs=1)) == sorted(expected)
+    assert_all_there(store, expected)
+    assert list(work(store, jobs=1)) == []
+    assert len(lines(store)) == len(expected)
+
+
+def test_a_torn_line_is_computed_again_and_no_other(tmp_path, expected):
+    store = MapStore(SMALL, tmp_path)
+    list(work(store, jobs=1))
+    path = store.path / "units.jsonl"
+    text = path.read_bytes()
+    path.write_bytes(text[:-30])
+    torn = store.missing()
+    assert len(torn) == 1
+    assert [kept["unit"] for kept in work(store, jobs=1)] == torn
+    assert_all_there(store, expected)
+    assert len(lines(store)) == len(expected)
+
+
+def test_lines_that_are_no_units_are_left_out(tmp_path, expected):
+    store = MapStore(SMALL, tmp_path)
+    list(work(store, jobs=1))
+    with (store.path / "units.jsonl").open("ab") as file:
+        file.write(b'{"unit": 99, "seconds": 1.0, "runs": []}\n{"unit": "a"}\nnonsense\n[1]\n\xff\xfe\n')
+    assert_all_there(store, expected)
+
+
+def test_two_processes_never_write_one_map(tmp_path):
+    first, second = MapStore(SMALL, tmp_path), MapStore(SMALL, tmp_path)
+    with first.writing(), pytest.raises(ValueError, match="Another process is computing this map"), second.writing():
+        pass
+    with second.writing():
+        pass
+
+
+def test_a_full_disk_leaves_what_was_kept(tmp_path, monkeypatch, expected):
+    store = MapStore(SMALL, tmp_path)
+    store.path.mkdir(parents=True)
+    store.add({"unit": 0, "seconds": 1.0, "runs": expected[0]})
+
+    def full(_descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        store.add({"unit": 1, "seconds": 1.0, "runs": expected[1]})
+    assert list(store.done()) == [0]
+    assert len(lines(store)) == 1
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits the size of a file")
+def test_half_a_line_for_which_there_was_room_is_taken_back(tmp_path, expected):
+    store = MapStore(SMALL, tmp_path)
+    store.path.mkdir(parents=True)
+    store.add({"unit": 0, "seconds": 1.0, "runs": expected[0]})
+    before = (store.path / "units.jsonl").read_bytes()
+    code = (
+        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({len(before) + 50}, {len(before) + 50}));"
+        "from pathlib import Path; from models.maps import MapSpec, MapStore;"
+        "store = MapStore(MapSpec.from_json(Path(sys.argv[1]).read_text()), Path(sys.argv[2]));"
+        "store.add({'unit': 1, 'seconds': 1.0, 'runs': ['x' * 500]})"
+    )
+    (tmp_path / "spec.json").write_text(SMALL.to_json())
+    command = [sys.executable, "-c", code, str(tmp_path / "spec.json"), str(tmp_path)]
+    failed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "OSError" in failed.stderr
+    assert (store.path / "units.jsonl").read_bytes() == before
+
+
+def started(tmp_path, *more, spec=SMALL, **environment):
+    """The command on a specification, in a process of its own."""
+    (tmp_path / "spec.json").write_text(spec.to_json())
+    command = [sys.executable, "-m", "models", "map", str(tmp_path / "spec.json"), "--folder", str(tmp_path / "maps"), *more]
+    return subprocess.Popen(
+        command, cwd=ROOT, env=os.environ | environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+def wait_for(what):
+    deadline = time.monotonic() + PATIENCE
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+LONG = replace(SMALL, x=Axis("batch", (4, 5, 6, 7, 8, 9)), base=(*BASE[:2], ("steps", 60)))
+
+
+def running(pid):
+    try:
+        return open(f"/proc/{pid}/stat").read().split(") ")[1][0] not in "ZX"
+    except OSError:
+        return False
+
+
+def children(pid):
+    try:
+        return [int(child) for child in open(f"/proc/{pid}/task/{pid}/children").read().split()]
+    except OSError:
+        return []
+
+
+def family(pid):
+    return [pid, *(below for child in children(pid) for below in family(child))]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, "stdin"])
+def test_a_map_that_is_cut_off_leaves_no_process_and_is_resumed_with_no_unit_lost_or_done_twice(tmp_path, how):
+    store = MapStore(LONG, tmp_path / "maps")
+    process = started(tmp_path, "--attached", "--jobs", "2", spec=LONG)
+    wait_for(lambda: len(store.done()) >= 3)
+    workers = family(process.pid)
+    assert len(workers) > 2, "the work is done by processes of its own"
+    if how == "stdin":
+        process.stdin.close()
+    else:
+        process.send_signal(how)
+    process.wait(PATIENCE)
+    kept = store.done()
+    assert 3 <= len(kept) < len(units(LONG))
+    wait_for(lambda: not any(map(running, workers)))
+    before = {at: done["seconds"] for at, done in kept.items()}
+    again = started(tmp_path, spec=LONG)
+    assert again.wait(PATIENCE) == 0, again.stderr.read()
+    done = store.done()
+    assert sorted(done) == list(range(len(units(LONG))))
+    assert len(lines(store)) == len(units(LONG)), "no unit is done twice"
+    assert {at: done[at]["seconds"] for at in before} == before
+
+
+def test_the_command_writes_the_table_and_says_what_is_kept(tmp_path):
+    process = started(tmp_path, "--out", str(tmp_path / "map.csv"))
+    out, error = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, error
+    assert b"12 of 12 runs are kept" in out
+    table = pd.read_csv(tmp_path / "map.csv")
+    assert list(table.columns[:4]) == ["arrangement", "lr", "depth", "seed"]
+    assert len(table) == 12
+    process = started(tmp_path, "--out", str(tmp_path / "map.parquet"))
+    assert process.wait(PATIENCE) == 0
+    whole = pd.read_parquet(tmp_path / "map.parquet")
+    pd.testing.assert_frame_equal(whole[list(NUMBERS)], table[list(NUMBERS)], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("more", "spec", "sentence"),
+    [
+        (("--out", "x.txt"), None, "ends in .csv or .parquet"),
+        (("--out", "no/such/folder/x.csv"), None, "there is no such folder"),
+        (("--jobs", "-1"), None, "--jobs is -1"),
+        ((), "nonsense", "it is no JSON"),
+        ((), '{"version": 7}', "has version 7"),
+    ],
+)
+def test_bad_input_ends_with_2_and_a_sentence(tmp_path, more, spec, sentence, capsys):
+    from models.cli import main
+
+    path = tmp_path / "spec.json"
+    path.write_text(SMALL.to_json() if spec is None else spec)
+    assert main(["map", str(path), "--folder", str(tmp_path), *more]) == 2
+    said = capsys.readouterr().err
+    assert sentence in said
+    assert len(said.splitlines()) == 1
+
+
+def test_a_folder_that_cannot_be_made_gets_a_sentence(tmp_path, capsys):
+    from models.cli import main
+
+    (tmp_path / "file").write_text("")
+    (tmp_path / "spec.json").write_text(SMALL.to_json())
+    assert main(["map", str(tmp_path / "spec.json"), "--folder", str(tmp_path / "file")]) == 2
+    assert "What was done before is kept" in capsys.readouterr().err
+
+
+def test_a_scheduler_that_cannot_be_reached_gets_a_sentence_and_falls_back_only_when_asked(
+    tmp_path, monkeypatch, capsys, expected
+):
+    pytest.importorskip("distributed")
+    from models.cli import main
+    from models.maps import work as module
+
+    monkeypatch.setattr(module, "REACH_SECONDS", 0.5)
+    monkeypatch.setenv("MAPS_SCHEDULER", "tcp://127.0.0.1:9")
+    (tmp_path / "spec.json").write_text(SMALL.to_json())
+    command = ["map", str(tmp_path / "spec.json"), "--folder", str(tmp_path)]
+    assert main(command) == 2
+    assert "The scheduler tcp://127.0.0.1:9 cannot be reached" in capsys.readouterr().err
+    assert not MapStore(SMALL, tmp_path).done()
+    assert main([*command, "--fall-back"]) == 0
+    assert "Computing on this machine instead" in capsys.readouterr().err
+    assert_all_there(MapStore(SMALL, tmp_path), expected)
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """A Dask scheduler and two workers as processes of their own, on this machine: the address and the workers."""
+    pytest.importorskip("distributed")
+    started = []
+
+    def dask(*arguments):
+        environment = os.environ | {"PYTHONPATH": str(ROOT), "DASK_DISTRIBUTED__WORKER__DAEMON": "False"}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "distributed.cli." + arguments[0], *arguments[1:]],
+            cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        started.append(process)
+        return process
+
+    file = tmp_path / "scheduler.json"
+    dask("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
+    wait_for(lambda: file.exists() and file.read_text())
+    address = json.loads(file.read_text())["address"]
+    common = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1", "--local-directory", str(tmp_path))
+    workers = [dask("dask_worker", address, *common) for _ in range(2)]
+    yield address, workers
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def test_a_cluster_that_loses_a_worker_in_the_middle_gives_the_same_numbers(tmp_path, cluster):
+    address, workers = cluster
+    here, there = MapStore(LONG, tmp_path / "here"), MapStore(LONG, tmp_path / "there")
+    list(work(here, jobs=1))
+    for count, _ in enumerate(work(there, scheduler=address)):
+        if count == 2:
+            workers[0].kill()
+    expected = {at: kept["runs"] for at, kept in here.done().items()}
+    assert workers[0].wait() != 0
+    assert workers[1].poll() is None
+    assert_all_there(there, expected)
