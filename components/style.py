@@ -5,7 +5,7 @@ import streamlit as st
 # Streamlit draws captions at 60 % opacity (3.9:1, a badge inside 2.8:1), the numbers in code at 2.6:1 on white, and white
 # text on a primary colour that must be light enough to be read as text on the dark page.
 CSS = """
-[data-testid="stCaptionContainer"] { opacity: 0.85; }
+[data-testid="stCaptionContainer"] { opacity: 1; color: color-mix(in srgb, currentColor 85%, transparent); }
 button[kind="primary"], [data-tag-index] * { color: light-dark(#ffffff, #0b1622); }
 [data-testid="stCode"] .token.number { color: light-dark(#11705f, #29b09d); }
 @media (prefers-reduced-motion: reduce) {

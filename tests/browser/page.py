@@ -17,11 +17,15 @@ PAGES = (
     f"/playground?{SMALL}",
     f"/compare?a={quote(SMALL)}&b={quote(SMALL + '&residual=false')}",
     f"/anatomy?{SMALL}",
+    "/maps",
     "/normalization",
+    "/attention",
     "/gradients",
     "/residual",
     "/autoregression",
     "/lessons?lesson=final",
+    "/errors",
+    "/glossary",
     "/teacher",
 )
 
