@@ -3,6 +3,8 @@
 `streamlit run app.py` finds `app`. Imports no torch: that is loaded in the trainer's own process.
 """
 
+import os
+import platform
 import runpy
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,7 +19,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from models import log
 from models.service.client import close_trainer, trainer
+from models.spec.limits import set_by_hand
 
 MAIN = Path(__file__).parent / "pages" / "navigation.py"
 
@@ -25,9 +29,13 @@ MAIN = Path(__file__).parent / "pages" / "navigation.py"
 @asynccontextmanager
 async def lifespan(_app: Any) -> AsyncIterator[None]:
     """Starts the trainer with the server, so that torch loads while the first page is drawn, and ends it with it."""
+    log.begin()
+    limits = " ".join(f"{name}={value}" for name, value in set_by_hand(os.environ).items())
+    log.event("server_started", streamlit=st.__version__, python=platform.python_version(), limits=limits or "default")
     trainer()
     yield
     close_trainer()
+    log.event("server_stopped")
 
 
 async def health(_request: Request) -> JSONResponse:

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import streamlit as st
 
+from models.log import event
 from models.spec import RunConfig, knobs
 
 # Absolute: the main script, to which page paths are relative, is another one in tests.
@@ -25,6 +26,8 @@ OWNER = "link_owner"  # whose configuration the controls hold: "one" run's, or a
 
 def note_page(url_path: str) -> None:
     """Remembers which page is shown and which was before, to tell a walk through the navigation from a link."""
+    if HERE not in st.session_state:
+        event("visitor_came", page=url_path or "start")
     st.session_state[CAME_FROM] = st.session_state.get(HERE, url_path)
     st.session_state[HERE] = url_path
 

@@ -16,7 +16,7 @@ from components.picture import chance
 from models.maps import Cell, MapSpec, MapStore, Outcome
 from models.maps.cells import cells, configs, refused, unit_seconds, units
 from models.maps.prepared import COMMAND, PREPARED, recording
-from models.maps.process import Standing, works
+from models.maps.process import Standing, closed, works
 from models.maps.sensitivity import rate_axis, sentence, widths
 from models.maps.table import MEASURES, frame_of
 from models.maps.work import own_jobs
@@ -26,7 +26,7 @@ from models.spec.pairings import MAX_COLUMNS
 OWN = "your own"
 KEY = "map"  # in the address
 PATIENCE = 2.0  # seconds that a map which nobody wants may take to end
-WANTED, CELL, BASKET = "map_wanted", "map_cell", "map_basket"
+WANTED, BEGUN, CELL, BASKET = "map_wanted", "maps_begun", "map_cell", "map_basket"
 
 
 def draw() -> None:
@@ -42,7 +42,7 @@ def draw() -> None:
         spec = PREPARED[chosen].spec
     names = {name: measure.label for name, measure in MEASURES.items()}
     measure = str(st.selectbox("Colour", list(names), key="map_measure", format_func=names.__getitem__, persist_state="session"))
-    if refusal := refused(spec):
+    if (refusal := refused(spec)) and chosen == OWN:
         st.error(refusal)
         return
     player.polled(f"map_{spec.digest}", lambda: watch(spec, chosen, measure))
@@ -96,8 +96,12 @@ def _chosen() -> str:
 
 
 def _buttons(spec: MapSpec, store: MapStore, wanted: bool, done: int, total: int) -> None:
+    blocked = closed() or refused(spec)  # a recording is shown even where it cannot be computed again
+    begun: set[str] = st.session_state.setdefault(BEGUN, set())  # by this visitor: nobody else's can be forgotten
+
     def compute() -> None:
         st.session_state[WANTED] = spec.digest
+        begun.add(spec.digest)
 
     def pause() -> None:
         st.session_state[WANTED] = ""
@@ -114,13 +118,15 @@ def _buttons(spec: MapSpec, store: MapStore, wanted: bool, done: int, total: int
         if wanted:
             tip = "What is done is kept; a unit that is being worked on is begun anew."
             st.button("Pause", key="map_pause", icon=":material/pause:", type="primary", on_click=pause, help=tip)
-        elif done < total:
+        elif done < total and not blocked:
             label = "Go on" if done else "Compute it here"
             st.button(label, key="map_compute", icon=":material/play_arrow:", type="primary", on_click=compute)
-        if done and not wanted:
+        if done and not wanted and spec.digest in begun:
             tip = "Forgets the runs of this map that were computed here, for everybody on this server."
             st.button("Forget", key="map_cancel", icon=":material/delete:", on_click=cancel, help=tip)
-        if done < total:
+        if done < total and blocked:
+            st.caption(f":material/info: {blocked}")
+        elif done < total:
             seconds = sum(map(unit_seconds, units(spec))) * (1 - done / total)
             st.caption(
                 f"{total - done:,} runs, about {_time(seconds / own_jobs())} in {counted(own_jobs(), 'process', 'es')} here"

@@ -78,6 +78,7 @@ NUMPY_SIDE = tuple(name for name in SOURCES if within(name, ("models.insight",))
 WEB = (
     "models.spec",
     "models.trace",
+    "models.log",
     "models.labs",
     "models.lessons",
     "models.maps",
@@ -95,20 +96,22 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "components": WEB,
     "models.spec": (),
     "models.trace": (),
+    "models.log": (),
     "models.nets": ("models.spec",),
     "models.tasks": ("models.spec",),
     "models.training": ("models.nets", "models.tasks", "models.spec", "models.trace"),
     "models.labs": ("models.spec",),
     "models.maps.unit": ("models.training", "models.maps", "models.spec"),
-    "models.maps": ("models.spec", "models.trace", *NUMPY_SIDE),
-    "models.lessons": ("models.spec", "models.trace", *NUMPY_SIDE),
+    "models.maps": ("models.spec", "models.trace", "models.log", *NUMPY_SIDE),
+    "models.lessons": ("models.spec", "models.trace", "models.log", *NUMPY_SIDE),
     "models.insight.signal": ("models.training", "models.nets", "models.spec"),
     "models.insight": ("models.spec", "models.trace"),
     "models.instruments": ("models.training", "models.nets", "models.tasks", "models.insight", "models.spec", "models.trace"),
     **dict.fromkeys(
-        TORCH_SIDE_OF_SERVICE, ("models.instruments", "models.training", "models.insight", "models.spec", "models.trace")
+        TORCH_SIDE_OF_SERVICE,
+        ("models.instruments", "models.training", "models.insight", "models.spec", "models.trace", "models.log"),
     ),
-    "models.service": ("models.spec", "models.trace"),
+    "models.service": ("models.spec", "models.trace", "models.log"),
     "models.export": ("models.spec", "models.trace", *NUMPY_SIDE),
 }
 

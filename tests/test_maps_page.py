@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import signal
 import sys
 import time
@@ -15,13 +16,14 @@ from streamlit.testing.v1 import AppTest
 from components.charts import table_of
 from components.map_charts import BEYOND, panel, shared_scale, widths_chart
 from components.map_spec import FIRST
-from models.maps import Axis, Cell, MapSpec, MapStore, Outcome
+from models.maps import Axis, Cell, MapSpec, MapStore, Outcome, process
 from models.maps.cells import cells, configs, outcome, refused, units
 from models.maps.prepared import PREPARED, recording
-from models.maps.process import MapWorks, works
+from models.maps.process import MapWorks, prune, works
 from models.maps.sensitivity import rate_axis, sentence, widths
 from models.maps.table import MEASURES
 from models.maps.unit import run_unit
+from models.spec.limits import LIMITS
 from models.training import Run
 from tests.app_page import APP, PATIENCE, charts, labels, press, sound, words
 from tests.test_maps import SMALL, made
@@ -205,7 +207,6 @@ def test_maps_wait_in_the_order_in_which_they_were_wanted_and_go_when_nobody_wan
     these = made_works(command=SLEEPS)
     second = replace(SMALL, seeds=1)
     these.want(SMALL, "me")
-    these.want(second, "me")
     these.want(second, "you")
     wait_for(lambda: these.standing(SMALL).state == "running")
     assert (these.standing(second).state, these.standing(second).ahead) == ("waiting", 1)
@@ -217,6 +218,28 @@ def test_maps_wait_in_the_order_in_which_they_were_wanted_and_go_when_nobody_wan
     assert these.ended(SMALL, PATIENCE)
     wait_for(lambda: these.standing(second).state == "running")
     assert these.standing(SMALL).state == "ended"
+
+
+def test_who_wants_another_map_gives_up_the_one_before(made_works):
+    these = made_works(command=SLEEPS)
+    second = replace(SMALL, seeds=1)
+    these.want(SMALL, "me")
+    these.want(second, "you")
+    these.want(second, "me")
+    assert these.ended(SMALL, PATIENCE)
+    wait_for(lambda: these.standing(second).state == "running")
+
+
+def test_the_maps_kept_for_pages_are_bounded_and_those_of_the_command_line_stay(tmp_path):
+    for at, name in enumerate(["oldest", "by hand", "older", "being computed", "newest"]):
+        (tmp_path / name).mkdir()
+        for file in ["units.jsonl"] + ["wanted.json"] * (name != "by hand"):
+            (tmp_path / name / file).write_text("")
+            os.utime(tmp_path / name / file, (1000 + at, 1000 + at))
+    prune(tmp_path, 4)
+    assert len(list(tmp_path.iterdir())) == 5
+    prune(tmp_path, 1, keep={"being computed"})
+    assert {path.name for path in tmp_path.iterdir()} == {"by hand", "being computed"}
 
 
 def test_a_map_that_nobody_asks_for_any_more_is_ended(made_works):
@@ -370,7 +393,29 @@ def test_what_is_done_is_shown_and_can_be_gone_on_with(folder):
         store.add({"unit": 0, "seconds": 1.0, "runs": run_unit(spec.to_json(), 0)["runs"]})
     page = maps(map="residual x norm")
     assert "Go on" in labels(page)
+    assert "Forget" not in labels(page), "what somebody else has begun is not this visitor's to forget"
     assert f"{len(units(spec)[0])} of 240 runs" in progress(page)
+
+
+def test_a_server_without_map_processes_shows_the_recordings_and_says_why_it_computes_none(folder, monkeypatch):
+    monkeypatch.setattr(process, "LIMITS", replace(LIMITS, map_processes=0))
+    page = maps(map="arrangements")
+    assert not {"Compute it here", "Go on"} & set(labels(page))
+    assert "This server computes no maps" in words(page)
+    assert "recorded" in words(page)
+    assert "Map of post-norm, final loss" in charts(page)
+
+
+def test_a_prepared_map_over_this_servers_budget_is_shown_all_the_same(folder, monkeypatch):
+    monkeypatch.setattr("models.maps.cells.MAP_SECONDS", 1.0)
+    refused.cache_clear()
+    try:
+        page = maps(map="arrangements")
+        assert "Compute it here" not in labels(page)
+        assert "This map is over budget" in words(page)
+        assert "Map of post-norm, final loss" in charts(page)
+    finally:
+        refused.cache_clear()
 
 
 def test_the_base_shows_what_a_transformer_really_trains_with(folder):

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from models.lessons.lessons import LESSONS
+from models.log import event
 
 CLASSES = 50  # classes at once
 MEMBERS = 120  # guesses per class and lesson
@@ -47,6 +48,7 @@ class Board:
                 return f"This server holds {CLASSES} classes at once and all are taken: close one, or try again later."
             if kept is None:
                 self._classes[code] = _Class(key, self._clock())
+                event("class_opened", classes=len(self._classes))
             elif not _same(kept.key, key):
                 return "A class of this code is open already, from another teacher's page: choose another code."
             else:
@@ -93,6 +95,7 @@ class Board:
             kept = self._classes.get(code)
             if kept is not None and _same(kept.key, key):
                 del self._classes[code]
+                event("class_closed", classes=len(self._classes))
 
     def _forget(self) -> None:
         """Drops what is too old: classes that nobody looks after, and guesses of a lesson that is long over."""

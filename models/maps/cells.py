@@ -12,6 +12,7 @@ from models.insight.verdict import decades
 from models.maps.spec import MapSpec
 from models.spec import RunConfig
 from models.spec.budget import PER_FURTHER_SEED, RUN_LIMIT, STEP_LIMIT, memory_bytes, step_seconds
+from models.spec.limits import LIMITS
 from models.trace import Trace
 
 LAST = 20  # steps whose mean loss is the final loss
@@ -21,7 +22,7 @@ MOST_TOGETHER = 16
 LEAST_TOGETHER = 4  # however long they take: what is saved is worth more than what a crash loses
 UNIT_SECONDS = 60.0  # about so much work is lost by a crash
 UNIT_BYTES = 5e8
-MAP_SECONDS = 6 * 3600.0  # of one core: what a map may cost
+MAP_SECONDS = LIMITS.map_seconds  # of one core: what a map may cost
 MOST_CELLS = 2000
 
 

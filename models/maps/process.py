@@ -4,23 +4,34 @@ The page knows nothing of how a map is computed: it says that it wants one, agai
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from models.log import event
+from models.maps.cells import units
 from models.maps.spec import MapSpec
 from models.maps.store import MapStore, maps_folder
+from models.maps.work import own_jobs
+from models.spec.limits import LIMITS
 
 WISH_SECONDS = 90.0  # a hidden tab asks once a minute
 LOOK_SECONDS = 0.2
+WANTED = "wanted.json"  # the specification of a map that was begun from a page
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = (sys.executable, "-m", "models", "map")
+
+
+def closed() -> str:
+    """Why this server computes no maps, in a sentence; empty where it does."""
+    return "" if LIMITS.map_processes else "This server computes no maps; the command below does, on any machine."
 
 
 @dataclass(frozen=True)
@@ -50,9 +61,12 @@ class MapWorks:
         self._thread: threading.Thread | None = None
 
     def want(self, spec: MapSpec, viewer: str) -> None:
-        """Wishes for a map; to be said again within `seconds`."""
+        """Wishes for a map, and for no other that this viewer wanted before; to be said again within `seconds`."""
         with self._lock:
             self._failed.pop(spec.digest, None)
+            for digest, other in self._wanted.items():
+                if digest != spec.digest:
+                    other.wishes.pop(viewer, None)
             wanted = self._wanted.setdefault(spec.digest, _Wanted(spec))
             wanted.wishes[viewer] = time.monotonic() + self.seconds
             if self._thread is None:
@@ -118,12 +132,14 @@ class MapWorks:
         """Whether a map is done with: finished, failed, or wanted by nobody (then it is ended)."""
         process = wanted.process
         if process is not None and process.poll() is not None:
+            event("map_over", map=digest, code=process.returncode)
             if process.returncode:
                 self._failed[digest] = self._said(wanted.spec) or f"The map ended with exit code {process.returncode}."
             return True
         if wanted.wishes:
             return False
         if process is not None:
+            event("map_left", map=digest)
             process.terminate()
             try:
                 process.wait(3)
@@ -136,13 +152,15 @@ class MapWorks:
         store = MapStore(spec, folder)
         try:
             store.path.mkdir(parents=True, exist_ok=True)
-            file = store.path / "wanted.json"
+            file = store.path / WANTED
             file.write_text(spec.to_json(), encoding="utf-8")
-            log = (store.path / "log.txt").open("wb")
-            command = [*self.command, str(file), "--folder", str(folder), "--attached"]
-            return subprocess.Popen(
-                command, cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"}, stdin=subprocess.PIPE, stdout=log, stderr=log
-            )
+            prune(folder, LIMITS.maps, keep=set(self._wanted))
+            command = [*self.command, str(file), "--folder", str(folder), "--attached", "--jobs", str(own_jobs())]
+            event("map_begun", map=spec.digest, runs=sum(map(len, units(spec))))
+            with (store.path / "log.txt").open("wb") as log:
+                return subprocess.Popen(
+                    command, cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"}, stdin=subprocess.PIPE, stdout=log, stderr=log
+                )
         except OSError as error:
             self._failed[spec.digest] = f"The map cannot be kept in {folder.name}: {error.strerror or error}."
             return None
@@ -154,6 +172,18 @@ class MapWorks:
         except OSError:
             return ""
         return lines[-1].removeprefix("python -m models: ")[:300] if lines else ""
+
+
+def prune(folder: Path, most: int, keep: Collection[str] = ()) -> None:
+    """Drops the maps that were worked on longest ago, beyond `most` of those that pages asked for; a command's own stay."""
+    asked = [file.parent for file in folder.glob(f"*/{WANTED}")]
+    spare = sorted((path for path in asked if path.name not in keep), key=_touched)
+    for path in spare[: max(0, len(asked) - most)]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _touched(path: Path) -> float:
+    return max((file.stat().st_mtime for file in path.iterdir()), default=0.0)
 
 
 # A reload of this module (an editor's save) must find the works of the load before it, so they live on `sys`.

@@ -10,6 +10,7 @@ from typing import Any
 
 from models.maps.store import MapStore
 from models.maps.unit import run_unit
+from models.spec.limits import LIMITS
 
 SCHEDULER = "MAPS_SCHEDULER"
 IDLE_SECONDS = 10  # after which a worker ends by itself, should whoever started it have been killed
@@ -17,8 +18,8 @@ REACH_SECONDS = 10.0  # how long a scheduler may take to answer
 
 
 def own_jobs() -> int:
-    """Processes on this machine: all cores but one, so that whoever uses it stays quick."""
-    return max(1, len(_cores()) - 1)
+    """Processes on this machine: all cores but one, so that whoever uses it stays quick, or fewer where that is the limit."""
+    return max(1, min(len(_cores()) - 1, LIMITS.map_processes))
 
 
 def work(store: MapStore, *, scheduler: str = "", jobs: int = 0) -> Iterator[dict[str, Any]]:

@@ -1,6 +1,7 @@
 """The trainer as the pages see it. Imports no torch: what needs it happens in the worker process."""
 
 import itertools
+import logging
 import os
 import sys
 import threading
@@ -9,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from models.log import event
 from models.service.connection import Connection
 from models.service.interface import RENEW_SECONDS, SENTENCES, WISH_SECONDS, Answer, Status, Trainer
 from models.service.messages import key_of, trace_from
@@ -160,7 +162,9 @@ class WorkerTrainer:
                 self._connection = None
                 if self._closing.is_set():
                     return
+                event("trainer_ended", logging.WARNING, how=ending, failures=self._failures)
                 if self._failures >= FAILURE_LIMIT:
+                    event("trainer_given_up", logging.ERROR)
                     self._give_up(
                         f"The trainer cannot run: it ended {self._failures} times in a row, last {ending}. "
                         "What is drawn stays; the server's log says why, and a restart of the server tries again."
@@ -182,6 +186,7 @@ class WorkerTrainer:
         for message in connection.messages():
             if message["kind"] == "ready":
                 ready_at = time.monotonic()
+                event("trainer_ready", pid=message["pid"], devices=",".join(message["devices"]), **message["versions"])
                 with self._shelf.lock:
                     if not self._closing.is_set():
                         known = message["versions"], tuple(message["devices"]), message["pid"]

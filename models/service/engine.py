@@ -1,9 +1,9 @@
 """The torch side of the trainer: advances the runs that are wanted in turn, and answers questions. Knows no pipe."""
 
 import gc
+import logging
 import sys
 import time
-import traceback
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from models.instruments import INSTRUMENTS
+from models.log import event, told
 from models.service.messages import columns_message, config_from, divergence_message, frame_message, key_of
 from models.service.questions import QUESTIONS
 from models.service.wire import Message
@@ -129,10 +130,13 @@ class Engine:
             if slot.run is None:
                 _within_budget(slot.cfg, slot.seeds)
                 slot.run = Run(slot.cfg) if slot.seeds == 1 else SeedRuns(slot.cfg, _seeds(slot))
+                event("run_begun", run=key, device=slot.run.device)
             ready = time.monotonic()
             left = None if seconds is None else seconds - (ready - began)
             added = slot.run.advance(goal - slot.run.step, left)
             self._push(key, slot, added, ready)
+            if added and slot.run.done:
+                event("run_over", run=key, step=slot.run.step)
         except Exception as error:
             del self.slots[key]
             self._refuse(key, error)
@@ -267,10 +271,10 @@ class Engine:
 
 
 def sentence(error: Exception) -> str:
-    """What a user is told of an error; the traceback goes to the server's log."""
+    """What a user is told of an error; its kind and place go to the server's log."""
+    event("refused" if isinstance(error, ValueError) else "failed", logging.WARNING, **told(error))
     if isinstance(error, ValueError):
         return str(error)
-    traceback.print_exception(error, file=sys.stderr)
     text = str(error).splitlines()[0] if str(error) else ""
     if isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in str(error):
         device = "cuda" if isinstance(error, torch.OutOfMemoryError) else "the processor"

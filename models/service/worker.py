@@ -3,14 +3,15 @@
 It listens on nothing, trains at low priority, and ends with its parent.
 """
 
+import logging
 import os
 import queue
 import signal
 import sys
 import threading
-import traceback
 from typing import TYPE_CHECKING, BinaryIO
 
+from models.log import begin, event, told
 from models.service import wire
 from models.service.wire import Message
 from models.spec.limits import LIMITS
@@ -25,6 +26,7 @@ OPEN_QUESTIONS = 64
 def main() -> None:
     """Serves the parent until the pipe ends."""
     out = _take_stdout()
+    begin()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's; end-of-file follows it
     if hasattr(os, "nice"):
         os.nice(NICENESS)
@@ -84,8 +86,8 @@ def _read(stream: BinaryIO, inbox: "queue.SimpleQueue[Message]") -> None:
     try:
         while (message := wire.receive(stream)) is not None:
             inbox.put(message)
-    except Exception:
-        traceback.print_exc()
+    except Exception as error:
+        event("message_unreadable", logging.ERROR, **told(error))
         os._exit(1)
     os._exit(0)
 

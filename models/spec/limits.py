@@ -47,6 +47,18 @@ VARIABLES: dict[str, Variable] = {
         "address_space", 8000, 0, 1e6, "MB",
         "Address space of the trainer's process (Linux, no GPU); what needs more ends with a sentence, and 0 sets no limit.",
     ),
+    "PLAYGROUND_MAP_PROCESSES": Variable(
+        "map_processes", 256, 0, 256, "processes",
+        "Processes that compute a map, at most; all cores but one where that is fewer. 0: no maps are computed, and the "
+        "recorded ones are shown.",
+    ),
+    "PLAYGROUND_MAP_SECONDS": Variable(
+        "map_seconds", 21600, 1, 1e7, "s", "Estimated time of a whole map on one core; a longer one is refused."
+    ),
+    "PLAYGROUND_MAPS": Variable(
+        "maps", 200, 1, 1e5, "maps",
+        "Maps kept on disk of those that visitors have asked for; of more, the one that was worked on longest ago is forgotten.",
+    ),
 }  # fmt: skip
 
 
@@ -62,11 +74,19 @@ class Limits:
     run_seconds: float
     silence: float
     address_space: int
+    map_processes: int
+    map_seconds: float
+    maps: int
 
 
 def limits_from(environment: Mapping[str, str]) -> Limits:
     """The limits that an environment sets. ValueError with the variable, its value and the legal range."""
     return Limits(**{variable.field: _number(name, variable, environment) for name, variable in VARIABLES.items()})  # type: ignore[arg-type]
+
+
+def set_by_hand(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that an environment sets, by name."""
+    return {name: environment[name].strip() for name in VARIABLES if environment.get(name, "").strip()}
 
 
 def _number(name: str, variable: Variable, environment: Mapping[str, str]) -> float:

@@ -9,7 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,20 +62,25 @@ class Server:
 
 
 @contextmanager
-def serving(script: str | Path = "app.py", *, before: Sequence[str] = (), **environment: str) -> Iterator[Server]:
+def serving(
+    script: str | Path = "app.py", *, before: Sequence[str] = (), log: Path | None = None, **environment: str
+) -> Iterator[Server]:
     """A server of a script, ended with its worker at the end of the block. It is not waited for.
 
-    `before`: a command that ends by becoming the one that it is given. `environment`: variables of the server's own.
+    `before`: a command that ends by becoming the one that it is given. `log`: a file that gets what it writes to stderr.
+    `environment`: variables of the server's own.
     """
     port = _free_port()
     command = [*before, sys.executable, "-m", "streamlit", "run", str(script)]
     flags = {"server.port": port, "server.address": "127.0.0.1", "server.headless": "true", "server.fileWatcherType": "none"}
-    process = subprocess.Popen(
-        [*command, *(f"--{k}={v}" for k, v in flags.items())],
-        cwd=ROOT,
-        env=os.environ | environment,
-        stdout=subprocess.DEVNULL,
-    )
+    with log.open("wb") if log else nullcontext() as stderr:
+        process = subprocess.Popen(
+            [*command, *(f"--{k}={v}" for k, v in flags.items())],
+            cwd=ROOT,
+            env=os.environ | environment,
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+        )
     try:
         yield Server(f"http://127.0.0.1:{port}", process, time.perf_counter())
     finally:

@@ -1,0 +1,64 @@
+"""One line per event on stderr: when, how grave, what happened, and facts as key=value.
+
+Never what visitors type, are called or come from; of an error its kind and place, for its words may repeat what was typed.
+"""
+
+import json
+import logging
+import threading
+import traceback
+from pathlib import Path
+from typing import Any
+
+LOG = logging.getLogger("playground")
+FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"  # .streamlit/config.toml has the same, for what Streamlit says
+ROOT = Path(__file__).resolve().parents[1]
+PLACES = 4  # of an error: where it was raised, and the innermost of our own on the way there
+
+
+def event(what: str, level: int = logging.INFO, **facts: object) -> None:
+    """Notes an event, such as `event("trainer_ready", pid=7)`. Facts are numbers and words of our own."""
+    LOG.log(level, "%s", " ".join([what, *(f"{name}={_plain(fact)}" for name, fact in facts.items())]))
+
+
+def begin() -> None:
+    """From now on this process writes its events, and makes one line of whatever any library logs."""
+    handler = logging.StreamHandler()
+    formatter = logging.Formatter(FORMAT)
+    formatter.default_msec_format = "%s.%03d"
+    handler.setFormatter(formatter)
+    LOG.handlers, LOG.propagate = [handler], False
+    LOG.setLevel(logging.INFO)
+    logging.setLogRecordFactory(_one_line)
+    logging.captureWarnings(True)
+    threading.excepthook = lambda failed: event("thread_failed", logging.ERROR, **told(failed.exc_value))
+
+
+def told(error: BaseException | None) -> dict[str, str]:
+    """The kind of an error and where it came from: where it was raised, then our own places on the way, the innermost first."""
+    if error is None:
+        return {"error": "unknown"}
+    frames = traceback.extract_tb(error.__traceback__)[::-1]
+    passed = [frame for at, frame in enumerate(frames) if at == 0 or _own(frame.filename)]
+    places = [f"{Path(frame.filename).name}:{frame.lineno}" for frame in passed]
+    return {"error": type(error).__name__, "at": " < ".join(places[:PLACES]) or "nowhere"}
+
+
+def _own(file: str) -> bool:
+    return Path(file).is_relative_to(ROOT) and "site-packages" not in file
+
+
+def _one_line(*args: Any, **more: Any) -> logging.LogRecord:
+    """A record whose traceback has become a part of its line."""
+    record = logging.LogRecord(*args, **more)
+    text = " ".join(record.getMessage().split())
+    if record.exc_info:
+        text += "".join(f" {name}={_plain(fact)}" for name, fact in told(record.exc_info[1]).items())
+    record.msg, record.args, record.exc_info, record.exc_text = text, (), None, None
+    return record
+
+
+def _plain(fact: object) -> str:
+    """A fact as one word, or in quotes."""
+    text = f"{fact:.3g}" if isinstance(fact, float) else str(fact)
+    return text if text.isascii() and text.isprintable() and not set(text) & set(' "=') and text else json.dumps(text)
