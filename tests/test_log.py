@@ -14,6 +14,7 @@ from urllib.parse import quote
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from streamlit import config
 
 from benchmarks.serving import PAGE, ready, step_of
 from models import log
@@ -113,3 +114,21 @@ def test_a_server_logs_what_happens_in_lines_and_says_nothing_of_its_visitors(tm
     assert "PLAYGROUND_RUNS=8" in text
     for personal in (session, CODE, "my name", "127.0.0.1", "::1"):
         assert personal not in text
+
+
+def test_every_event_is_in_the_servers_document_and_no_other() -> None:
+    sources = [log.ROOT / "app.py", *(log.ROOT / "models").rglob("*.py"), *(log.ROOT / "components").rglob("*.py")]
+    code = " ".join(path.read_text("utf-8") for path in sources)
+    noted = set(re.findall(r'\bevent\(\s*"(\w+)"', code)) | {"refused", "failed"}  # of which one is chosen
+    section = (log.ROOT / "docs" / "server.md").read_text("utf-8").partition("## Log")[2].partition("\n## ")[0]
+    named = set(re.findall(r"playground (\w+)", section)) | set(re.findall(r"`(\w+)`", section.rpartition("```")[2]))
+    assert named == noted
+
+
+def test_streamlit_knows_every_option_that_is_documented_and_shows_no_details_in_public() -> None:
+    for name in ("docs/server.md", "Dockerfile"):
+        text = (log.ROOT / name).read_text("utf-8")
+        flags = dict(re.findall(r"--(\w+\.\w+)=([\w./]+)", text))
+        assert flags["client.showErrorDetails"] == "none"
+        for option in flags:
+            config.get_option(option)  # an error where there is none of that name

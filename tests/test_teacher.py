@@ -342,6 +342,13 @@ def test_a_second_teacher_cannot_take_a_class_over_and_the_first_finds_it_again_
     assert counted(sound(again.run()))[0] == 1
 
 
+def test_a_teachers_address_with_a_code_alone_has_it_ready_to_be_opened() -> None:
+    page = press(opened("teacher", **{"class": CODE}), "Open the class")
+    assert f"Class **{CODE}** is open." in words(page)
+    long = opened("teacher", **{"class": "<b>" * 50})
+    assert len(long.text_input(key="teacher_code").value) == module.MOST_CODE
+
+
 def test_a_walk_through_the_pages_does_not_lose_the_class() -> None:
     teacher = class_of()
     kept = address_bar(teacher)

@@ -8,7 +8,7 @@ import streamlit as st
 from components import hide, projector
 from components.lessons import board as drawn_board
 from components.playground import GOOD
-from models.lessons.board import RULE, board
+from models.lessons.board import MOST_CODE, RULE, board
 from models.lessons.lessons import LESSONS
 from models.spec import RunConfig, knobs
 
@@ -74,8 +74,11 @@ def _class() -> tuple[str, str]:
             st.caption("This page's address holds the key of the class: who has it can clear the board, and nobody else.")
             return code, key
         st.error(problem)
+    st.session_state.setdefault(
+        "teacher_code", st.query_params.get(CLASS, "")[:MOST_CODE]
+    )  # of an address that names a class and holds no key
     tip = f"{RULE}. Students' guesses are pooled under it, without names."
-    st.text_input("Class code", key="teacher_code", max_chars=24, placeholder="physics-1", help=tip)
+    st.text_input("Class code", key="teacher_code", max_chars=MOST_CODE, placeholder="physics-1", help=tip)
     st.button("Open the class", key="teacher_open", icon=":material/groups:", on_click=_open)
     if refusal := st.session_state.pop("teacher_refused", ""):
         st.error(refusal)

@@ -16,8 +16,9 @@ from models.log import event
 CLASSES = 50  # classes at once
 MEMBERS = 120  # guesses per class and lesson
 AGE_SECONDS = 3 * 3600.0  # a class is forgotten so long after it was last looked after, a guess after the last of its lesson
-CODE = re.compile(r"[A-Za-z0-9-]{1,24}")
-RULE = "A class code is 1 to 24 letters, digits or hyphens"
+MOST_CODE = 24
+CODE = re.compile(rf"[A-Za-z0-9-]{{1,{MOST_CODE}}}")
+RULE = f"A class code is 1 to {MOST_CODE} letters, digits or hyphens"
 
 
 @dataclass
