@@ -41,9 +41,9 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
 async def health(_request: Request) -> JSONResponse:
     """200 while the trainer can be used or is on its way; 503 once it has given up."""
     status = trainer().status()
+    runs = {"training": status.wanted - status.waiting, "waiting": status.waiting}
     return JSONResponse(
-        {"trainer": status.state, "sentence": status.sentence, "training": status.queue},
-        status_code=503 if status.state == "failed" else 200,
+        {"trainer": status.state, "sentence": status.sentence, **runs}, status_code=503 if status.state == "failed" else 200
     )
 
 

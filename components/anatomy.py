@@ -11,6 +11,7 @@ from components.instruments.panel import BADGES
 from components.live_chart import live_chart
 from components.playhead import Playhead
 from components.stack_row import stack_row
+from components.viewers import owner
 from components.watch import look, trouble
 from models.insight.verdict import activation_sentence, gradient_sentence
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, plan
@@ -51,8 +52,9 @@ def one_block(cfg: RunConfig) -> None:
 
 def signal(cfg: RunConfig) -> tuple[bool, bool]:
     """The profiles at initialisation, with those of the unchanged stack as a ghost; (waiting, playing) for the poll."""
-    view, waiting = look(cfg, Playhead(cfg.steps), st.session_state.get("anatomy_view"))
-    whole = look(replace(cfg, overrides=()), Playhead(cfg.steps), None)[0] if cfg.overrides else None
+    who = owner("anatomy")  # nothing is trained here
+    view, waiting = look(cfg, Playhead(cfg.steps), st.session_state.get("anatomy_view"), who)
+    whole = look(replace(cfg, overrides=()), Playhead(cfg.steps), None, who)[0] if cfg.overrides else None
     refused = trouble(cfg) if waiting else ""
     if refused:
         st.error(refused)

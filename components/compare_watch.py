@@ -48,10 +48,10 @@ def watch() -> None:
         return
     head = player.playhead(f"{NAME} {seeds}", *configurations)
     if st.session_state.pop(START, False):
-        head.play(player.now())
+        player.play(head)
 
     def body() -> tuple[bool, bool]:
-        who = owner(*configurations)
+        who = owner(NAME, *configurations, seeds=seeds)
         tapes = [_wanted(cfg, head, seeds, who) for cfg in configurations]
         going = [tape for tape in tapes if not tape.error and not (tape.done and any(tape.divergences))]
         head.tick(player.now(), min((tape.length for tape in going), default=0), all(tape.done for tape in going))

@@ -63,7 +63,7 @@ def watch() -> None:
 
 def _wanted(cfg: RunConfig, head: Playhead) -> Tape:
     rows = head.wanted()
-    return trainer().want(cfg, rows, owner=owner(*(cell.cfg for cell in CELLS))) if rows else trainer().tape(cfg)
+    return trainer().want(cfg, rows, owner=owner(NAME, *(cell.cfg for cell in CELLS))) if rows else trainer().tape(cfg)
 
 
 def _status(tapes: list[Tape]) -> None:

@@ -29,6 +29,13 @@ def playhead(name: str, *runs: RunConfig) -> Playhead:
     return head
 
 
+def play(head: Playhead) -> None:
+    """Starts a playhead and stops this visitor's others: the trainer works for one at a time."""
+    for _, other in st.session_state.get("playheads", {}).values():
+        other.pause()
+    head.play(now())
+
+
 def controls(name: str, head: Playhead, *, shared: str = "") -> None:
     """The bar. `shared` says of several runs at once that one bar moves them all."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
@@ -40,7 +47,7 @@ def controls(name: str, head: Playhead, *, shared: str = "") -> None:
                 key=f"{name}_train",
                 icon=":material/play_arrow:",
                 type="primary",
-                on_click=lambda: head.play(now()),
+                on_click=lambda: play(head),
             )
         _button("Step", name, ":material/skip_next:", head.step, "One training step, then pause.")
         _button("Reset", name, ":material/replay:", head.reset, "Back to the net before training.")

@@ -10,12 +10,13 @@ from components.hide import any_hidden, hidden
 from components.instruments import instruments
 from components.instruments.panel import BADGES
 from components.playhead import Playhead
+from components.viewers import owner
 from components.watch import View, crowded, look, trouble
 from models.insight.remedy import remedy
 from models.insight.verdict import THRESHOLDS, verdicts
 from models.service.client import trainer
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of
-from models.spec.budget import affordable, over_budget
+from models.spec.budget import affordable, fitted, over_budget
 from models.spec.equation import equation
 from models.spec.rules import repaired
 
@@ -27,7 +28,10 @@ def settle(cfg: RunConfig | None) -> RunConfig:
     """The configuration to show: the one that is set, or the last good one where that is illegal or over budget."""
     if cfg is not None and over_budget(cfg) is None:
         st.session_state[GOOD] = cfg
-    return st.session_state.setdefault(GOOD, RunConfig())
+    if GOOD not in st.session_state:
+        st.session_state[GOOD] = fitted(RunConfig())
+    kept: RunConfig = st.session_state[GOOD]
+    return kept
 
 
 def say(cfg: RunConfig, notes: list[str], problem: str) -> None:
@@ -54,7 +58,7 @@ def watch(cfg: RunConfig) -> None:
     """Player and charts, polling while something moves."""
     head = player.playhead(NAME, cfg)
     if st.session_state.pop(link.RERUN, False):
-        head.play(player.now())
+        player.play(head)
 
     def body() -> tuple[bool, bool]:
         before: View | None = st.session_state.get(VIEW)
@@ -62,7 +66,7 @@ def watch(cfg: RunConfig) -> None:
         began, trace = head.shown, tape.trace()
         head.tick(player.now(), tape.length, tape.done)
         reached = trace is not None and head.stop_at_loss(began, trace.loss)
-        view, waiting = look(cfg, head, before)
+        view, waiting = look(cfg, head, before, owner(NAME, cfg))
         refused = trouble(cfg) if waiting else ""
         if refused:
             head.pause()
@@ -116,11 +120,12 @@ def _status(cfg: RunConfig, view: View | None, head: Playhead, waiting: bool) ->
         facts += [tape.device, f"{tape.parameters:,} parameters"]
     facts.append(f"seed {cfg.seed}, 1 seed")
     if tape.recomputing:
-        facts.append(f"the trainer ended {status.ending} and was restarted: recomputing this run, what is drawn stays")
+        cause = f"the trainer ended {status.ending} and was restarted: " if tape.lost and status.ending else ""
+        facts.append(f"{cause}recomputing this run, what is drawn stays")
     elif status.state in {"starting", "restarting"}:
         facts.append("torch is loading in the trainer")
     elif waiting and not trainer().place(tape):
-        facts.append(f"waiting for the trainer ({status.queue} runs share it)" if status.queue > 1 else "computing")
+        facts.append(f"waiting for the trainer ({status.wanted} runs share it)" if status.wanted > 1 else "computing")
     elif tape.done and head.shown >= tape.length - 1 > 0:
         facts.append("diverged" if tape.divergence else "done")
     facts += crowded(tape)

@@ -94,7 +94,7 @@ def keys(name: str, head: Playhead) -> None:
     """Says which keys there are, and moves the playhead when one is pressed outside a field."""
     key = f"{name}_keys"
     moves: dict[str, Any] = {
-        "space": lambda: head.pause() if head.playing else head.play(player.now()),
+        "space": lambda: head.pause() if head.playing else player.play(head),
         "right": head.step,
         "r": head.reset,
     }

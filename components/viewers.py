@@ -3,9 +3,11 @@
 import threading
 import time
 
+import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from models.service.client import Owner, key_of
+from components.link import HERE
+from models.service.client import Owner, tape_key
 from models.spec import RunConfig
 
 WATCHING_SECONDS = 10.0
@@ -20,9 +22,9 @@ def visitor() -> str:
     return context.session_id if context else ""
 
 
-def owner(*runs: RunConfig) -> Owner:
-    """This visitor, looking at these runs."""
-    return Owner(visitor(), " ".join(key_of(cfg) for cfg in runs))
+def owner(part: str, *runs: RunConfig, seeds: int = 1) -> Owner:
+    """This visitor on the page that is shown, of which one part is about these runs."""
+    return Owner(visitor(), str(st.session_state.get(HERE, "")), part, frozenset(tape_key(cfg, seeds) for cfg in runs))
 
 
 def watching(session: str) -> int:

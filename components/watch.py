@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from components.playhead import Playhead
-from components.viewers import owner, slowed
-from models.service.client import Status, Tape, Trainer, trace_from, trainer
+from components.viewers import slowed
+from models.service.client import Owner, Status, Tape, Trainer, trace_from, trainer
 from models.service.recorded import recorded
 from models.spec import RunConfig
 from models.trace import Frame, Trace
@@ -40,11 +40,14 @@ def tick(head: Playhead, cfgs: Sequence[RunConfig], now: float) -> None:
     head.tick(now, min(tape.length for tape in going), all(tape.done for tape in going))
 
 
-def look(cfg: RunConfig, head: Playhead, before: View | None) -> tuple[View | None, bool]:
-    """The view to draw, and whether it is still the one before because its own has not come yet."""
+def look(cfg: RunConfig, head: Playhead, before: View | None, who: Owner) -> tuple[View | None, bool]:
+    """The view to draw, and whether it is still the one before because its own has not come yet.
+
+    `who` names all runs that this part of the page is about (`viewers.owner`), not this one alone.
+    """
     service = trainer()
     wanted = head.wanted()
-    tape = service.want(cfg, wanted, owner=owner(cfg)) if wanted else service.tape(cfg)
+    tape = service.want(cfg, wanted, owner=who) if wanted else service.tape(cfg)
     trace = tape.trace()
     if trace is not None and len(trace) > 0:
         row = min(head.shown, len(trace) - 1)

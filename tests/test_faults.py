@@ -25,7 +25,7 @@ from models.training import Run
 from tests.load.server import Server, serving
 from tests.load.viewer import Viewer
 
-SILENCE = 8
+SILENCE = 10
 PATIENCE = 180.0
 SMALL = "depth=4&width=16&batch=16&steps=5000"
 NEIGHBOUR = f"{SMALL}&seed=1000"

@@ -5,27 +5,31 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from models.service import engine
+from models.service.client import WorkerTrainer
 from models.service.connection import ROOT
 from models.service.engine import Engine
 from models.service.messages import key_of
 from models.service.owners import MOST_SESSIONS, Owners
-from models.service.shelf import Shelf, want_message
+from models.service.questions import WITHOUT_NET
+from models.service.shelf import Shelf, question_message, want_message
 from models.service.wire import Message
 from models.service.wishes import Owner, Wishes
 from models.spec import RunConfig
 from models.spec.budget import held_bytes
 from models.spec.limits import VARIABLES, Limits, limits_from
+from models.training import Work
 from tests.test_service import SLOW, bent, finished, pieces, until
 
 DOCUMENT = (ROOT / "docs" / "server.md").read_text(encoding="utf-8")
 
 
-def small(seed: int, **fields: object) -> RunConfig:
-    return RunConfig(depth=2, width=16, batch=16, steps=40, seed=seed, device="cpu", **fields)  # type: ignore[arg-type]
+def small(seed: int, steps: int = 40) -> RunConfig:
+    return RunConfig(depth=2, width=16, batch=16, steps=steps, seed=seed, device="cpu")
 
 
 # --- the variables ---
@@ -96,11 +100,59 @@ while not (small.done or small.error): time.sleep(0.01)
 print(small.length, trainer.status().pid == pid)
 trainer.close()
 """
-    roomy = {"PLAYGROUND_STEP_SECONDS": "60", "PLAYGROUND_RUN_SECONDS": "1e6", "PLAYGROUND_MEMORY": "100000"}
+    roomy = {"PLAYGROUND_STEP_SECONDS": "12", "PLAYGROUND_RUN_SECONDS": "1e6", "PLAYGROUND_MEMORY": "100000"}
     limit, refusal, lived = in_a_server(code, PLAYGROUND_ADDRESS_SPACE="1300", **roomy).splitlines()
     assert int(limit) == 1300 * 10**6
     assert refusal == "out of memory on the processor; a smaller width, batch or depth needs less"
     assert lived == "5 True"
+
+
+@pytest.mark.skipif(not Path("/proc/self/limits").exists(), reason="a limit of Linux")
+def test_a_machine_that_bounds_processes_below_our_default_gets_a_trainer_all_the_same() -> None:
+    code = """
+import resource, time
+resource.setrlimit(resource.RLIMIT_AS, (6 * 10**9, 6 * 10**9))
+from models.service.client import WorkerTrainer
+trainer = WorkerTrainer(back_off=[0.0])
+while trainer.status().state not in ("ready", "failed"): time.sleep(0.01)
+print(trainer.status().state)
+trainer.close()
+"""
+    assert in_a_server(code) == "ready\n"
+
+
+def test_silence_is_longer_than_an_honest_step() -> None:
+    with pytest.raises(ValueError, match=r"PLAYGROUND_SILENCE is 30; legal is 50 or more .* where PLAYGROUND_STEP_SECONDS is 10"):
+        limits_from({"PLAYGROUND_SILENCE": "30", "PLAYGROUND_STEP_SECONDS": "10"})
+
+
+def test_a_server_below_the_default_network_opens_with_a_smaller_one() -> None:
+    code = """
+from models.spec import RunConfig
+from models.spec.budget import fitted, over_budget
+assert over_budget(RunConfig())
+print(over_budget(fitted(RunConfig())), fitted(RunConfig()).steps)
+from tests.app_page import playground, charts
+page = playground()
+print([error.value for error in page.error], "Activation by depth" in charts(page))
+"""
+    low = {"PLAYGROUND_STEPS": "100", "PLAYGROUND_MEMORY": "16", "PLAYGROUND_TRAINER": "inprocess"}
+    fits, shown = in_a_server(code, **low).splitlines()
+    assert fits == "None 100"
+    refusal, drawn = shown.rsplit("] ", 1)
+    assert refusal.count("over budget") == 1
+    assert drawn == "True"
+
+
+@pytest.mark.parametrize("name", WITHOUT_NET)
+def test_a_question_that_builds_no_net_is_not_refused_for_what_the_net_would_cost(name: str, monkeypatch) -> None:
+    monkeypatch.setattr(engine, "over_budget", lambda *_: "This is over budget.")
+    monkeypatch.setitem(engine.QUESTIONS, name, lambda _cfg, _args: {"there": True})
+    readers = Readers()
+    readers.engine.answer(question_message(name, small(0), {}))
+    assert readers.heard[-1]["value"] == {"there": True}
+    readers.engine.answer(question_message("profile", small(0), {}))
+    assert readers.heard[-1]["error"] == "This is over budget."
 
 
 # --- the queue ---
@@ -118,10 +170,10 @@ class Readers:
         self.heard.append(message)
         self.shelf.apply(message)
 
-    def want(self, cfg: RunConfig, seconds: float = 60.0, session: str = "") -> None:
-        tape = self.shelf.tape(cfg)
-        tape.wish(cfg.steps, seconds, session)
-        self.engine.want(want_message(tape, cfg.steps, seconds, 1, session))
+    def want(self, cfg: RunConfig, seconds: float = 60.0, session: str = "", until: int = 0) -> None:
+        tape, rows = self.shelf.tape(cfg), until or cfg.steps
+        tape.wish(rows, seconds, session)
+        self.engine.want(want_message(tape, rows, seconds, 1, session))
 
     def places(self, *runs: RunConfig) -> list[int]:
         return [self.shelf.place(self.shelf.tape(cfg)) for cfg in runs]
@@ -132,7 +184,8 @@ class Readers:
 
 @pytest.fixture
 def readers(monkeypatch: pytest.MonkeyPatch) -> Readers:
-    """An engine that trains two runs by turns, one step a turn."""
+    """An engine that trains two runs by turns, one step a turn, and takes ten rows for few."""
+    monkeypatch.setattr(engine, "SOON_ROWS", 10)
     monkeypatch.setattr(engine, "TRAINED_RUNS", 2)
     monkeypatch.setattr(engine, "SLICE_SECONDS", 0.0)
     return Readers()
@@ -193,24 +246,103 @@ def test_runs_that_do_not_fit_into_memory_together_wait_and_one_is_always_traine
     assert readers.lengths(*runs) == [40] * 3
 
 
+def test_a_single_step_does_not_wait_behind_whole_runs(readers: Readers) -> None:
+    slow, *long = [small(seed, steps=400) for seed in range(5)]
+    readers.want(slow, until=3)
+    while readers.engine.work():
+        pass
+    for cfg in long:
+        readers.want(cfg)
+    for _ in range(10):
+        readers.engine.work()
+    assert readers.places(*long) == [0, 0, 1, 2]
+    readers.want(slow, until=4)
+    for _ in range(5):
+        readers.engine.work()
+    assert readers.lengths(slow) == [4]
+    assert max(readers.lengths(*long)) < 20
+
+
+def test_who_steps_and_then_trains_on_does_not_pass_the_queue(readers: Readers) -> None:
+    sly, *long = [small(seed, steps=400) for seed in range(5)]
+    for cfg in long:
+        readers.want(cfg)
+    for _ in range(6):
+        readers.engine.work()
+    readers.want(sly, until=5)
+    readers.engine.work()
+    readers.want(sly)
+    for _ in range(20):
+        readers.engine.work()
+    assert readers.places(*long, sly) == [0, 0, 1, 2, 3]
+
+
+def test_more_measurements_than_are_worked_on_by_turns_are_all_answered(
+    readers: Readers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[int] = []
+
+    def slow(_replays: object, _cfg: RunConfig, at: int) -> Work[dict[str, Any]]:
+        begun.append(at)
+        for done in range(5):
+            yield done / 5
+        return {"at": at}
+
+    monkeypatch.setattr(engine, "MOST_JOBS", 2)
+    monkeypatch.setitem(engine.INSTRUMENTS, "slow", slow)
+    for at in range(5):
+        readers.engine.answer(question_message("slow", small(0), {"at": at}))
+    readers.engine.work()
+    readers.engine.work()
+    readers.engine.work()
+    assert begun == [0, 1], "the others wait"
+    while readers.engine.work():
+        pass
+    answers = [message["value"] for message in readers.heard if message["kind"] == "answer"]
+    assert [answer["at"] for answer in answers] == [0, 1, 2, 3, 4]
+
+
 # --- one thing at a time per session ---
 
 
 def test_a_session_that_wants_for_another_screen_gives_up_the_one_before() -> None:
     owners = Owners()
     known = {"a", "b", "c"}
-    assert owners.want(Owner("anna", "one"), "a", known) == set()
-    assert owners.want(Owner("anna", "one"), "b", known) == set()
-    assert owners.want(Owner("ben", "one"), "a", known) == set()
+    assert owners.want(Owner("anna", "one", "left"), "a", known) == set()
+    assert owners.want(Owner("anna", "one", "right"), "b", known) == set()
+    assert owners.want(Owner("ben", "one", "left"), "a", known) == set()
     assert owners.want(Owner("anna", "two"), "c", known) == {"a", "b"}
     assert [owners.anybody(key) for key in "abc"] == [True, False, True]
     assert owners.want(Owner("anna", "two"), "c", known) == set()
 
 
+def test_a_part_of_a_screen_that_wants_something_else_gives_up_what_no_other_part_wants() -> None:
+    owners = Owners()
+    known = {"a", "b", "c"}
+    owners.want(Owner("anna", "one", "left"), ["a", "b"], known)
+    owners.want(Owner("anna", "one", "right"), ["b"], known)
+    assert owners.want(Owner("anna", "one", "left"), ["c"], known) == {"a"}
+    assert owners.want(Owner("anna", "one", "right"), ["c"], known) == {"b"}
+
+
+def test_the_runs_of_one_part_never_take_each_others_place() -> None:
+    runs = [small(seed) for seed in range(70, 73)]
+    who = Owner("anna", "page", "player", frozenset(map(key_of, runs)))
+    trainer = WorkerTrainer()
+    try:
+        for _ in range(3):  # as a page does at each poll
+            tapes = [trainer.want(cfg, 40, owner=who) for cfg in runs]
+        for tape in tapes:
+            finished(tape)
+        assert [tape.length for tape in tapes] == [40] * 3
+    finally:
+        trainer.close()
+
+
 def test_what_sessions_hold_is_bounded() -> None:
     owners = Owners()
     for session in range(MOST_SESSIONS + 5):
-        owners.want(Owner(str(session), "one"), str(session), set())
+        owners.want(Owner(str(session), "one"), [str(session)], set())
     assert not owners.anybody("0")
     assert owners.anybody(str(MOST_SESSIONS + 4))
 

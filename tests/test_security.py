@@ -19,7 +19,7 @@ from components.lessons.attempt import from_text
 from models.export import configuration_from, configuration_json
 from models.lessons.board import valid
 from models.spec import RunConfig, knobs
-from models.spec.query import LONGEST_VALUE, MOST_KEYS, literal
+from models.spec.query import JOINER, LONGEST_VALUE, MOST_KEYS, literal
 from tests.app_page import APP, PATIENCE, sound, words
 from tests.browser.page import PAGES
 
@@ -40,6 +40,10 @@ ATTACKS = (
     "__import__('os').system('true')",
     "{0.__class__.__init__.__globals__}",
     "9" * 400,
+    "https://evil.example/a",
+    "www.evil.example",
+    "a@evil.example",
+    ":material/face: :wave: :blue-badge[x] _x_ ~~x~~",
 )
 HARMFUL = ("<img", "<script", "](", "$\\", ":red[", "\x00", "\r")  # none of them in a sentence of the app
 attacks = st.sampled_from(ATTACKS) | st.text(max_size=60)
@@ -51,7 +55,7 @@ def harmless(text: str) -> bool:
 
 def unescaped(text: str) -> str:
     """What is left for Markdown to act on: without the signs that have a backslash before them."""
-    return re.sub(r"\\[\\\[\]<>$`*]", "", text)
+    return re.sub(r"\\[\\\[\]<>$`*_~#|]", "", text)
 
 
 # --- links ---
@@ -152,8 +156,10 @@ def test_a_pasted_table_is_numbers_or_is_refused_in_harmless_words(text):
 @given(attacks)
 def test_text_shown_as_it_is_keeps_every_character_and_makes_no_markup(text):
     shown = literal(text)
-    assert re.sub(r"\\([\\\[\]<>$`*])", r"\1", shown) == text
-    assert not re.search(r"[\[\]<>$`*]", unescaped(shown))
+    assert re.sub(r"\\([\\\[\]<>$`*_~#|])", r"\1", shown).replace(JOINER, "") == text.replace(JOINER, "")
+    left = unescaped(shown)
+    assert not re.search(r"[\[\]<>$`*_~#|]", left)
+    assert not re.search(r"https?://|www\.|:\w+:|:material/|\w@\w", left, re.IGNORECASE)
 
 
 def test_a_prompt_of_many_strange_symbols_is_told_in_few_harmless_words():

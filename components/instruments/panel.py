@@ -44,10 +44,14 @@ class Measured:
 
 
 class Panel:
-    """One opened instrument on one view. `waiting` turns true where an answer is still to come."""
+    """One opened instrument on one view. `waiting` turns true where an answer is still to come.
 
-    def __init__(self, name: str, view: View, head: Playhead, *, tables: bool = False) -> None:
+    `screen`: panels of one screen are measured together; one of another screen ends what these wait for.
+    """
+
+    def __init__(self, name: str, view: View, head: Playhead, *, tables: bool = False, screen: str = "") -> None:
         self.name, self.view, self.head, self.tables = name, view, head, tables
+        self.screen = screen or name
         self.waiting = False
 
     @property
@@ -94,7 +98,7 @@ class Panel:
             self._status(f"Measured at step {kept.step}{later}.")
             return kept
         step = self._asked_step(question, shown, args)
-        answer = trainer().ask(question, self.cfg, wait=WAIT_SECONDS, owner=self._owner, step=step, **args)
+        answer = trainer().ask(question, self.cfg, wait=WAIT_SECONDS, owner=self.owner(question), step=step, **args)
         if answer is None:
             self.waiting = True
             share = trainer().share(question, self.cfg, step=step, **args)
@@ -127,7 +131,7 @@ class Panel:
             st.button(label, key=self.key(f"{question}_start"), icon=":material/labs:", on_click=start, disabled=fresh)
             return kept
         _, step, args = under_way
-        answer = trainer().ask(question, self.cfg, wait=WAIT_SECONDS, owner=self._owner, step=step, **args)
+        answer = trainer().ask(question, self.cfg, wait=WAIT_SECONDS, owner=self.owner(question), step=step, **args)
         if answer is None:
             self.waiting = True
             share = trainer().share(question, self.cfg, step=step, **args)
@@ -141,16 +145,15 @@ class Panel:
             return kept
         st.session_state.pop(wanted_key, None)
         if answer.value is None:
-            st.error(sentence(answer.error))
+            st.error(literal(sentence(answer.error)))  # it may quote what was typed
             return kept
         kept = st.session_state[self.key(question)] = Measured(answer.value, self.cfg, step, args)
         self._status(f"Measured at step {step}.")
         return kept
 
-    @property
-    def _owner(self) -> Owner:
-        """This visitor with this instrument: the trainer works for one at a time."""
-        return Owner(visitor(), self.name)
+    def owner(self, question: str) -> Owner:
+        """This visitor with this instrument: the trainer works for one at a time, and on one answer to each question."""
+        return Owner(visitor(), self.screen, f"{self.name} {question}")
 
     def _asked_step(self, question: str, shown: int, args: dict[str, Any]) -> int:
         """The step that is asked about: while the run plays, the one that was asked about first."""

@@ -14,6 +14,7 @@ from components.labs.attention_trained_words import beyond_chart, beyond_sentenc
 from components.labs.shown import badge, drawn, listed, number
 from components.link import PLAYGROUND
 from components.playhead import Playhead
+from components.viewers import owner
 from components.watch import View, look, tick, trouble
 from models.labs.position_kinds import KINDS
 from models.labs.positions import by_distance
@@ -60,7 +61,8 @@ def watch(cfgs: list[RunConfig]) -> tuple[bool, bool]:
     head = player.playhead(NAME, *cfgs)
     kept: dict[RunConfig, View] = st.session_state.setdefault(f"{NAME}_views", {})
     tick(head, cfgs, player.now())
-    looks = [look(cfg, head, kept.get(cfg)) for cfg in cfgs]
+    who = owner(NAME, *cfgs)
+    looks = [look(cfg, head, kept.get(cfg), who) for cfg in cfgs]
     player.controls(NAME, head, shared=" both")
     for problem in {trouble(cfg) for (_, waiting), cfg in zip(looks, cfgs, strict=True) if waiting} - {""}:
         st.error(problem)
@@ -77,7 +79,7 @@ def watch(cfgs: list[RunConfig]) -> tuple[bool, bool]:
 
 
 def _panels(views: list[View], head: Playhead) -> dict[str, Panel]:
-    return {name: Panel(f"{NAME} {name}", view, head) for name, view in zip(NETS, views, strict=True)}
+    return {name: Panel(f"{NAME} {name}", view, head, screen=NAME) for name, view in zip(NETS, views, strict=True)}
 
 
 def _show(panels: dict[str, Panel]) -> bool:

@@ -14,6 +14,7 @@ from components.labs.autoregression_text import NAME, NO_END
 from components.labs.shown import badge, drawn, number
 from components.link import defined
 from components.picture import chance
+from components.viewers import owner
 from components.watch import View, look, sentence, tick, trouble
 from models.lessons.glossary import ARRANGEMENT
 from models.spec import ARRANGEMENTS, TASKS, RunConfig
@@ -83,7 +84,7 @@ def watch(cfg: RunConfig) -> tuple[bool, bool]:
     head = player.playhead(NAME, cfg)
     before: View | None = st.session_state.get(f"{NAME}_view")
     tick(head, [cfg], player.now())
-    view, waiting = look(cfg, head, before)
+    view, waiting = look(cfg, head, before, owner(NAME, cfg))
     player.controls(NAME, head, shared=" the transformer")
     if waiting and (refused := trouble(cfg)):
         head.pause()

@@ -110,7 +110,7 @@ def _generated(panel: Panel, written: Written) -> None:
     if written.wanted is None:
         return
     step, args = written.wanted
-    answer = trainer().ask("continuation", panel.cfg, wait=WAIT_SECONDS, step=step, **args)
+    answer = trainer().ask("continuation", panel.cfg, wait=WAIT_SECONDS, owner=panel.owner("generate"), step=step, **args)
     if answer is None:
         panel.waiting = True
         st.progress(min(1.0, trainer().share("continuation", panel.cfg, step=step, **args)), text="Generating")

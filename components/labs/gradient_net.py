@@ -9,6 +9,7 @@ from components.charts import Figure, Series, depth_profile, log_range
 from components.labs.gradient_words import compared, law
 from components.labs.shown import badge, drawn
 from components.link import PLAYGROUND, help_of
+from components.viewers import owner
 from components.watch import sentence
 from models.labs.activations import FUNCTIONS
 from models.labs.growth import INITS, Growth, growth
@@ -64,7 +65,7 @@ def watch(cfg: RunConfig, seeds: int) -> tuple[bool, bool]:
     before: Seen | None = st.session_state.get(f"{KEY}_seen")
     question = "profile" if seeds == 1 else "profiles"
     args: dict[str, Any] = {} if seeds == 1 else {"seeds": seeds}
-    answer = trainer().ask(question, cfg, wait=WAIT_SECONDS, **args)
+    answer = trainer().ask(question, cfg, wait=WAIT_SECONDS, owner=owner(KEY), **args)
     if answer is not None and answer.value is None:
         st.error(sentence(answer.error))
         return False, False

@@ -12,6 +12,7 @@ from components.labs.shown import badge, drawn, listed, number
 from components.linear_charts import linear_profile
 from components.link import PLAYGROUND
 from components.picture import chance
+from components.viewers import owner
 from components.watch import View, look, tick, trouble
 from models.spec import RunConfig
 
@@ -54,7 +55,8 @@ def watch(cfgs: list[RunConfig]) -> tuple[bool, bool]:
     head = player.playhead(NAME, *cfgs)
     kept: dict[RunConfig, View] = st.session_state.setdefault(f"{NAME}_views", {})
     tick(head, cfgs, player.now())
-    looks = [look(cfg, head, kept.get(cfg)) for cfg in cfgs]
+    who = owner(NAME, *cfgs)
+    looks = [look(cfg, head, kept.get(cfg), who) for cfg in cfgs]
     player.controls(NAME, head, shared=" all three")
     for problem in {trouble(cfg) for (_, waiting), cfg in zip(looks, cfgs, strict=True) if waiting} - {""}:
         st.error(problem)

@@ -14,6 +14,7 @@ from components.lessons.knobs import field
 from components.link import FOREIGN, PLAYGROUND
 from components.picture import chance
 from components.playground import GOOD
+from components.viewers import owner
 from components.watch import View, look, sentence, tick, trouble
 from models.lessons.challenges import check, out_of_bounds
 from models.lessons.lesson import Lesson
@@ -99,7 +100,7 @@ def _watch(lesson: Lesson, cfg: RunConfig) -> tuple[bool, bool]:
     head = player.playhead(name, cfg)
     before: View | None = st.session_state.get(f"{name}_view")
     tick(head, [cfg], player.now())
-    view, waiting = look(cfg, head, before)
+    view, waiting = look(cfg, head, before, owner("attempt", cfg))
     tape = view.tape if view is not None else None
     player.controls(name, head, shared=" the attempt")
     if waiting and (refused := trouble(cfg)):

@@ -8,13 +8,14 @@ from components import compare_link
 from components.charts import Figure, Series, depth_profile
 from components.labs.shown import badge, drawn, listed, number
 from components.link import COMPARE, PLAYGROUND
+from components.viewers import owner
 from components.watch import sentence
 from models.labs.errors import NUMBERS
-from models.lessons.errors_card import FAILS, HOLDS, PARTLY, Asked, Card, Computed, Lines, Outcome, Source
-from models.service.client import trainer
+from models.lessons.errors_card import FAILS, HOLDS, PARTLY, Asked, Card, Computed, Lines, Outcome, Source, Trained
+from models.service.client import Owner, trainer
 from models.spec.pairings import MAX_COLUMNS
 
-WAIT_SECONDS = 0.4
+NAME, WAIT_SECONDS = "error", 0.4
 ROLES = ("now", "other", "formula", "initial")
 ICONS = {HOLDS: ":material/check_circle:", FAILS: ":material/cancel:", PARTLY: ":material/rule:"}
 
@@ -30,10 +31,12 @@ def watch(card: Card) -> tuple[bool, bool]:
         st.button("Run", key=f"{key}_run", icon=":material/play_arrow:", type="primary", on_click=press, args=(True,))
         _open(card)
         return False, False
+    who = owner(NAME, *(source.cfg for source in card.needs.values() if isinstance(source, Trained)))
+    who = who._replace(screen=f"{NAME} {card.key}")  # another card gives up what this one waits for
     gathered: dict[str, Any] = {}
     shares: list[float] = []
     for name, source in card.needs.items():
-        value, share, problem = gather(source)
+        value, share, problem = gather(source, who._replace(part=name))
         if problem:
             st.error(f"{name}: {sentence(problem)}")
             st.button("Clear", key=f"{key}_clear", icon=":material/close:", on_click=press, args=(False,))
@@ -52,16 +55,16 @@ def watch(card: Card) -> tuple[bool, bool]:
     return False, False
 
 
-def gather(source: Source) -> tuple[Any, float, str]:
+def gather(source: Source, who: Owner) -> tuple[Any, float, str]:
     """What a source has to say, None while it is not there; how much of it is done, from 0 to 1; why there is none."""
     if isinstance(source, Computed):
         return NUMBERS[source.name](), 1.0, ""
     if isinstance(source, Asked):
-        answer = trainer().ask(source.question, source.cfg, wait=WAIT_SECONDS, **source.args)
+        answer = trainer().ask(source.question, source.cfg, wait=WAIT_SECONDS, owner=who, **source.args)
         if answer is None:
             return None, trainer().share(source.question, source.cfg, **source.args), ""
         return answer.value, 1.0, answer.error
-    tape = trainer().want(source.cfg, source.cfg.steps)
+    tape = trainer().want(source.cfg, source.cfg.steps, owner=who)
     if tape.error:
         return None, 0.0, tape.error
     return (tape.trace() if tape.done else None), tape.length / source.cfg.steps, ""

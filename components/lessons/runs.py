@@ -28,7 +28,7 @@ ROLES = ("now", "other", "formula", "initial")
 def watch(lesson: Lesson) -> tuple[bool, bool]:
     """The player, the charts of the step shown, and once all have been watched what happened; (waiting, playing)."""
     head = playhead(lesson)
-    who = owner(*lesson.nets.values())
+    who = owner("lesson", *lesson.nets.values())
     tapes = [_wanted(cfg, head, who) for cfg in lesson.nets.values()]
     going = [tape for tape in tapes if not tape.error and not (tape.done and tape.divergence)]
     head.tick(player.now(), _length(tapes, going), all(tape.done for tape in going))

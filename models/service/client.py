@@ -13,7 +13,7 @@ from typing import Any
 from models.log import event
 from models.service.connection import Connection
 from models.service.interface import RENEW_SECONDS, SENTENCES, WISH_SECONDS, Answer, Status, Trainer
-from models.service.messages import key_of, trace_from
+from models.service.messages import key_of, tape_key, trace_from
 from models.service.owners import Owners
 from models.service.shelf import ANSWER_BYTES, TAPE_BYTES, Shelf, question_message, want_message
 from models.service.tape import Tape
@@ -31,6 +31,7 @@ __all__ = [
     "close_trainer",
     "key_of",
     "start",
+    "tape_key",
     "trace_from",
     "trainer",
 ]
@@ -68,7 +69,7 @@ class WorkerTrainer:
     def status(self) -> Status:
         """How the trainer is."""
         with self._shelf.lock:
-            return replace(self._status, queue=len(self._shelf.wanted()))
+            return replace(self._status, wanted=len(self._shelf.wanted()), waiting=len(self._shelf.queue))
 
     def tape(self, cfg: RunConfig, seeds: int = 1) -> Tape:
         """The tape of a configuration as far as it is known; starts no training. `seeds` from its own upwards, together."""
@@ -79,7 +80,7 @@ class WorkerTrainer:
         with self._shelf.lock:
             tape, session = self._shelf.tape(cfg, seeds), owner.session if owner else ""
             if owner:
-                for key in self._trains.want(owner, tape.key, self._shelf.tapes):
+                for key in self._trains.want(owner, {tape.key} | owner.runs, self._shelf.tapes):
                     self._shelf.tapes[key].release(session)
                     self._post({"kind": "release", "key": key, "session": session})
             idle = tape.done or tape.resting or until <= tape.length or self._status.state == "failed"
@@ -98,7 +99,7 @@ class WorkerTrainer:
         key, shelf = message["key"], self._shelf
         with shelf.lock:
             if owner:
-                for other in self._measures.want(owner, key, shelf.open):
+                for other in self._measures.want(owner, {key}, shelf.open):
                     self._give_up_on(other)
             answer = shelf.answer(key)
             if answer is None and self._status.state != "failed":

@@ -14,7 +14,7 @@ import torch
 from models.instruments import INSTRUMENTS
 from models.log import event, told
 from models.service.messages import columns_message, config_from, divergence_message, frame_message, key_of
-from models.service.questions import QUESTIONS
+from models.service.questions import QUESTIONS, WITHOUT_NET
 from models.service.wire import Message
 from models.service.wishes import Wishes
 from models.spec import RunConfig
@@ -28,7 +28,8 @@ KEPT_BYTES = LIMITS.memory * 1e6
 MOST_RUNS = 256
 TRAINED_RUNS = LIMITS.runs
 JOB_SECONDS = 90.0  # how long an answer is worked on after it was last asked for: hidden tabs ask once a minute
-MOST_JOBS = 64
+MOST_JOBS, MOST_WAITING_JOBS = 16, 1000  # answers that are worked on by turns; further ones wait until one is there
+SOON_ROWS = 40  # a wish for so few further rows (a step, a slow playhead) does not queue behind whole runs
 TOLD_SECONDS = 0.25
 
 
@@ -51,6 +52,11 @@ class Slot:
             return self.wishes.furthest(0)
         return 0 if self.run.done else self.wishes.furthest(self.run.step)
 
+    @property
+    def soon(self) -> bool:
+        """Whether few rows are enough."""
+        return self.goal - (self.run.step if self.run else 0) <= SOON_ROWS
+
 
 @dataclass
 class Job:
@@ -59,6 +65,7 @@ class Job:
     work: Work[dict[str, Any]]
     until: float
     told: float = 0.0
+    begun: bool = False
 
 
 class Engine:
@@ -71,6 +78,7 @@ class Engine:
         self.replays = Replays(self._live)
         self.turns: OrderedDict[str, None] = OrderedDict()
         self.trained: dict[str, None] = {}
+        self.passed: set[str] = set()  # those of the trained that did not queue, for as long as few rows are enough
         self.queue: dict[str, None] = {}
         self._queue_told: list[str] = []
 
@@ -109,8 +117,10 @@ class Engine:
             key, _ = self.turns.popitem(last=False)
             if key in self.jobs:
                 self.turns[key] = None
-                self._go_on(key)
-                return True
+                if self._may_go_on(self.jobs[key]):
+                    self._go_on(key)
+                    return True
+                continue
             slot = self.slots.get(key)
             if slot is None or not slot.goal:
                 continue
@@ -146,7 +156,8 @@ class Engine:
         key = message["key"]
         try:
             question, cfg = message["question"], config_from(message["query"])
-            _within_budget(cfg)
+            if question not in WITHOUT_NET:
+                _within_budget(cfg)
             if question in INSTRUMENTS:
                 self._begin(key, INSTRUMENTS[question](self.replays, cfg, **message["args"]))
             elif question in QUESTIONS:
@@ -177,10 +188,15 @@ class Engine:
         return slot.run if slot is not None and isinstance(slot.run, Run) else None
 
     def _begin(self, key: str, work: Work[dict[str, Any]]) -> None:
+        if len(self.jobs) >= MOST_WAITING_JOBS:
+            raise ValueError(f"{MOST_WAITING_JOBS} measurements wait already; try again in a minute")
         self.jobs[key] = Job(work, time.monotonic() + JOB_SECONDS)
         self.turns[key] = None
-        while len(self.jobs) > MOST_JOBS:
-            self.cancel(next(iter(self.jobs)))
+
+    def _may_go_on(self, job: Job) -> bool:
+        """Whether it is a job's turn: it is one of those that are worked on, there is room among them, or its time is over."""
+        job.begun = job.begun or sum(other.begun for other in self.jobs.values()) < MOST_JOBS
+        return job.begun or time.monotonic() > job.until
 
     def _go_on(self, key: str) -> None:
         """A slice of work on an answer: its end, or how far it is."""
@@ -205,15 +221,25 @@ class Engine:
     def _let_in(self) -> None:
         """Trains those who wait, first come first served, as far as there is room; one run is always trained.
 
-        A run that has what is wanted of it gives up its place, and the reader is told who still waits.
+        A run that has what is wanted of it gives up its place, and the reader is told who still waits. Who needs few rows
+        passes those who need many, for as long as few are enough.
         """
         self.trained = {key: None for key in self.trained if self._goal(key)}
+        for key in [key for key in self.passed if key not in self.trained or not self.slots[key].soon]:
+            self.passed.discard(key)
+            if key in self.trained and len(self.trained) > TRAINED_RUNS:
+                del self.trained[key]  # its next turn puts it into the queue
         held = sum(_held(self.slots[key]) for key in self.trained)
+        full = False
         for key in list(self.queue):
             if self._goal(key):
-                needed = _held(self.slots[key])
-                if self.trained and (len(self.trained) >= TRAINED_RUNS or held + needed > KEPT_BYTES):
-                    break
+                slot, needed = self.slots[key], _held(self.slots[key])
+                crowded = len(self.trained) >= TRAINED_RUNS
+                if self.trained and (((full or crowded) and not slot.soon) or held + needed > KEPT_BYTES):
+                    full = True
+                    continue
+                if full or crowded:
+                    self.passed.add(key)
                 self.trained[key], self.turns[key], held = None, None, held + needed
             del self.queue[key]
         if list(self.queue) != self._queue_told:

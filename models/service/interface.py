@@ -21,8 +21,9 @@ SENTENCES = {
 
 @dataclass(frozen=True)
 class Status:
-    """How the trainer is: state starting, ready, restarting or failed; `queue` counts the runs that are wanted now.
+    """How the trainer is: state starting, ready, restarting or failed.
 
+    `wanted` counts the runs that are wanted now, `waiting` those of them that wait in the queue.
     `ending`: how its last process ended, in words; empty while the first one lives.
     """
 
@@ -31,7 +32,8 @@ class Status:
     versions: dict[str, str] = field(default_factory=dict)
     devices: tuple[str, ...] = ()
     pid: int = 0
-    queue: int = 0
+    wanted: int = 0
+    waiting: int = 0
     ending: str = ""
 
 

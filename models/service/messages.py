@@ -19,6 +19,11 @@ def key_of(cfg: RunConfig) -> str:
     return urlencode(cfg.to_query())
 
 
+def tape_key(cfg: RunConfig, seeds: int = 1) -> str:
+    """The identity of a tape: that of its run, and how many seeds it holds."""
+    return key_of(cfg) if seeds == 1 else f"{key_of(cfg)}#{seeds}"
+
+
 def config_from(query: Mapping[str, str]) -> RunConfig:
     """The configuration of a link that `to_query` wrote. ValueError when it is another."""
     cfg, notes = RunConfig.from_query(query)

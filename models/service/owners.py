@@ -1,7 +1,7 @@
 """One thing at a time per session: which tapes or answers are wanted for what a session has on its screen now."""
 
 from collections import OrderedDict
-from collections.abc import Container
+from collections.abc import Container, Iterable
 
 from models.service.wishes import Owner
 
@@ -9,21 +9,26 @@ MOST_SESSIONS = 1000
 
 
 class Owners:
-    """What each session wants. One that wants something for another screen gives up what it wanted for the one before."""
+    """What each session wants, by part of its screen.
+
+    What a part wanted before is given up when it wants something else, and everything when another screen is looked at.
+    """
 
     def __init__(self) -> None:
-        self._wanted: OrderedDict[str, tuple[str, set[str]]] = OrderedDict()
+        self._wanted: OrderedDict[str, tuple[str, dict[str, frozenset[str]]]] = OrderedDict()
 
-    def want(self, owner: Owner, key: str, known: Container[str]) -> set[str]:
-        """Notes that an owner wants a key. Returns those keys, among the known ones, that its session wants no longer."""
-        screen, keys = self._wanted.pop(owner.session, (owner.screen, set()))
-        keys = {other for other in keys if other in known}
-        same = screen == owner.screen
-        self._wanted[owner.session] = owner.screen, {key} | (keys if same else set())
+    def want(self, owner: Owner, keys: Iterable[str], known: Container[str]) -> set[str]:
+        """Notes what an owner's part wants. Returns those keys, among the known ones, that its session wants no longer."""
+        screen, parts = self._wanted.pop(owner.session, (owner.screen, {}))
+        before = frozenset().union(*parts.values())
+        if screen != owner.screen:
+            parts = {}
+        parts[owner.part] = frozenset(keys)
+        self._wanted[owner.session] = owner.screen, parts
         while len(self._wanted) > MOST_SESSIONS:
             self._wanted.popitem(last=False)
-        return set() if same else keys - {key}
+        return {key for key in before.difference(*parts.values()) if key in known}
 
     def anybody(self, key: str) -> bool:
         """Whether a session wants a key."""
-        return any(key in keys for _, keys in self._wanted.values())
+        return any(key in keys for _, parts in self._wanted.values() for keys in parts.values())

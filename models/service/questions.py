@@ -44,3 +44,4 @@ QUESTIONS: dict[str, Callable[[RunConfig, dict[str, Any]], dict[str, Any]]] = {
     "layer_norm": layer_norm,
     "fact": fact_of_torch,
 }
+WITHOUT_NET = {"layer_norm", "fact"}  # these build none, so the configuration's cost is not theirs

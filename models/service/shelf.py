@@ -6,7 +6,7 @@ from threading import Condition, RLock
 from typing import Any
 
 from models.service.interface import Answer
-from models.service.messages import key_of
+from models.service.messages import tape_key
 from models.service.tape import Tape
 from models.service.wire import Message, size
 from models.spec import RunConfig
@@ -31,7 +31,7 @@ class Shelf:
 
     def tape(self, cfg: RunConfig, seeds: int = 1) -> Tape:
         """The tape of a configuration, empty where it was never wanted or has been dropped."""
-        key = key_of(cfg) if seeds == 1 else f"{key_of(cfg)}#{seeds}"
+        key = tape_key(cfg, seeds)
         with self.lock:
             tape = self.tapes.get(key)
             if tape is None:

@@ -36,6 +36,7 @@ class Tape:
         self.compute_rate = 0.0
         self.nbytes = OBJECT_BYTES
         self.deaths = 0
+        self.lost = False  # whether its worker died, and it has not come as far again
         self.connection = 0
         self.wishes = Wishes()
         self._lock = RLock()
@@ -131,6 +132,7 @@ class Tape:
             self.compute_rate = message["added"] / max(message["seconds"], 1e-6) if message["added"] else self.compute_rate
             self.error, self.deaths = "", 0
             if not self._behind:
+                self.lost = False
                 self.divergences = [divergence_from(fate) for fate in message["divergences"]]
                 self.done = message["done"]
 
@@ -144,7 +146,7 @@ class Tape:
     def worker_lost(self, at_work: bool) -> None:
         """Notes that the worker died while this tape was wanted: it will be computed again from row 0."""
         with self._lock:
-            self._behind = self.length > 0
+            self._behind = self.lost = self.length > 0
             self.deaths += at_work
 
     def _trace(self, seed: int) -> Trace:

@@ -5,10 +5,15 @@ from typing import NamedTuple
 
 
 class Owner(NamedTuple):
-    """On whose behalf something is wanted: a session, and what it has on its screen, of which it has one at a time."""
+    """On whose behalf something is wanted: a session, its screen, of which it has one at a time, and a part of that.
+
+    `runs`: the keys of all tapes that this part is about.
+    """
 
     session: str
     screen: str
+    part: str = ""
+    runs: frozenset[str] = frozenset()
 
 
 class Wish(NamedTuple):

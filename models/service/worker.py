@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from models.service.engine import Engine
 
 NICENESS = 5
-OPEN_QUESTIONS = 64
+OPEN_QUESTIONS = 256
 
 
 def main() -> None:
@@ -40,8 +40,8 @@ def main() -> None:
     torch.set_num_threads(LIMITS.cores)
     _bound_memory(LIMITS.address_space)
     engine = Engine(lambda message: wire.send(out, message))
-    engine.hello(os.getpid())
     _warm_up()
+    engine.hello(os.getpid())  # from here on it is watched: whoever says nothing for long is taken for hung
     serve(engine, inbox)
 
 
@@ -99,7 +99,9 @@ def _bound_memory(megabytes: int) -> None:
     if sys.platform == "linux" and megabytes and not torch.cuda.is_available():
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (megabytes * 10**6, resource.getrlimit(resource.RLIMIT_AS)[1]))
+        most = resource.getrlimit(resource.RLIMIT_AS)[1]
+        wanted = megabytes * 10**6
+        resource.setrlimit(resource.RLIMIT_AS, (wanted if most == resource.RLIM_INFINITY else min(wanted, most), most))
 
 
 def _warm_up() -> None:

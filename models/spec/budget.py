@@ -15,6 +15,7 @@ STEP_LIMIT = LIMITS.step_seconds  # one training step, and with it the signal at
 RUN_LIMIT = LIMITS.run_seconds  # a whole run
 STEPS_LIMIT = LIMITS.steps
 MEMORY_LIMIT = LIMITS.memory * 1e6  # bytes
+MOST_CUTS = 40
 
 PER_FURTHER_SEED = 0.4  # of a step, beyond the first seed
 # Seconds on one quiet core, from least squares over 44 configurations; they hold within a factor of about 1.3.
@@ -93,6 +94,18 @@ def affordable(cfg: RunConfig) -> tuple[str, int]:
         if value and (field in ("width", "depth") or 4 * value >= getattr(cfg, field)):
             return field, value
     return "batch", largest["batch"] or max(1, cfg.batch // 4)
+
+
+def fitted(cfg: RunConfig) -> RunConfig:
+    """The configuration, made smaller until it fits; the last that could be made where none does."""
+    for _ in range(MOST_CUTS):
+        if over_budget(cfg) is None:
+            break
+        try:
+            cfg = replace(cfg, **dict([affordable(cfg)]))  # type: ignore[arg-type]
+        except ValueError:
+            break
+    return cfg
 
 
 def _largest(cfg: RunConfig, field: str) -> int:

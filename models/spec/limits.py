@@ -34,14 +34,15 @@ VARIABLES: dict[str, Variable] = {
     ),
     "PLAYGROUND_STEPS": Variable("steps", 5000, 1, 5000, "steps", "Training steps of one run; a longer one is refused."),
     "PLAYGROUND_STEP_SECONDS": Variable(
-        "step_seconds", 0.2, 0.001, 60, "s", "Estimated time of one training step on one thread; a slower one is refused."
+        "step_seconds", 0.2, 0.001, 12, "s", "Estimated time of one training step on one thread; a slower one is refused."
     ),
     "PLAYGROUND_RUN_SECONDS": Variable(
         "run_seconds", 900, 1, 1e6, "s", "Estimated time of a whole run on one thread; a longer one is refused."
     ),
     "PLAYGROUND_SILENCE": Variable(
-        "silence", 60, 1, 3600, "s",
-        "How long the trainer may say nothing, as when a step hangs, before it is ended and started again.",
+        "silence", 60, 10, 3600, "s",
+        "How long the trainer may say nothing, as when a step hangs, before it is ended and started again; at least five "
+        "times `PLAYGROUND_STEP_SECONDS`.",
     ),
     "PLAYGROUND_ADDRESS_SPACE": Variable(
         "address_space", 8000, 0, 1e6, "MB",
@@ -60,6 +61,9 @@ VARIABLES: dict[str, Variable] = {
         "Maps kept on disk of those that visitors have asked for; of more, the one that was worked on longest ago is forgotten.",
     ),
 }  # fmt: skip
+
+
+STEPS_IN_SILENCE = 5  # a step may take longer than was estimated
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,13 @@ class Limits:
 
 def limits_from(environment: Mapping[str, str]) -> Limits:
     """The limits that an environment sets. ValueError with the variable, its value and the legal range."""
-    return Limits(**{variable.field: _number(name, variable, environment) for name, variable in VARIABLES.items()})  # type: ignore[arg-type]
+    limits = Limits(**{variable.field: _number(name, variable, environment) for name, variable in VARIABLES.items()})  # type: ignore[arg-type]
+    if limits.silence < STEPS_IN_SILENCE * limits.step_seconds:
+        raise ValueError(
+            f"PLAYGROUND_SILENCE is {limits.silence:g}; legal is {STEPS_IN_SILENCE * limits.step_seconds:g} or more (s) where "
+            f"PLAYGROUND_STEP_SECONDS is {limits.step_seconds:g}: an honest step would be taken for a hung one"
+        )
+    return limits
 
 
 def set_by_hand(environment: Mapping[str, str]) -> dict[str, str]:

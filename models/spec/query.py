@@ -51,6 +51,9 @@ def from_query(mapping: Mapping[str, str | Iterable[str]]) -> tuple[RunConfig, l
     return RunConfig(**values), notes
 
 
+JOINER = "\u2060"
+
+
 def shown(text: str, limit: int = 40) -> str:
     """Foreign text made harmless for a page: plain characters only, cut short. A dot stays in numbers, not in addresses."""
     plain = re.sub(r"(?<!\d)\.|\.(?!\d)", " ", "".join(c for c in text[:LONGEST_VALUE] if c in SHOWN))
@@ -58,8 +61,11 @@ def shown(text: str, limit: int = 40) -> str:
 
 
 def literal(text: str) -> str:
-    """Foreign text as Markdown that shows every character of it: no link, picture, formula or colour comes of it."""
-    return re.sub(r"([\\\[\]<>$`*])", r"\\\1", text)
+    """Foreign text as Markdown that shows every character of it: no link, picture, formula, icon or colour comes of it.
+
+    Addresses and icons are looked for in what is left after escapes, so an invisible joiner stands in their way.
+    """
+    return re.sub(r"(:|@|www)", f"\\1{JOINER}", re.sub(r"([\\\[\]<>$`*_~#|])", r"\\\1", text), flags=re.IGNORECASE)
 
 
 def _arrangement(texts: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
