@@ -91,7 +91,10 @@ class Engine:
         """Notes a wish. `since`: a reader that has so many rows of this tape and knows nothing else of it."""
         key = message["key"]
         try:
-            slot = self.slots.get(key) or Slot(config_from(message["query"]), message["seeds"])
+            slot = self.slots.get(key)
+            if slot is None:
+                slot = Slot(config_from(message["query"]), message["seeds"])
+                _within_budget(slot.cfg, slot.seeds)  # said at once, not when its place in the queue comes
         except ValueError as error:
             return self._refuse(key, error)
         self.slots[key] = slot
@@ -138,7 +141,6 @@ class Engine:
         slot, began = self.slots[key], time.monotonic()
         try:
             if slot.run is None:
-                _within_budget(slot.cfg, slot.seeds)
                 slot.run = Run(slot.cfg) if slot.seeds == 1 else SeedRuns(slot.cfg, _seeds(slot))
                 event("run_begun", run=key, device=slot.run.device)
             ready = time.monotonic()
