@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 from hypothesis import given
@@ -25,6 +25,7 @@ pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
 OPTIONS = LESSONS["final"].options  # a lesson whose nets train quickly
 CODE = "physics-1"
+COLUMNS = {"a": urlencode(SMALL), "b": urlencode(SMALL | {"residual": "false"})}  # of a comparison
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +57,20 @@ def watched(page: AppTest) -> AppTest:
             return page
         sound(page.run())
     raise AssertionError(words(page))
+
+
+def walked(page: AppTest, path: str, **query: str) -> AppTest:
+    """Another page in the same visit, by an address that says nothing of what is hidden."""
+    page.switch_page(f"pages/{path}.py")
+    page.query_params.clear()
+    for key, value in query.items():
+        page.query_params[key] = value
+    return sound(page.run())
+
+
+def keys(page: AppTest) -> set[str | None]:
+    """The keys of all controls and buttons on the page."""
+    return drawn(page) | {one.key for one in page.button}
 
 
 def drawn(page: AppTest) -> set[str | None]:
@@ -125,6 +140,9 @@ def test_a_button_that_would_set_a_hidden_control_is_not_there() -> None:
         ("theory", lambda page: bool(page.latex)),
         ("theory", lambda page: "Formula over measurement" in offered(page)),
         ("instruments", lambda page: "Health" in offered(page)),
+        ("verdict", lambda page: "weight gradients" in words(page)),
+        ("verdict", lambda page: "samples have cosine" in words(page)),
+        ("verdict", lambda page: "Post-mortem" in offered(page)),
         ("export", lambda page: "Take it home" in [one.label for one in page.expander]),
         ("export", lambda page: "Compare with..." in [one.proto.label for one in page.get("page_link")]),
         ("arrangement", lambda page: "arrangement" in drawn(page)),
@@ -171,13 +189,87 @@ def test_a_lessons_answers_are_kept_back_until_a_link_without_that_is_opened() -
 
 
 def test_what_a_link_has_hidden_stays_hidden_on_a_walk_through_the_pages() -> None:
-    page = opened("lessons", lesson="final", hide="answers,verdict")
+    page = opened("lessons", lesson="final", hide="answers,verdict,norm,arrangement,theory")
     del page.query_params["hide"]
     page.query_params["lesson"] = "gates"
     assert "answers" in sound(page.run()).session_state["hidden"]
-    page.switch_page("pages/train/playground.py")
-    page.query_params.clear()
-    assert "Healthy" not in words(sound(page.run()))
+    assert "Healthy" not in words(walked(page, "train/playground", **SMALL))
+    assert "norm" not in drawn(page)
+    assert "healthy" not in words(walked(page, "train/compare", **COLUMNS)).lower()
+    assert not {"norm", "compare_pairing", "compare_add", "compare_add_now"} & keys(page)
+    walked(page, "explore/anatomy", **SMALL)
+    assert not {"norm", "anatomy_norm"} & keys(page)
+    assert [one.value for one in (*page.latex, *page.code)] == []
+    assert not any(word in words(page) for word in ("**Equation**", "**pre-norm.**", "The gradient"))
+    assert {"anatomy_residual", "anatomy_identity", "depth"} <= keys(page)
+
+
+def test_without_such_a_link_the_walk_shows_all_of_it() -> None:
+    page = walked(playground(**SMALL), "train/compare", **COLUMNS)
+    assert "healthy" in words(page).lower()
+    assert {"norm", "compare_pairing", "compare_add", "compare_add_now"} <= keys(page)
+    walked(page, "explore/anatomy", **SMALL)
+    assert {"norm", "anatomy_norm", "anatomy_residual", "anatomy_identity"} <= keys(page)
+    assert len(page.latex) == len(page.code) == 1
+    assert all(word in words(page) for word in ("**Equation**", "**pre-norm.**", "The gradient"))
+
+
+@pytest.mark.parametrize("name", ["depth", "lr", "warmup", "norm"])
+def test_a_prepared_comparison_is_not_there_where_it_would_set_what_is_hidden(name: str) -> None:
+    assert "compare_pairing" not in keys(walked(playground(**SMALL, hide=name), "train/compare", **COLUMNS))
+    # An added column has its depth and learning rate from A.
+    assert ("compare_add" in keys(walked(playground(**SMALL, hide=name), "train/compare", **COLUMNS))) == (
+        name in {"depth", "lr"}
+    )
+
+
+@pytest.mark.parametrize(("path", "query"), [("train/compare", COLUMNS), ("explore/anatomy", SMALL)])
+def test_an_address_of_compare_or_anatomy_that_hides_something_keeps_doing_so(path: str, query: dict[str, str]) -> None:
+    page = walked(playground(**SMALL), path, **query, hide="norm")
+    assert "norm" not in keys(page)
+    page.slider(key="depth").set_value(5)
+    assert address_bar(sound(page.run()))["hide"] == "norm"
+    assert "norm" not in keys(page)
+
+
+def test_what_puts_blocks_back_is_not_there_where_it_would_set_what_is_hidden() -> None:
+    query = SMALL | {"overrides": "2.norm.none"}
+    back, remove = "Put all blocks back", "Remove the exceptions"
+    for name, there in (("width", True), ("norm", False)):
+        page = unfolded(playground(**query, hide=name))
+        assert (remove in labels(page)) == there
+        assert (back in labels(walked(page, "explore/anatomy", **query))) == there
+
+
+def test_a_post_mortem_offers_no_remedy_that_is_hidden_nor_a_way_to_compare_that_is() -> None:
+    bad = SMALL | {"depth": "32", "norm": "none", "placement": "none"}
+
+    def remedies(hide: str) -> list[str]:
+        page = playground(**bad, hide=hide)
+        page.session_state["instrument"] = "Post-mortem"
+        trained(sound(page.run()))
+        assert "Likeliest cause" in words(page)
+        return [one.label for one in page.button if "remedy_" in str(one.key)]
+
+    every = remedies("")
+    assert [label for label in every if label.startswith("branch scale")]
+    assert remedies("branch_scale") == [label for label in every if not label.startswith("branch scale")]
+    assert remedies("export") == []
+
+
+def test_a_post_mortem_that_was_open_is_closed_when_a_link_hides_the_verdict() -> None:
+    page = playground(**SMALL)
+    page.session_state["instrument"] = "Post-mortem"
+    assert "Post-mortem" in [one.value for one in sound(page.run()).subheader]
+    page.query_params["hide"] = "verdict"
+    assert "Post-mortem" not in [one.value for one in sound(page.run()).subheader]
+
+
+def test_a_configuration_cannot_be_pasted_where_it_would_set_what_is_hidden() -> None:
+    for name, there in (("verdict", True), ("norm", False)):
+        page = playground(**SMALL, hide=name)
+        page.session_state["take_home"] = True
+        assert ("Use it" in labels(sound(page.run()))) == there
 
 
 def test_a_link_can_keep_to_one_lesson() -> None:
