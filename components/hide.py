@@ -43,6 +43,12 @@ def adopt() -> None:
         st.info("From the link: " + "; ".join(notes[:3]) + (" ..." if len(notes) > 3 else "") + ".")
 
 
+def query() -> dict[str, str]:
+    """What is hidden in this visit, for the address of a page within it: a reload is a new visit and knows only its address."""
+    kept = st.session_state.get(KEPT)
+    return {KEY: ",".join(sorted(kept))} if kept else {}
+
+
 def hidden(name: str) -> bool:
     """Whether a field or a part is hidden in this visit."""
     return name in st.session_state.get(KEPT, ())

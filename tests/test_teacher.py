@@ -282,6 +282,32 @@ def test_a_link_can_keep_to_one_lesson() -> None:
     assert len(free.get("page_link")) == 2
 
 
+def test_next_and_previous_lead_to_addresses_that_hide_the_same_and_belong_to_the_same_class() -> None:
+    page = opened("lessons", lesson="gates", hide="verdict,answers", view="projector", **{"class": CODE})
+    kept = {"hide": "answers,verdict", "view": "projector", "class": CODE}
+    assert ways(page) == [kept | {"lesson": "init"}, kept | {"lesson": "collapse"}]
+    page.query_params["hide"] = ""
+    del page.query_params["view"]
+    assert [set(query) for query in ways(sound(page.run()))] == [{"lesson", "class"}] * 2
+    plain = opened("lessons", lesson="gates")
+    assert [set(query) for query in ways(plain)] == [{"lesson"}] * 2
+
+
+def test_an_address_that_was_reached_by_next_still_hides_and_counts_after_a_reload() -> None:
+    class_of()
+    page = opened("lessons", lesson="warmup", hide="answers", **{"class": CODE})
+    reloaded = opened("lessons", **ways(page)[-1])
+    guessed(reloaded, 0)
+    assert "Guesses of the class" in charts(reloaded)
+    assert "answers" in reloaded.session_state["hidden"]
+
+
+def ways(page: AppTest) -> list[dict[str, str]]:
+    """The queries of Previous and Next."""
+    links = [one.proto for one in page.get("page_link") if one.proto.label.startswith(("Previous", "Next"))]
+    return [dict(parse_qsl(one.query_string)) for one in links]
+
+
 # --- the projector view ---
 
 

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from components import player, projector
+from components import hide, player, projector
 from components.hide import hidden
 from components.lessons import attempt, board, progress, runs, source
 from components.link import LESSONS as PAGE
@@ -88,18 +88,19 @@ def walk(lesson: Lesson) -> None:
     if hidden("lessons"):
         return
     keys = list(LESSONS)
-    view = {projector.KEY: projector.VALUE} if projector.on() else {}
+    # A reload is a new visit: what the address leaves out, it has lost.
+    kept = hide.query() | board.query() | ({projector.KEY: projector.VALUE} if projector.on() else {})
     at = keys.index(lesson.key)
     with st.container(horizontal=True):
         if at > 0:
             before = LESSONS[keys[at - 1]]
             st.page_link(
-                PAGE, label=f"Previous: {before.title}", icon=":material/arrow_back:", query_params={KEY: before.key} | view
+                PAGE, label=f"Previous: {before.title}", icon=":material/arrow_back:", query_params={KEY: before.key} | kept
             )
         if at + 1 < len(keys):
             after = LESSONS[keys[at + 1]]
             st.page_link(
-                PAGE, label=f"Next: {after.title}", icon=":material/arrow_forward:", query_params={KEY: after.key} | view
+                PAGE, label=f"Next: {after.title}", icon=":material/arrow_forward:", query_params={KEY: after.key} | kept
             )
 
 
