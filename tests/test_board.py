@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.lessons import board as module
-from models.lessons.board import AGE_SECONDS, CLASSES, MEMBERS, Board, valid
+from models.lessons.board import AGE_SECONDS, CLASSES, GONE, MEMBERS, MOST_KEY, TAKEN, Board, valid
 from models.lessons.lessons import LESSONS
 
 LESSON = "vanishing"
@@ -91,6 +91,27 @@ def test_only_who_opened_a_class_may_clear_or_close_it(board: Board) -> None:
     assert total(board) == -1
 
 
+def test_looking_after_a_class_keeps_it_and_opens_none(board: Board, clock: Clock) -> None:
+    assert board.look_after("physics-9", "key") == GONE
+    assert board.look_after("physics-1", "wrong") == TAKEN
+    clock.now += AGE_SECONDS - 1
+    assert board.look_after("physics-1", "wrong") == TAKEN
+    assert board.look_after("physics-1", "key") == ""
+    clock.now += AGE_SECONDS - 1
+    assert total(board) == 0
+    clock.now += 1
+    assert board.look_after("physics-1", "key") == GONE
+    assert total(board) == total(board, "physics-9") == -1
+
+
+def test_a_key_has_its_bounds() -> None:
+    made = Board()
+    for key in ("", "x" * (MOST_KEY + 1)):
+        assert "1 to 64 characters" in made.open("physics-1", key)
+        assert made.counts("physics-1", LESSON) is None
+    assert made.open("physics-1", "x" * MOST_KEY) == ""
+
+
 def test_clearing_a_lesson_leaves_the_others(board: Board) -> None:
     board.guess("physics-1", LESSON, "one", FIRST)
     board.guess("physics-1", "skip", "one", LESSONS["skip"].options[0])
@@ -145,6 +166,7 @@ def test_every_plain_code_opens_a_class(code: str) -> None:
     st.lists(
         st.one_of(
             st.tuples(st.just("open"), st.sampled_from("abcd"), st.sampled_from("xy")),
+            st.tuples(st.just("look after"), st.sampled_from("abcd"), st.sampled_from("xy")),
             st.tuples(st.just("guess"), st.sampled_from("abcd"), st.sampled_from("12345")),
             st.tuples(st.just("wait"), st.floats(0, AGE_SECONDS), st.none()),
         ),
@@ -160,6 +182,8 @@ def test_whatever_happens_the_board_keeps_its_bounds(events: list) -> None:
         for kind, first, second in events:
             if kind == "open":
                 made.open(first, second)
+            elif kind == "look after":
+                made.look_after(first, second)
             elif kind == "guess":
                 made.guess(first, LESSON, second, FIRST)
             else:

@@ -467,6 +467,54 @@ def test_a_teachers_address_with_a_code_alone_has_it_ready_to_be_opened() -> Non
     assert len(long.text_input(key="teacher_code").value) == module.MOST_CODE
 
 
+def test_an_address_alone_opens_no_class_and_has_it_ready_to_be_opened_with_its_key(board: Board) -> None:
+    page = opened("teacher", **{"class": CODE, "key": "bookmarked"})
+    assert board.counts(CODE, "final") is None
+    assert "is not open" in words(page)
+    assert page.text_input(key="teacher_code").value == CODE
+    assert f"Class **{CODE}** is open." in words(press(page, "Open the class"))
+    assert address_bar(page) == {"class": CODE, "key": "bookmarked"}
+    assert board.look_after(CODE, "bookmarked") == ""
+
+
+def test_after_a_restart_of_the_server_the_teachers_open_page_and_bookmark_go_on_with_one_click(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    page = class_of()
+    kept = address_bar(page)
+    monkeypatch.setattr(module, "_board", Board())
+    assert "is not open" in words(sound(page.run()))
+    assert "Clear the board" not in labels(page)
+    assert "Clear the board" in labels(press(page, "Open the class"))
+    assert address_bar(page) == kept
+    assert f"Class **{CODE}** is open." in words(opened("teacher", **kept))
+
+
+def test_another_code_than_the_addresss_is_opened_with_a_key_of_its_own() -> None:
+    page = opened("teacher", **{"class": CODE, "key": "bookmarked"})
+    page.text_input(key="teacher_code").set_value("other")
+    press(sound(page.run()), "Open the class")
+    assert address_bar(page)["class"] == "other"
+    assert address_bar(page)["key"] != "bookmarked"
+
+
+def test_a_key_that_is_too_long_is_as_none() -> None:
+    page = press(opened("teacher", **{"class": CODE, "key": "x" * 65}), "Open the class")
+    assert f"Class **{CODE}** is open." in words(page)
+    assert len(address_bar(page)["key"]) < 20
+
+
+def test_a_class_that_was_closed_in_one_tab_is_not_made_again_by_another(board: Board) -> None:
+    page = class_of()
+    other = opened("teacher", **address_bar(page))
+    other.selectbox(key="teacher_target").set_value("final")
+    assert "no guess yet" in words(sound(other.run()))
+    press(page, "Close the class")
+    assert "is not open" in words(sound(other.run()))
+    assert board.counts(CODE, "final") is None
+    assert "Clear the board" not in labels(other)
+
+
 def test_a_walk_through_the_pages_does_not_lose_the_class() -> None:
     teacher = class_of()
     kept = address_bar(teacher)
