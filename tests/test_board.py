@@ -41,7 +41,7 @@ def total(board: Board, code: str = "physics-1", lesson: str = LESSON) -> int:
     return -1 if counts is None else sum(counts.values())
 
 
-def test_the_guesses_of_two_members_are_counted_by_option_in_the_lessons_order(board: Board) -> None:
+def test_guesses_are_counted_by_option_in_the_lessons_order(board: Board) -> None:
     assert board.guess("physics-1", LESSON, "one", SECOND) == ""
     assert board.guess("physics-1", LESSON, "two", SECOND) == ""
     assert board.guess("physics-1", LESSON, "three", FIRST) == ""
@@ -119,7 +119,7 @@ def test_clearing_a_lesson_leaves_the_others(board: Board) -> None:
     assert (total(board), total(board, lesson="skip")) == (0, 1)
 
 
-def test_a_member_too_many_is_refused_but_may_still_change_a_guess_that_counts(board: Board) -> None:
+def test_a_guess_too_many_is_refused_but_one_that_counts_may_still_be_changed(board: Board) -> None:
     for member in range(MEMBERS):
         assert board.guess("physics-1", LESSON, str(member), FIRST) == ""
     assert "is full" in board.guess("physics-1", LESSON, "late", FIRST)
@@ -195,7 +195,7 @@ def test_whatever_happens_the_board_keeps_its_bounds(events: list) -> None:
         assert [total(made, code) for code in "abcd"] == [-1] * 4
 
 
-def test_thirty_members_at_once_are_all_counted(board: Board) -> None:
+def test_thirty_guesses_at_once_are_all_counted(board: Board) -> None:
     start = threading.Barrier(30)
 
     def guess(member: int) -> None:

@@ -347,6 +347,18 @@ def test_a_lesson_on_a_projector_has_question_run_and_finding_but_no_challenge()
     assert all("view=projector" in one.proto.query_string for one in page.get("page_link") if "lesson=" in one.proto.query_string)
 
 
+def test_a_guess_made_on_a_projector_starts_the_nets_and_is_never_counted(board: Board) -> None:
+    class_of()
+    guessed(opened("lessons", lesson="final", **{"class": CODE}), 0)
+    page = opened("lessons", lesson="final", view="projector", **{"class": CODE})
+    assert "does not count a guess made here" in words(page)
+    assert counted(guessed(page, 2)) == [1, 0, 0]
+    assert "Train both" in labels(page)
+    del page.query_params["view"]
+    assert counted(sound(page.run())) == [1, 0, 0], "nor in the usual view afterwards"
+    assert counted(guessed(press(page, "Guess again"), 2)) == [1, 0, 1], "a guess of one's own is"
+
+
 # --- the teacher's page ---
 
 

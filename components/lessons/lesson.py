@@ -61,14 +61,13 @@ def project(lesson: Lesson) -> None:
     """Question, guess and run for a projector: what is to be read afterwards is left out."""
     st.markdown(lesson.question)
     if progress.done(lesson.key).guess:
-        _watch(lesson)
-        _guessed(lesson)
-        return
+        player.polled(f"lesson_{lesson.key}", lambda: runs.watch(lesson))
     left, right = st.columns(2) if board.code() else (st.container(), None)
     with left:
         _guessed(lesson)
     if right is not None:
         with right:
+            # By itself: a class guesses on while the nets stand still.
             st.fragment(board.show, run_every=BOARD_SECONDS)(lesson)
 
 
@@ -123,7 +122,8 @@ def _guessed(lesson: Lesson) -> bool:
         return True
     label = "This is my guess"
     st.button(label, key=f"{key}_settle", icon=":material/done:", type="primary", on_click=settle, disabled=guess is None)
-    st.caption("The nets can be trained once you have guessed. A wrong guess costs nothing.")
+    costs = "The board does not count a guess made here." if projector.on() and board.code() else "A wrong guess costs nothing."
+    st.caption(f"The nets can be trained once you have guessed. {costs}")
     return False
 
 

@@ -79,7 +79,7 @@ def _class() -> tuple[str, str]:
         else:
             refused = problem
     st.session_state.setdefault("teacher_code", st.query_params.get(CLASS, "")[:MOST_CODE])
-    tip = f"{RULE}. Students' guesses are pooled under it, without names."
+    tip = f"{RULE}. Students' guesses are pooled under it, without names: who loads the page again can guess again."
     st.text_input("Class code", key="teacher_code", max_chars=MOST_CODE, placeholder="physics-1", help=tip)
     st.button("Open the class", key="teacher_open", icon=":material/groups:", on_click=_open)
     if refused:

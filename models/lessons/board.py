@@ -1,6 +1,7 @@
 """The class board: what a class has guessed, pooled on the server by class code. Anonymous, bounded, and forgotten by age.
 
-A member is a random token of a session, known to nobody else; only counts leave the board.
+A member is a random token of a session, known to nobody else; only counts leave the board. They count guesses and not people:
+who loads the page again is another member.
 """
 
 import hmac
@@ -93,7 +94,7 @@ class Board:
             return ""
 
     def counts(self, code: str, lesson: str) -> dict[str, int] | None:
-        """How many members chose each option of a lesson, in its order; None where no class of this code is open."""
+        """How many guesses each option of a lesson has, in its order; None where no class of this code is open."""
         with self._lock:
             self._forget()
             kept = self._classes.get(code)
