@@ -6,7 +6,9 @@ import streamlit as st
 
 from components import link, picture
 from components.charts import Series, depth_profile, log_range
+from components.controls import excepted
 from components.diagram import show_diagram
+from components.hide import any_hidden, hidden
 from components.instruments.panel import BADGES
 from components.live_chart import live_chart
 from components.playhead import Playhead
@@ -23,7 +25,9 @@ BLOCK = "anatomy_block"
 
 
 def three_views(cfg: RunConfig) -> None:
-    """Diagram, equation and PyTorch code of the block, all written from one plan."""
+    """Diagram, equation and PyTorch code of the block, all written from one plan; nothing where theory is hidden."""
+    if hidden("theory"):
+        return  # the code says what the equation says
     show_diagram(cfg)
     left, right = st.columns(2) if cfg.net == "mlp" else (st.container(), st.container())
     with left:
@@ -46,7 +50,7 @@ def one_block(cfg: RunConfig) -> None:
         _switch("Residual here", block, "residual", bool(own.get("residual", cfg.residual)), cfg.residual)
         _switch("Norm here", block, "norm", norm, cfg.norm != "none", off="none", disabled=cfg.norm == "none")
         _switch("Take the block out", block, "identity", sublayer.identity, False)
-        if cfg.overrides:
+        if cfg.overrides and not any_hidden(excepted(cfg.overrides)):
             st.button("Put all blocks back", on_click=link.put, args=({"overrides": ()},), key="anatomy_back")
 
 
@@ -84,7 +88,9 @@ def signal(cfg: RunConfig) -> tuple[bool, bool]:
 
 
 def history(cfg: RunConfig) -> None:
-    """Where the arrangement comes from and who uses it."""
+    """Where the arrangement comes from and who uses it; nothing where theory is hidden."""
+    if hidden("theory"):
+        return
     name = arrangement_of(replace(cfg, overrides=())) or arrangement_of(cfg)
     if name is None:
         st.markdown("These settings are nobody's named arrangement.")
@@ -94,7 +100,9 @@ def history(cfg: RunConfig) -> None:
 
 
 def _switch(label: str, block: int, key: str, on: bool, usual: bool, *, off: str | bool = False, disabled: bool = False) -> None:
-    """A switch over one exception of one block; at its usual value there is no exception."""
+    """A switch over one exception of one block; at its usual value there is no exception. None where its field is hidden."""
+    if any_hidden(("overrides", key)):
+        return
     state = f"anatomy_{key}"
     st.session_state[state] = on
 

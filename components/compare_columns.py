@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from components import compare_link, controls, link
+from components import compare_link, controls, hide, link
 from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.spec.pairings import MAX_COLUMNS, PAIRINGS, changed, differing
 
@@ -20,7 +20,8 @@ ALWAYS_SAID = ("net", "task", "depth", "width", "placement", "norm", "optimizer"
 
 def adopt() -> list[str]:
     """Before the widgets: takes the columns from a link, or from what was compared before."""
-    query = st.query_params.to_dict()
+    hide.adopt()
+    query = _columns_in_address()
     if not query and st.session_state.get(WRITTEN):
         query = st.session_state[WRITTEN]
     if query != st.session_state.get(WRITTEN):
@@ -33,16 +34,19 @@ def adopt() -> list[str]:
 def write() -> None:
     """After the widgets: one history entry per change."""
     query = compare_link.to_query(st.session_state[COLUMNS], st.session_state[SEEDS])
-    if query != st.query_params.to_dict():
+    if query != _columns_in_address():
+        kept = {key: value for key, value in st.query_params.to_dict().items() if key == hide.KEY}
         st.session_state[WRITTEN] = query
-        st.query_params.from_dict(query)
+        st.query_params.from_dict(query | kept)
 
 
 def edit() -> str:
     """The controls of one column, or of all at once; returns why a change was refused."""
     columns: list[RunConfig] = st.session_state[COLUMNS]
     letters = list(LETTERS[: len(columns)])
-    st.selectbox("Prepared comparison", ["choose one", *PAIRINGS], key="compare_pairing", on_change=_prepared, help=_questions())
+    if controls.arranges(knobs()):
+        choices = ["choose one", *PAIRINGS]
+        st.selectbox("Prepared comparison", choices, key="compare_pairing", on_change=_prepared, help=_questions())
     target = str(st.segmented_control("Change", [ALL, *letters], default=ALL, required=True, key=TARGET))
     at = letters.index(target) if target in letters else 0
     shown = (target, columns[at])
@@ -74,8 +78,9 @@ def columns_and_seeds() -> None:
             "Seeds", 1, compare_link.MAX_SEEDS, key=SEEDS, help="Seeds per column: the middle and the range are drawn.", width=220
         )
         full = len(columns) >= MAX_COLUMNS
-        st.selectbox("Arrangement to add", list(ARRANGEMENTS), key="compare_add", width=240, disabled=full)
-        st.button("Add a column", on_click=_add, key="compare_add_now", disabled=full, help=f"At most {MAX_COLUMNS} columns.")
+        if controls.arranges(set(knobs()) - set(SHARED)):
+            st.selectbox("Arrangement to add", list(ARRANGEMENTS), key="compare_add", width=240, disabled=full)
+            st.button("Add a column", on_click=_add, key="compare_add_now", disabled=full, help=f"At most {MAX_COLUMNS} columns.")
         letters = list(LETTERS[: len(columns)])
         if len(columns) > 2:
             st.button(f"Take {letters[-1]} away", on_click=_take_away, key="compare_take")
@@ -100,6 +105,10 @@ def differences() -> None:
         n for n in ("net", "task", "depth", "width", "placement", "norm", "optimizer", "lr", "batch", "seed") if n not in names
     ]
     st.caption("Equal in all: " + ", ".join(f"{knobs()[n][1].label.lower()} {_word(getattr(first, n))}" for n in equal))
+
+
+def _columns_in_address() -> dict[str, str]:
+    return {key: value for key, value in st.query_params.to_dict().items() if key != hide.KEY}
 
 
 def _change(columns: list[RunConfig], places: Iterable[int], change: dict[str, object]) -> str:
@@ -127,9 +136,7 @@ def _questions() -> str:
 def _add() -> None:
     columns: list[RunConfig] = st.session_state[COLUMNS]
     first = columns[0]
-    shared = {
-        name: getattr(first, name) for name in ("net", "task", "depth", "width", "steps", "batch", "seed", "lr", "optimizer")
-    }
+    shared = {name: getattr(first, name) for name in SHARED}
     st.session_state[COLUMNS] = [*columns, RunConfig.arranged(str(st.session_state.compare_add), **shared)][:MAX_COLUMNS]
 
 

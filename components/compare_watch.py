@@ -7,6 +7,7 @@ import streamlit as st
 from components import link, picture, player
 from components.compare_charts import compared_losses, compared_profiles
 from components.compare_columns import COLUMNS, LETTERS, NAME, SEEDS
+from components.hide import hidden
 from components.live_chart import live_chart
 from components.playhead import Playhead
 from components.viewers import owner
@@ -104,7 +105,7 @@ def _charts(columns: list[Column], head: Playhead) -> None:
             _losses(columns, head, against)
     for place, column in zip(st.columns(len(columns)), columns, strict=True):
         with place:
-            _verdict(column, head)
+            _column(column, head)
 
 
 def _profiles(columns: list[Column], head: Playhead, title: str, key: str, against: bool) -> None:
@@ -132,12 +133,16 @@ def _losses(columns: list[Column], head: Playhead, against: bool) -> None:
     live_chart(figure, key="compare_loss", alt="Loss, chart", height=300)
 
 
-def _verdict(column: Column, head: Playhead) -> None:
+def _column(column: Column, head: Playhead) -> None:
+    """What the app says of a column, unless that is hidden, and the way to the playground."""
     trace = column.traces[0]
     row = min(head.shown, len(trace) - 1)
-    st.markdown(f"**{column.letter}** " + verdict(column.cfg, trace, row).sentence)
-    if trace.divergence is not None and row >= trace.divergence.step:
-        st.markdown(f":red[{trace.divergence.sentence()}]")
+    if hidden("verdict"):
+        st.markdown(f"**{column.letter}**")
+    else:
+        st.markdown(f"**{column.letter}** " + verdict(column.cfg, trace, row).sentence)
+        if trace.divergence is not None and row >= trace.divergence.step:
+            st.markdown(f":red[{trace.divergence.sentence()}]")
     st.page_link(link.PLAYGROUND, label="Open in the playground", query_params=column.cfg.to_query())
 
 

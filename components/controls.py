@@ -1,5 +1,6 @@
 """The controls, made from the fields of a configuration: label, help, bounds and choices stand there, once."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import streamlit as st
@@ -12,6 +13,7 @@ from models.lessons.glossary import ARRANGEMENT
 from models.spec import ARRANGEMENTS, NET_DEFAULTS, TASKS, RunConfig, arrangement_of, knobs
 from models.spec.arrangements import architecture_fields
 from models.spec.knob import Knob
+from models.spec.overrides import Override
 from models.spec.tasks import note
 
 CUSTOM = "custom"
@@ -42,10 +44,20 @@ def draw() -> tuple[RunConfig | None, str]:
             if folded.open:
                 _fields(st.container(), *names)
     cfg, problem = assemble()
-    if not hidden("arrangement") and not any_hidden(ARRANGED):
+    if arranges(ARRANGED):
         with picker:
             _arrangement_picker(cfg)
     return cfg, problem
+
+
+def arranges(fields: Iterable[str]) -> bool:
+    """Whether something may be there that sets these fields at once: neither such pickers nor one of the fields is hidden."""
+    return not hidden("arrangement") and not any_hidden(fields)
+
+
+def excepted(overrides: Iterable[Override]) -> set[str]:
+    """The fields that exceptions of single blocks set, and to which taking them back would set these blocks."""
+    return {"overrides", *(key for _, key, _ in overrides)}
 
 
 def assemble() -> tuple[RunConfig | None, str]:
@@ -87,9 +99,10 @@ def _fields(place: DeltaGenerator, *names: str) -> None:
                 continue
             if net in knob.nets and name != "overrides":
                 _field(name, kinds, knob)
-            elif name == "overrides" and st.session_state.get("overrides"):
-                st.caption(f"Exceptions for single blocks: {len(st.session_state.overrides)}")
-                st.button("Remove the exceptions", on_click=put, args=({"overrides": ()},))
+            elif name == "overrides" and (exceptions := st.session_state.get("overrides")):
+                st.caption(f"Exceptions for single blocks: {len(exceptions)}")
+                if not any_hidden(excepted(exceptions)):
+                    st.button("Remove the exceptions", on_click=put, args=({"overrides": ()},))
 
 
 def _field(name: str, kinds: tuple[type, ...], knob: Knob) -> None:

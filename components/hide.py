@@ -1,7 +1,9 @@
 """What a teacher's link hides: controls by their field, and parts of the pages by the words below.
 
-Once a link has hidden something, it stays hidden for the visit, wherever the visitor walks; a link with an empty
-`hide=` ends that, and so does a new tab. It keeps a class from looking ahead and is no lock: whoever edits the address sees all.
+Once a link has hidden something, it stays hidden for the visit on every page that has it: start, playground, compare, anatomy
+and lessons. A link with an empty `hide=` ends that, and so does a new tab. Labs, maps, common errors, the glossary and a lesson's
+challenge have nets and controls of their own, which nothing hides. It keeps a class from looking ahead and is no lock: whoever
+edits the address sees all.
 """
 
 from collections.abc import Iterable
@@ -14,8 +16,8 @@ from models.spec.query import shown
 KEY, KEPT = "hide", "hidden"
 PARTS = {
     "arrangement": "the picker that sets several controls at once",
-    "verdict": "what the app says of the numbers, and its remedies",
-    "theory": "formula over measurement, reading, diagram and equation",
+    "verdict": "what the app says of the numbers, post-mortem and remedies",
+    "theory": "formula over measurement, reading, diagram, equation and code of the block",
     "instruments": "the row of instruments",
     "export": "take it home, and the ways to Compare and Anatomy",
     "answers": "in lessons: finding, why, challenge and code",
@@ -39,6 +41,12 @@ def adopt() -> None:
     st.session_state[KEPT], notes = from_text(text)
     if notes:
         st.info("From the link: " + "; ".join(notes[:3]) + (" ..." if len(notes) > 3 else "") + ".")
+
+
+def query() -> dict[str, str]:
+    """What is hidden in this visit, for the address of a page within it: a reload is a new visit and knows only its address."""
+    kept = st.session_state.get(KEPT)
+    return {KEY: ",".join(sorted(kept))} if kept else {}
 
 
 def hidden(name: str) -> bool:

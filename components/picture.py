@@ -188,7 +188,7 @@ def _weights_and_samples(view: View, others: list[tuple[str, Profile]]) -> None:
     profile = profile_of(view)
     left, right = st.columns(2)
     with left:
-        st.markdown(weight_sentence(profile.weight_grad_rms))
+        say(weight_sentence(profile.weight_grad_rms))
         blocks = tuple(f"b{block:02d}" for block in range(1, view.cfg.depth + 1))
         series = [Series(other.label, other.weight_grad_rms, role) for role, other in others]
         series.append(Series(f"step {view.row}", profile.weight_grad_rms, "now"))
@@ -197,7 +197,7 @@ def _weights_and_samples(view: View, others: list[tuple[str, Profile]]) -> None:
         title = "Weight gradient by depth"
         _draw(depth_profile(title=title, unit="RMS", sites=blocks, series=series, range_=held["weight"]), title)
     with right:
-        st.markdown(cosine_sentence(profile.sample_cosine))
+        say(cosine_sentence(profile.sample_cosine))
         series = [Series(other.label, other.sample_cosine, role) for role, other in others]
         series.append(Series(f"step {view.frame.step if view.frame else 0}", profile.sample_cosine, "now"))
         _draw(cosine_chart(sites=view.trace.sites, series=series), "Sample cosine by depth")

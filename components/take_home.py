@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from components import link
+from components.hide import any_hidden
 from components.picture import report_figures
 from components.watch import View
 from models.export import compare, configuration_from, configuration_json, digest_of, standalone_script, trace_csv
@@ -78,6 +79,8 @@ def _link(cfg: RunConfig, view: View | None) -> None:
 
 
 def _bring_in() -> None:
+    if any_hidden(knobs()):
+        return  # it would set what is hidden
     st.text_area("Paste a configuration (JSON) or a link", key=PASTED, max_chars=100_000, height=100)
     st.button("Use it", on_click=_use, key="use_pasted")
     if st.session_state.get(REFUSED):

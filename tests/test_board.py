@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.lessons import board as module
-from models.lessons.board import AGE_SECONDS, CLASSES, MEMBERS, Board, valid
+from models.lessons.board import AGE_SECONDS, CLASSES, GONE, MEMBERS, MOST_KEY, TAKEN, Board, valid
 from models.lessons.lessons import LESSONS
 
 LESSON = "vanishing"
@@ -41,7 +41,7 @@ def total(board: Board, code: str = "physics-1", lesson: str = LESSON) -> int:
     return -1 if counts is None else sum(counts.values())
 
 
-def test_the_guesses_of_two_members_are_counted_by_option_in_the_lessons_order(board: Board) -> None:
+def test_guesses_are_counted_by_option_in_the_lessons_order(board: Board) -> None:
     assert board.guess("physics-1", LESSON, "one", SECOND) == ""
     assert board.guess("physics-1", LESSON, "two", SECOND) == ""
     assert board.guess("physics-1", LESSON, "three", FIRST) == ""
@@ -91,6 +91,27 @@ def test_only_who_opened_a_class_may_clear_or_close_it(board: Board) -> None:
     assert total(board) == -1
 
 
+def test_looking_after_a_class_keeps_it_and_opens_none(board: Board, clock: Clock) -> None:
+    assert board.look_after("physics-9", "key") == GONE
+    assert board.look_after("physics-1", "wrong") == TAKEN
+    clock.now += AGE_SECONDS - 1
+    assert board.look_after("physics-1", "wrong") == TAKEN
+    assert board.look_after("physics-1", "key") == ""
+    clock.now += AGE_SECONDS - 1
+    assert total(board) == 0
+    clock.now += 1
+    assert board.look_after("physics-1", "key") == GONE
+    assert total(board) == total(board, "physics-9") == -1
+
+
+def test_a_key_has_its_bounds() -> None:
+    made = Board()
+    for key in ("", "x" * (MOST_KEY + 1)):
+        assert "1 to 64 characters" in made.open("physics-1", key)
+        assert made.counts("physics-1", LESSON) is None
+    assert made.open("physics-1", "x" * MOST_KEY) == ""
+
+
 def test_clearing_a_lesson_leaves_the_others(board: Board) -> None:
     board.guess("physics-1", LESSON, "one", FIRST)
     board.guess("physics-1", "skip", "one", LESSONS["skip"].options[0])
@@ -98,7 +119,7 @@ def test_clearing_a_lesson_leaves_the_others(board: Board) -> None:
     assert (total(board), total(board, lesson="skip")) == (0, 1)
 
 
-def test_a_member_too_many_is_refused_but_may_still_change_a_guess_that_counts(board: Board) -> None:
+def test_a_guess_too_many_is_refused_but_one_that_counts_may_still_be_changed(board: Board) -> None:
     for member in range(MEMBERS):
         assert board.guess("physics-1", LESSON, str(member), FIRST) == ""
     assert "is full" in board.guess("physics-1", LESSON, "late", FIRST)
@@ -145,6 +166,7 @@ def test_every_plain_code_opens_a_class(code: str) -> None:
     st.lists(
         st.one_of(
             st.tuples(st.just("open"), st.sampled_from("abcd"), st.sampled_from("xy")),
+            st.tuples(st.just("look after"), st.sampled_from("abcd"), st.sampled_from("xy")),
             st.tuples(st.just("guess"), st.sampled_from("abcd"), st.sampled_from("12345")),
             st.tuples(st.just("wait"), st.floats(0, AGE_SECONDS), st.none()),
         ),
@@ -160,6 +182,8 @@ def test_whatever_happens_the_board_keeps_its_bounds(events: list) -> None:
         for kind, first, second in events:
             if kind == "open":
                 made.open(first, second)
+            elif kind == "look after":
+                made.look_after(first, second)
             elif kind == "guess":
                 made.guess(first, LESSON, second, FIRST)
             else:
@@ -171,7 +195,7 @@ def test_whatever_happens_the_board_keeps_its_bounds(events: list) -> None:
         assert [total(made, code) for code in "abcd"] == [-1] * 4
 
 
-def test_thirty_members_at_once_are_all_counted(board: Board) -> None:
+def test_thirty_guesses_at_once_are_all_counted(board: Board) -> None:
     start = threading.Barrier(30)
 
     def guess(member: int) -> None:

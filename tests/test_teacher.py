@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 from hypothesis import given
@@ -25,6 +25,7 @@ pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
 OPTIONS = LESSONS["final"].options  # a lesson whose nets train quickly
 CODE = "physics-1"
+COLUMNS = {"a": urlencode(SMALL), "b": urlencode(SMALL | {"residual": "false"})}  # of a comparison
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +57,20 @@ def watched(page: AppTest) -> AppTest:
             return page
         sound(page.run())
     raise AssertionError(words(page))
+
+
+def walked(page: AppTest, path: str, **query: str) -> AppTest:
+    """Another page in the same visit, by an address that says nothing of what is hidden."""
+    page.switch_page(f"pages/{path}.py")
+    page.query_params.clear()
+    for key, value in query.items():
+        page.query_params[key] = value
+    return sound(page.run())
+
+
+def keys(page: AppTest) -> set[str | None]:
+    """The keys of all controls and buttons on the page."""
+    return drawn(page) | {one.key for one in page.button}
 
 
 def drawn(page: AppTest) -> set[str | None]:
@@ -125,6 +140,9 @@ def test_a_button_that_would_set_a_hidden_control_is_not_there() -> None:
         ("theory", lambda page: bool(page.latex)),
         ("theory", lambda page: "Formula over measurement" in offered(page)),
         ("instruments", lambda page: "Health" in offered(page)),
+        ("verdict", lambda page: "weight gradients" in words(page)),
+        ("verdict", lambda page: "samples have cosine" in words(page)),
+        ("verdict", lambda page: "Post-mortem" in offered(page)),
         ("export", lambda page: "Take it home" in [one.label for one in page.expander]),
         ("export", lambda page: "Compare with..." in [one.proto.label for one in page.get("page_link")]),
         ("arrangement", lambda page: "arrangement" in drawn(page)),
@@ -171,13 +189,87 @@ def test_a_lessons_answers_are_kept_back_until_a_link_without_that_is_opened() -
 
 
 def test_what_a_link_has_hidden_stays_hidden_on_a_walk_through_the_pages() -> None:
-    page = opened("lessons", lesson="final", hide="answers,verdict")
+    page = opened("lessons", lesson="final", hide="answers,verdict,norm,arrangement,theory")
     del page.query_params["hide"]
     page.query_params["lesson"] = "gates"
     assert "answers" in sound(page.run()).session_state["hidden"]
-    page.switch_page("pages/train/playground.py")
-    page.query_params.clear()
-    assert "Healthy" not in words(sound(page.run()))
+    assert "Healthy" not in words(walked(page, "train/playground", **SMALL))
+    assert "norm" not in drawn(page)
+    assert "healthy" not in words(walked(page, "train/compare", **COLUMNS)).lower()
+    assert not {"norm", "compare_pairing", "compare_add", "compare_add_now"} & keys(page)
+    walked(page, "explore/anatomy", **SMALL)
+    assert not {"norm", "anatomy_norm"} & keys(page)
+    assert [one.value for one in (*page.latex, *page.code)] == []
+    assert not any(word in words(page) for word in ("**Equation**", "**pre-norm.**", "The gradient"))
+    assert {"anatomy_residual", "anatomy_identity", "depth"} <= keys(page)
+
+
+def test_without_such_a_link_the_walk_shows_all_of_it() -> None:
+    page = walked(playground(**SMALL), "train/compare", **COLUMNS)
+    assert "healthy" in words(page).lower()
+    assert {"norm", "compare_pairing", "compare_add", "compare_add_now"} <= keys(page)
+    walked(page, "explore/anatomy", **SMALL)
+    assert {"norm", "anatomy_norm", "anatomy_residual", "anatomy_identity"} <= keys(page)
+    assert len(page.latex) == len(page.code) == 1
+    assert all(word in words(page) for word in ("**Equation**", "**pre-norm.**", "The gradient"))
+
+
+@pytest.mark.parametrize("name", ["depth", "lr", "warmup", "norm"])
+def test_a_prepared_comparison_is_not_there_where_it_would_set_what_is_hidden(name: str) -> None:
+    assert "compare_pairing" not in keys(walked(playground(**SMALL, hide=name), "train/compare", **COLUMNS))
+    # An added column has its depth and learning rate from A.
+    assert ("compare_add" in keys(walked(playground(**SMALL, hide=name), "train/compare", **COLUMNS))) == (
+        name in {"depth", "lr"}
+    )
+
+
+@pytest.mark.parametrize(("path", "query"), [("train/compare", COLUMNS), ("explore/anatomy", SMALL)])
+def test_an_address_of_compare_or_anatomy_that_hides_something_keeps_doing_so(path: str, query: dict[str, str]) -> None:
+    page = walked(playground(**SMALL), path, **query, hide="norm")
+    assert "norm" not in keys(page)
+    page.slider(key="depth").set_value(5)
+    assert address_bar(sound(page.run()))["hide"] == "norm"
+    assert "norm" not in keys(page)
+
+
+def test_what_puts_blocks_back_is_not_there_where_it_would_set_what_is_hidden() -> None:
+    query = SMALL | {"overrides": "2.norm.none"}
+    back, remove = "Put all blocks back", "Remove the exceptions"
+    for name, there in (("width", True), ("norm", False)):
+        page = unfolded(playground(**query, hide=name))
+        assert (remove in labels(page)) == there
+        assert (back in labels(walked(page, "explore/anatomy", **query))) == there
+
+
+def test_a_post_mortem_offers_no_remedy_that_is_hidden_nor_a_way_to_compare_that_is() -> None:
+    bad = SMALL | {"depth": "32", "norm": "none", "placement": "none"}
+
+    def remedies(hide: str) -> list[str]:
+        page = playground(**bad, hide=hide)
+        page.session_state["instrument"] = "Post-mortem"
+        trained(sound(page.run()))
+        assert "Likeliest cause" in words(page)
+        return [one.label for one in page.button if "remedy_" in str(one.key)]
+
+    every = remedies("")
+    assert [label for label in every if label.startswith("branch scale")]
+    assert remedies("branch_scale") == [label for label in every if not label.startswith("branch scale")]
+    assert remedies("export") == []
+
+
+def test_a_post_mortem_that_was_open_is_closed_when_a_link_hides_the_verdict() -> None:
+    page = playground(**SMALL)
+    page.session_state["instrument"] = "Post-mortem"
+    assert "Post-mortem" in [one.value for one in sound(page.run()).subheader]
+    page.query_params["hide"] = "verdict"
+    assert "Post-mortem" not in [one.value for one in sound(page.run()).subheader]
+
+
+def test_a_configuration_cannot_be_pasted_where_it_would_set_what_is_hidden() -> None:
+    for name, there in (("verdict", True), ("norm", False)):
+        page = playground(**SMALL, hide=name)
+        page.session_state["take_home"] = True
+        assert ("Use it" in labels(sound(page.run()))) == there
 
 
 def test_a_link_can_keep_to_one_lesson() -> None:
@@ -188,6 +280,32 @@ def test_a_link_can_keep_to_one_lesson() -> None:
     free = opened("lessons", lesson="final")
     assert "lesson_choice" in drawn(free)
     assert len(free.get("page_link")) == 2
+
+
+def test_next_and_previous_lead_to_addresses_that_hide_the_same_and_belong_to_the_same_class() -> None:
+    page = opened("lessons", lesson="gates", hide="verdict,answers", view="projector", **{"class": CODE})
+    kept = {"hide": "answers,verdict", "view": "projector", "class": CODE}
+    assert ways(page) == [kept | {"lesson": "init"}, kept | {"lesson": "collapse"}]
+    page.query_params["hide"] = ""
+    del page.query_params["view"]
+    assert [set(query) for query in ways(sound(page.run()))] == [{"lesson", "class"}] * 2
+    plain = opened("lessons", lesson="gates")
+    assert [set(query) for query in ways(plain)] == [{"lesson"}] * 2
+
+
+def test_an_address_that_was_reached_by_next_still_hides_and_counts_after_a_reload() -> None:
+    class_of()
+    page = opened("lessons", lesson="warmup", hide="answers", **{"class": CODE})
+    reloaded = opened("lessons", **ways(page)[-1])
+    guessed(reloaded, 0)
+    assert "Guesses of the class" in charts(reloaded)
+    assert "answers" in reloaded.session_state["hidden"]
+
+
+def ways(page: AppTest) -> list[dict[str, str]]:
+    """The queries of Previous and Next."""
+    links = [one.proto for one in page.get("page_link") if one.proto.label.startswith(("Previous", "Next"))]
+    return [dict(parse_qsl(one.query_string)) for one in links]
 
 
 # --- the projector view ---
@@ -227,6 +345,18 @@ def test_a_lesson_on_a_projector_has_question_run_and_finding_but_no_challenge()
     assert "Your guess was right" in words(page)
     assert LESSONS["final"].challenge.text not in words(page)
     assert all("view=projector" in one.proto.query_string for one in page.get("page_link") if "lesson=" in one.proto.query_string)
+
+
+def test_a_guess_made_on_a_projector_starts_the_nets_and_is_never_counted(board: Board) -> None:
+    class_of()
+    guessed(opened("lessons", lesson="final", **{"class": CODE}), 0)
+    page = opened("lessons", lesson="final", view="projector", **{"class": CODE})
+    assert "does not count a guess made here" in words(page)
+    assert counted(guessed(page, 2)) == [1, 0, 0]
+    assert "Train both" in labels(page)
+    del page.query_params["view"]
+    assert counted(sound(page.run())) == [1, 0, 0], "nor in the usual view afterwards"
+    assert counted(guessed(press(page, "Guess again"), 2)) == [1, 0, 1], "a guess of one's own is"
 
 
 # --- the teacher's page ---
@@ -347,6 +477,54 @@ def test_a_teachers_address_with_a_code_alone_has_it_ready_to_be_opened() -> Non
     assert f"Class **{CODE}** is open." in words(page)
     long = opened("teacher", **{"class": "<b>" * 50})
     assert len(long.text_input(key="teacher_code").value) == module.MOST_CODE
+
+
+def test_an_address_alone_opens_no_class_and_has_it_ready_to_be_opened_with_its_key(board: Board) -> None:
+    page = opened("teacher", **{"class": CODE, "key": "bookmarked"})
+    assert board.counts(CODE, "final") is None
+    assert "is not open" in words(page)
+    assert page.text_input(key="teacher_code").value == CODE
+    assert f"Class **{CODE}** is open." in words(press(page, "Open the class"))
+    assert address_bar(page) == {"class": CODE, "key": "bookmarked"}
+    assert board.look_after(CODE, "bookmarked") == ""
+
+
+def test_after_a_restart_of_the_server_the_teachers_open_page_and_bookmark_go_on_with_one_click(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    page = class_of()
+    kept = address_bar(page)
+    monkeypatch.setattr(module, "_board", Board())
+    assert "is not open" in words(sound(page.run()))
+    assert "Clear the board" not in labels(page)
+    assert "Clear the board" in labels(press(page, "Open the class"))
+    assert address_bar(page) == kept
+    assert f"Class **{CODE}** is open." in words(opened("teacher", **kept))
+
+
+def test_another_code_than_the_addresss_is_opened_with_a_key_of_its_own() -> None:
+    page = opened("teacher", **{"class": CODE, "key": "bookmarked"})
+    page.text_input(key="teacher_code").set_value("other")
+    press(sound(page.run()), "Open the class")
+    assert address_bar(page)["class"] == "other"
+    assert address_bar(page)["key"] != "bookmarked"
+
+
+def test_a_key_that_is_too_long_is_as_none() -> None:
+    page = press(opened("teacher", **{"class": CODE, "key": "x" * 65}), "Open the class")
+    assert f"Class **{CODE}** is open." in words(page)
+    assert len(address_bar(page)["key"]) < 20
+
+
+def test_a_class_that_was_closed_in_one_tab_is_not_made_again_by_another(board: Board) -> None:
+    page = class_of()
+    other = opened("teacher", **address_bar(page))
+    other.selectbox(key="teacher_target").set_value("final")
+    assert "no guess yet" in words(sound(other.run()))
+    press(page, "Close the class")
+    assert "is not open" in words(sound(other.run()))
+    assert board.counts(CODE, "final") is None
+    assert "Clear the board" not in labels(other)
 
 
 def test_a_walk_through_the_pages_does_not_lose_the_class() -> None:

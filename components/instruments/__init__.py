@@ -34,11 +34,14 @@ INSTRUMENTS: dict[str, Instrument] = {
     "Post-mortem": POST_MORTEM,
     "Check this number": CHECK,
 }
+# Instruments that are nothing but what a link may hide as another part.
+PART_OF = {"Formula over measurement": "theory", "Post-mortem": "verdict"}
 
 
 def instruments(view: View, head: Playhead) -> bool:
     """The row of instruments and the one that is open; whether it waits for an answer."""
-    offered = [name for name, one in INSTRUMENTS.items() if not (one is FORMULA and hidden("theory"))]
+    kept_back = [one for one, part in PART_OF.items() if hidden(part)]
+    offered = [name for name in INSTRUMENTS if name not in kept_back]
     chosen = st.pills("Instruments", offered, key="instrument", help="Each measures the net at the step shown.")
     if chosen is None:
         return False

@@ -7,6 +7,7 @@ import streamlit as st
 
 from components import compare_link, compare_watch, link
 from components.charts import Figure, Series, depth_profile
+from components.hide import any_hidden, hidden
 from components.instruments.panel import Instrument, Panel
 from models.insight.postmortem import postmortem
 from models.spec import RunConfig
@@ -33,9 +34,13 @@ def draw(panel: Panel) -> None:
         last_good_gradient=_steps(found.good_gradient),
         first_bad_gradient=_steps(found.bad_gradient),
     )
+    # Their way leads to Compare, and there they set a field: not where either is hidden.
+    offered = [] if hidden("export") else [remedy for remedy in found.remedies if not any_hidden(remedy.fields)]
+    if not offered:
+        return
     st.markdown("Compare with a run that differs in exactly one thing:")
     with st.container(horizontal=True):
-        for at, remedy in enumerate(found.remedies):
+        for at, remedy in enumerate(offered):
             if st.button(remedy.label, icon=":material/compare_arrows:", key=panel.key(f"remedy_{at}")):
                 _compare(panel.cfg, replace(panel.cfg, **remedy.fields))
 

@@ -25,6 +25,11 @@ def code() -> str:
     return str(st.session_state.get(CODE, ""))
 
 
+def query() -> dict[str, str]:
+    """The class of this visit, for the address of another lesson."""
+    return {KEY: code()} if code() else {}
+
+
 def refused() -> None:
     """Says that the code in the address cannot be one."""
     if not valid(st.query_params.get(KEY, "none")):
@@ -37,13 +42,15 @@ def again(lesson: Lesson) -> None:
 
 
 def show(lesson: Lesson) -> None:
-    """Tells the board this visitor's guess, once, and draws what the class has guessed."""
+    """Tells the board this visitor's guess, once, unless it was made on a projector; draws what the class has guessed."""
     if not code():
         return
     told: set[tuple[str, str]] = st.session_state.setdefault(TOLD, set())
     # Once: what the teacher has cleared must not come back with the next look.
     guess, this = progress.done(lesson.key).guess, (code(), lesson.key)
-    if guess and this not in told:
+    if guess and this not in told and projector.on():
+        told.add(this)  # it starts the nets for all to see and is nobody's guess, in the usual view afterwards neither
+    elif guess and this not in told:
         member = st.session_state.setdefault(MEMBER, secrets.token_hex(8))
         if refusal := board().guess(*this, member, guess):
             st.caption(refusal)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from components import player, projector
+from components import hide, player, projector
 from components.hide import hidden
 from components.lessons import attempt, board, progress, runs, source
 from components.link import LESSONS as PAGE
@@ -61,14 +61,13 @@ def project(lesson: Lesson) -> None:
     """Question, guess and run for a projector: what is to be read afterwards is left out."""
     st.markdown(lesson.question)
     if progress.done(lesson.key).guess:
-        _watch(lesson)
-        _guessed(lesson)
-        return
+        player.polled(f"lesson_{lesson.key}", lambda: runs.watch(lesson))
     left, right = st.columns(2) if board.code() else (st.container(), None)
     with left:
         _guessed(lesson)
     if right is not None:
         with right:
+            # By itself: a class guesses on while the nets stand still.
             st.fragment(board.show, run_every=BOARD_SECONDS)(lesson)
 
 
@@ -88,18 +87,19 @@ def walk(lesson: Lesson) -> None:
     if hidden("lessons"):
         return
     keys = list(LESSONS)
-    view = {projector.KEY: projector.VALUE} if projector.on() else {}
+    # A reload is a new visit: what the address leaves out, it has lost.
+    kept = hide.query() | board.query() | ({projector.KEY: projector.VALUE} if projector.on() else {})
     at = keys.index(lesson.key)
     with st.container(horizontal=True):
         if at > 0:
             before = LESSONS[keys[at - 1]]
             st.page_link(
-                PAGE, label=f"Previous: {before.title}", icon=":material/arrow_back:", query_params={KEY: before.key} | view
+                PAGE, label=f"Previous: {before.title}", icon=":material/arrow_back:", query_params={KEY: before.key} | kept
             )
         if at + 1 < len(keys):
             after = LESSONS[keys[at + 1]]
             st.page_link(
-                PAGE, label=f"Next: {after.title}", icon=":material/arrow_forward:", query_params={KEY: after.key} | view
+                PAGE, label=f"Next: {after.title}", icon=":material/arrow_forward:", query_params={KEY: after.key} | kept
             )
 
 
@@ -122,7 +122,8 @@ def _guessed(lesson: Lesson) -> bool:
         return True
     label = "This is my guess"
     st.button(label, key=f"{key}_settle", icon=":material/done:", type="primary", on_click=settle, disabled=guess is None)
-    st.caption("The nets can be trained once you have guessed. A wrong guess costs nothing.")
+    costs = "The board does not count a guess made here." if projector.on() and board.code() else "A wrong guess costs nothing."
+    st.caption(f"The nets can be trained once you have guessed. {costs}")
     return False
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 from components import hide, projector
 from components.lessons import board as drawn_board
 from components.playground import GOOD
-from models.lessons.board import MOST_CODE, RULE, board
+from models.lessons.board import GONE, MOST_CODE, RULE, board, valid, valid_key
 from models.lessons.lessons import LESSONS
 from models.spec import RunConfig, knobs
 
@@ -61,10 +61,11 @@ def _target() -> str:
 
 
 def _class() -> tuple[str, str]:
-    """The class code, and the key of this page where it is open; else nothing."""
+    """The class code, and the key of this page where it is open; else nothing. Only the button opens one."""
     code, key = _mine()
+    refused = st.session_state.pop("teacher_refused", "")
     if key:
-        problem = board().open(code, key)
+        problem = board().look_after(code, key)
         if not problem:
             st.markdown(f"Class **{code}** is open.")
             tip = "Forgets the class and all its guesses."
@@ -73,22 +74,23 @@ def _class() -> tuple[str, str]:
             )
             st.caption("This page's address holds the key of the class: who has it can clear the board, and nobody else.")
             return code, key
-        st.error(problem)
-    st.session_state.setdefault(
-        "teacher_code", st.query_params.get(CLASS, "")[:MOST_CODE]
-    )  # of an address that names a class and holds no key
-    tip = f"{RULE}. Students' guesses are pooled under it, without names."
+        if problem == GONE:
+            st.info(f"Class {code} is not open: it was closed or forgotten, or the server was restarted.")
+        else:
+            refused = problem
+    st.session_state.setdefault("teacher_code", st.query_params.get(CLASS, "")[:MOST_CODE])
+    tip = f"{RULE}. Students' guesses are pooled under it, without names: who loads the page again can guess again."
     st.text_input("Class code", key="teacher_code", max_chars=MOST_CODE, placeholder="physics-1", help=tip)
     st.button("Open the class", key="teacher_open", icon=":material/groups:", on_click=_open)
-    if refusal := st.session_state.pop("teacher_refused", ""):
-        st.error(refusal)
+    if refused:
+        st.error(refused)
     return "", ""
 
 
 def _mine() -> tuple[str, str]:
     """Code and key of this visitor's class: from the address, or from before a walk through the navigation."""
     asked = st.query_params.get(CLASS, ""), st.query_params.get(OPENED, "")
-    if all(asked):
+    if valid(asked[0]) and valid_key(asked[1]):
         st.session_state[MINE] = asked
     mine: tuple[str, str] = st.session_state.get(MINE, ("", ""))
     if all(mine) and mine != asked:
@@ -97,7 +99,10 @@ def _mine() -> tuple[str, str]:
 
 
 def _open() -> None:
-    code, key = str(st.session_state["teacher_code"]).strip(), secrets.token_urlsafe(9)
+    code = str(st.session_state["teacher_code"]).strip()
+    kept, key = st.session_state.get(MINE, ("", ""))
+    if code != kept:  # else the teacher's bookmark goes on working
+        key = secrets.token_urlsafe(9)
     st.session_state["teacher_refused"] = refusal = board().open(code, key)
     if not refusal:
         st.session_state[MINE] = code, key
@@ -130,7 +135,9 @@ def _board(target: str, code: str, key: str) -> None:
 
     @st.fragment(run_every=POLL_SECONDS)
     def moving() -> None:
-        board().open(code, key)  # looked after: a class whose teacher has gone is forgotten
+        # A class whose teacher has gone is forgotten. This one may have been closed in another tab.
+        if board().look_after(code, key):
+            st.rerun()
         counts = board().counts(code, target)
         if counts is not None:
             drawn_board.draw(code, counts, key=f"teacher_board_{target}", scale=1.2)

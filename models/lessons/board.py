@@ -1,6 +1,7 @@
 """The class board: what a class has guessed, pooled on the server by class code. Anonymous, bounded, and forgotten by age.
 
-A member is a random token of a session, known to nobody else; only counts leave the board.
+A member is a random token of a session, known to nobody else; only counts leave the board. They count guesses and not people:
+who loads the page again is another member.
 """
 
 import hmac
@@ -17,8 +18,11 @@ CLASSES = 50  # classes at once
 MEMBERS = 120  # guesses per class and lesson
 AGE_SECONDS = 3 * 3600.0  # a class is forgotten so long after it was last looked after, a guess after the last of its lesson
 MOST_CODE = 24
+MOST_KEY = 64  # characters; it comes from an address
 CODE = re.compile(rf"[A-Za-z0-9-]{{1,{MOST_CODE}}}")
 RULE = f"A class code is 1 to {MOST_CODE} letters, digits or hyphens"
+GONE = "No class of this code is open."
+TAKEN = "A class of this code is open already, from another teacher's page: choose another code."
 
 
 @dataclass
@@ -39,9 +43,11 @@ class Board:
         self._classes: dict[str, _Class] = {}
 
     def open(self, code: str, key: str) -> str:
-        """Opens a class, or looks after it again with the same key; a sentence where that is refused, else nothing."""
+        """Opens a class, or looks after one that this key has opened; a sentence where that is refused, else nothing."""
         if not valid(code):
             return f"{RULE}."
+        if not valid_key(key):
+            return f"A key is 1 to {MOST_KEY} characters."
         with self._lock:
             self._forget()
             kept = self._classes.get(code)
@@ -51,9 +57,24 @@ class Board:
                 self._classes[code] = _Class(key, self._clock())
                 event("class_opened", classes=len(self._classes))
             elif not _same(kept.key, key):
-                return "A class of this code is open already, from another teacher's page: choose another code."
+                return TAKEN
             else:
                 kept.seen = self._clock()
+            return ""
+
+    def look_after(self, code: str, key: str) -> str:
+        """Keeps a class from being forgotten, for who holds its key; GONE or TAKEN where that is nobody's or another's class.
+
+        It opens none: addresses and polls call it, and what has been closed is to stay so.
+        """
+        with self._lock:
+            self._forget()
+            kept = self._classes.get(code)
+            if kept is None:
+                return GONE
+            if not _same(kept.key, key):
+                return TAKEN
+            kept.seen = self._clock()
             return ""
 
     def guess(self, code: str, lesson: str, member: str, option: str) -> str:
@@ -64,7 +85,7 @@ class Board:
             self._forget()
             kept = self._classes.get(code)
             if kept is None:
-                return "No class of this code is open: your guess counts here, but not on the board."
+                return f"{GONE.removesuffix('.')}: your guess counts here, but not on the board."
             guesses = kept.guesses.setdefault(lesson, {})
             if member not in guesses and len(guesses) >= MEMBERS:
                 return f"The board holds {MEMBERS} guesses of a class and is full: yours counts here only."
@@ -73,7 +94,7 @@ class Board:
             return ""
 
     def counts(self, code: str, lesson: str) -> dict[str, int] | None:
-        """How many members chose each option of a lesson, in its order; None where no class of this code is open."""
+        """How many guesses each option of a lesson has, in its order; None where no class of this code is open."""
         with self._lock:
             self._forget()
             kept = self._classes.get(code)
@@ -110,6 +131,11 @@ class Board:
 def valid(code: str) -> bool:
     """Whether a text can be a class code."""
     return CODE.fullmatch(code) is not None
+
+
+def valid_key(key: str) -> bool:
+    """Whether a text can be the key of a class."""
+    return 0 < len(key) <= MOST_KEY
 
 
 def _same(kept: str, given: str) -> bool:

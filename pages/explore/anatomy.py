@@ -2,10 +2,11 @@
 
 import streamlit as st
 
-from components import anatomy, controls, link, player, playground
+from components import anatomy, controls, hide, link, player, playground
 
 st.title("Anatomy of a block", anchor=False)
 notes = link.adopt(link.ANATOMY)
+hide.adopt()
 with st.sidebar:
     wanted, problem = controls.draw()
 cfg = playground.settle(wanted)

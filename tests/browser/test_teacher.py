@@ -89,22 +89,36 @@ def test_teacher_mode_fits_a_phone(visitors, path):
     assert page.get_by_role("alert").count() == 0
 
 
-def test_a_class_guesses_by_the_teachers_link_and_the_board_moves_by_itself(visitors):
+def opened(visitors, code):
+    """A teacher's page with a class of this code, and the path of the lesson's link that it shows."""
     teacher = visitors("/teacher")
-    code = teacher.get_by_role("textbox", name="Class code")
-    code.fill("browser-1")
-    code.press("Enter")
+    field = teacher.get_by_role("textbox", name="Class code")
+    field.fill(code)
+    field.press("Enter")
     settled(teacher).get_by_role("button", name="Open the class").click()
     teacher.get_by_text("no guess yet").wait_for()
-    address = teacher.get_by_test_id("stCode").first.inner_text().strip()
-    assert address.startswith(
-        teacher.evaluate("location.origin") + "/lessons?lesson=vanishing&hide=answers,lessons&class=browser-1"
-    )
-    pupil = visitors(address.removeprefix(teacher.evaluate("location.origin")), viewport=PHONE)
-    pupil.get_by_test_id("stRadioGroup").locator("label").first.click()
-    settle = pupil.get_by_role("button", name="This is my guess")
+    return teacher, path_of(teacher, teacher.get_by_test_id("stCode").first.inner_text().strip())
+
+
+def path_of(page, address):
+    """What stands after the server's name in an address."""
+    origin = page.evaluate("location.origin")
+    assert address.startswith(origin)
+    return address.removeprefix(origin)
+
+
+def guess(page, at):
+    page.get_by_test_id("stRadioGroup").locator("label").nth(at).click()
+    settle = page.get_by_role("button", name="This is my guess")
     expect(settle).to_be_enabled()
     settle.click()
+
+
+def test_a_class_guesses_by_the_teachers_link_and_the_board_moves_by_itself(visitors):
+    teacher, link_ = opened(visitors, "browser-1")
+    assert link_ == "/lessons?lesson=vanishing&hide=answers,lessons&class=browser-1"
+    pupil = visitors(link_, viewport=PHONE)
+    guess(pupil, 0)
     chart(pupil, "Guesses of the class").locator(".main-svg").first.wait_for()
     teacher.get_by_text("1 guess, 1 for").wait_for()
     assert chart(teacher, "Guesses of the class").evaluate("el => el.data[0].x[0]") == 1
@@ -112,3 +126,23 @@ def test_a_class_guesses_by_the_teachers_link_and_the_board_moves_by_itself(visi
     teacher.get_by_text("1 guess, 1 for").wait_for()
     teacher.get_by_role("button", name="Clear the board").click()
     teacher.get_by_text("no guess yet").wait_for()
+
+
+def test_the_board_on_a_projector_moves_while_the_nets_stand_still_and_does_not_count_the_projectors_guess(visitors):
+    _, link_ = opened(visitors, "browser-2")
+    projector = visitors(f"{link_}&view=projector")
+    guess(projector, 1)
+    button(projector, "Train").wait_for()
+    projector.get_by_text("no guess yet").wait_for()
+    guess(visitors(link_), 0)
+    projector.get_by_text("1 guess, 1 for").wait_for()
+    assert chart(projector, "Guesses of the class").evaluate("el => el.data[0].x[0]") == 1
+
+
+def test_a_class_that_is_closed_in_one_tab_is_not_made_again_by_the_poll_of_another(visitors):
+    teacher, _ = opened(visitors, "browser-3")
+    other = visitors(path_of(teacher, teacher.url))
+    other.get_by_text("no guess yet").wait_for()
+    teacher.get_by_role("button", name="Close the class").click()
+    other.get_by_text("Class browser-3 is not open").wait_for()
+    expect(other.get_by_role("textbox", name="Class code")).to_have_value("browser-3")
