@@ -10,6 +10,9 @@ from typing import Any
 import streamlit as st
 
 from components import player
+from components.charts import Figure
+from components.labs.shown import drawn
+from components.live_chart import live_chart
 from components.playhead import Playhead
 
 KEY, VALUE = "view", "projector"
@@ -77,6 +80,14 @@ def on() -> bool:
 def enlarge() -> None:
     """Large type on this page, until it is left."""
     st.html(STYLE)
+
+
+def chart(figure: Figure, title: str, key: str, *, height: int) -> None:
+    """A figure under its accessible name; its numbers in a popover, unless this is a projector."""
+    if on():  # without room for a button per chart: the table of the chart itself is enough
+        live_chart(figure, key=key, alt=f"{title}, chart", height=height)
+    else:
+        drawn(figure, title, key, height=height)
 
 
 @contextmanager

@@ -7,7 +7,6 @@ import streamlit as st
 from components import projector
 from components.charts import Figure
 from components.figures import BLUE, enlarged, finished, frame_of, note
-from components.labs.shown import drawn
 from components.lessons import progress
 from models.lessons.board import RULE, board, valid
 from models.lessons.lesson import Lesson
@@ -64,8 +63,8 @@ def show(lesson: Lesson) -> None:
 def draw(name: str, counts: dict[str, int], *, key: str, scale: float = 1.0) -> None:
     """What a class has guessed: a sentence, the chart, its numbers."""
     st.markdown(sentence(name, counts))
-    height = round(scale * (90 + ROW * len(counts)))
-    drawn(enlarged(guesses_chart(counts), scale), "Guesses of the class", key, height=height)
+    figure, height = enlarged(guesses_chart(counts), scale), round(scale * (90 + ROW * len(counts)))
+    projector.chart(figure, "Guesses of the class", key, height=height)
 
 
 def sentence(name: str, counts: dict[str, int]) -> str:
@@ -84,7 +83,7 @@ def guesses_chart(counts: dict[str, int]) -> Figure:
     places = list(range(len(counts), 0, -1))
     top = max([*counts.values(), 4])
     layout["margin"] |= {"l": 10}
-    layout["xaxis"] |= {"range": [0, 1.05 * top], "tickformat": "d", "nticks": 6}
+    layout["xaxis"] |= {"range": [0, 1.05 * top], "tickformat": "d", "nticks": 6, "showgrid": False}
     layout["yaxis"] |= {"range": [0.5, len(counts) + 0.8], "showticklabels": False, "showgrid": False}
     layout["annotations"] = [
         note(f"{option}: <b>{count}</b>", x=0, y=place + 0.18, size=12) | {"xanchor": "left", "yanchor": "bottom"}

@@ -8,7 +8,7 @@ from components.charts import Figure, Series, cosine_chart
 from components.compare_charts import compared_losses, compared_profiles
 from components.figures import enlarged
 from components.hide import hidden
-from components.labs.shown import badge, drawn
+from components.labs.shown import badge
 from components.lessons import progress
 from components.picture import VERDICT_ICONS, chance
 from components.playhead import Playhead
@@ -85,7 +85,7 @@ def _charts(lesson: Lesson, traces: list[Trace], head: Playhead) -> None:
     for column, kind in zip(st.columns(len(lesson.charts)), lesson.charts, strict=True):
         with column:
             figure = enlarged(lesson_chart(lesson, kind, traces, head), factor)
-            drawn(figure, TITLES.get(kind, "Loss"), f"lesson_{lesson.key}_{kind}", height=height)
+            projector.chart(figure, TITLES.get(kind, "Loss"), f"lesson_{lesson.key}_{kind}", height=height)
     for letter, (name, cfg), trace in zip("ABCD", lesson.nets.items(), traces, strict=False):
         said = verdict(cfg, trace, min(head.shown, len(trace) - 1))
         if not hidden("verdict"):

@@ -75,7 +75,9 @@ def _class() -> tuple[str, str]:
             st.caption("This page's address holds the key of the class: who has it can clear the board, and nobody else.")
             return code, key
         if problem == GONE:
-            st.info(f"Class {code} is not open: it was closed or forgotten, or the server was restarted.")
+            st.info(
+                f"Class {code} is not open. A class is forgotten when the server restarts, and hours after its page was closed."
+            )
         else:
             refused = problem
     st.session_state.setdefault("teacher_code", st.query_params.get(CLASS, "")[:MOST_CODE])
@@ -122,12 +124,16 @@ def _address(target: str, hidden: list[str], *, large: bool, code: str) -> None:
     base = (st.context.url or "").partition("?")[0].removesuffix("/").removesuffix("/teacher")
     st.subheader("Link", anchor=False)
     whole = f"{base}/{address(target, cfg, hidden, large=large, code=code)}"
-    st.code(whole, language=None, wrap_lines=True)
+    left, right = st.columns(2)  # side by side, so that the board below is on the screen
+    with left:
+        st.caption("To hand out:")
+        st.code(whole, language=None, wrap_lines=True)
+    if hidden:
+        with right:
+            st.caption("The same with nothing hidden, for afterwards:")
+            st.code(f"{base}/{address(target, cfg, [], large=large, code=code)}", language=None, wrap_lines=True)
     if base:
         st.link_button("Open it in a new tab", whole, icon=":material/open_in_new:")
-    if hidden:
-        st.caption("The same with nothing hidden, for afterwards:")
-        st.code(f"{base}/{address(target, cfg, [], large=large, code=code)}", language=None, wrap_lines=True)
 
 
 def _board(target: str, code: str, key: str) -> None:
