@@ -48,6 +48,7 @@ class Crowd:
         before = step_of(viewer)
         await viewer.press("Pause")
         await viewer.until(lambda: not viewer.polls, "the pause")
+        await viewer.settled()
         await viewer.press("Train")
         await self._seen_again(viewer, before)
 

@@ -19,8 +19,8 @@ settings.register_profile(
 )
 settings.load_profile("repeatable")
 
-# What starts servers and browsers, or measures time, runs one after another in one process: side by side they wait in vain.
-ALONE = ("browser", "test_live_chart", "test_load", "test_faults", "test_benchmarks")
+# What drives browsers or measures time runs one after another in one process: side by side they wait in vain.
+ALONE = ("browser", "test_live_chart", "test_load", "test_benchmarks")
 
 
 def group(nodeid: str) -> str:

@@ -166,6 +166,15 @@ def offered(page: AppTest) -> list[str]:
     return [option.content for row in rows for option in row]
 
 
+@pytest.mark.parametrize("hide", ["", "verdict"])
+def test_an_instrument_says_nothing_of_its_numbers_where_the_verdict_is_hidden(hide: str) -> None:
+    page = playground(**SMALL, hide=hide)
+    page.session_state["instrument"] = "Collapse"
+    sound(page.run())
+    assert "Token cosine by depth" in charts(page)
+    assert ("have a mean cosine of" in words(page)) == (not hide)
+
+
 def test_what_cannot_be_hidden_is_named() -> None:
     said = words(playground(**SMALL, hide="depth,<b>nonsense</b>"))
     assert "there is nothing called bnonsense/b to hide" in said

@@ -95,7 +95,7 @@ def _slice(panel: Panel) -> None:
     if found is None:
         return
     value = found.value
-    st.markdown(slice_sentence(value["axis"], value["loss"]))
+    panel.say(slice_sentence(value["axis"], value["loss"]), bold=False)
     panel.chart(slice_map(value["axis"], value["loss"]), "Loss on a plane of weights", height=340)
     st.caption(
         f"One pair of random directions among {value['moved']:,} weights, one batch; biases, gains and gates, "
@@ -109,7 +109,7 @@ def _sharpness(panel: Panel) -> None:
         return
     value, cfg = found.value, found.cfg
     columns = {key: value[key] for key in ("steps", "rate", "sharpness", "residual")}
-    st.markdown(sharpness_sentence(cfg.optimizer, **columns))
+    panel.say(sharpness_sentence(cfg.optimizer, **columns), bold=False)
     panel.chart(sharpness_chart(value["steps"], value["sharpness"], edge(cfg.optimizer, value["rate"])), "Sharpness by step", 340)
     panel.table("How far power iteration came", **columns, products=value["products"])
     st.caption(" ".join(_cautions(cfg, value)))
@@ -136,7 +136,7 @@ def _jacobian(panel: Panel) -> None:
     found = panel.ask_by_button("stream jacobian", "Take the stack's Jacobian at the step shown")
     if found is None:
         return
-    st.markdown(jacobian_sentence(found.value["singular_values"]))
+    panel.say(jacobian_sentence(found.value["singular_values"]), bold=False)
     panel.chart(spectrum_chart(found.value["singular_values"]), "Stretch of a token by rank")
     where = {"residual": " The end is x_M + N(y_M).", "dlcl": " The end is the last weighted sum."}.get(found.cfg.stack, "")
     with_batch = (

@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from components.charts import Figure, table_of
+from components.hide import hidden
 from components.live_chart import live_chart
 from components.playhead import Playhead
 from components.viewers import visitor
@@ -69,9 +70,10 @@ class Panel:
         """The session's key of a widget or a chart of this panel."""
         return f"instrument_{self.name}_{part}".lower().replace(" ", "_")
 
-    def say(self, text: str) -> None:
-        """The sentence that the panel opens with."""
-        st.markdown(f"**{text}**")
+    def say(self, text: str, *, bold: bool = True) -> None:
+        """What the numbers say; the sentence that the panel opens with is bold. Nothing where a link hides the verdict."""
+        if not hidden("verdict"):
+            st.markdown(f"**{text}**" if bold else text)
 
     def chart(self, figure: Figure, title: str, height: int = 280) -> None:
         """A figure, and its numbers below it where tables are switched on."""

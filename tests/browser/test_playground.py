@@ -158,13 +158,16 @@ def test_a_phone_shows_everything_in_its_width_and_train_can_be_reached(visitors
 
 
 READABLE = """(el) => {
-    const light = (text) => {
-        const [r, g, b] = text.match(/[0-9.]+/g).map((v) => (v / 255) ** 2.2)
-        return 0.2126 * r + 0.7152 * g + 0.0722 * b
+    const seen = (text) => { // [r, g, b, opacity] of rgb(255 255 255 / 1) or color(srgb 1 1 1 / 1)
+        const parts = text.match(/[0-9.]+/g).map(Number)
+        return [...parts.slice(0, 3).map((v) => text.startsWith("color(") ? v : v / 255), parts[3] ?? 1]
     }
+    const light = ([r, g, b]) => 0.2126 * r ** 2.2 + 0.7152 * g ** 2.2 + 0.0722 * b ** 2.2
     let behind = el
     while (behind.parentElement && /, 0\\)$/.test(getComputedStyle(behind).backgroundColor)) behind = behind.parentElement
-    const [a, b] = [light(getComputedStyle(el).color), light(getComputedStyle(behind).backgroundColor)]
+    const ground = seen(getComputedStyle(behind).backgroundColor), ink = seen(getComputedStyle(el).color)
+    const mixed = ink.slice(0, 3).map((v, at) => ink[3] * v + (1 - ink[3]) * ground[at])
+    const [a, b] = [light(mixed), light(ground)]
     return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)
 }"""
 

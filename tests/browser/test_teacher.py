@@ -7,6 +7,7 @@ from tests.browser.page import PROFILES, button, chart, drawn, link, press, row,
 
 LARGE = "&view=projector"
 PHONE = {"width": 390, "height": 844}
+SLOW = {"depth": 24, "width": 64, "batch": 64, "steps": 5000}  # a run that is not over while a key is pressed
 
 
 def type_size(page):
@@ -36,7 +37,7 @@ def bottom(page, name):
 
 
 def test_on_a_projector_keys_step_play_pause_and_reset(visitors):
-    page = drawn(visitors(link(steps=5000, seed=52) + LARGE))
+    page = drawn(visitors(link(**SLOW, seed=52) + LARGE))
     for step in (1, 2):
         settled(page).keyboard.press("ArrowRight")
         until_exactly(page, step)
@@ -62,7 +63,7 @@ def test_keys_do_nothing_while_the_focus_is_in_a_field(visitors):
 
 
 def test_space_presses_a_button_that_was_reached_by_keyboard_and_plays_after_one_that_was_clicked(visitors):
-    page = drawn(visitors(link(steps=5000, seed=54) + LARGE))
+    page = drawn(visitors(link(**SLOW, seed=54) + LARGE))
     button(page, "Step").focus()
     settled(page).keyboard.press("Space")
     until_exactly(page, 1)
