@@ -37,6 +37,7 @@ class Notes:
     problems: list[str] = field(default_factory=list)
     lost: int = 0
     cuts: int = 0
+    unanswered: int = 0
     killed: int = 0
     memory: list[int] = field(default_factory=list)
 
@@ -84,7 +85,9 @@ async def _deed(viewer: Viewer, notes: Notes, chance: random.Random) -> None:
     if chance.random() < CUT_SHARE:
         notes.cuts += 1
         await viewer.cut()
+        before_cut = viewer.unanswered
         await viewer.reconnect()
+        notes.unanswered += viewer.unanswered - before_cut
     else:
         await viewer.press("Pause" if viewer.polls else "Train")
     await viewer.settled()
@@ -115,9 +118,11 @@ def _figures(notes: Notes, minutes: float, sessions: int) -> list[Figure]:
     middle, last = median(notes.memory[third : 2 * third]), median(notes.memory[2 * third :])
     what = f"{minutes:g} min, {sessions} at work"
     deaths = f"trainer killed {notes.killed} times, {notes.cuts} connections cut"
+    lost = "Streamlit sent them to the lost connection; a click brings the page back"
     return [
         Figure(f"p95 of a rerun, {what}", percentile(notes.reruns, 95), "s", at_most=0.8, note=spread(notes.reruns)),
         Figure(f"errors, {what}", len(notes.problems), at_most=0, note="; ".join(notes.problems[:1])),
         Figure(f"tapes lost, {what}", notes.lost, at_most=0, note=deaths),
+        Figure("first answers lost after a cut", notes.unanswered, note=lost),
         Figure("memory, last third / middle third", last / middle, at_most=1.05, note=f"{last / 1e9:.2f} GB in the end"),
     ]

@@ -81,7 +81,7 @@ def test_a_class_is_measured_from_its_first_page_to_the_end_of_all_work(monkeypa
 def test_a_soak_kills_cuts_and_watches_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(soak, "CUT_SHARE", 0.5)
     found = measured(soak.soak(minutes=0.1, sessions=2, kills=1, pace=0.5, query=LIGHT))
-    assert len(found) == 4
+    assert len(found) == 5
     assert "killed 1 times" in found[2].note
 
 

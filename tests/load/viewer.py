@@ -19,6 +19,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 PATIENCE = 60.0  # seconds that `until` waits for content
+ANSWER_SECONDS = 10.0  # after which whoever has come back asks again
 
 
 @dataclass
@@ -44,6 +45,7 @@ class Viewer:
     reruns: list[float] = field(default_factory=list)
     exceptions: list[str] = field(default_factory=list)
     hidden: bool = False
+    unanswered: int = 0
     _shown: dict[tuple[int, ...], Shown] = field(default_factory=dict)
     _states: dict[str, WidgetState] = field(default_factory=dict)
     _timers: dict[str, tuple[float, asyncio.Task[None]]] = field(default_factory=dict)
@@ -73,9 +75,20 @@ class Viewer:
         self._asked, self._running = [], []
 
     async def reconnect(self) -> None:
-        """Comes back as a browser does after a cut: to the same session, with what its controls say."""
+        """Comes back as a browser does after a cut: to the same session, with what its controls say.
+
+        Streamlit may send the answer to the connection that was lost, for its loop over sessions still holds that one. Then it
+        is asked again, as by whoever sees nothing happen and clicks; `unanswered` counts how often.
+        """
         await self._connect()
         await self._rerun()
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS), self._came:
+                await self._came.wait_for(lambda: not self._asked and not self._running or self._reader.done())
+        except TimeoutError:
+            self.unanswered += 1
+            self._asked, self._running = [], []
+            await self._rerun()
 
     def stop_reading(self) -> None:
         """From now on takes nothing from the connection, which stays open; its timers go on."""
