@@ -84,7 +84,7 @@ class Viewer:
         await self._rerun()
         try:
             async with asyncio.timeout(ANSWER_SECONDS), self._came:
-                await self._came.wait_for(lambda: not self._asked and not self._running or self._reader.done())
+                await self._came.wait_for(lambda: (not self._asked and not self._running) or self._reader.done())
         except TimeoutError:
             self.unanswered += 1
             self._asked, self._running = [], []
