@@ -7,7 +7,7 @@ from tests.browser.page import PROFILES, button, chart, drawn, link, press, row,
 
 LARGE = "&view=projector"
 PHONE = {"width": 390, "height": 844}
-SLOW = {"depth": 24, "width": 64, "batch": 64, "steps": 5000}  # a run that is not over while a key is pressed
+SLOW = {"depth": 24, "width": 64, "batch": 64, "steps": 1500}  # a run that is not over while a key is pressed
 
 
 def type_size(page):
