@@ -11,10 +11,10 @@ from components.hide import hidden
 from components.live_chart import live_chart
 from components.playhead import Playhead
 from components.viewers import owner
-from components.watch import PROFILE_SECONDS, crowded
+from components.watch import PROFILE_SECONDS, crowded, tape_of
 from models.insight.bands import Band, band
 from models.insight.verdict import verdict
-from models.service.client import Owner, Tape, trace_from, trainer
+from models.service.client import Tape, trace_from, trainer
 from models.spec import RunConfig
 from models.spec.budget import over_budget
 from models.spec.pairings import clashes
@@ -53,7 +53,7 @@ def watch() -> None:
 
     def body() -> tuple[bool, bool]:
         who = owner(NAME, *configurations, seeds=seeds)
-        tapes = [_wanted(cfg, head, seeds, who) for cfg in configurations]
+        tapes = [tape_of(cfg, head, who, seeds) for cfg in configurations]
         going = [tape for tape in tapes if not tape.error and not (tape.done and any(tape.divergences))]
         head.tick(player.now(), min((tape.length for tape in going), default=0), all(tape.done for tape in going))
         player.controls(NAME, head, shared=" all")
@@ -167,8 +167,3 @@ def _status(tapes: list[Tape], head: Playhead) -> None:
     speed = f" · {rate:.3g} steps/s together" if rate else ""
     tag = "1 seed" if seeds == 1 else f"{seeds} seeds, trained together: geometric median and range"
     st.caption(" · ".join([f"step {head.shown}{speed}", tag, *crowded(*tapes), ":blue-badge[measured]"]))
-
-
-def _wanted(cfg: RunConfig, head: Playhead, seeds: int, who: Owner) -> Tape:
-    rows = head.wanted()
-    return trainer().want(cfg, rows, seeds=seeds, owner=who) if rows else trainer().tape(cfg, seeds)

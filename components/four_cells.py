@@ -12,7 +12,7 @@ from components.live_chart import live_chart
 from components.picture import chance, say
 from components.playhead import Playhead
 from components.viewers import owner
-from components.watch import crowded
+from components.watch import crowded, tape_of
 from models.insight.verdict import loss_sentence
 from models.service.client import Tape, trainer
 from models.spec import RunConfig
@@ -46,7 +46,8 @@ def watch() -> None:
     head = player.playhead(NAME, RunConfig())
 
     def body() -> tuple[bool, bool]:
-        tapes = [_wanted(cell.cfg, head) for cell in CELLS]
+        who = owner(NAME, *(cell.cfg for cell in CELLS))
+        tapes = [tape_of(cell.cfg, head, who) for cell in CELLS]
         # The four move together: the slowest tape that is not over sets the pace.
         open_tapes = [tape for tape in tapes if not tape.divergence]
         head.tick(player.now(), min((tape.length for tape in open_tapes), default=0), all(tape.done for tape in open_tapes))
@@ -59,11 +60,6 @@ def watch() -> None:
         return head.shown > 0 and bool(awaited), head.playing
 
     player.polled(NAME, body)
-
-
-def _wanted(cfg: RunConfig, head: Playhead) -> Tape:
-    rows = head.wanted()
-    return trainer().want(cfg, rows, owner=owner(NAME, *(cell.cfg for cell in CELLS))) if rows else trainer().tape(cfg)
 
 
 def _status(tapes: list[Tape]) -> None:

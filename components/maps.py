@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from components import compare_link, map_spec, player
 from components.charts import table_of
@@ -13,8 +12,9 @@ from components.link import COMPARE, PLAYGROUND
 from components.live_chart import live_chart
 from components.map_charts import BEYOND, LOSS, panel, shared_scale, widths_chart
 from components.picture import chance
+from components.viewers import visitor
 from models.maps import Cell, MapSpec, MapStore, Outcome
-from models.maps.cells import cells, configs, refused, unit_seconds, units
+from models.maps.cells import cells, configs, duration, refused, unit_seconds, units
 from models.maps.prepared import COMMAND, PREPARED, recording
 from models.maps.process import Standing, closed, works
 from models.maps.sensitivity import rate_axis, sentence, widths
@@ -56,7 +56,7 @@ def watch(spec: MapSpec, chosen: str, measure: str) -> tuple[bool, bool]:
     total = len(cells(spec)) * spec.seeds
     wanted = st.session_state.get(WANTED) == spec.digest and len(kept) < total
     if wanted:
-        works().want(spec, _viewer())
+        works().want(spec, visitor())
     standing = works().standing(spec)
     if standing.state == "failed":
         st.session_state[WANTED], wanted = "", False
@@ -105,7 +105,7 @@ def _buttons(spec: MapSpec, store: MapStore, wanted: bool, done: int, total: int
 
     def pause() -> None:
         st.session_state[WANTED] = ""
-        works().leave(spec, _viewer())
+        works().leave(spec, visitor())
 
     def cancel() -> None:
         pause()
@@ -129,7 +129,7 @@ def _buttons(spec: MapSpec, store: MapStore, wanted: bool, done: int, total: int
         elif done < total:
             seconds = sum(map(unit_seconds, units(spec))) * (1 - done / total)
             st.caption(
-                f"{total - done:,} runs, about {_time(seconds / own_jobs())} in {counted(own_jobs(), 'process', 'es')} here"
+                f"{total - done:,} runs, about {duration(seconds / own_jobs())} in {counted(own_jobs(), 'process', 'es')} here"
             )
 
 
@@ -145,7 +145,7 @@ def _progress(spec: MapSpec, standing: Standing, kept: dict[int, float]) -> None
     left = sum(unit_seconds(unit) for at, unit in enumerate(every) if at not in kept)
     pace = sum(kept.values()) / cost if cost else 1.0
     words = {
-        "running": f"computing, about {_time(left * pace / own_jobs())} left",
+        "running": f"computing, about {duration(left * pace / own_jobs())} left",
         "waiting": f"waiting: {counted(standing.ahead, 'other map')} on this server first",
     }
     word = "all runs are done" if done == total else words.get(standing.state, "at rest")
@@ -251,12 +251,3 @@ def _export(spec: MapSpec) -> None:
 def counted(count: int, thing: str, plural: str = "s") -> str:
     """2 seeds, 1 seed."""
     return f"{count:,} {thing}{'' if count == 1 else plural}"
-
-
-def _viewer() -> str:
-    context = get_script_run_ctx()
-    return context.session_id if context else ""
-
-
-def _time(seconds: float) -> str:
-    return f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"

@@ -40,14 +40,18 @@ def tick(head: Playhead, cfgs: Sequence[RunConfig], now: float) -> None:
     head.tick(now, min(tape.length for tape in going), all(tape.done for tape in going))
 
 
+def tape_of(cfg: RunConfig, head: Playhead, who: Owner, seeds: int = 1) -> Tape:
+    """A tape, trained on as far as a playhead wants it; `who` as for `look`."""
+    rows = head.wanted()
+    return trainer().want(cfg, min(rows, cfg.steps), seeds=seeds, owner=who) if rows else trainer().tape(cfg, seeds)
+
+
 def look(cfg: RunConfig, head: Playhead, before: View | None, who: Owner) -> tuple[View | None, bool]:
     """The view to draw, and whether it is still the one before because its own has not come yet.
 
     `who` names all runs that this part of the page is about (`viewers.owner`), not this one alone.
     """
-    service = trainer()
-    wanted = head.wanted()
-    tape = service.want(cfg, wanted, owner=who) if wanted else service.tape(cfg)
+    service, tape = trainer(), tape_of(cfg, head, who)
     trace = tape.trace()
     if trace is not None and len(trace) > 0:
         row = min(head.shown, len(trace) - 1)

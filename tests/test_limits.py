@@ -23,7 +23,8 @@ from models.spec import RunConfig
 from models.spec.budget import held_bytes
 from models.spec.limits import VARIABLES, Limits, limits_from
 from models.training import Work
-from tests.test_service import SLOW, bent, finished, pieces, until
+from tests.test_service import SLOW, bent, finished, pieces
+from tests.waiting import until
 
 DOCUMENT = (ROOT / "docs" / "server.md").read_text(encoding="utf-8")
 
@@ -144,7 +145,7 @@ print([error.value for error in page.error], "Activation by depth" in charts(pag
     assert drawn == "True"
 
 
-@pytest.mark.parametrize("name", WITHOUT_NET)
+@pytest.mark.parametrize("name", sorted(WITHOUT_NET))
 def test_a_question_that_builds_no_net_is_not_refused_for_what_the_net_would_cost(name: str, monkeypatch) -> None:
     monkeypatch.setattr(engine, "over_budget", lambda *_: "This is over budget.")
     monkeypatch.setitem(engine.QUESTIONS, name, lambda _cfg, _args: {"there": True})

@@ -27,6 +27,7 @@ from models.spec.limits import LIMITS
 from models.training import Run
 from tests.app_page import APP, PATIENCE, charts, labels, press, sound, words
 from tests.test_maps import SMALL, made
+from tests.waiting import until
 
 RECORDED_TOLERANCE = 0.1  # of a loss: another processor sums in another order, and training makes more of it
 
@@ -170,13 +171,6 @@ def test_the_widths_are_drawn_with_the_range_of_their_seeds():
 # --- the work behind the page ---
 
 
-def wait_for(what):
-    deadline = time.monotonic() + PATIENCE
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 @pytest.fixture
 def made_works(tmp_path):
     """Map works under a folder of their own."""
@@ -195,7 +189,7 @@ def test_a_wanted_map_is_computed_by_a_process_and_ends(made_works, tmp_path):
     these = made_works()
     assert these.standing(SMALL).state == "ended"
     these.want(SMALL, "me")
-    wait_for(lambda: these.standing(SMALL).state in ("ended", "failed"))
+    until(lambda: these.standing(SMALL).state in ("ended", "failed"), "the end of the map")
     assert these.standing(SMALL).state == "ended", these.standing(SMALL).sentence
     assert len(MapStore(SMALL, tmp_path).outcomes()) == 16
 
@@ -208,7 +202,7 @@ def test_maps_wait_in_the_order_in_which_they_were_wanted_and_go_when_nobody_wan
     second = replace(SMALL, seeds=1)
     these.want(SMALL, "me")
     these.want(second, "you")
-    wait_for(lambda: these.standing(SMALL).state == "running")
+    until(lambda: these.standing(SMALL).state == "running", "a map that is running")
     assert (these.standing(second).state, these.standing(second).ahead) == ("waiting", 1)
     these.leave(SMALL, "you")
     time.sleep(0.5)
@@ -216,7 +210,7 @@ def test_maps_wait_in_the_order_in_which_they_were_wanted_and_go_when_nobody_wan
     assert not these.ended(SMALL, 0.1)
     these.leave(SMALL, "me")
     assert these.ended(SMALL, PATIENCE)
-    wait_for(lambda: these.standing(second).state == "running")
+    until(lambda: these.standing(second).state == "running", "a map that is running")
     assert these.standing(SMALL).state == "ended"
 
 
@@ -227,7 +221,7 @@ def test_who_wants_another_map_gives_up_the_one_before(made_works):
     these.want(second, "you")
     these.want(second, "me")
     assert these.ended(SMALL, PATIENCE)
-    wait_for(lambda: these.standing(second).state == "running")
+    until(lambda: these.standing(second).state == "running", "a map that is running")
 
 
 def test_the_maps_kept_for_pages_are_bounded_and_those_of_the_command_line_stay(tmp_path):
@@ -245,16 +239,16 @@ def test_the_maps_kept_for_pages_are_bounded_and_those_of_the_command_line_stay(
 def test_a_map_that_nobody_asks_for_any_more_is_ended(made_works):
     these = made_works(command=SLEEPS, seconds=0.5)
     these.want(SMALL, "me")
-    wait_for(lambda: these.standing(SMALL).state == "running")
+    until(lambda: these.standing(SMALL).state == "running", "a map that is running")
     process = these._wanted[SMALL.digest].process
-    wait_for(lambda: these.standing(SMALL).state == "ended")
+    until(lambda: these.standing(SMALL).state == "ended", "a map that is ended")
     assert process.returncode == -signal.SIGTERM
 
 
 def test_a_map_that_fails_says_why_until_it_is_wanted_again(made_works):
     these = made_works(command=(sys.executable, "-c", "import sys; sys.exit('python -m models: the disk is full')"))
     these.want(SMALL, "me")
-    wait_for(lambda: these.standing(SMALL).state == "failed")
+    until(lambda: these.standing(SMALL).state == "failed", "a map that is failed")
     assert these.standing(SMALL).sentence == "the disk is full"
 
 
@@ -262,7 +256,7 @@ def test_a_folder_that_cannot_be_written_is_a_sentence(tmp_path):
     (tmp_path / "file").write_text("")
     these = MapWorks(tmp_path / "file")
     these.want(SMALL, "me")
-    wait_for(lambda: these.standing(SMALL).state == "failed")
+    until(lambda: these.standing(SMALL).state == "failed", "a map that is failed")
     assert "cannot be kept" in these.standing(SMALL).sentence
 
 

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 
 import pandas as pd
@@ -16,10 +15,11 @@ from models.maps.cells import units
 from models.maps.unit import run_unit
 from models.maps.work import work
 from models.service.connection import ROOT
+from tests.load.server import family
+from tests.waiting import PATIENCE, until
 
 BASE = (("task", "circles"), ("width", 16), ("steps", 20), ("batch", 8))
 SMALL = MapSpec(Axis("lr", (0.003, 0.03)), Axis("depth", (2, 3, 4)), ("plain", "pre-norm"), BASE)
-PATIENCE = 60.0
 NUMBERS = ("final_loss", "accuracy", "gradient_ratio")
 
 
@@ -124,13 +124,6 @@ def started(tmp_path, *more, spec=SMALL, **environment):
     )
 
 
-def wait_for(what):
-    deadline = time.monotonic() + PATIENCE
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 LONG = replace(SMALL, x=Axis("batch", (4, 5, 6, 7, 8, 9)), base=(*BASE[:2], ("steps", 60)))
 
 
@@ -141,23 +134,12 @@ def running(pid):
         return False
 
 
-def children(pid):
-    try:
-        return [int(child) for child in open(f"/proc/{pid}/task/{pid}/children").read().split()]
-    except OSError:
-        return []
-
-
-def family(pid):
-    return [pid, *(below for child in children(pid) for below in family(child))]
-
-
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, "stdin"])
 def test_a_map_that_is_cut_off_leaves_no_process_and_is_resumed_with_no_unit_lost_or_done_twice(tmp_path, how):
     store = MapStore(LONG, tmp_path / "maps")
     process = started(tmp_path, "--attached", "--jobs", "2", spec=LONG)
-    wait_for(lambda: len(store.done()) >= 3)
+    until(lambda: len(store.done()) >= 3, "three units")
     workers = family(process.pid)
     assert len(workers) > 2, "the work is done by processes of its own"
     if how == "stdin":
@@ -167,7 +149,7 @@ def test_a_map_that_is_cut_off_leaves_no_process_and_is_resumed_with_no_unit_los
     process.wait(PATIENCE)
     kept = store.done()
     assert 3 <= len(kept) < len(units(LONG))
-    wait_for(lambda: not any(map(running, workers)))
+    until(lambda: not any(map(running, workers)), "the end of its processes")
     before = {at: done["seconds"] for at, done in kept.items()}
     again = started(tmp_path, spec=LONG)
     assert again.wait(PATIENCE) == 0, again.stderr.read()
@@ -257,7 +239,7 @@ def cluster(tmp_path):
 
     file = tmp_path / "scheduler.json"
     dask("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
-    wait_for(lambda: file.exists() and file.read_text())
+    until(lambda: file.exists() and file.read_text(), "the file")
     address = json.loads(file.read_text())["address"]
     common = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1", "--local-directory", str(tmp_path))
     workers = [dask("dask_worker", address, *common) for _ in range(2)]

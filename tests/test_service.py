@@ -9,8 +9,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,8 +30,8 @@ from models.service.shelf import Shelf
 from models.spec import RunConfig
 from models.spec.budget import over_budget
 from models.training import Run
+from tests.waiting import PATIENCE, until
 
-PATIENCE = 180.0
 # Long enough that it is still under way when a test looks, short enough to be finished by one that waits.
 SMALL = RunConfig(depth=2, width=16, batch=16, steps=40, seed=3, device="cpu")
 LONG = RunConfig(depth=2, width=16, batch=16, steps=5000, device="cpu")
@@ -44,14 +43,6 @@ from models.service import questions, worker
 {setup}
 worker.main()
 """
-
-
-def until(true: Callable[[], Any], what: str) -> None:
-    """Waits for content."""
-    deadline = time.monotonic() + PATIENCE
-    while not true():
-        assert time.monotonic() < deadline, f"waited in vain for {what}"
-        time.sleep(0.005)
 
 
 def bent(setup: str) -> WorkerTrainer:

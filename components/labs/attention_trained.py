@@ -7,6 +7,7 @@ import streamlit as st
 
 from components import player
 from components.instruments.panel import Measured, Panel
+from components.labs import several
 from components.labs.attention_charts import signed_map
 from components.labs.attention_position_words import claim
 from components.labs.attention_positions import distance_chart
@@ -14,8 +15,7 @@ from components.labs.attention_trained_words import beyond_chart, beyond_sentenc
 from components.labs.shown import badge, drawn, listed, number
 from components.link import PLAYGROUND
 from components.playhead import Playhead
-from components.viewers import owner
-from components.watch import View, look, tick, trouble
+from components.watch import View
 from models.labs.position_kinds import KINDS
 from models.labs.positions import by_distance
 from models.spec import RunConfig, plan
@@ -58,24 +58,7 @@ def configuration(residual: bool, position: str, depth: int, steps: int) -> RunC
 
 def watch(cfgs: list[RunConfig]) -> tuple[bool, bool]:
     """The player, and what is measured of the step shown; (waiting, playing)."""
-    head = player.playhead(NAME, *cfgs)
-    kept: dict[RunConfig, View] = st.session_state.setdefault(f"{NAME}_views", {})
-    tick(head, cfgs, player.now())
-    who = owner(NAME, *cfgs)
-    looks = [look(cfg, head, kept.get(cfg), who) for cfg in cfgs]
-    player.controls(NAME, head, shared=" both")
-    for problem in {trouble(cfg) for (_, waiting), cfg in zip(looks, cfgs, strict=True) if waiting} - {""}:
-        st.error(problem)
-        return False, False
-    views = [view for view, _ in looks if view is not None]
-    waiting = any(late for _, late in looks)
-    if len(views) < len(cfgs):
-        st.caption("torch is loading in the trainer")
-        return True, head.playing
-    st.session_state[f"{NAME}_views"] = dict(zip(cfgs, views, strict=True))
-    step = min(view.row for view in views)  # one of them may be ahead
-    panels = _panels([replace(view, row=step) for view in views], head)
-    return _show(panels) or waiting, head.playing
+    return several.watch(NAME, cfgs, " both", lambda views, head: _show(_panels(views, head)))
 
 
 def _panels(views: list[View], head: Playhead) -> dict[str, Panel]:

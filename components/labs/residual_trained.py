@@ -1,19 +1,17 @@
 """Do layers stand aside where little is to be done? Three nets trained live, alike but for their task: branch shares."""
 
-from dataclasses import replace
-
 import numpy as np
 import streamlit as st
 
-from components import player
 from components.charts import Figure, Series
+from components.labs import several
 from components.labs.residual_words import aside_sentence
 from components.labs.shown import badge, drawn, listed, number
 from components.linear_charts import linear_profile
 from components.link import PLAYGROUND
 from components.picture import chance
-from components.viewers import owner
-from components.watch import View, look, tick, trouble
+from components.playhead import Playhead
+from components.watch import View
 from models.spec import RunConfig
 
 NAME = "residual_trained"
@@ -52,23 +50,7 @@ def configuration(net: str, task: str, depth: int) -> RunConfig:
 
 def watch(cfgs: list[RunConfig]) -> tuple[bool, bool]:
     """The player, the branch shares of the step shown and what they say; (waiting, playing)."""
-    head = player.playhead(NAME, *cfgs)
-    kept: dict[RunConfig, View] = st.session_state.setdefault(f"{NAME}_views", {})
-    tick(head, cfgs, player.now())
-    who = owner(NAME, *cfgs)
-    looks = [look(cfg, head, kept.get(cfg), who) for cfg in cfgs]
-    player.controls(NAME, head, shared=" all three")
-    for problem in {trouble(cfg) for (_, waiting), cfg in zip(looks, cfgs, strict=True) if waiting} - {""}:
-        st.error(problem)
-        return False, False
-    views = [view for view, _ in looks if view is not None]
-    waiting = any(late for _, late in looks)
-    if len(views) < len(cfgs):
-        st.caption("torch is loading in the trainer")
-        return True, head.playing
-    st.session_state[f"{NAME}_views"] = dict(zip(cfgs, views, strict=True))
-    _show(views)
-    return waiting, head.playing
+    return several.watch(NAME, cfgs, " all three", _show)
 
 
 def shares(view: View) -> np.ndarray:
@@ -85,11 +67,9 @@ def share_chart(found: dict[str, np.ndarray]) -> Figure:
     return linear_profile(title="Branch share by block", unit="branch over stream", sites=sites, series=series, guides=(0,))
 
 
-def _show(views: list[View]) -> None:
-    step = min(view.row for view in views)  # one of them may be ahead
-    views = [replace(view, row=step) for view in views]
+def _show(views: list[View], _head: Playhead) -> bool:
     found = {view.cfg.task: shares(view) for view in views}
-    st.markdown(f"**{aside_sentence(found, step, views[0].cfg.residual)}**")
+    st.markdown(f"**{aside_sentence(found, views[0].row, views[0].cfg.residual)}**")
     drawn(share_chart(found), "Branch share by block", f"{NAME}_shares")
     listed(
         "The three nets",
@@ -109,3 +89,4 @@ def _show(views: list[View]) -> None:
         for view in views:
             label = f"{TASKS[view.cfg.task].capitalize()} in the playground"
             st.page_link(PLAYGROUND, label=label, icon=":material/tune:", query_params=view.cfg.to_query())
+    return False  # what is shown stands in the rows

@@ -13,12 +13,11 @@ from components.lessons import progress
 from components.picture import VERDICT_ICONS, chance
 from components.playhead import Playhead
 from components.viewers import owner
-from components.watch import PROFILE_SECONDS, crowded
+from components.watch import PROFILE_SECONDS, crowded, tape_of
 from models.insight.bands import band
 from models.insight.verdict import verdict
 from models.lessons.lesson import Lesson
-from models.service.client import Owner, Tape, trace_from, trainer
-from models.spec import RunConfig
+from models.service.client import Tape, trace_from, trainer
 from models.trace import Trace
 
 TITLES = {"act_rms": "Activation by depth", "grad_rms": "Gradient by depth", "sample_cosine": "Sample cosine by depth"}
@@ -29,7 +28,7 @@ def watch(lesson: Lesson) -> tuple[bool, bool]:
     """The player, the charts of the step shown, and once all have been watched what happened; (waiting, playing)."""
     head = playhead(lesson)
     who = owner("lesson", *lesson.nets.values())
-    tapes = [_wanted(cfg, head, who) for cfg in lesson.nets.values()]
+    tapes = [tape_of(cfg, head, who) for cfg in lesson.nets.values()]
     going = [tape for tape in tapes if not tape.error and not (tape.done and tape.divergence)]
     head.tick(player.now(), _length(tapes, going), all(tape.done for tape in going))
     count = {1: "", 2: " both", 3: " all three"}.get(len(tapes), " all four")
@@ -128,11 +127,6 @@ def _trace(tape: Tape) -> Trace | None:
 def _cosine(trace: Trace, head: Playhead) -> np.ndarray:
     frame = trace.frame_at(min(head.shown, len(trace) - 1))
     return frame.sample_cosine if frame else np.full(len(trace.sites), np.nan)
-
-
-def _wanted(cfg: RunConfig, head: Playhead, who: Owner) -> Tape:
-    rows = head.wanted()
-    return trainer().want(cfg, min(rows, cfg.steps), owner=who) if rows else trainer().tape(cfg)
 
 
 def _status(tapes: list[Tape], head: Playhead) -> None:

@@ -135,8 +135,8 @@ def refused(spec: MapSpec) -> str:
     if seconds > MAP_SECONDS:
         share = MAP_SECONDS / seconds
         return (
-            f"This map is over budget: its {count:,} cells would take about {_time(seconds)} of one core, and "
-            f"{_time(MAP_SECONDS)} is the limit. About {max(1, int(count * share)):,} such cells fit, "
+            f"This map is over budget: its {count:,} cells would take about {duration(seconds)} of one core, and "
+            f"{duration(MAP_SECONDS)} is the limit. About {max(1, int(count * share)):,} such cells fit, "
             f"or {max(1, int(dict(spec.base).get('steps', RunConfig.steps) * share))} steps."
         )
     return ""
@@ -161,5 +161,6 @@ def _most(cfg: RunConfig) -> int:
     return max(1, min(MOST_TOGETHER, by_time, int(UNIT_BYTES / memory_bytes(cfg))))
 
 
-def _time(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """A time in words: seconds, minutes or hours."""
     return f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"

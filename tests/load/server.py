@@ -9,7 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,10 +94,10 @@ def serving(
 
 def family(pid: int) -> list[int]:
     """A process and all below it (Linux)."""
-    children = Path(f"/proc/{pid}/task/{pid}/children")
     below: list[int] = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children") if children.exists() else []:
-        below += [int(child) for child in task.read_text().split()]
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):  # the thread has just ended
+            below += [int(child) for child in task.read_text().split()]
     return [pid, *(one for child in below for one in family(child))]
 
 

@@ -83,9 +83,8 @@ class Viewer:
         await self._connect()
         await self._rerun()
         try:
-            async with asyncio.timeout(ANSWER_SECONDS), self._came:
-                await self._came.wait_for(lambda: (not self._asked and not self._running) or self._reader.done())
-        except TimeoutError:
+            await self.settled(ANSWER_SECONDS)
+        except AssertionError:
             self.unanswered += 1
             self._asked, self._running = [], []
             await self._rerun()
@@ -155,9 +154,9 @@ class Viewer:
             await self._reader
         assert true(), f"waited in vain for {what}; exceptions {self.exceptions}; the page says:\n{self.text}"
 
-    async def settled(self) -> None:
+    async def settled(self, seconds: float = PATIENCE) -> None:
         """Waits until every run that was asked for is over."""
-        await self.until(lambda: not self._asked and not self._running, "the end of the run")
+        await self.until(lambda: not self._asked and not self._running, "the end of the run", seconds)
 
     async def _connect(self) -> None:
         address = self.url.replace("http", "ws", 1) + "/_stcore/stream"
