@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from statistics import median
@@ -47,8 +47,7 @@ class Crowd:
         """Pauses, and trains on from there."""
         before = step_of(viewer)
         await viewer.press("Pause")
-        await viewer.until(lambda: not viewer.polls, "the pause")
-        await viewer.settled()
+        await viewer.until(lambda: viewer.shows("Train"), "the pause")
         await viewer.press("Train")
         await self._seen_again(viewer, before)
 
@@ -79,13 +78,11 @@ async def crowd(server: Server, queries: list[str], gap: float) -> AsyncIterator
         yield people
 
 
-def load(sessions: int = 30, seconds: float = 30.0, gap: float = 0.2, query: str = "steps=2000") -> list[Figure]:
+def load(sessions: int = 30, seconds: float = 30.0, gap: float = 0.2, query: str = "steps=2000") -> Iterator[Figure]:
     """A class with a run each; the same class on one preset; two classes. `gap`: seconds between two visitors."""
-    return [
-        *different(sessions, seconds, gap, query, goal=0.8, lesson=True),
-        *preset(sessions, seconds, gap, query),
-        *different(2 * sessions, seconds, gap, query, goal=1.5),
-    ]
+    yield from different(sessions, seconds, gap, query, goal=0.8, lesson=True)
+    yield from preset(sessions, seconds, gap, query)
+    yield from different(2 * sessions, seconds, gap, query, goal=1.5)
 
 
 def different(sessions: int, seconds: float, gap: float, query: str, *, goal: float, lesson: bool = False) -> list[Figure]:
@@ -124,7 +121,7 @@ async def _watched(people: Crowd, seconds: float, what: str, goal: float) -> lis
     await asyncio.sleep(seconds / 2)
     halfway = [step_of(viewer) for viewer in people.viewers]
     await asyncio.sleep(seconds / 2)
-    over = [viewer for viewer in people.viewers if not viewer.polls]
+    over = [viewer for viewer in people.viewers if not viewer.shows("Pause")]
     advanced = [
         step_of(viewer) - before for viewer, before in zip(people.viewers, halfway, strict=True) if viewer not in over
     ] or [0]
@@ -149,7 +146,7 @@ async def _newcomer(server: Server, query: str, sessions: int) -> Figure:
 
 async def _clicks(people: Crowd) -> Figure:
     """Half of them click, half of them leave and return, all at once."""
-    at_work = [viewer for viewer in people.viewers if viewer.polls]
+    at_work = [viewer for viewer in people.viewers if viewer.shows("Pause")]
     half = len(at_work) // 2
     await asyncio.gather(
         *(people.pause_and_go_on(viewer) for viewer in at_work[:half]),

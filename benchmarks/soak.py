@@ -89,7 +89,7 @@ async def _deed(viewer: Viewer, notes: Notes, chance: random.Random) -> None:
         await viewer.reconnect()
         notes.unanswered += viewer.unanswered - before_cut
     else:
-        await viewer.press("Pause" if viewer.polls else "Train")
+        await viewer.press("Pause" if viewer.shows("Pause") else "Train")
     await viewer.settled()
     try:
         await viewer.until(lambda: step_of(viewer) >= before, "what had been seen", PATIENCE)

@@ -3,7 +3,11 @@
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from statistics import median
+
+from models.spec import RunConfig
+from models.training import Run
 
 Work = Callable[[], object]
 
@@ -41,3 +45,21 @@ def percentile(values: Sequence[float], percent: float) -> float:
 def spread(values: Sequence[float]) -> str:
     """Count, median and maximum in words."""
     return f"{len(values)} measured, median {median(values):.2f}, most {max(values):.2f}"
+
+
+def stolen() -> tuple[float, float]:
+    """Of all processors' time since the start of the machine: what its host gave to others, and the whole (Linux; else 0, 1)."""
+    stat = Path("/proc/stat")
+    ticks = [float(word) for word in stat.read_text().split("\n", 1)[0].split()[1:9]] if stat.exists() else [1.0]
+    return (ticks[7] if len(ticks) > 7 else 0.0), sum(ticks)
+
+
+def default_step(steps: int = 30) -> float:
+    """Seconds that one training step of the default network takes just now, the median."""
+    run = Run(RunConfig(steps=2 * steps, device="cpu"))
+    taken = []
+    for _ in range(steps):
+        began = time.perf_counter()
+        run.advance(1)
+        taken.append(time.perf_counter() - began)
+    return median(taken)

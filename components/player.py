@@ -7,7 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from components.playhead import SPEEDS, Playhead
-from components.viewers import interval, visitor, watching
+from components.viewers import drew, pace, visitor
 from models.spec import RunConfig
 
 ECHOES = 20  # how many of its own last places the scrubber recognises: 10 s and more
@@ -60,14 +60,16 @@ def polled(name: str, body: Callable[[], tuple[bool, bool]]) -> None:
 
     A fragment's interval changes only when its parent reruns, so the page reruns once whenever one of the two changes.
     """
-    seconds = interval(watching(visitor()))
+    seconds = pace(visitor())
     state = f"{name}_polled"
     drawn = st.session_state.setdefault(state, (False, False))
 
     @st.fragment(run_every=seconds if any(drawn) else None)
     def moving() -> None:
+        began = time.thread_time()
         moves = body()
-        slower = any(moves) and interval(watching(visitor())) != seconds
+        drew(time.thread_time() - began)
+        slower = any(moves) and pace(visitor()) != seconds
         if moves != drawn or slower:
             st.session_state[state] = moves
             st.rerun()

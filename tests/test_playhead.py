@@ -157,13 +157,38 @@ def test_pages_poll_more_slowly_the_more_people_watch():
     assert (paces[0], paces[29], paces[-1]) == (0.5, 2.0, 4.0)
 
 
+def test_pages_poll_more_slowly_where_drawing_costs_more():
+    paces = [viewers.interval(30, cost / 1000) for cost in range(200)]
+    assert paces == sorted(paces)
+    assert (paces[0], paces[-1]) == (2.0, 8.0)
+    for cost, seconds in enumerate(paces):
+        assert seconds == 8.0 or 30 * cost / 1000 <= viewers.SHARE * seconds
+
+
+def test_a_single_dear_drawing_slows_nobody_and_a_slow_server_does():
+    cost = viewers.Cost()
+    cost.add(1.0)  # a page's first drawing imports what it needs
+    assert viewers.interval(1, cost.held) == 0.5
+    for _ in range(300):
+        cost.add(0.06)
+    assert cost.held == pytest.approx(0.06, rel=viewers.STEADY - 1)
+    assert viewers.interval(30, cost.held) > 2.0
+    before = cost.held
+    for at in range(1000):
+        cost.add(before * (1.1 if at % 2 else 0.9))
+    assert cost.held == before, "a cost that wavers leaves everybody's interval alone"
+
+
 def test_a_page_that_is_drawn_less_often_says_so(monkeypatch):
     monkeypatch.setattr(viewers, "_seen", {})
+    monkeypatch.setattr(viewers, "_cost", viewers.Cost())
     viewers.watching("anna")
     assert viewers.slowed() == ""
     for name in range(29):
         viewers.watching(str(name))
     assert viewers.slowed() == "30 people watch: drawn every 2 s"
+    monkeypatch.setattr(viewers, "_cost", viewers.Cost(held=0.05))
+    assert viewers.slowed() == "30 people watch: drawn every 4 s"
 
 
 def test_a_viewer_counts_once_and_one_who_left_no_longer(monkeypatch):

@@ -124,6 +124,10 @@ class Viewer:
                 return data["figure"]
         return None
 
+    def shows(self, label: str) -> bool:
+        """Whether there is a button whose label starts so."""
+        return any(shown.element.button.label.startswith(label) for shown in self._elements("button"))
+
     async def press(self, label: str) -> None:
         """Clicks the button whose label starts so."""
         shown = self._labelled("button", label)
