@@ -3,12 +3,15 @@
 import copy
 import itertools
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 import torch
 
 from models.nets import build_model
+from models.service.connection import ROOT
 from models.spec import NORMS, OPTIMIZERS, RunConfig
 from models.tasks import open_task
 from models.trace import SCALARS, Columns, frame_steps, trace_of
@@ -282,6 +285,24 @@ def test_three_steps_of_an_optimiser_are_its_formula(optimizer, decay, clip):
     assert not clip or (run.trace().clip_factor < 1).all()
     for name, parameter in run.model.named_parameters():
         torch.testing.assert_close(parameter.double(), named[name], rtol=1e-3, atol=2e-5, msg=lambda m, name=name: f"{name}: {m}")
+
+
+def test_training_loads_nothing_of_what_compiles_nets():
+    """torch._dynamo and sympy take as long to import as torch, and as much memory as a run."""
+    trains = """
+import sys
+from dataclasses import replace
+from models.spec import OPTIMIZERS, RunConfig
+from models.training import Run
+from models.training.seeds import Batched
+for optimizer in OPTIMIZERS:
+    cfg = RunConfig(depth=1, width=4, batch=4, steps=2, optimizer=optimizer, weight_decay=0.1, clip=0.5)
+    Run(cfg).advance(2)
+Batched([cfg, replace(cfg, seed=1)]).advance(2)
+print({"torch", "torch._dynamo", "sympy"} & set(sys.modules))
+"""
+    found = subprocess.run([sys.executable, "-c", trains], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "{'torch'}"
 
 
 @pytest.mark.parametrize("norm", NORMS)

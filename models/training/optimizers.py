@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from inspect import unwrap
 from typing import Any
 
 import torch
@@ -9,11 +10,23 @@ from torch import nn
 
 Groups = list[dict[str, Any]]
 
+
+def eager(optimizer: type[torch.optim.Optimizer]) -> type[torch.optim.Optimizer]:
+    """torch's optimiser without what it wraps around itself for `torch.compile`, which nothing here uses.
+
+    Those wrappers import torch._dynamo and sympy at the first net: as long again as torch itself takes to import.
+    """
+    plain = {name: unwrap(getattr(optimizer, name)) for name in ("add_param_group", "zero_grad", "step")}
+    return type(optimizer.__name__, (optimizer,), plain | {"step": torch.no_grad()(plain["step"])})
+
+
+SGD, ADAM, ADAMW = eager(torch.optim.SGD), eager(torch.optim.Adam), eager(torch.optim.AdamW)
+
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
-    "sgd": partial(torch.optim.SGD, fused=True),
-    "momentum": partial(torch.optim.SGD, momentum=0.9, fused=True),
-    "adam": partial(torch.optim.Adam, fused=True),
-    "adamw": partial(torch.optim.AdamW, fused=True),
+    "sgd": partial(SGD, fused=True),
+    "momentum": partial(SGD, momentum=0.9, fused=True),
+    "adam": partial(ADAM, fused=True),
+    "adamw": partial(ADAMW, fused=True),
 }
 
 
