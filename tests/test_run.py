@@ -296,7 +296,7 @@ from models.spec import OPTIMIZERS, RunConfig
 from models.training import Run
 from models.training.seeds import Batched
 for optimizer in OPTIMIZERS:
-    cfg = RunConfig(depth=1, width=4, batch=4, steps=2, optimizer=optimizer, weight_decay=0.1, clip=0.5)
+    cfg = RunConfig(depth=1, width=8, batch=8, steps=2, optimizer=optimizer, weight_decay=0.1, clip=0.5)
     Run(cfg).advance(2)
 Batched([cfg, replace(cfg, seed=1)]).advance(2)
 print({"torch", "torch._dynamo", "sympy"} & set(sys.modules))

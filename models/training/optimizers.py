@@ -11,7 +11,7 @@ from torch import nn
 Groups = list[dict[str, Any]]
 
 
-def eager(optimizer: type[torch.optim.Optimizer]) -> type[torch.optim.Optimizer]:
+def eager(optimizer: type[torch.optim.Optimizer]) -> Callable[..., torch.optim.Optimizer]:
     """torch's optimiser without what it wraps around itself for `torch.compile`, which nothing here uses.
 
     Those wrappers import torch._dynamo and sympy at the first net: as long again as torch itself takes to import.
