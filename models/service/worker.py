@@ -28,8 +28,6 @@ def main() -> None:
     out = _take_stdout()
     begin()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's; end-of-file follows it
-    if hasattr(os, "nice"):
-        os.nice(NICENESS)
     inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, inbox), daemon=True).start()
 
@@ -40,7 +38,8 @@ def main() -> None:
     torch.set_num_threads(LIMITS.cores)
     _bound_memory(LIMITS.address_space)
     engine = Engine(lambda message: wire.send(out, message))
-    _warm_up()
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)  # not before: whoever opens the page waits for the imports
     engine.hello(os.getpid())  # from here on it is watched: whoever says nothing for long is taken for hung
     serve(engine, inbox)
 
@@ -102,15 +101,6 @@ def _bound_memory(megabytes: int) -> None:
         most = resource.getrlimit(resource.RLIMIT_AS)[1]
         wanted = megabytes * 10**6
         resource.setrlimit(resource.RLIMIT_AS, (wanted if most == resource.RLIM_INFINITY else min(wanted, most), most))
-
-
-def _warm_up() -> None:
-    """The first optimiser of a process imports hundreds of modules; better now than when Train is pressed."""
-    import torch
-
-    weight = torch.zeros(1, requires_grad=True)
-    weight.grad = torch.zeros(1)
-    torch.optim.AdamW([weight], fused=True).step()
 
 
 if __name__ == "__main__":
