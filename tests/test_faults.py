@@ -8,7 +8,8 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlencode
 
@@ -43,6 +44,16 @@ def played(scene: Coroutine[Any, Any, None]) -> None:
     asyncio.run(scene)
 
 
+@asynccontextmanager
+async def visit(server: Server, query: str) -> AsyncIterator[Viewer]:
+    """A viewer who pauses before leaving, else the run would be trained on during the next test."""
+    async with Viewer(server.url, PAGE, query) as viewer:
+        yield viewer
+        if viewer.shows("Pause"):
+            await viewer.press("Pause")
+            await viewer.settled()
+
+
 async def trains(viewer: Viewer, further: int = 1) -> int:
     """Waits until a viewer's run, started where it is not, has gone so many steps further; the step shown then."""
     if not viewer.polls:
@@ -60,7 +71,7 @@ def loss_of(viewer: Viewer) -> list[float]:
 
 def test_a_worker_that_is_killed_ten_times_computes_the_same_rows_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "SETTLED_SECONDS", 0.0)  # lives are short here
-    cfg = RunConfig(depth=2, width=16, batch=16, steps=1500, device="cpu")
+    cfg = RunConfig(depth=2, width=16, batch=16, steps=800, device="cpu")
     trainer = WorkerTrainer(back_off=[0.0])
 
     async def killed() -> None:
@@ -90,7 +101,7 @@ def test_a_worker_that_is_killed_ten_times_computes_the_same_rows_in_the_end(mon
 @pytest.mark.skipif(sys.platform == "win32", reason="stops a process")
 def test_a_step_that_hangs_is_ended_said_and_computed_again(server: Server) -> None:
     async def hang() -> None:
-        async with Viewer(server.url, PAGE, f"{SMALL}&seed=1") as viewer:
+        async with visit(server, f"{SMALL}&seed=1") as viewer:
             await ready(viewer)
             before, worker = await trains(viewer, 5), server.worker()
             os.kill(worker, signal.SIGSTOP)
@@ -135,7 +146,7 @@ def test_after_a_restart_of_the_server_the_link_brings_back_the_configuration_an
 
 def test_whoever_loses_the_connection_comes_back_to_the_same_place(server: Server) -> None:
     async def cut() -> None:
-        async with Viewer(server.url, PAGE, NEIGHBOUR) as neighbour, Viewer(server.url, PAGE, f"{SMALL}&seed=3") as viewer:
+        async with visit(server, NEIGHBOUR) as neighbour, visit(server, f"{SMALL}&seed=3") as viewer:
             await ready(viewer)
             await ready(neighbour)
             for _ in range(3):
@@ -153,7 +164,7 @@ def test_whoever_loses_the_connection_comes_back_to_the_same_place(server: Serve
 
 def test_a_visitor_who_never_reads_holds_up_nobody(server: Server) -> None:
     async def deaf() -> None:
-        async with Viewer(server.url, PAGE, f"{SMALL}&seed=4") as viewer, Viewer(server.url, PAGE, NEIGHBOUR) as neighbour:
+        async with Viewer(server.url, PAGE, f"{SMALL}&seed=4") as viewer, visit(server, NEIGHBOUR) as neighbour:
             await ready(viewer)
             await ready(neighbour)
             await trains(viewer)
@@ -188,7 +199,7 @@ def forged(viewer: Viewer) -> Iterator[WidgetState]:
 
 def test_a_visitor_who_forges_values_spoils_at_most_an_own_page(server: Server) -> None:
     async def forge() -> None:
-        async with Viewer(server.url, PAGE, NEIGHBOUR) as neighbour:
+        async with visit(server, NEIGHBOUR) as neighbour:
             await ready(neighbour)
             worker, count = server.worker(), 0
             while True:
@@ -214,7 +225,7 @@ def test_a_visitor_who_forges_values_spoils_at_most_an_own_page(server: Server) 
 
 def test_clearing_the_cache_takes_nothing_from_anybody(server: Server) -> None:
     async def clear() -> None:
-        async with Viewer(server.url, PAGE, NEIGHBOUR) as neighbour, Viewer(server.url, PAGE, f"{SMALL}&seed=6") as viewer:
+        async with visit(server, NEIGHBOUR) as neighbour, visit(server, f"{SMALL}&seed=6") as viewer:
             await ready(viewer)
             await ready(neighbour)
             before, worker = await trains(neighbour, 5), server.worker()
@@ -236,7 +247,7 @@ def test_a_hundred_sessions_that_open_and_close_leave_the_server_as_it_was(serve
             pass
 
     async def hundred() -> None:
-        async with Viewer(server.url, PAGE, NEIGHBOUR) as neighbour:
+        async with visit(server, NEIGHBOUR) as neighbour:
             await ready(neighbour)
             await trains(neighbour)
             for first in range(0, 100, 10):

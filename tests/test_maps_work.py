@@ -124,7 +124,7 @@ def started(tmp_path, *more, spec=SMALL, **environment):
     )
 
 
-LONG = replace(SMALL, x=Axis("batch", (4, 5, 6, 7, 8, 9)), base=(*BASE[:2], ("steps", 60)))
+LONG = replace(SMALL, x=Axis("batch", (4, 5, 6, 7)), base=(*BASE[:2], ("steps", 60)))
 
 
 def running(pid):

@@ -2,16 +2,19 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from shutil import which
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from playwright.sync_api import TimeoutError as NothingYet
 
 from tests.browser.page import PATIENCE
 from tests.load.server import Server, serving
 
+MOMENT = 5_000  # milliseconds
 CHROMIUM = which("chromium") or which("chromium-browser")
 ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 ARGS += ["--disable-component-update", "--disable-sync"]
@@ -70,8 +73,13 @@ class Visitors:
         return tab
 
     def leave(self) -> list[str]:
-        """Closes all tabs; what the visitors had to complain about."""
+        """Pauses what plays, which would be trained on while the next test waits, and closes all tabs; the complaints."""
         for tab in self.tabs:
+            pause = tab.get_by_role("button", name="Pause", exact=True)
+            if not tab.is_closed() and pause.count():
+                with suppress(NothingYet):  # the run may end, and its server may have ended, before the click
+                    pause.first.click(timeout=MOMENT)
+                    pause.first.wait_for(state="hidden", timeout=MOMENT)
             tab.close()
         complaints, self.tabs, self.complaints = self.complaints, [], []
         return complaints
