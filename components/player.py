@@ -3,6 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import streamlit as st
 
@@ -91,24 +92,48 @@ def _speed(name: str, head: Playhead) -> None:
     st.selectbox("Speed", list(SPEEDS), key=key, on_change=change, width=130)
 
 
+@dataclass
+class Scrubber:
+    """The slider over the steps as it is drawn now: the `count`-th, made at a step, moved by the playhead or by the viewer.
+
+    `told`: the places that the playhead has lately put it at.
+    """
+
+    count: int = 0
+    start: int = 0
+    moving: bool = False
+    told: deque[int] = field(default_factory=lambda: deque(maxlen=ECHOES))
+
+    def key(self, name: str, head: Playhead) -> str:
+        """The widget's key."""
+        return f"{name}_step_shown_{head.steps}_{self.count}"
+
+
 def _scrubber(name: str, head: Playhead) -> None:
     """The slider over the steps, moved by the playhead while it plays, else by the viewer.
 
-    A browser that is slow to draw sends back places it was told seconds ago. They are no drag: while playing, places
-    told lately are ignored, and the slider at rest is another widget, which never hears of them.
+    A browser that is slow to draw sends back places it was told seconds ago, and of two drawings that come close together it
+    sees the last alone. So whatever but a drag puts the slider elsewhere makes a new one, which starts there, and no drag are
+    places told lately while playing, nor anything that a slider of before says.
     """
-    key = f"{name}_step_shown_{head.steps}" + ("_moving" if head.playing else "")
-    told: deque[int] = st.session_state.setdefault(f"{name}_told", deque(maxlen=ECHOES))
-    if st.session_state.get(key) != head.shown:
+    kept: Scrubber = st.session_state.setdefault(f"{name}_scrubber", Scrubber())
+    key = kept.key(name, head)
+    stands = st.session_state.get(key, kept.start)
+    if kept.moving != head.playing or (stands != head.shown and not (head.playing and key in st.session_state)):
+        kept = st.session_state[f"{name}_scrubber"] = Scrubber(kept.count + 1, head.shown, head.playing)
+        key = kept.key(name, head)
+    elif stands != head.shown:
         st.session_state[key] = head.shown
-    if head.playing:
-        told.append(head.shown)
-    moving = head.playing
+    kept.told.append(head.shown)
 
     def change() -> None:
         row = int(st.session_state[key])
-        if not (moving and row in told):
+        current = st.session_state[f"{name}_scrubber"] is kept
+        if row not in kept.told if kept.moving else current and not head.playing:
             head.pause()
             head.seek(row)
 
-    st.slider("Step shown", 0, max(1, head.last), key=key, on_change=change, help="Update k has not happened yet at step k.")
+    start = None if kept.moving and key in st.session_state else kept.start  # Streamlit wants one or the other
+    st.slider(
+        "Step shown", 0, max(1, head.last), start, key=key, on_change=change, help="Update k has not happened yet at step k."
+    )

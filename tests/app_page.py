@@ -44,6 +44,12 @@ def configuration(page: AppTest) -> RunConfig:
     return RunConfig(**values)
 
 
+def scrubber(page: AppTest) -> Any:
+    """The slider over the steps."""
+    (found,) = (slider for slider in page.slider if slider.label == "Step shown")
+    return found
+
+
 def address(page: AppTest) -> dict[str, Any]:
     """The query of the address bar."""
     return dict(page.query_params)

@@ -21,6 +21,7 @@ from tests.app_page import (
     now,
     playground,
     press,
+    scrubber,
     sound,
     trained,
     unfolded,
@@ -180,7 +181,7 @@ def test_step_goes_one_row_on_and_reset_goes_back():
     start = now(page)
     press(page, "Step")
     assert "step 1 of 40" in words(page)
-    assert page.slider(key="playground_step_shown_40").value == 1
+    assert scrubber(page).value == 1
     assert now(page) != start
     press(page, "Step")
     assert "step 2 of 40" in words(page)
@@ -198,7 +199,7 @@ def test_the_profile_before_training_is_row_0_of_the_tape(query):
     assert trainer().tape(cfg).length == 0
     promised = {name: charts(page)[name]["data"][0]["y"] for name in PROFILES}
     press(page, "Step")
-    page.slider(key="playground_step_shown_40").set_value(0)
+    scrubber(page).set_value(0)
     sound(page.run())
     assert trainer().tape(cfg).length > 0
     assert {name: charts(page)[name]["data"][0]["y"] for name in PROFILES} == promised
@@ -210,7 +211,7 @@ def test_train_moves_to_the_end_and_scrubbing_shows_any_step():
     assert "done" in words(page)
     end, loss = now(page), line(page, "Loss")
     assert len(loss) == 40
-    page.slider(key="playground_step_shown_40").set_value(13)
+    scrubber(page).set_value(13)
     sound(page.run())
     assert "step 13 of 40" in words(page)
     assert now(page) != end
@@ -221,7 +222,7 @@ def test_train_moves_to_the_end_and_scrubbing_shows_any_step():
 
 def test_scrubbing_past_the_tape_waits_for_the_step():
     page = playground(**SMALL, seed="12")
-    page.slider(key="playground_step_shown_40").set_value(33)
+    scrubber(page).set_value(33)
     for _ in range(5):
         sound(page.run())
     assert "step 33 of 40" in words(page)

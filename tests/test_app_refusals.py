@@ -20,6 +20,7 @@ from tests.app_page import (
     now,
     playground,
     press,
+    scrubber,
     sound,
     trained,
     unfolded,
@@ -213,11 +214,11 @@ def test_a_divergence_is_named_its_picture_kept_and_its_button_changes_what_it_s
     assert len(trace) == found.step + 1
     assert "Loss" in charts(page)
     if found.step:
-        page.slider(key=f"playground_step_shown_{cfg.steps}").set_value(found.step - 1)
+        scrubber(page).set_value(found.step - 1)
         sound(page.run())
         assert all(y is not None for y in line(page, "Activation by depth"))
         assert "Diverged" not in words(page)
-        page.slider(key=f"playground_step_shown_{cfg.steps}").set_value(found.step)
+        scrubber(page).set_value(found.step)
         sound(page.run())
     offer = page.button(key="remedy").label
     press(page, offer)

@@ -223,6 +223,26 @@ def test_a_visitor_who_forges_values_spoils_at_most_an_own_page(server: Server) 
     played(forge())
 
 
+def test_a_scrubber_that_was_taken_away_moves_nothing_and_the_next_starts_where_the_run_stands(server: Server) -> None:
+    async def stale() -> None:
+        async with visit(server, f"{SMALL}&seed=9") as viewer:
+            await ready(viewer)
+            old = WidgetState(id=viewer.widget("slider", "Step shown").id)
+            old.double_array_value.data.append(0.0)
+            await viewer.forge(old)  # from now on every message says so, as those of a slow browser do
+            await viewer.settled()
+            await trains(viewer, 20)
+            await viewer.press("Pause")
+            await viewer.until(lambda: viewer.shows("Train"), "the pause")
+            scrubber = viewer.widget("slider", "Step shown")
+            assert scrubber.id != old.id
+            assert list(scrubber.default) == [step_of(viewer)]
+            assert step_of(viewer) >= 20
+            assert viewer.exceptions == []
+
+    played(stale())
+
+
 def test_clearing_the_cache_takes_nothing_from_anybody(server: Server) -> None:
     async def clear() -> None:
         async with visit(server, NEIGHBOUR) as neighbour, visit(server, f"{SMALL}&seed=6") as viewer:
