@@ -54,7 +54,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
     event.preventDefault()
     event.stopImmediatePropagation() // R alone would run the page again
     if (button && clicked) button.blur()
-    if (!event.repeat) now.send("pressed", name)
+    if (!event.repeat) now.send("pressed", `${name} ${event.timeStamp}`)
   }
   window.addEventListener("keydown", pressed, true)
   window.addEventListener("pointerdown", pointed, true)
@@ -111,7 +111,10 @@ def keys(name: str, head: Playhead) -> None:
     }
 
     def pressed() -> None:
-        # It comes from a browser: what is no key moves nothing.
-        moves.get(str(getattr(st.session_state.get(key), "pressed", "")), lambda: None)()
+        # It comes from a browser: what is no key moves nothing, and a message that comes twice, as a poll may bring it, is one key.
+        said = str(getattr(st.session_state.get(key), "pressed", ""))
+        if said != st.session_state.get(f"{key}_heard"):
+            st.session_state[f"{key}_heard"] = said
+            moves.get(said.split(" ")[0], lambda: None)()
 
     _component(key=key, data={"hint": HINT}, on_pressed_change=pressed, width="content")

@@ -21,11 +21,14 @@ STREAMLITS_OWN = {
     "listitem": ('[data-testid="stSidebarNavItems"] li', "the same: the entries of a section stand in a div"),
 }
 
-# Nothing runs, nothing is about to be replaced, every chart is drawn, and that for half a second.
+# Nothing runs, nothing is about to be replaced, every chart is drawn, no colour changes, and that for half a second.
 QUIET = """() => {
+    const colours = [...document.querySelectorAll("input, button, p")].map((el) => getComputedStyle(el).color).join()
     const quiet = document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === "notRunning"
         && !document.querySelector('[data-stale="true"], [data-testid="stSkeleton"]')
         && [...document.querySelectorAll(".live-chart")].every((el) => el.querySelector(".main-svg"))
+        && colours === window.colours
+    window.colours = colours
     window.quietSince = quiet ? window.quietSince ?? performance.now() : undefined
     return quiet && performance.now() - window.quietSince > 500
 }"""
@@ -64,7 +67,7 @@ MOVING = """() => document.getAnimations().filter((a) => a.effect.getComputedTim
 
 def quiet(page: Any) -> Any:
     """The page, once nothing in it changes any more."""
-    page.wait_for_function(QUIET)
+    page.wait_for_function(QUIET, polling=100)
     return page
 
 
