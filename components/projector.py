@@ -111,10 +111,10 @@ def keys(name: str, head: Playhead) -> None:
     }
 
     def pressed() -> None:
-        # It comes from a browser: what is no key moves nothing, and a message that comes twice, as a poll may bring it, is one key.
+        # It comes from a browser: what is no key moves nothing, and what a poll brings once more is still one key.
         said = str(getattr(st.session_state.get(key), "pressed", ""))
         if said != st.session_state.get(f"{key}_heard"):
             st.session_state[f"{key}_heard"] = said
-            moves.get(said.split(" ")[0], lambda: None)()
+            moves.get(said.split(" ", maxsplit=1)[0], lambda: None)()
 
     _component(key=key, data={"hint": HINT}, on_pressed_change=pressed, width="content")
