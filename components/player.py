@@ -118,12 +118,12 @@ def _scrubber(name: str, head: Playhead) -> None:
     """
     kept: Scrubber = st.session_state.setdefault(f"{name}_scrubber", Scrubber())
     key = kept.key(name, head)
-    stands = st.session_state.get(key, kept.start)
+    stands, start = st.session_state.get(key, kept.start), kept.start
     if kept.moving != head.playing or (stands != head.shown and not (head.playing and key in st.session_state)):
         kept = st.session_state[f"{name}_scrubber"] = Scrubber(kept.count + 1, head.shown, head.playing)
-        key = kept.key(name, head)
+        key, start = kept.key(name, head), head.shown
     elif stands != head.shown:
-        st.session_state[key] = head.shown
+        st.session_state[key], start = head.shown, None  # Streamlit wants one or the other
     kept.told.append(head.shown)
 
     def change() -> None:
@@ -133,7 +133,6 @@ def _scrubber(name: str, head: Playhead) -> None:
             head.pause()
             head.seek(row)
 
-    start = None if kept.moving and key in st.session_state else kept.start  # Streamlit wants one or the other
     st.slider(
         "Step shown", 0, max(1, head.last), start, key=key, on_change=change, help="Update k has not happened yet at step k."
     )
