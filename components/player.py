@@ -118,7 +118,8 @@ def _scrubber(name: str, head: Playhead) -> None:
     """
     kept: Scrubber = st.session_state.setdefault(f"{name}_scrubber", Scrubber())
     key = kept.key(name, head)
-    stands, start = st.session_state.get(key, kept.start), kept.start
+    start: int | None = kept.start
+    stands = st.session_state.get(key, start)
     if kept.moving != head.playing or (stands != head.shown and not (head.playing and key in st.session_state)):
         kept = st.session_state[f"{name}_scrubber"] = Scrubber(kept.count + 1, head.shown, head.playing)
         key, start = kept.key(name, head), head.shown
@@ -129,7 +130,7 @@ def _scrubber(name: str, head: Playhead) -> None:
     def change() -> None:
         row = int(st.session_state[key])
         current = st.session_state[f"{name}_scrubber"] is kept
-        if row not in kept.told if kept.moving else current and not head.playing:
+        if row not in (kept.start, *kept.told) if kept.moving else current and not head.playing:
             head.pause()
             head.seek(row)
 
