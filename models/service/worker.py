@@ -28,6 +28,8 @@ def main() -> None:
     out = _take_stdout()
     begin()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's; end-of-file follows it
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)  # at once: the first page is drawn from a recording and comes before torch
     inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, inbox), daemon=True).start()
 
@@ -38,8 +40,6 @@ def main() -> None:
     torch.set_num_threads(LIMITS.cores)
     _bound_memory(LIMITS.address_space)
     engine = Engine(lambda message: wire.send(out, message))
-    if hasattr(os, "nice"):
-        os.nice(NICENESS)  # not before: whoever opens the page waits for the imports
     engine.hello(os.getpid())  # from here on it is watched: whoever says nothing for long is taken for hung
     serve(engine, inbox)
 
