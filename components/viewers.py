@@ -11,8 +11,8 @@ from components.link import HERE
 from models.service.client import Owner, tape_key
 from models.spec import RunConfig
 
-WATCHING_SECONDS = 10.0
 INTERVALS = ((6, 0.5), (14, 1.0), (40, 2.0), (90, 4.0), (float("inf"), 8.0))  # up to so many viewers: seconds between polls
+WATCHING_SECONDS = 2.5 * INTERVALS[-1][1]  # so long a viewer counts: a late poll changes nobody's interval
 SHARE = 0.4  # of one core that drawing may take: one process draws all pages, one at a time, and sending them adds about half
 MEMORY = 50  # drawings over which the cost of one is averaged
 STEADY = 1.25  # a cost that has changed by less than this factor changes nobody's interval, for that draws the whole page

@@ -25,9 +25,9 @@ from models.spec.budget import affordable, over_budget
 from models.training import Run
 from tests.load.server import Server, serving
 from tests.load.viewer import Viewer
+from tests.waiting import PATIENCE
 
 SILENCE = 10
-PATIENCE = 180.0
 SMALL = "depth=4&width=16&batch=16&steps=5000"
 NEIGHBOUR = f"{SMALL}&seed=1000"
 NO_FILES = ("sh", "-c", 'ulimit -f 0; exec "$@"', "sh")  # whoever writes to a file is told that it cannot grow
