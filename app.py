@@ -19,6 +19,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from components.assets import Scripts
 from models import log
 from models.service.client import close_trainer, trainer
 from models.spec.limits import set_by_hand
@@ -28,11 +29,17 @@ MAIN = Path(__file__).parent / "pages" / "navigation.py"
 
 @asynccontextmanager
 async def lifespan(_app: Any) -> AsyncIterator[None]:
-    """Starts the trainer with the server, so that torch loads while the first page is drawn, and ends it with it."""
+    """Starts the trainer with the server, so that torch loads while the first page is drawn, and ends it with it.
+
+    What the first pages import, pandas and most components, is loaded before the server answers: later it would keep the
+    first browser waiting for its scripts.
+    """
     log.begin()
     limits = " ".join(f"{name}={value}" for name, value in set_by_hand(os.environ).items())
     log.event("server_started", streamlit=st.__version__, python=platform.python_version(), limits=limits or "default")
     trainer()
+    from components import four_cells, playground  # noqa: F401
+
     yield
     close_trainer()
     log.event("server_stopped")
@@ -60,7 +67,9 @@ class OnlyReading:
         await (self.inner if reads else refusal)(scope, receive, send)
 
 
-app = st.App(MAIN, lifespan=lifespan, routes=[Route("/healthz", health)], middleware=[Middleware(OnlyReading)])
+app = st.App(
+    MAIN, lifespan=lifespan, routes=[Route("/healthz", health)], middleware=[Middleware(OnlyReading), Middleware(Scripts)]
+)
 
 # A test that runs this file as a script (AppTest) is given the main script itself.
 if get_script_run_ctx(suppress_warning=True):

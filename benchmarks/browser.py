@@ -1,9 +1,10 @@
-"""Time to controls in a real browser, beside that of an empty Streamlit page: what the app adds to Streamlit."""
+"""Time to controls and to the first chart in a real browser, beside Streamlit's own: what the app adds to Streamlit."""
 
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
@@ -14,68 +15,93 @@ from benchmarks.timing import spread
 from tests.load.server import serving
 
 EMPTY = "import streamlit as st\nst.button('Train')\n"
+ONE_CHART = "import plotly.graph_objects as go\nimport streamlit as st\nst.plotly_chart(go.Figure(go.Scatter(y=[1, 3, 2])))\n"
+NETWORK = {"offline": False, "latency": 80, "downloadThroughput": 10e6 / 8, "uploadThroughput": 4e6 / 8}  # ms and bytes a second
+ELSEWHERE = "playground.example"  # a name that the browser does not take for its own machine
 
 
-CHART = ".live-chart .main-svg"
+@dataclass(frozen=True)
+class Page:
+    """A server's script, the path of the page on it, and what is waited for there."""
+
+    script: str | Path
+    path: str
+    chart: str
 
 
-def browser(rounds: int = 5) -> list[Figure]:
+def browser(rounds: int = 5, remote: int = 2) -> list[Figure]:
     """From opening the address, with an empty cache, to a Train button that can be seen; server and worker are warm.
 
-    And to the first chart on a server that has just started, whose trainer still loads torch.
+    And to the first chart on a server that has just started, whose trainer still loads torch: from this machine, and
+    `remote` times over a network of 10 Mbit/s and 80 ms.
     """
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None or find_spec("playwright") is None:
         return [Figure("address opened to controls", None, note="no chromium or no playwright here")]
-    with tempfile.TemporaryDirectory() as folder:
-        script = Path(folder) / "empty.py"
-        script.write_text(EMPTY)
-        with serving() as app, serving(script) as empty:
-            app.wait_for(b'"ready"')
-            empty.wait_for(path="/_stcore/health")
-            addresses = {"the playground": f"{app.url}/playground", "an empty page": empty.url}
-            taken = _opened(chromium, addresses, rounds)
-            empty_page = taken["an empty page"]
-            charts = _first_charts(chromium, rounds)
-    figures = [
-        Figure(f"address opened to controls, {what}", median(all_), "s", note=spread(all_)) for what, all_ in taken.items()
-    ]
-    beyond = median(charts) - median(empty_page)
-    note = f"{spread(charts)}; an empty page {median(empty_page):.2f} s"
-    return [*figures, Figure("first chart on a fresh server, beyond an empty page", beyond, "s", at_most=1.5, note=note)]
-
-
-def _opened(chromium: str, addresses: dict[str, str], rounds: int) -> dict[str, list[float]]:
     from playwright.sync_api import sync_playwright
 
-    taken: dict[str, list[float]] = {what: [] for what in addresses}
-    with sync_playwright() as playwright:
-        driven = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        empty, one_chart = Path(folder) / "empty.py", Path(folder) / "one_chart.py"
+        empty.write_text(EMPTY)
+        one_chart.write_text(ONE_CHART)
+        pages = {"ours": Page("app.py", "/playground", ".live-chart .main-svg"), "one": Page(one_chart, "/", ".main-svg")}
+        named = f"--host-resolver-rules=MAP {ELSEWHERE} 127.0.0.1"
+        driven = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", named])
+        opened = _opened(driven, empty, rounds)
+        charts = _first_charts(driven, pages, rounds + 1)  # the first round warms the browser itself
+        afar = _first_charts(driven, pages, remote, NETWORK)
+        driven.close()
+    empty_page = median(opened["an empty page"])
+    first = {what: median(all_[1:]) - empty_page for what, all_ in charts.items()}
+    note = f"{spread(charts['ours'][1:])}; an empty page {empty_page:.2f} s, one st.plotly_chart {first['one']:.2f} s beyond it"
+    return [
+        *(Figure(f"address opened to controls, {what}", median(all_), "s", note=spread(all_)) for what, all_ in opened.items()),
+        Figure("first chart on a fresh server, beyond an empty page", first["ours"], "s", at_most=1.5, note=note),
+        *(
+            Figure("first chart over 10 Mbit/s and 80 ms / one st.plotly_chart", median(ours) / median(one), note=spread(ours))
+            for ours, one in [(afar["ours"], afar["one"])]
+            if ours
+        ),
+    ]
+
+
+def _opened(driven: Any, empty: Path, rounds: int) -> dict[str, list[float]]:
+    """Seconds to controls on servers that are warm, by turns."""
+    with serving() as app, serving(empty) as other:
+        app.wait_for(b'"ready"')
+        other.wait_for(path="/_stcore/health")
+        addresses = {"the playground": f"{app.url}/playground", "an empty page": other.url}
+        taken: dict[str, list[float]] = {what: [] for what in addresses}
         for _ in range(rounds + 1):  # the first round warms the browser itself
             for what, address in addresses.items():
                 taken[what].append(_seen(driven, address, lambda page: page.get_by_role("button", name="Train").wait_for()))
-        driven.close()
     return {what: all_[1:] for what, all_ in taken.items()}
 
 
-def _first_charts(chromium: str, rounds: int) -> list[float]:
-    """Seconds from opening the playground to a chart, on a server of its own each time."""
-    from playwright.sync_api import sync_playwright
-
-    taken = []
-    with sync_playwright() as playwright:
-        driven = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        for _ in range(rounds + 1):
-            with serving() as fresh:
+def _first_charts(
+    driven: Any, pages: Mapping[str, Page], rounds: int, network: Mapping[str, Any] | None = None
+) -> dict[str, list[float]]:
+    """Seconds from opening an address to a chart, by turns, on a server of its own each time; `network` slows the browser's."""
+    taken: dict[str, list[float]] = {what: [] for what in pages}
+    for _ in range(rounds):
+        for what, page in pages.items():
+            with serving(page.script) as fresh:
                 fresh.wait_for(path="/_stcore/health")
-                taken.append(_seen(driven, f"{fresh.url}/playground", lambda page: page.locator(CHART).first.wait_for()))
-        driven.close()
-    return taken[1:]
+                address = (fresh.url.replace("127.0.0.1", ELSEWHERE) if network else fresh.url) + page.path
+                wait = _waits_for(page.chart)
+                taken[what].append(_seen(driven, address, wait, network))
+    return taken
 
 
-def _seen(driven: Any, address: str, wait: Callable[[Any], None]) -> float:
+def _waits_for(chart: str) -> Callable[[Any], None]:
+    return lambda page: page.locator(chart).first.wait_for()
+
+
+def _seen(driven: Any, address: str, wait: Callable[[Any], None], network: Mapping[str, Any] | None = None) -> float:
     """Seconds until a tab with an empty cache shows what is waited for."""
     page = driven.new_context().new_page()
+    if network:
+        page.context.new_cdp_session(page).send("Network.emulateNetworkConditions", dict(network))
     began = time.perf_counter()
     page.goto(address)
     wait(page)

@@ -67,7 +67,7 @@ def watch() -> None:
         waiting = any(not column.traces for column in columns) or any(0 < tape.length <= head.shown for tape in going)
         return waiting or (head.shown > 0 and any(tape.length == 0 for tape in going)), head.playing
 
-    player.polled(NAME, body)
+    player.polled(NAME, body, asks=True)
 
 
 def _traces(tape: Tape) -> list[Trace]:

@@ -5,17 +5,15 @@ ships, and falls back to `st.plotly_chart` where that cannot be found. Every cha
 """
 
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from components import chart_table
+from components.assets import plotly_chunk
 from components.charts import Figure, table_of
 
 FAILED = "live_charts_failed"  # (key, reason): set for the rest of a session whose browser could not load plotly by itself
-STATIC = Path(st.__file__).parent / "static" / "static" / "js"
 
 JS = """
 const load = (chunk) => {
@@ -97,13 +95,6 @@ def live_chart(
     _static_chart(figure, key=key, alt=alt, height=height)
     if key == failed_key:
         st.caption(f"Charts are drawn anew at each update here and lose their zoom: {reason}.")
-
-
-@cache
-def plotly_chunk(folder: Path = STATIC) -> str:
-    """The file name of Streamlit's own plotly; empty unless there is exactly one."""
-    found = list(folder.glob("PlotlyChart.*.js"))
-    return found[0].name if len(found) == 1 else ""
 
 
 def _failed(key: str) -> None:

@@ -9,8 +9,10 @@ import streamlit as st
 
 from components.playhead import SPEEDS, Playhead
 from components.viewers import drew, pace, visitor
+from models.service.client import trainer
 from models.spec import RunConfig
 
+STARTING_SECONDS = 1.5  # between two polls until the trainer is up: a page that waits for nothing else is drawn undisturbed
 ECHOES = 20  # how many of its own last places the scrubber recognises: 10 s and more
 
 
@@ -56,26 +58,36 @@ def controls(name: str, head: Playhead, *, shared: str = "") -> None:
         _scrubber(name, head)
 
 
-def polled(name: str, body: Callable[[], tuple[bool, bool]]) -> None:
+def polled(name: str, body: Callable[[], tuple[bool, bool]], *, asks: bool = False) -> None:
     """Runs `body` as a fragment that polls while something moves or is awaited; `body` returns (waiting, playing).
 
     A fragment's interval changes only when its parent reruns, so the page reruns once whenever one of the two changes.
+    `asks`: its first picture comes from the trainer, so that it is known to wait while that one starts.
     """
-    seconds = pace(visitor())
+    seconds = _seconds()
     state = f"{name}_polled"
-    drawn = st.session_state.setdefault(state, (False, False))
+    drawn = st.session_state.setdefault(state, (asks and _starting(), False))
 
     @st.fragment(run_every=seconds if any(drawn) else None)
     def moving() -> None:
         began = time.thread_time()
         moves = body()
         drew(time.thread_time() - began)
-        slower = any(moves) and pace(visitor()) != seconds
+        slower = any(moves) and _seconds() != seconds
         if moves != drawn or slower:
             st.session_state[state] = moves
             st.rerun()
 
     moving()
+
+
+def _starting() -> bool:
+    return trainer().status().state == "starting"
+
+
+def _seconds() -> float:
+    """Between two polls of this visitor's page."""
+    return max(pace(visitor()), STARTING_SECONDS if _starting() else 0.0)
 
 
 def _button(label: str, name: str, icon: str, press: Callable[[], None], tip: str) -> None:

@@ -88,7 +88,7 @@ def watch(cfg: RunConfig) -> None:
                 measuring = not hidden("instruments") and instruments(view, head)
         return (waiting or measuring) and not refused, head.playing
 
-    player.polled(NAME, body)
+    player.polled(NAME, body, asks=True)
 
 
 def what_is_set(cfg: RunConfig) -> None:

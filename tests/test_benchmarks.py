@@ -86,7 +86,7 @@ def test_a_soak_kills_cuts_and_watches_memory(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_time_to_controls_and_first_chart_are_measured_where_there_is_a_browser() -> None:
-    assert len(measured(browser.browser(rounds=1))) in {0, 3}
+    assert len(measured(browser.browser(rounds=1, remote=0))) in {0, 3}
 
 
 @pytest.mark.parametrize("loop", [Bare, StreamSites, Hooks])

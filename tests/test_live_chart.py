@@ -15,7 +15,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from components import chart_table, live_chart
-from components.live_chart import FAILED, JS, plotly_chunk
+from components.assets import plotly_chunk
+from components.live_chart import FAILED, JS
 
 ROOT = Path(__file__).parents[1]
 CHROMIUM = which("chromium") or which("chromium-browser")

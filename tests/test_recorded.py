@@ -5,6 +5,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+import streamlit as st
 
 from models.service import client, recorded
 from models.spec import RunConfig
@@ -65,6 +66,13 @@ def test_the_default_network_is_drawn_and_called_recorded_until_the_trainer_is_u
     sound(page.run())
     assert "-badge[recorded]" not in words(page)
     np.testing.assert_allclose(line(page, "Activation by depth"), drawn, rtol=1e-3)
+
+
+def test_the_first_page_is_drawn_once_while_the_trainer_starts(trainer_that_never_comes_up, monkeypatch):
+    again = []
+    monkeypatch.setattr(st, "rerun", lambda: again.append("a poll that nobody had to ask for"))
+    assert "recorded" in words(playground())
+    assert not again
 
 
 def test_another_network_waits_for_its_own_numbers(trainer_that_never_comes_up):

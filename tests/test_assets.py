@@ -1,0 +1,109 @@
+"""Streamlit's scripts on their way to a browser: compressed once, cached as Streamlit says, plotly named with every page."""
+
+import asyncio
+import gzip
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from components import assets
+from components.assets import Scripts
+
+CODE = "export const answer = 42\n" * 100
+AFAR = {"host": "class.example:8501", "accept-encoding": "gzip, br"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("PlotlyChart.abc.js", "index.def.js"):
+        (tmp_path / name).write_text(CODE)
+    (tmp_path.parent / "secret.js").write_text("secret")
+    return tmp_path
+
+
+async def _inside(request: Any) -> Response:
+    return HTMLResponse("a page") if "page" in request.url.path else PlainTextResponse("as it is")
+
+
+def app(folder: Path) -> Scripts:
+    return Scripts(Starlette(routes=[Route("/{path:path}", _inside, methods=["GET", "HEAD", "POST"])]), folder)
+
+
+async def ask(served: Scripts, path: str, method: str = "GET", **headers: str) -> tuple[dict[str, str], bytes]:
+    """The headers and the body of an answer."""
+    sent: list[dict[str, Any]] = []
+    raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    scope = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": raw, "server": ("here", 80)}
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await served(scope | {"scheme": "http", "root_path": "", "http_version": "1.1"}, receive, send)
+    return {k.decode(): v.decode() for k, v in sent[0]["headers"]}, b"".join(part.get("body", b"") for part in sent[1:])
+
+
+def answer(served: Scripts, path: str, method: str = "GET", **headers: str) -> tuple[dict[str, str], bytes]:
+    return asyncio.run(ask(served, path, method, **headers))
+
+
+@pytest.mark.parametrize("path", ["/static/js/index.def.js", "/class/room/static/js/PlotlyChart.abc.js"])
+def test_a_script_is_sent_compressed_and_may_be_kept(folder: Path, path: str) -> None:
+    headers, body = answer(app(folder), path, **AFAR)
+    assert headers["content-encoding"] == "gzip"
+    assert headers["content-type"].startswith("text/javascript")
+    assert headers["vary"] == "accept-encoding"
+    assert int(headers["content-length"]) == len(body) < len(CODE) / 10
+    assert gzip.decompress(body).decode() == CODE
+
+
+def test_a_class_that_comes_at_once_has_it_compressed_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packed, honest = [], assets._packed
+    monkeypatch.setattr(assets, "_packed", lambda file: packed.append(file.name) or honest(file))
+
+    async def arrive() -> list[tuple[dict[str, str], bytes]]:
+        served = app(folder)
+        return await asyncio.gather(*(ask(served, "/static/js/index.def.js", **AFAR) for _ in range(30)))
+
+    bodies = {body for _, body in asyncio.run(arrive())}
+    assert [gzip.decompress(body).decode() for body in bodies] == [CODE]
+    assert packed == ["index.def.js"]
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "headers"),
+    [
+        ("/static/js/index.def.js", "HEAD", AFAR),
+        ("/static/js/index.def.js", "GET", {"host": "class.example"}),
+        ("/static/js/index.def.js", "GET", AFAR | {"accept-encoding": "br"}),
+        ("/static/js/index.def.js", "GET", AFAR | {"range": "bytes=0-9"}),
+        ("/static/js/index.def.js", "GET", AFAR | {"host": "localhost:8501"}),
+        ("/static/js/index.def.js", "GET", AFAR | {"host": "127.0.0.1"}),
+        ("/static/js/unknown.js", "GET", AFAR),
+        ("/static/js/../secret.js", "GET", AFAR),
+        ("/index.def.js", "GET", AFAR),
+    ],
+)
+def test_everything_else_is_streamlits_to_answer(folder: Path, path: str, method: str, headers: dict[str, str]) -> None:
+    told, body = answer(app(folder), path, method, **headers)
+    assert "content-encoding" not in told
+    assert body == b"as it is"
+
+
+def test_a_page_names_plotly_for_when_the_browser_has_time(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    assert answer(app(folder), "/page", **AFAR)[0]["link"].startswith('<./static/js/PlotlyChart.abc.js>; rel="prefetch"')
+    assert "link" not in answer(app(folder), "/media/picture.png", **AFAR)[0]
+    assert "link" not in answer(app(tmp_path_factory.mktemp("no_plotly")), "/page", **AFAR)[0]
+
+
+def test_scripts_are_kept_as_long_as_streamlit_says() -> None:
+    from streamlit.web.server.starlette import starlette_static_routes as streamlit
+
+    assert f"public, immutable, max-age={streamlit.STATIC_ASSET_CACHE_MAX_AGE_SECONDS}" == assets.KEPT
+    assert assets.plotly_chunk() in Scripts(app)._files
