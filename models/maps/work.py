@@ -4,6 +4,8 @@ Scheduling, transport and retries are theirs. MAPS_SCHEDULER names a cluster (tc
 """
 
 import os
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +15,8 @@ from models.maps.unit import run_unit
 from models.spec.limits import LIMITS
 
 SCHEDULER = "MAPS_SCHEDULER"
-IDLE_SECONDS = 10  # after which a worker ends by itself, should whoever started it have been killed
+IDLE_SECONDS = 10  # after which a worker without work ends by itself
+ORPHAN_SECONDS = 0.5  # between two looks of a worker whether whoever started it still lives
 REACH_SECONDS = 10.0  # how long a scheduler may take to answer
 
 
@@ -46,11 +49,23 @@ def _backend(scheduler: str, jobs: int) -> Iterator[None]:
     from joblib import parallel_config
 
     if not scheduler:
-        with parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1, idle_worker_timeout=IDLE_SECONDS):
+        own = {"idle_worker_timeout": IDLE_SECONDS, "initializer": _end_with, "initargs": (os.getpid(),)}
+        with parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1, **own):
             yield
         return
     with _client(scheduler), parallel_config(backend="dask", n_jobs=-1):
         yield
+
+
+def _end_with(parent: int) -> None:
+    """In a worker: ends it, whatever it computes, once the process that started it has been killed. loky waits for 40 s."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(ORPHAN_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
 
 
 def _client(scheduler: str) -> Any:
