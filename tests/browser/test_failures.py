@@ -52,7 +52,7 @@ def left(browser: Any) -> Iterator[tuple[Server, int, float]]:
 
 
 def test_a_worker_that_is_killed_is_restarted_and_the_same_rows_come_out(visitors, left):
-    page = drawn(visitors(link(seed=21, steps=300, depth=16)))
+    page = drawn(visitors(link(seed=21, steps=200, depth=16)))
     choose(page, "Speed", "25 steps/s")  # however fast the machine, the tape is not at its end when the worker is killed
     press(page, "Train")
     until_step(page, 20)
@@ -62,9 +62,9 @@ def test_a_worker_that_is_killed_is_restarted_and_the_same_rows_come_out(visitor
     assert line(page, "Loss")[: len(before)] == before
     assert chart(page, "Activation by depth").is_visible()
     choose(page, "Speed", "full speed")
-    until_row(page, 299)
-    run = Run(RunConfig(seed=21, steps=300, depth=16, width=16, batch=16))
-    run.advance(300)
+    until_row(page, 199)
+    run = Run(RunConfig(seed=21, steps=200, depth=16, width=16, batch=16))
+    run.advance(200)
     until_line(page, "Loss", rounded(run.trace().loss))
 
 

@@ -71,7 +71,7 @@ def test_zoom_and_hover_survive_the_next_ticks(visitors):
     # So wide that no sentence above the chart takes another line: the chart would move away from under the mouse.
     page = drawn(visitors(link(seed=4, steps=LONG), viewport={"width": 1920, "height": 1080}))
     press(page, "Train")
-    until_step(page, 150)
+    until_step(page, 40)
     loss = chart(page, "Loss")
     loss.evaluate("el => { el.mine = true }")
     zoomed = zoom(page, "Loss")
