@@ -87,24 +87,28 @@ def columns_and_seeds() -> None:
 
 
 def differences() -> None:
-    """What differs, as a table with one column per configuration; what is equal, once."""
+    """What differs, as a table with one column per configuration; what is equal, once. What a link hides is in neither."""
     columns: list[RunConfig] = st.session_state[COLUMNS]
     letters = list(LETTERS[: len(columns)])
     names = differing(columns)
-    if names:
+    told = [name for name in names if not hide.hidden(name)]
+    if told:
         rows = "\n".join(
             f"| {knobs()[name][1].label} | " + " | ".join(f"**{_word(getattr(cfg, name))}**" for cfg in columns) + " |"
-            for name in names
+            for name in told
         )
         head = "| differs | " + " | ".join(letters) + " |\n|---|" + "---|" * len(letters)
         st.markdown(f"{head}\n{rows}")
-    else:
+    if len(told) < len(names):
+        st.caption("What else differs is hidden by the link." if told else "What differs is hidden by the link.")
+    if not names:
         st.info("The columns are equal. Choose a column under Change and move a control.")
     first = columns[0]
-    equal = [
-        n for n in ("net", "task", "depth", "width", "placement", "norm", "optimizer", "lr", "batch", "seed") if n not in names
-    ]
-    st.caption("Equal in all: " + ", ".join(f"{knobs()[n][1].label.lower()} {_word(getattr(first, n))}" for n in equal))
+    shown = ("net", "task", "depth", "width", "placement", "norm", "optimizer", "lr", "batch", "seed")
+    equal = [name for name in shown if name not in names and not hide.hidden(name)]
+    if equal:
+        words = (f"{knobs()[name][1].label.lower()} {_word(getattr(first, name))}" for name in equal)
+        st.caption("Equal in all: " + ", ".join(words))
 
 
 def _columns_in_address() -> dict[str, str]:

@@ -232,6 +232,16 @@ def test_a_prepared_comparison_is_not_there_where_it_would_set_what_is_hidden(na
     )
 
 
+def test_a_comparison_does_not_tell_apart_by_what_a_link_hides() -> None:
+    told = words(walked(playground(**SMALL), "train/compare", **COLUMNS))
+    assert "| Residual | **on** | **off** |" in told
+    assert "norm layer" in told
+    kept = words(walked(playground(**SMALL, hide="residual,norm"), "train/compare", **COLUMNS))
+    assert "What differs is hidden by the link." in kept
+    assert "Equal in all: net mlp" in kept
+    assert not any(word in kept for word in ("| Residual", "norm layer", "The columns are equal"))
+
+
 @pytest.mark.parametrize(("path", "query"), [("train/compare", COLUMNS), ("explore/anatomy", SMALL)])
 def test_an_address_of_compare_or_anatomy_that_hides_something_keeps_doing_so(path: str, query: dict[str, str]) -> None:
     page = walked(playground(**SMALL), path, **query, hide="norm")
