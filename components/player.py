@@ -12,7 +12,7 @@ from components.viewers import drew, pace, visitor
 from models.service.client import trainer
 from models.spec import RunConfig
 
-STARTING_SECONDS = 1.5  # between two polls until the trainer is up: a page that waits for nothing else is drawn undisturbed
+STARTING_SECONDS = 1.5  # between two polls of a page that waits for the trainer to start: its first picture is drawn undisturbed
 ECHOES = 20  # how many of its own last places the scrubber recognises: 10 s and more
 
 
@@ -64,7 +64,7 @@ def polled(name: str, body: Callable[[], tuple[bool, bool]], *, asks: bool = Fal
     A fragment's interval changes only when its parent reruns, so the page reruns once whenever one of the two changes.
     `asks`: its first picture comes from the trainer, so that it is known to wait while that one starts.
     """
-    seconds = _seconds()
+    seconds = _seconds(asks)
     state = f"{name}_polled"
     drawn = st.session_state.setdefault(state, (asks and _starting(), False))
 
@@ -73,8 +73,8 @@ def polled(name: str, body: Callable[[], tuple[bool, bool]], *, asks: bool = Fal
         began = time.thread_time()
         moves = body()
         drew(time.thread_time() - began)
-        slower = any(moves) and _seconds() != seconds
-        if moves != drawn or slower:
+        other_pace = any(moves) and _seconds(asks) != seconds
+        if moves != drawn or other_pace:
             st.session_state[state] = moves
             st.rerun()
 
@@ -85,9 +85,9 @@ def _starting() -> bool:
     return trainer().status().state == "starting"
 
 
-def _seconds() -> float:
+def _seconds(asks: bool) -> float:
     """Between two polls of this visitor's page."""
-    return max(pace(visitor()), STARTING_SECONDS if _starting() else 0.0)
+    return max(pace(visitor()), STARTING_SECONDS if asks and _starting() else 0.0)
 
 
 def _button(label: str, name: str, icon: str, press: Callable[[], None], tip: str) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import streamlit as st
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
@@ -13,7 +14,7 @@ from starlette.routing import Route
 from components import assets
 from components.assets import Scripts
 
-CODE = "export const answer = 42\n" * 100
+CODE = "export const answer = 42\n" * 100_000  # several pieces
 AFAR = {"host": "class.example:8501", "accept-encoding": "gzip, br"}
 
 
@@ -40,7 +41,8 @@ async def ask(served: Scripts, path: str, method: str = "GET", **headers: str) -
     scope = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": raw, "server": ("here", 80)}
 
     async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": b"", "more_body": False}
+        await asyncio.Event().wait()  # the browser stays
+        return {}
 
     async def send(message: Any) -> None:
         sent.append(message)
@@ -53,12 +55,16 @@ def answer(served: Scripts, path: str, method: str = "GET", **headers: str) -> t
     return asyncio.run(ask(served, path, method, **headers))
 
 
-@pytest.mark.parametrize("path", ["/static/js/index.def.js", "/class/room/static/js/PlotlyChart.abc.js"])
-def test_a_script_is_sent_compressed_and_may_be_kept(folder: Path, path: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "base"), [("/static/js/index.def.js", ""), ("/class/room/static/js/index.def.js", "/class/room/")]
+)
+def test_a_script_is_sent_compressed_and_may_be_kept(folder: Path, path: str, base: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(st, "get_option", {"server.baseUrlPath": base}.get)
     headers, body = answer(app(folder), path, **AFAR)
     assert headers["content-encoding"] == "gzip"
     assert headers["content-type"].startswith("text/javascript")
-    assert headers["vary"] == "accept-encoding"
+    assert (headers["vary"], headers["cache-control"]) == ("Accept-Encoding", assets.KEPT)
+    assert answer(app(folder), path, "HEAD", **AFAR)[0] == headers
     assert int(headers["content-length"]) == len(body) < len(CODE) / 10
     assert gzip.decompress(body).decode() == CODE
 
@@ -79,7 +85,9 @@ def test_a_class_that_comes_at_once_has_it_compressed_once(folder: Path, monkeyp
 @pytest.mark.parametrize(
     ("path", "method", "headers"),
     [
-        ("/static/js/index.def.js", "HEAD", AFAR),
+        ("/static/js/index.def.js", "POST", AFAR),
+        ("/static/js/index.def.js", "GET", AFAR | {"host": "[::1]"}),
+        ("/elsewhere/static/js/index.def.js", "GET", AFAR),
         ("/static/js/index.def.js", "GET", {"host": "class.example"}),
         ("/static/js/index.def.js", "GET", AFAR | {"accept-encoding": "br"}),
         ("/static/js/index.def.js", "GET", AFAR | {"range": "bytes=0-9"}),
@@ -94,6 +102,21 @@ def test_everything_else_is_streamlits_to_answer(folder: Path, path: str, method
     told, body = answer(app(folder), path, method, **headers)
     assert "content-encoding" not in told
     assert body == b"as it is"
+
+
+def test_a_script_that_cannot_be_read_is_streamlits_to_answer_until_it_can(folder: Path) -> None:
+    async def ask_twice() -> tuple[bytes, bytes]:
+        served, path = app(folder), "/static/js/index.def.js"
+        away = (folder / "index.def.js").rename(folder / "away")
+        first = (await ask(served, path, **AFAR))[1]
+        away.rename(folder / "index.def.js")
+        return first, gzip.decompress((await ask(served, path, **AFAR))[1])
+
+    assert asyncio.run(ask_twice()) == (b"as it is", CODE.encode())
+
+
+def test_a_shared_cache_is_told_that_there_are_two_kinds_of_each_script(folder: Path) -> None:
+    assert answer(app(folder), "/static/js/index.def.js", host="class.example")[0]["vary"] == "Accept-Encoding"
 
 
 def test_a_page_names_plotly_for_when_the_browser_has_time(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:

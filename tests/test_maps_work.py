@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 
 import pandas as pd
@@ -149,7 +150,9 @@ def test_a_map_that_is_cut_off_leaves_no_process_and_is_resumed_with_no_unit_los
     process.wait(PATIENCE)
     kept = store.done()
     assert 3 <= len(kept) < len(units(LONG))
+    cut = time.monotonic()
     until(lambda: not any(map(running, workers)), "the end of its processes")
+    assert time.monotonic() - cut < 30, "of themselves they would wait for 40 s"
     before = {at: done["seconds"] for at, done in kept.items()}
     again = started(tmp_path, spec=LONG)
     assert again.wait(PATIENCE) == 0, again.stderr.read()

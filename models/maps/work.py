@@ -58,7 +58,10 @@ def _backend(scheduler: str, jobs: int) -> Iterator[None]:
 
 
 def _end_with(parent: int) -> None:
-    """In a worker: ends it, whatever it computes, once the process that started it has been killed. loky waits for 40 s."""
+    """In a worker: ends it, whatever it computes, once the process that started it has been killed.
+
+    loky waits for 40 s, and so it does on Windows, where nobody is told of it.
+    """
 
     def watch() -> None:
         while os.getppid() == parent:
