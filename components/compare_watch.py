@@ -34,7 +34,7 @@ class Column:
     @property
     def label(self) -> str:
         """The column in a legend."""
-        return f"{self.letter} {picture.name_of(self.cfg)}"
+        return f"{self.letter} {picture.name_of(self.cfg)}".rstrip()
 
 
 def watch() -> None:

@@ -18,7 +18,7 @@ from components.charts import (
     table_of,
 )
 from components.figures import enlarged
-from components.hide import hidden
+from components.hide import any_hidden, hidden
 from components.live_chart import live_chart
 from components.playhead import Playhead
 from components.task_charts import decision_map, digit_mistakes, sequence_table
@@ -31,6 +31,7 @@ from models.insight.verdict import (
     weight_sentence,
 )
 from models.spec import TASKS, RunConfig, arrangement_of
+from models.spec.arrangements import architecture_fields
 
 PANELS = ("Weights and samples", "Layer by step", "What the net says")
 SENTENCE_HEIGHT = 84  # three lines in a third of the page
@@ -58,16 +59,19 @@ class Profile:
 
 
 def name_of(cfg: RunConfig) -> str:
-    """A configuration in a few words, for a legend."""
-    arrangement = arrangement_of(cfg) or f"{'skip' if cfg.residual else 'no skip'}, {cfg.placement}, {cfg.norm}"
-    return f"{arrangement}, {cfg.depth}x{cfg.width}"
+    """A configuration in a few words, for a legend; without what a link hides, and empty where that is all."""
+    arrangement = None if any_hidden(architecture_fields("pre-norm", 1)) else arrangement_of(cfg)
+    parts = {"residual": "skip" if cfg.residual else "no skip", "placement": cfg.placement, "norm": cfg.norm}
+    words = [arrangement] if arrangement else [word for name, word in parts.items() if not hidden(name)]
+    size = [str(value) for name, value in (("depth", cfg.depth), ("width", cfg.width)) if not hidden(name)]
+    return ", ".join([*words, "x".join(size)] if len(size) == 2 else words)
 
 
 def profile_of(view: View) -> Profile:
     """The profiles of the row that is shown."""
     trace, row, frame = view.trace, view.row, view.frame
     cosine = frame.sample_cosine if frame else np.full(len(trace.sites), np.nan)
-    label = f"{name_of(view.cfg)}, step {row}"
+    label = f"{name_of(view.cfg)}, step {row}".removeprefix(", ")
     return Profile(label, trace.act_rms[row], trace.grad_rms[row], trace.weight_grad_rms[row], cosine)
 
 

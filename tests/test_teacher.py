@@ -233,10 +233,18 @@ def test_a_prepared_comparison_is_not_there_where_it_would_set_what_is_hidden(na
 
 
 def test_a_comparison_does_not_tell_apart_by_what_a_link_hides() -> None:
-    told = words(walked(playground(**SMALL), "train/compare", **COLUMNS))
+    def legend(page: AppTest) -> list[str]:
+        return [trace["name"] for trace in charts(page)["Activation by depth"]["data"] if trace.get("name")]
+
+    page = walked(playground(**SMALL), "train/compare", **COLUMNS)
+    told = words(page)
+    assert legend(page) == ["A pre-norm, 4x16", "B no skip, pre-norm, layer norm, 4x16"]
     assert "| Residual | **on** | **off** |" in told
     assert "norm layer" in told
-    kept = words(walked(playground(**SMALL, hide="residual,norm"), "train/compare", **COLUMNS))
+    page = walked(playground(**SMALL, hide="residual,norm"), "train/compare", **COLUMNS)
+    kept = words(page)
+    assert legend(page) == ["A pre-norm, 4x16", "B pre-norm, 4x16"]
+    assert legend(walked(playground(**SMALL, hide="residual,norm,placement,depth"), "train/compare", **COLUMNS)) == ["A", "B"]
     assert "What differs is hidden by the link." in kept
     assert "Equal in all: net mlp" in kept
     assert not any(word in kept for word in ("| Residual", "norm layer", "The columns are equal"))

@@ -10,7 +10,7 @@ if projector.on():
     projector.enlarge()
     wanted, problem = controls.assemble()
     cfg = playground.settle(wanted)
-    st.title(picture.name_of(cfg), anchor=False)
+    st.title(picture.name_of(cfg) or "Playground", anchor=False)
 else:
     st.title("Playground", anchor=False)
     with st.sidebar:
