@@ -17,6 +17,7 @@ from components.charts import (
     step_map,
     table_of,
 )
+from components.controls import ARRANGED
 from components.figures import enlarged
 from components.hide import any_hidden, hidden
 from components.live_chart import live_chart
@@ -31,7 +32,6 @@ from models.insight.verdict import (
     weight_sentence,
 )
 from models.spec import TASKS, RunConfig, arrangement_of
-from models.spec.arrangements import architecture_fields
 
 PANELS = ("Weights and samples", "Layer by step", "What the net says")
 SENTENCE_HEIGHT = 84  # three lines in a third of the page
@@ -60,7 +60,7 @@ class Profile:
 
 def name_of(cfg: RunConfig) -> str:
     """A configuration in a few words, for a legend; without what a link hides, and empty where that is all."""
-    arrangement = None if any_hidden(architecture_fields("pre-norm", 1)) else arrangement_of(cfg)
+    arrangement = None if any_hidden(ARRANGED) else arrangement_of(cfg)
     parts = {"residual": "skip" if cfg.residual else "no skip", "placement": cfg.placement, "norm": cfg.norm}
     words = [arrangement] if arrangement else [word for name, word in parts.items() if not hidden(name)]
     size = [str(value) for name, value in (("depth", cfg.depth), ("width", cfg.width)) if not hidden(name)]
