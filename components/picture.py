@@ -87,7 +87,7 @@ def charts(view: View, head: Playhead, others: list[tuple[str, Profile]]) -> Non
         say(gradient_sentence(view.trace.sites, profile.grad_rms))
         _draw(gradient, "Gradient by depth")
     with columns[2]:
-        say(loss_sentence(_seen(view, head)[0], _accuracy(view), chance(view.cfg)))
+        say(loss_sentence(view.trace, view.row, chance(view.cfg)))
         _draw(_loss(view, head), "Loss")
 
 
@@ -153,13 +153,13 @@ def _held() -> dict[str, tuple[float, float]]:
 
 def _seen(view: View, head: Playhead) -> tuple[np.ndarray, np.ndarray]:
     """Loss and steps that this viewer has seen."""
-    end = max(head.furthest, view.row) + 1 if view.tape and view.tape.length else 0
+    end = max(head.seen, view.row + 1 if view.row else 0)  # the view may still be that of the net before
     return view.trace.loss[:end], view.trace.step[:end]
 
 
 def _loss(view: View, head: Playhead) -> Figure:
     loss, step = _seen(view, head)
-    frames = [f for f in view.trace.frames if len(step) and f.step <= step[-1] + 1 and math.isfinite(f.held_out_loss)]
+    frames = [f for f in view.trace.frames if len(step) and f.step <= step[-1] and math.isfinite(f.held_out_loss)]
     return loss_chart(
         step=step,
         loss=loss,
@@ -168,12 +168,8 @@ def _loss(view: View, head: Playhead) -> Figure:
         held_out_loss=np.array([f.held_out_loss for f in frames]),
         chance=chance(view.cfg),
         total_steps=view.cfg.steps,
-        divergence=view.trace.divergence if len(step) else None,
+        divergence=view.trace.divergence,
     )
-
-
-def _accuracy(view: View) -> float:
-    return view.frame.held_out_accuracy if view.frame else math.nan
 
 
 def say(sentence: str) -> None:

@@ -27,10 +27,12 @@ def playhead(name: str, *runs: RunConfig) -> Playhead:
     heads = st.session_state.setdefault("playheads", {})
     kept = heads.get(name)
     if kept is None or kept[0] != runs:
-        speed = kept[1].speed if kept else "full speed"
-        heads[name] = (runs, Playhead(max(cfg.steps for cfg in runs), speed=speed))
-    head: Playhead = heads[name][1]
-    return head
+        head = Playhead(max(cfg.steps for cfg in runs))
+        if kept:
+            head.speed, head.stop_loss = kept[1].speed, kept[1].stop_loss
+        heads[name] = (runs, head)
+    found: Playhead = heads[name][1]
+    return found
 
 
 def play(head: Playhead) -> None:
@@ -150,5 +152,5 @@ def _scrubber(name: str, head: Playhead) -> None:
             head.seek(row)
 
     st.slider(
-        "Step shown", 0, max(1, head.last), start, key=key, on_change=change, help="Update k has not happened yet at step k."
+        "Step shown", 0, head.last, start, key=key, on_change=change, help="So many updates the net has had. At step 0 it is new."
     )

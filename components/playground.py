@@ -12,7 +12,7 @@ from components.instruments import instruments
 from components.instruments.panel import BADGES
 from components.playhead import Playhead
 from components.viewers import owner
-from components.watch import View, crowded, look, trouble
+from components.watch import View, crowded, look, tick, trouble
 from models.insight.remedy import remedy
 from models.insight.verdict import THRESHOLDS, verdicts
 from models.service.client import trainer
@@ -70,9 +70,9 @@ def watch(cfg: RunConfig) -> None:
     def body() -> tuple[bool, bool]:
         before: View | None = st.session_state.get(VIEW)
         tape = trainer().tape(cfg)
-        began, trace = head.shown, tape.trace()
-        head.tick(player.now(), tape.length, tape.done)
-        reached = trace is not None and head.stop_at_loss(began, trace.loss)
+        began, trace = tick(head, [tape], player.now()), tape.trace()
+        if trace is not None:
+            head.stop_at_loss(began, trace.loss)
         view, waiting = look(cfg, head, before, owner(NAME, cfg))
         refused = trouble(cfg) if waiting else ""
         if refused:
@@ -80,8 +80,6 @@ def watch(cfg: RunConfig) -> None:
         player.controls(NAME, head)
         with projector.line(NAME, head):
             _status(cfg, view, head, waiting and not refused)
-        if reached:
-            st.toast(f"Stopped: the loss has reached {head.stop_loss:g} at step {head.shown}.", icon=":material/flag:")
         if refused:
             st.error(refused)
         measuring = False
@@ -133,11 +131,15 @@ def _status(cfg: RunConfig, view: View | None, head: Playhead, waiting: bool) ->
         facts.append("torch is loading in the trainer")
     elif waiting and not trainer().place(tape):
         facts.append(f"waiting for the trainer ({status.wanted} runs share it)" if status.wanted > 1 else "computing")
+    elif head.reached:
+        facts.append(f"stopped: the loss has reached {head.reached:g}")
     elif tape.done and head.shown >= tape.length - 1 > 0:
         facts.append("diverged" if tape.divergence else "done")
     facts += crowded(tape)
-    kind = "recorded" if view is not None and view.recorded else "measured"
-    st.caption(f"{' · '.join(facts)} · :{BADGES[kind]}-badge[{kind}]")
+    if view is not None:
+        kind = "recorded" if view.recorded else "measured"
+        facts.append(f":{BADGES[kind]}-badge[{kind}]")
+    st.caption(" · ".join(facts))
 
 
 def _keep(view: View, before: View | None) -> None:
@@ -185,7 +187,7 @@ def _headline(view: View) -> None:
     """The verdict over all charts; after a divergence where it began, and one change that helps."""
     divergence = view.trace.divergence
     if divergence is None or view.row < divergence.step:
-        first, *others = verdicts(view.cfg, view.trace, view.row)
+        first, *others = verdicts(view.trace, view.row)
         also = " ".join(other.sentence for other in others)
         st.markdown(f"**{picture.VERDICT_ICONS[first.kind]} {first.sentence}** {also}", help=THRESHOLDS)
         return

@@ -58,7 +58,7 @@ def report_html(cfg: RunConfig, trace: Trace, figures: Iterable[Mapping[str, Any
     name = arrangement_of(cfg)
     title = f"{name or 'No named arrangement'}: {cfg.net} on {cfg.task}, {cfg.depth} blocks of width {cfg.width}"
     reading = f"<p>{escape(ARRANGEMENTS[name].reading)} <em>{escape(ARRANGEMENTS[name].source)}</em></p>" if name else ""
-    facts = {"seed": str(cfg.seed), "steps computed": f"{len(trace)} of {cfg.steps}", **versions}
+    facts = {"seed": str(cfg.seed), "last step": f"{trace.step[-1]} of {cfg.steps}", **versions}
     return PAGE.format(
         title=escape(title),
         plotly=get_plotlyjs(),

@@ -207,10 +207,10 @@ def test_the_profile_before_training_is_row_0_of_the_tape(query):
 
 def test_train_moves_to_the_end_and_scrubbing_shows_any_step():
     page = trained(playground(**SMALL, seed="11"))
-    assert "step 39 of 40" in words(page)
+    assert "step 40 of 40" in words(page)
     assert "done" in words(page)
     end, loss = now(page), line(page, "Loss")
-    assert len(loss) == 40
+    assert len(loss) == 41
     scrubber(page).set_value(13)
     sound(page.run())
     assert "step 13 of 40" in words(page)

@@ -9,7 +9,7 @@ import pytest
 
 from models.catalogue import CATALOGUE
 from models.cli import main
-from models.export import configuration_from, configuration_json, trace_csv
+from models.export import configuration_from, configuration_json, digest_of, trace_csv
 from models.insight import signal_at_init
 from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.training import Run, available_devices
@@ -26,11 +26,14 @@ def test_train_writes_the_tape_and_the_configuration(tmp_path: Path, capsys: pyt
     assert main(["train", "--arrangement", "post-norm", *TINY, *extra, *files]) == 0
     run = Run(cfg)
     run.advance(6)
+    digest = digest_of(run.trace())
+    run.close()
     assert (tmp_path / "out.csv").read_text() == trace_csv(run.trace())
     assert configuration_from((tmp_path / "cfg.json").read_text()) == (cfg, [])
     captured = capsys.readouterr()
     assert captured.out.startswith("post-norm. ")
-    assert f"loss {run.trace().loss[-1]:.3g}, held-out accuracy" in captured.out
+    assert f"Step 6: loss {run.trace().loss[-1]:.3g}, held-out accuracy" in captured.out
+    assert f"digest {digest}" in captured.out
     assert "Healthy" in captured.out or "nearly one direction" in captured.out
     assert captured.err == ""
 

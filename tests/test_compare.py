@@ -105,7 +105,7 @@ def test_losses_keep_their_raw_numbers_their_cross_and_their_difference() -> Non
 def test_two_columns_train_under_one_player_and_each_has_its_line() -> None:
     page = trained(compare(**columns({}, {"residual": False})))
     lines = [trace for trace in charts(page)["Loss"]["data"] if trace["mode"] == "lines"]
-    assert [len(line["y"]) for line in lines] == [30, 30]
+    assert [len(line["y"]) for line in lines] == [31, 31]
     assert lines[0]["y"] != lines[1]["y"]
     assert "| Residual | **on** | **off** |" in words(page)
     assert "Equal in all: net mlp" in words(page)

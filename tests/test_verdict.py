@@ -1,6 +1,7 @@
 """What the charts say in sentences: computed from the numbers, all profiles read together, and true of real nets."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -20,9 +21,20 @@ from models.insight.verdict import (
     weight_sentence,
 )
 from models.spec import RunConfig
+from models.trace import Columns, Frame, trace_of
 from models.training import Run, profile_at_init
 
+SHORT = {"steps": 40, "device": "cpu"}
 SITES = ("x0", "b01", "b02", "b03")
+
+
+def taped(loss, frames=()):
+    """A tape with these losses; the held-out accuracy of frame k is k % over a half."""
+    columns = Columns(SITES, SITES[1:], 3)
+    rows = np.ones((len(loss), columns.width), np.float32)
+    rows[:, 0] = loss
+    blank = np.full(3, np.nan)
+    return trace_of(columns, rows, [Frame(step, np.full(4, 0.1), blank, 1.0, 0.5 + step / 100) for step in frames])
 
 
 def all_judged(
@@ -129,14 +141,39 @@ def test_the_cosine_says_whether_samples_can_be_told_apart(last, words):
     ],
 )
 def test_the_loss_is_set_against_a_guess(last, words):
-    assert loss_sentence(np.array([2.3, last]), 0.5, math.log(10)).endswith(
-        f"held-out accuracy 50%; guessing costs 2.30: {words}."
-    )
+    said = loss_sentence(taped([2.3, last], frames=(1,)), 1, math.log(10))
+    assert said == f"Step 1: loss {last:.3g}, held-out accuracy 51%; guessing costs 2.30: {words}."
 
 
 def test_a_loss_that_is_not_there_or_not_finite_is_said_too():
-    assert loss_sentence(np.array([]), math.nan, 2.3) == "Not trained yet. Guessing at random costs 2.30."
-    assert loss_sentence(np.array([2.3, math.nan]), 0.1, 2.3) == "The loss is not finite after step 1."
+    assert loss_sentence(None, 0, 2.3) == "Not trained yet. Guessing at random costs 2.30."
+    assert loss_sentence(taped([]), 0, 2.3) == "Not trained yet. Guessing at random costs 2.30."
+    assert loss_sentence(taped([2.3, math.nan]), 1, 2.3) == "The loss is not finite at step 1."
+
+
+def test_the_loss_sentence_is_about_the_row_and_says_so_where_the_accuracy_is_older():
+    trace = taped([2.3, 2.0, 1.2, 0.4, 0.1], frames=(0, 1, 2, 4))
+    said = [loss_sentence(trace, row, 2.3) for row in range(5)]
+    assert said[0] == "Step 0: not trained yet, loss 2.3; guessing at random costs 2.30."
+    assert said[2] == "Step 2: loss 1.2, held-out accuracy 52%; guessing costs 2.30: it begins to learn."
+    assert said[3] == "Step 3: loss 0.4, held-out accuracy 52% at step 2; guessing costs 2.30: it learns."
+    assert "accuracy 54%;" in said[4]
+
+
+def test_step_0_reads_the_same_whether_or_not_somebody_has_trained_the_tape():
+    cfg = RunConfig(**SHORT, lr=0.3)
+    run = Run(cfg)
+    run.advance(5)
+    assert verdicts(run.trace(), 0) == verdicts(profile_at_init(cfg), 0)
+    assert [found.kind for found in verdicts(run.trace(), 1)] == ["large updates"], "else the two would be equal anyhow"
+    assert loss_sentence(run.trace(), 0, 2.3) == loss_sentence(profile_at_init(cfg), 0, 2.3)
+
+
+def test_a_verdict_says_of_which_step_the_cosine_is_where_that_is_another():
+    run = Run(RunConfig(**SHORT))
+    run.advance(8)
+    assert "at step" not in verdict(run.trace(), 4).sentence
+    assert re.search(r"cosine 0\.\d\d at step 4\)", verdict(run.trace(), 7).sentence)
 
 
 # --- the headline ---
@@ -201,18 +238,16 @@ def test_a_vanishing_net_says_when_its_samples_collapsed_too():
 )
 def test_the_default_net_and_its_relatives_are_what_the_theory_says(fields, kind):
     cfg = RunConfig(**fields)
-    assert verdict(cfg, profile_at_init(cfg), 0).kind == kind
+    assert verdict(profile_at_init(cfg), 0).kind == kind
 
 
 # --- what training does ---
-
-SHORT = {"steps": 40, "device": "cpu"}
 
 
 def kinds(cfg: RunConfig, row: int) -> list[str]:
     run = Run(cfg)
     run.advance(row + 1)
-    return [found.kind for found in verdicts(cfg, run.trace(), row)]
+    return [found.kind for found in verdicts(run.trace(), row)]
 
 
 def test_a_moderate_run_is_healthy_while_it_trains():
