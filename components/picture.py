@@ -97,8 +97,10 @@ def panel(view: View, head: Playhead, others: list[tuple[str, Profile]], chosen:
         _weights_and_samples(view, others)
     elif chosen == PANELS[1]:
         _layer_by_step(view, head)
-    else:
+    elif head.seen:
         _what_it_says(view)
+    else:  # also where somebody else's training has asked it
+        st.info("The net has not been asked yet: press Train or Step.")
 
 
 def projected(view: View, head: Playhead, others: list[tuple[str, Profile]], *, factor: float, height: int) -> None:
@@ -223,8 +225,7 @@ def _layer_by_step(view: View, head: Playhead) -> None:
 def _what_it_says(view: View) -> None:
     frame = view.frame
     if frame is None or not frame.picture:
-        st.info("The net has not been asked yet: press Train or Step.")
-        return
+        return  # the net that is being waited for has no step yet
     st.markdown(
         f"At step {frame.step}: held-out accuracy {frame.held_out_accuracy:.1%}, held-out loss {frame.held_out_loss:.3g}."
     )
