@@ -130,7 +130,7 @@ def until_at_rest(page: Any) -> None:
 def train(page: Any, steps: int = 60) -> Any:
     """Presses Train and waits for the end of a run of so many steps."""
     press(page, "Train")
-    until_row(page, steps - 1)
+    until_row(page, steps)
     until_at_rest(page)
     return page
 
