@@ -139,7 +139,7 @@ def _column(column: Column, head: Playhead) -> None:
     if hidden("verdict"):
         st.markdown(f"**{column.letter}**")
     else:
-        st.markdown(f"**{column.letter}** " + verdict(trace, row).sentence)
+        st.markdown(f"**{column.letter}** " + verdict(column.cfg, trace, row).sentence)
         if trace.divergence is not None and row >= trace.divergence.step:
             st.markdown(f":red[{trace.divergence.sentence()}]")
     st.page_link(link.PLAYGROUND, label="Open in the playground", query_params=column.cfg.to_query())

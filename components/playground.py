@@ -187,7 +187,7 @@ def _headline(view: View) -> None:
     """The verdict over all charts; after a divergence where it began, and one change that helps."""
     divergence = view.trace.divergence
     if divergence is None or view.row < divergence.step:
-        first, *others = verdicts(view.trace, view.row)
+        first, *others = verdicts(view.cfg, view.trace, view.row)
         also = " ".join(other.sentence for other in others)
         st.markdown(f"**{picture.VERDICT_ICONS[first.kind]} {first.sentence}** {also}", help=THRESHOLDS)
         return

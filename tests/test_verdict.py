@@ -164,16 +164,17 @@ def test_step_0_reads_the_same_whether_or_not_somebody_has_trained_the_tape():
     cfg = RunConfig(**SHORT, lr=0.3)
     run = Run(cfg)
     run.advance(5)
-    assert verdicts(run.trace(), 0) == verdicts(profile_at_init(cfg), 0)
-    assert [found.kind for found in verdicts(run.trace(), 1)] == ["large updates"], "else the two would be equal anyhow"
+    assert verdicts(cfg, run.trace(), 0) == verdicts(cfg, profile_at_init(cfg), 0)
+    assert [found.kind for found in verdicts(cfg, run.trace(), 1)] == ["large updates"], "else the two would be equal anyhow"
     assert loss_sentence(run.trace(), 0, 2.3) == loss_sentence(profile_at_init(cfg), 0, 2.3)
 
 
 def test_a_verdict_says_of_which_step_the_cosine_is_where_that_is_another():
-    run = Run(RunConfig(**SHORT))
+    cfg = RunConfig(**SHORT)
+    run = Run(cfg)
     run.advance(8)
-    assert "at step" not in verdict(run.trace(), 4).sentence
-    assert re.search(r"cosine 0\.\d\d at step 4\)", verdict(run.trace(), 7).sentence)
+    assert "at step" not in verdict(cfg, run.trace(), 4).sentence
+    assert re.search(r"cosine 0\.\d\d at step 4\)", verdict(cfg, run.trace(), 7).sentence)
 
 
 # --- the headline ---
@@ -238,7 +239,7 @@ def test_a_vanishing_net_says_when_its_samples_collapsed_too():
 )
 def test_the_default_net_and_its_relatives_are_what_the_theory_says(fields, kind):
     cfg = RunConfig(**fields)
-    assert verdict(profile_at_init(cfg), 0).kind == kind
+    assert verdict(cfg, profile_at_init(cfg), 0).kind == kind
 
 
 # --- what training does ---
@@ -247,7 +248,7 @@ def test_the_default_net_and_its_relatives_are_what_the_theory_says(fields, kind
 def kinds(cfg: RunConfig, row: int) -> list[str]:
     run = Run(cfg)
     run.advance(row + 1)
-    return [found.kind for found in verdicts(run.trace(), row)]
+    return [found.kind for found in verdicts(cfg, run.trace(), row)]
 
 
 def test_a_moderate_run_is_healthy_while_it_trains():

@@ -83,8 +83,8 @@ def _charts(lesson: Lesson, traces: list[Trace], head: Playhead) -> None:
         with column:
             figure = enlarged(lesson_chart(lesson, kind, traces, head), factor)
             projector.chart(figure, TITLES.get(kind, "Loss"), f"lesson_{lesson.key}_{kind}", height=height)
-    for letter, name, trace in zip("ABCD", lesson.nets, traces, strict=False):
-        said = verdict(trace, min(head.shown, len(trace) - 1))
+    for letter, (name, cfg), trace in zip("ABCD", lesson.nets.items(), traces, strict=False):
+        said = verdict(cfg, trace, min(head.shown, len(trace) - 1))
         if not hidden("verdict"):
             st.markdown(f"{VERDICT_ICONS[said.kind]} **{letter} {name}** {said.sentence}")
     if hidden("export"):

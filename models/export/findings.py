@@ -30,7 +30,7 @@ def findings(cfg: RunConfig, trace: Trace) -> list[str]:
     frame = trace.frame_at(len(trace) - 1)
     return [
         *sentences,
-        *(found.sentence for found in verdicts(trace, len(trace) - 1)),
+        *(found.sentence for found in verdicts(cfg, trace, len(trace) - 1)),
         activation_sentence(trace.sites, trace.act_rms[-1]),
         gradient_sentence(trace.sites, trace.grad_rms[-1]),
         weight_sentence(trace.weight_grad_rms[-1]),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from models.spec import RunConfig
 from models.trace import Frame, Trace
 
 EXPLODING = 2.0  # decades by which stream or gradient grow over depth
@@ -108,13 +109,16 @@ def loss_sentence(trace: Trace | None, row: int, chance: float) -> str:
     return f"Step {row}: loss {loss:.3g}{accuracy}; guessing costs {chance:.2f}: {relation}."
 
 
-def verdict(trace: Trace, row: int) -> Verdict:
+def verdict(cfg: RunConfig, trace: Trace, row: int) -> Verdict:
     """The headline over all that is known of one row of a tape."""
-    return verdicts(trace, row)[0]
+    return verdicts(cfg, trace, row)[0]
 
 
-def verdicts(trace: Trace, row: int) -> list[Verdict]:
-    """All that is wrong at one row of a tape, the worst first; that it is healthy where nothing is."""
+def verdicts(cfg: RunConfig, trace: Trace, row: int) -> list[Verdict]:
+    """All that is wrong at one row of a tape, the worst first; that it is healthy where nothing is.
+
+    `cfg` is the run's; what is found rests on the tape alone.
+    """
     frame = trace.frame_at(row)
     updated = [seen.update_to_weight for seen in trace.frames if seen.step < row and np.isfinite(seen.update_to_weight).any()]
     return judged(
