@@ -46,7 +46,9 @@ export default function (component) {
   el.setAttribute("aria-label", data.alt)
   latest.set(el, data)
   keepTable(parentElement, data)
-  load(data.chunk).then(function draw(Plotly) {
+  // Drawing holds the page up: the slider over the steps, which Streamlit sets a moment after the text, comes first.
+  const others = new Promise((set) => setTimeout(set, 30))
+  others.then(() => load(data.chunk)).then(function draw(Plotly) {
     if (latest.get(el) !== data) return
     if (el._dragging) return void setTimeout(() => draw(Plotly), 100) // new data must not end a drag
     // "Reset axes" would be a second button of that first word on the page; a double click resets them too.

@@ -15,7 +15,7 @@ from models.service.client import trainer
 from models.spec import RunConfig
 
 STARTING_SECONDS = 1.5  # between two polls of a page that waits for the trainer to start: its first picture is drawn undisturbed
-BUTTON_WIDTH, LETTER_WIDTH = 96, 8  # pixels of Train and Pause, and of a letter more
+BUTTON_WIDTH, LETTER_WIDTH = 92, 6  # pixels of Train and Pause, and of a letter more
 ECHOES = 20  # how many of its own last places the scrubber recognises: 10 s and more
 
 

@@ -109,21 +109,6 @@ def trained(page: AppTest) -> AppTest:
         if any(label.startswith("Train") for label in labels(page)):
             return page
         sound(page.run())
-    from models.service.client import trainer
-
-    t = trainer().tape(configuration(page))
-    h = page.session_state["playheads"]["playground"][1]
-    print(
-        "DBG",
-        t.length,
-        t.done,
-        t.error,
-        t.resting,
-        t.divergences,
-        h,
-        h.wanted(),
-        trainer()._engine.slots[t.key].run.length if t.key in trainer()._engine.slots else None,
-    )
     raise AssertionError(f"the run did not end; the page says:\n{words(page)}")
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from components import player
 from models.service.client import close_trainer, trainer
 from models.service.connection import ROOT
 from models.spec import ARRANGEMENTS, TASKS, RunConfig, knobs
@@ -354,3 +355,60 @@ def test_the_start_page_trains_four_nets_with_one_button():
     assert all(line(page, name) for name in charts(page))
     assert words(page).count("guessing") >= 3
     assert "Diverged at step" in words(page)
+
+
+def moved(page: AppTest, step: int) -> str:
+    """What the page says once the scrubber was put at a step."""
+    scrubber(page).set_value(step)
+    return words(sound(page.run()))
+
+
+def test_every_sentence_is_about_the_step_shown():
+    page = trained(playground(**SMALL, seed="31"))
+    trace = trainer().tape(configuration(page)).trace()
+    assert f"Step 40: loss {trace.loss[40]:.3g}, held-out accuracy {trace.frames[-1].held_out_accuracy:.0%};" in words(page)
+    said = moved(page, 14)
+    assert f"Step 14: loss {trace.loss[14]:.3g}, held-out accuracy {trace.frame_at(12).held_out_accuracy:.0%} at step 12;" in said
+    said = moved(page, 0)
+    assert f"Step 0: not trained yet, loss {trace.loss[0]:.3g};" in said
+    assert "learn" not in said
+
+
+def test_step_0_reads_the_same_to_a_visitor_who_comes_after_another():
+    first = playground(**SMALL, seed="32")
+    before = charts(first), words(first)
+    trained(first)
+    second = playground(**SMALL, seed="32")
+    assert trainer().tape(configuration(second)).done
+    assert charts(second) == before[0]
+    unnamed = [said.replace(" · cpu · 3,546 parameters", "") for said in (words(second), before[1])]
+    assert unnamed[0] == unnamed[1]
+
+
+def test_a_finished_run_plays_again_from_the_start(monkeypatch):
+    page = trained(playground(**SMALL, seed="33"))
+    clock = iter(range(100))
+    monkeypatch.setattr(player, "now", lambda: next(clock) / 10)
+    press(page, "Train")
+    shown = []
+    while "Pause" in labels(page):
+        shown.append(scrubber(page).value)
+        assert f"step {shown[-1]} of 40" in words(page)
+        sound(page.run())
+    assert shown == sorted(shown)
+    assert shown[0] < 10
+    assert len(set(shown)) > 5
+    assert "step 40 of 40" in words(page)
+
+
+def test_the_status_says_why_the_run_stopped_until_it_is_moved():
+    page = playground(**SMALL, seed="34")
+    page.number_input(key="playground_stop_loss").set_value(1.5)
+    trained(sound(page.run()))
+    assert "stopped: the loss has reached 1.5" in words(sound(page.run()))
+    assert page.number_input(key="playground_stop_loss").value == 1.5
+    press(page, "Step")
+    assert "stopped" not in words(page)
+    move(page, "norm", "rms norm")
+    assert page.number_input(key="playground_stop_loss").value == 1.5
+    assert page.session_state["playheads"]["playground"][1].stop_loss == 1.5
