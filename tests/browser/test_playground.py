@@ -35,11 +35,12 @@ LONG = 5000
 
 def test_charts_and_scrubber_move_while_it_trains(visitors):
     page = drawn(visitors(link(seed=1, steps=LONG)))
-    before = line(page, "Activation by depth")
+    before, place = line(page, "Activation by depth"), button(page, "Step").bounding_box()
     press(page, "Train")
     until_step(page, 1)
     first, thumb = last_step(page), row(page)
     assert button(page, "Pause").is_visible()
+    assert button(page, "Step").bounding_box() == place, "Train and Pause are of one width"
     until_step(page, first + 1)
     until_row(page, thumb + 1)
     until(page, lambda: line(page, "Activation by depth") != before, "a profile that moves")
