@@ -1,7 +1,11 @@
 """Links: every configuration survives the way there and back, and no foreign text does harm."""
 
+import importlib
 import math
+import re
 from dataclasses import replace
+from operator import attrgetter
+from pathlib import Path
 from urllib.parse import parse_qs, urlencode
 
 import pytest
@@ -10,7 +14,7 @@ from hypothesis import strategies as st
 
 from models.spec import ARRANGEMENTS, NETS, RunConfig, arrangement_of, knobs
 from models.spec.overrides import from_text, mix_ln, to_text
-from models.spec.query import shown
+from models.spec.query import FOREIGN, shown
 from tests.strategies import configs
 
 # --- there and back ---
@@ -201,3 +205,26 @@ def test_one_bad_key_does_not_spoil_the_others(cfg, name, text):
 def test_a_number_keeps_its_last_digit():
     for lr in (0.1 + 0.2, 1 / 3, math.nextafter(1e-6, 1)):
         assert RunConfig.from_query(RunConfig(lr=lr).to_query())[0].lr == lr
+
+
+# --- keys of other parts of a page ---
+
+
+def keys_in_addresses() -> set[str]:
+    """Every key that a component reads from or writes into the address by its name."""
+    components = Path(__file__).parents[1] / "components"
+    found = set()
+    for path in components.rglob("*.py"):
+        module = ".".join(path.relative_to(components.parent).with_suffix("").parts)
+        for key in re.findall(r"query_params(?:\.get\(|\[)([\w.]+|\"\w+\")", path.read_text(encoding="utf-8")):
+            found.add(key.strip('"') if key.startswith('"') else attrgetter(key)(importlib.import_module(module)))
+    return found
+
+
+def test_no_part_of_a_page_puts_a_key_into_the_address_that_a_configuration_would_take_for_a_setting():
+    assert {"digest", "hide", "lesson", "view", "class", "word", "map"} <= keys_in_addresses() <= FOREIGN
+
+
+def test_keys_of_other_parts_are_passed_over_in_silence_and_no_setting_is_among_them():
+    assert RunConfig.from_query(dict.fromkeys(FOREIGN, "1") | {"depth": "7"}) == (RunConfig(depth=7), [])
+    assert not FOREIGN & {*knobs(), "arrangement"}
