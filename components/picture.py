@@ -51,11 +51,16 @@ VERDICT_ICONS = {
 class Profile:
     """One row's profiles over depth, kept to compare with: what they are of, and (S,), (S,), (depth,), (S,)."""
 
+    cfg: RunConfig
     label: str
     act_rms: np.ndarray
     grad_rms: np.ndarray
     weight_grad_rms: np.ndarray
     sample_cosine: np.ndarray
+
+    def beside(self, cfg: RunConfig) -> bool:
+        """Whether it can be read beside a configuration: sites and loss of another net or task are other things."""
+        return (self.cfg.net, self.cfg.task) == (cfg.net, cfg.task)
 
 
 def name_of(cfg: RunConfig) -> str:
@@ -72,7 +77,7 @@ def profile_of(view: View) -> Profile:
     trace, row, frame = view.trace, view.row, view.frame
     cosine = frame.sample_cosine if frame else np.full(len(trace.sites), np.nan)
     label = f"{name_of(view.cfg)}, step {row}".removeprefix(", ")
-    return Profile(label, trace.act_rms[row], trace.grad_rms[row], trace.weight_grad_rms[row], cosine)
+    return Profile(view.cfg, label, trace.act_rms[row], trace.grad_rms[row], trace.weight_grad_rms[row], cosine)
 
 
 def charts(view: View, head: Playhead, others: list[tuple[str, Profile]]) -> None:

@@ -143,16 +143,23 @@ def _status(cfg: RunConfig, view: View | None, head: Playhead, waiting: bool) ->
 
 
 def _keep(view: View, before: View | None) -> None:
-    """Remembers what is shown, and makes the picture before the last change the ghost."""
+    """Remembers what is shown, and makes the picture before the last change the ghost, where the two can be read together.
+
+    A net of less than half the ghost's depth would be drawn into a corner of its own chart.
+    """
     if before is not None and before.cfg != view.cfg:
-        st.session_state[GHOST] = picture.profile_of(before)
+        ghost = picture.profile_of(before)
+        alike = ghost.beside(view.cfg)
+        st.session_state[GHOST] = ghost if alike and before.cfg.depth <= 2 * view.cfg.depth else None
+        if not alike:
+            st.session_state.pop("ranges", None)  # the axes were held for what is no longer drawn
     st.session_state[VIEW] = view
 
 
 def _charts(view: View, head: Playhead) -> None:
     if not hidden("verdict"):
         _headline(view)
-    others = _others()
+    others = _others(view)
     picture.charts(view, head, others)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         choice = kept("panel", picture.PANELS[0], name="panel", among=picture.PANELS)
@@ -172,15 +179,16 @@ def _projected(view: View, head: Playhead) -> None:
     """The charts for a projector; their numbers further down."""
     if not hidden("verdict"):
         _headline(view)
-    others = _others()
+    others = _others(view)
     picture.projected(view, head, others, factor=projector.FACTOR, height=projector.HEIGHT)
     if st.toggle("Table", key="table", help="The numbers behind the three charts."):
         picture.tables(view, head, others)
 
 
-def _others() -> list[tuple[str, picture.Profile]]:
-    """The profiles to compare with: the one before the last change, and the pinned one."""
-    return [(role, kept) for role in (GHOST, PINNED) if (kept := st.session_state.get(role)) is not None]
+def _others(view: View) -> list[tuple[str, picture.Profile]]:
+    """The profiles to compare with: the one before the last change, and the pinned one where it is of the same net and task."""
+    kept = [(role, st.session_state.get(role)) for role in (GHOST, PINNED)]
+    return [(role, profile) for role, profile in kept if profile is not None and profile.beside(view.cfg)]
 
 
 def _headline(view: View) -> None:

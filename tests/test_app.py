@@ -252,6 +252,35 @@ def test_the_picture_before_a_change_stays_as_a_ghost():
     assert any("pre-norm, 4x16, step 0" in name for name in names)
 
 
+@pytest.mark.parametrize("change", [{"task": "spiral"}, {"net": "transformer"}])
+def test_what_is_compared_with_goes_with_its_net_and_task_and_leaves_the_axes_to_the_new_one(change):
+    page = playground(**SMALL, residual="false", norm="none", activation="sigmoid")
+    press(page, "Pin")
+    move(page, "norm", "layer norm")
+    assert line(page, "Gradient by depth", "dash") is not None
+    for field, value in change.items():
+        move(page, field, value)
+    fresh = playground(**configuration(page).to_query())
+    for chart in ("Activation by depth", "Gradient by depth", "Weight gradient by depth"):
+        assert line(page, chart, "dot") is None
+        assert line(page, chart, "dash") is None
+        assert charts(page)[chart]["layout"]["yaxis"]["range"] == charts(fresh)[chart]["layout"]["yaxis"]["range"]
+
+
+def test_a_ghost_of_more_than_twice_the_depth_goes_and_one_that_was_pinned_comes_back_with_its_net():
+    page = playground(**SMALL)
+    pinned = now(page)[0]
+    press(page, "Pin")
+    move(page, "depth", 2)
+    assert line(page, "Activation by depth", "dot") == pinned
+    move(page, "depth", 5)
+    move(page, "depth", 2)
+    assert line(page, "Activation by depth", "dot") is None
+    move(page, "task", "spiral")
+    move(page, "task", "digits")
+    assert line(page, "Activation by depth", "dash") == pinned
+
+
 def test_a_pinned_profile_stays_through_changes_until_it_is_cleared():
     page = playground(**SMALL)
     pinned = now(page)[0]
