@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from components import compare_link, controls, link, picture, player, projector, take_home
+from components import compare_link, controls, link, picture, player, projector, remedies, take_home
 from components.address import kept
 from components.diagram import show_diagram
 from components.hide import any_hidden, hidden
@@ -13,7 +13,7 @@ from components.instruments.panel import BADGES
 from components.playhead import Playhead
 from components.viewers import owner
 from components.watch import View, crowded, look, tick, trouble
-from models.insight.remedy import remedy
+from models.insight.remedy import failed
 from models.insight.verdict import THRESHOLDS, verdicts
 from models.service.client import trainer
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, knobs
@@ -87,10 +87,10 @@ def watch(cfg: RunConfig) -> None:
             _keep(view, before)
             take_home.check(view)
             if projector.on():
-                _projected(view, head)
+                measuring = _projected(view, head)
             else:
-                _charts(view, head)
-                measuring = not hidden("instruments") and instruments(view, head)
+                measuring = _charts(view, head)
+                measuring |= not hidden("instruments") and instruments(view, head)
         return (waiting or measuring) and not refused, head.playing
 
     player.polled(NAME, body, asks=True)
@@ -156,9 +156,9 @@ def _keep(view: View, before: View | None) -> None:
     st.session_state[VIEW] = view
 
 
-def _charts(view: View, head: Playhead) -> None:
-    if not hidden("verdict"):
-        _headline(view)
+def _charts(view: View, head: Playhead) -> bool:
+    """Verdict, charts and the panel below; whether an answer is still to come."""
+    waiting = not hidden("verdict") and _headline(view)
     others = _others(view)
     picture.charts(view, head, others)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -173,16 +173,17 @@ def _charts(view: View, head: Playhead) -> None:
     if numbers:
         picture.tables(view, head, others)
     picture.panel(view, head, others, str(panels))
+    return waiting
 
 
-def _projected(view: View, head: Playhead) -> None:
-    """The charts for a projector; their numbers further down."""
-    if not hidden("verdict"):
-        _headline(view)
+def _projected(view: View, head: Playhead) -> bool:
+    """The charts for a projector; their numbers further down. Whether an answer is still to come."""
+    waiting = not hidden("verdict") and _headline(view)
     others = _others(view)
     picture.projected(view, head, others, factor=projector.FACTOR, height=projector.HEIGHT)
     if st.toggle("Table", key="table", help="The numbers behind the three charts."):
         picture.tables(view, head, others)
+    return waiting
 
 
 def _others(view: View) -> list[tuple[str, picture.Profile]]:
@@ -191,20 +192,24 @@ def _others(view: View) -> list[tuple[str, picture.Profile]]:
     return [(role, profile) for role, profile in kept if profile is not None and profile.beside(view.cfg)]
 
 
-def _headline(view: View) -> None:
-    """The verdict over all charts; after a divergence where it began, and one change that helps."""
+def _headline(view: View) -> bool:
+    """The verdict over all charts; where a run failed also one change that helps. Whether that is still being looked for."""
     divergence = view.trace.divergence
-    if divergence is None or view.row < divergence.step:
+    if divergence is not None and view.row >= divergence.step:
+        icon = picture.VERDICT_ICONS["diverged"]
+        st.markdown(f":red[**{icon} {divergence.sentence()}**] What came before stays.")
+    else:
         first, *others = verdicts(view.cfg, view.trace, view.row)
         also = " ".join(other.sentence for other in others)
         st.markdown(f"**{picture.VERDICT_ICONS[first.kind]} {first.sentence}** {also}", help=THRESHOLDS)
-        return
-    help_ = remedy(view.cfg)
+    if not failed(view.cfg, view.trace, view.row):
+        return False
+    found = remedies.found(view)
     with st.container(horizontal=True, vertical_alignment="center"):
-        icon = picture.VERDICT_ICONS["diverged"]
-        st.markdown(f":red[**{icon} {divergence.sentence()}**] What came before stays.", width="stretch")
-        if not any_hidden(help_.fields):
-            st.button(help_.label, on_click=link.put, args=(help_.fields,), key="remedy")
+        for remedy, came_of_it in found.offers[:1]:
+            st.button(f"Set {remedy.label}", on_click=link.put, args=(remedy.fields,), key="remedy", help=came_of_it)
+        st.caption(found.said)
+    return found.waiting
 
 
 def _stop_at_loss(head: Playhead) -> None:
