@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from models.export import findings
 from models.insight.verdict import (
     THRESHOLDS,
     Verdict,
@@ -121,6 +122,23 @@ def test_tiny_numbers_are_not_rounded_to_nothing():
 )
 def test_weight_gradients_are_compared_across_blocks(weight, expected):
     assert weight_sentence(np.array(weight)) == expected
+
+
+def test_what_is_not_finite_is_said_to_be_so_and_where_it_began():
+    lost = np.array([1.0, 2.0, np.inf, np.nan])
+    assert activation_sentence(SITES, lost) == "The activation is not finite at 2 of 4 points of the stream, first at b02."
+    assert gradient_sentence(SITES, lost) == "The gradient is not finite at 2 of 4 points of the stream, first at b03."
+    assert weight_sentence(np.array([1.0, np.nan, np.inf])) == "The weight gradients of 2 of 3 blocks are not finite."
+    assert weight_sentence(np.full(1, np.nan)) == "The weight gradients of the block are not finite."
+
+
+def test_no_sentence_about_a_run_that_diverged_takes_what_is_not_finite_for_nothing_or_for_infinity():
+    run = Run(RunConfig.arranged("residual only", depth=32, width=32, batch=32, steps=20))
+    run.advance(20)
+    said = "\n".join(findings(run.cfg, run.trace()))
+    assert "The weight gradients of 32 of 32 blocks are not finite." in said
+    assert "receive a gradient" not in said
+    assert "infinity" not in said
 
 
 @pytest.mark.parametrize(

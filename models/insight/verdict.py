@@ -57,19 +57,26 @@ def change_in_words(name: str, change: float, path: str) -> str:
 
 
 def activation_sentence(sites: tuple[str, ...], act_rms: np.ndarray) -> str:
-    """What the activation does from the first to the last point of the stream."""
+    """What the activation does from the first to the last point of the stream, or where it is not finite."""
+    if lost := _not_finite("activation", sites, act_rms):
+        return lost
     return _capital(change_in_words("the activation", decades(act_rms[0], act_rms[-1]), f"from {sites[0]} to {sites[-1]}"))
 
 
 def gradient_sentence(sites: tuple[str, ...], grad_rms: np.ndarray) -> str:
-    """What the gradient does on its way back from the last point of the stream to the first."""
+    """What the gradient does on its way back from the last point of the stream to the first, or where it is not finite."""
+    if lost := _not_finite("gradient", sites[::-1], grad_rms[::-1]):
+        return lost
     return _capital(change_in_words("the gradient", decades(grad_rms[-1], grad_rms[0]), f"from {sites[-1]} back to {sites[0]}"))
 
 
 def weight_sentence(weight_grad_rms: np.ndarray) -> str:
     """How far apart the blocks' weight gradients are."""
-    finite = weight_grad_rms[np.isfinite(weight_grad_rms)]
-    alive = finite[finite > 0]
+    lost = np.count_nonzero(~np.isfinite(weight_grad_rms))
+    if lost:
+        which = "the block" if lost == len(weight_grad_rms) == 1 else f"{lost} of {len(weight_grad_rms)} blocks"
+        return f"The weight gradients of {which} are not finite."
+    alive = weight_grad_rms[weight_grad_rms > 0]
     if len(alive) == 0:
         return "No block's weights receive a gradient."
     spread, still = math.log10(alive.max() / alive.min()), len(weight_grad_rms) - len(alive)
@@ -216,6 +223,14 @@ def _yet_level(weight_grad_rms: np.ndarray) -> str:
         return ""
     spread = math.log10(alive.max() / alive.min())
     return f"; the weight gradients are level across blocks, at about {np.median(alive):.0e}" if spread < 1 else ""
+
+
+def _not_finite(what: str, sites: tuple[str, ...], values: np.ndarray) -> str:
+    """How many points of the stream have no number, and which is the first in the order in which they were computed."""
+    lost = np.flatnonzero(~np.isfinite(values))
+    if len(lost) == 0:
+        return ""
+    return f"The {what} is not finite at {len(lost)} of {len(sites)} points of the stream, first at {sites[lost[0]]}."
 
 
 def _capital(sentence: str) -> str:
