@@ -61,7 +61,7 @@ def _fields(lesson: Lesson) -> None:
             field(knob, getattr(cfg, knob), key=f"{name}_{knob}", change=_changed)
     with st.container(horizontal=True):
         st.button("Back to the start", key=f"{name}_back", icon=":material/undo:", on_click=_set, args=(name, one.base))
-        query = one.base.to_query() | {"lesson": lesson.key}
+        query = cfg.to_query() | {"lesson": lesson.key}
         st.page_link(PLAYGROUND, label="Open in the playground", icon=":material/tune:", query_params=query)
 
 
