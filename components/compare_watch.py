@@ -91,11 +91,11 @@ def _charts(columns: list[Column], head: Playhead) -> None:
     tip = "Every column divided by column A; losses subtracted."
     against = st.toggle("Difference from A", key="compare_difference", help=tip)
     left, middle, right = st.columns(3)
-    for place, title, key in ((left, "Activation by depth", "act_rms"), (middle, "Gradient by depth", "grad_rms")):
-        with place:
-            if "depth" in clash:
-                st.info(clash["depth"])
-            else:
+    if "depth" in clash:
+        left.info(clash["depth"])
+    else:
+        for place, title, key in ((left, "Activation by depth", "act_rms"), (middle, "Gradient by depth", "grad_rms")):
+            with place:
                 _profiles(columns, head, title, key, against)
     with right:
         if "loss" in clash:

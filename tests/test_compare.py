@@ -200,3 +200,14 @@ def test_a_column_that_has_diverged_does_not_hold_the_other_back() -> None:
 
 def test_a_column_of_fewer_steps_does_not_hold_the_other_back() -> None:
     assert "step 30 of 30" in words(trained(compare(**columns({}, {"steps": 12}))))
+
+
+def test_exceptions_for_single_blocks_are_told_in_words() -> None:
+    page = compare(**columns({}, {"overrides": ((3, "residual", False),)}))
+    assert "| Overrides | **none** | **block 3: no residual** |" in words(page)
+
+
+def test_nets_without_a_common_depth_are_told_so_once() -> None:
+    page = compare(**columns({}, {"net": "transformer", "task": "digits"}))
+    assert words(page).count("their depths have no common axis") == 1
+    assert set(charts(page)) == {"Loss"}
