@@ -75,7 +75,7 @@ def altered(**fields: object) -> str:
         ("x" * 100_001, "This is 100001 characters long; a configuration has at most 100000."),
         ("hello", "This is neither an exported configuration (JSON) nor a link."),
         ("", "This is neither an exported configuration (JSON) nor a link."),
-        (altered(depth=0), "This configuration cannot be run: depth is 0 legal is 1 to 128"),
+        (altered(depth=0), "This configuration cannot be run: depth is 0; legal is 1 to 128"),
     ],
 )
 def test_what_is_no_configuration_is_refused_in_a_sentence(text: str, sentence: str) -> None:
