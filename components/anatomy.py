@@ -5,6 +5,7 @@ from dataclasses import replace
 import streamlit as st
 
 from components import link, picture
+from components.address import kept
 from components.charts import Series, depth_profile, log_range
 from components.controls import excepted
 from components.diagram import show_diagram
@@ -40,10 +41,11 @@ def three_views(cfg: RunConfig, block: int) -> None:
 
 def one_block(cfg: RunConfig) -> int:
     """The stack as a row; the chosen block's skip and norm can be switched, and the block taken out. Which is chosen."""
-    st.session_state[BLOCK] = min(int(st.session_state.get(BLOCK, (cfg.depth + 1) // 2)), cfg.depth)
+    choice = kept(BLOCK, (cfg.depth + 1) // 2, name="block", bounds=(1, cfg.depth))
+    st.session_state[BLOCK] = min(int(st.session_state[BLOCK]), cfg.depth)
     stack_row(cfg, key="stack_row", chosen_key=BLOCK)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        block = int(st.number_input("Block", 1, cfg.depth, key=BLOCK, width=130))
+        block = int(st.number_input("Block", 1, cfg.depth, width=130, **choice))
         sublayer = plan(cfg).of_block(block)[0]
         own = {key: value for at, key, value in cfg.overrides if at == block}
         norm = own.get("norm", cfg.norm) != "none"
