@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from components.hide import hidden
+from components.hide import any_hidden, hidden
 from components.viewers import visitor
 from components.watch import View, sentence
 from models.insight.postmortem import postmortem
@@ -48,7 +48,9 @@ def found(view: View) -> Found:
     if not offers:
         longest = max(one["steps"] for one in tried)
         return Found([], f"None of {len(tried)} changes that were tried brings the loss below guessing within {longest} steps.")
-    more = "" if len(offers) == 1 else f" {len(offers) - 1} more helped: see Post-mortem."
+    more = (
+        "" if len(offers) == 1 or any_hidden(("instruments", "export")) else f" {len(offers) - 1} more helped: see Post-mortem."
+    )
     return Found(offers, f"{offers[0][1]}.{more}")
 
 
