@@ -37,6 +37,7 @@ STUCK = RunConfig.arranged("plain", **(SHORT | {"depth": 32}))
 def trained(cfg: RunConfig) -> Run:
     run = Run(cfg, frames=False)
     run.advance(cfg.steps)
+    run.close()
     return run
 
 
@@ -105,6 +106,6 @@ def test_every_cause_suggests_changes_that_there_are():
 
 def test_only_the_end_of_a_run_can_fail_without_diverging():
     trace = trained(STUCK).trace()
-    assert failed(STUCK, trace, STUCK.steps - 1)
-    assert not failed(STUCK, trace, STUCK.steps - 2)
+    assert failed(STUCK, trace, STUCK.steps)
+    assert not failed(STUCK, trace, STUCK.steps - 1)
     assert np.isfinite(trace.loss).all()

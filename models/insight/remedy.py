@@ -58,7 +58,7 @@ def failed(cfg: RunConfig, trace: Trace, row: int) -> bool:
     """Whether a run has diverged by this row, or ends there no better than guessing."""
     if trace.divergence is not None:
         return row >= trace.divergence.step
-    return row == cfg.steps - 1 and float(trace.loss[-LAST:].mean()) >= LEARNED * math.log(TASKS[cfg.task].classes)
+    return row == cfg.steps and float(trace.loss[-LAST:].mean()) >= LEARNED * math.log(TASKS[cfg.task].classes)
 
 
 def _changes(cfg: RunConfig) -> dict[str, dict[str, Any]]:
