@@ -438,6 +438,10 @@ def test_the_status_says_why_the_run_stopped_until_it_is_moved():
     assert page.number_input(key="playground_stop_loss").value == 1.5
     press(page, "Step")
     assert "stopped" not in words(page)
-    move(page, "norm", "rms norm")
-    assert page.number_input(key="playground_stop_loss").value == 1.5
-    assert page.session_state["playheads"]["playground"][1].stop_loss == 1.5
+    page.switch_page("pages/start/start.py")
+    sound(page.run())
+    page.switch_page("pages/train/playground.py")
+    for key, value in (SMALL | {"seed": "35"}).items():
+        page.query_params[key] = value
+    sound(page.run())
+    assert page.number_input(key="playground_stop_loss").value == 1.5, "another run, after a walk to another page"
