@@ -1,15 +1,13 @@
 """Visitors who press anything, at random, for as long as you like: what they found, and how to do it again."""
 
 import argparse
-import os
-import signal
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 
-from tests.load.server import Server, serving
+from tests.load.server import serving
 
 
 def main(arguments: list[str]) -> int:
@@ -17,7 +15,7 @@ def main(arguments: list[str]) -> int:
     from playwright.sync_api import sync_playwright
 
     from tests.browser.chromium import ARGS, CHROMIUM
-    from tests.walk.visitor import Manner, Visitor
+    from tests.walk.visitor import REST, Manner, Visitor
 
     asked = _asked(arguments)
     if CHROMIUM is None:
@@ -25,13 +23,15 @@ def main(arguments: list[str]) -> int:
         return 2
     manner = Manner(asked.phone, asked.keyboard, asked.dark, asked.slow, asked.tabs)
     found = 0
-    with serving() as server, sync_playwright() as playwright:
+    with TemporaryDirectory() as folder, serving(log=Path(folder) / "log") as server, sync_playwright() as playwright:
         server.wait_for(b'"ready"')
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGS)
         for seed in asked.seeds:
-            kill = partial(_kill, server) if asked.kill else None
+            kill = server.kill_worker if asked.kill else None
             shots = asked.shots and _folder(asked.shots / str(seed))
-            visitor = Visitor(manner.context(browser), server.url, Random(seed), manner, kill, shots)
+            visitor = Visitor(
+                manner.context(browser), server.url, Random(seed), manner, kill, shots, REST * (3 if asked.slow else 1)
+            )
             visitor.walk(_until(time.monotonic() + asked.seconds))
             visitor.context.close()
             print("\n".join(str(finding) for finding in visitor.findings))
@@ -39,7 +39,9 @@ def main(arguments: list[str]) -> int:
             print(f"seed {seed}{_said(arguments)}: {counts}", flush=True)
             found += len(visitor.findings)
         browser.close()
-    return int(found > 0)
+        errors = [line for line in (Path(folder) / "log").read_text().splitlines() if " ERROR " in line]
+        print("\n".join(dict.fromkeys(line.partition(" ERROR ")[2] for line in errors)) or "no error in the server's log")
+    return int(found > 0 or bool(errors))
 
 
 def _asked(arguments: list[str]) -> argparse.Namespace:
@@ -59,12 +61,6 @@ def _asked(arguments: list[str]) -> argparse.Namespace:
 def _until(end: float) -> Callable[[int], bool]:
     """Whether there is time left (`time.monotonic`)."""
     return lambda _: time.monotonic() < end
-
-
-def _kill(server: Server) -> None:
-    """Ends the trainer, where it runs."""
-    if worker := server.worker():
-        os.kill(worker, signal.SIGKILL)
 
 
 def _folder(path: Path) -> Path:

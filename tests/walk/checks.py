@@ -106,11 +106,10 @@ CHECKS: tuple[Check, ...] = (traceback, leak, refusal, reload, address, thrown, 
 
 
 def _differences(before: dict[str, str], after: dict[str, str]) -> Iterator[str]:
-    """What is not as it was, by its name."""
-    for name in before | after:
-        was, now = before.get(name, "nothing"), after.get(name, "nothing")
-        if was != now:
-            yield f"{name}: {was!r} became {now!r}"
+    """What is not as it was, by its name, in one sentence."""
+    pairs = {name: (before.get(name, "nothing"), after.get(name, "nothing")) for name in before | after}
+    if changed := [f"{name}: {was!r} became {now!r}" for name, (was, now) in pairs.items() if was != now]:
+        yield "; ".join(changed)
 
 
 def _common(before: dict[str, str], after: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:

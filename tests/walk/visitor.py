@@ -15,7 +15,7 @@ from tests.walk.checks import CHECKS, Done
 from tests.walk.deeds import DEEDS, MOMENT, Hand, by_keys
 from tests.walk.seen import Seen, read
 
-REST = 20.0  # seconds after which what still runs, is still empty or is still wrong is broken
+REST = 20.0  # seconds after which what still runs, is still empty or is still wrong is broken; over a slow network thrice
 CALM = 3  # looks in a row, a glance apart, in which no script runs
 GLANCE = 120  # milliseconds
 PLAYING = 1.0  # seconds after which a page is looked at that a run keeps busy
@@ -42,11 +42,6 @@ class Manner:
         shape = PHONE if self.phone else DESK
         return browser.new_context(**shape, color_scheme="dark" if self.dark else "light")
 
-    @property
-    def patience(self) -> float:
-        """Seconds until a page at which nothing plays should be at rest."""
-        return REST * 3 if self.slow else REST
-
 
 @dataclass(frozen=True)
 class Finding:
@@ -70,14 +65,18 @@ class Finding:
 
 @dataclass
 class Visitor:
-    """Somebody on the app at `base`, in a browser's context, who decides by dice. `kill` ends the trainer, where given."""
+    """Somebody on the app at `base`, in a browser's context, who decides by dice.
+
+    `kill` ends the trainer, where given. `patience`: seconds after which what still runs, or is still wrong, is broken.
+    """
 
     context: Any
     base: str
     dice: Random
     manner: Manner = Manner()
-    kill: Callable[[], None] | None = None
+    kill: Callable[[], object] | None = None
     shots: Path | None = None
+    patience: float = REST
     deeds: int = 0
     missed: int = 0
     findings: list[Finding] = field(default_factory=list)
@@ -110,7 +109,7 @@ class Visitor:
 
     def _opened(self, tab: Any) -> None:
         """A tab, whoever opened it."""
-        tab.set_default_timeout(1000 * self.manner.patience)
+        tab.set_default_timeout(1000 * self.patience)
         listen(tab, self.complaints)
         if self.manner.slow:
             tab.context.new_cdp_session(tab).send("Network.emulateNetworkConditions", SLOW)
@@ -194,7 +193,7 @@ class Visitor:
         while calm < CALM:
             calm = calm + 1 if self._tab.locator(QUIET).count() else 0
             passed = time.monotonic() - began
-            if passed > self.manner.patience:
+            if passed > self.patience:
                 self._find("restless", f"still running after {passed:.0f} s")
                 break
             self._tab.wait_for_timeout(GLANCE)
@@ -204,7 +203,7 @@ class Visitor:
 
     def _look(self, before: Seen, done: Done) -> Seen:
         """What is there after a deed. What is wrong is broken if it stays so."""
-        end = time.monotonic() + self.manner.patience
+        end = time.monotonic() + self.patience
         while True:
             after = self._rested()
             wrong = list(self._wrong(before, done, after))
