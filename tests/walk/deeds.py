@@ -30,9 +30,20 @@ WORDS = (
     "{",
     "x" * 5000,
 )
-MAIN, SIDE = "[data-testid=stMain]", "[data-testid=stSidebar]"
+MAIN, SIDE = "[data-testid=stMain]", "[data-testid=stSidebar][aria-expanded=true]"
 # What is open above the page (a popover, a dialog) is outside of both, and so are lists.
 ABOVE = "[data-testid=stPopoverBody]"
+# Whether a thing is what is pressed at its place, once it is scrolled to: under an open drawer or list, nothing is.
+REACHED = """(e) => {
+  e.scrollIntoView({ block: "nearest" })
+  const box = e.getBoundingClientRect()
+  const top = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2)
+  return !!top && (e.contains(top) || top.contains(e))
+}"""
+
+
+class OutOfReachError(Exception):
+    """Something else lies over what was to be pressed."""
 
 
 def _there(where: str) -> str:
@@ -49,7 +60,9 @@ class Hand:
     touch: bool = False
 
     def press(self, one: Any, **where: Any) -> None:
-        """A tap, a click, or now and then two."""
+        """A tap, a click, or now and then two; OutOfReachError where it is covered."""
+        if not one.evaluate(REACHED, timeout=MOMENT):
+            raise OutOfReachError
         if self.touch:
             one.tap(timeout=MOMENT, **where)
         else:
@@ -111,11 +124,16 @@ def edit(hand: Hand, one: Any) -> str:
     """Goes to a cell of a table and types over it; a table to read hears nothing of it."""
     box = one.bounding_box() or {"width": 1, "height": 1}
     place = {"x": box["width"] * (0.2 + 0.6 * hand.dice.random()), "y": box["height"] * (0.3 + 0.6 * hand.dice.random())}
-    one.click(timeout=MOMENT, position=place)
-    hand.key("ArrowRight", "ArrowDown", "ArrowLeft")
+    hand.press(one, position=place)
+    return over(hand)
+
+
+def over(hand: Hand) -> str:
+    """Goes to the next cell of the table that has the focus, and types over it."""
+    way = hand.key("ArrowRight", "ArrowDown", "ArrowLeft")
     text = hand.dice.choice((*NUMBERS, "abc"))
     hand.tab.keyboard.type(text)
-    return text + hand.key("Enter", "Tab", "Escape", "Delete")
+    return f"{way} {text} {hand.key('Enter', 'Tab', 'Escape', 'Delete')}"
 
 
 def point(hand: Hand, one: Any) -> str:
@@ -147,6 +165,7 @@ class Deed:
 
 # Links to other hosts lead away, and the buttons of a table are Streamlit's own.
 BUTTON = "button[data-testid^=stBaseButton]:not([data-testid$=elementToolbar]):enabled"
+MENU = "[data-testid=stTopNavSection]:visible"
 DEEDS = (
     Deed("press", 16, _there(BUTTON), press),
     Deed("follow", 8, _there("a[href]:not([href*='//']), a[href*='//127.0.0.1']"), press, leads=True),
@@ -161,8 +180,8 @@ DEEDS = (
     Deed("unfold", 5, _there("summary, [data-testid=stPopoverButton]"), press),
     Deed("edit", 5, _there("canvas[data-testid=data-grid-canvas]"), edit),
     Deed("point at", 4, _there(".live-chart .nsewdrag, .live-chart ~ * [role=button]"), point),
-    Deed("go to", 14, "[data-testid=stTopNavLink]:visible, [data-testid=stSidebarNavLink]:visible", press, leads=True),
-    Deed("open", 10, "[data-testid=stTopNavSection]:visible, [data-testid=stExpandSidebarButton]:visible", press),
+    Deed("go to", 14, f"[data-testid=stTopNavLink]:visible, {SIDE} [data-testid=stSidebarNavLink]:visible", press, leads=True),
+    Deed("open", 10, f"{MENU}, [data-testid=stExpandSidebarButton]:visible, [data-testid=stSidebarCollapseButton] button", press),
     Deed("go to", 30, "[data-testid=stTopNavDropdownLink]:visible, [data-testid=stTopNavPopover] a:visible", press, leads=True),
 )
 
@@ -201,6 +220,8 @@ def by_keys(hand: Hand, path: str) -> Done:
     kind, name = there["kind"], there["name"].replace("\n", " ")
     if kind in ("text", "textbox", "search"):
         pressed = hand.type(*WORDS)
+    elif kind == "CANVAS":
+        pressed = over(hand)
     elif kind == "number":
         pressed = turn(hand, hand.tab.locator(":focus"))
     else:

@@ -9,10 +9,11 @@ PLACES = ("Part", "Look closer", "Instruments", "Lesson", "Error", "Word", "Map"
 SHOWN = 2  # headings from the top that say where one is; further down they come and go with what is folded
 
 READ = """() => {
+  const id = (name) => `[data-testid=${name}]`
   const seen = (e) => e.checkVisibility({ visibilityProperty: true, opacityProperty: true })
   const all = (where, root = document) => [...root.querySelectorAll(where)].filter(seen)
-  const texts = (where) => all(where).map((e) => e.innerText.trim())
-  const id = (name) => `[data-testid=${name}]`
+  const failed = (e) => e.closest(id("stException"))
+  const texts = (where) => all(where).filter((e) => !failed(e)).map((e) => e.innerText.trim())
   const main = document.querySelector(id("stMain")), side = document.querySelector(id("stSidebar"))
   const value = (e) => ({
     range: () => e.ariaValueText ?? e.value,
@@ -40,11 +41,11 @@ READ = """() => {
     address: location.href,
     headings: all("h1, h2, h3", main ?? document).map((e) => e.innerText.split("\\n")[0].trim()),
     texts: [
-      ...all(`${id("stMarkdownContainer")}, ${id("stAlertContainer")}, ${id("stDialog")}`).map((e) => e.innerText),
+      ...texts(`${id("stMarkdownContainer")}, ${id("stAlertContainer")}, ${id("stDialog")}`),
       ...all("text.gtitle, .annotation-text, .legendtext, .xtitle, .ytitle").map((e) => e.textContent),
       ...[...document.querySelectorAll("canvas[data-testid=data-grid-canvas] td")].map((e) => e.textContent),
     ],
-    exceptions: texts(id("stException")),
+    exceptions: all(id("stException")).map((e) => e.innerText.split("\\n")[0].trim()),
     refusals: texts(id("stAlertContentError")),
     main: controls(main),
     side: controls(side),

@@ -12,7 +12,7 @@ from playwright.sync_api import Error
 
 from tests.browser.chromium import listen
 from tests.walk.checks import CHECKS, Done
-from tests.walk.deeds import DEEDS, MOMENT, Hand, by_keys
+from tests.walk.deeds import DEEDS, MOMENT, Hand, OutOfReachError, by_keys
 from tests.walk.seen import Seen, read
 
 REST = 20.0  # seconds after which what still runs, is still empty or is still wrong is broken; over a slow network thrice
@@ -25,6 +25,12 @@ QUIET = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 SLOW = {"offline": False, "latency": 300, "downloadThroughput": 2e6 / 8, "uploadThroughput": 1e6 / 8}  # ms and bytes a second
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 DESK = {"viewport": {"width": 1280, "height": 800}}
+
+NAME = """(e) => {
+  const words = e.querySelector("[data-testid=stMarkdownContainer]") ?? e
+  const group = e.closest("[role=radiogroup]")?.ariaLabel ?? ""
+  return `${group} ${e.ariaLabel ?? e.closest(".live-chart")?.ariaLabel ?? words.innerText ?? ""}`
+}"""
 
 
 @dataclass(frozen=True)
@@ -95,7 +101,7 @@ class Visitor:
         while go_on(self.deeds):
             try:
                 done = self._act(now)
-            except Error:  # it was taken away, covered or disabled between choosing and pressing: a person would try another
+            except (Error, OutOfReachError):  # covered, or taken away meanwhile: a person would try something else
                 self.missed += 1
                 self._tab.keyboard.press("Escape")
                 now = self._rested()
@@ -239,7 +245,4 @@ class Visitor:
 
 def _name(one: Any) -> str:
     """What a person would call a thing: its name, or its words without their icon; a choice with what it is a choice of."""
-    label = one.get_attribute("aria-label", timeout=MOMENT) or ""
-    words = label or one.inner_text(timeout=MOMENT).split("\n")[-1]
-    group = one.evaluate("e => e.closest('[role=radiogroup]')?.ariaLabel ?? ''", timeout=MOMENT)
-    return " ".join(f"{group} {words}".split())[:60]
+    return " ".join(one.evaluate(NAME, timeout=MOMENT).split())[:60]
