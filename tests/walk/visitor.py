@@ -101,7 +101,7 @@ class Visitor:
         while go_on(self.deeds):
             try:
                 done = self._act(now)
-            except (Error, OutOfReachError):  # covered, or taken away meanwhile: a person would try something else
+            except Error:  # it was taken away or disabled between choosing and pressing: a person would try something else
                 self.missed += 1
                 self._tab.keyboard.press("Escape")
                 now = self._rested()
@@ -181,9 +181,14 @@ class Visitor:
             if there := self._tab.locator(deed.where).all():
                 one = self.dice.choice(there)
                 name = _name(one)
-                self._trail.append(f"{now.path}: {deed.name} {name!r}")  # in case that it cannot be finished
-                detail = deed.do(hand, one)
-                self._trail.pop()
+                try:
+                    detail = deed.do(hand, one)
+                except OutOfReachError:
+                    self.missed += 1
+                    continue
+                except Error:
+                    self._trail.append(f"{now.path}: {deed.name} {name!r}, in vain")
+                    raise
                 return deed.done(name, detail, now.path)
         self._tab.goto(self.base)
         return Done("leave for the first page", moves=True, refusable=False)
