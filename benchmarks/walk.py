@@ -15,7 +15,8 @@ def main(arguments: list[str]) -> int:
     from playwright.sync_api import sync_playwright
 
     from tests.browser.chromium import ARGS, CHROMIUM
-    from tests.walk.visitor import REST, Manner, Visitor
+    from tests.walk.tabs import Manner
+    from tests.walk.visitor import REST, Visitor
 
     asked = _asked(arguments)
     if CHROMIUM is None:
@@ -29,14 +30,9 @@ def main(arguments: list[str]) -> int:
         for seed in asked.seeds:
             kill = server.kill_worker if asked.kill else None
             shots = asked.shots and _folder(asked.shots / str(seed))
-            visitor = Visitor(
-                manner.context(browser), server.url, Random(seed), manner, kill, shots, REST * (3 if asked.slow else 1)
-            )
+            visitor = Visitor(browser, server.url, Random(seed), manner, kill, shots, REST * (3 if asked.slow else 1))
             visitor.walk(_until(time.monotonic() + asked.seconds))
-            visitor.context.close()
-            print("\n".join(str(finding) for finding in visitor.findings))
-            counts = f"{visitor.deeds} deeds, {visitor.missed} that could not be done, {len(visitor.findings)} findings"
-            print(f"seed {seed}{_said(arguments)}: {counts}", flush=True)
+            print(f"seed {seed}{_said(arguments)}\n{visitor}", flush=True)
             found += len(visitor.findings)
         browser.close()
         errors = [line for line in (Path(folder) / "log").read_text().splitlines() if " ERROR " in line]

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.walk.checks import CHECKS, Done
+from tests.walk.finding import Finding
 from tests.walk.seen import Chart, Link, Seen
 
 HOST = "http://127.0.0.1:1"
@@ -90,3 +91,13 @@ def test_each_check_finds_what_it_is_for(kind, done, after):
 
 def test_every_check_says_what_it_looks_for():
     assert all(check.__doc__ for check in CHECKS)
+
+
+def test_findings_that_differ_in_values_only_are_one_and_say_how_to_get_there():
+    trail = tuple(f"press {at}" for at in range(20))
+    one = Finding("address", "heading 2: 'Step 1' became 'Health'; Part: '' became 'a'", f"{HOST}/playground?depth=3", trail)
+    other = replace(one, what="heading 2: 'Health' became 'Lens'; Part: 'a' became 'b'", address=f"{HOST}/playground")
+    assert one.same == other.same
+    assert one.same != replace(one, what="heading 2: 'Step 1' became 'Health'").same
+    assert one.same != replace(one, address=f"{HOST}/compare").same
+    assert str(one).endswith("8. press 19")

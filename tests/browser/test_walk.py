@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.load.server import Server, serving
-from tests.walk.visitor import Manner, Visitor
+from tests.walk.tabs import Manner
+from tests.walk.visitor import Visitor
 
 BROKEN = """
 import streamlit as st
@@ -41,11 +42,9 @@ def walked(browser: Any) -> Iterator[Server]:
     ],
 )
 def test_a_visitor_who_presses_anything_finds_nothing_broken(*, browser, walked, seed, deeds, begin, manner):
-    context = manner.context(browser)
-    visitor = Visitor(context, walked.url, Random(seed), manner, kill=walked.kill_worker)
+    visitor = Visitor(browser, walked.url, Random(seed), manner, kill=walked.kill_worker)
     visitor.walk(lambda done: done < deeds, begin)
-    context.close()
-    assert not visitor.findings, "\n".join(map(str, visitor.findings))
+    assert not visitor.findings, str(visitor)
     assert visitor.missed < deeds
 
 
@@ -54,10 +53,8 @@ def test_a_visitor_finds_what_is_broken_and_says_how_to_see_it_again(browser: An
     script.write_text(BROKEN)
     with serving(script) as server:
         server.wait_for(path="/_stcore/health")
-        context = Manner().context(browser)
-        visitor = Visitor(context, server.url, Random(1), patience=1.0)
+        visitor = Visitor(browser, server.url, Random(1), patience=1.0)
         visitor.walk(lambda done: done < 10 and len({finding.kind for finding in visitor.findings}) < 4)
-        context.close()
     found = {finding.kind: finding for finding in visitor.findings}
     assert set(found) >= {"leak", "narrow", "link", "traceback"}
     assert found["traceback"].trail[-1] == "/: press 'Fail'"

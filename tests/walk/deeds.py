@@ -41,6 +41,12 @@ REACHED = """(e) => {
   return !!top && (e.contains(top) || top.contains(e))
 }"""
 
+NAME = """(e) => {
+  const words = e.querySelector("[data-testid=stMarkdownContainer]") ?? e
+  const group = e.closest("[role=radiogroup]")?.ariaLabel ?? ""
+  return `${group} ${e.ariaLabel || e.closest(".live-chart")?.ariaLabel || words.innerText || ""}`
+}"""
+
 
 class OutOfReachError(Exception):
     """Something else lies over what was to be pressed."""
@@ -82,6 +88,11 @@ class Hand:
         self.tab.keyboard.insert_text(text)
         self.tab.keyboard.press(self.dice.choice(("Enter", "Tab", "Control+Enter")))
         return text[:30]
+
+
+def name_of(one: Any) -> str:
+    """What a person would call a thing: its name, or its words without their icon; a choice with what it is a choice of."""
+    return " ".join(one.evaluate(NAME, timeout=MOMENT).split())[:60]
 
 
 def press(hand: Hand, one: Any) -> str:
