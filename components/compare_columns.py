@@ -5,13 +5,14 @@ from dataclasses import replace
 
 import streamlit as st
 
-from components import compare_link, controls, hide, link
+from components import address, compare_link, controls, hide, link
 from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.spec.pairings import MAX_COLUMNS, PAIRINGS, changed, differing
+from models.spec.query import FOREIGN
 
 NAME = "compare"
 COLUMNS, SEEDS, TARGET, DRAWN = "compare_columns", "compare_seeds", "compare_target", "compare_drawn"
-WRITTEN, NOTES = "compare_written", "compare_notes"
+NOTES = "compare_notes"
 ALL = "all"
 LETTERS = compare_link.LETTERS.upper()
 SHARED = ("net", "task", "depth", "width", "steps", "batch", "seed", "lr", "optimizer")  # what an added column takes from A
@@ -22,22 +23,17 @@ def adopt() -> list[str]:
     """Before the widgets: takes the columns from a link, or from what was compared before."""
     hide.adopt()
     query = _columns_in_address()
-    if not query and st.session_state.get(WRITTEN):
-        query = st.session_state[WRITTEN]
-    if query != st.session_state.get(WRITTEN):
+    if not address.taken(*compare_link.KEYS, *query):
         columns, seeds, notes = compare_link.from_query(query)
         st.session_state[COLUMNS], st.session_state[SEEDS], st.session_state[NOTES] = columns, seeds, notes
-        st.session_state[WRITTEN], st.session_state[DRAWN] = query, None
+        st.session_state[DRAWN] = None
     return st.session_state.get(NOTES, [])
 
 
 def write() -> None:
-    """After the widgets: one history entry per change."""
+    """After the widgets: stages the columns for the address."""
     query = compare_link.to_query(st.session_state[COLUMNS], st.session_state[SEEDS])
-    if query != _columns_in_address():
-        kept = {key: value for key, value in st.query_params.to_dict().items() if key == hide.KEY}
-        st.session_state[WRITTEN] = query
-        st.query_params.from_dict(query | kept)
+    address.stage(dict.fromkeys((*compare_link.KEYS, *_columns_in_address())) | query)
 
 
 def edit() -> str:
@@ -50,9 +46,8 @@ def edit() -> str:
     target = str(st.segmented_control("Change", [ALL, *letters], default=ALL, required=True, key=TARGET))
     at = letters.index(target) if target in letters else 0
     shown = (target, columns[at])
-    if st.session_state.get(DRAWN) != shown or st.session_state.get(link.OWNER) != NAME:
+    if st.session_state.get(DRAWN) != shown:
         link.put({name: getattr(columns[at], name) for name in knobs()})
-        st.session_state[link.OWNER] = NAME
     wanted, problem = controls.draw()
     if wanted is not None and wanted != columns[at]:
         change = changed(columns[at], wanted)
@@ -112,7 +107,7 @@ def differences() -> None:
 
 
 def _columns_in_address() -> dict[str, str]:
-    return {key: value for key, value in st.query_params.to_dict().items() if key != hide.KEY}
+    return {key: value for key, value in st.query_params.to_dict().items() if key not in FOREIGN}
 
 
 def _change(columns: list[RunConfig], places: Iterable[int], change: dict[str, object]) -> str:

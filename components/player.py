@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
+from components import address
 from components.playhead import SPEEDS, Playhead
 from components.viewers import drew, pace, visitor
 from models.service.client import trainer
@@ -71,7 +72,9 @@ def polled(name: str, body: Callable[[], tuple[bool, bool]], *, asks: bool = Fal
     @st.fragment(run_every=seconds if any(drawn) else None)
     def moving() -> None:
         began = time.thread_time()
+        address.resume()
         moves = body()
+        address.settle()
         drew(time.thread_time() - began)
         other_pace = any(moves) and _seconds(asks) != seconds
         if moves != drawn or other_pace:

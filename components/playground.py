@@ -5,6 +5,7 @@ from dataclasses import replace
 import streamlit as st
 
 from components import compare_link, controls, link, picture, player, projector, take_home
+from components.address import kept
 from components.diagram import show_diagram
 from components.hide import any_hidden, hidden
 from components.instruments import instruments
@@ -15,9 +16,10 @@ from components.watch import View, crowded, look, trouble
 from models.insight.remedy import remedy
 from models.insight.verdict import THRESHOLDS, verdicts
 from models.service.client import trainer
-from models.spec import ARRANGEMENTS, RunConfig, arrangement_of
+from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, knobs
 from models.spec.budget import affordable, fitted, over_budget
 from models.spec.equation import equation
+from models.spec.pairings import changed
 from models.spec.rules import repaired
 
 NAME = "playground"
@@ -25,11 +27,14 @@ GOOD, GHOST, PINNED, VIEW = "last_good", "ghost", "pinned", "view"
 
 
 def settle(cfg: RunConfig | None) -> RunConfig:
-    """The configuration to show: the one that is set, or the last good one where that is illegal or over budget."""
+    """The configuration to show: the one that is set, or the last good one where that is illegal or over budget.
+
+    A visitor who comes by a link to what is over budget has no last one, and sees the nearest that fits.
+    """
     if cfg is not None and over_budget(cfg) is None:
         st.session_state[GOOD] = cfg
     if GOOD not in st.session_state:
-        st.session_state[GOOD] = fitted(RunConfig())
+        st.session_state[GOOD] = fitted(cfg or RunConfig())
     kept: RunConfig = st.session_state[GOOD]
     return kept
 
@@ -48,7 +53,9 @@ def say(cfg: RunConfig, notes: list[str], problem: str) -> None:
         wanted, _ = controls.assemble()
         refusal = over_budget(wanted) if wanted is not None else None
         if wanted is not None and refusal:
-            st.error(f"{refusal} The picture below is still the last one that fits.")
+            smaller = ", ".join(f"{knobs()[name][1].label.lower()} {value}" for name, value in changed(wanted, cfg).items())
+            below = f"what fits: {smaller}" if cfg == fitted(wanted) else "still the last one that fits"
+            st.error(f"{refusal} The picture below is {below}.")
             _offer(dict([affordable(wanted)]))
     for sentence in controls.warnings(cfg):
         st.warning(sentence)
@@ -146,7 +153,8 @@ def _charts(view: View, head: Playhead) -> None:
     others = _others()
     picture.charts(view, head, others)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        panels = st.segmented_control("Below", picture.PANELS, key="panel", required=True, default=picture.PANELS[0])
+        choice = kept("panel", picture.PANELS[0], name="panel", among=picture.PANELS)
+        panels = st.segmented_control("Below", picture.PANELS, required=True, **choice)
         st.button("Pin this profile", icon=":material/keep:", on_click=_pin, args=(view,), key="pin")
         st.button("Fit the axes", on_click=lambda: st.session_state.pop("ranges", None), key="fit")
         with st.popover("More"):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from components.link import note_page
+from components import address, hide
 from components.style import style
 
 HERE = Path(__file__).parent
@@ -122,6 +122,7 @@ page = st.navigation(
     },
     position="top",
 )
-note_page(page.url_path)
+address.arrive(page.url_path, hide.query())
 style()
 page.run()
+address.settle()

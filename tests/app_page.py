@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from models.service.connection import ROOT
@@ -72,6 +73,16 @@ def line(page: AppTest, chart: str, role: str = "solid") -> list[float | None] |
 def now(page: AppTest) -> tuple[list[float | None] | None, ...]:
     """What the three profiles that follow the network show of it."""
     return tuple(line(page, f"{name} by depth") for name in ("Activation", "Gradient", "Weight gradient"))
+
+
+def back(page: AppTest, **query: str) -> AppTest:
+    """The page after Back or Forward to another address of it. AppTest cannot say that of a run, so it is said here."""
+    page.query_params.clear()
+    for key, value in query.items():
+        page.query_params[key] = value
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("components.address._from_history", lambda: True)
+        return sound(page.run())
 
 
 def labels(page: AppTest) -> list[str]:

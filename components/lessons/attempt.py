@@ -11,7 +11,7 @@ from components.charts import loss_chart
 from components.labs.shown import drawn
 from components.lessons import progress
 from components.lessons.knobs import field
-from components.link import FOREIGN, PLAYGROUND
+from components.link import PLAYGROUND
 from components.picture import chance
 from components.playground import GOOD
 from components.viewers import owner
@@ -48,8 +48,7 @@ def draw(lesson: Lesson) -> None:
 def from_text(text: str) -> tuple[RunConfig, list[str]]:
     """The configuration in a pasted address, or in its part after the question mark; with notes on what was not legal."""
     query = urlsplit(text.strip()[:LONGEST]).query or text.strip()[:LONGEST].removeprefix("?")
-    found = dict(parse_qsl(query, keep_blank_values=True)[:60])
-    return RunConfig.from_query({key: value for key, value in found.items() if key not in FOREIGN})
+    return RunConfig.from_query(dict(parse_qsl(query, keep_blank_values=True)[:60]))
 
 
 def _fields(lesson: Lesson) -> None:

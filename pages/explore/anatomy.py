@@ -5,12 +5,12 @@ import streamlit as st
 from components import anatomy, controls, hide, link, player, playground
 
 st.title("Anatomy of a block", anchor=False)
-notes = link.adopt(link.ANATOMY)
+notes = link.adopt()
 hide.adopt()
 with st.sidebar:
     wanted, problem = controls.draw()
 cfg = playground.settle(wanted)
-link.write(cfg)
+link.write(wanted or cfg)
 playground.say(cfg, notes, problem)
 anatomy.three_views(cfg)
 anatomy.history(cfg)
