@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from benchmarks import browser, classroom, cost, instruments, maps, seeds, serving, soak, training, walk
+from benchmarks import browser, classroom, cost, instruments, maps, remedies, seeds, serving, soak, training, walk
 from benchmarks.report import Figure, heading, machine, show
 from benchmarks.timing import default_step, stolen
 
@@ -26,6 +26,7 @@ BENCHMARKS: dict[str, Callable[[], Iterable[Figure]]] = {
     "seeds": seeds.seeds_gain,
     "instruments": instruments.instruments,
     "maps": maps.maps,
+    "remedies": remedies.remedies,
     "soak": soak.soak,
 }
 LONG = ("soak",)

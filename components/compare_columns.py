@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
 from components import address, compare_link, controls, hide, link
 from models.spec import ARRANGEMENTS, RunConfig, knobs
+from models.spec.overrides import in_words
 from models.spec.pairings import MAX_COLUMNS, PAIRINGS, changed, differing
 from models.spec.query import FOREIGN
 
@@ -144,11 +146,10 @@ def _take_away() -> None:
     st.session_state[TARGET], st.session_state[DRAWN] = ALL, None
 
 
-def _word(value: object) -> str:
-    return (
-        {True: "on", False: "off"}[value]
-        if isinstance(value, bool)
-        else f"{value:g}"
-        if isinstance(value, float)
-        else str(value) or "none"
-    )
+def _word(value: Any) -> str:
+    """A field's value as a reader calls it."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, tuple):
+        return in_words(value) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -5,6 +5,7 @@ from pathlib import Path
 import streamlit as st
 
 from components import address, hide
+from components.drawer import close_drawer
 from components.style import style
 
 HERE = Path(__file__).parent
@@ -124,5 +125,6 @@ page = st.navigation(
 )
 address.arrive(page.url_path, hide.query())
 style()
+close_drawer(page.url_path)
 page.run()
 address.settle()

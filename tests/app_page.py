@@ -112,6 +112,15 @@ def trained(page: AppTest) -> AppTest:
     raise AssertionError(f"the run did not end; the page says:\n{words(page)}")
 
 
+def tried(page: AppTest) -> AppTest:
+    """The page after the trainer has tried what may help a run that failed."""
+    for _ in range(PATIENCE):
+        if "Trying changes" not in words(page):
+            return page
+        sound(page.run())
+    raise AssertionError(f"the trial did not end; the page says:\n{words(page)}")
+
+
 def _is_number(value: object) -> bool:
     try:
         return isinstance(value, str) and float(value) is not None

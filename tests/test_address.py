@@ -83,7 +83,7 @@ def test_compare_is_found_again_with_its_columns_and_its_seeds() -> None:
     assert page.slider(key="compare_seeds").value == 3
 
 
-CHOICES: dict[str, tuple[str, str, str, str, dict[str, str]]] = {
+CHOICES: dict[str, tuple[str, str, str, Any, dict[str, str]]] = {
     "lesson": (LESSONS, "selectbox", "lesson_choice", "final", {"lesson": "final"}),
     "error": (ERRORS, "selectbox", "error_choice", "copies", {"error": "copies"}),
     "map": (MAPS, "selectbox", "map_choice", "your own", {"map": "your-own"}),
@@ -92,6 +92,7 @@ CHOICES: dict[str, tuple[str, str, str, str, dict[str, str]]] = {
     "closer look": (NORMALIZATION, "segmented_control", "normalization_part", "Gain and bias", {"part": "gain-and-bias"}),
     "word": (GLOSSARY, "selectbox", "glossary_word", "layer norm", {"word": "layer-norm"}),
     "instrument": (PLAYGROUND, "pills", "instrument", "Health", {"instrument": "health"}),
+    "block": (ANATOMY, "number_input", "anatomy_block", 5, {"block": "5"}),
     "panel": (PLAYGROUND, "segmented_control", "panel", "Layer by step", {"panel": "layer-by-step"}),
 }
 

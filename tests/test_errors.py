@@ -40,6 +40,7 @@ def value(source: Source) -> Any:
     if isinstance(source, Trained):
         run = Run(source.cfg)
         run.advance(source.cfg.steps)
+        run.close()
         return run.trace()
     if source.question in QUESTIONS:
         return QUESTIONS[source.question](source.cfg, dict(source.args))

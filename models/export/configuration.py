@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from models.spec import RunConfig, knobs
-from models.spec.query import shown
+from models.spec.query import refusal, shown
 
 FORMAT = 1
 LIMIT = 100_000  # characters
@@ -58,4 +58,4 @@ def _configured(fields: dict[str, Any]) -> tuple[RunConfig, list[str]]:
     try:
         return RunConfig(**known), notes
     except (ValueError, TypeError, OverflowError) as error:
-        raise ValueError(f"This configuration cannot be run: {shown(str(error), 200)}") from None
+        raise ValueError(f"This configuration cannot be run: {refusal(error)}") from None

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
 from models.spec import overrides as overrides_text
@@ -52,17 +52,22 @@ def from_query(mapping: Mapping[str, str | Iterable[str]]) -> tuple[RunConfig, l
             values["overrides"] = overrides_text.from_text(texts["overrides"], values["depth"])
             _repair(values, notes)  # a norm in a single block can clash too
         except ValueError as error:
-            notes.append(f"{shown(str(error), 120)}: overrides ignored")
+            notes.append(f"{refusal(error)}: overrides ignored")
     return RunConfig(**values), notes
 
 
 JOINER = "\u2060"
 
 
-def shown(text: str, limit: int = 40) -> str:
+def shown(text: str, limit: int = 40, allowed: Set[str] = SHOWN) -> str:
     """Foreign text made harmless for a page: plain characters only, cut short. A dot stays in numbers, not in addresses."""
-    plain = re.sub(r"(?<!\d)\.|\.(?!\d)", " ", "".join(c for c in text[:LONGEST_VALUE] if c in SHOWN))
+    plain = re.sub(r"(?<!\d)\.|\.(?!\d)", " ", "".join(c for c in text[:LONGEST_VALUE] if c in allowed))
     return (plain[:limit] + "...") if len(plain) > limit else (plain or "(unreadable)")
+
+
+def refusal(error: Exception, limit: int = 200) -> str:
+    """What a configuration's error says, with the foreign text in it made harmless; its own separators stay."""
+    return shown(str(error), limit, SHOWN | set(";,()'"))
 
 
 def literal(text: str) -> str:
