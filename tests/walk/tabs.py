@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.browser.chromium import listen
+from tests.browser.page import PATIENCE
 from tests.walk.checks import Done
 from tests.walk.deeds import MOMENT
 from tests.walk.seen import Seen, read
@@ -115,7 +116,7 @@ class Tabs:
 
     def _opened(self, tab: Any) -> None:
         """A tab, whoever opened it."""
-        tab.set_default_timeout(1000 * self.patience)
+        tab.set_default_timeout(PATIENCE)
         listen(tab, self.complaints)
         if self.manner.slow:
             self.context.new_cdp_session(tab).send("Network.emulateNetworkConditions", SLOW)
