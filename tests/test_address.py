@@ -32,6 +32,7 @@ LESSONS = "pages/learn/lessons.py"
 ERRORS = "pages/learn/errors.py"
 MAPS = "pages/explore/maps.py"
 ATTENTION = "pages/labs/attention.py"
+NORMALIZATION = "pages/labs/normalization.py"
 GLOSSARY = "pages/learn/glossary.py"
 
 
@@ -88,6 +89,7 @@ CHOICES: dict[str, tuple[str, str, str, Any, dict[str, str]]] = {
     "map": (MAPS, "selectbox", "map_choice", "your own", {"map": "your-own"}),
     "colour": (MAPS, "selectbox", "map_measure", "gradient ratio", {"colour": "gradient-ratio"}),
     "part": (ATTENTION, "segmented_control", "attention_part", "Shapes", {"part": "shapes"}),
+    "closer look": (NORMALIZATION, "segmented_control", "normalization_part", "Gain and bias", {"part": "gain-and-bias"}),
     "word": (GLOSSARY, "selectbox", "glossary_word", "layer norm", {"word": "layer-norm"}),
     "instrument": (PLAYGROUND, "pills", "instrument", "Health", {"instrument": "health"}),
     "block": (ANATOMY, "number_input", "anatomy_block", 5, {"block": "5"}),
