@@ -260,7 +260,7 @@ def test_training_changes_what_the_net_says_and_every_position_and_head_can_be_l
     page.selectbox(key="autoregression_head").select("head 2")
     sound(page.run())
     assert charts(page)["Attention by block"] != shown
-    page.selectbox(key="autoregression_position_11").select_index(2)
+    page.selectbox(key="autoregression_position").select_index(2)
     sound(page.run())
     assert 'At token 3, "l"' in words(page)
 

@@ -106,7 +106,7 @@ def _adopt(key: str, default: np.ndarray, name: str) -> None:
 
 
 def _stands(here: str | None, text: str | None) -> bool:
-    """Whether the table of this session is the one that the address means: the address has ten digits of it, or no room for it."""
+    """Whether this session's table is the one that the address means: it has ten digits of each number, or no room for it."""
     return here == text if _fits(here) else text is None and bool(st.session_state.get(address.RESTORED))
 
 

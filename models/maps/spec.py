@@ -68,8 +68,10 @@ class MapSpec:
         fields = dict(self.base) | {self.x.field: _value(self.x.field, x), self.y.field: _value(self.y.field, y)}
         return RunConfig.arranged(arrangement, **fields, seed=seed)
 
-    def to_json(self) -> str:
-        """The specification as text that `from_json` reads."""
+    def to_json(self, *, compact: bool = False) -> str:
+        """The specification as text that `from_json` reads: for people, or on one line without spaces."""
+        if compact:
+            return json.dumps(self._content(), separators=(",", ":"))
         return json.dumps(self._content(), indent=2) + "\n"
 
     @staticmethod
