@@ -112,8 +112,8 @@ def kept(
     if fresh or moved or key not in state:
         state[key], wrong = _adopted(name, text if fresh else None, default, options, bounds, many=many, near=near)
         said[name] = wrong, state[key]
-    elif (legal := _legal(state[key], default, options, bounds, many=many)) != state[key]:
-        state[key] = legal
+    elif options is not None and not many and state[key] not in (default, *options):
+        state[key] = default
     wrong, instead = said.get(name, ("", None))
     if wrong and state[key] == instead:
         st.info(wrong)
@@ -181,17 +181,6 @@ def _adopted(
     return value, ""
 
 
-def _legal(value: Any, default: Any, options: list[Any] | None, bounds: tuple[float, float] | None, *, many: bool) -> Any:
-    """A value of the session, if it is still an option or within bounds; else what comes nearest to it."""
-    if options is not None:
-        if many:
-            return [one for one in value if one in options]
-        return value if value in options else default
-    if bounds and isinstance(value, int | float):
-        return type(value)(min(max(value, bounds[0]), bounds[1]))
-    return value
-
-
 def _text(value: object, *, many: bool) -> str:
     return ",".join(slug(one) for one in value) if many and isinstance(value, Collection) else slug(value)
 
@@ -206,7 +195,7 @@ def _parsed(text: str, default: Any, options: list[Any] | None, bounds: tuple[fl
         named = {slug(option): option for option in options}
         assert len(named) == len(options), "two options would be one in the address"
         asked = [slug(one) for one in (text.split(",") if many else [text]) if one]
-        if not set(asked) <= set(named):
+        if not set(asked) <= set(named) or not (asked or many):
             raise ValueError(text)
         found = [named[one] for one in asked]
         return found if many else found[0]

@@ -6,8 +6,10 @@ import streamlit as st
 
 from components import address
 from components.link import help_of
+from components.watch import sentence
 from models.maps.spec import AXES, MOST_PANELS, MOST_SEEDS, Axis, MapSpec
 from models.spec import ARRANGEMENTS, NETS, TASKS, RunConfig, knobs
+from models.spec.query import literal
 
 STATE = "map_own"  # the last specification that was whole
 KEY, REFUSED = "spec", "map_refused"  # in the address, and what was wrong with it there
@@ -62,7 +64,7 @@ def pasted() -> None:
             try:
                 spec = MapSpec.from_json(text)
             except ValueError as problem:
-                st.error(f"{problem} The map is as it was.")
+                st.error(f"{_quoted(problem)} The map is as it was.")
                 return
             put(spec)
             st.rerun()
@@ -77,9 +79,14 @@ def _adopt() -> None:
             put(FIRST if text is None else MapSpec.from_json(text))
         except ValueError as problem:
             put(FIRST)
-            st.session_state[REFUSED] = str(problem)
+            st.session_state[REFUSED] = _quoted(problem)
     if st.session_state[REFUSED] and st.session_state[STATE] == FIRST:
         st.info(f"The map of the link was not taken. {st.session_state[REFUSED]}")
+
+
+def _quoted(problem: ValueError) -> str:
+    """What is wrong with a specification, as Markdown: it repeats words of whoever wrote it."""
+    return literal(sentence(str(problem)[:300]))
 
 
 def put(spec: MapSpec) -> None:

@@ -20,6 +20,7 @@ from tests.app_page import (
     playground,
     press,
     sound,
+    walk,
     words,
 )
 
@@ -38,13 +39,6 @@ GLOSSARY = "pages/learn/glossary.py"
 def visit() -> AppTest:
     """A new visitor on the first page."""
     return sound(AppTest.from_file(APP, default_timeout=PATIENCE).run())
-
-
-def walk(page: AppTest, path: str) -> AppTest:
-    """The page after a click in the navigation, which leads to an empty address."""
-    page.switch_page(path)
-    page.query_params.clear()
-    return sound(page.run())
 
 
 @pytest.mark.parametrize("way", list(itertools.permutations((PLAYGROUND, ANATOMY, COMPARE), 3)), ids=str)

@@ -26,7 +26,7 @@ from models.labs.positions import by_distance, sinusoids
 from models.service.client import trainer
 from models.spec import RunConfig
 from models.training import Run, still_of
-from tests.app_page import charts, press, sound, trained, words
+from tests.app_page import charts, press, sound, trained, walk, words
 from tests.labs_page import lab
 
 SOURCE = np.random.default_rng(11)
@@ -498,10 +498,7 @@ def test_a_walk_to_another_page_loses_nothing(page):
     opened(page, "Shapes")
     page.number_input(key="attention_shapes_heads").set_value(4)
     sound(page.run())
-    page.switch_page("pages/explore/anatomy.py")
-    sound(page.run())
-    page.switch_page("pages/labs/attention.py")
-    sound(page.run())
+    page = walk(walk(page, "pages/explore/anatomy.py"), "pages/labs/attention.py")
     assert "Each of the 4 heads gives (5, 64)" in words(page)
     opened(page, "One head")
     assert words(page) == before

@@ -16,7 +16,7 @@ from models.instruments.generation import continuation
 from models.spec import ARRANGEMENTS, TASKS
 from models.spec.budget import over_budget
 from models.training import Run, finished, still_of
-from tests.app_page import charts, press, sound, trained, words
+from tests.app_page import charts, press, sound, trained, walk, words
 from tests.labs_page import lab
 
 SIXTEEN = "3 1 4 1 5 9 2 6 5 3 5 8 9 7 9 3"
@@ -271,10 +271,7 @@ def test_a_walk_to_another_page_loses_nothing(page):
     sound(page.run())
     press(page, "Next token")
     said = text(page)
-    page.switch_page("pages/labs/residual.py")
-    sound(page.run())
-    page.switch_page("pages/labs/autoregression.py")
-    sound(page.run())
+    page = walk(walk(page, "pages/labs/residual.py"), "pages/labs/autoregression.py")
     assert text(page) == said
     assert page.number_input(key="autoregression_seed").value == 7
     assert page.slider(key="autoregression_depth_book").value == 1
