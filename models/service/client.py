@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -81,13 +81,23 @@ class WorkerTrainer:
             tape, session = self._shelf.tape(cfg, seeds), owner.session if owner else ""
             if owner:
                 for key in self._trains.want(owner, {tape.key} | owner.runs, self._shelf.tapes):
-                    self._shelf.tapes[key].release(session)
-                    self._post({"kind": "release", "key": key, "session": session})
+                    self.release(self._shelf.tapes[key], owner)
             idle = tape.done or tape.resting or until <= tape.length or self._status.state == "failed"
             if not idle:
                 tape.wish(until, seconds, session)
                 self._post(want_message(tape, until, seconds, self._lives, session) if self._connection else None)
             return tape
+
+    def release(self, tape: Tape, owner: Owner) -> None:
+        """A session wants no more rows of a tape for now."""
+        with self._shelf.lock:
+            tape.release(owner.session)
+            self._post({"kind": "release", "key": tape.key, "session": owner.session})
+
+    def listen(self, hear: Callable[[str], None]) -> None:
+        """From now on `hear` is told the key of every tape and answer that something came of, empty where it may be any."""
+        with self._shelf.lock:
+            self._shelf.listeners.append(hear)
 
     def place(self, tape: Tape) -> int:
         """A tape's place in the queue, from 1, where more runs are wanted than are trained by turns; 0 where it does not wait."""

@@ -1,0 +1,88 @@
+"""What the charts say, along a whole tape: computed once for all viewers, sent where it changes.
+
+A sentence about the loss changes at every step in its numbers alone, so it travels as a form that the browser fills in.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from threading import Lock
+from weakref import WeakKeyDictionary
+
+from components.watch import View
+from models.insight.verdict import (
+    activation_sentence,
+    cosine_sentence,
+    gradient_sentence,
+    loss_sentence,
+    verdicts,
+    weight_sentence,
+)
+from models.service.client import Tape
+from models.spec import TASKS, RunConfig
+from models.trace import Trace
+
+KINDS = ("activation", "gradient", "loss", "weight", "cosine", "verdict", "kind")
+STEP, LOSS = "{step}", "{loss}"  # what the browser fills in, the loss with three digits
+MOST_SAID = 1000  # rows of one tape that are spoken about: of a longer one not all, and what is said holds until the next
+
+
+def said_at(cfg: RunConfig, trace: Trace, row: int, *, trained: bool = True) -> dict[str, str]:
+    """The sentences of one row, by kind; `kind` is that of the verdict. Not `trained`: of the net before training."""
+    frame, fate = View(cfg, trace, row).frame, trace.divergence
+    first, *others = verdicts(cfg, trace, row)
+    ended = fate is not None and row >= fate.step
+    loss = loss_sentence(
+        trace.loss[: row + 1] if trained else trace.loss[:0],
+        frame.held_out_accuracy if frame else math.nan,
+        math.log(TASKS[cfg.task].classes),
+    )
+    numbers = f"Step {row}: loss {float(trace.loss[row]):.3g}"
+    return {
+        "activation": activation_sentence(trace.sites, trace.act_rms[row]),
+        "gradient": gradient_sentence(trace.sites, trace.grad_rms[row]),
+        "loss": loss.replace(numbers, f"Step {STEP}: loss {LOSS}"),
+        "weight": weight_sentence(trace.weight_grad_rms[row]),
+        "cosine": cosine_sentence(frame.sample_cosine) if frame else "",
+        "verdict": fate.sentence() if fate and ended else " ".join(one.sentence for one in (first, *others)),
+        "kind": "diverged" if ended else first.kind,
+    }
+
+
+@dataclass
+class Said:
+    """The sentences of a tape so far: by kind, the rows from which each holds."""
+
+    changes: dict[str, list[tuple[int, str]]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
+    next: int = 0
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def catch_up(self, cfg: RunConfig, trace: Trace, most: int) -> bool:
+        """Says something of at most so many further rows; whether there are more."""
+        stride = max(1, math.ceil(cfg.steps / MOST_SAID))
+        with self._lock:
+            for row in self._rows(trace, stride, most):
+                for kind, sentence in said_at(cfg, trace, row).items():
+                    held = self.changes[kind]
+                    if not held or held[-1][1] != sentence:
+                        held.append((row, sentence))
+            return self.next < len(trace)
+
+    def _rows(self, trace: Trace, stride: int, most: int) -> Iterator[int]:
+        """Every stride-th row, and the one at which the run diverged."""
+        fate = trace.divergence
+        for _ in range(most):
+            if self.next >= len(trace):
+                return
+            yield self.next
+            following = self.next + stride
+            at = fate.step if fate is not None else -1
+            self.next = at if self.next < at < following else following
+
+
+_kept: WeakKeyDictionary[Tape, Said] = WeakKeyDictionary()
+
+
+def along(tape: Tape) -> Said:
+    """What has been said of a tape so far, for all who look at it."""
+    return _kept.setdefault(tape, Said())
