@@ -39,6 +39,8 @@ class Tickets:
         with self._lock:
             self._drop_old()
             ticket = self._by_part.pop(part, None)
+            while len(self._by_part) >= self.most:
+                self._drop_oldest()
             if ticket is None:
                 ticket = _Ticket(secrets.token_urlsafe(24), owner, 0.0)
                 self._by_name[ticket.name] = ticket
@@ -59,11 +61,12 @@ class Tickets:
 
     def _drop_old(self) -> None:
         now = time.monotonic()
-        while self._by_part:
-            part, oldest = next(iter(self._by_part.items()))
-            if oldest.until > now and len(self._by_part) < self.most:
-                return
-            del self._by_part[part], self._by_name[oldest.name]
+        while self._by_part and next(iter(self._by_part.values())).until <= now:
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        _, oldest = self._by_part.popitem(last=False)
+        del self._by_name[oldest.name]
 
 
 # The route keeps what it was given at the start of the server; a page is loaded anew whenever an editor saves.

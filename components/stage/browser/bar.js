@@ -17,7 +17,12 @@ export class Bar {
   constructor(place, moves) {
     place.innerHTML = HTML
     const find = (name) => place.querySelector(name)
-    Object.assign(this, { main: find(".stage-main"), range: find("input"), output: find("output"), select: find("select") })
+    Object.assign(this, {
+      main: find(".stage-main"),
+      range: find("input"),
+      output: find("output"),
+      select: find("select"),
+    })
     this.select.append(...Object.keys(SPEEDS).map((word) => new Option(word, word)))
     this.main.onclick = () => (this.playing ? moves.pause() : moves.play())
     find(".stage-step").onclick = () => moves.step()

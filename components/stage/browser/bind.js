@@ -6,7 +6,8 @@ const [RED, GREY] = ["#d84a3a", "#80858f"]
 const GUIDE = { type: "line", yref: "paper", y0: 0, y1: 1 }
 
 const finite = Number.isFinite
-const word = (value) => (finite(value) ? String(Number(value.toPrecision(4))) : Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf")
+const word = (value) =>
+  finite(value) ? String(Number(value.toPrecision(4))) : Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf"
 const round3 = (value) => Math.round(value * 1000) / 1000
 
 // Indices that keep a long line's shape: both ends, and the least and the greatest of every bucket. NaN is neither.
@@ -59,7 +60,8 @@ export const powers = (low, high) => {
 
 const colourTicks = (logs) => {
   let [low, high] = [Infinity, -Infinity]
-  for (const row of logs) for (const value of row) if (value !== null) [low, high] = [Math.min(low, value), Math.max(high, value)]
+  for (const row of logs)
+    for (const value of row) if (value !== null) [low, high] = [Math.min(low, value), Math.max(high, value)]
   if (low > high) return {}
   if (high - low >= 1) return { tickvals: powers(low, high), ticktext: powers(low, high).map(power) }
   const ends = [...new Set([low, (low + high) / 2, high].map(round3))].sort((a, b) => a - b)
@@ -79,7 +81,10 @@ const folded = ({ fold, log, seed }, { seeds }, of) => {
   if (!fold) return of(seed)
   const all = Array.from({ length: seeds }, (_, one) => of(one))
   return Float64Array.from(all[0], (_, at) => {
-    const values = all.map((one) => one[at]).filter(finite).sort((a, b) => a - b)
+    const values = all
+      .map((one) => one[at])
+      .filter(finite)
+      .sort((a, b) => a - b)
     return values.length ? FOLDS[fold](values, log) : NaN
   })
 }
@@ -87,14 +92,36 @@ const against = (values, others, operation) =>
   others ? Float64Array.from(values.subarray(0, others.length), (value, at) => operation(value, others[at])) : values
 
 const mark = (name, symbol, label, places, y, texts, words) => ({
-  type: "scatter", name, meta: label, mode: "markers", x: places, y: places.map(() => y), text: texts, customdata: words,
-  marker: { color: RED, symbol, size: 9 }, line: { color: RED, width: 2, dash: "solid" }, cliponaxis: false, legendgroup: name,
+  type: "scatter",
+  name,
+  meta: label,
+  mode: "markers",
+  x: places,
+  y: places.map(() => y),
+  text: texts,
+  customdata: words,
+  marker: { color: RED, symbol, size: 9 },
+  line: { color: RED, width: 2, dash: "solid" },
+  cliponaxis: false,
+  legendgroup: name,
   hovertemplate: "%{text}: %{customdata}<extra>%{meta}</extra>",
 })
 const marks = (name, symbol, trace, values, lost, y) => {
   const places = [...values.keys()].filter((at) => lost(values[at]))
   const texts = places.map((at) => trace.text?.[at] ?? String(trace.x?.[at] ?? at))
-  return places.length ? [mark(name, symbol, trace.meta ?? trace.name, places, y, texts, places.map((at) => word(values[at])))] : []
+  return places.length
+    ? [
+        mark(
+          name,
+          symbol,
+          trace.meta ?? trace.name,
+          places,
+          y,
+          texts,
+          places.map((at) => word(values[at])),
+        ),
+      ]
+    : []
 }
 
 // Each takes a trace, its tape and where the playhead is, and gives the trace with its numbers and what they were.
@@ -115,11 +142,13 @@ const FILL = {
     const end = (one) => Math.min(now.furthest + 1, one.have)
     if (!end(tape) || (now.furthest === 0 && !now.playing)) return { ...trace, x: [], y: [], values: [] }
     const { start } = tape.tracks[bind.track]
-    const of = (one) => folded(bind, one, (seed) => {
-      const column = new Float32Array(end(one))
-      for (let row = 0, from = seed * one.header.width + start; row < column.length; row++, from += one.width) column[row] = one.rows[from]
-      return column
-    })
+    const of = (one) =>
+      folded(bind, one, (seed) => {
+        const column = new Float32Array(end(one))
+        for (let row = 0, from = seed * one.header.width + start; row < column.length; row++, from += one.width)
+          column[row] = one.rows[from]
+        return column
+      })
     const other = bind.against === null ? null : of(now.tapes[bind.against])
     const values = against(of(tape), other, (value, base) => value - base)
     const kept = new Set(decimate(values))
@@ -140,7 +169,9 @@ const FILL = {
     if (tape.have && (now.furthest || now.playing)) {
       for (let step = 0; step < Math.min(now.furthest + 1, tape.have); step++) {
         const value = tape.number(track, step, seed)
-        if (!finite(value) || tape.state.fates[seed]?.step === step) steps.push(step), words.push(word(value))
+        if (finite(value) && tape.state.fates[seed]?.step !== step) continue
+        steps.push(step)
+        words.push(word(value))
       }
     }
     return { ...trace, x: steps, values: [], customdata: words }
@@ -154,14 +185,28 @@ const FILL = {
     const logs = cells.map((row) => row.map((value) => (value > 0 && finite(value) ? round3(Math.log10(value)) : null)))
     const written = cells.map((row) => row.map((value) => (finite(value) ? Number(value.toPrecision(4)) : null)))
     const colorbar = { ...trace.colorbar, ...colourTicks(logs) }
-    return { ...trace, x: steps, z: logs, customdata: written, cells, colorbar, values: [], showscale: logs.flat().some((v) => v !== null) }
+    return {
+      ...trace,
+      x: steps,
+      z: logs,
+      customdata: written,
+      cells,
+      colorbar,
+      values: [],
+      showscale: logs.flat().some((v) => v !== null),
+    }
   },
 }
 
 // How the y axis is held: traces and layout in, what it adds to both out. `held` keeps what must never shrink.
 const AXES = {
   ""(traces) {
-    return { traces: traces.map((trace) => ({ ...trace, y: trace.y ?? Array.from(trace.values, (v) => (finite(v) ? v : null)) })) }
+    return {
+      traces: traces.map((trace) => ({
+        ...trace,
+        y: trace.y ?? Array.from(trace.values, (v) => (finite(v) ? v : null)),
+      })),
+    }
   },
   log(traces, _, held) {
     const [low, high] = (held.y = logRange(held.y, ...traces.map((trace) => trace.values ?? trace.y)))
@@ -178,13 +223,19 @@ const AXES = {
       ]
     })
     const ticks = powers(low, high)
-    const yaxis = { range: [low, high], tickmode: "array", tickvals: ticks.map((one) => 10 ** one), ticktext: ticks.map(power) }
+    const yaxis = {
+      range: [low, high],
+      tickmode: "array",
+      tickvals: ticks.map((one) => 10 ** one),
+      ticktext: ticks.map(power),
+    }
     return { traces: all, yaxis }
   },
   cosine(traces) {
     const drawn = traces.filter((trace) => !trace.values || trace.values.some(finite))
     let low = -0.25
-    for (const trace of drawn) for (const value of trace.values ?? trace.y) if (finite(value)) low = Math.min(low, value - 0.1)
+    for (const trace of drawn)
+      for (const value of trace.values ?? trace.y) if (finite(value)) low = Math.min(low, value - 0.1)
     const all = drawn.flatMap((trace) => {
       if (!trace.values) return [trace]
       const line = { ...trace, y: trace.values.map((value) => (finite(value) ? value : null)) }
@@ -197,7 +248,9 @@ const AXES = {
     const losses = traces.find((trace) => trace.whole)?.whole ?? []
     const largest = losses.reduce((most, value) => (finite(value) ? Math.max(most, value) : most), -Infinity)
     const first = losses.find(finite)
-    const top = finite(largest) ? 1.08 * Math.max(chance * 1.2, Math.min(largest, 4 * Math.max(chance, first))) : 1.3 * chance
+    const top = finite(largest)
+      ? 1.08 * Math.max(chance * 1.2, Math.min(largest, 4 * Math.max(chance, first)))
+      : 1.3 * chance
     const all = traces.map((trace) => {
       if (!trace.values) return trace
       if (trace.bind.of === "crosses") return { ...trace, y: trace.x.map(() => top * 0.97) }
@@ -205,7 +258,13 @@ const AXES = {
       const customdata = trace.values.map((value) => Number(value.toPrecision(4)))
       return { ...trace, y: trace.values.map((value) => Math.min(value, 1.5 * top)), customdata }
     })
-    const over = largest > top && { text: `up to ${Number(largest.toPrecision(3))}`, x: 1, y: 1, yref: "paper", yanchor: "top" }
+    const over = largest > top && {
+      text: `up to ${Number(largest.toPrecision(3))}`,
+      x: 1,
+      y: 1,
+      yref: "paper",
+      yanchor: "top",
+    }
     const annotations = over ? [{ ...over, xref: "paper", xanchor: "right", showarrow: false, font: { size: 11 } }] : []
     return { traces: all, yaxis: { range: [0, top] }, annotations }
   },
@@ -227,13 +286,38 @@ const lostCells = (trace) => {
   if (!count[0] && !count[1]) return { traces: [trace], words: [] }
   const customdata = trace.cells.map((row, y) => row.map((value, x) => (z[y][x] === null ? null : word(value))))
   const { x, y, hoverongaps } = trace
-  const lost = { type: "heatmap", name: "zero or not finite", x, y, z, zmin: 0, zmax: 1, customdata, hoverongaps, showscale: false }
-  Object.assign(lost, { hovertemplate: "%{y}, step %{x}: %{customdata}<extra></extra>", colorscale: [[0, GREY], [1, RED]] })
+  const lost = {
+    type: "heatmap",
+    name: "zero or not finite",
+    x,
+    y,
+    z,
+    zmin: 0,
+    zmax: 1,
+    customdata,
+    hoverongaps,
+    showscale: false,
+  }
+  Object.assign(lost, {
+    hovertemplate: "%{y}, step %{x}: %{customdata}<extra></extra>",
+    colorscale: [
+      [0, GREY],
+      [1, RED],
+    ],
+  })
   const names = ["exactly 0 (grey)", "not finite (red)"]
   return { traces: [trace, lost], words: count.flatMap((cells, at) => (cells ? [`${cells} ${names[at]}`] : [])) }
 }
 
-const lost = (words) => ({ text: `cells: ${words.join(", ")}`, x: 1, xref: "paper", xanchor: "right", y: 1, yref: "paper", yanchor: "bottom" })
+const lost = (words) => ({
+  text: `cells: ${words.join(", ")}`,
+  x: 1,
+  xref: "paper",
+  xanchor: "right",
+  y: 1,
+  yref: "paper",
+  yanchor: "bottom",
+})
 
 // `now`: tapes, position, shown, furthest, playing. `held`: an object that lives as long as the chart.
 export const filled = ({ data, layout }, now, held) => {
@@ -260,7 +344,16 @@ export const filled = ({ data, layout }, now, held) => {
       traces.push(trace)
     }
   }
-  if (!traces.length) annotations.push({ text: bind.empty ?? "nothing measured yet", x: 0.5, xref: "paper", y: 0.5, yref: "paper", showarrow: false, font: { size: 14 } })
+  if (!traces.length)
+    annotations.push({
+      text: bind.empty ?? "nothing measured yet",
+      x: 0.5,
+      xref: "paper",
+      y: 0.5,
+      yref: "paper",
+      showarrow: false,
+      font: { size: 14 },
+    })
   const seen = bind.line === "map" || now.furthest || now.playing || now.shown
   const shapes = [...(rest.shapes ?? []), ...(traces.length && seen ? LINES[bind.line ?? ""](now.shown) : [])]
   const yaxis = { ...rest.yaxis, ...axis.yaxis }

@@ -35,14 +35,29 @@ const themed = (layout, style) => {
   font.size = layout.font?.size ?? 12
   const clear = "rgba(0,0,0,0)"
   const legend = { ...layout.legend, bgcolor: clear }
-  return { ...layout, autosize: true, paper_bgcolor: clear, plot_bgcolor: clear, font, legend, xaxis: axis(layout.xaxis), yaxis: axis(layout.yaxis) }
+  return {
+    ...layout,
+    autosize: true,
+    paper_bgcolor: clear,
+    plot_bgcolor: clear,
+    font,
+    legend,
+    xaxis: axis(layout.xaxis),
+    yaxis: axis(layout.yaxis),
+  }
 }
 
 export class Chart {
   constructor(place) {
     place.innerHTML = HTML
     const find = (name) => place.querySelector(name)
-    Object.assign(this, { place, sentence: find("p"), el: find(".stage-chart"), table: find(".stage-table"), button: find("button") })
+    Object.assign(this, {
+      place,
+      sentence: find("p"),
+      el: find(".stage-chart"),
+      table: find(".stage-table"),
+      button: find("button"),
+    })
     this.held = {}
     this.button.onclick = () => {
       this.table.hidden = !this.table.hidden

@@ -4,8 +4,20 @@ import { logRange, powers } from "./bind.js"
 
 // Dark to light and light to dark would be lost on one of the two pages: both ends stand out from black and from white.
 const SCALES = {
-  act: [[38, 70, 160], [31, 134, 190], [26, 158, 119], [130, 190, 60], [235, 195, 40]],
-  grad: [[110, 55, 140], [165, 60, 140], [215, 75, 95], [232, 120, 50], [245, 185, 60]],
+  act: [
+    [38, 70, 160],
+    [31, 134, 190],
+    [26, 158, 119],
+    [130, 190, 60],
+    [235, 195, 40],
+  ],
+  grad: [
+    [110, 55, 140],
+    [165, 60, 140],
+    [215, 75, 95],
+    [232, 120, 50],
+    [245, 185, 60],
+  ],
 }
 const [ZERO, LOST, NORM, SKIP] = ["#80858f", "#d84a3a", "#d4760a", "#2f86d6"]
 const [RIBBON, NORMS, LEGEND] = [16, 10, 92] // pixels: the skip above the columns, the norms between, the scale at the right
@@ -16,16 +28,23 @@ const mixed = (scale, share) => {
   const [low, high] = [scale[Math.floor(at)], scale[Math.ceil(at)]]
   return `rgb(${low.map((part, place) => Math.round(part + (high[place] - part) * (at - Math.floor(at)))).join(" ")})`
 }
-const word = (value) => (value === 0 ? "exactly 0" : Number.isFinite(value) ? Number(value.toPrecision(3)) : "not finite")
+const word = (value) =>
+  value === 0 ? "exactly 0" : Number.isFinite(value) ? Number(value.toPrecision(3)) : "not finite"
 const tick = (exponent) => `1e${exponent}`
 
 export class Stack {
   // `toggled(block)` is called for a block that was clicked.
   constructor(place, toggled) {
-    place.innerHTML = '<div class="stage-stack" role="group"><canvas aria-hidden="true"></canvas><div class="stage-blocks"></div><p class="stage-said" aria-live="polite"></p></div>'
+    place.innerHTML =
+      '<div class="stage-stack" role="group"><canvas aria-hidden="true"></canvas><div class="stage-blocks"></div><p class="stage-said" aria-live="polite"></p></div>'
     const find = (name) => place.querySelector(name)
     Object.assign(this, { place, toggled, held: {}, chosen: 0 })
-    Object.assign(this, { group: find(".stage-stack"), canvas: find("canvas"), row: find(".stage-blocks"), said: find("p") })
+    Object.assign(this, {
+      group: find(".stage-stack"),
+      canvas: find("canvas"),
+      row: find(".stage-blocks"),
+      said: find("p"),
+    })
     this.row.onkeydown = (event) => {
       const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key]
       if (!step) return
@@ -58,7 +77,7 @@ export class Stack {
 
   choose(at) {
     this.chosen = Math.min(Math.max(at, 0), this.row.children.length - 1)
-    ;[...this.row.children].forEach((button, place) => (button.tabIndex = place === this.chosen ? 0 : -1))
+    for (const [place, button] of [...this.row.children].entries()) button.tabIndex = place === this.chosen ? 0 : -1
   }
 
   tell(at) {
@@ -158,7 +177,11 @@ export class Stack {
 
   pulses(pen, time, width, top, half) {
     const share = (time / PULSE_SECONDS) % 1
-    for (const [x, y] of [[share * width, top], [(1 - share) * width, top + half]]) {
+    pen.globalCompositeOperation = "source-atop" // light on the columns, none beside them
+    for (const [x, y] of [
+      [share * width, top],
+      [(1 - share) * width, top + half],
+    ]) {
       const light = pen.createLinearGradient(x - 40, 0, x + 40, 0)
       light.addColorStop(0, "#ffffff00")
       light.addColorStop(0.5, "#ffffffb0")
@@ -166,12 +189,16 @@ export class Stack {
       pen.fillStyle = light
       pen.fillRect(Math.max(0, x - 40), y, Math.min(80, width - x + 40), half)
     }
+    pen.globalCompositeOperation = "source-over"
   }
 
   legend(pen, width, top, half, ink) {
     pen.font = "11px sans-serif"
     pen.textBaseline = "middle"
-    for (const [name, title, y] of [["act", "activation", top], ["grad", "gradient", top + half + 2]]) {
+    for (const [name, title, y] of [
+      ["act", "activation", top],
+      ["grad", "gradient", top + half + 2],
+    ]) {
       const [low, high] = this.held[name]
       const left = width + 12
       for (let step = 0; step < 24; step++) {

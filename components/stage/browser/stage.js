@@ -97,7 +97,9 @@ class Stage {
     if (Boolean(this.unlisten) !== data.keys) {
       this.unlisten?.()
       const { play, pause, step, reset } = this.moves
-      this.unlisten = data.keys ? listen({ space: () => (this.head.playing ? pause() : play()), right: step, r: reset }) : undefined
+      this.unlisten = data.keys
+        ? listen({ space: () => (this.head.playing ? pause() : play()), right: step, r: reset })
+        : undefined
     }
     if (!this.asked) {
       this.asked = true
@@ -123,7 +125,7 @@ class Stage {
       this.head = new Playhead(Math.max(...data.runs.map((run) => run.last)), this.head.speed)
       this.told = this.place()
     } else {
-      data.runs.forEach((run, at) => run.opening && !this.tapes[at].length && this.tapes[at].open(run.opening))
+      for (const [at, run] of data.runs.entries()) if (run.opening) this.tapes[at].open(run.opening)
     }
     if (fresh || data.ticket !== this.ticket) {
       this.ticket = data.ticket
@@ -186,7 +188,16 @@ class Stage {
     const quiet = calm()
     const position = Math.min(quiet || !head.playing ? head.shown : head.position, Math.max(there, 0))
     const shown = Math.floor(position)
-    const now = { tapes, position, shown, row: shown, furthest: head.furthest, playing: head.playing, calm: quiet, time }
+    const now = {
+      tapes,
+      position,
+      shown,
+      row: shown,
+      furthest: head.furthest,
+      playing: head.playing,
+      calm: quiet,
+      time,
+    }
     const waits = quiet && head.playing && time - this.drawnAt < CALM_SECONDS
     this.bar.show(head, this.data.shared)
     if (!waits && tapes.some((tape) => tape.length)) {
@@ -221,7 +232,8 @@ class Stage {
     const { data, head } = this
     this.untold = this.place() !== this.told && (!head.playing || data.tells === "follow")
     if (data.tells === "never") this.untold = false
-    if (!this.untold || time - this.moved < REST_SECONDS || (head.playing && time - this.toldAt < FOLLOW_SECONDS)) return
+    if (!this.untold || time - this.moved < REST_SECONDS || (head.playing && time - this.toldAt < FOLLOW_SECONDS))
+      return
     Object.assign(this, { told: this.place(), toldAt: time, untold: false })
     this.say("at", { step: head.shown, playing: head.playing, runs: data.runs.map((run) => run.link) })
   }
@@ -237,7 +249,8 @@ class Stage {
     const rate = states.reduce((sum, state) => sum + state.rate, 0)
     if (rate) facts.push(`${brief(rate)} steps/s${tapes.length > 1 ? " together" : ""}`)
     const known = states.find((state) => state.device)
-    if (known) facts.push(known.device, ...(tapes.length > 1 ? [] : [`${known.parameters.toLocaleString("en")} parameters`]))
+    if (known)
+      facts.push(known.device, ...(tapes.length > 1 ? [] : [`${known.parameters.toLocaleString("en")} parameters`]))
     facts.push(...(this.data.facts ?? []))
     const awaited = head.playing && tapes.some((tape) => !tape.over && tape.length <= head.shown + 1)
     const place = Math.max(...states.map((state) => state.place))
@@ -246,7 +259,8 @@ class Stage {
     else if (connection.trainer?.sentence) facts.push(connection.trainer.sentence)
     else if (states.some((state) => state.recomputing)) facts.push("recomputing this run, what is drawn stays")
     else if (place) facts.push(`waiting at place ${place} of the queue, for no more runs fit beside those that train`)
-    else if (awaited || (head.shown && tapes.some((tape) => !tape.over && tape.length <= head.shown))) facts.push("computing")
+    else if (awaited || (head.shown && tapes.some((tape) => !tape.over && tape.length <= head.shown)))
+      facts.push("computing")
     else if (head.ended) facts.push(this.ending())
     if (this.stopped && !head.playing) facts.push(this.stopped)
     if (head.playing) this.stopped = ""

@@ -1,6 +1,9 @@
 // The numbers of a chart as a table in its place, made when somebody asks.
 
-const bare = (text) => String(text ?? "").replace(/<br>/g, " ").replace(/<[^>]*>/g, "")
+const bare = (text) =>
+  String(text ?? "")
+    .replace(/<br>/g, " ")
+    .replace(/<[^>]*>/g, "")
 
 const rowOf = (kind, first, rest) => {
   const row = document.createElement("tr")
@@ -29,7 +32,8 @@ export const tableOf = ({ data, layout }, title) => {
   const table = document.createElement("table")
   table.createCaption().textContent = title
   const axis = (name) => bare(layout[name]?.title?.text)
-  if (data.some((trace) => !trace.z)) table.append(rowOf("th", "line", [axis("xaxis") || "at", axis("yaxis") || "value"]))
+  if (data.some((trace) => !trace.z))
+    table.append(rowOf("th", "line", [axis("xaxis") || "at", axis("yaxis") || "value"]))
   table.append(...data.filter((trace) => trace.visible !== false).flatMap(rowsOf))
   return table
 }

@@ -10,7 +10,10 @@ const short = (value) => {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf"
   const power = value === 0 ? 0 : Math.floor(Math.log10(Math.abs(Number(value.toPrecision(3)))))
   if (power >= -4 && power < 3) return String(Number(value.toPrecision(3)))
-  return value.toExponential(2).replace(/\.?0+e/, "e").replace(/e([+-])(\d)$/, "e$10$2")
+  return value
+    .toExponential(2)
+    .replace(/\.?0+e/, "e")
+    .replace(/e([+-])(\d)$/, "e$10$2")
 }
 
 export class Tape {
@@ -68,7 +71,8 @@ export class Tape {
 
   add(seed, frames) {
     const kept = this.frames[seed]
-    for (const frame of frames) if (this.have === 0 || !kept.length || frame.step > kept.at(-1).step) kept.push(frame)
+    for (const frame of frames)
+      if (this.have === 0 || !kept.length || frame.step > kept.at(-1).step) kept.push(frame)
       else kept[kept.findIndex((one) => one.step === frame.step)] = frame
   }
 
@@ -152,7 +156,11 @@ export class Connection {
       if (socket !== this.socket || this.closed) return
       this.connected = false
       if (code === REFUSED && reason) this.refusal = reason
-      else this.timer = setTimeout(() => this.connect(), BACK_OFF[Math.min(this.tries++, BACK_OFF.length - 1)] * (0.8 + Math.random() / 2))
+      else
+        this.timer = setTimeout(
+          () => this.connect(),
+          BACK_OFF[Math.min(this.tries++, BACK_OFF.length - 1)] * (0.8 + Math.random() / 2),
+        )
       this.changed()
     }
   }
@@ -172,7 +180,8 @@ export class Connection {
       const message = JSON.parse(data)
       const tape = this.tapes[message.run]
       if (message.kind === "trainer") this.trainer = message
-      else if (message.turn !== this.turn || !tape) return // the answer to an earlier hello
+      else if (message.turn !== this.turn || !tape)
+        return // the answer to an earlier hello
       else if (message.kind === "header") tape.describe(message)
       else if (message.kind === "opening") tape.open(message)
       else if (message.kind === "frames") tape.add(message.seed, message.frames)
