@@ -85,6 +85,10 @@ def test_a_finished_tape_is_played_in_six_to_ten_seconds_at_an_even_pace():
     assert (played["playing"], played["ended"], played["shown"]) == (False, True, 300)
 
 
+def test_a_short_tape_is_no_slow_motion():
+    assert 1.5 < play("[{ length: 41, over: true }]", last=40)["places"].index(40) / 60 < 2.5
+
+
 def test_rows_that_come_in_bursts_are_shown_at_an_even_pace():
     """Ten rows every half a second; once the pace is known, no frame waits and none leaps."""
     played = play("[{ length: 10 * Math.floor(time * 2) + 10, over: false }]", last=3000, seconds=12)

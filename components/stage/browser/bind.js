@@ -131,7 +131,8 @@ const FILL = {
     const at = (one) => Math.min(now.position, one.length - 1)
     const of = (one) => (one?.length ? folded(bind, one, (seed) => one.vector(bind.track, at(one), seed)) : [])
     const other = bind.against === null ? null : of(now.tapes[bind.against])
-    return { ...trace, values: against(of(tape), other, (value, base) => value / base), x: trace.x }
+    const values = against(of(tape), other, (value, base) => value / base)
+    return { ...trace, values, x: trace.x ?? Array.from(values.keys()) }
   },
   frame(trace, tape, now) {
     const values = tape.frame(now.shown, trace.bind.seed)?.[trace.bind.track] ?? []

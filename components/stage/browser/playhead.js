@@ -2,6 +2,7 @@
 
 export const SPEEDS = { "1 step/s": 1, "5 steps/s": 5, "25 steps/s": 25, "full speed": null }
 const PLAYBACK_SECONDS = 7 // that a whole tape takes at full speed, if its rows are there
+const SLOWEST = 20 // rows a second of that: a short tape takes less
 const AHEAD_SECONDS = 6 // how far past a slow playhead its tapes are asked for
 const REMEMBERED_SECONDS = 2 // over which the rate of arrivals is measured
 const BUFFER_SECONDS = 0.3 // of rows that are held back, so that bursts do not show
@@ -68,7 +69,7 @@ export class Playhead {
   velocity(now, there, over) {
     const fixed = SPEEDS[this.speed]
     if (fixed) return fixed
-    const most = Math.max(this.last, 1) / PLAYBACK_SECONDS
+    const most = Math.max(this.last / PLAYBACK_SECONDS, SLOWEST)
     const seen = this.arrivals
     seen.push([now, there])
     while (seen.length > 2 && seen[0][0] < now - REMEMBERED_SECONDS) seen.shift()

@@ -63,6 +63,7 @@ export const sketch = (place, { data, layout }) => {
   if (!lines.length && data.length) return words(MAP)
   const ticks = layout.yaxis?.tickvals ?? [yLow, (yLow + yHigh) / 2, yHigh].map((one) => Number(one.toPrecision(3)))
   ticks.forEach((value, at) => {
+    if (typeof value !== "number") return
     const { base, exponent } = raised(layout.yaxis?.ticktext?.[at] ?? value)
     const label = node("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, base)
     if (exponent !== undefined) label.append(node("tspan", { dy: -5, "font-size": 9 }, exponent))

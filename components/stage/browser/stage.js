@@ -10,7 +10,6 @@ import { brief, Connection, Tape } from "./tape.js"
 const CALM_SECONDS = 0.5 // between two pictures for whoever wants no motion
 const REST_SECONDS = 0.4 // after the last move, before the server hears where the playhead is
 const FOLLOW_SECONDS = 1
-const STATUS_SECONDS = 0.25
 const PANELS = { chart: Chart, stack: Stack }
 
 const clock = () => performance.now() / 1000
@@ -64,6 +63,7 @@ class Stage {
     const moved = (move) => (value) => {
       move(value)
       this.moved = clock()
+      this.bar.show(this.head, this.data.shared) // at once; the charts follow with the next frame
       this.wish()
       this.go()
     }
@@ -207,7 +207,7 @@ class Stage {
       this.root.dataset.step = shown
     }
     this.tell(time)
-    this.say_how(time, now)
+    this.sayHow(now)
     if (head.playing || now.again || this.untold) this.go()
   }
 
@@ -239,9 +239,7 @@ class Stage {
   }
 
   // One line: where the page is, how fast, on what; and what is awaited.
-  say_how(time, now) {
-    if (now.playing && time - (this.saidAt ?? 0) < STATUS_SECONDS) return
-    this.saidAt = time
+  sayHow(now) {
     const { tapes, connection, head } = this
     const states = tapes.map((tape) => tape.state)
     const steps = Math.max(...tapes.map((tape) => tape.last))
