@@ -104,7 +104,7 @@ export class Chart {
     }
     if (!Plotly) return sketch(this.el, this.figure)
     if (this.el._dragging) return (now.again = true) // new data must not end a drag
-    if (this.el.firstElementChild?.matches("svg.stage-sketch")) this.el.replaceChildren()
+    if (!this.live) this.el.replaceChildren()
     const layout = themed(this.figure.layout, style)
     Plotly.react(this.el, this.figure.data, layout, CONFIG)
     this.live = true
@@ -113,6 +113,6 @@ export class Chart {
   clear(Plotly) {
     if (this.live) Plotly?.purge(this.el)
     this.live = false
-    this.el.replaceChildren()
+    this.el.replaceChildren("The net has not been asked yet: press Train or Step.")
   }
 }

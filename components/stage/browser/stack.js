@@ -38,7 +38,7 @@ export class Stack {
     place.innerHTML =
       '<div class="stage-stack" role="group"><canvas aria-hidden="true"></canvas><div class="stage-blocks"></div><p class="stage-said" aria-live="polite"></p></div>'
     const find = (name) => place.querySelector(name)
-    Object.assign(this, { place, toggled, held: {}, chosen: 0 })
+    Object.assign(this, { place, toggled, held: {}, chosen: 0, lives: true }) // moves while a run plays, whatever comes
     Object.assign(this, {
       group: find(".stage-stack"),
       canvas: find("canvas"),

@@ -113,6 +113,7 @@ class Stage {
       this.moves.play()
     }
     this.style = getComputedStyle(this.root)
+    this.declared = (this.declared ?? 0) + 1
     this.go()
   }
 
@@ -202,13 +203,25 @@ class Stage {
     this.bar.show(head, this.data.shared)
     if (!waits && tapes.some((tape) => tape.length)) {
       this.drawnAt = time
-      for (const panel of this.panels.values()) panel.draw(now, this.plotly, this.style)
-      this.root.dataset.draws = Number(this.root.dataset.draws ?? 0) + 1
+      const moved = this.changed(now)
+      for (const panel of this.panels.values())
+        if (moved || (now.playing && panel.lives)) panel.draw(now, this.plotly, this.style)
+      if (moved) this.root.dataset.draws = Number(this.root.dataset.draws ?? 0) + 1
       this.root.dataset.step = shown
     }
     this.tell(time)
     this.sayHow(now)
+    if (now.again) this.seen = ""
     if (head.playing || now.again || this.untold) this.go()
+  }
+
+  // Whether anything is to be seen that the last picture did not have.
+  changed({ tapes, position, furthest, playing }) {
+    const seen = [position, furthest, playing, Boolean(this.plotly), this.grid.clientWidth, this.declared].join()
+    const moved = seen !== this.seen || tapes.some((tape) => tape.fresh <= furthest + 1)
+    this.seen = seen
+    if (moved) for (const tape of tapes) tape.fresh = Infinity
+    return moved
   }
 
   stopAtLoss(before) {

@@ -18,12 +18,17 @@ const short = (value) => {
 
 export class Tape {
   constructor({ link, seeds, last, opening }) {
-    Object.assign(this, { link, seeds, last, header: null, length: 0, have: 0, recorded: false })
+    Object.assign(this, { link, seeds, last, header: null, length: 0, have: 0, recorded: false, fresh: 0 })
     this.rows = new Float32Array(0)
     this.frames = Array.from({ length: seeds }, () => [])
     this.said = {}
     this.state = { done: false, fates: [], error: "", place: 0, rate: 0, recomputing: false, parameters: 0, device: "" }
     if (opening) this.open(opening)
+  }
+
+  // Something came that changes what is drawn of a row and of all after it; whoever draws sets `fresh` to Infinity.
+  touch(row) {
+    this.fresh = Math.min(this.fresh, row)
   }
 
   // Nothing more will come: the run is done, or it cannot go on.
@@ -49,6 +54,7 @@ export class Tape {
     this.put(0, 1, Float32Array.from(row, Number), true)
     this.frames[0] = frames
     this.said = said
+    this.touch(0)
     this.recorded = recorded
   }
 
@@ -62,6 +68,7 @@ export class Tape {
       this.rows = grown
     }
     this.rows.set(numbers, start * this.width)
+    this.touch(start)
     this.length = Math.max(this.length, end)
     if (!before) {
       this.have = Math.max(this.have, end)
@@ -71,6 +78,7 @@ export class Tape {
 
   add(seed, frames) {
     const kept = this.frames[seed]
+    this.touch(Math.min(...frames.map((frame) => frame.step)))
     for (const frame of frames)
       if (this.have === 0 || !kept.length || frame.step > kept.at(-1).step) kept.push(frame)
       else kept[kept.findIndex((one) => one.step === frame.step)] = frame
@@ -79,11 +87,17 @@ export class Tape {
   say(said) {
     for (const [kind, changes] of Object.entries(said)) {
       const kept = (this.said[kind] ??= [])
+      this.touch(changes[0][0])
       for (const change of changes) {
         while (kept.length && kept.at(-1)[0] >= change[0]) kept.pop()
         kept.push(change)
       }
     }
+  }
+
+  become(state) {
+    if (JSON.stringify([state.fates, state.done]) !== JSON.stringify([this.state.fates, this.state.done])) this.touch(0)
+    this.state = state
   }
 
   number(track, row, seed = 0) {
@@ -186,7 +200,7 @@ export class Connection {
       else if (message.kind === "opening") tape.open(message)
       else if (message.kind === "frames") tape.add(message.seed, message.frames)
       else if (message.kind === "said") tape.say(message.said)
-      else if (message.kind === "state") tape.state = message
+      else if (message.kind === "state") tape.become(message)
     }
     this.changed()
   }
