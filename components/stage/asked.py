@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
-from models.service.messages import config_from
+from models.service.client import config_from
 from models.spec import RunConfig
 from models.spec.query import MOST_KEYS
 

@@ -12,11 +12,8 @@ from components.playhead import Playhead
 from components.stage import sentences
 from components.stage.asked import Asked
 from components.task_charts import decision_map, digit_mistakes, sequence_table
-from models.service.client import Tape, Trainer, tape_key, trace_from
-from models.service.messages import key_of, trace_message
+from models.service.client import Owner, Tape, Trainer, key_of, question_message, tape_key, trace_from, trace_message
 from models.service.recorded import recorded
-from models.service.shelf import question_message
-from models.service.wishes import Owner
 from models.spec import TASKS, RunConfig
 from models.trace import SCALARS, Columns, Frame, Trace
 

@@ -61,14 +61,14 @@ class Said:
         """Says something of at most so many further rows; whether there are more."""
         stride = max(1, math.ceil(cfg.steps / MOST_SAID))
         with self._lock:
-            for row in self._rows(trace, stride, most):
+            for row in self._advance(trace, stride, most):
                 for kind, sentence in said_at(cfg, trace, row).items():
                     held = self.changes[kind]
                     if not held or held[-1][1] != sentence:
                         held.append((row, sentence))
             return self.next < len(trace)
 
-    def _rows(self, trace: Trace, stride: int, most: int) -> Iterator[int]:
+    def _advance(self, trace: Trace, stride: int, most: int) -> Iterator[int]:
         """Every stride-th row, and the one at which the run diverged."""
         fate = trace.divergence
         for _ in range(most):

@@ -19,8 +19,7 @@ from components.stage.panels import Panel
 from components.stage.tickets import TICKETS
 from components.viewers import owner
 from components.watch import PROFILE_SECONDS
-from models.service.client import trainer
-from models.service.messages import key_of
+from models.service.client import key_of, trainer
 from models.service.recorded import recorded
 from models.spec import RunConfig
 
@@ -99,7 +98,7 @@ def place(name: str, runs: Sequence[RunConfig]) -> At:
     if not isinstance(said, dict) or said.get("runs") != [key_of(cfg) for cfg in runs]:  # it comes from a browser
         return At()
     step, last = said.get("step"), max(Playhead(cfg.steps).last for cfg in runs)
-    return At(min(max(step, 0), last) if isinstance(step, int) else 0, said.get("playing") is True)
+    return At(min(max(step, 0), last) if type(step) is int else 0, said.get("playing") is True)
 
 
 def _opening(cfg: RunConfig, seeds: int) -> dict[str, Any] | None:
@@ -118,5 +117,5 @@ def _toggled(key: str, runs: int, on_toggle: Callable[[int, int], None] | None) 
     if on_toggle is None or not isinstance(said, list) or len(said) != 2:  # it comes from a browser
         return
     run, block = said
-    if isinstance(run, int) and isinstance(block, int) and 0 <= run < runs and block > 0:
+    if type(run) is int and type(block) is int and 0 <= run < runs and block > 0:
         on_toggle(run, block)

@@ -13,7 +13,7 @@ from typing import Any
 from models.log import event
 from models.service.connection import Connection
 from models.service.interface import RENEW_SECONDS, SENTENCES, WISH_SECONDS, Answer, Status, Trainer
-from models.service.messages import key_of, tape_key, trace_from
+from models.service.messages import config_from, key_of, tape_key, trace_from, trace_message
 from models.service.owners import Owners
 from models.service.shelf import ANSWER_BYTES, TAPE_BYTES, Shelf, question_message, want_message
 from models.service.tape import Tape
@@ -29,10 +29,13 @@ __all__ = [
     "Trainer",
     "WorkerTrainer",
     "close_trainer",
+    "config_from",
     "key_of",
+    "question_message",
     "start",
     "tape_key",
     "trace_from",
+    "trace_message",
     "trainer",
 ]
 
