@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from benchmarks import browser, classroom, cost, instruments, maps, seeds, serving, soak, training
+from benchmarks import browser, classroom, cost, instruments, maps, seeds, serving, soak, stage, training
 from benchmarks.report import Figure, heading, machine, show
 from benchmarks.timing import default_step, stolen
 
@@ -21,6 +21,7 @@ BENCHMARKS: dict[str, Callable[[], Iterable[Figure]]] = {
     "controls": serving.controls,
     "startup": serving.startup,
     "browser": browser.browser,
+    "stage": stage.stage,
     "budget": cost.budget,
     "seeds": seeds.seeds_gain,
     "instruments": instruments.instruments,

@@ -4,7 +4,6 @@ A sentence about the loss changes at every step in its numbers alone, so it trav
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from threading import Lock
 from weakref import WeakKeyDictionary
@@ -24,7 +23,6 @@ from models.trace import Trace
 
 KINDS = ("activation", "gradient", "loss", "weight", "cosine", "verdict", "kind")
 STEP, LOSS = "{step}", "{loss}"  # what the browser fills in, the loss with three digits
-MOST_SAID = 1000  # rows of one tape that are spoken about: of a longer one not all, and what is said holds until the next
 
 
 def said_at(cfg: RunConfig, trace: Trace, row: int, *, trained: bool = True) -> dict[str, str]:
@@ -59,25 +57,14 @@ class Said:
 
     def catch_up(self, cfg: RunConfig, trace: Trace, most: int) -> bool:
         """Says something of at most so many further rows; whether there are more."""
-        stride = max(1, math.ceil(cfg.steps / MOST_SAID))
         with self._lock:
-            for row in self._advance(trace, stride, most):
+            for row in range(self.next, min(self.next + most, len(trace))):
                 for kind, sentence in said_at(cfg, trace, row).items():
                     held = self.changes[kind]
                     if not held or held[-1][1] != sentence:
                         held.append((row, sentence))
+                self.next = row + 1
             return self.next < len(trace)
-
-    def _advance(self, trace: Trace, stride: int, most: int) -> Iterator[int]:
-        """Every stride-th row, and the one at which the run diverged."""
-        fate = trace.divergence
-        for _ in range(most):
-            if self.next >= len(trace):
-                return
-            yield self.next
-            following = self.next + stride
-            at = fate.step if fate is not None else -1
-            self.next = at if self.next < at < following else following
 
 
 _kept: WeakKeyDictionary[Tape, Said] = WeakKeyDictionary()

@@ -153,15 +153,6 @@ def test_a_tape_is_spoken_about_once_for_all_who_look(tape, monkeypatch):
     assert not sentences.along(tape).catch_up(SMALL, tape.trace(), 100)
 
 
-def test_of_a_long_tape_some_rows_are_spoken_about_and_always_the_one_where_it_diverged():
-    fate = SimpleNamespace(step=1234)
-    rows = sentences.Said()
-    long = type("Long", (), {"divergence": fate, "__len__": lambda self: 1235})()
-    spoken = list(rows._advance(long, stride=5, most=10_000))
-    assert 1234 in spoken
-    assert len(spoken) <= 1235 / 5 + 2
-
-
 # --- the stage on a page ---
 
 PAGE = """
