@@ -135,8 +135,9 @@ const FILL = {
     return { ...trace, values, x: trace.x ?? Array.from(values.keys()) }
   },
   frame(trace, tape, now) {
-    const values = tape.frame(now.shown, trace.bind.seed)?.[trace.bind.track] ?? []
-    return { ...trace, values: values.map((value) => value ?? NaN) }
+    const frame = tape.frame(now.shown, trace.bind.seed)
+    const values = (frame?.[trace.bind.track] ?? []).map((value) => value ?? NaN)
+    return { ...trace, values, name: trace.name.replace("{step}", frame?.step ?? 0) }
   },
   past(trace, tape, now) {
     const { bind } = trace
@@ -327,7 +328,8 @@ export const filled = ({ data, layout }, now, held) => {
     if (!trace.bind) return trace
     const tape = now.tapes[trace.bind.run]
     if (!tape?.header) return { ...trace, x: trace.x ?? [], values: [] }
-    return { ...FILL[trace.bind.of](trace, tape, now), name: trace.name.replace("{step}", now.shown) }
+    const full = FILL[trace.bind.of](trace, tape, now)
+    return { ...full, name: full.name.replace("{step}", now.shown) }
   })
   const axis = AXES[bind.y ?? ""](bound, bind, held)
   const named = new Set()

@@ -14,6 +14,8 @@ const CONFIG = { responsive: true, displaylogo: false, showSendToCloud: false, d
 const TABLE_SECONDS = 0.5 // between two tables of a chart that moves
 CONFIG.modeBarButtonsToRemove = ["resetScale2d", "select2d", "lasso2d"]
 
+export const AGAIN = "again" // what a drawing says that could not be made now
+
 let plotly // one promise for all charts of a page
 
 // Streamlit's own plotly, which announces itself on the window.
@@ -27,24 +29,18 @@ export const load = (chunk, script) => {
   return plotly
 }
 
-const themed = (layout, style) => {
-  const grid = style.getPropertyValue("--st-border-color").trim() || "#8884"
+const themed = (layout, theme) => {
+  const grid = theme["border-color"] || "#8884"
   const axis = (one) => ({ gridcolor: grid, linecolor: grid, ...one })
-  const font = { color: style.getPropertyValue("--st-text-color").trim() || "#555" }
-  font.family = style.getPropertyValue("--st-font").trim() || "sans-serif"
-  font.size = layout.font?.size ?? 12
-  const clear = "rgba(0,0,0,0)"
-  const legend = { ...layout.legend, bgcolor: clear }
-  return {
-    ...layout,
-    autosize: true,
-    paper_bgcolor: clear,
-    plot_bgcolor: clear,
-    font,
-    legend,
-    xaxis: axis(layout.xaxis),
-    yaxis: axis(layout.yaxis),
+  const font = {
+    color: theme["text-color"] || "#555",
+    family: theme.font || "sans-serif",
+    size: layout.font?.size ?? 12,
   }
+  const clear = "rgba(0,0,0,0)"
+  const axes = { xaxis: axis(layout.xaxis), yaxis: axis(layout.yaxis) }
+  const legend = { ...layout.legend, bgcolor: clear }
+  return { ...layout, ...axes, autosize: true, paper_bgcolor: clear, plot_bgcolor: clear, font, legend }
 }
 
 export class Chart {
@@ -68,7 +64,8 @@ export class Chart {
 
   declare(panel) {
     if (this.panel?.fit !== panel.fit) this.held = {}
-    Object.assign(this, { panel, drawn: null })
+    Object.assign(this, { panel, stood: "" })
+    this.rests = !panel.figure || panel.figure.data.every((trace) => !trace.bind || trace.bind.of === "frame")
     this.el.style.height = `${panel.height}px`
     this.el.setAttribute("aria-label", `${panel.title}, chart`)
     this.table.setAttribute("aria-label", `${panel.title}, table`)
@@ -88,8 +85,8 @@ export class Chart {
     else if (this.figure) this.table.replaceChildren(tableOf(this.figure, this.panel.title))
   }
 
-  // Draws where `now` is. `Plotly`: null until it is there; `style`: the theme's variables.
-  draw(now, Plotly, style) {
+  // Draws where `now` is. `Plotly`: null until it is there; `theme`: its variables.
+  draw(now, Plotly, theme) {
     const { panel } = this
     if (panel.says) {
       const text = now.tapes[panel.run]?.sentence(panel.says, now.row) ?? ""
@@ -103,16 +100,20 @@ export class Chart {
       this.tabulate()
     }
     if (!Plotly) return sketch(this.el, this.figure)
-    if (this.el._dragging) return (now.again = true) // new data must not end a drag
+    if (this.el._dragging) return AGAIN // new data must not end a drag
+    // What moves with the frames alone is the same picture most of the time, and plotly would not see that.
+    const stands = this.rests && JSON.stringify([this.figure, theme, this.width])
+    if (stands && stands === this.stood) return
+    this.stood = stands
     if (!this.live) this.el.replaceChildren()
-    const layout = themed(this.figure.layout, style)
+    const layout = themed(this.figure.layout, theme)
     Plotly.react(this.el, this.figure.data, layout, CONFIG)
     this.live = true
   }
 
   clear(Plotly) {
     if (this.live) Plotly?.purge(this.el)
-    this.live = false
+    Object.assign(this, { live: false, stood: "" })
     this.el.replaceChildren("The net has not been asked yet: press Train or Step.")
   }
 }

@@ -90,7 +90,7 @@ export class Stack {
     return `${name}: activation ${word(this.values.act[at])}, gradient ${word(this.values.grad[at])}, ${skip ? "with" : "without"} skip`
   }
 
-  draw(now, _, style) {
+  draw(now, _, theme) {
     const tape = now.tapes[this.panel.run]
     if (!tape?.length) return
     const { blocks } = this.panel
@@ -100,12 +100,12 @@ export class Stack {
     this.values = { act: blocks.map(({ site }) => act[site]), grad: blocks.map(({ site }) => grad[site]) }
     this.held.act = logRange(this.held.act, act)
     this.held.grad = logRange(this.held.grad, grad)
-    const wide = (this.canvas.width = Math.round(this.place.clientWidth * devicePixelRatio))
+    const wide = (this.canvas.width = Math.round((this.width ?? this.place.clientWidth) * devicePixelRatio))
     this.canvas.height = Math.round(this.panel.height * devicePixelRatio)
     const pen = this.canvas.getContext("2d")
     pen.scale(devicePixelRatio, devicePixelRatio)
     const width = wide / devicePixelRatio - LEGEND
-    const ink = style.getPropertyValue("--st-text-color").trim() || "#555"
+    const ink = theme["text-color"] || "#555"
     const column = width / blocks.length
     const top = RIBBON + NORMS
     const half = (this.panel.height - top - 2) / 2

@@ -1,7 +1,7 @@
 // The stage: holds the tapes of a page, moves along them, and draws what the page has declared, at most once a frame.
 
 import { Bar } from "./bar.js"
-import { Chart, load } from "./chart.js"
+import { AGAIN, Chart, load } from "./chart.js"
 import { listen } from "./keys.js"
 import { Playhead, reach } from "./playhead.js"
 import { Stack } from "./stack.js"
@@ -10,6 +10,8 @@ import { brief, Connection, Tape } from "./tape.js"
 const CALM_SECONDS = 0.5 // between two pictures for whoever wants no motion
 const REST_SECONDS = 0.4 // after the last move, before the server hears where the playhead is
 const FOLLOW_SECONDS = 1
+const FRAME_SECONDS = 0.02 // of drawing; whatever is not drawn by then waits for the next frame
+const THEME = ["text-color", "border-color", "font"]
 const PANELS = { chart: Chart, stack: Stack }
 
 const clock = () => performance.now() / 1000
@@ -56,7 +58,16 @@ Object.assign(PANELS, { headline: Headline, text: Text })
 
 class Stage {
   constructor(root, { base, script }) {
-    Object.assign(this, { root, script, panels: new Map(), tapes: [], told: "", moved: 0, drawnAt: 0 })
+    Object.assign(this, {
+      root,
+      script,
+      panels: new Map(),
+      stale: new Set(),
+      tapes: [],
+      told: "",
+      moved: 0,
+      drawnAt: 0,
+    })
     this.status = root.querySelector(".stage-status")
     this.grid = root.querySelector(".stage-grid")
     this.head = new Playhead(1)
@@ -82,8 +93,13 @@ class Stage {
     const address = new URL("tape", base)
     address.protocol = address.protocol.replace("http", "ws")
     this.connection = new Connection(address.href, () => this.go())
-    this.sized = new ResizeObserver(() => this.go())
-    this.sized.observe(this.grid)
+    this.resized = 0
+    this.sized = new ResizeObserver((entries) => {
+      for (const { target, contentRect } of entries)
+        for (const panel of this.panels.values()) if (panel.home === target) panel.width = contentRect.width
+      this.resized += 1
+      this.go()
+    })
     this.here = () => this.go()
     document.addEventListener("visibilitychange", this.here)
   }
@@ -112,7 +128,8 @@ class Stage {
       this.started = data.start
       this.moves.play()
     }
-    this.style = getComputedStyle(this.root)
+    const style = getComputedStyle(this.root)
+    this.theme = Object.fromEntries(THEME.map((name) => [name, style.getPropertyValue(`--st-${name}`).trim()]))
     this.declared = (this.declared ?? 0) + 1
     this.go()
   }
@@ -139,6 +156,8 @@ class Stage {
     for (const [key, panel] of this.panels) {
       if (wanted.has(key)) continue
       panel.clear?.(this.plotly)
+      this.sized.unobserve(panel.home)
+      this.stale.delete(panel)
       panel.home.remove()
       this.panels.delete(key)
     }
@@ -150,6 +169,7 @@ class Stage {
         const toggled = (block) => this.fire("toggled", [declared.run, block])
         panel = new PANELS[declared.kind](home, toggled)
         panel.home = home
+        this.sized.observe(home)
         this.panels.set(declared.key, panel)
       }
       panel.home.style.setProperty("--span", declared.span)
@@ -203,25 +223,36 @@ class Stage {
     this.bar.show(head, this.data.shared)
     if (!waits && tapes.some((tape) => tape.length)) {
       this.drawnAt = time
-      const moved = this.changed(now)
-      for (const panel of this.panels.values())
-        if (moved || (now.playing && panel.lives)) panel.draw(now, this.plotly, this.style)
-      if (moved) this.root.dataset.draws = Number(this.root.dataset.draws ?? 0) + 1
       this.root.dataset.step = shown
+      this.mark(now)
     }
+    this.draw(now)
     this.tell(time)
     this.sayHow(now)
-    if (now.again) this.seen = ""
-    if (head.playing || now.again || this.untold) this.go()
+    if (head.playing || this.stale.size || this.untold) this.go()
   }
 
-  // Whether anything is to be seen that the last picture did not have.
-  changed({ tapes, position, furthest, playing }) {
-    const seen = [position, furthest, playing, Boolean(this.plotly), this.grid.clientWidth, this.declared].join()
-    const moved = seen !== this.seen || tapes.some((tape) => tape.fresh <= furthest + 1)
+  // Which panels the next pictures are of: all, where there is anything to see that the last did not have.
+  mark({ tapes, position, furthest, playing }) {
+    const seen = [position, furthest, playing, Boolean(this.plotly), this.resized, this.declared].join()
+    if (seen !== this.seen || tapes.some((tape) => tape.fresh <= furthest + 1)) {
+      for (const tape of tapes) tape.fresh = Infinity
+      for (const panel of this.panels.values()) this.stale.add(panel)
+    } else if (playing) {
+      for (const panel of this.panels.values()) if (panel.lives) this.stale.add(panel)
+    }
     this.seen = seen
-    if (moved) for (const tape of tapes) tape.fresh = Infinity
-    return moved
+  }
+
+  // Draws what has waited longest, as much of it as a frame has time for; the rest follows, as it stands then.
+  draw(now) {
+    const whole = this.stale.size > 0
+    for (const panel of [...this.stale]) {
+      this.stale.delete(panel)
+      if (panel.draw(now, this.plotly, this.theme) === AGAIN) this.stale.add(panel)
+      if (clock() - now.time > FRAME_SECONDS) break
+    }
+    if (whole && !this.stale.size) this.root.dataset.draws = Number(this.root.dataset.draws ?? 0) + 1
   }
 
   stopAtLoss(before) {
