@@ -10,7 +10,7 @@ import { brief, Connection, Tape } from "./tape.js"
 const CALM_SECONDS = 0.5 // between two pictures for whoever wants no motion
 const REST_SECONDS = 0.4 // after the last move, before the server hears where the playhead is
 const FOLLOW_SECONDS = 1
-const FRAME_SECONDS = 0.02 // of drawing; whatever is not drawn by then waits for the next frame
+const FRAME_SECONDS = 0.04 // of drawing; whatever is not drawn by then waits for the next frame
 const THEME = ["text-color", "border-color", "font"]
 const PANELS = { chart: Chart, stack: Stack }
 
