@@ -126,6 +126,7 @@ def _scrubbed(tab: Any, what: str, seconds: float, keys: int) -> list[Figure]:
     began = time.perf_counter()
     while (gone := (time.perf_counter() - began) / seconds) < 1:
         tab.mouse.move(box["x"] + (box["width"] - 16) * (1 - 0.95 * gone), middle)
+        tab.wait_for_timeout(12)  # as often as a mouse tells
     rate = tab.evaluate("() => window.seen.drawn") / 3 / (time.perf_counter() - began)
     tab.mouse.up()
     tab.wait_for_timeout(1500)  # the server's answer to the drag, where there is one
