@@ -9,7 +9,7 @@ import pytest
 from tests.browser.conftest import Visitors, browser  # noqa: F401
 from tests.load.server import Server, serving
 
-DEMO = Path(__file__).with_name("demo.py")
+DEMO = Path(__file__).parents[1] / "demo.py"
 
 
 @pytest.fixture(scope="package")
