@@ -1,5 +1,6 @@
 """`python -m benchmarks` runs all parts but the long ones, `python -m benchmarks probe load` some; `soak --minutes 15` is long.
 
+`python -m benchmarks walk --help`: visitors who press anything, and what they found.
 Nothing else should use the machine.
 """
 
@@ -8,7 +9,20 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from benchmarks import browser, classroom, cost, instruments, maps, seeds, serving, soak, stage, training
+from benchmarks import (
+    browser,
+    classroom,
+    cost,
+    instruments,
+    maps,
+    remedies,
+    seeds,
+    serving,
+    soak,
+    stage,
+    training,
+    walk,
+)
 from benchmarks.report import Figure, heading, machine, show
 from benchmarks.timing import default_step, stolen
 
@@ -26,13 +40,16 @@ BENCHMARKS: dict[str, Callable[[], Iterable[Figure]]] = {
     "seeds": seeds.seeds_gain,
     "instruments": instruments.instruments,
     "maps": maps.maps,
+    "remedies": remedies.remedies,
     "soak": soak.soak,
 }
 LONG = ("soak",)
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the named parts, or all but the long ones; 2 for a name that there is not."""
+    """Runs the named parts, or all but the long ones; 2 for a name that there is not. A walk has options of its own."""
+    if arguments[:1] == ["walk"]:
+        return walk.main(arguments[1:])
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="part", help=", ".join(BENCHMARKS))
     parser.add_argument("--minutes", type=float, default=15.0, help="how long the soak lasts")

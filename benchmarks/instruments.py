@@ -26,6 +26,7 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "gradient shares": (BOTH, {}),
     "path lengths": (BOTH, {}),
     "signal": (BOTH, {}),
+    "trial": (BOTH, {"first": [], "without": []}),
     "check": (BOTH, {"block": 1}),
     "health": (BOTH, {}),
     "surgery": (BOTH, {"operation": "skip a block", "block": 1}),

@@ -86,22 +86,22 @@ def _cells(spec: MapSpec) -> Iterator[Figure]:
 @contextmanager
 def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
     """A Dask scheduler and its workers as processes of this machine; the scheduler's address."""
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1]), "OMP_NUM_THREADS": "1"}
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
     started: list[subprocess.Popen[bytes]] = []
 
-    def dask(module: str, *arguments: str) -> None:
-        command = [sys.executable, "-m", f"distributed.cli.{module}", *arguments]
+    def dask(*arguments: str) -> None:
+        command = [sys.executable, "-m", "dask", *arguments]
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        started.append(subprocess.Popen(command, cwd=folder, env=environment, **quiet))  # type: ignore[call-overload]
+        started.append(subprocess.Popen(command, cwd=Path(__file__).parents[1], env=environment, **quiet))  # type: ignore[call-overload]
 
     file = folder / "scheduler.json"
-    dask("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
+    dask("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
     deadline = time.monotonic() + 60
     while not (file.exists() and file.read_text()) and time.monotonic() < deadline:
         time.sleep(0.05)
     common = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1", "--local-directory", str(folder))
     for _ in range(workers):
-        dask("dask_worker", "--scheduler-file", str(file), *common)
+        dask("worker", "--scheduler-file", str(file), *common)
     try:
         yield str(json.loads(file.read_text())["address"])
     finally:

@@ -1,9 +1,7 @@
 """A long lecture: thirty at work who click, leave, return and lose their connection, while the trainer is killed now and then."""
 
 import asyncio
-import os
 import random
-import signal
 import time
 from dataclasses import dataclass, field
 from statistics import median
@@ -100,10 +98,7 @@ async def _deed(viewer: Viewer, notes: Notes, chance: random.Random) -> None:
 async def _killer(server: Server, notes: Notes, kills: int, seconds: float) -> None:
     for _ in range(kills):
         await asyncio.sleep(seconds / (kills + 1))
-        worker = server.worker()
-        if worker:
-            os.kill(worker, signal.SIGKILL)
-            notes.killed += 1
+        notes.killed += server.kill_worker()
 
 
 async def _memory(server: Server, notes: Notes, seconds: float) -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import streamlit as st
 
 from components import link, picture
+from components.address import kept
 from components.charts import Series, depth_profile, log_range
 from components.controls import excepted
 from components.diagram import show_diagram
@@ -19,32 +20,33 @@ from models.insight.verdict import activation_sentence, gradient_sentence
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, plan
 from models.spec.code import block_code, block_parts
 from models.spec.equation import equation
-from models.spec.overrides import with_override
+from models.spec.overrides import in_words, with_override
 
 BLOCK = "anatomy_block"
 
 
-def three_views(cfg: RunConfig) -> None:
-    """Diagram, equation and PyTorch code of the block, all written from one plan; nothing where theory is hidden."""
+def three_views(cfg: RunConfig, block: int) -> None:
+    """Diagram, equation and PyTorch code of a block, all written from one plan; nothing where theory is hidden."""
     if hidden("theory"):
         return  # the code says what the equation says
-    show_diagram(cfg)
+    show_diagram(cfg, block)
     left, right = st.columns(2) if cfg.net == "mlp" else (st.container(), st.container())
     with left:
         st.markdown("**Equation**")
-        st.latex(equation(cfg))
+        st.latex(equation(cfg, block))
     with right:
         st.markdown("**The same in PyTorch**")
-        st.code(f"{block_parts(cfg)}\n\n{block_code(cfg)}", language="python", wrap_lines=True)
+        st.code(f"{block_parts(cfg, block)}\n\n{block_code(cfg, block)}".strip(), language="python", wrap_lines=True)
 
 
-def one_block(cfg: RunConfig) -> None:
-    """The stack as a row; the chosen block's skip and norm can be switched, and the block taken out."""
-    st.session_state[BLOCK] = min(int(st.session_state.get(BLOCK, (cfg.depth + 1) // 2)), cfg.depth)
+def one_block(cfg: RunConfig) -> int:
+    """The stack as a row; the chosen block's skip and norm can be switched, and the block taken out. Which is chosen."""
+    choice = kept(BLOCK, (cfg.depth + 1) // 2, name="block", bounds=(1, cfg.depth))
+    st.session_state[BLOCK] = min(int(st.session_state[BLOCK]), cfg.depth)
     stack_row(cfg, key="stack_row", chosen_key=BLOCK)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        block = int(st.number_input("Block", 1, cfg.depth, key=BLOCK, width=130))
-        sublayer = next(s for s in plan(cfg).sublayers if s.block == block)
+        block = int(st.number_input("Block", 1, cfg.depth, width=130, **choice))
+        sublayer = plan(cfg).of_block(block)[0]
         own = {key: value for at, key, value in cfg.overrides if at == block}
         norm = own.get("norm", cfg.norm) != "none"
         _switch("Residual here", block, "residual", bool(own.get("residual", cfg.residual)), cfg.residual)
@@ -52,6 +54,7 @@ def one_block(cfg: RunConfig) -> None:
         _switch("Take the block out", block, "identity", sublayer.identity, False)
         if cfg.overrides and not any_hidden(excepted(cfg.overrides)):
             st.button("Put all blocks back", on_click=link.put, args=({"overrides": ()},), key="anatomy_back")
+    return block
 
 
 def signal(cfg: RunConfig) -> tuple[bool, bool]:
@@ -91,12 +94,13 @@ def history(cfg: RunConfig) -> None:
     """Where the arrangement comes from and who uses it; nothing where theory is hidden."""
     if hidden("theory"):
         return
-    name = arrangement_of(replace(cfg, overrides=())) or arrangement_of(cfg)
+    whole = arrangement_of(cfg)  # Mix-LN is made of exceptions
+    name = whole or arrangement_of(replace(cfg, overrides=()))
     if name is None:
         st.markdown("These settings are nobody's named arrangement.")
         return
-    arrangement = ARRANGEMENTS[name]
-    st.markdown(f"**{name}.** {arrangement.reading}\n\nPaper: {arrangement.source}. Used by: {arrangement.used_by}")
+    arrangement, but = ARRANGEMENTS[name], "" if whole else f", but for {in_words(cfg.overrides)}"
+    st.markdown(f"**{name}**{but}. {arrangement.reading}\n\nPaper: {arrangement.source}. Used by: {arrangement.used_by}")
 
 
 def _switch(label: str, block: int, key: str, on: bool, usual: bool, *, off: str | bool = False, disabled: bool = False) -> None:

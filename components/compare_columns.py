@@ -2,16 +2,19 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
-from components import compare_link, controls, hide, link
+from components import address, compare_link, controls, hide, link
 from models.spec import ARRANGEMENTS, RunConfig, knobs
+from models.spec.overrides import in_words
 from models.spec.pairings import MAX_COLUMNS, PAIRINGS, changed, differing
+from models.spec.query import FOREIGN
 
 NAME = "compare"
 COLUMNS, SEEDS, TARGET, DRAWN = "compare_columns", "compare_seeds", "compare_target", "compare_drawn"
-WRITTEN, NOTES = "compare_written", "compare_notes"
+NOTES = "compare_notes"
 ALL = "all"
 LETTERS = compare_link.LETTERS.upper()
 SHARED = ("net", "task", "depth", "width", "steps", "batch", "seed", "lr", "optimizer")  # what an added column takes from A
@@ -22,22 +25,17 @@ def adopt() -> list[str]:
     """Before the widgets: takes the columns from a link, or from what was compared before."""
     hide.adopt()
     query = _columns_in_address()
-    if not query and st.session_state.get(WRITTEN):
-        query = st.session_state[WRITTEN]
-    if query != st.session_state.get(WRITTEN):
+    if not address.taken(*compare_link.KEYS, *query):
         columns, seeds, notes = compare_link.from_query(query)
         st.session_state[COLUMNS], st.session_state[SEEDS], st.session_state[NOTES] = columns, seeds, notes
-        st.session_state[WRITTEN], st.session_state[DRAWN] = query, None
+        st.session_state[DRAWN] = None
     return st.session_state.get(NOTES, [])
 
 
 def write() -> None:
-    """After the widgets: one history entry per change."""
+    """After the widgets: stages the columns for the address."""
     query = compare_link.to_query(st.session_state[COLUMNS], st.session_state[SEEDS])
-    if query != _columns_in_address():
-        kept = {key: value for key, value in st.query_params.to_dict().items() if key == hide.KEY}
-        st.session_state[WRITTEN] = query
-        st.query_params.from_dict(query | kept)
+    address.stage(dict.fromkeys((*compare_link.KEYS, *_columns_in_address())) | query)
 
 
 def edit() -> str:
@@ -50,9 +48,8 @@ def edit() -> str:
     target = str(st.segmented_control("Change", [ALL, *letters], default=ALL, required=True, key=TARGET))
     at = letters.index(target) if target in letters else 0
     shown = (target, columns[at])
-    if st.session_state.get(DRAWN) != shown or st.session_state.get(link.OWNER) != NAME:
+    if st.session_state.get(DRAWN) != shown:
         link.put({name: getattr(columns[at], name) for name in knobs()})
-        st.session_state[link.OWNER] = NAME
     wanted, problem = controls.draw()
     if wanted is not None and wanted != columns[at]:
         change = changed(columns[at], wanted)
@@ -112,7 +109,7 @@ def differences() -> None:
 
 
 def _columns_in_address() -> dict[str, str]:
-    return {key: value for key, value in st.query_params.to_dict().items() if key != hide.KEY}
+    return {key: value for key, value in st.query_params.to_dict().items() if key not in FOREIGN}
 
 
 def _change(columns: list[RunConfig], places: Iterable[int], change: dict[str, object]) -> str:
@@ -149,11 +146,10 @@ def _take_away() -> None:
     st.session_state[TARGET], st.session_state[DRAWN] = ALL, None
 
 
-def _word(value: object) -> str:
-    return (
-        {True: "on", False: "off"}[value]
-        if isinstance(value, bool)
-        else f"{value:g}"
-        if isinstance(value, float)
-        else str(value) or "none"
-    )
+def _word(value: Any) -> str:
+    """A field's value as a reader calls it."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, tuple):
+        return in_words(value) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)

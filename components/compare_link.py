@@ -7,6 +7,7 @@ from models.spec import RunConfig
 from models.spec.pairings import MAX_COLUMNS, PAIRINGS
 
 LETTERS = "abcd"
+KEYS = (*LETTERS, "seeds")  # of the address
 MAX_SEEDS = 8
 FIRST = "residual on and off"
 

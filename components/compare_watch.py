@@ -11,7 +11,7 @@ from components.hide import hidden
 from components.live_chart import live_chart
 from components.playhead import Playhead
 from components.viewers import owner
-from components.watch import PROFILE_SECONDS, crowded, tape_of
+from components.watch import PROFILE_SECONDS, all_diverged, crowded, going, tape_of, tick
 from models.insight.bands import Band, band
 from models.insight.verdict import verdict
 from models.service.client import Tape, trace_from, trainer
@@ -54,8 +54,7 @@ def watch() -> None:
     def body() -> tuple[bool, bool]:
         who = owner(NAME, *configurations, seeds=seeds)
         tapes = [tape_of(cfg, head, who, seeds) for cfg in configurations]
-        going = [tape for tape in tapes if not tape.error and not (tape.done and any(tape.divergences))]
-        head.tick(player.now(), min((tape.length for tape in going), default=0), all(tape.done for tape in going))
+        tick(head, tapes, player.now())
         player.controls(NAME, head, shared=" all")
         columns = [Column(LETTERS[at], cfg, _traces(tapes[at])) for at, cfg in enumerate(configurations)]
         _status(tapes, head)
@@ -64,8 +63,8 @@ def watch() -> None:
                 st.error(f"Column {column.letter}: {tape.error}")
         if all(column.traces for column in columns):
             _charts(columns, head)
-        waiting = any(not column.traces for column in columns) or any(0 < tape.length <= head.shown for tape in going)
-        return waiting or (head.shown > 0 and any(tape.length == 0 for tape in going)), head.playing
+        waiting = any(not column.traces for column in columns)
+        return waiting or any(tape.length <= head.shown for tape in going(tapes) if head.shown), head.playing
 
     player.polled(NAME, body, asks=True)
 
@@ -92,11 +91,11 @@ def _charts(columns: list[Column], head: Playhead) -> None:
     tip = "Every column divided by column A; losses subtracted."
     against = st.toggle("Difference from A", key="compare_difference", help=tip)
     left, middle, right = st.columns(3)
-    for place, title, key in ((left, "Activation by depth", "act_rms"), (middle, "Gradient by depth", "grad_rms")):
-        with place:
-            if "depth" in clash:
-                st.info(clash["depth"])
-            else:
+    if "depth" in clash:
+        left.info(clash["depth"])
+    else:
+        for place, title, key in ((left, "Activation by depth", "act_rms"), (middle, "Gradient by depth", "grad_rms")):
+            with place:
                 _profiles(columns, head, title, key, against)
     with right:
         if "loss" in clash:
@@ -152,9 +151,7 @@ def _profile_band(column: Column, head: Playhead, key: str) -> Band:
 
 
 def _loss_band(column: Column, head: Playhead) -> Band:
-    trained = head.furthest > 0 or head.shown > 0
-    end = head.furthest + 1 if trained else 0
-    length = min(end, *(len(trace) for trace in column.traces))
+    length = min(head.seen, *(len(trace) for trace in column.traces))
     return band([trace.loss[:length] for trace in column.traces], log=False)
 
 
@@ -166,4 +163,5 @@ def _status(tapes: list[Tape], head: Playhead) -> None:
     rate, seeds = sum(tape.rate for tape in tapes if not tape.done), tapes[0].seeds
     speed = f" · {rate:.3g} steps/s together" if rate else ""
     tag = "1 seed" if seeds == 1 else f"{seeds} seeds, trained together: geometric median and range"
-    st.caption(" · ".join([f"step {head.shown}{speed}", tag, *crowded(*tapes), ":blue-badge[measured]"]))
+    ends = all_diverged(head, dict(zip(LETTERS, tapes, strict=False)))
+    st.caption(" · ".join([f"step {head.shown} of {head.steps}{speed}", tag, *ends, *crowded(*tapes), ":blue-badge[measured]"]))

@@ -74,36 +74,46 @@ _component = st.components.v2.component(
 )
 
 
-def show_diagram(cfg: RunConfig) -> None:
-    """Puts the block of a configuration on the page."""
-    _component(key="block_diagram", data={"svg": block_diagram(cfg)})
+def show_diagram(cfg: RunConfig, block: int | None = None) -> None:
+    """Puts a block of a configuration on the page, the last one if not said."""
+    _component(key="block_diagram", data={"svg": block_diagram(cfg, block)})
 
 
-def block_diagram(cfg: RunConfig) -> str:
-    """SVG of the last block, sublayer by sublayer, then what joins the streams, the final norm and the head."""
-    arranged = plan(cfg)
+def block_diagram(cfg: RunConfig, block: int | None = None) -> str:
+    """SVG of a block (the last one if not said), sublayer by sublayer, and what comes after it.
+
+    After the last one that is what joins the streams, the final norm and the head; after another one the next.
+    """
+    arranged, block = plan(cfg), block or cfg.depth
     drawing = Drawing()
     drawing.text("x", drawing.x + 4, SKIP_Y)
     drawing.x += 14
     if cfg.stack == "dlcl":
         drawing.box(_weighted_sum(cfg), SKIP_Y, "scale")
-    for sublayer in arranged.sublayers:
-        if sublayer.block == cfg.depth:
-            _sublayer(drawing, cfg, sublayer)
+    for sublayer in arranged.of_block(block):
+        _sublayer(drawing, cfg, sublayer)
+    if block < cfg.depth:
+        drawing.box(f"block {block + 1}", SKIP_Y, "head")
+    else:
+        _end(drawing, cfg, arranged.final_norm)
+    width, title = drawing.x + 12, escape(_title(cfg, arranged.of_block(block)[-1]))
+    drawing.text(_which_block(cfg, block), 6, HEIGHT - 10, "caption")
+    size = f'viewBox="0 0 {width:.0f} {HEIGHT}" width="{width:.0f}" height="{HEIGHT}" style="min-width:{READABLE * width:.0f}px"'
+    return (
+        f'<svg class="block-diagram" role="img" aria-label="{title}" {size}><title>{title}</title>{"".join(drawing.parts)}</svg>'
+    )
+
+
+def _end(drawing: Drawing, cfg: RunConfig, final_norm: str) -> None:
+    """What follows the last block."""
     if cfg.stack == "dlcl":
         drawing.box(_weighted_sum(cfg), SKIP_Y, "scale")
     if cfg.stack == "residual":
         collected = "x₀ + all branches"
         drawing.box(f"+ {collected}" if cfg.norm == "none" else f"+ {SHORT[cfg.norm]}({collected})", SKIP_Y, "norm")
-    if arranged.final_norm != "none":
-        drawing.box(f"final {SHORT[arranged.final_norm]}", SKIP_Y, "norm")
+    if final_norm != "none":
+        drawing.box(f"final {SHORT[final_norm]}", SKIP_Y, "norm")
     drawing.box("head", SKIP_Y, "head")
-    width, title = drawing.x + 12, escape(_title(cfg))
-    drawing.text(_which_block(cfg), 6, HEIGHT - 10, "caption")
-    size = f'viewBox="0 0 {width:.0f} {HEIGHT}" width="{width:.0f}" height="{HEIGHT}" style="min-width:{READABLE * width:.0f}px"'
-    return (
-        f'<svg class="block-diagram" role="img" aria-label="{title}" {size}><title>{title}</title>{"".join(drawing.parts)}</svg>'
-    )
 
 
 def _sublayer(drawing: Drawing, cfg: RunConfig, sublayer: SublayerPlan) -> None:
@@ -164,13 +174,20 @@ def _weighted_sum(cfg: RunConfig) -> str:
     return "Σ W · earlier outputs" if cfg.norm == "none" else f"Σ W · {SHORT[cfg.norm]}(earlier outputs)"
 
 
-def _which_block(cfg: RunConfig) -> str:
+def _which_block(cfg: RunConfig, block: int) -> str:
     """Which block is drawn, and how many others are set differently."""
-    others = len({block for block, _, _ in cfg.overrides if block != cfg.depth})
+    own: dict[int, set[tuple[str, str | bool]]] = {}
+    for at, key, value in cfg.overrides:
+        own.setdefault(at, set()).add((key, value))
+    others = sum(own.get(at, set()) != own.get(block, set()) for at in range(1, cfg.depth + 1))
     exceptions = f"; {others} other block{'s are' if others > 1 else ' is'} set differently" if others else ""
-    return f"block {cfg.depth} of {cfg.depth}{exceptions}"
+    return f"block {block} of {cfg.depth}{exceptions}"
 
 
-def _title(cfg: RunConfig) -> str:
-    skip = "with a skip" if cfg.residual else "without a skip"
-    return f"Block diagram: {cfg.net}, {cfg.placement}, {cfg.norm}, {skip}"
+def _title(cfg: RunConfig, sublayer: SublayerPlan) -> str:
+    """What the drawing shows, for who cannot see it."""
+    if sublayer.identity:
+        return f"Block diagram: {cfg.net}, taken out"
+    own = {key: value for at, key, value in cfg.overrides if at == sublayer.block}
+    skip = "with a skip" if sublayer.skip else "without a skip"
+    return f"Block diagram: {cfg.net}, {own.get('placement', cfg.placement)}, {own.get('norm', cfg.norm)}, {skip}"

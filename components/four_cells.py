@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
 import streamlit as st
 
 from components import player
@@ -12,7 +11,7 @@ from components.live_chart import live_chart
 from components.picture import chance, say
 from components.playhead import Playhead
 from components.viewers import owner
-from components.watch import crowded, tape_of
+from components.watch import all_diverged, crowded, going, tape_of, tick
 from models.insight.verdict import loss_sentence
 from models.service.client import Tape, trainer
 from models.spec import RunConfig
@@ -48,21 +47,19 @@ def watch() -> None:
     def body() -> tuple[bool, bool]:
         who = owner(NAME, *(cell.cfg for cell in CELLS))
         tapes = [tape_of(cell.cfg, head, who) for cell in CELLS]
-        # The four move together: the slowest tape that is not over sets the pace.
-        open_tapes = [tape for tape in tapes if not tape.divergence]
-        head.tick(player.now(), min((tape.length for tape in open_tapes), default=0), all(tape.done for tape in open_tapes))
+        tick(head, tapes, player.now())
         player.controls(NAME, head, shared=" all four")
-        _status(tapes)
+        _status(tapes, head)
         for column, cell, tape in zip(st.columns(4), CELLS, tapes, strict=True):
             with column:
                 _cell(cell, tape, head)
-        awaited = [tape for tape in open_tapes if tape.length <= head.shown and not tape.error]
+        awaited = [tape for tape in going(tapes) if tape.length <= head.shown]
         return head.shown > 0 and bool(awaited), head.playing
 
     player.polled(NAME, body)
 
 
-def _status(tapes: list[Tape]) -> None:
+def _status(tapes: list[Tape], head: Playhead) -> None:
     status = trainer().status()
     if status.state != "ready":
         st.caption(f"{status.sentence}")
@@ -70,27 +67,31 @@ def _status(tapes: list[Tape]) -> None:
     rate = sum(tape.rate for tape in tapes if not tape.done)
     device = next((tape.device for tape in tapes if tape.device), "cpu")
     speed = [f"{rate:.3g} steps/s together"] if rate else []
-    st.caption(" · ".join(["four nets of 32 blocks", device, *speed, *crowded(*tapes), ":blue-badge[measured]"]))
+    ends = all_diverged(head, {cell.title.lower(): tape for cell, tape in zip(CELLS, tapes, strict=True)})
+    measured = [":blue-badge[measured]"] if head.seen else []
+    facts = ["four nets of 32 blocks", f"step {head.shown} of {head.steps}", device, *speed, *ends, *crowded(*tapes), *measured]
+    st.caption(" · ".join(facts))
 
 
 def _cell(cell: Cell, tape: Tape, head: Playhead) -> None:
-    trace = tape.trace()
-    seen = min(head.furthest + 1, len(trace)) if trace is not None and head.furthest + head.shown > 0 else 0
-    loss = trace.loss[:seen] if trace is not None else np.empty(0)
-    steps = trace.step[:seen] if trace is not None else np.empty(0, int)
-    divergence = trace.divergence if trace is not None and trace.divergence and seen > trace.divergence.step else None
+    trace = tape.trace() if head.seen else None
+    row = min(head.shown, len(trace) - 1) if trace is not None else 0
+    divergence = trace.divergence if trace is not None else None
     st.subheader(cell.title, anchor=False)
     if tape.error:
         sentence = f":red[{tape.error}]"
-    elif divergence is not None:
+    elif divergence is not None and row >= divergence.step:
         sentence = f":red[:material/error: {divergence.sentence()}]"
     else:
-        frames = [f for f in tape.frames if f.step < seen]
-        accuracy = frames[-1].held_out_accuracy if frames and seen > 1 else float("nan")
-        sentence = loss_sentence(loss, accuracy, chance(cell.cfg))
+        sentence = loss_sentence(trace, row, chance(cell.cfg))
     say(sentence)
     figure = loss_chart(
-        step=steps, loss=loss, chance=chance(cell.cfg), total_steps=cell.cfg.steps, divergence=divergence, shown_step=head.shown
+        step=trace.step[: head.seen] if trace is not None else (),
+        loss=trace.loss[: head.seen] if trace is not None else (),
+        chance=chance(cell.cfg),
+        total_steps=cell.cfg.steps,
+        divergence=divergence,
+        shown_step=head.shown,
     )
     live_chart(figure, key=f"cell_{CELLS.index(cell)}", alt=f"Loss, {cell.title.lower()}", height=220)
     st.page_link(PLAYGROUND, label="Open in the playground", icon=":material/tune:", query_params=cell.cfg.to_query())

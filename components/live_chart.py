@@ -25,13 +25,14 @@ const load = (chunk) => {
     return window.Plotly
   })
 }
+const finger = matchMedia("(pointer: coarse)").matches // it scrolls the page: a chart keeps nothing of that to itself
 const themed = (layout, el) => {
   const style = getComputedStyle(el)
   const of = (name, other) => style.getPropertyValue(name).trim() || other
   const grid = of("--st-border-color", "#8884")
   const axis = (a) => ({ gridcolor: grid, linecolor: grid, ...a })
   return {
-    ...layout, autosize: true, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+    ...layout, ...(finger && { dragmode: false }), autosize: true, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     font: { color: of("--st-text-color", "#555"), family: of("--st-font", "sans-serif"), size: layout.font?.size ?? 12 },
     legend: { ...layout.legend, bgcolor: "rgba(0,0,0,0)" },
     xaxis: axis(layout.xaxis), yaxis: axis(layout.yaxis),
@@ -46,13 +47,16 @@ export default function (component) {
   el.setAttribute("aria-label", data.alt)
   latest.set(el, data)
   keepTable(parentElement, data)
-  load(data.chunk).then(function draw(Plotly) {
+  // Drawing holds the page up: the slider over the steps, which Streamlit sets a moment after the text, comes first.
+  const others = new Promise((set) => setTimeout(set, 30))
+  others.then(() => load(data.chunk)).then(function draw(Plotly) {
     if (latest.get(el) !== data) return
     if (el._dragging) return void setTimeout(() => draw(Plotly), 100) // new data must not end a drag
     // "Reset axes" would be a second button of that first word on the page; a double click resets them too.
     const spare = ["resetScale2d", "select2d", "lasso2d"]
     const config = {
-      responsive: true, displaylogo: false, showSendToCloud: false, displayModeBar: "hover", modeBarButtonsToRemove: spare,
+      responsive: true, displaylogo: false, showSendToCloud: false, displayModeBar: finger ? false : "hover",
+      modeBarButtonsToRemove: spare,
     }
     // A copy: plotly writes the zoom into what it is given, and the same data comes again when the theme changes.
     const { data: traces, layout } = structuredClone(data.figure)

@@ -6,6 +6,7 @@ from functools import partial
 import streamlit as st
 
 from components import compare_link, map_spec, player
+from components.address import kept
 from components.charts import table_of
 from components.instruments.panel import BADGES
 from components.link import COMPARE, PLAYGROUND
@@ -41,7 +42,8 @@ def draw() -> None:
         st.markdown(PREPARED[chosen].question)
         spec = PREPARED[chosen].spec
     names = {name: measure.label for name, measure in MEASURES.items()}
-    measure = str(st.selectbox("Colour", list(names), key="map_measure", format_func=names.__getitem__, persist_state="session"))
+    choice = kept("map_measure", next(iter(names)), name="colour", among=names)
+    measure = str(st.selectbox("Colour", list(names), format_func=names.__getitem__, **choice))
     if (refusal := refused(spec)) and chosen == OWN:
         st.error(refusal)
         return
@@ -79,20 +81,10 @@ def watch(spec: MapSpec, chosen: str, measure: str) -> tuple[bool, bool]:
 
 
 def _chosen() -> str:
-    """Which map: in the address, so that it can be shared."""
+    """Which map is open."""
     names = {**{key: prepared.title for key, prepared in PREPARED.items()}, OWN: "Your own map"}
-    asked = st.query_params.get(KEY, st.session_state.get("map_shown", next(iter(names))))
-    if asked not in names:
-        st.info(f"There is no map of that name: this is the first of {len(PREPARED)}.")
-        asked = next(iter(names))
-    st.session_state["map_shown"] = st.session_state["map_choice"] = asked
-    st.query_params[KEY] = asked
-
-    def change() -> None:
-        st.query_params[KEY] = str(st.session_state["map_choice"])
-
-    st.selectbox("Map", list(names), key="map_choice", format_func=names.__getitem__, on_change=change)
-    return str(asked)
+    choice = kept("map_choice", next(iter(names)), name=KEY, among=names)
+    return str(st.selectbox("Map", list(names), format_func=names.__getitem__, **choice))
 
 
 def _buttons(spec: MapSpec, store: MapStore, wanted: bool, done: int, total: int) -> None:

@@ -51,11 +51,16 @@ VERDICT_ICONS = {
 class Profile:
     """One row's profiles over depth, kept to compare with: what they are of, and (S,), (S,), (depth,), (S,)."""
 
+    cfg: RunConfig
     label: str
     act_rms: np.ndarray
     grad_rms: np.ndarray
     weight_grad_rms: np.ndarray
     sample_cosine: np.ndarray
+
+    def beside(self, cfg: RunConfig) -> bool:
+        """Whether it can be read beside a configuration: sites and loss of another net or task are other things."""
+        return (self.cfg.net, self.cfg.task) == (cfg.net, cfg.task)
 
 
 def name_of(cfg: RunConfig) -> str:
@@ -72,7 +77,7 @@ def profile_of(view: View) -> Profile:
     trace, row, frame = view.trace, view.row, view.frame
     cosine = frame.sample_cosine if frame else np.full(len(trace.sites), np.nan)
     label = f"{name_of(view.cfg)}, step {row}".removeprefix(", ")
-    return Profile(label, trace.act_rms[row], trace.grad_rms[row], trace.weight_grad_rms[row], cosine)
+    return Profile(view.cfg, label, trace.act_rms[row], trace.grad_rms[row], trace.weight_grad_rms[row], cosine)
 
 
 def charts(view: View, head: Playhead, others: list[tuple[str, Profile]]) -> None:
@@ -87,7 +92,7 @@ def charts(view: View, head: Playhead, others: list[tuple[str, Profile]]) -> Non
         say(gradient_sentence(view.trace.sites, profile.grad_rms))
         _draw(gradient, "Gradient by depth")
     with columns[2]:
-        say(loss_sentence(_seen(view, head)[0], _accuracy(view), chance(view.cfg)))
+        say(loss_sentence(view.trace, view.row, chance(view.cfg)))
         _draw(_loss(view, head), "Loss")
 
 
@@ -97,8 +102,10 @@ def panel(view: View, head: Playhead, others: list[tuple[str, Profile]], chosen:
         _weights_and_samples(view, others)
     elif chosen == PANELS[1]:
         _layer_by_step(view, head)
-    else:
+    elif head.seen:
         _what_it_says(view)
+    else:  # also where somebody else's training has asked it
+        st.info("The net has not been asked yet: press Train or Step.")
 
 
 def projected(view: View, head: Playhead, others: list[tuple[str, Profile]], *, factor: float, height: int) -> None:
@@ -153,13 +160,13 @@ def _held() -> dict[str, tuple[float, float]]:
 
 def _seen(view: View, head: Playhead) -> tuple[np.ndarray, np.ndarray]:
     """Loss and steps that this viewer has seen."""
-    end = max(head.furthest, view.row) + 1 if view.tape and view.tape.length else 0
+    end = max(head.seen, view.row + 1 if view.row else 0)  # the view may still be that of the net before
     return view.trace.loss[:end], view.trace.step[:end]
 
 
 def _loss(view: View, head: Playhead) -> Figure:
     loss, step = _seen(view, head)
-    frames = [f for f in view.trace.frames if len(step) and f.step <= step[-1] + 1 and math.isfinite(f.held_out_loss)]
+    frames = [f for f in view.trace.frames if len(step) and f.step <= step[-1] and math.isfinite(f.held_out_loss)]
     return loss_chart(
         step=step,
         loss=loss,
@@ -168,12 +175,8 @@ def _loss(view: View, head: Playhead) -> Figure:
         held_out_loss=np.array([f.held_out_loss for f in frames]),
         chance=chance(view.cfg),
         total_steps=view.cfg.steps,
-        divergence=view.trace.divergence if len(step) else None,
+        divergence=view.trace.divergence,
     )
-
-
-def _accuracy(view: View) -> float:
-    return view.frame.held_out_accuracy if view.frame else math.nan
 
 
 def say(sentence: str) -> None:
@@ -227,8 +230,7 @@ def _layer_by_step(view: View, head: Playhead) -> None:
 def _what_it_says(view: View) -> None:
     frame = view.frame
     if frame is None or not frame.picture:
-        st.info("The net has not been asked yet: press Train or Step.")
-        return
+        return  # the net that is being waited for has no step yet
     st.markdown(
         f"At step {frame.step}: held-out accuracy {frame.held_out_accuracy:.1%}, held-out loss {frame.held_out_loss:.3g}."
     )

@@ -4,15 +4,18 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import streamlit as st
 
+from components import address
 from components.playhead import SPEEDS, Playhead
 from components.viewers import drew, pace, visitor
 from models.service.client import trainer
 from models.spec import RunConfig
 
 STARTING_SECONDS = 1.5  # between two polls of a page that waits for the trainer to start: its first picture is drawn undisturbed
+BUTTON_WIDTH, LETTER_WIDTH = 92, 6  # pixels of Train and Pause, and of a letter more
 ECHOES = 20  # how many of its own last places the scrubber recognises: 10 s and more
 
 
@@ -26,10 +29,12 @@ def playhead(name: str, *runs: RunConfig) -> Playhead:
     heads = st.session_state.setdefault("playheads", {})
     kept = heads.get(name)
     if kept is None or kept[0] != runs:
-        speed = kept[1].speed if kept else "full speed"
-        heads[name] = (runs, Playhead(max(cfg.steps for cfg in runs), speed=speed))
-    head: Playhead = heads[name][1]
-    return head
+        head = Playhead(max(cfg.steps for cfg in runs))
+        if kept:
+            head.speed, head.stop_loss = kept[1].speed, kept[1].stop_loss
+        heads[name] = (runs, head)
+    found: Playhead = heads[name][1]
+    return found
 
 
 def play(head: Playhead) -> None:
@@ -42,16 +47,12 @@ def play(head: Playhead) -> None:
 def controls(name: str, head: Playhead, *, shared: str = "") -> None:
     """The bar. `shared` says of several runs at once that one bar moves them all."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        # Of one width, so that what stands beside it stays where it is.
+        same: dict[str, Any] = {"type": "primary", "width": BUTTON_WIDTH + LETTER_WIDTH * len(shared)}
         if head.playing:
-            st.button("Pause", key=f"{name}_pause", icon=":material/pause:", type="primary", on_click=head.pause)
+            st.button("Pause", key=f"{name}_pause", icon=":material/pause:", on_click=head.pause, **same)
         else:
-            st.button(
-                f"Train{shared}",
-                key=f"{name}_train",
-                icon=":material/play_arrow:",
-                type="primary",
-                on_click=lambda: play(head),
-            )
+            st.button(f"Train{shared}", key=f"{name}_train", icon=":material/play_arrow:", on_click=lambda: play(head), **same)
         _button("Step", name, ":material/skip_next:", head.step, "One training step, then pause.")
         _button("Reset", name, ":material/replay:", head.reset, "Back to the net before training.")
         _speed(name, head)
@@ -71,7 +72,9 @@ def polled(name: str, body: Callable[[], tuple[bool, bool]], *, asks: bool = Fal
     @st.fragment(run_every=seconds if any(drawn) else None)
     def moving() -> None:
         began = time.thread_time()
+        address.resume()
         moves = body()
+        address.settle()
         drew(time.thread_time() - began)
         other_pace = any(moves) and _seconds(asks) != seconds
         if moves != drawn or other_pace:
@@ -147,5 +150,5 @@ def _scrubber(name: str, head: Playhead) -> None:
             head.seek(row)
 
     st.slider(
-        "Step shown", 0, max(1, head.last), start, key=key, on_change=change, help="Update k has not happened yet at step k."
+        "Step shown", 0, head.last, start, key=key, on_change=change, help="So many updates the net has had. At step 0 it is new."
     )

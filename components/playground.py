@@ -4,20 +4,22 @@ from dataclasses import replace
 
 import streamlit as st
 
-from components import compare_link, controls, link, picture, player, projector, take_home
+from components import compare_link, controls, link, picture, player, projector, remedies, take_home
+from components.address import kept
 from components.diagram import show_diagram
 from components.hide import any_hidden, hidden
 from components.instruments import instruments
 from components.instruments.panel import BADGES
 from components.playhead import Playhead
 from components.viewers import owner
-from components.watch import View, crowded, look, trouble
-from models.insight.remedy import remedy
+from components.watch import View, crowded, look, tick, trouble
+from models.insight.remedy import failed
 from models.insight.verdict import THRESHOLDS, verdicts
 from models.service.client import trainer
-from models.spec import ARRANGEMENTS, RunConfig, arrangement_of
+from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, knobs
 from models.spec.budget import affordable, fitted, over_budget
 from models.spec.equation import equation
+from models.spec.pairings import changed
 from models.spec.rules import repaired
 
 NAME = "playground"
@@ -25,11 +27,14 @@ GOOD, GHOST, PINNED, VIEW = "last_good", "ghost", "pinned", "view"
 
 
 def settle(cfg: RunConfig | None) -> RunConfig:
-    """The configuration to show: the one that is set, or the last good one where that is illegal or over budget."""
+    """The configuration to show: the one that is set, or the last good one where that is illegal or over budget.
+
+    A visitor who comes by a link to what is over budget has no last one, and sees the nearest that fits.
+    """
     if cfg is not None and over_budget(cfg) is None:
         st.session_state[GOOD] = cfg
     if GOOD not in st.session_state:
-        st.session_state[GOOD] = fitted(RunConfig())
+        st.session_state[GOOD] = fitted(cfg or RunConfig())
     kept: RunConfig = st.session_state[GOOD]
     return kept
 
@@ -48,7 +53,9 @@ def say(cfg: RunConfig, notes: list[str], problem: str) -> None:
         wanted, _ = controls.assemble()
         refusal = over_budget(wanted) if wanted is not None else None
         if wanted is not None and refusal:
-            st.error(f"{refusal} The picture below is still the last one that fits.")
+            smaller = ", ".join(f"{knobs()[name][1].label.lower()} {value}" for name, value in changed(wanted, cfg).items())
+            below = f"what fits: {smaller}" if cfg == fitted(wanted) else "still the last one that fits"
+            st.error(f"{refusal} The picture below is {below}.")
             _offer(dict([affordable(wanted)]))
     for sentence in controls.warnings(cfg):
         st.warning(sentence)
@@ -63,9 +70,9 @@ def watch(cfg: RunConfig) -> None:
     def body() -> tuple[bool, bool]:
         before: View | None = st.session_state.get(VIEW)
         tape = trainer().tape(cfg)
-        began, trace = head.shown, tape.trace()
-        head.tick(player.now(), tape.length, tape.done)
-        reached = trace is not None and head.stop_at_loss(began, trace.loss)
+        began, trace = tick(head, [tape], player.now()), tape.trace()
+        if trace is not None:
+            head.stop_at_loss(began, trace.loss)
         view, waiting = look(cfg, head, before, owner(NAME, cfg))
         refused = trouble(cfg) if waiting else ""
         if refused:
@@ -73,8 +80,6 @@ def watch(cfg: RunConfig) -> None:
         player.controls(NAME, head)
         with projector.line(NAME, head):
             _status(cfg, view, head, waiting and not refused)
-        if reached:
-            st.toast(f"Stopped: the loss has reached {head.stop_loss:g} at step {head.shown}.", icon=":material/flag:")
         if refused:
             st.error(refused)
         measuring = False
@@ -82,10 +87,10 @@ def watch(cfg: RunConfig) -> None:
             _keep(view, before)
             take_home.check(view)
             if projector.on():
-                _projected(view, head)
+                measuring = _projected(view, head)
             else:
-                _charts(view, head)
-                measuring = not hidden("instruments") and instruments(view, head)
+                measuring = _charts(view, head)
+                measuring |= not hidden("instruments") and instruments(view, head)
         return (waiting or measuring) and not refused, head.playing
 
     player.polled(NAME, body, asks=True)
@@ -126,27 +131,39 @@ def _status(cfg: RunConfig, view: View | None, head: Playhead, waiting: bool) ->
         facts.append("torch is loading in the trainer")
     elif waiting and not trainer().place(tape):
         facts.append(f"waiting for the trainer ({status.wanted} runs share it)" if status.wanted > 1 else "computing")
+    elif head.reached:
+        facts.append(f"stopped: the loss has reached {head.reached:g}")
     elif tape.done and head.shown >= tape.length - 1 > 0:
         facts.append("diverged" if tape.divergence else "done")
     facts += crowded(tape)
-    kind = "recorded" if view is not None and view.recorded else "measured"
-    st.caption(f"{' · '.join(facts)} · :{BADGES[kind]}-badge[{kind}]")
+    if view is not None:
+        kind = "recorded" if view.recorded else "measured"
+        facts.append(f":{BADGES[kind]}-badge[{kind}]")
+    st.caption(" · ".join(facts))
 
 
 def _keep(view: View, before: View | None) -> None:
-    """Remembers what is shown, and makes the picture before the last change the ghost."""
+    """Remembers what is shown, and makes the picture before the last change the ghost, where the two can be read together.
+
+    A net of less than half the ghost's depth would be drawn into a corner of its own chart.
+    """
     if before is not None and before.cfg != view.cfg:
-        st.session_state[GHOST] = picture.profile_of(before)
+        ghost = picture.profile_of(before)
+        alike = ghost.beside(view.cfg)
+        st.session_state[GHOST] = ghost if alike and before.cfg.depth <= 2 * view.cfg.depth else None
+        if not alike:
+            st.session_state.pop("ranges", None)  # the axes were held for what is no longer drawn
     st.session_state[VIEW] = view
 
 
-def _charts(view: View, head: Playhead) -> None:
-    if not hidden("verdict"):
-        _headline(view)
-    others = _others()
+def _charts(view: View, head: Playhead) -> bool:
+    """Verdict, charts and the panel below; whether an answer is still to come."""
+    waiting = not hidden("verdict") and _headline(view)
+    others = _others(view)
     picture.charts(view, head, others)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        panels = st.segmented_control("Below", picture.PANELS, key="panel", required=True, default=picture.PANELS[0])
+        choice = kept("panel", picture.PANELS[0], name="panel", among=picture.PANELS)
+        panels = st.segmented_control("Below", picture.PANELS, required=True, **choice)
         st.button("Pin this profile", icon=":material/keep:", on_click=_pin, args=(view,), key="pin")
         st.button("Fit the axes", on_click=lambda: st.session_state.pop("ranges", None), key="fit")
         with st.popover("More"):
@@ -156,37 +173,43 @@ def _charts(view: View, head: Playhead) -> None:
     if numbers:
         picture.tables(view, head, others)
     picture.panel(view, head, others, str(panels))
+    return waiting
 
 
-def _projected(view: View, head: Playhead) -> None:
-    """The charts for a projector; their numbers further down."""
-    if not hidden("verdict"):
-        _headline(view)
-    others = _others()
+def _projected(view: View, head: Playhead) -> bool:
+    """The charts for a projector; their numbers further down. Whether an answer is still to come."""
+    waiting = not hidden("verdict") and _headline(view)
+    others = _others(view)
     picture.projected(view, head, others, factor=projector.FACTOR, height=projector.HEIGHT)
     if st.toggle("Table", key="table", help="The numbers behind the three charts."):
         picture.tables(view, head, others)
+    return waiting
 
 
-def _others() -> list[tuple[str, picture.Profile]]:
-    """The profiles to compare with: the one before the last change, and the pinned one."""
-    return [(role, kept) for role in (GHOST, PINNED) if (kept := st.session_state.get(role)) is not None]
+def _others(view: View) -> list[tuple[str, picture.Profile]]:
+    """The profiles to compare with: the one before the last change, and the pinned one where it is of the same net and task."""
+    kept = [(role, st.session_state.get(role)) for role in (GHOST, PINNED)]
+    return [(role, profile) for role, profile in kept if profile is not None and profile.beside(view.cfg)]
 
 
-def _headline(view: View) -> None:
-    """The verdict over all charts; after a divergence where it began, and one change that helps."""
+def _headline(view: View) -> bool:
+    """The verdict over all charts; where a run failed also one change that helps. Whether that is still being looked for."""
     divergence = view.trace.divergence
-    if divergence is None or view.row < divergence.step:
+    if divergence is not None and view.row >= divergence.step:
+        icon = picture.VERDICT_ICONS["diverged"]
+        st.markdown(f":red[**{icon} {divergence.sentence()}**] What came before stays.")
+    else:
         first, *others = verdicts(view.cfg, view.trace, view.row)
         also = " ".join(other.sentence for other in others)
         st.markdown(f"**{picture.VERDICT_ICONS[first.kind]} {first.sentence}** {also}", help=THRESHOLDS)
-        return
-    help_ = remedy(view.cfg)
+    if not failed(view.cfg, view.trace, view.row):
+        return False
+    found = remedies.found(view)
     with st.container(horizontal=True, vertical_alignment="center"):
-        icon = picture.VERDICT_ICONS["diverged"]
-        st.markdown(f":red[**{icon} {divergence.sentence()}**] What came before stays.", width="stretch")
-        if not any_hidden(help_.fields):
-            st.button(help_.label, on_click=link.put, args=(help_.fields,), key="remedy")
+        for remedy, came_of_it in found.offers[:1]:
+            st.button(f"Set {remedy.label}", on_click=link.put, args=(remedy.fields,), key="remedy", help=came_of_it)
+        st.caption(found.said)
+    return found.waiting
 
 
 def _stop_at_loss(head: Playhead) -> None:

@@ -9,6 +9,7 @@ from models.export import findings
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, knobs
 from models.spec.code import block_code
 from models.spec.equation import equation
+from models.spec.overrides import in_words
 from models.trace import Trace
 
 PAGE = """<!doctype html>
@@ -58,7 +59,7 @@ def report_html(cfg: RunConfig, trace: Trace, figures: Iterable[Mapping[str, Any
     name = arrangement_of(cfg)
     title = f"{name or 'No named arrangement'}: {cfg.net} on {cfg.task}, {cfg.depth} blocks of width {cfg.width}"
     reading = f"<p>{escape(ARRANGEMENTS[name].reading)} <em>{escape(ARRANGEMENTS[name].source)}</em></p>" if name else ""
-    facts = {"seed": str(cfg.seed), "steps computed": f"{len(trace)} of {cfg.steps}", **versions}
+    facts = {"seed": str(cfg.seed), "last step": f"{trace.step[-1]} of {cfg.steps}", **versions}
     return PAGE.format(
         title=escape(title),
         plotly=get_plotlyjs(),
@@ -86,5 +87,5 @@ def _setting(cfg: RunConfig, field: str) -> str:
     _, knob = knobs()[field]
     value = getattr(cfg, field)
     mark = ' class="changed"' if value != getattr(RunConfig, field) else ""
-    said = ", ".join(f"block {block}: {key} {setting}" for block, key, setting in value) if field == "overrides" else str(value)
+    said = in_words(value) if field == "overrides" else str(value)
     return f"<tr{mark}><td>{escape(knob.label)}</td><td>{escape(field)}</td><td>{escape(said) or 'none'}</td></tr>"

@@ -49,7 +49,7 @@ def stack_row(cfg: RunConfig, *, key: str, chosen_key: str) -> None:
 
 def _block(cfg: RunConfig, block: int) -> dict[str, object]:
     """One block's name, look and description."""
-    sublayer = next(s for s in plan(cfg).sublayers if s.block == block)
+    sublayer = plan(cfg).of_block(block)[0]
     normed = any(n != "none" for n in (sublayer.norm_in, sublayer.norm_mid, sublayer.norm_out, sublayer.norm_add))
     if sublayer.identity:
         kind, says = "identity", "taken out"

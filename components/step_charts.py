@@ -31,8 +31,8 @@ MAP_STEPS = 150
 
 def loss_chart(
     *,
-    step: np.ndarray,
-    loss: np.ndarray,
+    step: np.ndarray | Sequence[int],
+    loss: np.ndarray | Sequence[float],
     shown_step: int | None = None,
     held_out_step: np.ndarray | Sequence[int] = (),
     held_out_loss: np.ndarray | Sequence[float] = (),
@@ -42,7 +42,7 @@ def loss_chart(
 ) -> Figure:
     """The raw training loss, the held-out loss at the frames, and the loss of guessing; nothing is smoothed.
 
-    A cross at the upper edge marks a loss that is not finite and the step of a divergence.
+    A cross at the upper edge marks a loss that is not finite and the step of a divergence, once the steps have come to it.
     """
     step, loss = np.asarray(step), np.asarray(loss, float)
     top = _loss_top(loss, chance)
@@ -115,7 +115,9 @@ def _training_line(step: np.ndarray, loss: np.ndarray, top: float) -> dict[str, 
 def _crosses(step: np.ndarray, loss: np.ndarray, top: float, divergence: Divergence | None) -> dict[str, Any]:
     """One cross for each step whose loss is not finite and for the divergence, whichever quantity it was in."""
     at = dict(zip(step.tolist(), loss.tolist(), strict=True))
-    steps = {k for k, value in at.items() if not math.isfinite(value)} | ({divergence.step} if divergence else set())
+    steps = {k for k, value in at.items() if not math.isfinite(value)} | (
+        {divergence.step} if divergence and divergence.step <= max(at, default=-1) else set()
+    )
     marked = sorted(steps)
     mark = scatter("diverged", marked, np.full(len(marked), top * 0.97), RED, mode="markers", symbol="x")
     return mark | {

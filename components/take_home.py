@@ -71,7 +71,7 @@ def _report(view: View) -> str:
 
 def _link(cfg: RunConfig, view: View | None) -> None:
     """A link to this run; once it has rows, with a digest that lets the reader's page check the result."""
-    query = cfg.to_query() | ({"digest": digest_of(view.trace, _torch())} if view is not None else {})
+    query = cfg.to_query() | ({"digest": digest_of(view.trace.first(cfg.steps), _torch())} if view is not None else {})
     base = (st.context.url or "").partition("?")[0]
     also = " with a digest of the numbers: it runs again and says whether the same came out" if view else ""
     st.markdown(f"**Link**{also}")

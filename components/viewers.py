@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from components.link import HERE
+from components.address import HERE
 from models.service.client import Owner, tape_key
 from models.spec import RunConfig
 

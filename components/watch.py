@@ -1,6 +1,6 @@
 """What a viewer's page has to show now: rows from the tape, or the profile before training, or what was there before."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from components.playhead import Playhead
@@ -28,21 +28,35 @@ class View:
 
     @property
     def frame(self) -> Frame | None:
-        """The last frame at or before the row; the one after the last update at the tape's end."""
-        at_end = self.row == self.cfg.steps - 1
-        return self.trace.frame_at(self.row + at_end)
+        """The last frame at or before the row."""
+        return self.trace.frame_at(self.row)
 
 
-def tick(head: Playhead, cfgs: Sequence[RunConfig], now: float) -> None:
-    """Moves a playhead over some tapes at once, before they are looked at: the slowest that goes on sets the pace."""
-    tapes = [trainer().tape(cfg) for cfg in cfgs]
-    going = [tape for tape in tapes if not tape.divergence] or [max(tapes, key=lambda tape: tape.length)]
-    head.tick(now, min(tape.length for tape in going), all(tape.done for tape in going))
+def going(tapes: Sequence[Tape]) -> list[Tape]:
+    """The tapes that rows are still to come for: neither at their end, diverged or not, nor in trouble."""
+    return [tape for tape in tapes if not tape.done and not tape.error]
+
+
+def tick(head: Playhead, tapes: Sequence[Tape], now: float) -> int:
+    """Moves a playhead over some tapes at once, before they are looked at; the row that it moves on from.
+
+    The slowest of those that go on sets the pace; where none does, it comes to the end of the longest.
+    """
+    open_tapes = going(tapes)
+    lengths = [tape.length for tape in open_tapes or tapes]
+    return head.tick(now, min(lengths) if open_tapes else max(lengths), not open_tapes)
+
+
+def all_diverged(head: Playhead, tapes: Mapping[str, Tape]) -> list[str]:
+    """That each of several tapes, by what they are called, has diverged, and at which step; nothing before that is shown."""
+    ends = [f"{name} at step {tape.divergence.step}" for name, tape in tapes.items() if tape.divergence and all(tape.divergences)]
+    over = len(ends) == len(tapes) and head.shown >= max(tape.length for tape in tapes.values()) - 1
+    return ["all have diverged: " + ", ".join(ends)] if over else []
 
 
 def tape_of(cfg: RunConfig, head: Playhead, who: Owner, seeds: int = 1) -> Tape:
     """A tape, trained on as far as a playhead wants it; `who` as for `look`."""
-    rows = head.wanted()
+    rows = head.wanted()  # a row for every step brings the closing row with it
     return trainer().want(cfg, min(rows, cfg.steps), seeds=seeds, owner=who) if rows else trainer().tape(cfg, seeds)
 
 

@@ -99,10 +99,12 @@ def _train(given: argparse.Namespace) -> int:
         stopped = f"Stopped by hand after {run.step} steps."
     if showing:
         print(file=sys.stderr)
+    digest = f"digest {digest_of(run.trace())}" if run.step else ""
+    run.close()
     trace = run.trace()
     print("\n".join([stopped] * bool(stopped) + findings(cfg, trace)))
-    if len(trace):
-        print(f"digest {digest_of(trace)}")
+    if digest:
+        print(digest)
     _write(given.csv, trace_csv(trace))
     _write(given.json, configuration_json(cfg))
     return 130 if stopped else 0

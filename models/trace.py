@@ -1,10 +1,12 @@
 """What a run has measured, as plain numpy: the tape. Knows no torch, so that the pages can hold it.
 
-Row k is batch k, before update k, from 0. A frame holds what costs more and is taken at log-spaced steps.
+Row k is batch k in the net that has had k updates, from 0. The tape of a finished run of N steps ends with its closing row N, of
+the net after the last update; what only advances a run has rows 0 to N - 1. A frame holds what costs more and is taken at
+log-spaced steps.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -97,6 +99,11 @@ class Trace:
 
     def __len__(self) -> int:
         return len(self.step)
+
+    def first(self, rows: int) -> "Trace":
+        """The first so many rows, with all frames."""
+        series: dict[str, Any] = {name: kept[:rows] for name, kept in vars(self).items() if isinstance(kept, np.ndarray)}
+        return replace(self, **series)
 
     def frame_at(self, step: int) -> Frame | None:
         """The last frame at or before a step."""

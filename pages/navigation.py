@@ -4,7 +4,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from components.link import note_page
+from components import address, hide
+from components.drawer import close_drawer
 from components.style import style
 
 HERE = Path(__file__).parent
@@ -122,6 +123,8 @@ page = st.navigation(
     },
     position="top",
 )
-note_page(page.url_path)
+address.arrive(page.url_path, hide.query())
 style()
+close_drawer(page.url_path)
 page.run()
+address.settle()

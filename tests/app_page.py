@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from models.service.connection import ROOT
@@ -74,6 +75,16 @@ def now(page: AppTest) -> tuple[list[float | None] | None, ...]:
     return tuple(line(page, f"{name} by depth") for name in ("Activation", "Gradient", "Weight gradient"))
 
 
+def back(page: AppTest, **query: str) -> AppTest:
+    """The page after Back or Forward to another address of it. AppTest cannot say that of a run, so it is said here."""
+    page.query_params.clear()
+    for key, value in query.items():
+        page.query_params[key] = value
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("components.address._from_history", lambda: True)
+        return sound(page.run())
+
+
 def labels(page: AppTest) -> list[str]:
     """The labels of all buttons."""
     return [button.label for button in page.button]
@@ -99,6 +110,15 @@ def trained(page: AppTest) -> AppTest:
             return page
         sound(page.run())
     raise AssertionError(f"the run did not end; the page says:\n{words(page)}")
+
+
+def tried(page: AppTest) -> AppTest:
+    """The page after the trainer has tried what may help a run that failed."""
+    for _ in range(PATIENCE):
+        if "Trying changes" not in words(page):
+            return page
+        sound(page.run())
+    raise AssertionError(f"the trial did not end; the page says:\n{words(page)}")
 
 
 def _is_number(value: object) -> bool:

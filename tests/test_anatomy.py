@@ -1,5 +1,7 @@
 """The anatomy page: three views of one plan, and a block that is changed alone."""
 
+import json
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -27,8 +29,46 @@ def test_moving_the_norm_moves_it_in_equation_code_and_diagram() -> None:
     sound(page.run())
     cfg = configuration(page)
     assert cfg.placement == "post-norm"
-    assert page.latex[0].value.strip("$\n ") == equation(cfg)
-    assert page.code[0].value.endswith(block_code(cfg))
+    assert page.latex[0].value.strip("$\n ") == equation(cfg, 2)
+    assert page.code[0].value.endswith(block_code(cfg, 2))
+    assert r"\operatorname{LN}(x + F(x))" in page.latex[0].value
+
+
+def drawn(page: AppTest) -> str:
+    """The diagram's SVG."""
+    (svg,) = (data["svg"] for one in page.get("bidi_component") if "svg" in (data := json.loads(one.proto.json)))
+    return str(svg)
+
+
+def test_mix_ln_is_named_and_each_of_its_blocks_is_shown_as_it_is() -> None:
+    page = anatomy(arrangement="Mix-LN", depth="8")
+    assert "**Mix-LN**" in words(page)
+    assert "2412.13795" in words(page)
+    for block, placement, code in ((2, "post-norm", "x = norm(x + W2("), (3, "pre-norm", "x = x + W2(relu(W1(norm(x))))")):
+        page.number_input(key="anatomy_block").set_value(block)
+        sound(page.run())
+        assert f"block {block} of 8; {8 - (2 if block == 2 else 6)} other blocks are set differently" in drawn(page)
+        assert f"Block diagram: mlp, {placement}, layer norm" in drawn(page)
+        assert code in page.code[0].value
+        assert page.latex[0].value.strip("$\n ") == equation(configuration(page), block)
+
+
+def test_the_three_views_lose_what_the_chosen_block_loses_and_the_history_says_so() -> None:
+    page = anatomy()
+    page.number_input(key="anatomy_block").set_value(2)
+    sound(page.run())
+    assert "norm(" in page.code[0].value
+    page.toggle(key="anatomy_norm").set_value(False)
+    sound(page.run())
+    assert "norm(" not in page.code[0].value
+    assert "LN" not in page.latex[0].value.split("F(z)")[0]
+    assert ">LayerNorm<" not in drawn(page)
+    assert "**pre-norm**, but for block 2: no norm." in words(page)
+    page.toggle(key="anatomy_identity").set_value(True)
+    sound(page.run())
+    assert page.code[0].value == "x = x  # taken out"
+    assert "F(z)" not in page.latex[0].value
+    assert ">taken out<" in drawn(page)
 
 
 def test_the_history_names_paper_and_users() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from components import player
 from models.service.client import close_trainer, trainer
 from models.service.connection import ROOT
 from models.spec import ARRANGEMENTS, TASKS, RunConfig, knobs
@@ -207,10 +208,10 @@ def test_the_profile_before_training_is_row_0_of_the_tape(query):
 
 def test_train_moves_to_the_end_and_scrubbing_shows_any_step():
     page = trained(playground(**SMALL, seed="11"))
-    assert "step 39 of 40" in words(page)
+    assert "step 40 of 40" in words(page)
     assert "done" in words(page)
     end, loss = now(page), line(page, "Loss")
-    assert len(loss) == 40
+    assert len(loss) == 41
     scrubber(page).set_value(13)
     sound(page.run())
     assert "step 13 of 40" in words(page)
@@ -249,6 +250,35 @@ def test_the_picture_before_a_change_stays_as_a_ghost():
     assert line(page, "Gradient by depth", "dot") == before[1]
     names = [trace["name"] for trace in charts(page)["Activation by depth"]["data"]]
     assert any("pre-norm, 4x16, step 0" in name for name in names)
+
+
+@pytest.mark.parametrize("change", [{"task": "spiral"}, {"net": "transformer"}])
+def test_what_is_compared_with_goes_with_its_net_and_task_and_leaves_the_axes_to_the_new_one(change):
+    page = playground(**SMALL, residual="false", norm="none", activation="sigmoid")
+    press(page, "Pin")
+    move(page, "norm", "layer norm")
+    assert line(page, "Gradient by depth", "dash") is not None
+    for field, value in change.items():
+        move(page, field, value)
+    fresh = playground(**configuration(page).to_query())
+    for chart in ("Activation by depth", "Gradient by depth", "Weight gradient by depth"):
+        assert line(page, chart, "dot") is None
+        assert line(page, chart, "dash") is None
+        assert charts(page)[chart]["layout"]["yaxis"]["range"] == charts(fresh)[chart]["layout"]["yaxis"]["range"]
+
+
+def test_a_ghost_of_more_than_twice_the_depth_goes_and_one_that_was_pinned_comes_back_with_its_net():
+    page = playground(**SMALL)
+    pinned = now(page)[0]
+    press(page, "Pin")
+    move(page, "depth", 2)
+    assert line(page, "Activation by depth", "dot") == pinned
+    move(page, "depth", 5)
+    move(page, "depth", 2)
+    assert line(page, "Activation by depth", "dot") is None
+    move(page, "task", "spiral")
+    move(page, "task", "digits")
+    assert line(page, "Activation by depth", "dash") == pinned
 
 
 def test_a_pinned_profile_stays_through_changes_until_it_is_cleared():
@@ -290,8 +320,10 @@ def test_the_table_holds_the_numbers_of_the_charts():
     assert loss[loss["line"] == "training"]["value"].tolist() == pytest.approx(line(page, "Loss"))
 
 
-@pytest.mark.parametrize("begin", [lambda page: page, trained], ids=["untrained", "trained"])
-def test_every_panel_opens_and_only_the_open_one_is_drawn(begin):
+@pytest.mark.parametrize(
+    ("begin", "asked"), [(lambda page: page, set()), (trained, {"Digit mistakes"})], ids=["untrained", "trained"]
+)
+def test_every_panel_opens_and_only_the_open_one_is_drawn(begin, asked):
     page = begin(playground(**SMALL))
     panels, drawn = page.get_by_key("panel"), {}
     for panel in panels.options:
@@ -301,7 +333,7 @@ def test_every_panel_opens_and_only_the_open_one_is_drawn(begin):
     assert drawn == {
         "Weights and samples": {"Weight gradient by depth", "Sample cosine by depth"},
         "Layer by step": {"Activation by layer and step", "Gradient by layer and step"},
-        "What the net says": {"Digit mistakes"},
+        "What the net says": asked,
     }
 
 
@@ -352,3 +384,64 @@ def test_the_start_page_trains_four_nets_with_one_button():
     assert all(line(page, name) for name in charts(page))
     assert words(page).count("guessing") >= 3
     assert "Diverged at step" in words(page)
+
+
+def moved(page: AppTest, step: int) -> str:
+    """What the page says once the scrubber was put at a step."""
+    scrubber(page).set_value(step)
+    return words(sound(page.run()))
+
+
+def test_every_sentence_is_about_the_step_shown():
+    page = trained(playground(**SMALL, seed="31"))
+    trace = trainer().tape(configuration(page)).trace()
+    assert f"Step 40: loss {trace.loss[40]:.3g}, held-out accuracy {trace.frames[-1].held_out_accuracy:.0%};" in words(page)
+    said = moved(page, 14)
+    assert f"Step 14: loss {trace.loss[14]:.3g}, held-out accuracy {trace.frame_at(12).held_out_accuracy:.0%} at step 12;" in said
+    said = moved(page, 0)
+    assert f"Step 0: not trained yet, loss {trace.loss[0]:.3g};" in said
+    assert "learn" not in said
+
+
+def test_step_0_reads_the_same_to_a_visitor_who_comes_after_another():
+    first = playground(**SMALL, seed="32")
+    before = charts(first), words(first)
+    trained(first)
+    second = playground(**SMALL, seed="32")
+    assert trainer().tape(configuration(second)).done
+    assert charts(second) == before[0]
+    unnamed = [said.replace(" · cpu · 3,546 parameters", "") for said in (words(second), before[1])]
+    assert unnamed[0] == unnamed[1]
+
+
+def test_a_finished_run_plays_again_from_the_start(monkeypatch):
+    page = trained(playground(**SMALL, seed="33"))
+    clock = iter(range(100))
+    monkeypatch.setattr(player, "now", lambda: next(clock) / 10)
+    press(page, "Train")
+    shown = []
+    while "Pause" in labels(page):
+        shown.append(scrubber(page).value)
+        assert f"step {shown[-1]} of 40" in words(page)
+        sound(page.run())
+    assert shown == sorted(shown)
+    assert shown[0] < 10
+    assert len(set(shown)) > 5
+    assert "step 40 of 40" in words(page)
+
+
+def test_the_status_says_why_the_run_stopped_until_it_is_moved():
+    page = playground(**SMALL, seed="34")
+    page.number_input(key="playground_stop_loss").set_value(1.5)
+    trained(sound(page.run()))
+    assert "stopped: the loss has reached 1.5" in words(sound(page.run()))
+    assert page.number_input(key="playground_stop_loss").value == 1.5
+    press(page, "Step")
+    assert "stopped" not in words(page)
+    page.switch_page("pages/start/start.py")
+    sound(page.run())
+    page.switch_page("pages/train/playground.py")
+    for key, value in (SMALL | {"seed": "35"}).items():
+        page.query_params[key] = value
+    sound(page.run())
+    assert page.number_input(key="playground_stop_loss").value == 1.5, "another run, after a walk to another page"

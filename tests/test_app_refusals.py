@@ -23,6 +23,7 @@ from tests.app_page import (
     scrubber,
     sound,
     trained,
+    tried,
     unfolded,
     words,
 )
@@ -181,7 +182,7 @@ def test_over_budget_is_refused_with_numbers_and_its_button_makes_it_fit(query):
     assert address(page) == configuration(page).to_query()
 
 
-def test_a_control_moved_over_budget_keeps_the_picture_and_the_link():
+def test_a_control_moved_over_budget_keeps_the_picture_and_the_address_says_what_is_set():
     page = unfolded(playground(**SMALL))
     picture = now(page)
     for key, value in (("depth", 128), ("width", 512)):
@@ -190,7 +191,7 @@ def test_a_control_moved_over_budget_keeps_the_picture_and_the_link():
     page.number_input(key="batch").set_value(512)
     sound(page.run())
     assert "over budget" in page.error[0].value
-    assert address(page) == SMALL | {"depth": "128", "width": "512"} or address(page) == SMALL | {"depth": "128"}
+    assert address(page) == SMALL | {"depth": "128", "width": "512", "batch": "512"}
     assert now(page) != picture
 
 
@@ -220,7 +221,8 @@ def test_a_divergence_is_named_its_picture_kept_and_its_button_changes_what_it_s
         assert "Diverged" not in words(page)
         scrubber(page).set_value(found.step)
         sound(page.run())
-    offer = page.button(key="remedy").label
+    offer = tried(page).button(key="remedy").label
+    assert re.search(r"Tried for \d+ steps: loss \S+ to \S+\.", words(page))
     press(page, offer)
     difference = changed(page, cfg)
     assert difference
@@ -228,6 +230,20 @@ def test_a_divergence_is_named_its_picture_kept_and_its_button_changes_what_it_s
         assert f"{value:g}" in offer if isinstance(value, float) else str(value) in offer, (offer, difference)
     assert address(page) == configuration(page).to_query()
     assert "Diverged" not in words(page)
+
+
+def test_a_run_that_ends_without_learning_gets_an_offer_too_and_what_is_offered_learns():
+    page = tried(trained(playground(residual="false", norm="none", depth="32", width="32", steps="60")))
+    assert "no better than guessing" in words(page)
+    press(page, page.button(key="remedy").label)
+    assert "learns" in words(trained(page))
+    assert "remedy" not in {button.key for button in page.button}
+
+
+def test_where_nothing_helps_the_page_says_so():
+    page = tried(trained(playground(**SMALL, norm="none", skip_scale="256.0", hide="norm,placement,skip_scale")))
+    assert re.search(r"None of \d+ changes that were tried brings the loss below guessing within \d+ steps\.", words(page))
+    assert "remedy" not in {button.key for button in page.button}
 
 
 def test_a_device_that_is_not_there_is_refused_in_a_sentence_and_the_picture_stays():

@@ -73,3 +73,23 @@ def test_configurations_of_another_shape_are_refused():
         Batched([RunConfig(width=16), RunConfig(width=32)])
     with pytest.raises(ValueError, match="configs is empty"):
         Batched([])
+
+
+def test_every_member_has_the_closing_row_that_it_has_alone_and_one_that_diverged_has_none():
+    configs = [RunConfig(**SMALL, norm="none", optimizer="sgd", lr=lr) for lr in (0.01, 10.0, 0.02)]
+    together = Batched(configs)
+    together.close()
+    assert together.length == 0
+    together.advance(30)
+    before = [len(trace) for trace in together.traces()]
+    together.close()
+    together.close()
+    assert (together.step, together.length) == (30, 31)
+    kept, lost, other = together.traces()
+    assert (len(kept), len(lost), len(other)) == (31, before[1], 31)
+    for trace, cfg in ((kept, configs[0]), (other, configs[2])):
+        run = Run(cfg)
+        run.advance(30)
+        run.close()
+        np.testing.assert_allclose(trace.loss[-1], run.trace().loss[-1], rtol=1e-3)
+        np.testing.assert_allclose(trace.grad_rms[-1], run.trace().grad_rms[-1], rtol=1e-2)

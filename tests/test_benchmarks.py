@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from benchmarks import browser, classroom, cost, instruments, maps, seeds, serving, soak, stage, training
+from benchmarks import browser, classroom, cost, instruments, maps, remedies, seeds, serving, soak, stage, training
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.loops import Bare, Hooks, StreamSites
 from benchmarks.report import Figure, show
@@ -67,6 +67,13 @@ def test_cells_are_timed_together_and_through_a_cluster() -> None:
         "unit of a map, one process",
         "what Dask adds to a unit, one worker",
     ]
+
+
+def test_what_is_offered_to_a_run_that_failed_is_counted_by_whether_it_learns() -> None:
+    stuck = RunConfig.arranged("plain", depth=24, width=16, batch=16, steps=120, device="cpu")
+    one, share = measured(list(remedies.remedies({"stuck": stuck})))
+    assert one.note.startswith("residual on")
+    assert share.value == 1.0
 
 
 def test_several_seeds_are_put_beside_one() -> None:

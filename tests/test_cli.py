@@ -3,15 +3,17 @@
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
 
 from models.catalogue import CATALOGUE
 from models.cli import main
-from models.export import configuration_from, configuration_json, trace_csv
+from models.export import configuration_from, configuration_json, digest_of, trace_csv
 from models.insight import signal_at_init
 from models.spec import ARRANGEMENTS, RunConfig, knobs
+from models.spec.query import FOREIGN
 from models.training import Run, available_devices
 
 ROOT = Path(__file__).parents[1]
@@ -26,11 +28,14 @@ def test_train_writes_the_tape_and_the_configuration(tmp_path: Path, capsys: pyt
     assert main(["train", "--arrangement", "post-norm", *TINY, *extra, *files]) == 0
     run = Run(cfg)
     run.advance(6)
+    digest = digest_of(run.trace())
+    run.close()
     assert (tmp_path / "out.csv").read_text() == trace_csv(run.trace())
     assert configuration_from((tmp_path / "cfg.json").read_text()) == (cfg, [])
     captured = capsys.readouterr()
     assert captured.out.startswith("post-norm. ")
-    assert f"loss {run.trace().loss[-1]:.3g}, held-out accuracy" in captured.out
+    assert f"Step 6: loss {run.trace().loss[-1]:.3g}, held-out accuracy" in captured.out
+    assert f"digest {digest}" in captured.out
     assert "Healthy" in captured.out or "nearly one direction" in captured.out
     assert captured.err == ""
 
@@ -45,6 +50,16 @@ def test_train_starts_from_an_export_or_a_link(as_link: bool, tmp_path: Path, ca
     expected = RunConfig(**FIELDS, norm="none", overrides=((1, "identity", True),), steps=2, lr=0.5)
     assert configuration_from((tmp_path / "out.json").read_text())[0] == expected
     assert "no named arrangement" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("key", sorted(FOREIGN))
+def test_train_starts_from_an_address_with_keys_that_are_not_of_the_run(key: str, capsys: pytest.CaptureFixture[str]) -> None:
+    cfg = RunConfig(**FIELDS, steps=1)
+    address = "http://localhost:8501/playground?" + urlencode(cfg.to_query() | {key: "x"})
+    assert main(["train", "--from", address]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert f"link ?{urlencode(cfg.to_query())}\n" in captured.out
 
 
 def test_a_divergence_is_said_first(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,11 +13,12 @@ from streamlit.testing.v1 import AppTest
 from components import compare_link
 from components.compare_charts import compared_losses, compared_profiles
 from models.insight.bands import band
+from models.service.client import trainer
 from models.spec import RunConfig
 from models.spec.budget import over_budget
 from models.spec.pairings import PAIRINGS, changed, clashes, differing
 from models.trace import Divergence
-from tests.app_page import APP, PATIENCE, address, charts, sound, trained, words
+from tests.app_page import APP, PATIENCE, address, charts, scrubber, sound, trained, words
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
@@ -105,7 +106,7 @@ def test_losses_keep_their_raw_numbers_their_cross_and_their_difference() -> Non
 def test_two_columns_train_under_one_player_and_each_has_its_line() -> None:
     page = trained(compare(**columns({}, {"residual": False})))
     lines = [trace for trace in charts(page)["Loss"]["data"] if trace["mode"] == "lines"]
-    assert [len(line["y"]) for line in lines] == [30, 30]
+    assert [len(line["y"]) for line in lines] == [31, 31]
     assert lines[0]["y"] != lines[1]["y"]
     assert "| Residual | **on** | **off** |" in words(page)
     assert "Equal in all: net mlp" in words(page)
@@ -178,3 +179,35 @@ def test_a_hostile_link_is_said_in_harmless_words() -> None:
     assert "seeds became 8" in said
     assert "evil)" not in said
     assert "<b>" not in said
+
+
+def test_columns_that_have_all_diverged_stop_at_the_last_end_and_say_where_each_ended() -> None:
+    wild = {"depth": 20, "norm": "none"}
+    page = trained(compare(**columns(wild | {"lr": 0.03}, wild | {"lr": 1.0})))
+    tapes = [trainer().tape(cfg) for cfg in page.session_state["compare_columns"]]
+    ends = [tape.divergence.step for tape in tapes]  # type: ignore[union-attr]
+    assert ends[0] != ends[1]
+    assert f"step {max(ends)} of 30" in words(page)
+    assert f"all have diverged: A at step {ends[0]}, B at step {ends[1]}" in words(page)
+    assert scrubber(page).value == max(ends)
+
+
+def test_a_column_that_has_diverged_does_not_hold_the_other_back() -> None:
+    page = trained(compare(**columns({}, {"depth": 20, "norm": "none", "init_gain": 3.0, "lr": 1.0})))
+    assert "step 30 of 30" in words(page)
+    assert "all have diverged" not in words(page)
+
+
+def test_a_column_of_fewer_steps_does_not_hold_the_other_back() -> None:
+    assert "step 30 of 30" in words(trained(compare(**columns({}, {"steps": 12}))))
+
+
+def test_exceptions_for_single_blocks_are_told_in_words() -> None:
+    page = compare(**columns({}, {"overrides": ((3, "residual", False),)}))
+    assert "| Overrides | **none** | **block 3: no residual** |" in words(page)
+
+
+def test_nets_without_a_common_depth_are_told_so_once() -> None:
+    page = compare(**columns({}, {"net": "transformer", "task": "digits"}))
+    assert words(page).count("their depths have no common axis") == 1
+    assert set(charts(page)) == {"Loss"}

@@ -154,12 +154,18 @@ def test_a_recursive_skip_without_a_skip_only_norms_once_more():
 def test_a_block_that_is_taken_out_is_drawn_so(net):
     words = _words(RunConfig(net=net, depth=4, overrides=((4, "identity", True),)))
     out = ["taken out"] * (2 if net == "transformer" else 1)
-    assert words == ["x", *out, f"final {N}", "head", "block 4 of 4"]
+    assert words == ["x", *out, f"final {N}", "head", "block 4 of 4; 3 other blocks are set differently"]
 
 
 def test_other_blocks_that_are_set_differently_are_counted():
     assert _words(RunConfig.arranged("Mix-LN", depth=32))[-1] == "block 32 of 32; 8 other blocks are set differently"
     assert _words(RunConfig(depth=3, overrides=((1, "norm", "none"),)))[-1] == "block 3 of 3; 1 other block is set differently"
+
+
+def test_another_block_than_the_last_leads_to_the_next_one():
+    words = [text.text for text in ElementTree.fromstring(block_diagram(RunConfig(depth=4), 2)).iter("text")]
+    assert words[-2:] == ["block 3", "block 2 of 4"]
+    assert "head" not in words
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)

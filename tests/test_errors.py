@@ -21,7 +21,7 @@ from models.service.questions import QUESTIONS
 from models.spec import RunConfig
 from models.spec.budget import over_budget, step_seconds
 from models.training import Replays, Run
-from tests.app_page import charts, labels, press, sound, words
+from tests.app_page import back, charts, labels, press, sound, words
 from tests.labs_page import lab
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -40,6 +40,7 @@ def value(source: Source) -> Any:
     if isinstance(source, Trained):
         run = Run(source.cfg)
         run.advance(source.cfg.steps)
+        run.close()
         return run.trace()
     if source.question in QUESTIONS:
         return QUESTIONS[source.question](source.cfg, dict(source.args))
@@ -372,20 +373,32 @@ def test_run_ends_with_the_verdict_and_its_numbers(key: str) -> None:
     assert said.sentence not in words(page)
 
 
-def test_the_list_follows_search_and_address_and_what_is_open_stays_open() -> None:
+def test_run_runs_the_card_that_the_search_has_found_and_the_address_names_it() -> None:
     page = opened("quarter")
     page.text_input(key="error_search").set_value("batch norm momentum")
     page = sound(page.run())
-    assert ERRORS["quarter"].truth in words(page)
-    box = next(one for one in page.selectbox if one.label == "Error")
-    box.select("batch-norm-momentum")
-    page = sound(page.run())
-    assert page.query_params["error"] in ("batch-norm-momentum", ["batch-norm-momentum"])
-    assert ERRORS["batch-norm-momentum"].truth in words(page)
+    found = ERRORS["batch-norm-momentum"]
+    assert page.subheader[0].value == f"“{found.claim}”"
+    assert page.query_params["error"] in (found.key, [found.key])
+    assert ERRORS["quarter"].truth not in words(page)
+    page = press(page, "Run")
+    for _ in range(5):
+        sound(page.run())
+    assert outcome(found.key).sentence in words(page)
+
+
+def test_a_link_to_a_card_that_the_search_leaves_out_opens_it_and_ends_the_search() -> None:
+    page = opened("quarter")
+    page.text_input(key="error_search").set_value("warm")
+    page = back(sound(page.run()), error="copies")
+    assert ERRORS["copies"].truth in words(page)
+    assert page.text_input(key="error_search").value == ""
 
 
 def test_an_unknown_error_and_a_search_without_a_hit_get_a_sentence() -> None:
     page = opened("nothing-of-the-kind")
     assert "There is no error of that name" in words(page)
     page.text_input(key="error_search").set_value("zzz")
-    assert "No error has all these words" in words(sound(page.run()))
+    page = sound(page.run())
+    assert "No error has all these words" in words(page)
+    assert "Run" not in labels(page)

@@ -75,7 +75,7 @@ def altered(**fields: object) -> str:
         ("x" * 100_001, "This is 100001 characters long; a configuration has at most 100000."),
         ("hello", "This is neither an exported configuration (JSON) nor a link."),
         ("", "This is neither an exported configuration (JSON) nor a link."),
-        (altered(depth=0), "This configuration cannot be run: depth is 0 legal is 1 to 128"),
+        (altered(depth=0), "This configuration cannot be run: depth is 0; legal is 1 to 128"),
     ],
 )
 def test_what_is_no_configuration_is_refused_in_a_sentence(text: str, sentence: str) -> None:
@@ -199,7 +199,7 @@ def test_a_report_of_a_diverged_run_says_where_it_ended() -> None:
     cfg = RunConfig(depth=1)
     assert findings(cfg, trace)[0] == "Diverged at step 1: the first non-finite tensor is the activation at b01 (block 1)."
     assert findings(cfg, trace)[0] in report(cfg, trace)
-    assert "2 of 300" in report(cfg, trace)
+    assert "<td>1 of 300</td>" in report(cfg, trace)
 
 
 def test_the_findings_read_the_frame_of_their_row() -> None:
@@ -208,9 +208,10 @@ def test_the_findings_read_the_frame_of_their_row() -> None:
     run.advance(6)
     part = run.trace()
     run.advance(14)
+    run.close()
     whole = run.trace()
     assert [frame.step for frame in part.frames] == [0, 1, 2, 4]
-    assert f"held-out accuracy {part.frames[-1].held_out_accuracy:.0%};" in findings(cfg, part)[0]
+    assert f"held-out accuracy {part.frames[-1].held_out_accuracy:.0%} at step 4;" in findings(cfg, part)[0]
     assert f"held-out accuracy {whole.frames[-1].held_out_accuracy:.0%};" in findings(cfg, whole)[0]
     assert whole.frames[-1].step == 20
     assert whole.frames[-1].held_out_accuracy > part.frames[-1].held_out_accuracy > whole.frames[0].held_out_accuracy

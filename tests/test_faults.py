@@ -88,6 +88,7 @@ def test_a_worker_that_is_killed_ten_times_computes_the_same_rows_in_the_end(mon
         assert (len(pids), tape.error, trainer.status().ending) == (10, "", "by SIGKILL")
         run = Run(cfg)
         run.advance(cfg.steps)
+        run.close()
         trace = tape.trace()
         assert trace is not None
         np.testing.assert_array_equal(trace.loss, run.trace().loss)

@@ -507,11 +507,11 @@ def test_a_walk_to_another_page_loses_nothing(page):
     assert words(page) == before
 
 
-def test_a_run_that_is_on_the_tape_already_is_shown_to_its_end_by_one_press(page):
+def test_nets_that_are_on_the_tape_already_are_shown_to_their_end(page):
     opened(page, "Inside trained nets")
     for name, value in (("depth", 1), ("steps", 20)):
         page.session_state[f"attention_trained_{name}"] = value
     for residual in (True, False):
         trainer().want(configuration(residual, "sinusoidal", 1, 20), 20)
-    press(sound(page.run()), "Train both")
-    assert "At step 19 the loss is" in words(page)
+    trained(sound(page.run()))
+    assert "At step 20 the loss is" in words(page)

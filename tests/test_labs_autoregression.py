@@ -254,7 +254,7 @@ def test_every_example_puts_its_prompt_and_settings_into_the_controls(page, name
 def test_training_changes_what_the_net_says_and_every_position_and_head_can_be_looked_at(page):
     before = charts(page)["Candidates"]["data"][0]["y"]
     trained(page)
-    assert "At step 49 of 50 the loss is" in words(page)
+    assert "At step 50 of 50 the loss is" in words(page)
     assert charts(page)["Candidates"]["data"][0]["y"] != before
     shown = charts(page)["Attention by block"]
     page.selectbox(key="autoregression_head").select("head 2")

@@ -1,7 +1,7 @@
 """The lessons: each net shows what its text says, each challenge has a solution that passes and a near miss that fails."""
 
 from functools import cache
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 import numpy as np
 import pytest
@@ -179,6 +179,14 @@ def test_an_attempt_is_edited_trained_and_passed_and_the_progress_says_so() -> N
     assert [one.value for one in page.success] == ["Passed."]
     assert "passed with" in page.code[-1].value
     assert "init_gain=1.19" in page.code[-1].value
+
+
+def test_an_attempt_is_opened_in_the_playground_as_it_was_set() -> None:
+    page = watched(guessed(lessons(lesson="vanishing"), 2), "Train both")
+    page.number_input(key="attempt_vanishing_init_gain").set_value(1.19)
+    sound(page.run())
+    (way,) = [one.proto for one in page.get("page_link") if one.proto.label == "Open in the playground"]
+    assert dict(parse_qsl(way.query_string))["init_gain"] == "1.19"
 
 
 def test_a_pasted_link_is_taken_and_what_it_may_not_touch_is_named() -> None:

@@ -105,7 +105,7 @@ trainer.close()
     limit, refusal, lived = in_a_server(code, PLAYGROUND_ADDRESS_SPACE="1300", **roomy).splitlines()
     assert int(limit) == 1300 * 10**6
     assert refusal == "out of memory on the processor; a smaller width, batch or depth needs less"
-    assert lived == "5 True"
+    assert lived == "6 True"
 
 
 @pytest.mark.skipif(not Path("/proc/self/limits").exists(), reason="a limit of Linux")
@@ -210,7 +210,7 @@ def test_everybody_who_waits_gets_a_turn_and_the_queue_is_empty_in_the_end(reade
     while readers.engine.work():
         trained = [cfg for cfg in runs if 0 < readers.shelf.tape(cfg).length < 40]
         assert len(trained) <= 2
-    assert readers.lengths(*runs) == [40] * 5
+    assert readers.lengths(*runs) == [41] * 5
     assert readers.places(*runs) == [0] * 5
     assert readers.heard[-1]["kind"] != "queue" or readers.heard[-1]["keys"] == []
 
@@ -228,7 +228,7 @@ def test_a_run_that_nobody_wants_any_more_leaves_the_queue(readers: Readers) -> 
     assert readers.places(*runs) == [0, 0, 0, 0]
     while readers.engine.work():
         pass
-    assert readers.lengths(runs[1], runs[3]) == [40, 40]
+    assert readers.lengths(runs[1], runs[3]) == [41, 41]
     assert readers.shelf.tape(runs[2]).length == 0
 
 
@@ -244,7 +244,7 @@ def test_runs_that_do_not_fit_into_memory_together_wait_and_one_is_always_traine
     assert readers.places(*runs) == [0, 1, 2]
     while readers.engine.work():
         pass
-    assert readers.lengths(*runs) == [40] * 3
+    assert readers.lengths(*runs) == [41] * 3
 
 
 def test_a_single_step_does_not_wait_behind_whole_runs(readers: Readers) -> None:
@@ -335,7 +335,7 @@ def test_the_runs_of_one_part_never_take_each_others_place() -> None:
             tapes = [trainer.want(cfg, 40, owner=who) for cfg in runs]
         for tape in tapes:
             finished(tape)
-        assert [tape.length for tape in tapes] == [40] * 3
+        assert [tape.length for tape in tapes] == [41] * 3
     finally:
         trainer.close()
 
@@ -386,7 +386,7 @@ def test_what_two_sessions_want_goes_on_when_one_turns_away(tmp_path: Path) -> N
             trainer.ask("slow", small(1), owner=Owner(session, "panel"), path=str(path))
         trainer.want(small(61), 40, owner=Owner("anna", "second"))
         trainer.ask("profile", small(1), owner=Owner("anna", "another panel"))
-        assert finished(tape).length == 40
+        assert finished(tape).length == 41
         done = pieces(path)
         until(lambda: pieces(path) > done, "further work")
     finally:

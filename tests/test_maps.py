@@ -179,7 +179,22 @@ def test_the_table_has_a_row_per_run_under_the_names_of_the_axes():
     frame = frame_of(SMALL, made(SMALL, lambda cell, seed: 1.0))
     assert list(frame.columns[:4]) == ["arrangement", "lr", "depth", "seed"]
     assert len(frame) == 16
-    assert str(frame["diverged"].dtype) == "Int64"
+
+
+def test_the_table_names_its_units_and_writes_whole_numbers_whole():
+    lost = [replace(run, diverged=7, site="b01") for run in made(SMALL, lambda cell, seed: 1.5)]
+    head, first, *_ = frame_of(SMALL, lost).to_csv(index=False).splitlines()
+    row = dict(zip(head.split(","), first.split(","), strict=True))
+    assert list(row)[4:] == [
+        "final_loss_nats",
+        "held_out_accuracy_share",
+        "steps_to_target",
+        "gradient_ratio_decades",
+        "first_non_finite_step",
+        "first_non_finite_site",
+    ]
+    assert (row["depth"], row["seed"], row["first_non_finite_step"]) == (f"{SMALL.y.values[0]:g}", "0", "7")
+    assert row["final_loss_nats"] == "1.5"
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,22 @@
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import replace
+from importlib.metadata import version
 
 import pandas as pd
 import pytest
 
 from models.maps import Axis, MapSpec, MapStore
 from models.maps.cells import units
-from models.maps.unit import run_unit
+from models.maps.table import COLUMNS
+from models.maps.unit import fingerprint, run_unit
 from models.maps.work import work
 from models.service.connection import ROOT
 from tests.load.server import family
@@ -172,8 +176,8 @@ def test_the_command_writes_the_table_and_says_what_is_kept(tmp_path):
     assert len(table) == 12
     process = started(tmp_path, "--out", str(tmp_path / "map.parquet"))
     assert process.wait(PATIENCE) == 0
-    whole = pd.read_parquet(tmp_path / "map.parquet")
-    pd.testing.assert_frame_equal(whole[list(NUMBERS)], table[list(NUMBERS)], rtol=1e-12)
+    whole, numbers = pd.read_parquet(tmp_path / "map.parquet"), [COLUMNS[name] for name in NUMBERS]
+    pd.testing.assert_frame_equal(whole[numbers], table[numbers], rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -211,9 +215,9 @@ def test_a_scheduler_that_cannot_be_reached_gets_a_sentence_and_falls_back_only_
 ):
     pytest.importorskip("distributed")
     from models.cli import main
-    from models.maps import work as module
+    from models.maps import cluster
 
-    monkeypatch.setattr(module, "REACH_SECONDS", 0.5)
+    monkeypatch.setattr(cluster, "REACH_SECONDS", 0.5)
     monkeypatch.setenv("MAPS_SCHEDULER", "tcp://127.0.0.1:9")
     (tmp_path / "spec.json").write_text(SMALL.to_json())
     command = ["map", str(tmp_path / "spec.json"), "--folder", str(tmp_path)]
@@ -225,41 +229,136 @@ def test_a_scheduler_that_cannot_be_reached_gets_a_sentence_and_falls_back_only_
     assert_all_there(MapStore(SMALL, tmp_path), expected)
 
 
+# --- a cluster, by the commands that the README prints ---
+
+QUIET = ("--no-dashboard", "--host", "127.0.0.1")
+
+
+def printed(start):
+    """The command of the README that begins so, as a list of words without its `python`."""
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    (found,) = (line for line in lines if line.startswith(start))
+    return found.removeprefix("python").split()
+
+
 @pytest.fixture
-def cluster(tmp_path):
-    """A Dask scheduler and two workers as processes of their own, on this machine: the address and the workers."""
+def opened():
+    """A function that starts a command of this Python in a folder, with no way to the project but that folder."""
     pytest.importorskip("distributed")
-    started = []
+    processes = []
 
-    def dask(*arguments):
-        environment = os.environ | {"PYTHONPATH": str(ROOT), "DASK_DISTRIBUTED__WORKER__DAEMON": "False"}
-        process = subprocess.Popen(
-            [sys.executable, "-m", "distributed.cli." + arguments[0], *arguments[1:]],
-            cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        started.append(process)
-        return process
+    def start(arguments, folder=ROOT, script=(), **more):
+        environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | more.pop("env", {})
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL} | more
+        processes.append(subprocess.Popen([*(script or [sys.executable]), *arguments], cwd=folder, env=environment, **quiet))
+        return processes[-1]
 
-    file = tmp_path / "scheduler.json"
-    dask("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
-    until(lambda: file.exists() and file.read_text(), "the file")
-    address = json.loads(file.read_text())["address"]
-    common = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1", "--local-directory", str(tmp_path))
-    workers = [dask("dask_worker", address, *common) for _ in range(2)]
-    yield address, workers
-    for process in started:
+    yield start
+    for process in processes:
         process.kill()
         process.wait()
 
 
-def test_a_cluster_that_loses_a_worker_in_the_middle_gives_the_same_numbers(tmp_path, cluster):
-    address, workers = cluster
+@pytest.fixture
+def scheduler(tmp_path, opened):
+    """The address of a Dask scheduler."""
+    file = tmp_path / "scheduler.json"
+    opened([*printed("python -m dask scheduler"), *QUIET, "--port", "0", "--scheduler-file", str(file)])
+    until(lambda: file.exists() and file.read_text(), "the file")
+    return json.loads(file.read_text())["address"]
+
+
+@pytest.fixture
+def worker(tmp_path, opened, scheduler):
+    """A function that starts a worker of the scheduler and returns when it is there."""
+    from distributed import Client
+
+    with Client(scheduler, set_as_default=False) as client:
+
+        def start(**more):
+            before = set(client.scheduler_info(n_workers=-1)["workers"])
+            command = [scheduler if word == "tcp://host:8786" else word for word in printed("python -m dask worker")]
+            process = opened([*command, *QUIET, "--local-directory", str(tmp_path)], **more)
+            until(lambda: set(client.scheduler_info(n_workers=-1)["workers"]) - before, "the worker")
+            return process
+
+        yield start
+
+
+def test_a_cluster_that_is_started_by_the_printed_commands_gives_the_same_numbers_though_it_loses_a_worker(
+    tmp_path, opened, scheduler, worker
+):
+    workers = [worker(), worker()]
+    (tmp_path / "spec.json").write_text(LONG.to_json())
+    where, *command = printed("MAPS_SCHEDULER=")
+    assert where == "MAPS_SCHEDULER=tcp://host:8786"
+    places = {"spec.json": str(tmp_path / "spec.json"), "map.parquet": str(tmp_path / "map.parquet")}
+    command = [places.get(word, word) for word in command[1:]] + ["--folder", str(tmp_path / "there")]
+    process = opened(command, env={"MAPS_SCHEDULER": scheduler})
     here, there = MapStore(LONG, tmp_path / "here"), MapStore(LONG, tmp_path / "there")
+    until(lambda: len(there.done()) > 2, "three units")
+    workers[0].kill()
     list(work(here, jobs=1))
-    for count, _ in enumerate(work(there, scheduler=address)):
-        if count == 2:
-            workers[0].kill()
-    expected = {at: kept["runs"] for at, kept in here.done().items()}
-    assert workers[0].wait() != 0
+    assert process.wait(timeout=PATIENCE) == 0
     assert workers[1].poll() is None
-    assert_all_there(there, expected)
+    assert_all_there(there, {at: kept["runs"] for at, kept in here.done().items()})
+    assert len(pd.read_parquet(tmp_path / "map.parquet")) == len(there.outcomes())
+
+
+def refusal(tmp_path, scheduler, monkeypatch, capsys):
+    """What the command says of a cluster that cannot compute a map: one sentence."""
+    from models.cli import main
+
+    monkeypatch.setenv("MAPS_SCHEDULER", scheduler)
+    (tmp_path / "spec.json").write_text(SMALL.to_json())
+    assert main(["map", str(tmp_path / "spec.json"), "--folder", str(tmp_path / "maps")]) == 2
+    assert not MapStore(SMALL, tmp_path / "maps").done()
+    return capsys.readouterr().err.splitlines()[-1].removeprefix("python -m models: ")
+
+
+def test_a_cluster_without_workers_is_refused_and_so_is_one_that_loses_all(tmp_path, scheduler, worker, monkeypatch, capsys):
+    from models.maps import cluster
+
+    monkeypatch.setattr(cluster, "REACH_SECONDS", 0.5)
+    assert refusal(tmp_path, scheduler, monkeypatch, capsys).startswith(f"The scheduler {scheduler} has no workers: start one")
+    monkeypatch.setattr(cluster, "REACH_SECONDS", 10.0)
+    only = worker()
+    going_on = work(MapStore(LONG, tmp_path), scheduler=scheduler)
+    next(going_on)
+    monkeypatch.setattr(cluster, "REACH_SECONDS", 0.5)
+    only.kill()
+    with pytest.raises(cluster.ClusterError, match="has no workers"):
+        list(going_on)
+
+
+def test_a_worker_that_cannot_import_the_project_or_has_another_one_is_refused(tmp_path, scheduler, worker, monkeypatch, capsys):
+    lost = worker(folder=tmp_path)
+    said = refusal(tmp_path, scheduler, monkeypatch, capsys)
+    assert said.startswith("The worker tcp://")
+    assert "cannot import this project (ModuleNotFoundError: No module named 'models')" in said
+    lost.terminate()
+    assert lost.wait() == 0
+    shutil.copytree(ROOT / "models", tmp_path / "other" / "models", ignore=shutil.ignore_patterns("__pycache__"))
+    with (tmp_path / "other" / "models" / "trace.py").open("a") as file:
+        file.write("# changed\n")
+    worker(folder=tmp_path / "other")
+    assert re.match(
+        r"The worker tcp://\S+ has project \w{8}, this machine has \w{8}\.", refusal(tmp_path, scheduler, monkeypatch, capsys)
+    )
+
+
+def test_a_cluster_with_another_torch_is_refused(tmp_path, scheduler, worker, monkeypatch, capsys):
+    from models.maps import cluster
+
+    monkeypatch.setattr(cluster, "fingerprint", lambda: fingerprint() | {"torch": "1.0"})
+    worker()
+    said = refusal(tmp_path, scheduler, monkeypatch, capsys)
+    assert said == f"The scheduler {scheduler} has torch {version('torch').partition('+')[0]}, this machine has 1.0."
+
+
+def test_a_unit_that_fails_on_the_cluster_ends_the_command_with_what_it_said(scheduler, worker):
+    from models.maps import cluster
+
+    worker()
+    with pytest.raises(cluster.ClusterError, match="failed at a unit: tuple index out of range"):
+        list(cluster.on_cluster(scheduler, SMALL.to_json(), [10_000]))

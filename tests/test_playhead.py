@@ -16,13 +16,35 @@ def test_a_new_playhead_rests_at_the_beginning_and_wants_nothing():
     assert (head.shown, head.furthest, head.playing, head.wanted()) == (0, 0, False, 0)
 
 
-def test_at_full_speed_it_stands_at_the_end_of_what_is_there_and_wants_the_whole_tape():
+def test_at_full_speed_it_follows_what_is_there_and_wants_the_whole_tape():
     head = Playhead(100)
     head.play(now=5.0)
-    assert head.wanted() == 100
-    head.tick(now=5.1, length=37, done=False)
+    assert head.wanted() == 101
+    head.tick(now=9.0, length=37, done=False)
     assert head.shown == 36
     assert head.playing
+
+
+@pytest.mark.parametrize(("steps", "least", "most"), [(20, 0.2, 1), (40, 0.5, 2), (300, 6, 10), (5000, 6, 10)])
+def test_at_full_speed_a_finished_tape_is_played_in_about_eight_seconds_a_short_one_in_less(steps, least, most):
+    head, now, drawn = Playhead(steps), 0.0, []
+    head.play(now)
+    while head.playing:
+        now += 0.1
+        head.tick(now, length=steps + 1, done=True)
+        drawn.append(head.shown)
+    assert drawn[-1] == steps
+    assert least <= now <= most
+    assert max(np.diff([0, *drawn])) <= max(steps, 300) / 60
+
+
+def test_a_tape_that_is_computed_again_does_not_move_it_back():
+    head = Playhead(300)
+    head.seek(120)
+    head.play(now=0.0)
+    assert head.tick(now=5.0, length=0, done=False) == 120
+    head.tick(now=10.0, length=50, done=False)
+    assert (head.shown, head.playing) == (120, True)
 
 
 @pytest.mark.parametrize("speed", SLOW)
@@ -48,25 +70,37 @@ def test_a_slow_playhead_waits_at_the_end_of_a_tape_that_is_not_done(speed):
 def test_it_stops_at_the_end_of_a_tape_that_is_done_and_train_begins_again_from_there():
     head = Playhead(50)
     head.play(now=0.0)
-    head.tick(now=1.0, length=50, done=True)
-    assert (head.shown, head.playing) == (49, False)
-    head.play(now=2.0)
-    assert (head.shown, head.playing, head.furthest) == (0, True, 49)
+    head.tick(now=9.0, length=51, done=True)
+    assert (head.shown, head.playing) == (50, False)
+    head.play(now=10.0)
+    assert head.tick(now=10.1, length=51, done=True) == 0
+    assert (head.shown, head.playing, head.furthest) == (3, True, 50)
 
 
-def test_it_stops_where_a_run_diverged():
+def test_it_stops_where_a_run_diverged_and_train_begins_again_from_there():
     head = Playhead(300)
     head.play(now=0.0)
     head.tick(now=1.0, length=3, done=True)
     assert (head.shown, head.playing) == (2, False)
+    head.play(now=2.0)
+    head.tick(now=2.0, length=3, done=True)
+    assert (head.shown, head.playing) == (0, True)
+
+
+def test_from_the_end_train_begins_again_even_where_the_tape_is_gone():
+    head = Playhead(50)
+    head.seek(50)
+    head.play(now=0.0)
+    head.tick(now=0.1, length=0, done=False)
+    assert (head.shown, head.playing) == (0, True)
 
 
 def test_a_paused_playhead_does_not_move_and_wants_only_what_it_shows():
     head = Playhead(100)
     head.play(now=0.0)
-    head.tick(now=1.0, length=41, done=False)
+    head.tick(now=9.0, length=41, done=False)
     head.pause()
-    head.tick(now=99.0, length=100, done=True)
+    head.tick(now=99.0, length=101, done=True)
     assert (head.shown, head.wanted()) == (40, 41)
 
 
@@ -87,7 +121,7 @@ def test_step_goes_one_on_and_rests_and_stays_at_the_last():
     for _ in range(4):
         head.step()
         shown.append(head.shown)
-    assert shown == [1, 2, 2, 2]
+    assert shown == [1, 2, 3, 3]
     assert not head.playing
 
 
@@ -104,20 +138,30 @@ def test_it_stops_at_the_first_step_that_reaches_the_loss_target_and_not_again_a
     loss = np.array([2.3, 1.9, 0.9, 1.2, 0.7, 0.4], float)
     head = Playhead(6, stop_loss=1.0)
     head.play(now=0.0)
-    head.tick(now=1.0, length=6, done=False)
-    assert head.stop_at_loss(0, loss)
+    head.stop_at_loss(head.tick(now=1.0, length=6, done=False), loss)
     assert (head.shown, head.playing) == (2, False)
     head.play(now=2.0)
-    head.tick(now=3.0, length=6, done=False)
-    assert head.stop_at_loss(2, loss)
+    head.stop_at_loss(head.tick(now=3.0, length=6, done=False), loss)
     assert head.shown == 4
+
+
+def test_it_says_at_which_loss_it_stopped_until_it_is_moved():
+    head = Playhead(6, stop_loss=1.0)
+    for move in (head.step, head.reset, lambda: head.seek(1), lambda: head.play(now=9.0)):
+        head.reset()
+        head.play(now=0.0)
+        head.stop_at_loss(head.tick(now=1.0, length=6, done=False), np.array([2.3, 0.9, 1.2, 0.7, 0.4, 0.3]))
+        head.stop_loss = 1.0
+        assert (head.shown, head.reached) == (1, 1.0)
+        move()
+        assert head.reached == 0
 
 
 def test_without_a_loss_target_it_never_stops_early():
     head = Playhead(4)
     head.play(now=0.0)
     head.tick(now=1.0, length=4, done=False)
-    assert not head.stop_at_loss(0, np.array([1.0, 0.0, 0.0, 0.0]))
+    head.stop_at_loss(0, np.array([1.0, 0.0, 0.0, 0.0]))
     assert head.playing
 
 
@@ -138,7 +182,7 @@ def test_whatever_is_pressed_the_row_stays_on_the_tape_and_the_wish_within_it(st
         if name == "tick":
             passed, length, done = arguments
             now += passed
-            head.tick(now, min(length, steps), done)
+            head.tick(now, min(length, steps + 1), done)
         elif name == "play":
             head.play(now)
         elif name == "speed":
@@ -147,7 +191,7 @@ def test_whatever_is_pressed_the_row_stays_on_the_tape_and_the_wish_within_it(st
             getattr(head, name)(*arguments)
         assert 0 <= head.shown <= head.last
         assert head.shown <= head.furthest <= head.last
-        assert 0 <= head.wanted() <= steps
+        assert 0 <= head.wanted() <= steps + 1
         assert head.wanted() > head.shown or head.shown == 0
 
 

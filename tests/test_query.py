@@ -1,19 +1,31 @@
 """Links: every configuration survives the way there and back, and no foreign text does harm."""
 
+import importlib
 import math
+import re
 from dataclasses import replace
+from operator import attrgetter
+from pathlib import Path
 from urllib.parse import parse_qs, urlencode
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from models.export import configuration_from, configuration_json
 from models.spec import ARRANGEMENTS, NETS, RunConfig, arrangement_of, knobs
-from models.spec.overrides import from_text, mix_ln, to_text
-from models.spec.query import shown
+from models.spec.overrides import from_text, in_words, mix_ln, to_text
+from models.spec.query import FOREIGN, refusal, shown
 from tests.strategies import configs
 
 # --- there and back ---
+
+
+def test_exceptions_for_blocks_are_put_into_words():
+    overrides = ((1, "norm", "none"), (2, "norm", "none"), (3, "residual", False), (4, "identity", True))
+    assert in_words(overrides) == "block 4: taken out, blocks 1 to 2: no norm, block 3: no residual"
+    assert in_words(mix_ln(8)) == "blocks 1 to 2: post-norm"
+    assert in_words(((1, "placement", "none"),)) == "block 1: no placement"
 
 
 @settings(max_examples=150)
@@ -201,3 +213,58 @@ def test_one_bad_key_does_not_spoil_the_others(cfg, name, text):
 def test_a_number_keeps_its_last_digit():
     for lr in (0.1 + 0.2, 1 / 3, math.nextafter(1e-6, 1)):
         assert RunConfig.from_query(RunConfig(lr=lr).to_query())[0].lr == lr
+
+
+# --- refusals ---
+
+REFUSED = [
+    *({name: "<b>"} for name in knobs() if name != "overrides"),
+    *({name: 1e9} for name, (kinds, _) in knobs().items() if kinds != (bool,) and str not in kinds and name != "overrides"),
+    *({"overrides": (override,)} for override in [(99, "norm", "none"), (1, "colour", "red"), (1, "norm", "loud"), (1,)]),
+    {"net": "transformer", "depth": 100},
+    {"net": "transformer", "heads": 5},
+    {"net": "transformer", "position": "rotary", "width": 12, "heads": 4},
+    {"norm": "batch norm", "batch": 1, "task": "circles"},
+    {"stack": "residual", "residual": False},
+    {"stack": "residual", "skip_repeats": 2},
+]
+
+
+@pytest.mark.parametrize("fields", REFUSED, ids=str)
+def test_a_refusal_keeps_its_separators_and_loses_what_is_foreign(fields):
+    with pytest.raises((ValueError, TypeError)) as caught:
+        RunConfig(**fields)
+    sentence = str(caught.value)
+    assert refusal(caught.value, 1000) == sentence.replace("<", "").replace(">", "")
+
+
+def test_a_link_with_an_exception_for_a_block_that_there_is_not_is_told_in_whole_sentences():
+    assert RunConfig.from_query({"depth": "8", "overrides": "12.norm.none"})[1] == [
+        "overrides names block 12; legal is 1 to 8: overrides ignored"
+    ]
+    pasted = configuration_json(RunConfig(depth=8)).replace('"depth": 8', '"depth": 999')
+    with pytest.raises(ValueError, match="depth is 999; legal is 1 to 128"):
+        configuration_from(pasted)
+
+
+# --- keys of other parts of a page ---
+
+
+def keys_in_addresses() -> set[str]:
+    """Every key that a component reads from or writes into the address by its name."""
+    components = Path(__file__).parents[1] / "components"
+    found = set()
+    for path in components.rglob("*.py"):
+        module = ".".join(path.relative_to(components.parent).with_suffix("").parts)
+        for key in re.findall(r"query_params(?:\.get\(|\[)([\w.]+|\"\w+\")", path.read_text(encoding="utf-8")):
+            found.add(key.strip('"') if key.startswith('"') else attrgetter(key)(importlib.import_module(module)))
+    return found
+
+
+def test_no_part_of_a_page_puts_a_key_into_the_address_that_a_configuration_would_take_for_a_setting():
+    assert {"digest", "hide", "lesson", "view", "class", "word", "map"} <= keys_in_addresses() <= FOREIGN
+
+
+def test_keys_of_other_parts_are_passed_over_in_silence_and_no_setting_is_among_them():
+    assert RunConfig.from_query(dict.fromkeys(FOREIGN, "1") | {"depth": "7"}) == (RunConfig(depth=7), [])
+    assert not FOREIGN & {*knobs(), "arrangement"}

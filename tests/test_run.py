@@ -5,6 +5,7 @@ import itertools
 import math
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -223,6 +224,47 @@ def test_a_run_ends_after_its_steps():
     assert run.done
     assert run.advance(5) == 0
     assert len(run.trace()) == 20
+
+
+@every_config
+def test_the_closing_row_is_the_next_batch_in_the_trained_net_and_changes_nothing(cfg):
+    run = taped(cfg)
+    x, y = run.next_batch()
+    loss = cross_entropy(copy.deepcopy(run.model)(x), y).item()
+    before, weights = run.trace(), copy.deepcopy(run.model.state_dict())
+    run.close()
+    run.close()
+    closed = run.trace()
+    assert (len(before), len(closed), run.step, run.done) == (cfg.steps, cfg.steps + 1, cfg.steps, True)
+    assert closed.step[-1] == closed.frames[-1].step == cfg.steps
+    assert_same(vars(closed.first(cfg.steps)), vars(before))
+    assert (closed.loss[-1], closed.lr[-1]) == (np.float32(loss), 0)
+    for name, value in run.model.state_dict().items():
+        assert torch.equal(value, weights[name]), name
+
+
+def test_the_closing_row_is_the_row_that_a_longer_run_goes_on_with():
+    run, longer = taped(CONFIGS["mlp"]), taped(replace(CONFIGS["mlp"], steps=21))
+    run.close()
+    rate = SCALARS.index("lr")
+    assert_same(np.delete(run.rows(), rate, axis=1), np.delete(longer.rows(), rate, axis=1))
+
+
+def test_a_run_that_goes_on_or_has_diverged_has_no_closing_row():
+    part, wild = taped(CONFIGS["mlp"], 7), taped(RunConfig(**(SMALL | {"depth": 20}), norm="none", init_gain=10.0, lr=10.0))
+    assert wild.divergence is not None
+    for run in (part, wild):
+        rows = len(run.trace())
+        run.close()
+        assert len(run.trace()) == rows
+
+
+def test_a_closing_row_that_is_not_finite_is_a_divergence_after_the_last_update():
+    run = taped(CONFIGS["mlp"])
+    with torch.no_grad():
+        next(run.model.parameters()).fill_(math.inf)
+    run.close()
+    assert (run.divergence.step, len(run.trace()), run.step) == (20, 21, 20)
 
 
 # --- schedule, clipping, optimisers ---

@@ -98,7 +98,7 @@ def test_every_norm_task_position_and_optimiser_is_batched_to_the_same_rows_and_
     for one, other in zip(found, expected, strict=True):
         assert [frame.step for frame in one.frames] == [frame.step for frame in other.frames]
         for a, b in zip(one.frames, other.frames, strict=True):
-            np.testing.assert_allclose(a.sample_cosine, b.sample_cosine, rtol=1e-3, atol=1e-4)
+            np.testing.assert_allclose(a.sample_cosine, b.sample_cosine, atol=1e-3)  # of a scale of 1, whatever its value
             np.testing.assert_allclose(a.dead_units, b.dead_units, atol=0.05)
             np.testing.assert_allclose(a.update_to_weight, b.update_to_weight, rtol=1e-2, atol=1e-6)
             np.testing.assert_allclose(a.held_out_loss, b.held_out_loss, rtol=1e-3)

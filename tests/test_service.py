@@ -76,6 +76,7 @@ def one_thread() -> None:
 def expected(cfg: RunConfig, rows: int | None = None) -> np.ndarray:
     run = Run(cfg)
     run.advance(rows or cfg.steps)
+    run.close()
     trace = run.trace()
     return np.column_stack([trace.loss, trace.grad_norm, trace.act_rms, trace.grad_rms, trace.weight_grad_rms])
 
@@ -162,6 +163,7 @@ def test_rows_and_frames_are_those_of_a_run_bit_for_bit(worker: WorkerTrainer) -
     trace, true = tape.trace(), run.trace()
     assert trace is not None
     assert rows_of(tape).tobytes() == expected(SMALL).tobytes()
+    assert trace.step[-1] == trace.frames[-1].step == SMALL.steps
     assert (trace.sites, trace.branches) == (true.sites, true.branches)
     assert [frame.step for frame in trace.frames] == [frame.step for frame in true.frames]
     for frame, same_frame in zip(trace.frames, true.frames, strict=True):
@@ -433,7 +435,7 @@ def test_an_instrument_answers_about_the_net_of_its_step(worker: WorkerTrainer) 
     tape = finished(worker.want(SMALL, SMALL.steps))
     trace = tape.trace()
     assert trace is not None
-    for step in (0, 25, 3):
+    for step in (0, 25, 3, SMALL.steps):
         answer = worker.ask("stream", SMALL, wait=PATIENCE, step=step)
         assert answer is not None
         assert answer.value is not None
@@ -488,7 +490,7 @@ def test_an_open_question_outlives_the_worker_but_does_not_kill_it_for_ever(monk
         answer = trainer.ask("die", SMALL, wait=PATIENCE)
         assert answer is not None
         assert "died 2 times" in answer.error
-        assert finished(trainer.want(SMALL, SMALL.steps)).length == SMALL.steps
+        assert finished(trainer.want(SMALL, SMALL.steps)).length == SMALL.steps + 1
     finally:
         trainer.close()
 
@@ -614,7 +616,7 @@ def progress(tape: Tape, rows: int) -> dict[str, Any]:
         "kind": "progress",
         "key": tape.key,
         "columns": columns,
-        "step": rows,
+        "length": rows,
         "start": 0,
         "rows": np.zeros((rows, 6), np.float32),
         "frames": [[]],
@@ -642,12 +644,12 @@ def test_a_dropped_tape_starts_afresh_and_is_not_confused_by_rows_meant_for_the_
     cfg = RunConfig(steps=100)
     kept = Shelf()
     tape = kept.tape(cfg)
-    kept.apply(progress(tape, 10) | {"start": 50, "columns": None, "step": 60})
+    kept.apply(progress(tape, 10) | {"start": 50, "columns": None, "length": 60})
     assert tape.length == 0
     kept.apply(progress(tape, 10))
-    kept.apply(progress(tape, 10) | {"start": 5, "step": 15})
+    kept.apply(progress(tape, 10) | {"start": 5, "length": 15})
     assert tape.length == 15
-    kept.apply(progress(tape, 10) | {"start": 50, "step": 60, "done": True})
+    kept.apply(progress(tape, 10) | {"start": 50, "length": 60, "done": True})
     assert tape.length == 15
     assert not tape.done
 
@@ -677,7 +679,7 @@ def test_the_in_process_trainer_gives_the_same_tape_in_steps() -> None:
     for _ in range(4):
         tape = trainer.want(SMALL, SMALL.steps)
         lengths.append(tape.length)
-    assert lengths == [15, 30, 40, 40]
+    assert lengths == [15, 30, 41, 41]
     assert tape.done
     assert rows_of(tape).tobytes() == expected(SMALL).tobytes()
     assert trainer.status().state == "ready"
@@ -725,6 +727,7 @@ def test_the_seeds_of_one_configuration_share_a_tape_and_each_keeps_its_own_trac
     for seed, trace in enumerate(traces, start=cfg.seed):
         alone = Run(replace(cfg, seed=seed))
         alone.advance(cfg.steps)
+        alone.close()
         np.testing.assert_allclose(trace.loss, alone.trace().loss, rtol=1e-3)
         np.testing.assert_allclose(trace.grad_rms, alone.trace().grad_rms, rtol=2e-2)
     assert not np.allclose(traces[0].loss, traces[1].loss)

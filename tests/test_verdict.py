@@ -1,10 +1,12 @@
 """What the charts say in sentences: computed from the numbers, all profiles read together, and true of real nets."""
 
 import math
+import re
 
 import numpy as np
 import pytest
 
+from models.export import findings
 from models.insight.verdict import (
     THRESHOLDS,
     Verdict,
@@ -20,9 +22,20 @@ from models.insight.verdict import (
     weight_sentence,
 )
 from models.spec import RunConfig
+from models.trace import Columns, Frame, trace_of
 from models.training import Run, profile_at_init
 
+SHORT = {"steps": 40, "device": "cpu"}
 SITES = ("x0", "b01", "b02", "b03")
+
+
+def taped(loss, frames=()):
+    """A tape with these losses; the held-out accuracy of frame k is k % over a half."""
+    columns = Columns(SITES, SITES[1:], 3)
+    rows = np.ones((len(loss), columns.width), np.float32)
+    rows[:, 0] = loss
+    blank = np.full(3, np.nan)
+    return trace_of(columns, rows, [Frame(step, np.full(4, 0.1), blank, 1.0, 0.5 + step / 100) for step in frames])
 
 
 def all_judged(
@@ -111,6 +124,23 @@ def test_weight_gradients_are_compared_across_blocks(weight, expected):
     assert weight_sentence(np.array(weight)) == expected
 
 
+def test_what_is_not_finite_is_said_to_be_so_and_where_it_began():
+    lost = np.array([1.0, 2.0, np.inf, np.nan])
+    assert activation_sentence(SITES, lost) == "The activation is not finite at 2 of 4 points of the stream, first at b02."
+    assert gradient_sentence(SITES, lost) == "The gradient is not finite at 2 of 4 points of the stream, first at b03."
+    assert weight_sentence(np.array([1.0, np.nan, np.inf])) == "The weight gradients of 2 of 3 blocks are not finite."
+    assert weight_sentence(np.full(1, np.nan)) == "The weight gradients of the block are not finite."
+
+
+def test_no_sentence_about_a_run_that_diverged_takes_what_is_not_finite_for_nothing_or_for_infinity():
+    run = Run(RunConfig.arranged("residual only", depth=32, width=32, batch=32, steps=20))
+    run.advance(20)
+    said = "\n".join(findings(run.cfg, run.trace()))
+    assert "The weight gradients of 32 of 32 blocks are not finite." in said
+    assert "receive a gradient" not in said
+    assert "infinity" not in said
+
+
 @pytest.mark.parametrize(
     ("last", "words"), [(0.99, "they can hardly be told apart"), (0.5, "they can be told apart"), (math.nan, "no direction left")]
 )
@@ -129,14 +159,40 @@ def test_the_cosine_says_whether_samples_can_be_told_apart(last, words):
     ],
 )
 def test_the_loss_is_set_against_a_guess(last, words):
-    assert loss_sentence(np.array([2.3, last]), 0.5, math.log(10)).endswith(
-        f"held-out accuracy 50%; guessing costs 2.30: {words}."
-    )
+    said = loss_sentence(taped([2.3, last], frames=(1,)), 1, math.log(10))
+    assert said == f"Step 1: loss {last:.3g}, held-out accuracy 51%; guessing costs 2.30: {words}."
 
 
 def test_a_loss_that_is_not_there_or_not_finite_is_said_too():
-    assert loss_sentence(np.array([]), math.nan, 2.3) == "Not trained yet. Guessing at random costs 2.30."
-    assert loss_sentence(np.array([2.3, math.nan]), 0.1, 2.3) == "The loss is not finite after step 1."
+    assert loss_sentence(None, 0, 2.3) == "Not trained yet. Guessing at random costs 2.30."
+    assert loss_sentence(taped([]), 0, 2.3) == "Not trained yet. Guessing at random costs 2.30."
+    assert loss_sentence(taped([2.3, math.nan]), 1, 2.3) == "The loss is not finite at step 1."
+
+
+def test_the_loss_sentence_is_about_the_row_and_says_so_where_the_accuracy_is_older():
+    trace = taped([2.3, 2.0, 1.2, 0.4, 0.1], frames=(0, 1, 2, 4))
+    said = [loss_sentence(trace, row, 2.3) for row in range(5)]
+    assert said[0] == "Step 0: not trained yet, loss 2.3; guessing at random costs 2.30."
+    assert said[2] == "Step 2: loss 1.2, held-out accuracy 52%; guessing costs 2.30: it begins to learn."
+    assert said[3] == "Step 3: loss 0.4, held-out accuracy 52% at step 2; guessing costs 2.30: it learns."
+    assert "accuracy 54%;" in said[4]
+
+
+def test_step_0_reads_the_same_whether_or_not_somebody_has_trained_the_tape():
+    cfg = RunConfig(**SHORT, lr=0.3)
+    run = Run(cfg)
+    run.advance(5)
+    assert verdicts(cfg, run.trace(), 0) == verdicts(cfg, profile_at_init(cfg), 0)
+    assert [found.kind for found in verdicts(cfg, run.trace(), 1)] == ["large updates"], "else the two would be equal anyhow"
+    assert loss_sentence(run.trace(), 0, 2.3) == loss_sentence(profile_at_init(cfg), 0, 2.3)
+
+
+def test_a_verdict_says_of_which_step_the_cosine_is_where_that_is_another():
+    cfg = RunConfig(**SHORT)
+    run = Run(cfg)
+    run.advance(8)
+    assert "at step" not in verdict(cfg, run.trace(), 4).sentence
+    assert re.search(r"cosine 0\.\d\d at step 4\)", verdict(cfg, run.trace(), 7).sentence)
 
 
 # --- the headline ---
@@ -205,8 +261,6 @@ def test_the_default_net_and_its_relatives_are_what_the_theory_says(fields, kind
 
 
 # --- what training does ---
-
-SHORT = {"steps": 40, "device": "cpu"}
 
 
 def kinds(cfg: RunConfig, row: int) -> list[str]:

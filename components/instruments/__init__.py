@@ -5,6 +5,7 @@ A new instrument is a module with its Instrument, and a line in INSTRUMENTS.
 
 import streamlit as st
 
+from components.address import kept
 from components.hide import hidden
 from components.instruments.check import CHECK
 from components.instruments.collapse import COLLAPSE
@@ -42,7 +43,8 @@ def instruments(view: View, head: Playhead) -> bool:
     """The row of instruments and the one that is open; whether it waits for an answer."""
     kept_back = [one for one, part in PART_OF.items() if hidden(part)]
     offered = [name for name in INSTRUMENTS if name not in kept_back]
-    chosen = st.pills("Instruments", offered, key="instrument", help="Each measures the net at the step shown.")
+    choice = kept("instrument", None, name="instrument", among=offered)
+    chosen = st.pills("Instruments", offered, help="Each measures the net at the step shown.", **choice)
     if chosen is None:
         return False
     instrument = INSTRUMENTS[chosen]

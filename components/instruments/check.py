@@ -19,9 +19,9 @@ def draw(panel: Panel) -> None:
     blocks = {block_name(block): block for block in range(1, panel.cfg.depth + 1)}
     chosen = st.selectbox("Block to check", list(blocks), index=len(blocks) - 1, key=panel.key("block"))
     if _work(panel.cfg) <= QUICK:
-        found = panel.ask("check", at_row=True, block=blocks[chosen])
+        found = panel.ask("check", block=blocks[chosen])
     else:
-        found = panel.ask_by_button("check", "Check this block at the step shown", at_row=True, block=blocks[chosen])
+        found = panel.ask_by_button("check", "Check this block at the step shown", block=blocks[chosen])
     if found is None:
         return
     value, place = found.value, (np.arange(len(found.value["what"])), found.value["chosen"])

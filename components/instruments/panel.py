@@ -62,9 +62,8 @@ class Panel:
 
     @property
     def step(self) -> int:
-        """Updates that the net which is shown has had: the row, and one more after the last one."""
-        view = self.view
-        return view.row + (view.row == view.cfg.steps - 1 and view.trace.divergence is None)
+        """Updates that the net which is shown has had."""
+        return self.view.row
 
     def key(self, part: str) -> str:
         """The session's key of a widget or a chart of this panel."""
@@ -86,13 +85,12 @@ class Panel:
         if self.tables:
             st.dataframe(pd.DataFrame(columns), alt=f"{title}, table", height=220)
 
-    def ask(self, question: str, *, at_row: bool = False, **args: Any) -> Measured | None:
+    def ask(self, question: str, **args: Any) -> Measured | None:
         """What the trainer measures at the step shown, or what it measured before while that is being worked on.
 
-        `at_row`: of the net before the last update where that row of the tape is shown, not of the net after it.
         While the run plays, what was measured stays: a panel never slows the run that it looks at.
         """
-        shown = self.view.row if at_row else self.step
+        shown = self.step
         kept: Measured | None = st.session_state.get(self.key(question))
         ours = kept is not None and (kept.cfg, kept.args) == (self.cfg, args)
         if ours and kept is not None and (self.head.playing or kept.step == shown):
@@ -115,10 +113,10 @@ class Panel:
         self._status(f"Measured at step {step}.")
         return kept
 
-    def ask_by_button(self, question: str, label: str, *, at_row: bool = False, **args: Any) -> Measured | None:
+    def ask_by_button(self, question: str, label: str, **args: Any) -> Measured | None:
         """As `ask`, for work that takes long: it starts at a button, shows how far it is, and can be cancelled."""
         wanted_key = self.key(f"{question}_wanted")
-        wanted = (self.cfg, self.view.row if at_row else self.step, args)
+        wanted = (self.cfg, self.step, args)
         kept: Measured | None = st.session_state.get(self.key(question))
         fresh = kept is not None and (kept.cfg, kept.step, kept.args) == wanted
         under_way = st.session_state.get(wanted_key)

@@ -1,27 +1,41 @@
-"""Post-mortem: where and when a run left the range of numbers, the likeliest cause, and one change to compare with."""
+"""Post-mortem: where and when a run left the range of numbers, the likeliest cause, and what helps, to compare with."""
 
 from dataclasses import replace
 
 import numpy as np
 import streamlit as st
 
-from components import compare_link, compare_watch, link
+from components import compare_link, compare_watch, link, remedies
 from components.charts import Figure, Series, depth_profile
-from components.hide import any_hidden, hidden
+from components.hide import hidden
 from components.instruments.panel import Instrument, Panel
+from models.export.findings import progress_sentence
 from models.insight.postmortem import postmortem
+from models.insight.remedy import failed
+from models.insight.verdict import verdict
 from models.spec import RunConfig
-from models.trace import Trace
+from models.trace import Divergence, Trace
 
 
 def draw(panel: Panel) -> None:
-    trace, divergence = panel.view.trace, panel.view.trace.divergence
-    if divergence is None or panel.view.row < divergence.step:
-        st.info("This run has not diverged so far: there is nothing to explain.")
+    view, trace = panel.view, panel.view.trace
+    if not failed(view.cfg, trace, view.row):
+        st.info("This run has neither diverged so far nor ended without learning: there is nothing to explain.")
         return
-    found = postmortem(panel.cfg, trace)
-    panel.say(f"{divergence.sentence()} Likeliest cause: {found.kind}.")
-    st.markdown(found.sentence)
+    if trace.divergence is None:
+        panel.say(progress_sentence(view.cfg, trace))
+        st.markdown(verdict(view.cfg, trace, view.row).sentence)
+    else:
+        _explained(panel, trace, trace.divergence)
+    if not hidden("export"):  # their way leads to Compare
+        _offered(panel)
+
+
+def _explained(panel: Panel, trace: Trace, divergence: Divergence) -> None:
+    """Where and when the range of numbers was left, and the likeliest cause."""
+    cause = postmortem(panel.cfg, trace)
+    panel.say(f"{divergence.sentence()} Likeliest cause: {cause.kind}.")
+    st.markdown(cause.sentence)
     left, right = st.columns(2)
     for place, title, key in ((left, "Activation", "act_rms"), (right, "Gradient", "grad_rms")):
         with place:
@@ -29,20 +43,26 @@ def draw(panel: Panel) -> None:
     panel.table(
         "Last good and first bad step",
         site=trace.sites,
-        last_good_activation=_steps(found.good_activation),
-        first_bad_activation=_steps(found.bad_activation),
-        last_good_gradient=_steps(found.good_gradient),
-        first_bad_gradient=_steps(found.bad_gradient),
+        last_good_activation=_steps(cause.good_activation),
+        first_bad_activation=_steps(cause.bad_activation),
+        last_good_gradient=_steps(cause.good_gradient),
+        first_bad_gradient=_steps(cause.bad_gradient),
     )
-    # Their way leads to Compare, and there they set a field: not where either is hidden.
-    offered = [] if hidden("export") else [remedy for remedy in found.remedies if not any_hidden(remedy.fields)]
-    if not offered:
+
+
+def _offered(panel: Panel) -> None:
+    """The changes that help, each with what came of its trial."""
+    found = remedies.found(panel.view)
+    panel.waiting |= found.waiting
+    if not found.offers:
+        st.caption(found.said)
         return
-    st.markdown("Compare with a run that differs in exactly one thing:")
-    with st.container(horizontal=True):
-        for at, remedy in enumerate(offered):
+    st.markdown("Compare with a run that differs in nothing but:")
+    for at, (remedy, came_of_it) in enumerate(found.offers):
+        with st.container(horizontal=True, vertical_alignment="center"):
             if st.button(remedy.label, icon=":material/compare_arrows:", key=panel.key(f"remedy_{at}")):
                 _compare(panel.cfg, replace(panel.cfg, **remedy.fields))
+            st.caption(came_of_it)
 
 
 def last_and_first(trace: Trace, title: str, key: str) -> Figure:
@@ -69,5 +89,7 @@ POST_MORTEM = Instrument(
     "measured",
     "From the tape: the last row in which every number is finite, and the first in which one is not. The cause is the first "
     "that fits of a list of rules over the tape: overflow before any update; stream or gradient growing a decade or more over "
-    "depth before training; first updates above 3% of the weights (0.1% is usual); a stream that grew a decade in training.",
+    "depth before training; first updates above 3% of the weights (0.1% is usual); a stream that grew a decade in training. "
+    "Changes are trained for 30 steps first; those that bring the loss below guessing are offered, single changes first. "
+    "After a divergence, where none does, those that bring it down to guessing.",
 )

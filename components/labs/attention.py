@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from components.address import kept
 from components.labs import (
     attention_head,
     attention_positions,
@@ -28,6 +29,6 @@ PARTS: dict[str, Callable[[], None]] = {
 
 def draw() -> None:
     """The choice, and the part that is chosen."""
-    st.session_state.setdefault(f"{KEY}_part", next(iter(PARTS)))
-    part = st.segmented_control("Part", list(PARTS), key=f"{KEY}_part", required=True, persist_state="session")
+    choice = kept(f"{KEY}_part", next(iter(PARTS)), name="part", among=PARTS)
+    part = st.segmented_control("Part", list(PARTS), required=True, **choice)
     PARTS[str(part)]()

@@ -69,7 +69,7 @@ def _show(panels: dict[str, Panel]) -> bool:
     """Everything measured; whether some of it is still to come."""
     views = [panel.view for panel in panels.values()]
     losses = [f"{number(float(view.trace.loss[view.row]), 3)} {name}" for name, view in zip(panels, views, strict=True)]
-    st.caption(f"At step {views[0].row} the loss is {' and '.join(losses)}.")
+    st.caption(f"At step {max(view.row for view in views)} the loss is {' and '.join(losses)}.")
     found = {name: panel.ask("place") for name, panel in panels.items()}
     both = {name: one for name, one in found.items() if one is not None}
     if len(both) == len(NETS):

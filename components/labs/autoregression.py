@@ -17,6 +17,7 @@ from components.picture import chance
 from components.viewers import owner
 from components.watch import View, look, sentence, tick, trouble
 from models.lessons.glossary import ARRANGEMENT
+from models.service.client import trainer
 from models.spec import ARRANGEMENTS, TASKS, RunConfig
 from models.spec.budget import over_budget
 
@@ -83,7 +84,7 @@ def watch(cfg: RunConfig) -> tuple[bool, bool]:
     """The player, the loss, and what the net of the step shown says; (waiting, playing)."""
     head = player.playhead(NAME, cfg)
     before: View | None = st.session_state.get(f"{NAME}_view")
-    tick(head, [cfg], player.now())
+    tick(head, [trainer().tape(cfg)], player.now())
     view, waiting = look(cfg, head, before, owner(NAME, cfg))
     player.controls(NAME, head, shared=" the transformer")
     if waiting and (refused := trouble(cfg)):
@@ -116,7 +117,7 @@ def _loss(view: View) -> None:
         loss=trace.loss[: row + 1],
         chance=guessing,
         total_steps=view.cfg.steps,
-        divergence=trace.divergence if row + 1 == len(trace) else None,
+        divergence=trace.divergence,
         shown_step=row,
     )
     drawn(figure, "Loss of the transformer", f"{NAME}_loss", height=220)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from components.address import kept
 from components.labs import normalization_table as tables
 from components.labs import table
 from components.labs.normalization_memory import memory
@@ -61,9 +62,8 @@ def draw() -> None:
     if found is not None:
         steps(values, found, method, row, settings)
     st.subheader("Look closer", anchor=False)
-    part = st.segmented_control(
-        "Look closer", list(PARTS), key=f"{KEY}_part", persist_state="session", label_visibility="collapsed"
-    )
+    choice = kept(f"{KEY}_part", None, name="part", among=PARTS)
+    part = st.segmented_control("Look closer", list(PARTS), label_visibility="collapsed", **choice)
     if part:
         PARTS[part](values, row, float(settings["eps"]), names)
 

@@ -69,7 +69,7 @@ def share_chart(found: dict[str, np.ndarray]) -> Figure:
 
 def _show(views: list[View], _head: Playhead) -> bool:
     found = {view.cfg.task: shares(view) for view in views}
-    st.markdown(f"**{aside_sentence(found, views[0].row, views[0].cfg.residual)}**")
+    st.markdown(f"**{aside_sentence(found, max(view.row for view in views), views[0].cfg.residual)}**")
     drawn(share_chart(found), "Branch share by block", f"{NAME}_shares")
     listed(
         "The three nets",

@@ -8,7 +8,7 @@ import streamlit as st
 from components import player
 from components.playhead import Playhead
 from components.viewers import owner
-from components.watch import View, look, tick, trouble
+from components.watch import View, all_diverged, going, look, sentence, tape_of, tick, trouble
 from models.spec import RunConfig
 
 
@@ -19,18 +19,25 @@ def watch(name: str, cfgs: Sequence[RunConfig], shared: str, show: Callable[[lis
     """
     head = player.playhead(name, *cfgs)
     kept: dict[RunConfig, View] = st.session_state.setdefault(f"{name}_views", {})
-    tick(head, cfgs, player.now())
     who = owner(name, *cfgs)
+    tapes = [tape_of(cfg, head, who) for cfg in cfgs]
+    tick(head, tapes, player.now())
     looks = [look(cfg, head, kept.get(cfg), who) for cfg in cfgs]
     player.controls(name, head, shared=shared)
-    for problem in {trouble(cfg) for (_, waiting), cfg in zip(looks, cfgs, strict=True) if waiting} - {""}:
+    problems = [trouble(cfg) if late else "" for (_, late), cfg in zip(looks, cfgs, strict=True)]
+    for problem in {*problems} - {""}:
         st.error(problem)
-        return False, False
     views = [view for view, _ in looks if view is not None]
-    waiting = any(late for _, late in looks)
     if len(views) < len(cfgs):
+        if any(problems):
+            head.pause()
+            return False, False
         st.caption("torch is loading in the trainer")
         return True, head.playing
     st.session_state[f"{name}_views"] = dict(zip(cfgs, views, strict=True))
-    step = min(view.row for view in views)  # one of them may be ahead
-    return show([replace(view, row=step) for view in views], head) or waiting, head.playing
+    for fact in all_diverged(head, {f"net {at}": tape for at, tape in enumerate(tapes, start=1)}):
+        st.caption(sentence(fact))
+    waiting = any(late and not problem for (_, late), problem in zip(looks, problems, strict=True))
+    # One that is ahead is shown at the step of the others; one that has ended before it, at its end.
+    step = min((view.row for view, tape in zip(views, tapes, strict=True) if tape in going(tapes)), default=head.shown)
+    return show([replace(view, row=min(view.row, step)) for view in views], head) or waiting, head.playing

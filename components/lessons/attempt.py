@@ -11,13 +11,14 @@ from components.charts import loss_chart
 from components.labs.shown import drawn
 from components.lessons import progress
 from components.lessons.knobs import field
-from components.link import FOREIGN, PLAYGROUND
+from components.link import PLAYGROUND
 from components.picture import chance
 from components.playground import GOOD
 from components.viewers import owner
 from components.watch import View, look, sentence, tick, trouble
 from models.lessons.challenges import check, out_of_bounds
 from models.lessons.lesson import Lesson
+from models.service.client import trainer
 from models.spec import RunConfig
 from models.spec.budget import over_budget
 
@@ -48,8 +49,7 @@ def draw(lesson: Lesson) -> None:
 def from_text(text: str) -> tuple[RunConfig, list[str]]:
     """The configuration in a pasted address, or in its part after the question mark; with notes on what was not legal."""
     query = urlsplit(text.strip()[:LONGEST]).query or text.strip()[:LONGEST].removeprefix("?")
-    found = dict(parse_qsl(query, keep_blank_values=True)[:60])
-    return RunConfig.from_query({key: value for key, value in found.items() if key not in FOREIGN})
+    return RunConfig.from_query(dict(parse_qsl(query, keep_blank_values=True)[:60]))
 
 
 def _fields(lesson: Lesson) -> None:
@@ -61,7 +61,7 @@ def _fields(lesson: Lesson) -> None:
             field(knob, getattr(cfg, knob), key=f"{name}_{knob}", change=_changed)
     with st.container(horizontal=True):
         st.button("Back to the start", key=f"{name}_back", icon=":material/undo:", on_click=_set, args=(name, one.base))
-        query = one.base.to_query() | {"lesson": lesson.key}
+        query = cfg.to_query() | {"lesson": lesson.key}
         st.page_link(PLAYGROUND, label="Open in the playground", icon=":material/tune:", query_params=query)
 
 
@@ -99,7 +99,7 @@ def _watch(lesson: Lesson, cfg: RunConfig) -> tuple[bool, bool]:
     name = f"attempt_{lesson.key}"
     head = player.playhead(name, cfg)
     before: View | None = st.session_state.get(f"{name}_view")
-    tick(head, [cfg], player.now())
+    tick(head, [trainer().tape(cfg)], player.now())
     view, waiting = look(cfg, head, before, owner("attempt", cfg))
     tape = view.tape if view is not None else None
     player.controls(name, head, shared=" the attempt")
@@ -111,13 +111,13 @@ def _watch(lesson: Lesson, cfg: RunConfig) -> tuple[bool, bool]:
         st.caption("torch is loading in the trainer")
         return True, head.playing
     st.session_state[f"{name}_view"] = view
-    seen = min(head.furthest + 1, len(view.trace)) if view.cfg == cfg and head.furthest else 0
+    seen = head.seen if view.cfg == cfg else 0
     figure = loss_chart(
         step=view.trace.step[:seen],
         loss=view.trace.loss[:seen],
         chance=chance(cfg),
         total_steps=cfg.steps,
-        divergence=view.trace.divergence if seen == len(view.trace) else None,
+        divergence=view.trace.divergence,
         shown_step=head.shown,
     )
     drawn(figure, "Loss of the attempt", f"{name}_loss", height=260)

@@ -24,11 +24,6 @@ def code() -> str:
     return str(st.session_state.get(CODE, ""))
 
 
-def query() -> dict[str, str]:
-    """The class of this visit, for the address of another lesson."""
-    return {KEY: code()} if code() else {}
-
-
 def refused() -> None:
     """Says that the code in the address cannot be one."""
     if not valid(st.query_params.get(KEY, "none")):

@@ -2,50 +2,50 @@
 
 import streamlit as st
 
-from components import player
+from components import address, player
 from components.lessons import errors_run
 from models.lessons.errors import ERRORS, found
 from models.lessons.errors_card import TOPICS, Card
 
-KEY = "error"
+KEY, CHOICE = "error", "error_choice"
+TEXT, TOPIC = "error_search", "error_topic"
 ALL = "all topics"
 
 
-def chosen() -> Card:
-    """The card in the address, or the one that was open; an unknown one is said, and the first is shown."""
-    wanted = st.query_params.get(KEY)
-    if wanted is None:
-        wanted = str(st.session_state.get("error_shown", next(iter(ERRORS))))
-    elif wanted not in ERRORS:
-        st.info("There is no error of that name: this is the first.")
-    card = ERRORS.get(wanted) or next(iter(ERRORS.values()))
-    st.session_state["error_shown"] = card.key
-    if st.query_params.get(KEY) != card.key:
-        st.query_params[KEY] = card.key
-    return card
-
-
-def choose(card: Card) -> None:
-    """The search, the topics, and the cards that they leave; the open one stays open when it is not among them."""
+def choose() -> Card | None:
+    """The search, the topics, and the cards that they leave, of which one is open; None where they leave none."""
+    state = st.session_state
+    state.setdefault(TEXT, "")
+    state.setdefault(TOPIC, ALL)
+    before = state.get(CHOICE)
+    address.kept(CHOICE, next(iter(ERRORS)), name=KEY, among=ERRORS)
+    if state[CHOICE] != before and state[CHOICE] not in _left():
+        state[TEXT], state[TOPIC] = "", ALL  # a link has opened a card that the search leaves out
     left, right = st.columns([2, 1])
-    text = left.text_input("Search", key="error_search", placeholder="warm-up, eps, batch ...", persist_state="session")
-    topic = right.selectbox("Topic", [ALL, *TOPICS], key="error_topic", persist_state="session")
-    cards = found(str(text), "" if topic == ALL else str(topic))
+    tip = "warm-up, eps, batch ..."
+    left.text_input("Search", key=TEXT, placeholder=tip, persist_state="session", on_change=_narrow)
+    right.selectbox("Topic", [ALL, *TOPICS], key=TOPIC, persist_state="session", on_change=_narrow)
+    cards = _left()
     st.caption(f"{len(cards)} of {len(ERRORS)} errors")
     if not cards:
-        st.info("No error has all these words. What was open stays open below.")
-        return
-    keys = [one.key for one in cards]
-    # A box of its own for every list: the open card is chosen in it where it is there, and nothing is where it is not.
-    name = f"error_choice_{topic}_{text}_{card.key}"
-    at = keys.index(card.key) if card.key in keys else None
+        st.info("No error has all these words.")
+        return None
+    titles = {key: f"{list(ERRORS).index(key) + 1}. {ERRORS[key].claim.replace('`', '')}" for key in cards}
+    st.selectbox("Error", cards, key=CHOICE, format_func=titles.__getitem__, persist_state="session")
+    return ERRORS[str(state[CHOICE])]
 
-    def change() -> None:
-        if st.session_state[name] is not None:
-            st.query_params[KEY] = str(st.session_state[name])
 
-    titles = {key: f"{list(ERRORS).index(key) + 1}. {ERRORS[key].claim.replace('`', '')}" for key in keys}
-    st.selectbox("Error", keys, index=at, key=name, format_func=titles.__getitem__, on_change=change, placeholder="Choose one")
+def _left() -> list[str]:
+    """The cards that the search and the topic leave."""
+    text, topic = str(st.session_state[TEXT]), str(st.session_state[TOPIC])
+    return [card.key for card in found(text, "" if topic == ALL else topic)]
+
+
+def _narrow() -> None:
+    """Opens the first card that is left where the open one is not among them."""
+    left = _left()
+    if left and st.session_state[CHOICE] not in left:
+        st.session_state[CHOICE] = left[0]
 
 
 def draw(card: Card) -> None:

@@ -4,11 +4,12 @@ import re
 
 import streamlit as st
 
-from components.link import CAME_FROM, HERE, PAGES
-from models.lessons.glossary import ENTRIES, Entry, Sense, find, key_of, near, search
+from components import address
+from components.link import PAGES
+from models.lessons.glossary import ENTRIES, Entry, Sense, key_of, near, search
 
 KEY = "word"
-CHOSEN, TAKEN, SEARCH = "glossary_word", "glossary_taken", "glossary_search"
+CHOSEN, SEARCH = "glossary_word", "glossary_search"
 MET = {
     "": (PAGES / "start" / "start.py", "Start"),
     "playground": (PAGES / "train" / "playground.py", "Playground"),
@@ -31,18 +32,15 @@ PAPER = re.compile(r"\b(\d{4}\.\d{4,5})\b")
 
 def draw() -> None:
     """The word that is open, and the list."""
-    _adopt()
-    st.selectbox(
+    choice = address.kept(CHOSEN, None, name=KEY, among=ENTRIES, near=_nearest)
+    word = st.selectbox(
         "Word",
         list(ENTRIES),
         index=None,
-        key=CHOSEN,
         format_func=lambda key: ENTRIES[key].word,
         placeholder="Choose a word, or type a part of it",
-        persist_state="session",
+        **choice,
     )
-    word = st.session_state[CHOSEN]
-    _write(word)
     if word is not None:
         _open(ENTRIES[word])
     _list()
@@ -56,33 +54,10 @@ def meaning(sense: Sense) -> str:
     return f"{of}{_plain(sense.text)}{formula}" + (f" ({linked})" if linked else "")
 
 
-def _adopt() -> None:
-    """Takes the word from an address that this visitor's page did not write; says where there is none of that name.
-
-    An empty address is a walk from another page, which keeps the word, or the way back to before the first word.
-    """
-    asked, walked = st.query_params.get(KEY), st.session_state[CAME_FROM] != st.session_state[HERE]
-    if asked is None and st.session_state.get(TAKEN) is not None and not walked:
-        st.session_state[CHOSEN] = st.session_state[TAKEN] = None
-    if asked is not None and asked != st.session_state.get(TAKEN):
-        found = find(asked)
-        st.session_state[CHOSEN] = key_of(found.word) if found else None
-        st.session_state[TAKEN] = asked
-    if asked is not None and find(asked) is None and st.session_state.get(CHOSEN) is None:
-        close = near(asked)
-        also = f" The nearest is **{ENTRIES[close].word}**." if close else ""
-        st.info(f"The glossary has no word of that name.{also}")
-
-
-def _write(word: str | None) -> None:
-    """The open word into the address; one that is closed out of it."""
-    asked = st.query_params.get(KEY)
-    if word is not None and asked != word:
-        st.session_state[TAKEN] = word  # before the write: a rerun may cut in
-        st.query_params[KEY] = word
-    elif word is None and asked is not None and find(asked):
-        st.session_state[TAKEN] = None
-        del st.query_params[KEY]
+def _nearest(asked: str) -> str:
+    """The word that is written most like one that the glossary does not have."""
+    close = near(asked.replace("-", " "))
+    return f" The nearest is **{ENTRIES[close].word}**." if close else ""
 
 
 def _open(entry: Entry) -> None:

@@ -2,29 +2,20 @@
 
 import streamlit as st
 
-from components import hide, player, projector
+from components import address, player, projector
 from components.hide import hidden
 from components.lessons import attempt, board, progress, runs, source
-from components.link import LESSONS as PAGE
 from models.lessons.lesson import Lesson
 from models.lessons.lessons import LESSONS
 
-KEY = "lesson"
+KEY, CHOICE = "lesson", "lesson_choice"
 BOARD_SECONDS = 2.0  # between two looks at the board while a class is guessing
 
 
 def chosen() -> Lesson:
-    """The lesson in the address; an unknown one is said, and the first is shown."""
-    wanted = st.query_params.get(KEY)
-    if wanted is None:
-        wanted = str(st.session_state.get("lesson_shown", next(iter(LESSONS))))
-    elif wanted not in LESSONS:
-        st.info(f"There is no lesson of that name: this is the first of {len(LESSONS)}.")
-    lesson = LESSONS.get(wanted) or next(iter(LESSONS.values()))
-    st.session_state["lesson_shown"] = lesson.key
-    if KEY not in st.query_params:
-        st.query_params[KEY] = lesson.key
-    return lesson
+    """The lesson in the address; the first where it names none."""
+    address.kept(CHOICE, next(iter(LESSONS)), name=KEY, among=LESSONS)
+    return LESSONS[str(st.session_state[CHOICE])]
 
 
 def choose(lesson: Lesson) -> None:
@@ -33,13 +24,8 @@ def choose(lesson: Lesson) -> None:
         return
     keys = list(LESSONS)
     titles = {key: f"{at}. {LESSONS[key].title} {progress.symbol(key)}" for at, key in enumerate(keys, start=1)}
-    st.session_state["lesson_choice"] = lesson.key
-
-    def change() -> None:
-        st.query_params[KEY] = str(st.session_state["lesson_choice"])
-
     tip = "○ not begun, ◐ guessed, ● challenge passed."
-    st.selectbox("Lesson", keys, key="lesson_choice", format_func=titles.__getitem__, on_change=change, help=tip)
+    st.selectbox("Lesson", keys, key=CHOICE, format_func=titles.__getitem__, help=tip, persist_state="session")
 
 
 def draw(lesson: Lesson) -> None:
@@ -86,21 +72,22 @@ def walk(lesson: Lesson) -> None:
     """To the lesson before and the one after; nothing where the link keeps to one."""
     if hidden("lessons"):
         return
-    keys = list(LESSONS)
-    # A reload is a new visit: what the address leaves out, it has lost.
-    kept = hide.query() | board.query() | ({projector.KEY: projector.VALUE} if projector.on() else {})
-    at = keys.index(lesson.key)
+    lessons = list(LESSONS.values())
+    at = lessons.index(lesson)
     with st.container(horizontal=True):
         if at > 0:
-            before = LESSONS[keys[at - 1]]
-            st.page_link(
-                PAGE, label=f"Previous: {before.title}", icon=":material/arrow_back:", query_params={KEY: before.key} | kept
-            )
-        if at + 1 < len(keys):
-            after = LESSONS[keys[at + 1]]
-            st.page_link(
-                PAGE, label=f"Next: {after.title}", icon=":material/arrow_forward:", query_params={KEY: after.key} | kept
-            )
+            _way("Previous", lessons[at - 1], ":material/arrow_back:")
+        if at + 1 < len(lessons):
+            _way("Next", lessons[at + 1], ":material/arrow_forward:")
+
+
+def _way(word: str, lesson: Lesson, icon: str) -> None:
+    """A button rather than a link: Streamlit leaves the address as it is where a link leads to the page it stands on."""
+
+    def go() -> None:
+        st.session_state[CHOICE] = lesson.key
+
+    st.button(f"{word}: {lesson.title}", key=f"lesson_{word}", icon=icon, type="tertiary", on_click=go)
 
 
 def _guessed(lesson: Lesson) -> bool:

@@ -13,7 +13,7 @@ from components.lessons import progress
 from components.picture import VERDICT_ICONS, chance
 from components.playhead import Playhead
 from components.viewers import owner
-from components.watch import PROFILE_SECONDS, crowded, tape_of
+from components.watch import PROFILE_SECONDS, all_diverged, crowded, going, tape_of, tick
 from models.insight.bands import band
 from models.insight.verdict import verdict
 from models.lessons.lesson import Lesson
@@ -29,12 +29,11 @@ def watch(lesson: Lesson) -> tuple[bool, bool]:
     head = playhead(lesson)
     who = owner("lesson", *lesson.nets.values())
     tapes = [tape_of(cfg, head, who) for cfg in lesson.nets.values()]
-    going = [tape for tape in tapes if not tape.error and not (tape.done and tape.divergence)]
-    head.tick(player.now(), _length(tapes, going), all(tape.done for tape in going))
+    tick(head, tapes, player.now())
     count = {1: "", 2: " both", 3: " all three"}.get(len(tapes), " all four")
     player.controls(f"lesson_{lesson.key}", head, shared=count)
     with projector.line(f"lesson_{lesson.key}", head):
-        _status(tapes, head)
+        _status(lesson, tapes, head)
     for name, tape in zip(lesson.nets, tapes, strict=True):
         if tape.error:
             st.error(f"{name}: {tape.error}")
@@ -44,7 +43,7 @@ def watch(lesson: Lesson) -> tuple[bool, bool]:
         _charts(lesson, there, head)
         if all(tape.done and head.furthest >= tape.length - 1 for tape in tapes):
             _happened(lesson, there)
-    waiting = len(there) < len(tapes) or any(0 <= tape.length <= head.shown for tape in going if head.shown)
+    waiting = len(there) < len(tapes) or any(tape.length <= head.shown for tape in going(tapes) if head.shown)
     return waiting and not any(tape.error for tape in tapes), head.playing
 
 
@@ -62,11 +61,10 @@ def lesson_chart(lesson: Lesson, kind: str, traces: list[Trace], head: Playhead)
     """One of a lesson's charts at the step shown: a key of TITLES, or "loss"."""
     names = [f"{letter} {name}" for letter, name in zip("ABCD", lesson.nets, strict=False)]
     if kind == "loss":
-        seen = head.furthest + 1 if head.furthest else 0
         return compared_losses(
             steps=max(cfg.steps for cfg in lesson.nets.values()),
             labels=names,
-            bands=[band([trace.loss[:seen]], log=False) for trace in traces],
+            bands=[band([trace.loss[: head.seen]], log=False) for trace in traces],
             divergences=[trace.divergence for trace in traces],
             chance=chance(next(iter(lesson.nets.values()))),
             shown_step=head.shown,
@@ -111,11 +109,6 @@ def _happened(lesson: Lesson, traces: list[Trace]) -> None:
         st.rerun()
 
 
-def _length(tapes: list[Tape], going: list[Tape]) -> int:
-    """How many rows the player may show: the slowest run sets the pace; where all have diverged, the longest."""
-    return min((tape.length for tape in going), default=max(tape.length for tape in tapes))
-
-
 def _trace(tape: Tape) -> Trace | None:
     """What is known of a run: its tape, or before that its profile at initialisation; None while that is computed."""
     if tape.length:
@@ -129,12 +122,13 @@ def _cosine(trace: Trace, head: Playhead) -> np.ndarray:
     return frame.sample_cosine if frame else np.full(len(trace.sites), np.nan)
 
 
-def _status(tapes: list[Tape], head: Playhead) -> None:
+def _status(lesson: Lesson, tapes: list[Tape], head: Playhead) -> None:
     status = trainer().status()
     if status.state != "ready":
         st.caption(status.sentence)
         return
     rate = sum(tape.rate for tape in tapes if not tape.done)
     speed = f" · {rate:.3g} steps/s" if rate else ""
-    facts = [f"step {head.shown} of {head.steps}{speed}", "1 seed, same batches", *crowded(*tapes), badge("measured")]
+    facts = [f"step {head.shown} of {head.steps}{speed}", "1 seed, same batches"]
+    facts += [*all_diverged(head, dict(zip(lesson.nets, tapes, strict=True))), *crowded(*tapes), badge("measured")]
     st.caption(" · ".join(facts))

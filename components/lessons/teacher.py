@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from components import hide, projector
+from components import address, hide, projector
 from components.lessons import board as drawn_board
 from components.playground import GOOD
 from models.lessons.board import GONE, MOST_CODE, RULE, board, valid, valid_key
@@ -26,19 +26,20 @@ def draw() -> None:
     left, right = st.columns(2)
     with left:
         target = _target()
-        large = st.toggle("Projector view", key="teacher_projector", help=f"Large type, few things. {projector.HINT}")
+        choice = address.kept("teacher_projector", False, name="projector")
+        large = st.toggle("Projector view", help=f"Large type, few things. {projector.HINT}", **choice)
     with right:
         code, opened = _class()
     names = IN_LESSONS if target in LESSONS else (*IN_PLAYGROUND, *(name for name in knobs() if name != "overrides"))
-    key = f"teacher_hide_{target in LESSONS}"
-    st.session_state.setdefault(key, list(IN_LESSONS[:2]) if target in LESSONS else [])
-    hidden = st.multiselect("Hide", names, key=key, persist_state="session", format_func=_named, help=TIP)
+    usual = list(IN_LESSONS[:2]) if target in LESSONS else []
+    choice = address.kept(f"teacher_hide_{target in LESSONS}", usual, name="hides", among=names, many=True)
+    hidden = st.multiselect("Hide", names, format_func=_named, help=TIP, **choice)
     _address(target, hidden, large=large, code=code if opened else "")
     if opened and target in LESSONS:
         _board(target, code, opened)
 
 
-def address(target: str, cfg: RunConfig, hidden: list[str], *, large: bool, code: str) -> str:
+def link_to(target: str, cfg: RunConfig, hidden: list[str], *, large: bool, code: str) -> str:
     """Path and query of a link: a lesson by its key, or PLAYGROUND with a configuration."""
     query = {"lesson": target} if target in LESSONS else cfg.to_query()
     query |= {hide.KEY: ",".join(hidden)} if hidden else {}
@@ -56,8 +57,8 @@ def _named(name: str) -> str:
 def _target() -> str:
     titles = {key: f"{at}. {lesson.title}" for at, (key, lesson) in enumerate(LESSONS.items(), start=1)}
     titles[PLAYGROUND] = "The playground as it stands"
-    chosen = st.selectbox("Open", list(titles), key="teacher_target", persist_state="session", format_func=titles.__getitem__)
-    return str(chosen)
+    choice = address.kept("teacher_target", next(iter(titles)), name="open", among=titles)
+    return str(st.selectbox("Open", list(titles), format_func=titles.__getitem__, **choice))
 
 
 def _class() -> tuple[str, str]:
@@ -92,11 +93,11 @@ def _class() -> tuple[str, str]:
 def _mine() -> tuple[str, str]:
     """Code and key of this visitor's class: from the address, or from before a walk through the navigation."""
     asked = st.query_params.get(CLASS, ""), st.query_params.get(OPENED, "")
-    if valid(asked[0]) and valid_key(asked[1]):
+    if not address.taken(CLASS, OPENED) and valid(asked[0]) and valid_key(asked[1]):
         st.session_state[MINE] = asked
     mine: tuple[str, str] = st.session_state.get(MINE, ("", ""))
-    if all(mine) and mine != asked:
-        st.query_params.from_dict({CLASS: mine[0], OPENED: mine[1]})
+    if all(mine):
+        address.stage({CLASS: mine[0], OPENED: mine[1]})
     return mine
 
 
@@ -108,13 +109,12 @@ def _open() -> None:
     st.session_state["teacher_refused"] = refusal = board().open(code, key)
     if not refusal:
         st.session_state[MINE] = code, key
-        st.query_params.from_dict({CLASS: code, OPENED: key})
 
 
 def _close(code: str, key: str) -> None:
     board().close(code, key)
     st.session_state[MINE] = "", ""
-    st.query_params.clear()
+    address.stage({CLASS: None, OPENED: None})
 
 
 def _address(target: str, hidden: list[str], *, large: bool, code: str) -> None:
@@ -123,7 +123,7 @@ def _address(target: str, hidden: list[str], *, large: bool, code: str) -> None:
     # This page's own address without its name: the app may live below a path.
     base = (st.context.url or "").partition("?")[0].removesuffix("/").removesuffix("/teacher")
     st.subheader("Link", anchor=False)
-    whole = f"{base}/{address(target, cfg, hidden, large=large, code=code)}"
+    whole = f"{base}/{link_to(target, cfg, hidden, large=large, code=code)}"
     left, right = st.columns(2)  # side by side, so that the board below is on the screen
     with left:
         st.caption("To hand out:")
@@ -131,7 +131,7 @@ def _address(target: str, hidden: list[str], *, large: bool, code: str) -> None:
     if hidden:
         with right:
             st.caption("The same with nothing hidden, for afterwards:")
-            st.code(f"{base}/{address(target, cfg, [], large=large, code=code)}", language=None, wrap_lines=True)
+            st.code(f"{base}/{link_to(target, cfg, [], large=large, code=code)}", language=None, wrap_lines=True)
     if base:
         st.link_button("Open it in a new tab", whole, icon=":material/open_in_new:")
 

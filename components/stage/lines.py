@@ -72,7 +72,7 @@ def opening(cfg: RunConfig, traces: Sequence[Trace], *, recorded: bool = False) 
     """A run before training, whole: header, row 0 of every seed as plain numbers, frame and sentences of the first."""
     first = traces[0]
     numbers = np.concatenate([trace_message(trace)["rows"][0] for trace in traces]).tolist()
-    said = sentences.said_at(cfg, first, 0, trained=False)
+    said = sentences.said_at(cfg, first, 0)
     return {
         "header": header(cfg, len(traces), Columns(first.sites, first.branches, first.weight_grad_rms.shape[1])),
         "row": [value if math.isfinite(value) else repr(value) for value in numbers],

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from threading import Lock
 from weakref import WeakKeyDictionary
 
-from components.watch import View
 from models.insight.verdict import (
     activation_sentence,
     cosine_sentence,
@@ -25,26 +24,26 @@ KINDS = ("activation", "gradient", "loss", "weight", "cosine", "verdict", "kind"
 STEP, LOSS = "{step}", "{loss}"  # what the browser fills in, the loss with three digits
 
 
-def said_at(cfg: RunConfig, trace: Trace, row: int, *, trained: bool = True) -> dict[str, str]:
-    """The sentences of one row, by kind; `kind` is that of the verdict. Not `trained`: of the net before training."""
-    frame, fate = View(cfg, trace, row).frame, trace.divergence
+def said_at(cfg: RunConfig, trace: Trace, row: int) -> dict[str, str]:
+    """The sentences of one row, by kind; `kind` is that of the verdict."""
+    frame, fate = trace.frame_at(row), trace.divergence
     first, *others = verdicts(cfg, trace, row)
     ended = fate is not None and row >= fate.step
-    loss = loss_sentence(
-        trace.loss[: row + 1] if trained else trace.loss[:0],
-        frame.held_out_accuracy if frame else math.nan,
-        math.log(TASKS[cfg.task].classes),
-    )
-    numbers = f"Step {row}: loss {float(trace.loss[row]):.3g}"
     return {
         "activation": activation_sentence(trace.sites, trace.act_rms[row]),
         "gradient": gradient_sentence(trace.sites, trace.grad_rms[row]),
-        "loss": loss.replace(numbers, f"Step {STEP}: loss {LOSS}"),
+        "loss": _form(loss_sentence(trace, row, math.log(TASKS[cfg.task].classes)), trace, row),
         "weight": weight_sentence(trace.weight_grad_rms[row]),
         "cosine": cosine_sentence(frame.sample_cosine) if frame else "",
         "verdict": fate.sentence() if fate and ended else " ".join(one.sentence for one in (first, *others)),
         "kind": "diverged" if ended else first.kind,
     }
+
+
+def _form(sentence: str, trace: Trace, row: int) -> str:
+    """A sentence about the loss without the numbers of its row, so that it is the same at the next."""
+    numbers, lost = f"Step {row}: loss {float(trace.loss[row]):.3g}", f"not finite at step {row}."
+    return sentence.replace(numbers, f"Step {STEP}: loss {LOSS}").replace(lost, f"not finite at step {STEP}.")
 
 
 @dataclass

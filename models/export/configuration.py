@@ -5,11 +5,10 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from models.spec import RunConfig, knobs
-from models.spec.query import shown
+from models.spec.query import refusal, shown
 
 FORMAT = 1
 LIMIT = 100_000  # characters
-FOREIGN = ("lesson", "hide", "digest")  # keys of a link that say nothing about the run
 
 
 def configuration_json(cfg: RunConfig) -> str:
@@ -33,8 +32,7 @@ def configuration_from(text: str) -> tuple[RunConfig, list[str]]:
         raise ValueError("This is neither an exported configuration (JSON) nor a link.")
     if "=" not in query and not address:  # a URL without a query is the default run
         query = ""
-    pairs = dict(parse_qsl(query, keep_blank_values=True))
-    return RunConfig.from_query({key: value for key, value in pairs.items() if key not in FOREIGN})
+    return RunConfig.from_query(dict(parse_qsl(query, keep_blank_values=True)))
 
 
 def _from_json(text: str) -> tuple[RunConfig, list[str]]:
@@ -60,4 +58,4 @@ def _configured(fields: dict[str, Any]) -> tuple[RunConfig, list[str]]:
     try:
         return RunConfig(**known), notes
     except (ValueError, TypeError, OverflowError) as error:
-        raise ValueError(f"This configuration cannot be run: {shown(str(error), 200)}") from None
+        raise ValueError(f"This configuration cannot be run: {refusal(error)}") from None

@@ -13,9 +13,9 @@ FAR = 3.0  # factor between batch and noise scale above which one of them clearl
 
 
 def last_update(trace: Trace, row: int) -> tuple[int, np.ndarray] | None:
-    """The last update that a frame up to `row` has measured: its step and |change| / |weights| by block (depth,)."""
+    """The last update before `row` that a frame has measured: its step and |change| / |weights| by block (depth,)."""
     seen = [
-        (one.step, one.update_to_weight) for one in trace.frames if one.step <= row and np.any(~np.isnan(one.update_to_weight))
+        (one.step, one.update_to_weight) for one in trace.frames if one.step < row and np.any(~np.isnan(one.update_to_weight))
     ]
     return seen[-1] if seen else None
 

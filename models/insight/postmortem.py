@@ -1,17 +1,15 @@
-"""Why a run diverged: what its tape shows, the likeliest cause, and changes of exactly one thing that may help.
+"""Why a run diverged: what its tape shows, the likeliest cause, and which changes it suggests to try first.
 
 The rules are read from top to bottom; the first that fits is the likeliest cause. Each names the figures it rests on.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from models.insight.remedy import Remedy
 from models.insight.verdict import decades
-from models.spec import NET_DEFAULTS, RunConfig, knobs
+from models.spec import RunConfig
 from models.trace import Trace
 
 LOUD = 1.0  # decades by which stream or gradient grow over depth before training, above which depth itself is the cause
@@ -22,11 +20,14 @@ GROWN = 1.0  # decades by which the end of the stream has grown since the first 
 
 @dataclass(frozen=True)
 class PostMortem:
-    """The last good and the first bad step by site, (S,) each for activation and gradient (-1: none), and the cause."""
+    """The last good and the first bad step by site, (S,) each for activation and gradient (-1: none), and the cause.
+
+    `first`: the changes that the cause suggests, names of `remedy.ORDER`.
+    """
 
     kind: str
     sentence: str
-    remedies: tuple[Remedy, ...]
+    first: tuple[str, ...]
     good_activation: np.ndarray
     bad_activation: np.ndarray
     good_gradient: np.ndarray
@@ -35,11 +36,11 @@ class PostMortem:
 
 @dataclass(frozen=True)
 class Rule:
-    """A cause: its name, the figure it rests on in words where it fits (else empty), and what may help."""
+    """A cause: its name, the figure it rests on in words where it fits (else empty), and what to try first."""
 
     kind: str
     evidence: Callable[[RunConfig, Trace], str]
-    remedies: tuple[str, ...]
+    first: tuple[str, ...]
 
 
 def postmortem(cfg: RunConfig, trace: Trace) -> PostMortem:
@@ -49,7 +50,7 @@ def postmortem(cfg: RunConfig, trace: Trace) -> PostMortem:
     return PostMortem(
         rule.kind,
         sentence,
-        tuple(remedy for name in rule.remedies for remedy in _offered(cfg, name)),
+        rule.first,
         *_last_and_first(trace.act_rms),
         *_last_and_first(trace.grad_rms),
     )
@@ -78,23 +79,24 @@ def _overflow(_cfg: RunConfig, trace: Trace) -> str:
     )
 
 
-def _loud_stream(_cfg: RunConfig, trace: Trace) -> str:
+def _loud_stream(cfg: RunConfig, trace: Trace) -> str:
     growth = decades(trace.act_rms[0, 0], trace.act_rms[0, -1])
     if growth < LOUD:
         return ""
     return (
         f"The stream grew {growth:.1f} decades over depth before training, and its gradient {_gradient(trace):.1f} on the way "
-        f"back: every update is that much too large. Depth without anything that holds the stream is the cause."
+        f"back{_so(cfg, ': every update is that much too large')}. Depth without anything that holds the stream is the cause."
     )
 
 
-def _loud_gradient(_cfg: RunConfig, trace: Trace) -> str:
+def _loud_gradient(cfg: RunConfig, trace: Trace) -> str:
     growth = _gradient(trace)
     if growth < LOUD:
         return ""
     return (
-        f"The stream kept its size, but its gradient grew {growth:.1f} decades on the way back before training: the first "
-        f"blocks got updates that much larger than the last. A norm that multiplies every gradient, without a skip, is the cause."
+        f"The stream kept its size, but its gradient grew {growth:.1f} decades on the way back before "
+        f"training{_so(cfg, ': the first blocks got updates that much larger than the last')}. A norm that "
+        "multiplies every gradient, without a skip, is the cause."
     )
 
 
@@ -125,6 +127,11 @@ def _grown(_cfg: RunConfig, trace: Trace) -> str:
     )
 
 
+def _so(cfg: RunConfig, said: str) -> str:
+    """What follows where an update is as long as its gradient, which Adam's are not."""
+    return said if cfg.optimizer in {"sgd", "momentum"} else ""
+
+
 def _gradient(trace: Trace) -> float:
     return decades(trace.grad_rms[0, -1], trace.grad_rms[0, 0])
 
@@ -137,42 +144,3 @@ RULES: tuple[Rule, ...] = (
     Rule("stream grows in training", _grown, ("lr", "clip", "norm")),
 )
 UNEXPLAINED = Rule("unexplained", lambda cfg, trace: "No rule here explains it; smaller steps may help.", ("lr", "clip"))
-
-
-# --- changes of one thing ---
-
-
-def _offered(cfg: RunConfig, name: str) -> list[Remedy]:
-    """The change of one field that may help, if this configuration leaves room for it and it is legal."""
-    value = _values(cfg)[name]
-    if value is None or value == getattr(cfg, name):
-        return []
-    try:
-        replace(cfg, **{name: value})
-    except ValueError:
-        return []
-    shown = value if isinstance(value, str) else "on" if value is True else f"{value:.3g}"
-    return [Remedy(f"{_label(name)} {shown}", {name: value})]
-
-
-def _values(cfg: RunConfig) -> dict[str, Any]:
-    """What each field may be set to, or None where that would change nothing for the better."""
-    placed = cfg.placement != "none"
-    normed = cfg.norm != "none"
-    usual = min(cfg.lr / 10, float(str(NET_DEFAULTS[cfg.net]["lr"])))
-    return {
-        "norm": None if not placed or (normed and cfg.norm not in {"batch norm", "dynamic tanh"}) else "layer norm",
-        "placement": "pre-norm" if normed and not placed else None,
-        "branch_scale": "1/sqrt(depth)" if cfg.residual and not (normed and placed) else None,
-        "skip_scale": 1.0 if isinstance(cfg.skip_scale, float | int) and cfg.skip_scale > 1 else None,
-        "init": "zero last" if cfg.residual and cfg.skip_scale == 1 else "fan-in",
-        "init_gain": 1.0 if cfg.init_gain > 1 else None,
-        "residual": True if not cfg.residual else None,
-        "lr": max(usual, 1e-6),
-        "clip": 1.0 if not cfg.clip or cfg.clip > 1 else None,
-    }
-
-
-def _label(name: str) -> str:
-    """The word on the control of a field."""
-    return knobs()[name][1].label.lower()

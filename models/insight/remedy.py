@@ -1,41 +1,100 @@
-"""One change that helps a run that diverged."""
+"""Changes that may help a run that diverged or learned nothing. Which of them do, a trial says (`models.instruments.trial`)."""
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from models.spec import NET_DEFAULTS, RunConfig, plan
-from models.spec.plan import SublayerPlan
-from models.spec.scales import GATES
+from models.spec import TASKS, RunConfig, knobs, plan
+from models.spec.arrangements import architecture_fields
+from models.spec.overrides import in_words
+from models.trace import Trace
+
+LEARNING, LEARNED = 0.95, 0.9  # of what guessing costs: a trial that learns ends below, a run that has learned does too
+LAST = 20  # steps whose mean loss is what a run came to
+USUAL_RATES = {"sgd": 0.1, "momentum": 0.01, "adam": 1e-3, "adamw": 1e-3}
+NEARLY = 1.05  # of what guessing costs: what a trial may end at and be about to learn
+WARMUP = 30  # steps of the warm-up that is offered
+# What comes first where nothing is known of the cause: what holds a deep net, then smaller steps, then smaller weights.
+ORDER = ("residual", "norm", "placement", "skip_scale", "branch_scale", "init_gain", "lr", "init", "warmup", "clip")
 
 
 @dataclass(frozen=True)
 class Remedy:
-    """What to press, in words, and the fields that it sets."""
+    """A change in words, "norm layer norm, placement pre-norm", the fields that it sets, and whether it is several changes."""
 
     label: str
     fields: dict[str, Any]
+    several: bool = False
 
 
-def remedy(cfg: RunConfig) -> Remedy:
-    """The likeliest single change after a divergence: bound the stream, then its growth, then take smaller steps."""
-    sublayers = plan(cfg).sublayers
-    lighter: dict[str, Any] = {"skip_scale": 1.0} if any(_doubling(part) for part in sublayers) else {}
-    if cfg.residual and cfg.branch_scale not in GATES and all(_bare(part) for part in sublayers):
-        also = ", skip weight 1" if lighter else ""
-        return Remedy(f"Set layer norm, pre-norm{also}", {"norm": "layer norm", "placement": "pre-norm"} | lighter)
-    if lighter:
-        return Remedy("Set skip weight 1", lighter)
-    if cfg.init_gain > 1:
-        return Remedy("Set init gain 1", {"init_gain": 1.0})
-    slower = min(cfg.lr / 10, float(str(NET_DEFAULTS[cfg.net]["lr"])))
-    return Remedy(f"Set learning rate {slower:.2g}", {"lr": max(slower, 1e-6)})
+def candidates(cfg: RunConfig, first: Iterable[str] = (), without: Iterable[str] = ()) -> tuple[Remedy, ...]:
+    """Every change that this configuration leaves room for and that is legal, the likeliest first, those of several fields last.
+
+    `first` names the changes that the cause suggests (of ORDER), `without` fields that must stay as they are.
+    """
+    single, kept = _changes(cfg), set(without)
+    found = [single[name] for name in dict.fromkeys((*first, *ORDER))]
+    whole = architecture_fields("pre-norm", cfg.depth) | single["init_gain"]
+    offered: dict[str, Remedy] = {}
+    for at, change in enumerate([*found, whole, whole | single["lr"]]):
+        fields = {name: value for name, value in change.items() if value != getattr(cfg, name)}
+        if fields and not kept & set(fields) and _legal(cfg, fields):
+            label = ", ".join(f"{knobs()[name][1].label.lower()} {_shown(value)}" for name, value in fields.items())
+            offered.setdefault(label, Remedy(label, fields, at >= len(found)))
+    return tuple(offered.values())
 
 
-def _bare(part: SublayerPlan) -> bool:
-    """Whether nothing bounds what a branch adds, nor the sum."""
-    return {part.norm_in, part.norm_mid, part.norm_out, part.norm_add} == {"none"}
+def ranked(remedies: Sequence[Remedy], tried: Sequence[dict[str, Any]], *, diverged: bool) -> list[int]:
+    """The places of those that helped in a trial: single changes before several at once, the lowest loss first.
+
+    Where none learns, a run that `diverged` is helped by what comes down to guessing: some tasks take longer than a trial.
+    """
+    learning, steady = ([at for at, one in enumerate(tried) if one[what]] for what in ("learns", "steady"))
+    return sorted(learning or steady * diverged, key=lambda at: (remedies[at].several, tried[at]["end"]))
 
 
-def _doubling(part: SublayerPlan) -> bool:
-    """Whether the skip makes the stream larger in every block and no norm takes it back."""
-    return part.skip > 1 and part.norm_add == "none"
+def failed(cfg: RunConfig, trace: Trace, row: int) -> bool:
+    """Whether a run has diverged by this row, or ends there no better than guessing."""
+    if trace.divergence is not None:
+        return row >= trace.divergence.step
+    return row == cfg.steps and float(trace.loss[-LAST:].mean()) >= LEARNED * math.log(TASKS[cfg.task].classes)
+
+
+def _changes(cfg: RunConfig) -> dict[str, dict[str, Any]]:
+    """The fields that each change of ORDER sets; none where it would change nothing for the better."""
+    placed, normed = cfg.placement != "none", cfg.norm != "none"
+    bounding = normed and placed and cfg.norm not in {"batch norm", "dynamic tanh"}
+    heavy = any(part.skip > 1 and part.norm_add == "none" for part in plan(cfg).sublayers)
+    found: dict[str, dict[str, Any]] = {
+        "residual": {"residual": True},
+        "norm": {}
+        if bounding
+        else {"norm": cfg.norm if normed and not placed else "layer norm"} | ({} if placed else {"placement": "pre-norm"}),
+        "placement": {"placement": "pre-norm"} if normed else {},
+        "skip_scale": {"skip_scale": 1.0} if heavy else {},
+        "branch_scale": {"branch_scale": "1/sqrt(depth)"} if cfg.residual else {},
+        "init_gain": {"init_gain": 1.0} if cfg.init_gain > 1 else {},
+        "lr": {"lr": max(1e-6, min(cfg.lr / 10, USUAL_RATES[cfg.optimizer]))},
+        "init": {"init": "zero last" if cfg.residual else "fan-in"},
+        "warmup": {"warmup": WARMUP} if cfg.warmup < WARMUP < cfg.steps else {},
+        "clip": {"clip": 1.0} if not cfg.clip or cfg.clip > 1 else {},
+    }
+    return found
+
+
+def _legal(cfg: RunConfig, fields: dict[str, Any]) -> bool:
+    try:
+        replace(cfg, **fields)
+    except ValueError:
+        return False
+    return True
+
+
+def _shown(value: Any) -> str:
+    """A value as its control shows it."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, tuple):
+        return in_words(value) or "none"
+    return value if isinstance(value, str) else f"{value:.3g}"

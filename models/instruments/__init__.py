@@ -20,6 +20,7 @@ from models.instruments.position import beyond, place
 from models.instruments.signal import signal
 from models.instruments.stream import stream
 from models.instruments.surgery import lesions, surgery
+from models.instruments.trial import trial
 from models.spec import RunConfig
 from models.training import Replays, Still, Work
 
@@ -59,4 +60,5 @@ INSTRUMENTS: dict[str, Instrument] = {
     "landscape": of_still(landscape),
     "sharpness": sharpness,
     "stream jacobian": of_still(stream_jacobian),
+    "trial": trial,
 }

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import NoReturn
 
 from models.maps.cells import cells, refused, unit_seconds, units
+from models.maps.cluster import ClusterError
 from models.maps.spec import MapSpec
 from models.maps.store import MapStore
 from models.maps.table import frame_of
@@ -28,7 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--folder", metavar="PATH", help="where maps are kept (default: MAPS_FOLDER, or the user's cache)")
     parser.add_argument("--fresh", action="store_true", help="forget what is done of this map; otherwise it is resumed")
     parser.add_argument("--jobs", type=int, default=0, metavar="N", help="processes on this machine (default: cores less one)")
-    parser.add_argument("--fall-back", action="store_true", help="compute here if the scheduler cannot be reached")
+    parser.add_argument("--fall-back", action="store_true", help="compute here if the cluster cannot")
     parser.add_argument("--force", action="store_true", help="run it even where it is over budget")
     parser.add_argument("--attached", action="store_true", help="end when stdin does: for a program that starts this one")
 
@@ -64,8 +65,8 @@ def _compute(store: MapStore, given: argparse.Namespace) -> bool:
     scheduler = os.environ.get(SCHEDULER, "")
     try:
         return _watched(store, scheduler, given.jobs)
-    except ValueError as problem:
-        if not (scheduler and given.fall_back and "scheduler" in str(problem)):
+    except ClusterError as problem:
+        if not given.fall_back:
             raise
         print(f"{problem} Computing on this machine instead.", file=sys.stderr)
         return _watched(store, "", given.jobs)

@@ -8,6 +8,7 @@ import numpy as np
 
 from models.maps.cells import Outcome
 from models.maps.spec import MapSpec
+from models.spec import knobs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +36,17 @@ MEASURES: dict[str, Measure] = {
         "First non-finite step", "step", lambda run: np.nan if run.diverged is None else float(run.diverged), rising=False
     ),
 }
+
+
+# What a table calls an outcome's fields, with their units.
+COLUMNS = {
+    "final_loss": "final_loss_nats",
+    "accuracy": "held_out_accuracy_share",
+    "gradient_ratio": "gradient_ratio_decades",
+    "diverged": "first_non_finite_step",
+    "site": "first_non_finite_site",
+}
+WHOLE = {"steps_to_target", "first_non_finite_step", *(name for name, (kinds, _) in knobs().items() if kinds == (int,))}
 
 
 def by_cell(spec: MapSpec, outcomes: Sequence[Outcome]) -> dict[tuple[str, float, float], list[Outcome]]:
@@ -70,15 +82,17 @@ def grid(spec: MapSpec, outcomes: Sequence[Outcome], arrangement: str, measure: 
 
 
 def frame_of(spec: MapSpec, outcomes: Sequence[Outcome]) -> "pd.DataFrame":
-    """One row per run in the order of the cells: arrangement, the two axes by name, seed, and all that was measured."""
+    """One row per run in the order of the cells: arrangement, the two axes by name, seed, and all that was measured.
+
+    A column's name says its unit where it is not the field's own; what is whole is written whole.
+    """
     import pandas as pd
 
     order = {name: at for at, name in enumerate(spec.arrangements)}
     runs = sorted(outcomes, key=lambda run: (order[run.arrangement], run.y, run.x, run.seed))
-    names = {"x": spec.x.field, "y": spec.y.field}
+    names = COLUMNS | {"x": spec.x.field, "y": spec.y.field}
     rows = [{names.get(name, name): value for name, value in asdict(run).items()} for run in runs]
     frame = pd.DataFrame(rows)
-    for name in ("steps_to_target", "diverged"):
-        if name in frame:
-            frame[name] = frame[name].astype("Int64")
+    for name in WHOLE & set(frame):
+        frame[name] = frame[name].astype("Int64")
     return frame

@@ -1,6 +1,9 @@
 """One unit of a map's work: its runs trained as one computation. What a worker process runs, here or on a cluster."""
 
+import hashlib
 import time
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from models.maps.cells import outcome, units
@@ -21,3 +24,12 @@ def run_unit(specification: str, at: int) -> dict[str, Any]:
     runs.advance(unit[0][1].steps)
     found = [outcome(cell, cfg, trace, spec.target) for (cell, cfg), trace in zip(unit, runs.traces(), strict=True)]
     return {"unit": at, "seconds": time.perf_counter() - began, "runs": [one.packed() for one in found]}
+
+
+def fingerprint() -> dict[str, str]:
+    """What decides a unit's numbers: the version of torch (whatever it was built for) and a digest of this project's models."""
+    package = Path(__file__).parents[1]
+    code = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        code.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes().replace(b"\r\n", b"\n"))
+    return {"torch": version("torch").partition("+")[0], "project": code.hexdigest()[:8]}

@@ -1,4 +1,4 @@
-"""Runs what is missing of a map through joblib: on this machine's processes, or on a Dask cluster.
+"""Runs what is missing of a map: in this machine's processes through joblib, or on a Dask cluster.
 
 Scheduling, transport and retries are theirs. MAPS_SCHEDULER names a cluster (tcp://host:port).
 """
@@ -6,10 +6,10 @@ Scheduling, transport and retries are theirs. MAPS_SCHEDULER names a cluster (tc
 import os
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from models.maps.cluster import on_cluster
 from models.maps.store import MapStore
 from models.maps.unit import run_unit
 from models.spec.limits import LIMITS
@@ -17,7 +17,6 @@ from models.spec.limits import LIMITS
 SCHEDULER = "MAPS_SCHEDULER"
 IDLE_SECONDS = 10  # after which a worker without work ends by itself
 ORPHAN_SECONDS = 0.5  # between two looks of a worker whether whoever started it still lives
-REACH_SECONDS = 10.0  # how long a scheduler may take to answer
 
 
 def own_jobs() -> int:
@@ -28,33 +27,25 @@ def own_jobs() -> int:
 def work(store: MapStore, *, scheduler: str = "", jobs: int = 0) -> Iterator[dict[str, Any]]:
     """Computes every missing unit and keeps it; yields each as it is kept, in whatever order they end.
 
-    ValueError in a sentence where another process has the map, where the scheduler cannot be reached, or where dask is
-    not installed; OSError where the disk does not take it.
+    ValueError in a sentence where another process has the map or the cluster cannot compute it (ClusterError); OSError
+    where the disk does not take it.
     """
-    from joblib import Parallel, delayed
-
     with store.writing():
         missing, text = store.missing(), store.spec.to_json()
         if not missing:
             return
-        with _backend(scheduler, jobs or own_jobs()):
-            results = Parallel(batch_size=1, return_as="generator_unordered")(delayed(run_unit)(text, at) for at in missing)
-            for kept in results:
-                store.add(kept)
-                yield kept
+        results = on_cluster(scheduler, text, missing) if scheduler else _here(text, missing, jobs or own_jobs())
+        for kept in results:
+            store.add(kept)
+            yield kept
 
 
-@contextmanager
-def _backend(scheduler: str, jobs: int) -> Iterator[None]:
-    from joblib import parallel_config
+def _here(text: str, missing: Sequence[int], jobs: int) -> Iterator[dict[str, Any]]:
+    from joblib import Parallel, delayed, parallel_config
 
-    if not scheduler:
-        own = {"idle_worker_timeout": IDLE_SECONDS, "initializer": _end_with, "initargs": (os.getpid(),)}
-        with parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1, **own):
-            yield
-        return
-    with _client(scheduler), parallel_config(backend="dask", n_jobs=-1):
-        yield
+    own = {"idle_worker_timeout": IDLE_SECONDS, "initializer": _end_with, "initargs": (os.getpid(),)}
+    with parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1, **own):
+        yield from Parallel(batch_size=1, return_as="generator_unordered")(delayed(run_unit)(text, at) for at in missing)
 
 
 def _end_with(parent: int) -> None:
@@ -69,19 +60,6 @@ def _end_with(parent: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, name="parent", daemon=True).start()
-
-
-def _client(scheduler: str) -> Any:
-    """A connection to a Dask scheduler, for a `with`."""
-    try:
-        from distributed import Client
-    except ImportError:
-        raise ValueError("A cluster needs dask: pip install -r requirements-cluster.txt.") from None
-    try:
-        return Client(scheduler, timeout=REACH_SECONDS, set_as_default=True)
-    except (OSError, ValueError, TypeError) as error:
-        reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
-        raise ValueError(f"The scheduler {scheduler} cannot be reached ({reason}).") from None
 
 
 def _cores() -> set[int]:

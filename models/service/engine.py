@@ -146,6 +146,7 @@ class Engine:
             ready = time.monotonic()
             left = None if seconds is None else seconds - (ready - began)
             added = slot.run.advance(goal - slot.run.step, left)
+            slot.run.close()
             self._push(key, slot, added, ready)
             if added and slot.run.done:
                 event("run_over", run=key, step=slot.run.step)
@@ -263,7 +264,7 @@ class Engine:
         """Sends the rows and frames that the reader does not have yet."""
         run = slot.run
         assert run is not None
-        start = min(slot.rows_sent, run.step)
+        start = min(slot.rows_sent, run.length)
         rows = run.rows(start)
         frames, fates = (run.frames, run.divergences) if isinstance(run, SeedRuns) else ([run.frames], [run.divergence])
         sent = slot.frames_sent or [0] * len(frames)
@@ -271,7 +272,7 @@ class Engine:
             "kind": "progress",
             "key": key,
             "columns": None if slot.columns_sent else columns_message(run.columns),
-            "step": run.step,
+            "length": run.length,
             "start": start,
             "rows": rows,
             "frames": [[frame_message(frame) for frame in of[count:]] for of, count in zip(frames, sent, strict=True)],
@@ -283,7 +284,7 @@ class Engine:
             "seconds": time.monotonic() - began if added else 0.0,
         }
         self.emit(message)
-        slot.rows_sent, slot.frames_sent, slot.columns_sent = max(slot.rows_sent, run.step), [len(of) for of in frames], True
+        slot.rows_sent, slot.frames_sent, slot.columns_sent = max(slot.rows_sent, run.length), [len(of) for of in frames], True
 
     def _refuse(self, key: str, error: Exception) -> None:
         self.emit({"kind": "error", "key": key, "sentence": sentence(error)})

@@ -109,7 +109,7 @@ class Tape:
             return self._frames[seed][start:]
 
     def wish(self, until: int, seconds: float, session: str = "") -> None:
-        """Notes that somebody wants `until` rows."""
+        """Notes that somebody wants `until` rows. Who wants one for every step gets the closing row with them."""
         with self._lock:
             self.wishes.add(min(until, self.cfg.steps), seconds, session)
 
@@ -132,7 +132,7 @@ class Tape:
             if self.columns is None:
                 self.columns = columns_from(message["columns"])
             self._append(message["rows"][self.length - start :], message["seconds"])
-            self._behind = message["step"] < self.length and not message["done"]
+            self._behind = message["length"] < self.length and not message["done"]
             for kept, new in zip(self._frames, message["frames"], strict=True):
                 for packed in new:
                     if not kept or packed["step"] > kept[-1].step:
@@ -170,7 +170,7 @@ class Tape:
             return
         end = self.length + len(rows)
         if end > len(self._rows):
-            grown = np.empty((max(end, min(2 * end, self.cfg.steps)), rows.shape[1]), np.float32)
+            grown = np.empty((max(end, min(2 * end, self.cfg.steps + 1)), rows.shape[1]), np.float32)
             grown[: self.length] = self._rows[: self.length].reshape(self.length, rows.shape[1])
             self.nbytes += grown.nbytes - self._rows.nbytes
             self._rows = grown

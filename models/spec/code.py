@@ -104,8 +104,7 @@ MATRIX_PATHS = {"W": "w", "W1": "w1", "W2": "w2", "Wq": "w_q", "Wk": "w_k", "Wv"
 
 
 def _sublayers(cfg: RunConfig, block: int | None) -> list[SublayerPlan]:
-    wanted = block or cfg.depth
-    return [sublayer for sublayer in plan(cfg).sublayers if sublayer.block == wanted]
+    return list(plan(cfg).of_block(block or cfg.depth))
 
 
 def _one_layer(cfg: RunConfig, sublayer: SublayerPlan) -> bool:

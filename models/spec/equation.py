@@ -13,10 +13,10 @@ NORM_SYMBOLS = {
 }
 
 
-def equation(cfg: RunConfig) -> str:
-    """LaTeX of one sublayer of the last block, with the branch spelled out below it and the stack's own rule."""
-    last = plan(cfg).sublayers[-1]
-    lines = [rf"x \leftarrow {sublayer_equation(cfg, last)}", *_branch_lines(cfg, last)]
+def equation(cfg: RunConfig, block: int | None = None) -> str:
+    """LaTeX of one sublayer of a block (the last one if not said), with its branch spelled out and the stack's own rule."""
+    last = plan(cfg).of_block(block or cfg.depth)[-1]
+    lines = [rf"x \leftarrow {sublayer_equation(cfg, last)}", *([] if last.identity else _branch_lines(cfg, last))]
     if cfg.stack == "residual":
         lines += [rf"y \leftarrow y + f(x),\qquad \text{{out}} = x_M + {normed(cfg.norm, 'y_M')}"]
     if cfg.stack == "dlcl":

@@ -47,14 +47,39 @@ def with_override(overrides: tuple[Override, ...], block: int, key: str, value: 
 
 def to_text(overrides: tuple[Override, ...]) -> str:
     """Compact text for the link: neighbouring blocks with the same exception are one range, `1-8.norm.none,9.identity.true`."""
-    runs: list[list] = []
+    return ",".join(
+        f"{first}.{key}.{word}" if first == last else f"{first}-{last}.{key}.{word}"
+        for first, last, key, value in _ranges(overrides)
+        for word in [str(value).lower() if isinstance(value, bool) else value]
+    )
+
+
+def in_words(overrides: tuple[Override, ...]) -> str:
+    """The exceptions for a reader, "blocks 1 to 8: no norm, block 9: taken out"; empty where there are none."""
+    return ", ".join(
+        f"{f'block {first}' if first == last else f'blocks {first} to {last}'}: {_said(key, value)}"
+        for first, last, key, value in _ranges(overrides)
+    )
+
+
+def _said(key: str, value: str | bool) -> str:
+    """One exception in words."""
+    if key == "identity":
+        return "taken out" if value else "left in"
+    if key == "residual":
+        return "residual" if value else "no residual"
+    return f"no {key}" if value == "none" else str(value)
+
+
+def _ranges(overrides: tuple[Override, ...]) -> list[tuple[int, int, str, str | bool]]:
+    """Neighbouring blocks with the same exception as (first, last, key, value)."""
+    found: list[tuple[int, int, str, str | bool]] = []
     for block, key, value in sorted(overrides, key=lambda o: (o[1], str(o[2]), o[0])):
-        word = str(value).lower() if isinstance(value, bool) else value
-        if runs and runs[-1][2:] == [key, word] and runs[-1][1] == block - 1:
-            runs[-1][1] = block
+        if found and found[-1][1:] == (block - 1, key, value):
+            found[-1] = (found[-1][0], block, key, value)
         else:
-            runs.append([block, block, key, word])
-    return ",".join(f"{a}.{key}.{word}" if a == b else f"{a}-{b}.{key}.{word}" for a, b, key, word in runs)
+            found.append((block, block, key, value))
+    return found
 
 
 def from_text(text: str, depth: int) -> tuple[Override, ...]:

@@ -40,6 +40,10 @@ class StackPlan:
     sublayers: tuple[SublayerPlan, ...]
     final_norm: str
 
+    def of_block(self, block: int) -> tuple[SublayerPlan, ...]:
+        """The sublayers of one block, in forward order."""
+        return tuple(sublayer for sublayer in self.sublayers if sublayer.block == block)
+
     @property
     def branches(self) -> tuple[str, ...]:
         """The names of the sublayers, which are also the sites after them."""

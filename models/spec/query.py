@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
 from models.spec import overrides as overrides_text
@@ -14,6 +14,8 @@ from models.spec.vocabulary import NETS
 
 TRUTH = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
 MOST_KEYS, LONGEST_VALUE = 200, 20_000  # what is read of a link: no honest one is longer
+# Keys of other parts of a page, which say nothing about a run: kept in an address, never read as a setting.
+FOREIGN = frozenset({"block", "class", "digest", "error", "hide", "instrument", "key", "lesson", "map", "panel", "view", "word"})
 SHOWN = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .+-/_=")
 
 
@@ -23,13 +25,16 @@ def to_query(cfg: RunConfig) -> dict[str, str]:
 
 
 def from_query(mapping: Mapping[str, str | Iterable[str]]) -> tuple[RunConfig, list[str]]:
-    """A legal configuration and notes in words. The key `arrangement` sets several fields before the others apply."""
+    """A legal configuration and notes in words. The key `arrangement` sets several fields before the others apply.
+
+    FOREIGN keys are passed over in silence.
+    """
     read = list(mapping.items())[:MOST_KEYS]
     texts = {key: (value if isinstance(value, str) else next(iter(value), ""))[:LONGEST_VALUE] for key, value in read}
     notes = [f"{len(mapping) - MOST_KEYS} settings after the first {MOST_KEYS}: ignored"] if len(mapping) > MOST_KEYS else []
     values = _arrangement(texts, notes)
     for key, text in texts.items():
-        if key in {"overrides", "arrangement"}:
+        if key in {"overrides", "arrangement"} | FOREIGN:
             continue
         if key not in knobs():
             notes.append(f"there is no setting {shown(key)}: ignored")
@@ -47,17 +52,22 @@ def from_query(mapping: Mapping[str, str | Iterable[str]]) -> tuple[RunConfig, l
             values["overrides"] = overrides_text.from_text(texts["overrides"], values["depth"])
             _repair(values, notes)  # a norm in a single block can clash too
         except ValueError as error:
-            notes.append(f"{shown(str(error), 120)}: overrides ignored")
+            notes.append(f"{refusal(error)}: overrides ignored")
     return RunConfig(**values), notes
 
 
 JOINER = "\u2060"
 
 
-def shown(text: str, limit: int = 40) -> str:
+def shown(text: str, limit: int = 40, allowed: Set[str] = SHOWN) -> str:
     """Foreign text made harmless for a page: plain characters only, cut short. A dot stays in numbers, not in addresses."""
-    plain = re.sub(r"(?<!\d)\.|\.(?!\d)", " ", "".join(c for c in text[:LONGEST_VALUE] if c in SHOWN))
+    plain = re.sub(r"(?<!\d)\.|\.(?!\d)", " ", "".join(c for c in text[:LONGEST_VALUE] if c in allowed))
     return (plain[:limit] + "...") if len(plain) > limit else (plain or "(unreadable)")
+
+
+def refusal(error: Exception, limit: int = 200) -> str:
+    """What a configuration's error says, with the foreign text in it made harmless; its own separators stay."""
+    return shown(str(error), limit, SHOWN | set(";,()'"))
 
 
 def literal(text: str) -> str:

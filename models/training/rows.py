@@ -19,8 +19,8 @@ class RowWriter:
     def __init__(self, cfg: RunConfig, model: Net, device: torch.device) -> None:
         arranged = plan(cfg)
         self.columns = Columns(arranged.sites, arranged.branches, cfg.depth)
-        self.rows = torch.zeros(cfg.steps, self.columns.width, device=device)
-        self.rows[:, SCALARS.index("lr")] = torch.tensor(learning_rates(cfg), device=device)
+        self.rows = torch.zeros(cfg.steps + 1, self.columns.width, device=device)  # and the closing row, whose rate stays 0
+        self.rows[: cfg.steps, SCALARS.index("lr")] = torch.tensor(learning_rates(cfg), device=device)
         self.dtype = accumulate_dtype(device)
         self.stream = Probe(model.stream.stream_taps, gradients=True)
         self.branch = Probe(model.stream.branch_taps, gradients=False)

@@ -14,7 +14,7 @@ from models.tasks import open_task
 from models.trace import Columns, Divergence, Frame, Trace, frame_steps, trace_of
 from models.training.device import resolve_device
 from models.training.divergence import first_bad_row, where
-from models.training.frames import FrameTaker
+from models.training.frames import FrameTaker, statistics_kept
 from models.training.optimizers import build_optimizer
 from models.training.rows import RowWriter
 from models.training.schedule import learning_rates
@@ -45,7 +45,7 @@ class Run:
         self._taker = FrameTaker(cfg, self.model, self.task, set(frame_steps(cfg.steps)) if frames else set())
         self._frames: list[Frame] = []
         self._rates = learning_rates(cfg)
-        self._checked = 0
+        self._checked, self._closed = 0, False
         if not probe:
             self._writer.remove()
         self._probing = probe
@@ -54,6 +54,11 @@ class Run:
     def done(self) -> bool:
         """Whether no further step will ever be taken."""
         return self.divergence is not None or self.step >= self.cfg.steps
+
+    @property
+    def length(self) -> int:
+        """Rows measured: one per step, and the closing row."""
+        return self.step + self._closed
 
     @property
     def device(self) -> str:
@@ -92,9 +97,22 @@ class Run:
                 break
         return self.step - start
 
+    def close(self) -> None:
+        """Measures row N of a run that has taken all of its N steps: batch N in the net after the last update.
+
+        Nothing is trained. A row that is not finite is a divergence at step N. Nothing happens where the run is not over or
+        has diverged, or a second time.
+        """
+        if self._closed or self.step < self.cfg.steps or self.divergence is not None:
+            return
+        with statistics_kept(self.model):
+            self._measure(self.step)
+        self._closed = True
+        self._check()
+
     def rows(self, since: int = 0) -> np.ndarray:
-        """Rows `since` ... step as (k, columns.width) float32; the one place where numbers leave the device."""
-        return self._writer.rows[since : self.step].cpu().numpy().copy()
+        """Rows `since` ... length as (k, columns.width) float32; the one place where numbers leave the device."""
+        return self._writer.rows[since : self.length].cpu().numpy().copy()
 
     def trace(self) -> Trace:
         """Everything measured so far."""
@@ -103,30 +121,30 @@ class Run:
     def _advance_one(self) -> None:
         k = self.step
         frame = self._taker.before_update(k)
-        x, y = self.task.batch(k)
-        loss = cross_entropy(self.model(x), y)
-        self.optimizer.zero_grad()
-        loss.backward()
-        self._update(k, loss.detach())
+        self._measure(k)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self._rates[k]
+        self.optimizer.step()
         if frame is not None:
             self._frames.append(self._taker.after_update(frame))
         self.step += 1
         if self.step == self.cfg.steps:
             self._frames += self._taker.at_end(self.step)
 
-    def _update(self, k: int, loss: Tensor) -> None:
-        """Row k from the raw gradient, then clipping, then the optimiser's step."""
+    def _measure(self, k: int) -> None:
+        """Row k: batch k forward and backward, the raw gradient, then clipping."""
+        x, y = self.task.batch(k)
+        loss = cross_entropy(self.model(x), y)
+        self.optimizer.zero_grad()
+        loss.backward()
         if self._probing or self.cfg.clip:
             grad_norm, weight_grad_rms = self._writer.gradient_norms()
             factor = self._clip(grad_norm)
             if self._probing:
-                self._writer.write(k, loss, grad_norm, factor, weight_grad_rms)
+                self._writer.write(k, loss.detach(), grad_norm, factor, weight_grad_rms)
                 self._writer.forget()
         if not self._probing:
-            self._writer.rows[k, 0] = loss
-        for group in self.optimizer.param_groups:
-            group["lr"] = self._rates[k]
-        self.optimizer.step()
+            self._writer.rows[k, 0] = loss.detach()
 
     def _clip(self, grad_norm: Tensor) -> Tensor:
         """Shortens the gradient to `clip` where it is longer; returns the factor."""
@@ -139,13 +157,13 @@ class Run:
 
     def _check(self) -> None:
         """Ends the run at its first row that is not finite, and drops what was computed past it."""
-        bad = first_bad_row(self._writer.rows[self._checked : self.step])
+        bad = first_bad_row(self._writer.rows[self._checked : self.length])
         if bad is not None:
             k = self._checked + bad
             self.divergence = where(k, self._writer.rows[k].cpu().numpy(), self.columns)
-            self.step = k + 1
+            self.step = min(k + 1, self.cfg.steps)  # the closing row is no step
             self._frames = [frame for frame in self._frames if frame.step <= k]
-        self._checked = self.step
+        self._checked = self.length
 
 
 def profile_at_init(cfg: RunConfig) -> Trace:

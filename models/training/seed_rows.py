@@ -20,7 +20,7 @@ class SeedRowWriter:
     def __init__(self, cfg: RunConfig, net: Net, matrices: list[list[Tensor]], seeds: int, device: torch.device) -> None:
         arranged = plan(cfg)
         self.columns = Columns(arranged.sites, arranged.branches, cfg.depth)
-        self.rows = torch.zeros(cfg.steps, seeds, self.columns.width, device=device)
+        self.rows = torch.zeros(cfg.steps + 1, seeds, self.columns.width, device=device)  # and the closing row, at a rate of 0
         self.seeds, self.dtype = seeds, accumulate_dtype(device)
         self.stream = Probe(net.stream.stream_taps, gradients=True)
         self.branch = Probe(net.stream.branch_taps, gradients=False)

@@ -17,6 +17,7 @@ from models.tasks.base import NO_LOSS
 from models.trace import SCALARS, Columns, Divergence, Frame, Trace, frame_steps, trace_of
 from models.training.device import resolve_device
 from models.training.divergence import where
+from models.training.frames import statistics_kept
 from models.training.optimizers import OPTIMIZERS, Groups
 from models.training.run import CHECK_EVERY
 from models.training.schedule import learning_rates
@@ -64,13 +65,18 @@ class Batched:
         self._taker = SeedFrameTaker(cfg, self.model, self.tasks[0], matrices, seeds=len(self.seeds), steps=steps)
         self._frames: list[list[Frame]] = [[] for _ in self.seeds]
         self._rates = Rates([learning_rates(one) for one in configs], self.optimizer, self._device)
-        self._writer.rows[:, :, SCALARS.index("lr")] = self._rates.table_TK
-        self._checked = 0
+        self._writer.rows[: cfg.steps, :, SCALARS.index("lr")] = self._rates.table_TK
+        self._checked, self._closed = 0, False
 
     @property
     def done(self) -> bool:
         """Whether no further step will ever be taken."""
         return self.step >= self.cfg.steps or all(self.divergences)
+
+    @property
+    def length(self) -> int:
+        """Rows measured: one per step, and the closing row."""
+        return self.step + self._closed
 
     @property
     def device(self) -> str:
@@ -105,22 +111,41 @@ class Batched:
                 break
         return self.step - start
 
+    def close(self) -> None:
+        """Measures row N of N steps, as Run does; nothing where there is a step to take or every seed has diverged."""
+        if self._closed or self.step < self.cfg.steps or all(self.divergences):
+            return
+        with statistics_kept(self.model):
+            self._measure(self.step)
+        self._closed = True
+        self._check()
+
     def rows(self, since: int = 0) -> np.ndarray:
-        """Rows `since` ... step as (k, seeds * columns.width) float32, the seeds side by side."""
-        return self._writer.rows[since : self.step].flatten(1).cpu().numpy().copy()
+        """Rows `since` ... length as (k, seeds * columns.width) float32, the seeds side by side."""
+        return self._writer.rows[since : self.length].flatten(1).cpu().numpy().copy()
 
     def traces(self) -> list[Trace]:
         """Everything measured so far, one trace per seed in their order."""
-        rows = self._writer.rows[: self.step].cpu().numpy()
+        rows = self._writer.rows[: self.length].cpu().numpy()
         found = []
         for at, divergence in enumerate(self.divergences):
-            end = self.step if divergence is None else divergence.step + 1
+            end = self.length if divergence is None else divergence.step + 1
             found.append(trace_of(self.columns, rows[:end, at].copy(), self._frames[at], divergence))
         return found
 
     def _advance_one(self) -> None:
         k = self.step
         frames = self._taker.before_update(k)
+        self._measure(k)
+        self._rates.step(k)
+        if frames:
+            self._keep(self._taker.after_update(frames))
+        self.step += 1
+        if self.step == self.cfg.steps and (frames := self._taker.at_end(self.step)):
+            self._keep(frames)
+
+    def _measure(self, k: int) -> None:
+        """Row k: batch k forward and backward, the raw gradients, then clipping."""
         batches = [task.batch(k) for task in self.tasks]
         x, y = (torch.stack(part).flatten(1, 2) for part in zip(*batches, strict=True))
         losses = losses_by_seed(self.model(x), y)
@@ -128,12 +153,6 @@ class Batched:
         losses.sum().backward()  # no seed's loss depends on another's weights, so the gradients do not mix
         grad_norm, weight_grad_rms = self._writer.gradient_norms()
         self._writer.write(k, losses.detach(), grad_norm, self._clip(grad_norm), weight_grad_rms)
-        self._rates.step(k)
-        if frames:
-            self._keep(self._taker.after_update(frames))
-        self.step += 1
-        if self.step == self.cfg.steps and (frames := self._taker.at_end(self.step)):
-            self._keep(frames)
 
     def _clip(self, grad_norm: Tensor) -> Tensor:
         """Shortens the gradient of each seed to `clip` where it is longer; returns the factors (K,)."""
@@ -151,17 +170,17 @@ class Batched:
 
     def _check(self) -> None:
         """Ends each seed at its first row that is not finite, and drops what was computed past it."""
-        rows = self._writer.rows[self._checked : self.step]
+        rows = self._writer.rows[self._checked : self.length]
         bad = (~torch.isfinite(rows)).any(dim=2).cpu().numpy()
         for at in np.flatnonzero(bad.any(axis=0)):
             if self.divergences[at] is None:
                 k = self._checked + int(bad[:, at].argmax())
                 self.divergences[at] = where(k, self._writer.rows[k, at].cpu().numpy(), self.columns)
                 self._frames[at] = [frame for frame in self._frames[at] if frame.step <= k]
-        self._checked = self.step
+        self._checked = self.length
         ends = [divergence.step + 1 for divergence in self.divergences if divergence]
         if len(ends) == len(self.seeds):
-            self.step = max(ends)
+            self.step = min(max(ends), self.cfg.steps)  # the closing row is no step
 
 
 class SeedRuns(Batched):

@@ -5,16 +5,17 @@ import streamlit as st
 from components import anatomy, controls, hide, link, player, playground
 
 st.title("Anatomy of a block", anchor=False)
-notes = link.adopt(link.ANATOMY)
+notes = link.adopt()
 hide.adopt()
 with st.sidebar:
     wanted, problem = controls.draw()
 cfg = playground.settle(wanted)
-link.write(cfg)
+link.write(wanted or cfg)
 playground.say(cfg, notes, problem)
-anatomy.three_views(cfg)
+st.subheader("Choose a block, and change it", anchor=False)
+block = anatomy.one_block(cfg)
+anatomy.three_views(cfg, block)
 anatomy.history(cfg)
-st.subheader("Change one block and see where the signal breaks", anchor=False)
-anatomy.one_block(cfg)
+st.subheader("Where the signal breaks", anchor=False)
 player.polled("anatomy", lambda: anatomy.signal(cfg), asks=True)
 st.page_link(link.PLAYGROUND, label="Train it in the playground", icon=":material/tune:", query_params=cfg.to_query())

@@ -6,6 +6,6 @@ from components.lessons import errors
 
 st.title("Common errors", anchor=False)
 st.markdown("Choose a sentence that is often said, press Run, and let the numbers decide whether it holds.")
-card = errors.chosen()
-errors.choose(card)
-errors.draw(card)
+card = errors.choose()
+if card is not None:
+    errors.draw(card)

@@ -4,7 +4,7 @@ import streamlit as st
 
 from components import controls, hide, link, picture, playground, projector
 
-notes = link.adopt(link.PLAYGROUND)
+notes = link.adopt()
 hide.adopt()
 if projector.on():
     projector.enlarge()
@@ -16,7 +16,7 @@ else:
     with st.sidebar:
         wanted, problem = controls.draw()
     cfg = playground.settle(wanted)
-link.write(cfg)
+link.write(wanted or cfg)
 playground.say(cfg, notes, problem)
 playground.watch(cfg)
 if not projector.on():

@@ -1,25 +1,18 @@
 """One browser and one server for all browser tests; each test has visitors of its own, whose console must stay clean."""
 
-import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from shutil import which
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import TimeoutError as NothingYet
 
+from tests.browser.chromium import ARGS, CHROMIUM, listen
 from tests.browser.page import PATIENCE
 from tests.load.server import Server, serving
 
 MOMENT = 5_000  # milliseconds
-CHROMIUM = which("chromium") or which("chromium-browser")
-ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
-ARGS += ["--disable-component-update", "--disable-sync"]
-# Streamlit looks for its server below the page's own path first, once per deep link.
-STREAMLITS_OWN = re.compile(r"/_stcore/(health|host-config)$")
 
 
 @pytest.fixture(scope="package")
@@ -65,10 +58,7 @@ class Visitors:
             self._contexts[str(how)] = self.browser.new_context(**usual | how)
             self._contexts[str(how)].set_default_timeout(PATIENCE)
         tab = self._contexts[str(how)].new_page()
-        tab.on("console", self._heard)
-        tab.on("pageerror", lambda error: self.complaints.append(f"page error: {error}"))
-        tab.on("request", self._asked)
-        tab.on("websocket", self._asked)
+        listen(tab, self.complaints)
         self.tabs.append(tab)
         return tab
 
@@ -81,18 +71,10 @@ class Visitors:
                     pause.first.click(timeout=MOMENT)
                     pause.first.wait_for(state="hidden", timeout=MOMENT)
             tab.close()
-        complaints, self.tabs, self.complaints = self.complaints, [], []
+        complaints = list(self.complaints)
+        self.tabs.clear()
+        self.complaints.clear()
         return complaints
-
-    def _heard(self, message: Any) -> None:
-        address = message.location.get("url", "")
-        if message.type == "error" and not STREAMLITS_OWN.search(address):
-            self.complaints.append(f"console: {message.text} ({address})")
-
-    def _asked(self, request: Any) -> None:
-        address = urlsplit(request.url)
-        if address.scheme not in ("data", "blob") and address.hostname != "127.0.0.1":
-            self.complaints.append(f"a request left this machine: {request.url}")
 
 
 @pytest.fixture(scope="package")

@@ -10,6 +10,7 @@ from playwright.sync_api import TimeoutError as NothingYet
 
 PATIENCE = 150_000  # milliseconds that a visitor waits for content
 PROFILES = ("Activation by depth", "Gradient by depth")
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 SMALL = "depth=3&width=16&batch=16&steps=40"
 # Every page of the navigation, as somebody finds it who has pressed nothing yet.
 PAGES = (
@@ -130,7 +131,7 @@ def until_at_rest(page: Any) -> None:
 def train(page: Any, steps: int = 60) -> Any:
     """Presses Train and waits for the end of a run of so many steps."""
     press(page, "Train")
-    until_row(page, steps - 1)
+    until_row(page, steps)
     until_at_rest(page)
     return page
 
@@ -153,6 +154,18 @@ def zoom(page: Any, name: str) -> list[list[float]]:
         "([el, end]) => el._fullLayout.xaxis.range[1] < 0.5 * end", arg=[element.element_handle(), before[0][1]]
     )
     return ranges(page, name)
+
+
+def swipe(page: Any, over: Any, across: float) -> None:
+    """Draws a finger 150 pixels up over an element, beginning so far across it and near its foot."""
+    box = over.bounding_box()
+    x, y = box["x"] + across * box["width"], box["y"] + 0.7 * box["height"]
+    finger = page.context.new_cdp_session(page)
+    for at in range(16):
+        kind = "touchMove" if at else "touchStart"
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x + 2 * at, "y": y - 10 * at}]})
+    finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    finger.detach()
 
 
 def ranges(page: Any, name: str) -> list[list[float]]:

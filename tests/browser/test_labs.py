@@ -28,7 +28,7 @@ def test_three_nets_of_one_page_are_trained_to_the_end(visitors):
     page = drawn(visitors("/residual"), "Branch share by block")
     page.get_by_role("slider", name="Blocks").press("Home")
     press(settled(page), "Train all three")
-    until(page, lambda: "At step 199 " in page.get_by_role("main").inner_text(), "the last step of all three")
+    until(page, lambda: "At step 200 " in page.get_by_role("main").inner_text(), "the last step of all three")
     until_at_rest(page)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -51,6 +52,13 @@ class Server:
         """The process in which the tapes are computed; 0 while there is none (Linux)."""
         commands = {pid: _command(pid) for pid in family(self.process.pid)}
         return next((pid for pid, command in commands.items() if b"models.service.worker" in command), 0)
+
+    def kill_worker(self) -> bool:
+        """Ends that process, where it runs; whether it did."""
+        worker = self.worker()
+        if worker:
+            os.kill(worker, signal.SIGKILL)
+        return bool(worker)
 
     def processor_seconds(self) -> float:
         """Seconds that the worker has computed in this life of it (Linux)."""

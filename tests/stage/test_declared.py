@@ -17,7 +17,6 @@ from components.stage import figures, files, panels, sentences, stage
 from components.stage.bindings import AtFrame, Crosses, Frames, Map, Past, Row, bound, held
 from components.stage.panels import Chart, Headline, Panel, Stack, blocks_of
 from components.stage.tickets import TICKETS
-from components.watch import View
 from models.insight.verdict import activation_sentence, gradient_sentence, loss_sentence, verdicts
 from models.service.client import key_of
 from models.service.inprocess import InProcessTrainer
@@ -136,10 +135,9 @@ def test_the_sentences_of_every_row_are_those_of_the_insights_and_equal_neighbou
     while sentences.along(tape).catch_up(SMALL, trace, 7):
         pass
     for row in range(len(trace)):
-        frame = View(SMALL, trace, row).frame
         assert said(tape, "activation", row) == activation_sentence(SITES, trace.act_rms[row])
         assert said(tape, "gradient", row) == gradient_sentence(SITES, trace.grad_rms[row])
-        assert said(tape, "loss", row) == loss_sentence(trace.loss[: row + 1], frame.held_out_accuracy, math.log(10))
+        assert said(tape, "loss", row) == loss_sentence(trace, row, math.log(10))
         assert said(tape, "verdict", row) == " ".join(one.sentence for one in verdicts(SMALL, trace, row))
     for changes in sentences.along(tape).changes.values():
         assert all(one[1] != other[1] for one, other in pairwise(changes))

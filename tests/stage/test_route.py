@@ -107,7 +107,7 @@ def test_before_training_a_page_gets_row_0_with_its_sentences_and_trains_nothing
             page.take()
     opening = page.runs[0].opening
     assert np.array_equal(np.array(opening["row"], np.float32), computed(cfg)[0])
-    assert opening["said"]["loss"][0][1].startswith("Not trained yet")
+    assert opening["said"]["loss"][0][1].startswith("Step 0: not trained yet, loss ")
     assert client.trainer().tape(cfg).length == 0
 
 

@@ -160,9 +160,8 @@ const FILL = {
   },
   frames(trace, tape, now) {
     const { track, seed } = trace.bind
-    const end = now.furthest >= tape.last ? Infinity : now.furthest
     const there = tape.have && (now.furthest || now.playing) ? tape.frames[seed] : []
-    const seen = there.filter((frame) => frame.step <= end && frame[track] !== null)
+    const seen = there.filter((frame) => frame.step <= now.furthest && frame[track] !== null)
     return { ...trace, x: seen.map((frame) => frame.step), values: seen.map((frame) => frame[track]) }
   },
   crosses(trace, tape, now) {

@@ -1,8 +1,8 @@
 // A viewer's place on one or more tapes. It knows rows and seconds, no page: `tick` is told the time and how far the tapes go.
 
 export const SPEEDS = { "1 step/s": 1, "5 steps/s": 5, "25 steps/s": 25, "full speed": null }
-const PLAYBACK_SECONDS = 7 // that a whole tape takes at full speed, if its rows are there
-const SLOWEST = 20 // rows a second of that: a short tape takes less
+const WHOLE_SECONDS = 8 // from one end of a tape to the other at full speed, if the trainer is not slower
+const SHORT = 300 // steps up to which a tape is played at one rate: a short one does not crawl
 const AHEAD_SECONDS = 6 // how far past a slow playhead its tapes are asked for
 const REMEMBERED_SECONDS = 2 // over which the rate of arrivals is measured
 const BUFFER_SECONDS = 0.3 // of rows that are held back, so that bursts do not show
@@ -25,9 +25,9 @@ export class Playhead {
     return Math.floor(this.position)
   }
 
+  // From the end, from the beginning again, as the first `tick` finds.
   play(now) {
-    if (this.shown >= this.last || this.ended) this.position = 0
-    Object.assign(this, { playing: true, ended: false, ticked: now })
+    Object.assign(this, { playing: true, pressed: true, ended: false, ticked: now })
     this.arrivals = []
   }
 
@@ -55,6 +55,8 @@ export class Playhead {
   // Moves on by the time that has passed, as far as the rows go; stops where all tapes are over.
   tick(now, { there, over }) {
     if (!this.playing) return
+    if (this.pressed && (this.shown >= this.last || (over && this.shown >= there))) this.position = 0
+    this.pressed = false
     const seconds = Math.min(Math.max(now - this.ticked, 0), LONGEST_TICK)
     this.ticked = now
     this.position = Math.min(this.position + this.velocity(now, there, over) * seconds, Math.max(there, this.position))
@@ -69,7 +71,7 @@ export class Playhead {
   velocity(now, there, over) {
     const fixed = SPEEDS[this.speed]
     if (fixed) return fixed
-    const most = Math.max(this.last / PLAYBACK_SECONDS, SLOWEST)
+    const most = Math.max(this.last, SHORT) / WHOLE_SECONDS
     const seen = this.arrivals
     seen.push([now, there])
     while (seen.length > 2 && seen[0][0] < now - REMEMBERED_SECONDS) seen.shift()

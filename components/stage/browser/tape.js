@@ -62,7 +62,7 @@ export class Tape {
     if (start > this.length) return // a gap: never sent
     const end = start + count
     if (end * this.width > this.rows.length) {
-      const most = Math.max(end, Math.min(GROWTH * end, this.last + 2))
+      const most = Math.max(end, Math.min(GROWTH * end, this.last + 1))
       const grown = new Float32Array(most * this.width)
       grown.set(this.rows.subarray(0, this.length * this.width))
       this.rows = grown
@@ -118,9 +118,9 @@ export class Tape {
     })
   }
 
-  // The last frame at or before a step; the one after the last update at the end of the tape.
+  // The last frame at or before a step.
   frame(step, seed = 0) {
-    return this.frames[seed].findLast((frame) => frame.step <= (step >= this.last ? Infinity : step))
+    return this.frames[seed].findLast((frame) => frame.step <= step)
   }
 
   sentence(kind, row) {

@@ -1,0 +1,85 @@
+"""Whether what is offered to a run that failed lets it learn: runs that fail in many ways, each with its first remedy."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import torch
+
+from benchmarks.report import Figure
+from models.insight.postmortem import postmortem
+from models.insight.remedy import LAST, LEARNED, candidates, failed, ranked
+from models.instruments.trial import trial
+from models.spec import TASKS, RunConfig
+from models.training import Replays, Run
+from models.training.replay import finished
+
+STEPS = 300
+SMALL = {"steps": STEPS, "batch": 32, "width": 32, "device": "cpu"}
+
+
+def _named(name: str, **fields: object) -> RunConfig:
+    return RunConfig.arranged(name, **(SMALL | fields))
+
+
+FAILING = {
+    "no norm, 32 blocks": _named("residual only", depth=32, lr=0.05, width=64, batch=64),
+    "no norm, 64 blocks": _named("residual only", depth=64),
+    "no norm, learning rate 0.1": _named("residual only", depth=24, lr=0.1),
+    "no norm, branch scale 2": _named("residual only", depth=16, branch_scale=2.0),
+    "no norm, skip weight 1.5": _named("residual only", depth=24, skip_scale=1.5),
+    "no norm, skip weight 2, 100 blocks": RunConfig(norm="none", skip_scale=2.0, depth=100, width=32, device="cpu"),
+    "no norm, Adam": _named("residual only", depth=48, optimizer="adam"),
+    "no norm, orthogonal": _named("residual only", depth=32, init="orthogonal"),
+    "plain He, 32 blocks": _named("plain", depth=32, init="he", lr=0.1),
+    "plain He, 128 blocks": _named("plain", depth=128, init="he", lr=0.1),
+    "plain He, Adam": _named("plain", depth=32, init="he", optimizer="adam", lr=0.1),
+    "plain, init gain 4": _named("plain", depth=32, init_gain=4.0),
+    "plain, init gain 10": _named("plain", depth=32, init_gain=10.0),
+    "plain identity, 48 blocks": _named("plain", depth=48, activation="identity", init="he"),
+    "plain tanh": _named("plain", depth=24, activation="tanh", init="he", init_gain=2.0, lr=1.0),
+    "plain, 4 blocks, learning rate 1": _named("plain", depth=4, lr=1.0),
+    "plain, 32 blocks": _named("plain", depth=32),
+    "post-norm, learning rate 1": _named("post-norm", depth=32, lr=1.0),
+    "post-norm, learning rate 10": _named("post-norm", depth=12, lr=10.0),
+    "pre-norm, learning rate 10": _named("pre-norm", depth=16, lr=10.0),
+    "pre-norm, skip weight 256": _named("pre-norm", depth=16, skip_scale=256.0),
+    "ReZero, learning rate 1": _named("ReZero", depth=16, lr=1.0),
+    "batch norm, no skip": _named("plain", depth=48, norm="batch norm", placement="pre-norm", lr=1.0),
+    "layer norm, no skip": _named("pre-norm", depth=48, residual=False, lr=0.3),
+    "dynamic tanh, learning rate 3": _named("pre-norm", depth=32, norm="dynamic tanh", lr=3.0),
+    "transformer, SGD at 10": _named("pre-norm", net="transformer", task="copy", optimizer="sgd", lr=10.0, depth=3, batch=8),
+    "transformer, no norm": _named(
+        "residual only", net="transformer", task="copy", optimizer="momentum", lr=0.1, depth=12, batch=8
+    ),
+}
+
+
+def remedies(failing: Mapping[str, RunConfig] = FAILING) -> Iterator[Figure]:
+    """The share of runs that fail and learn with the first remedy that is offered to them; each that does not."""
+    torch.set_num_threads(1)
+    learned = 0
+    for name, cfg in failing.items():
+        run = _trained(cfg)
+        trace = run.trace()
+        assert failed(cfg, trace, len(trace) - 1), name
+        first = postmortem(cfg, trace).first if trace.divergence else ()
+        every, tried = candidates(cfg, first), finished(trial(Replays(), cfg, first=first, without=()))["tried"]
+        helping = ranked(every, tried, diverged=trace.divergence is not None)
+        if not helping:
+            yield Figure(name, None, note=f"none of {len(tried)} changes helps")
+            continue
+        remedy = every[helping[0]]
+        after = _trained(replace(cfg, **remedy.fields)).trace()
+        loss, chance = float(after.loss[-LAST:].mean()), math.log(TASKS[cfg.task].classes)
+        good = after.divergence is None and loss < LEARNED * chance
+        learned += good
+        note = f"{remedy.label}; {len(helping)} of {len(tried)} tried help{'' if good else '; IT DOES NOT LEARN'}"
+        yield Figure(name, loss, "loss", note=note)
+    yield Figure("failed runs that learn with their first remedy", learned / len(failing), at_least=0.87)
+
+
+def _trained(cfg: RunConfig) -> Run:
+    run = Run(cfg)
+    run.advance(cfg.steps)
+    return run

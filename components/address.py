@@ -1,0 +1,176 @@
+"""The address bar says what a page shows: taken over when it comes from outside, written when something on the page moves.
+
+Everything that stands in an address is *staged* while a page is drawn and written at its end, so that one press makes one
+history entry. A page left through the navigation is found again as it was: its address is restored, and the page takes it
+over as it would a link.
+"""
+
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from models.log import event
+from models.spec.query import FOREIGN, TRUTH, shown
+
+ONE_NET = ("playground", "anatomy")  # pages that show one and the same net
+HERE = "address_here"  # which page is shown
+TAKEN = "address_taken"  # what of the address the page that is shown has taken over or written itself, by key
+LEFT = "address_left"  # by page, the address it has or was left with; the page that was shown last stands last
+RESTORED = "address_restored"  # whether the address of this run is one that the visit has had before
+ECHOES, MOST_ECHOES = "address_echoes", 8  # addresses that the page that is shown had before
+STAGED = "address_staged"  # changes to be written; None takes a key out
+KEPT = "address_kept"  # widgets drawn in this run whose values stand in the address
+
+_history = st.components.v2.component("history", js=(Path(__file__).parent / "history.js").read_text())
+
+
+def arrive(page: str, visit: Mapping[str, str]) -> None:
+    """Once per script run, before the page: makes the address what the page is to show.
+
+    `visit` is what the address must say on every page of this visit. A walk through the navigation comes with an empty
+    address and finds the page as it was left; Back and Forward are taken at their word.
+    """
+    state, query = st.session_state, st.query_params.to_dict()
+    if state.get(HERE) != page:
+        if HERE not in state:
+            event("visitor_came", page=page or "start")
+        state[HERE], state[TAKEN], state[ECHOES], state[STAGED] = page, {}, [], {}
+    state[KEPT] = {}
+    state[RESTORED] = not _from_history() and (not query or query in state[ECHOES])
+    if state[RESTORED]:
+        query = _as_left(page)
+    _write({key: value for key, value in visit.items() if key not in query} | query)
+    _history(key="history", data={"page": page})
+
+
+def resume() -> None:
+    """Once per run of a fragment: a browser that has not heard of the last address yet repeats the one before."""
+    state, query = st.session_state, st.query_params.to_dict()
+    if HERE in state and not _from_history() and query in state[ECHOES]:
+        st.query_params.from_dict(state[LEFT][state[HERE]])
+
+
+def stage(changes: Mapping[str, str | None]) -> None:
+    """Notes what the address has to say from the end of this run on; None takes a key out of it."""
+    st.session_state.setdefault(STAGED, {}).update(changes)
+
+
+def settle() -> None:
+    """At the end of a run: writes what was staged and what the widgets hold, as one history entry."""
+    state = st.session_state
+    for name, (key, default, many) in state.get(KEPT, {}).items():
+        value = state.get(key, default)
+        stage({name: None if value == default else _text(value, many=many)})
+    staged: dict[str, str | None] = state.get(STAGED, {})
+    state[STAGED] = {}
+    query = {key: value for key, value in st.query_params.to_dict().items() if key not in staged}
+    state.setdefault(TAKEN, {}).update(staged)
+    _write(query | {key: value for key, value in staged.items() if value is not None})
+
+
+def taken(*names: str) -> bool:
+    """Whether the page that is shown already stands as these keys of its address say; from now on it does."""
+    known: dict[str, str | None] = st.session_state.setdefault(TAKEN, {})
+    says = {name: st.query_params.get(name) for name in names}
+    same = says.items() <= known.items()
+    known.update(says)
+    return same
+
+
+def kept(
+    key: str,
+    default: Any,
+    *,
+    name: str,
+    among: Iterable[Any] | None = None,
+    bounds: tuple[float, float] | None = None,
+    many: bool = False,
+    near: Callable[[str], str] = lambda _: "",
+) -> dict[str, Any]:
+    """The keyword arguments that keep a widget's value in the address under `name` wherever it is not the default.
+
+    `among` are the widget's options, of which it holds one, or with `many` a list; `bounds` are those of a number. To be
+    called before the widget. What an address says wrongly is said on the page; `near` adds what may have been meant.
+    """
+    state = st.session_state
+    if not taken(name) or key not in state:
+        text = st.query_params.get(name)
+        options = None if among is None else {slug(option): option for option in among}
+        try:
+            state[key] = default if text is None else _parsed(text, default, options, bounds, many=many)
+        except ValueError:
+            state[key] = default
+            st.info(f"There is no {name} of that name: {shown(str(text))}.{near(str(text))}")
+        if bounds and text is not None and str(state[key]) != text and not state.get(RESTORED):
+            st.info(f"From the link: {name} {shown(text)} became {state[key]:g}; legal is {bounds[0]:g} to {bounds[1]:g}.")
+    state.setdefault(KEPT, {})[name] = (key, default, many)
+    return {"key": key, "persist_state": "session"}
+
+
+def slug(option: object) -> str:
+    """An option as it stands in an address: small letters and numbers, a dash between words."""
+    return re.sub(r"[^a-z0-9.]+", "-", str(option).casefold()).strip("-") or "-"
+
+
+def _from_history() -> bool:
+    """Whether Back or Forward brought this run."""
+    context = get_script_run_ctx(suppress_warning=True)
+    return context is not None and context.is_history_navigation
+
+
+def _as_left(page: str) -> dict[str, str]:
+    """The address that a page was left with. Pages that show one net show the one that was set last on any of them."""
+    left: dict[str, dict[str, str]] = st.session_state.get(LEFT, {})
+    own = left.get(page, {})
+    if page not in ONE_NET:
+        return own
+    last = next((left[other] for other in reversed(left) if other in ONE_NET), {})
+    aside = {key: value for key, value in own.items() if key in FOREIGN and key != "digest"}
+    return aside | {key: value for key, value in last.items() if key not in FOREIGN}
+
+
+def _write(query: dict[str, str]) -> None:
+    """Makes this the address of the page that is shown. Noted before it is written: a rerun may cut in."""
+    state, before = st.session_state, st.query_params.to_dict()
+    left: dict[str, dict[str, str]] = state.setdefault(LEFT, {})
+    left.pop(state[HERE], None)
+    left[state[HERE]] = query
+    echoes: list[dict[str, str]] = [one for one in (*state[ECHOES], before) if one != query]
+    state[ECHOES] = echoes[-MOST_ECHOES:]
+    if query != before:
+        st.query_params.from_dict(query)
+
+
+def _text(value: object, *, many: bool) -> str:
+    if many and isinstance(value, Collection):
+        return ",".join(slug(one) for one in value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.10g}" if isinstance(value, float) else slug(value)
+
+
+def _parsed(text: str, default: Any, options: Mapping[str, Any] | None, bounds: tuple[float, float] | None, *, many: bool) -> Any:
+    """The value of a text: an option by its slug, a list of them, a truth value or the nearest number within bounds.
+
+    ValueError where it is none of them.
+    """
+    if options is not None:
+        asked = [slug(one) for one in (text.split(",") if many else [text]) if one]
+        if not set(asked) <= set(options):
+            raise ValueError(text)
+        found = [options[one] for one in asked]
+        return found if many else found[0]
+    if isinstance(default, bool):
+        if text.lower() not in TRUTH:
+            raise ValueError(text)
+        return TRUTH[text.lower()]
+    number = float(text[:40])
+    if not math.isfinite(number):
+        raise ValueError(text)
+    low, high = bounds or (-math.inf, math.inf)
+    return type(default)(min(max(number, low), high))

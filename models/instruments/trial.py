@@ -1,0 +1,52 @@
+"""What changes of a run that failed come to: each is trained for a few steps before anybody is told that it helps."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from models.insight.remedy import LEARNING, NEARLY, candidates
+from models.spec import TASKS, RunConfig
+from models.training import Replays, Run, Work
+
+STEPS = 30  # of a trial, beyond a warm-up: what a bad change does, it does in its first steps
+LONGER = 90  # where the loss has come down to guessing and may be about to pass it
+MOST_WARMUP = 60
+ENOUGH = 3  # changes that learn, after which no further ones are tried
+LAST = 5  # steps whose mean loss is what came out
+SLICE_SECONDS = 0.05
+
+
+def trial(
+    _replays: Replays, cfg: RunConfig, *, first: Sequence[str], without: Sequence[str], step: int = 0
+) -> Work[dict[str, Any]]:
+    """Trains `candidates(cfg, first, without)` in their order until ENOUGH learn: {"tried": one dict each}.
+
+    With how many `steps` it had, the loss at `start` and at `end`, the step at which it `diverged` (-1: none), whether it
+    `learns`, its loss having come down below guessing, and whether it is `steady`, down to about guessing at least.
+    `step` is not used: a trial starts where the run did.
+    """
+    every, tried = candidates(cfg, first, without), []
+    for at, remedy in enumerate(every):
+        changed = replace(cfg, **remedy.fields)
+        run = Run(changed, probe=False, frames=False)
+        for steps in (STEPS, LONGER):
+            goal = min(cfg.steps, steps + min(changed.warmup, MOST_WARMUP))
+            while run.step < goal and not run.done:
+                run.advance(goal - run.step, SLICE_SECONDS)
+                yield (at + run.step / (goal + LONGER)) / len(every)
+            found = _found(run)
+            if found["learns"] or not found["steady"]:
+                break
+        tried.append(found)
+        if sum(one["learns"] for one in tried) == ENOUGH:
+            break
+    return {"tried": tried}
+
+
+def _found(run: Run) -> dict[str, Any]:
+    loss = run.trace().loss
+    start, end, chance = float(loss[0]), float(loss[-LAST:].mean()), math.log(TASKS[run.cfg.task].classes)
+    learns, steady = (run.divergence is None and end < min(start, share * chance) for share in (LEARNING, NEARLY))
+    lost = run.divergence.step if run.divergence else -1
+    return {"steps": run.step, "start": start, "end": end, "diverged": lost, "learns": learns, "steady": steady}

@@ -1,0 +1,102 @@
+"""A map's units on a Dask cluster. One that cannot compute them is refused in a sentence before it is sent any."""
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from models.maps.unit import fingerprint, run_unit
+
+REACH_SECONDS = 10.0  # how long a scheduler may take to answer, and a cluster to have a worker
+LOOK_SECONDS = 1.0  # between two looks whether there still is one
+START = "python -m dask worker {} --nthreads 1, in the project's folder"
+
+
+class ClusterError(ValueError):
+    """A cluster cannot compute a map; why, in a sentence."""
+
+
+def on_cluster(scheduler: str, specification: str, missing: Sequence[int]) -> Iterator[dict[str, Any]]:
+    """Computes the missing units of a specification (its JSON) and yields each, in whatever order they end.
+
+    ClusterError where the scheduler cannot be reached, where it has no worker or loses all, where a machine cannot
+    import this project or has another version of it or of torch, and where a unit fails.
+    """
+    with _client(scheduler) as client:
+        _check(client, scheduler)
+        from distributed import wait
+
+        pending = set(client.map(run_unit, [specification] * len(missing), missing, pure=False))
+        while pending:
+            try:
+                done = wait(pending, timeout=LOOK_SECONDS, return_when="FIRST_COMPLETED").done
+            except TimeoutError:
+                _await_worker(client, scheduler)
+                continue
+            pending -= done
+            for future in done:
+                if future.status != "finished":
+                    error = future.exception() if future.status == "error" else None
+                    raise ClusterError(f"The cluster {scheduler} failed at a unit: {_first_line(error) or future.status}.")
+                yield future.result()
+
+
+def _client(scheduler: str) -> Any:
+    """A connection to a Dask scheduler, for a `with`."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ClusterError("A cluster needs dask: pip install -r requirements-cluster.txt.") from None
+    try:
+        return Client(scheduler, timeout=REACH_SECONDS, set_as_default=True)
+    except (OSError, ValueError, TypeError) as error:
+        raise ClusterError(f"The scheduler {scheduler} cannot be reached ({_first_line(error)[:120]}).") from None
+
+
+def _check(client: Any, scheduler: str) -> None:
+    """Compares what this machine computes with and what the scheduler, which reads every task, and the workers do."""
+    import cloudpickle
+
+    _await_worker(client, scheduler)
+    here = sys.modules[__name__]
+    cloudpickle.register_pickle_by_value(here)  # `_fingerprint` is sent whole: the project may be missing over there
+    try:
+        answers = {scheduler: client.run_on_scheduler(_fingerprint)} | client.run(_fingerprint, on_error="return")
+    except Exception as error:
+        raise ClusterError(f"The cluster {scheduler} does not answer ({_first_line(error)[:120]}).") from None
+    finally:
+        cloudpickle.unregister_pickle_by_value(here)
+    ours = fingerprint()
+    for address, theirs in answers.items():
+        name = "The scheduler" if address == scheduler else "The worker"
+        if isinstance(theirs, BaseException) or "problem" in theirs:
+            problem = _first_line(theirs) if isinstance(theirs, BaseException) else theirs["problem"]
+            raise ClusterError(
+                f"{name} {address} cannot import this project ({problem[:120]}): start it with python -m dask, in the "
+                f"project's folder."
+            )
+        for what, version in ours.items():
+            if theirs.get(what) != version:
+                raise ClusterError(f"{name} {address} has {what} {theirs.get(what)}, this machine has {version}.")
+
+
+def _await_worker(client: Any, scheduler: str) -> None:
+    """ClusterError where there is no worker, and none comes soon."""
+    until = time.monotonic() + REACH_SECONDS
+    while not client.scheduler_info(n_workers=1).get("workers"):
+        if time.monotonic() > until:
+            raise ClusterError(f"The scheduler {scheduler} has no workers: start one with {START.format(scheduler)}.")
+        time.sleep(0.1)
+
+
+def _fingerprint() -> dict[str, str]:
+    try:
+        from models.maps.unit import fingerprint
+
+        return fingerprint()
+    except Exception as error:
+        return {"problem": f"{type(error).__name__}: {error}"}
+
+
+def _first_line(error: BaseException | None) -> str:
+    return "" if error is None else (str(error).splitlines() or [""])[0] or type(error).__name__

@@ -1,0 +1,31 @@
+"""The system's Chromium: how it is started, and what is heard of its tabs."""
+
+import re
+from shutil import which
+from typing import Any
+from urllib.parse import urlsplit
+
+CHROMIUM = which("chromium") or which("chromium-browser") or which("google-chrome")
+ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+ARGS += ["--disable-component-update", "--disable-sync"]
+# Streamlit looks for its server below the page's own path first, once per deep link.
+STREAMLITS_OWN = re.compile(r"/_stcore/(health|host-config)$")
+
+
+def listen(tab: Any, complaints: list[str]) -> None:
+    """Notes errors of the page's scripts, errors in its console, and requests that leave this machine."""
+
+    def heard(message: Any) -> None:
+        address = message.location.get("url", "")
+        if message.type == "error" and not STREAMLITS_OWN.search(address):
+            complaints.append(f"console: {message.text} ({address})")
+
+    def asked(request: Any) -> None:
+        address = urlsplit(request.url)
+        if address.scheme not in ("data", "blob") and address.hostname != "127.0.0.1":
+            complaints.append(f"a request left this machine: {request.url}")
+
+    tab.on("console", heard)
+    tab.on("pageerror", lambda error: complaints.append(f"page error: {error}"))
+    tab.on("request", asked)
+    tab.on("websocket", asked)

@@ -1,0 +1,40 @@
+"""A finger on a small screen: it scrolls the page wherever it is put down, and nothing lies over what is read."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.page import PHONE, chart, drawn, link, ranges, swipe
+
+CALLS_ITSELF_A_PHONE = {"user_agent": "Mozilla/5.0 (iPhone) Mobile/15E148"}
+
+
+@pytest.mark.parametrize(("path", "name"), [(link(seed=20), "Activation by depth"), ("/maps", "Map of pre-norm, final loss")])
+def test_a_swipe_over_a_chart_scrolls_the_page_and_leaves_its_axes(visitors, path, name):
+    page = drawn(visitors(path, **PHONE), name)
+    figure, before = chart(page, name), ranges(page, name)
+    for across in (0.5, 0.03):  # over the plot, and over the numbers of its axis
+        figure.scroll_into_view_if_needed()
+        top = figure.bounding_box()["y"]
+        swipe(page, figure, across)
+        page.wait_for_function("([el, top]) => el.getBoundingClientRect().y < top - 50", arg=[figure.element_handle(), top])
+    assert ranges(page, name) == before
+
+
+def test_no_bar_of_buttons_lies_over_a_charts_title(visitors):
+    page = drawn(visitors(link(seed=20), **PHONE))
+    expect(page.locator(".modebar-btn")).to_have_count(0)
+
+
+@pytest.mark.parametrize("agent", [{}, CALLS_ITSELF_A_PHONE], ids=["a narrow window", "a phone"])
+def test_the_drawer_is_closed_when_another_page_is_shown_and_after_a_reload(visitors, agent):
+    page = drawn(visitors(link(seed=20), **PHONE, **agent))
+    expand = page.get_by_role("button", name="Expand sidebar")
+    for name in ("Anatomy", "Maps"):
+        expand.tap()
+        page.get_by_role("link", name=name, exact=True).tap()
+        expect(page.get_by_role("heading", name=name, level=1)).to_be_visible()
+        expect(expand).to_be_visible()
+    expand.tap()
+    expect(expand).to_be_hidden()
+    page.reload()
+    expect(expand).to_be_visible()

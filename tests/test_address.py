@@ -1,0 +1,178 @@
+"""The address says what is shown, on every page, after every walk: AppTest walks as a visitor does through the navigation."""
+
+import itertools
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from components.address import _parsed, slug
+from tests.app_page import (
+    APP,
+    PATIENCE,
+    PLAYGROUND,
+    SMALL,
+    address,
+    back,
+    charts,
+    configuration,
+    labels,
+    playground,
+    press,
+    sound,
+    words,
+)
+
+pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
+
+START = "pages/start/start.py"
+ANATOMY = "pages/explore/anatomy.py"
+COMPARE = "pages/train/compare.py"
+LESSONS = "pages/learn/lessons.py"
+ERRORS = "pages/learn/errors.py"
+MAPS = "pages/explore/maps.py"
+ATTENTION = "pages/labs/attention.py"
+NORMALIZATION = "pages/labs/normalization.py"
+GLOSSARY = "pages/learn/glossary.py"
+
+
+def visit() -> AppTest:
+    """A new visitor on the first page."""
+    return sound(AppTest.from_file(APP, default_timeout=PATIENCE).run())
+
+
+def walk(page: AppTest, path: str) -> AppTest:
+    """The page after a click in the navigation, which leads to an empty address."""
+    page.switch_page(path)
+    page.query_params.clear()
+    return sound(page.run())
+
+
+@pytest.mark.parametrize("way", list(itertools.permutations((PLAYGROUND, ANATOMY, COMPARE), 3)), ids=str)
+def test_a_walk_with_nothing_touched_finds_every_page_with_its_controls_and_without_a_refusal(way: tuple[str, ...]) -> None:
+    page = visit()
+    for path in (*way, way[0], START, way[1]):
+        page = walk(page, path)
+        assert not page.error
+        if path != START:
+            assert page.segmented_control(key="net").value == "mlp"
+            assert page.slider(key="depth").value == 32
+            assert "Set" not in labels(page)
+
+
+def test_playground_and_anatomy_show_the_net_that_was_set_last_on_either() -> None:
+    page = playground(**SMALL)
+    page.slider(key="depth").set_value(6)
+    page = walk(sound(page.run()), ANATOMY)
+    assert address(page) == SMALL | {"depth": "6"}
+    assert configuration(page).depth == 6
+    page.selectbox(key="norm").set_value("rms norm")
+    page = walk(sound(page.run()), PLAYGROUND)
+    assert address(page) == SMALL | {"depth": "6", "norm": "rms norm"}
+    assert configuration(page).norm == "rms norm"
+
+
+def test_compare_is_found_again_with_its_columns_and_its_seeds() -> None:
+    page = walk(visit(), COMPARE)
+    page.slider(key="compare_seeds").set_value(3)
+    press(page, "Add a column")
+    before = address(sound(page.run()))
+    assert before["seeds"] == "3"
+    page = walk(walk(page, GLOSSARY), COMPARE)
+    assert address(page) == before
+    assert page.slider(key="compare_seeds").value == 3
+
+
+CHOICES: dict[str, tuple[str, str, str, Any, dict[str, str]]] = {
+    "lesson": (LESSONS, "selectbox", "lesson_choice", "final", {"lesson": "final"}),
+    "error": (ERRORS, "selectbox", "error_choice", "copies", {"error": "copies"}),
+    "map": (MAPS, "selectbox", "map_choice", "your own", {"map": "your-own"}),
+    "colour": (MAPS, "selectbox", "map_measure", "gradient ratio", {"colour": "gradient-ratio"}),
+    "part": (ATTENTION, "segmented_control", "attention_part", "Shapes", {"part": "shapes"}),
+    "closer look": (NORMALIZATION, "segmented_control", "normalization_part", "Gain and bias", {"part": "gain-and-bias"}),
+    "word": (GLOSSARY, "selectbox", "glossary_word", "layer norm", {"word": "layer-norm"}),
+    "instrument": (PLAYGROUND, "pills", "instrument", "Health", {"instrument": "health"}),
+    "block": (ANATOMY, "number_input", "anatomy_block", 5, {"block": "5"}),
+    "panel": (PLAYGROUND, "segmented_control", "panel", "Layer by step", {"panel": "layer-by-step"}),
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_what_is_chosen_stands_in_the_address_and_is_found_by_it_and_after_a_walk(name: str) -> None:
+    path, kind, key, value, says = CHOICES[name]
+
+    def widget(page: AppTest) -> Any:
+        return getattr(page, kind)(key=key)
+
+    page = walk(visit(), path)
+    first = widget(page).value
+    widget(page).set_value(value)
+    page = sound(page.run())
+    assert address(page) == says
+    page = walk(walk(page, START), path)
+    assert address(page) == says
+    assert widget(page).value == value
+    assert widget(back(page)).value == first
+    reloaded = visit()
+    reloaded.switch_page(path)
+    for one, text in says.items():
+        reloaded.query_params[one] = text
+    assert widget(sound(reloaded.run())).value == value
+
+
+def test_a_browser_that_repeats_an_address_from_before_a_change_takes_nothing_back() -> None:
+    page = playground(**SMALL)
+    before = address(page)
+    page.slider(key="depth").set_value(6)
+    after = address(sound(page.run()))
+    for key in after.keys() - before.keys():
+        del page.query_params[key]
+    for key, value in before.items():
+        page.query_params[key] = value  # said by a browser that has not heard of the change yet
+    page.slider(key="width").set_value(24)
+    page = sound(page.run())
+    assert address(page) == SMALL | {"depth": "6", "width": "24"}
+    assert (configuration(page).depth, configuration(page).width) == (6, 24)
+    assert configuration(back(page, **before)).depth == 4
+
+
+def test_a_link_over_budget_keeps_its_address_and_shows_the_nearest_that_fits() -> None:
+    page = playground(depth="128", width="512")
+    assert "over budget" in page.error[0].value
+    assert address(page) == {"depth": "128", "width": "512"}
+    assert "The picture below is what fits: width" in words(page)
+    assert {"Activation by depth", "Gradient by depth"} <= charts(page).keys()
+    reloaded = playground(**address(page))
+    assert reloaded.error[0].value == page.error[0].value
+
+
+def test_what_a_link_hides_stands_in_the_address_of_every_page_of_the_visit() -> None:
+    page = walk(playground(**SMALL, hide="verdict"), COMPARE)
+    assert address(page)["hide"] == "verdict"
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("Layer Norm", "x", ["layer norm", "x"], None, False, "layer norm"),
+        ("layer-norm", "x", ["layer norm", "x"], None, False, "layer norm"),
+        ("b,a", [], ["a", "b"], None, True, ["b", "a"]),
+        ("", ["a"], ["a", "b"], None, True, []),
+        ("3", 1, [1, 2, 3], None, False, 3),
+        ("true", False, None, None, False, True),
+        ("9", 3, None, (1, 5), False, 5),
+        ("0.25", 1.0, None, (0.0, 2.0), False, 0.25),
+    ],
+)
+def test_a_value_is_read_as_it_is_written(case: tuple[str, Any, list[Any] | None, Any, bool, Any]) -> None:
+    text, default, options, bounds, many, value = case
+    named = None if options is None else {slug(one): one for one in options}
+    found = _parsed(text, default, named, bounds, many=many)
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(("text", "default"), [("nan", 1.0), ("1e999", 1), ("x", 1), ("maybe", True), ("", 1.0)])
+def test_what_is_no_value_is_refused(text: str, default: Any) -> None:
+    with pytest.raises(ValueError, match=r".*"):
+        _parsed(text, default, None, None, many=False)

@@ -1,0 +1,111 @@
+"""Changes of a run that failed: tried before they are offered, so that what is offered first lets it learn."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from models.insight.postmortem import RULES, UNEXPLAINED, postmortem
+from models.insight.remedy import LEARNED, NEARLY, ORDER, candidates, failed, ranked
+from models.instruments.trial import trial
+from models.spec import TASKS, RunConfig, knobs
+from models.spec.pairings import differing
+from models.training import Replays, Run
+from models.training.replay import finished
+from tests.strategies import configs
+
+SHORT = {"depth": 16, "width": 32, "batch": 32, "steps": 120, "device": "cpu"}
+DIVERGING = {
+    "no norm": RunConfig.arranged("residual only", **(SHORT | {"depth": 32})),
+    "no norm, a scaled branch": RunConfig.arranged("residual only", **SHORT, branch_scale=2.0),
+    "a norm without a place": RunConfig(placement="none", **(SHORT | {"depth": 32})),
+    "no norm and a heavy skip": RunConfig.arranged("residual only", **SHORT, skip_scale=256.0),
+    "a heavy skip": RunConfig(skip_scale=256.0, **SHORT),
+    "large weights": RunConfig.arranged("plain", **(SHORT | {"depth": 32}), init_gain=10.0),
+    "a learning rate of 10": RunConfig(lr=10.0, **SHORT),
+    "a learning rate of 1 in a plain net": RunConfig.arranged("plain", **(SHORT | {"depth": 4}), lr=1.0),
+    "a learning rate of 1 behind gates": RunConfig.arranged("ReZero", **SHORT, lr=1.0),
+    "a transformer under SGD at 10": RunConfig(
+        net="transformer", task="copy", optimizer="sgd", lr=10.0, **(SHORT | {"depth": 3, "batch": 8})
+    ),
+}
+STUCK = RunConfig.arranged("plain", **(SHORT | {"depth": 32}))
+
+
+def trained(cfg: RunConfig) -> Run:
+    run = Run(cfg, frames=False)
+    run.advance(cfg.steps)
+    run.close()
+    return run
+
+
+def offered(cfg: RunConfig, first=(), without=(), diverged=True):
+    """What helps, the best first, and all that was tried."""
+    every, tried = candidates(cfg, first, without), finished(trial(Replays(), cfg, first=first, without=without))["tried"]
+    return [every[at] for at in ranked(every, tried, diverged=diverged)], dict(
+        zip([one.label for one in every], tried, strict=False)
+    )
+
+
+@pytest.mark.parametrize("cfg", [*DIVERGING.values(), STUCK], ids=[*DIVERGING, "stuck"])
+def test_a_run_that_fails_learns_with_what_is_offered_first(cfg):
+    trace = trained(cfg).trace()
+    assert failed(cfg, trace, len(trace) - 1)
+    lost = trace.divergence is not None
+    (first, *_), tried = offered(cfg, postmortem(cfg, trace).first if lost else (), diverged=lost)
+    other = replace(cfg, **first.fields)
+    assert set(differing((cfg, other))) == set(first.fields)
+    good = trained(replace(other, steps=300)).trace()
+    assert good.divergence is None
+    share = LEARNED if tried[first.label]["learns"] else NEARLY  # a transformer that copies takes longer
+    assert good.loss[-20:].mean() < share * math.log(TASKS[cfg.task].classes)
+
+
+def test_what_diverges_in_its_trial_is_not_offered_and_a_single_change_comes_before_several():
+    cfg = RunConfig(norm="none", depth=32, lr=0.05, width=32, device="cpu")
+    helping, tried = offered(cfg, ("init", "norm", "lr"))
+    assert tried["initialisation zero last"]["diverged"] == trained(replace(cfg, init="zero last")).divergence.step
+    assert "initialisation zero last" not in [one.label for one in helping]
+    assert [one.several for one in helping] == sorted(one.several for one in helping)
+    end = tried[helping[0].label]["end"]
+    rows = trained(replace(cfg, **helping[0].fields)).trace().loss
+    assert end == pytest.approx(rows[25:30].mean(), rel=1e-5)
+    assert tried[helping[0].label]["start"] == rows[0]
+
+
+def test_a_trial_of_a_warm_up_ends_after_it():
+    cfg = RunConfig(**(SHORT | {"lr": 1.0}), placement="post-norm")
+    _, tried = offered(cfg, ("warmup",))
+    assert tried["warm-up 30"]["steps"] >= 60 or tried["warm-up 30"]["diverged"] > 0
+
+
+def test_a_trial_stops_when_enough_helps():
+    _, tried = offered(DIVERGING["no norm"], ("norm", "branch_scale"))
+    assert sum(one["learns"] for one in tried.values()) <= 3
+    assert len(tried) < len(candidates(DIVERGING["no norm"]))
+
+
+@given(configs())
+def test_every_candidate_is_legal_says_what_it_sets_and_leaves_what_must_stay(cfg):
+    every = candidates(cfg, ("lr", "clip"))
+    assert len({one.label for one in every}) == len(every)
+    for one in every:
+        other = replace(cfg, **one.fields)
+        assert set(differing((cfg, other))) == set(one.fields)
+        for name in one.fields:
+            assert knobs()[name][1].label.lower() in one.label
+    assert all("lr" not in one.fields for one in candidates(cfg, ("lr", "clip"), without=("lr",)))
+
+
+def test_every_cause_suggests_changes_that_there_are():
+    for rule in (*RULES, UNEXPLAINED):
+        assert set(rule.first) <= set(ORDER)
+
+
+def test_only_the_end_of_a_run_can_fail_without_diverging():
+    trace = trained(STUCK).trace()
+    assert failed(STUCK, trace, STUCK.steps)
+    assert not failed(STUCK, trace, STUCK.steps - 1)
+    assert np.isfinite(trace.loss).all()

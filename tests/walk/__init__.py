@@ -1,0 +1,1 @@
+"""A visitor who presses anything, and what a person would call broken: for `tests/browser/test_walk.py` and `benchmarks walk`."""
