@@ -8,6 +8,7 @@ over as it would a link.
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from models.log import event
-from models.spec.query import FOREIGN, TRUTH, shown
+from models.spec.query import FOREIGN, LONGEST_VALUE, TRUTH, shown
 
 ONE_NET = ("playground", "anatomy")  # pages that show one and the same net
 HERE = "address_here"  # which page is shown
@@ -25,6 +26,8 @@ RESTORED = "address_restored"  # whether the address of this run is one that the
 ECHOES, MOST_ECHOES = "address_echoes", 8  # addresses that the page that is shown had before
 STAGED = "address_staged"  # changes to be written; None takes a key out
 KEPT = "address_kept"  # widgets drawn in this run whose values stand in the address
+DEFAULTS = "address_defaults"  # by key of the address, the widget of the page that is shown and the default it had last
+SAID = "address_said"  # by key of the address, what was wrong with it, and the value that was taken instead
 
 _history = st.components.v2.component("history", js=(Path(__file__).parent / "history.js").read_text())
 
@@ -40,6 +43,7 @@ def arrive(page: str, visit: Mapping[str, str]) -> None:
         if HERE not in state:
             event("visitor_came", page=page or "start")
         state[HERE], state[TAKEN], state[ECHOES], state[STAGED] = page, {}, [], {}
+        state[DEFAULTS], state[SAID] = {}, {}
     state[KEPT] = {}
     state[RESTORED] = not _from_history() and (not query or query in state[ECHOES])
     if state[RESTORED]:
@@ -63,9 +67,9 @@ def stage(changes: Mapping[str, str | None]) -> None:
 def settle() -> None:
     """At the end of a run: writes what was staged and what the widgets hold, as one history entry."""
     state = st.session_state
-    for name, (key, default, many) in state.get(KEPT, {}).items():
+    for name, (key, default, written) in state.get(KEPT, {}).items():
         value = state.get(key, default)
-        stage({name: None if value == default else _text(value, many=many)})
+        stage({name: None if value == default else written(value)})
     staged: dict[str, str | None] = state.get(STAGED, {})
     state[STAGED] = {}
     query = {key: value for key, value in st.query_params.to_dict().items() if key not in staged}
@@ -94,27 +98,35 @@ def kept(
 ) -> dict[str, Any]:
     """The keyword arguments that keep a widget's value in the address under `name` wherever it is not the default.
 
-    `among` are the widget's options, of which it holds one, or with `many` a list; `bounds` are those of a number. To be
-    called before the widget. What an address says wrongly is said on the page; `near` adds what may have been meant.
+    `among` are the widget's options, of which it holds one, or with `many` a list; `bounds` are those of a number, or of the
+    length of a text. To be called before the widget. What an address says wrongly is said on the page for as long as what was
+    taken instead stands; `near` adds what may have been meant. A default that has become another one, because an example was
+    chosen, is taken over where the address is silent; so is one for what is no option any more.
     """
-    state = st.session_state
-    if not taken(name) or key not in state:
-        text = st.query_params.get(name)
-        options = None if among is None else {slug(option): option for option in among}
-        try:
-            state[key] = default if text is None else _parsed(text, default, options, bounds, many=many)
-        except ValueError:
-            state[key] = default
-            st.info(f"There is no {name} of that name: {shown(str(text))}.{near(str(text))}")
-        if bounds and text is not None and str(state[key]) != text and not state.get(RESTORED):
-            st.info(f"From the link: {name} {shown(text)} became {state[key]:g}; legal is {bounds[0]:g} to {bounds[1]:g}.")
-    state.setdefault(KEPT, {})[name] = (key, default, many)
+    state, text = st.session_state, st.query_params.get(name)
+    options = None if among is None else list(among)
+    known, said = state.setdefault(DEFAULTS, {}), state.setdefault(SAID, {})
+    fresh, before = not taken(name), known.get(name)
+    moved = text is None and before is not None and before[0] == key and before[1] != default
+    known[name] = (key, default)
+    if fresh or moved or key not in state:
+        state[key], wrong = _adopted(name, text if fresh else None, default, options, bounds, many=many, near=near)
+        said[name] = wrong, state[key]
+    elif options is not None and not many and state[key] not in (default, *options):
+        state[key] = default
+    wrong, instead = said.get(name, ("", None))
+    if wrong and state[key] == instead:
+        st.info(wrong)
+    plain = options is None and isinstance(default, str)
+    state.setdefault(KEPT, {})[name] = (key, default, str if plain else partial(_text, many=many))
     return {"key": key, "persist_state": "session"}
 
 
 def slug(option: object) -> str:
-    """An option as it stands in an address: small letters and numbers, a dash between words."""
-    return re.sub(r"[^a-z0-9.]+", "-", str(option).casefold()).strip("-") or "-"
+    """An option as it stands in an address: a number, or small letters and digits with a dash between words."""
+    if isinstance(option, int | float) and not isinstance(option, bool):
+        return f"{option:.10g}"
+    return re.sub(r"[^a-z0-9.]+", "-", str(option).casefold()).strip("-") or str(option)
 
 
 def _from_history() -> bool:
@@ -146,31 +158,54 @@ def _write(query: dict[str, str]) -> None:
         st.query_params.from_dict(query)
 
 
+def _adopted(
+    name: str,
+    text: str | None,
+    default: Any,
+    options: list[Any] | None,
+    bounds: tuple[float, float] | None,
+    *,
+    many: bool,
+    near: Callable[[str], str],
+) -> tuple[Any, str]:
+    """The value that an address asks for, and what is wrong with it in words; the default where it says nothing or nonsense."""
+    if text is None:
+        return default, ""
+    try:
+        value = _parsed(text, default, options, bounds, many=many)
+    except ValueError:
+        return default, f"There is no {name} of that name: {shown(text)}.{near(text)}"
+    number = bounds and isinstance(value, int | float)
+    if bounds and number and float(text[:40]) != value and not st.session_state.get(RESTORED):
+        return value, f"From the link: {name} {shown(text)} became {value:g}; legal is {bounds[0]:g} to {bounds[1]:g}."
+    return value, ""
+
+
 def _text(value: object, *, many: bool) -> str:
-    if many and isinstance(value, Collection):
-        return ",".join(slug(one) for one in value)
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:.10g}" if isinstance(value, float) else slug(value)
+    return ",".join(slug(one) for one in value) if many and isinstance(value, Collection) else slug(value)
 
 
-def _parsed(text: str, default: Any, options: Mapping[str, Any] | None, bounds: tuple[float, float] | None, *, many: bool) -> Any:
-    """The value of a text: an option by its slug, a list of them, a truth value or the nearest number within bounds.
+def _parsed(text: str, default: Any, options: list[Any] | None, bounds: tuple[float, float] | None, *, many: bool) -> Any:
+    """The value of a text: an option by its slug, a list of them, a truth value, words, or the nearest number within bounds.
 
     ValueError where it is none of them.
     """
+    low, high = bounds or (-math.inf, math.inf)
     if options is not None:
+        named = {slug(option): option for option in options}
+        assert len(named) == len(options), "two options would be one in the address"
         asked = [slug(one) for one in (text.split(",") if many else [text]) if one]
-        if not set(asked) <= set(options):
+        if not set(asked) <= set(named) or not (asked or many):
             raise ValueError(text)
-        found = [options[one] for one in asked]
+        found = [named[one] for one in asked]
         return found if many else found[0]
     if isinstance(default, bool):
         if text.lower() not in TRUTH:
             raise ValueError(text)
         return TRUTH[text.lower()]
+    if isinstance(default, str):
+        return "".join(one for one in text[:LONGEST_VALUE] if one.isprintable())[: int(min(high, LONGEST_VALUE))]
     number = float(text[:40])
     if not math.isfinite(number):
         raise ValueError(text)
-    low, high = bounds or (-math.inf, math.inf)
     return type(default)(min(max(number, low), high))

@@ -4,11 +4,15 @@ from typing import Any
 
 import streamlit as st
 
+from components import address
 from components.link import help_of
+from components.watch import sentence
 from models.maps.spec import AXES, MOST_PANELS, MOST_SEEDS, Axis, MapSpec
 from models.spec import ARRANGEMENTS, NETS, TASKS, RunConfig, knobs
+from models.spec.query import literal
 
 STATE = "map_own"  # the last specification that was whole
+KEY, REFUSED = "spec", "map_refused"  # in the address, and what was wrong with it there
 FIRST = MapSpec(
     Axis("lr", (0.003, 0.01, 0.03, 0.1)),
     Axis("depth", (8, 16, 32)),
@@ -20,7 +24,8 @@ BASE = ("net", "task", "depth", "width", "lr", "batch", "warmup", "steps")
 
 def edited() -> MapSpec:
     """The specification in the controls; where they hold none, a sentence and the last that was whole."""
-    kept: MapSpec = st.session_state.setdefault(STATE, FIRST)
+    _adopt()
+    kept: MapSpec = st.session_state[STATE]
     _fill(kept)
     left, right = st.columns(2)
     with left:
@@ -45,8 +50,9 @@ def edited() -> MapSpec:
         spec = MapSpec(Axis(x[0], _numbers(x[1])), Axis(y[0], _numbers(y[1])), tuple(names), base, int(count), float(goal))
     except ValueError as problem:
         st.error(f"{problem}. What is shown below is still the last map that was whole.")
-        return kept
+        spec = kept
     st.session_state[STATE] = spec
+    address.stage({KEY: None if spec == FIRST else spec.to_json(compact=True)})
     return spec
 
 
@@ -58,10 +64,29 @@ def pasted() -> None:
             try:
                 spec = MapSpec.from_json(text)
             except ValueError as problem:
-                st.error(f"{problem} The map is as it was.")
+                st.error(f"{_quoted(problem)} The map is as it was.")
                 return
             put(spec)
             st.rerun()
+
+
+def _adopt() -> None:
+    """Takes over the specification of the address. One that cannot be read gets a sentence, and the first one."""
+    text = st.query_params.get(KEY)
+    if not address.taken(KEY) or STATE not in st.session_state:
+        st.session_state[REFUSED] = ""
+        try:
+            put(FIRST if text is None else MapSpec.from_json(text))
+        except ValueError as problem:
+            put(FIRST)
+            st.session_state[REFUSED] = _quoted(problem)
+    if st.session_state[REFUSED] and st.session_state[STATE] == FIRST:
+        st.info(f"The map of the link was not taken. {st.session_state[REFUSED]}")
+
+
+def _quoted(problem: ValueError) -> str:
+    """What is wrong with a specification, as Markdown: it repeats words of whoever wrote it."""
+    return literal(sentence(str(problem)[:300]))
 
 
 def put(spec: MapSpec) -> None:

@@ -175,8 +175,8 @@ def _picked(spec: MapSpec, name: str, x: object, y: object) -> None:
 def _cell(spec: MapSpec) -> None:
     """One cell: by click or by these controls; into the playground or into a comparison."""
     every = cells(spec)
-    kept = st.session_state.get(CELL)
-    cell = kept if kept in every else every[0]
+    kept(CELL, every[0], name="cell", among=every)
+    cell: Cell = st.session_state[CELL]
     left, middle, right = st.columns(3)
 
     def choose(name: str) -> None:

@@ -75,6 +75,13 @@ def now(page: AppTest) -> tuple[list[float | None] | None, ...]:
     return tuple(line(page, f"{name} by depth") for name in ("Activation", "Gradient", "Weight gradient"))
 
 
+def walk(page: AppTest, path: str) -> AppTest:
+    """The page after a click in the navigation, which leads to an empty address."""
+    page.switch_page(path)
+    page.query_params.clear()
+    return sound(page.run())
+
+
 def back(page: AppTest, **query: str) -> AppTest:
     """The page after Back or Forward to another address of it. AppTest cannot say that of a run, so it is said here."""
     page.query_params.clear()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.address import _parsed, slug
+from components.address import _parsed
 from tests.app_page import (
     APP,
     PATIENCE,
@@ -20,6 +20,7 @@ from tests.app_page import (
     playground,
     press,
     sound,
+    walk,
     words,
 )
 
@@ -39,13 +40,6 @@ GLOSSARY = "pages/learn/glossary.py"
 def visit() -> AppTest:
     """A new visitor on the first page."""
     return sound(AppTest.from_file(APP, default_timeout=PATIENCE).run())
-
-
-def walk(page: AppTest, path: str) -> AppTest:
-    """The page after a click in the navigation, which leads to an empty address."""
-    page.switch_page(path)
-    page.query_params.clear()
-    return sound(page.run())
 
 
 @pytest.mark.parametrize("way", list(itertools.permutations((PLAYGROUND, ANATOMY, COMPARE), 3)), ids=str)
@@ -166,8 +160,7 @@ def test_what_a_link_hides_stands_in_the_address_of_every_page_of_the_visit() ->
 )
 def test_a_value_is_read_as_it_is_written(case: tuple[str, Any, list[Any] | None, Any, bool, Any]) -> None:
     text, default, options, bounds, many, value = case
-    named = None if options is None else {slug(one): one for one in options}
-    found = _parsed(text, default, named, bounds, many=many)
+    found = _parsed(text, default, options, bounds, many=many)
     assert found == value
     assert type(found) is type(value)
 

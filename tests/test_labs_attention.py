@@ -26,7 +26,7 @@ from models.labs.positions import by_distance, sinusoids
 from models.service.client import trainer
 from models.spec import RunConfig
 from models.training import Run, still_of
-from tests.app_page import charts, press, sound, trained, words
+from tests.app_page import charts, press, sound, trained, walk, words
 from tests.labs_page import lab
 
 SOURCE = np.random.default_rng(11)
@@ -351,10 +351,10 @@ def test_scaling_masks_and_padding_follow_their_controls(page):
     page.toggle(key="attention_head_scaled").set_value(False)
     sound(page.run())
     assert "over 1, and -∞ where nothing is seen: [4.46, 10.252, 16.044]" in words(page)
-    page.multiselect(key="attention_head_pads_3").set_value([2])
+    page.multiselect(key="attention_head_pads").set_value([2])
     sound(page.run())
     assert "Token 1 looks hardest at token 2" in words(page)
-    page.multiselect(key="attention_head_pads_3").set_value([0, 1, 2])
+    page.multiselect(key="attention_head_pads").set_value([0, 1, 2])
     sound(page.run())
     assert "Token 1 sees nothing" in words(page)
     assert "Nobody sees anything" in words(page)
@@ -498,10 +498,7 @@ def test_a_walk_to_another_page_loses_nothing(page):
     opened(page, "Shapes")
     page.number_input(key="attention_shapes_heads").set_value(4)
     sound(page.run())
-    page.switch_page("pages/explore/anatomy.py")
-    sound(page.run())
-    page.switch_page("pages/labs/attention.py")
-    sound(page.run())
+    page = walk(walk(page, "pages/explore/anatomy.py"), "pages/labs/attention.py")
     assert "Each of the 4 heads gives (5, 64)" in words(page)
     opened(page, "One head")
     assert words(page) == before

@@ -16,7 +16,7 @@ from models.instruments.generation import continuation
 from models.spec import ARRANGEMENTS, TASKS
 from models.spec.budget import over_budget
 from models.training import Run, finished, still_of
-from tests.app_page import charts, press, sound, trained, words
+from tests.app_page import charts, press, sound, trained, walk, words
 from tests.labs_page import lab
 
 SIXTEEN = "3 1 4 1 5 9 2 6 5 3 5 8 9 7 9 3"
@@ -260,7 +260,7 @@ def test_training_changes_what_the_net_says_and_every_position_and_head_can_be_l
     page.selectbox(key="autoregression_head").select("head 2")
     sound(page.run())
     assert charts(page)["Attention by block"] != shown
-    page.selectbox(key="autoregression_position_11").select_index(2)
+    page.selectbox(key="autoregression_position").select_index(2)
     sound(page.run())
     assert 'At token 3, "l"' in words(page)
 
@@ -271,10 +271,7 @@ def test_a_walk_to_another_page_loses_nothing(page):
     sound(page.run())
     press(page, "Next token")
     said = text(page)
-    page.switch_page("pages/labs/residual.py")
-    sound(page.run())
-    page.switch_page("pages/labs/autoregression.py")
-    sound(page.run())
+    page = walk(walk(page, "pages/labs/residual.py"), "pages/labs/autoregression.py")
     assert text(page) == said
     assert page.number_input(key="autoregression_seed").value == 7
     assert page.slider(key="autoregression_depth_book").value == 1

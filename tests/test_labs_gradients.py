@@ -20,7 +20,7 @@ from models.nets.branches import ACTIVATIONS
 from models.spec import RunConfig
 from models.spec.vocabulary import ACTIVATIONS as NAMED
 from models.training import SeedRuns, profile_at_init
-from tests.app_page import charts, sound, words
+from tests.app_page import charts, sound, walk, words
 from tests.labs_page import lab
 
 DECADES = 0.35  # by which one seed of width 64 may miss the formula over 20 blocks
@@ -341,9 +341,6 @@ def test_a_switched_net_is_measured_anew(page):
 def test_a_walk_to_another_page_loses_nothing(page):
     page.selectbox(key="gradients_preset").select("A factor above 1")
     sound(page.run())
-    page.switch_page("pages/explore/anatomy.py")
-    sound(page.run())
-    page.switch_page("pages/labs/gradients.py")
-    sound(page.run())
+    page = walk(walk(page, "pages/explore/anatomy.py"), "pages/labs/gradients.py")
     assert page.session_state["gradients_factor"] == 1.5
     assert page.slider(key="gradients_depth").value == 20

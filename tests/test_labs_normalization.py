@@ -24,7 +24,7 @@ from models.labs.normalization_laws import (
 from models.labs.notes import TABLES
 from models.service.questions import layer_norm
 from models.spec import RunConfig
-from tests.app_page import charts, press, sound, words
+from tests.app_page import charts, press, sound, walk, words
 from tests.labs_page import lab
 
 THREE = TABLES["three tokens, layer norm"].values
@@ -427,10 +427,7 @@ def test_what_was_set_survives_a_walk_to_another_page(page):
     page.number_input(key="normalization_gain").set_value(3.0)
     page.session_state["normalization_part"] = "Gain and bias"
     sound(page.run())
-    page.switch_page("pages/start/start.py")
-    sound(page.run())
-    page.switch_page("pages/labs/normalization.py")
-    sound(page.run())
+    page = walk(walk(page, "pages/start/start.py"), "pages/labs/normalization.py")
     assert page.number_input(key="normalization_gain").value == 3.0
     assert page.session_state["normalization_good"].shape == (2, 3)
     assert PARTS["Gain and bias"] in words(page)

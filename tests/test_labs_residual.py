@@ -37,6 +37,7 @@ from models.spec import RunConfig
 from models.spec.placement import PLACEMENTS
 from models.training import Run
 from tests.app_page import charts, press, sound, trained, words
+from tests.app_page import walk as walk_to
 from tests.labs_page import lab
 
 X, ATTENTION, FEED_FORWARD = np.array([1.0, 2, -1]), np.array([0.5, 1.5, -0.5]), np.array([0.25, 0.80, -1.0])
@@ -419,10 +420,7 @@ def test_a_walk_to_another_page_loses_nothing(page):
     sound(page.run())
     page.slider(key="residual_trained_depth").set_value(3)
     sound(page.run())
-    page.switch_page("pages/explore/anatomy.py")
-    sound(page.run())
-    page.switch_page("pages/labs/residual.py")
-    sound(page.run())
+    page = walk_to(walk_to(page, "pages/explore/anatomy.py"), "pages/labs/residual.py")
     assert page.selectbox(key="residual_placement").value == "pre-norm"
     assert page.slider(key="residual_trained_depth").value == 3
     assert "[1.5, 3, -1.8]" in words(page)

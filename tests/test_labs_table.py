@@ -50,7 +50,7 @@ def script():
 
     from components.labs.table import table
 
-    found = table("t", np.array([[1.0, 2.0], [3.0, 4.0]]), rows=["x", "y"], columns=["a", "b"])
+    found = table("t", np.array([[1.0, 2.0], [3.0, 4.0]]), name="t", rows=["x", "y"], columns=["a", "b"])
     st.markdown(f"sum {found.sum():g}")
 
 

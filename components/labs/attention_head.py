@@ -3,6 +3,7 @@
 import numpy as np
 import streamlit as st
 
+from components.address import kept
 from components.labs import attention_head_shown as shown
 from components.labs import table
 from components.labs.attention_head_words import Tables, arithmetic, fits, looks, slip
@@ -17,17 +18,17 @@ PARTS = {"x": "X, the tokens", "w_q": "W_Q", "w_k": "W_K", "w_v": "W_V"}
 
 def draw() -> None:
     """The tables, the switches, and what follows from them."""
-    _preset()
+    example = _preset()
     left, right = st.columns(2)
     with left:
-        x = _table("x")
+        x = _table("x", example)
     matrices = []
     for column, part in zip(st.columns(3), ("w_q", "w_k", "w_v"), strict=True):
         with column:
-            matrices.append(_table(part))
-    x, w_q, w_k, w_v = _fitting((x, matrices[0], matrices[1], matrices[2]))
+            matrices.append(_table(part, example))
+    x, w_q, w_k, w_v = _fitting((x, matrices[0], matrices[1], matrices[2]), example)
     with right:
-        scaled, causal, pads, at = _switches(len(x))
+        scaled, causal, pads, at = _switches(len(x), example)
     seen = visible(len(x), len(x), causal=causal, pads=pads)
     q, k, v = x @ w_q, x @ w_k, x @ w_v
     by = divisor("√d_k", w_q.shape[1], x.shape[1])
@@ -46,37 +47,40 @@ def draw() -> None:
     shown.linear(x, (w_q, w_k, w_v), by)
 
 
-def _preset() -> None:
+def _preset() -> Projection:
     key = f"{KEY}_preset"
-    st.session_state.setdefault(key, FIRST)
-    st.session_state.setdefault(f"{KEY}_scaled", True)
 
     def put() -> None:
         example = PROJECTIONS[st.session_state[key]]
         for part in PARTS:
-            table.put(f"{KEY}_{part}", getattr(example, part), *_names(part, example))
-        st.session_state[f"{KEY}_causal"] = example.causal
-        st.session_state[f"{KEY}_scaled"] = example.scaling != "none"
-        st.session_state[f"{KEY}_pads_{len(example.x)}"] = []
+            table.put(f"{KEY}_{part}", getattr(example, part))
+        st.session_state[f"{KEY}_causal"], st.session_state[f"{KEY}_scaled"] = example.causal, _scaled(example)
+        st.session_state[f"{KEY}_pads"] = []
 
     left, right = st.columns([3, 1], vertical_alignment="bottom")
-    left.selectbox("Examples", list(PROJECTIONS), key=key, on_change=put, persist_state="session")
+    choice = kept(key, FIRST, name="example", among=PROJECTIONS)
+    name = left.selectbox("Examples", list(PROJECTIONS), on_change=put, **choice)
     right.button("Begin anew with it", key=f"{KEY}_again", on_click=put, width="stretch")
-    if said := slip(st.session_state[key]):
+    if said := slip(name):
         st.info(said)
+    return PROJECTIONS[name]
 
 
-def _switches(count: int) -> tuple[bool, bool, frozenset[int], int]:
+def _scaled(example: Projection) -> bool:
+    return example.scaling != "none"
+
+
+def _switches(count: int, example: Projection) -> tuple[bool, bool, frozenset[int], int]:
     """Whether scores are scaled, whether later tokens are hidden, which tokens are padding, and whose way is written out."""
     tip = "Divides every score by the root of the key's size. Off: by 1."
-    scaled = st.toggle("Divide by √d_k", key=f"{KEY}_scaled", help=tip, persist_state="session")
+    scaled = st.toggle("Divide by √d_k", help=tip, **kept(f"{KEY}_scaled", _scaled(example), name="scaled"))
     tip = "A token sees itself and what came before: scores of later tokens become minus infinity."
-    causal = st.toggle("Causal mask", key=f"{KEY}_causal", help=tip, persist_state="session")
+    causal = st.toggle("Causal mask", help=tip, **kept(f"{KEY}_causal", example.causal, name="causal"))
     tip = "Tokens that only fill up the length: nobody looks at them."
-    key = f"{KEY}_pads_{count}"
-    pads = st.multiselect("Padding", range(count), format_func=_token, key=key, help=tip, persist_state="session")
-    key = f"{KEY}_token_{count}"
-    at = st.selectbox("Token that looks", range(count), format_func=_token, key=key, persist_state="session")
+    choice = kept(f"{KEY}_pads", [], name="padding", among=range(count), many=True)
+    pads = st.multiselect("Padding", range(count), format_func=_token, help=tip, **choice)
+    choice = kept(f"{KEY}_token", 0, name="token", among=range(count))
+    at = st.selectbox("Token that looks", range(count), format_func=_token, **choice)
     return bool(scaled), bool(causal), frozenset(pads), int(at)
 
 
@@ -92,19 +96,19 @@ def _names(part: str, example: Projection) -> tuple[list[str], list[str]]:
     return [f"feature {at + 1}" for at in range(len(values))], [f"{part[2]}{at + 1}" for at in range(values.shape[1])]
 
 
-def _table(part: str) -> np.ndarray:
-    rows, columns = _names(part, PROJECTIONS[FIRST])
+def _table(part: str, example: Projection) -> np.ndarray:
+    rows, columns = _names(part, example)
     st.markdown(f"**{PARTS[part]}**")
-    return table.table(f"{KEY}_{part}", getattr(PROJECTIONS[FIRST], part), rows=rows, columns=columns)
+    name = part.replace("_", "")
+    return table.table(f"{KEY}_{part}", getattr(example, part), name=name, rows=rows, columns=columns)
 
 
-def _fitting(tables: Tables) -> Tables:
+def _fitting(tables: Tables, example: Projection) -> Tables:
     """The tables, or the last ones that fitted together, with the sentence that says why."""
     problem = fits(tables)
     if problem:
         st.error(f"{problem} What is computed below is still of the last tables that fitted.")
     else:
         st.session_state[f"{KEY}_fitting"] = tables
-    example = PROJECTIONS[FIRST]
-    kept: Tables = st.session_state.get(f"{KEY}_fitting", (example.x, example.w_q, example.w_k, example.w_v))
-    return kept
+    last: Tables = st.session_state.get(f"{KEY}_fitting", (example.x, example.w_q, example.w_k, example.w_v))
+    return last

@@ -3,6 +3,7 @@
 import numpy as np
 import streamlit as st
 
+from components.address import kept
 from components.charts import Figure, Series
 from components.labs import attention_position_words as said
 from components.labs.attention_charts import lines, signed_map
@@ -14,6 +15,7 @@ KEY = "attention_positions"
 SINES = "sinusoidal"
 # Positions and features of an example.
 EXAMPLES = {"32 positions, 16 features": (32, 16), "Example 13: four features": (8, 4), "128 positions, 64 features": (128, 64)}
+COUNTS, WIDTHS, SEEDS = (2, 128), range(2, 65, 2), (0, 999)
 TOKENS, FEATURES = 6, 8  # of the check in another order
 ROUNDING = 1e-9
 
@@ -23,7 +25,8 @@ def draw() -> None:
     kind, count, width, seed = _controls()
     st.markdown(f"**{kind.capitalize()}**: {KINDS[kind]}.")
     if kind == SINES:
-        place = int(st.number_input("Position written out", 0, count - 1, 1, key=f"{KEY}_place_{count}", persist_state="session"))
+        choice = kept(f"{KEY}_place", 1, name="place", bounds=(0, count - 1))
+        place = int(st.number_input("Position written out", 0, count - 1, **choice))
         st.latex(r"p_{t,2i}=\sin\frac{t}{10000^{2i/D}},\qquad p_{t,2i+1}=\cos\frac{t}{10000^{2i/D}}")
         st.markdown(f"{said.row(place, width)} {badge('formula')}")
     left, right = st.columns(2)
@@ -102,9 +105,7 @@ def _distance(kind: str, count: int, width: int, seed: int) -> None:
     projected = False
     if kind in (SINES, "learned"):
         tip = "What a head sees: rows times W_Q with rows times W_K. Off: row with row."
-        projected = bool(
-            st.toggle("Through random W_Q and W_K", key=f"{KEY}_projected", help=tip, persist_state="session"),
-        )
+        projected = bool(st.toggle("Through random W_Q and W_K", help=tip, **kept(f"{KEY}_projected", False, name="projected")))
     table = scores(kind, count, width, seed=seed, projected=projected)
     st.markdown(f"**{said.claim(kind, by_distance(table))}** {badge('formula')}")
     drawn(distance_chart(table), "Score by distance", f"{KEY}_distance")
@@ -133,23 +134,24 @@ def _order(seed: int) -> None:
 
 def _controls() -> tuple[str, int, int, int]:
     key = f"{KEY}_preset"
-    first = next(iter(EXAMPLES))
-    defaults = {"preset": first, "kind": SINES, "count": EXAMPLES[first][0], "width": EXAMPLES[first][1]}
-    for name, value in defaults.items():
-        st.session_state.setdefault(f"{KEY}_{name}", value)
 
     def put() -> None:
         st.session_state[f"{KEY}_count"], st.session_state[f"{KEY}_width"] = EXAMPLES[st.session_state[key]]
         st.session_state[f"{KEY}_kind"] = SINES
 
-    st.selectbox("Examples", list(EXAMPLES), key=key, on_change=put, persist_state="session")
-    if st.session_state[key].startswith("Example 13"):
+    example = st.selectbox(
+        "Examples", list(EXAMPLES), on_change=put, **kept(key, next(iter(EXAMPLES)), name="table", among=EXAMPLES)
+    )
+    if example.startswith("Example 13"):
         st.info(said.slip())
-    kind = str(st.segmented_control("Position", list(KINDS), key=f"{KEY}_kind", required=True, persist_state="session"))
+    choice = kept(f"{KEY}_kind", SINES, name="encoding", among=KINDS)
+    kind = str(st.segmented_control("Position", list(KINDS), required=True, **choice))
     one, two, three = st.columns(3)
-    count = int(one.slider("Positions", 2, 128, key=f"{KEY}_count", persist_state="session"))
+    choice = kept(f"{KEY}_count", EXAMPLES[example][0], name="positions", bounds=COUNTS)
+    count = int(one.slider("Positions", *COUNTS, **choice))
     tip = "Of a token; of rotary, of a query or key. Even, for they come in pairs."
-    width = int(two.slider("Features", 2, 64, step=2, key=f"{KEY}_width", help=tip, persist_state="session"))
+    choice = kept(f"{KEY}_width", EXAMPLES[example][1], name="features", among=WIDTHS)
+    width = int(two.slider("Features", min(WIDTHS), max(WIDTHS), step=WIDTHS.step, help=tip, **choice))
     tip = "Of the learned table, of W_Q and W_K, of the query and key, and of the head below."
-    seed = int(three.number_input("Other random numbers", 0, 999, key=f"{KEY}_seed", help=tip, persist_state="session"))
+    seed = int(three.number_input("Other random numbers", *SEEDS, help=tip, **kept(f"{KEY}_seed", 0, name="seed", bounds=SEEDS)))
     return kind, count, width, seed

@@ -4,19 +4,20 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.address import kept
 from components.labs.attention_charts import waiting_graph
 from components.labs.shown import badge, listed
 from components.live_chart import live_chart
 from models.labs.attention import reach
 
 KEY = "attention_recurrence"
+COUNTS = (2, 12)
 TITLES = {True: "Recurrent cell", False: "Causal attention"}
 
 
 def draw() -> None:
     """Both graphs, and the steps in which every token gets to every place."""
-    st.session_state.setdefault(f"{KEY}_count", 7)
-    count = int(st.slider("Tokens", 2, 12, key=f"{KEY}_count", persist_state="session"))
+    count = int(st.slider("Tokens", *COUNTS, **kept(f"{KEY}_count", 7, name="length", bounds=COUNTS)))
     found = {recurrent: reach(count, recurrent=recurrent) for recurrent in TITLES}
     st.markdown(f"**{said(found[True], found[False])}** {badge('formula')}")
     st.latex(r"h_t=f(h_{t-1},x_t)\qquad\text{or}\qquad\mathrm{softmax}\!\left(\tfrac{QK^\top}{\sqrt{d_k}}\right)V")

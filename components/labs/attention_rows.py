@@ -3,6 +3,7 @@
 import numpy as np
 import streamlit as st
 
+from components.address import kept
 from components.labs import table
 from components.labs.attention_head_words import shares
 from components.labs.shown import badge, listed, number, vector
@@ -11,21 +12,24 @@ from models.labs.attention_examples import ROWS, SCORES, WEIGHTS, Row
 
 KEY = "attention_rows"
 FIRST = next(iter(ROWS))
+DIVISORS = (0.01, 100.0)
 SUMS_TO_ONE = 1e-3  # how far from 1 the sum of rounded weights may be
 
 
 def draw() -> None:
     """The row, its kind, the values, and what follows."""
-    _preset()
-    numbers, *others = table.table(f"{KEY}_row", np.array([ROWS[FIRST].numbers]), rows=["row"], columns=_columns(ROWS[FIRST]))
+    example = _preset()
+    numbers, *others = table.table(f"{KEY}_row", np.array([example.numbers]), name="scores", rows=["row"], columns=_columns)
     if others:
         st.caption(f"Only the first of these {1 + len(others)} rows is read.")
     left, middle, right = st.columns(3, vertical_alignment="bottom")
-    kind = str(left.segmented_control("These are", [SCORES, WEIGHTS], key=f"{KEY}_kind", required=True, persist_state="session"))
+    choice = kept(f"{KEY}_kind", example.kind, name="kind", among=(SCORES, WEIGHTS))
+    kind = str(left.segmented_control("These are", [SCORES, WEIGHTS], required=True, **choice))
     tip = "The root of the key's size: 2 for keys of 4 entries."
-    key = f"{KEY}_by"
-    by = middle.number_input("Divide scores by", 0.01, 100.0, key=key, format="%g", help=tip, persist_state="session")
-    with_values = right.toggle("Weigh values with them", key=f"{KEY}_weigh", persist_state="session")
+    choice = kept(f"{KEY}_by", example.by, name="divisor", bounds=DIVISORS)
+    by = middle.number_input("Divide scores by", *DIVISORS, format="%g", help=tip, **choice)
+    choice = kept(f"{KEY}_weigh", bool(example.values), name="weigh")
+    with_values = right.toggle("Weigh values with them", **choice)
     st.markdown(f"{steps(numbers, kind, float(by))} {badge('formula')}")
     weights = softmax(numbers / by) if kind == SCORES else numbers
     if kind == SCORES:
@@ -39,7 +43,7 @@ def draw() -> None:
             },
         )
     if with_values:
-        _weighed(weights)
+        _weighed(weights, example)
 
 
 def steps(numbers: np.ndarray, kind: str, by: float) -> str:
@@ -82,9 +86,9 @@ def slip(example: Row) -> str:
     return said
 
 
-def _weighed(weights: np.ndarray) -> None:
+def _weighed(weights: np.ndarray, example: Row) -> None:
     """The values, a row a token, and their weighted sum."""
-    values = table.table(f"{KEY}_values", np.array(ROWS[FIRST].values))
+    values = table.table(f"{KEY}_values", np.array(example.values or ROWS[FIRST].values), name="values")
     if len(values) != len(weights):
         st.error(
             f"There are {len(weights)} numbers and {len(values)} rows of values; a weighted sum needs one row for each number."
@@ -94,24 +98,24 @@ def _weighed(weights: np.ndarray) -> None:
     st.markdown(f"Weighted sum: {terms} = **{vector((weights @ values).round(4))}** {badge('formula')}")
 
 
-def _preset() -> None:
+def _preset() -> Row:
     key = f"{KEY}_preset"
-    for name, value in (("preset", FIRST), ("kind", SCORES), ("by", 1.0), ("weigh", True)):
-        st.session_state.setdefault(f"{KEY}_{name}", value)
 
     def put() -> None:
         example = ROWS[st.session_state[key]]
-        table.put(f"{KEY}_row", np.array([example.numbers]), ["row"], _columns(example))
+        table.put(f"{KEY}_row", np.array([example.numbers]))
         st.session_state[f"{KEY}_kind"], st.session_state[f"{KEY}_by"] = example.kind, example.by
         st.session_state[f"{KEY}_weigh"] = bool(example.values)
         if example.values:
             table.put(f"{KEY}_values", np.array(example.values))
 
     left, right = st.columns([3, 1], vertical_alignment="bottom")
-    left.selectbox("The notes' rows", list(ROWS), key=key, on_change=put, persist_state="session")
+    choice = kept(key, FIRST, name="row", among=ROWS)
+    name = left.selectbox("The notes' rows", list(ROWS), on_change=put, **choice)
     right.button("Begin anew with it", key=f"{KEY}_again", on_click=put, width="stretch")
-    st.info(slip(ROWS[st.session_state[key]]))
+    st.info(slip(ROWS[name]))
+    return ROWS[name]
 
 
-def _columns(example: Row) -> list[str]:
-    return [f"token {at + 1}" for at in range(len(example.numbers))]
+def _columns(count: int) -> list[str]:
+    return [f"token {at + 1}" for at in range(count)]

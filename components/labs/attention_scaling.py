@@ -5,6 +5,7 @@ from functools import lru_cache
 import numpy as np
 import streamlit as st
 
+from components.address import kept
 from components.charts import Figure, Series
 from components.labs.attention_charts import lines
 from components.labs.shown import badge, drawn, listed, number
@@ -13,6 +14,7 @@ from models.labs.attention import DRAWS, KEYS, Sampled, divisor, sampled
 KEY = "attention_scaling"
 SIZES = (1, 4, 16, 64, 256)
 D_MODEL = 512
+SEEDS = (0, 999)
 DIVIDED = {"as they are": "none", "divided by √d_k": "√d_k", f"divided by √d_model = √{D_MODEL}": "√d_model"}
 ROLES = ("other", "now", "ghost")
 
@@ -29,9 +31,9 @@ def draw() -> None:
     """The argument, the experiment, and what each size gives."""
     st.latex(r"\mathbb{E}[q\cdot k]=0,\qquad \mathrm{Var}(q\cdot k)=\sum_{i=1}^{d_k}\mathrm{Var}(q_i k_i)=d_k")
     left, right = st.columns(2)
-    st.session_state.setdefault(f"{KEY}_size", 64)
-    size = int(left.select_slider("Size of the keys d_k", SIZES, key=f"{KEY}_size", persist_state="session"))
-    seed = int(right.number_input("Other random draws", 0, 999, key=f"{KEY}_seed", persist_state="session"))
+    size = int(left.select_slider("Size of the keys d_k", SIZES, **kept(f"{KEY}_size", 64, name="d_k", among=SIZES)))
+    choice = kept(f"{KEY}_seed", 0, name="draws", bounds=SEEDS)
+    seed = int(right.number_input("Other random draws", *SEEDS, **choice))
     found = experiment(seed)
     at = SIZES.index(size)
     st.markdown(f"**{said(found['as they are'][at], found['divided by √d_k'][at])}** {badge('measured')}")

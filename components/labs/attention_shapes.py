@@ -3,6 +3,7 @@
 import pandas as pd
 import streamlit as st
 
+from components.address import kept
 from components.labs.shown import badge, listed
 from components.watch import sentence
 from models.labs.attention_shapes import Shape, Sizes, many_heads, two_sequences
@@ -60,9 +61,8 @@ def _sizes() -> Sizes:
     for columns in (list(CONTROLS)[:3], list(CONTROLS)[3:]):
         for column, name in zip(st.columns(3), columns, strict=False):
             label, most, tip = CONTROLS[name]
-            key = f"{KEY}_{name}"
-            st.session_state.setdefault(key, getattr(EXAMPLE, name))
-            found[name] = int(column.number_input(label, 1, most, key=key, help=tip, persist_state="session"))
+            choice = kept(f"{KEY}_{name}", getattr(EXAMPLE, name), name=name, bounds=(1, most))
+            found[name] = int(column.number_input(label, 1, most, help=tip, **choice))
 
     def again() -> None:
         for name in CONTROLS:

@@ -6,6 +6,7 @@ import numpy as np
 import streamlit as st
 
 from components import player
+from components.address import kept
 from components.instruments.panel import Measured, Panel
 from components.labs import several
 from components.labs.attention_charts import signed_map
@@ -25,6 +26,7 @@ NETS = {"with skips": True, "without skips": False}
 SIZE: dict[str, object] = {
     "net": "transformer", "task": "book", "width": 64, "heads": 4, "batch": 16, "lr": 0.003, "warmup": 50, "seed": 0
 }  # fmt: skip
+DEPTHS, STEPS = (1, 8), (20, 1000)
 LEARNED = "learned"
 
 
@@ -41,12 +43,11 @@ def draw() -> None:
 def controls() -> list[RunConfig]:
     """The two nets that are set."""
     one, two, three = st.columns(3)
-    for name, first in (("depth", 6), ("steps", 300)):
-        st.session_state.setdefault(f"{NAME}_{name}", first)
     tip = "How both nets are told where a token stands."
-    position = one.selectbox("Position of both nets", list(KINDS), key=f"{NAME}_position", help=tip, persist_state="session")
-    depth = two.slider("Blocks", 1, 8, key=f"{NAME}_depth", persist_state="session")
-    steps = three.number_input("Training steps", 20, 1000, step=20, key=f"{NAME}_steps", persist_state="session")
+    choice = kept(f"{NAME}_position", next(iter(KINDS)), name="position", among=KINDS)
+    position = one.selectbox("Position of both nets", list(KINDS), help=tip, **choice)
+    depth = two.slider("Blocks", *DEPTHS, **kept(f"{NAME}_depth", 6, name="depth", bounds=DEPTHS))
+    steps = three.number_input("Training steps", *STEPS, step=20, **kept(f"{NAME}_steps", 300, name="steps", bounds=STEPS))
     return [configuration(residual, str(position), int(depth), int(steps)) for residual in NETS.values()]
 
 

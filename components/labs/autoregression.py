@@ -1,16 +1,14 @@
 """The autoregression lab: a small transformer that is trained here, its loss, and what is done with it."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import streamlit as st
 
 from components import player
 from components.charts import loss_chart
-from components.instruments.lens import TEXTS
 from components.instruments.panel import Panel
 from components.labs import autoregression_inside, autoregression_text
-from components.labs.autoregression_text import NAME, NO_END
+from components.labs.autoregression_examples import EXAMPLES
+from components.labs.autoregression_text import NAME, control
 from components.labs.shown import badge, drawn, number
 from components.link import defined
 from components.picture import chance
@@ -29,44 +27,23 @@ NETS: dict[str, tuple[int, int, str]] = {
     "sort": (2, 600, "sinusoidal"),
     "recall": (2, 1500, "rotary"),
 }
+DEPTHS, STEPS = (1, 8), (50, 3000)
 SIZE: dict[str, object] = {"net": "transformer", "width": 64, "heads": 4, "batch": 32, "lr": 0.003, "warmup": 50, "seed": 0}
-
-
-@dataclass(frozen=True)
-class Example:
-    """An example of the notes, or beside them: a task, a prompt, and how it is gone on with."""
-
-    task: str
-    prompt: str
-    temperature: float = 0.0
-    length: int = 20
-    end: str = NO_END
-
-
-EXAMPLES = {
-    "Example 19: a prompt, the next token, append, repeat": Example("book", "Call me Ish"),
-    "Example 20: refinement, which value belongs to this key?": Example("recall", TEXTS["recall"], length=1),
-    "Example 26: stop at a full stop or at the length": Example("book", "The whale ", temperature=0.8, length=120, end="."),
-    "A sequence that is said again": Example("copy", TEXTS["copy"], length=16),
-    "A sequence that is said in order": Example("sort", TEXTS["sort"], length=16),
-}
 
 
 def controls() -> RunConfig | None:
     """The example, the task and the net; the configuration, or None where the page says why there is none."""
-    st.session_state.setdefault(f"{NAME}_task", "book")
-    st.session_state.setdefault(f"{NAME}_arrangement", "pre-norm")
-    key, tip = f"{NAME}_example", "Sets the task, the prompt and how it goes on."
-    st.selectbox("Example", list(EXAMPLES), key=key, on_change=_take, help=tip, persist_state="session")
+    tip, choice = "Sets the task, the prompt and how it goes on.", control("example", next(iter(EXAMPLES)), among=EXAMPLES)
+    example = EXAMPLES[st.selectbox("Example", list(EXAMPLES), on_change=_take, help=tip, **choice)]
     one, two, three, four = st.columns(4)
-    task = str(one.selectbox("Task of the net", list(NETS), key=f"{NAME}_task", persist_state="session"))
-    for name, first in zip(("depth", "steps"), NETS[task][:2], strict=True):
-        st.session_state.setdefault(f"{NAME}_{name}_{task}", first)
+    task = str(one.selectbox("Task of the net", list(NETS), **control("task", example.task, among=NETS)))
+    autoregression_text.adopt(task, example)
     tip = defined("How skip and norm are arranged. x + F(x) around every sublayer is pre-norm without its norm.", ARRANGEMENT)
-    key = f"{NAME}_arrangement"
-    arrangement = str(two.selectbox("Arrangement", list(ARRANGEMENTS), key=key, help=tip, persist_state="session"))
-    depth = three.slider("Blocks", 1, 8, key=f"{NAME}_depth_{task}", persist_state="session")
-    steps = four.number_input("Training steps", 50, 3000, step=50, key=f"{NAME}_steps_{task}", persist_state="session")
+    choice = control("arrangement", "pre-norm", among=ARRANGEMENTS)
+    arrangement = str(two.selectbox("Arrangement", list(ARRANGEMENTS), help=tip, **choice))
+    usual = dict(zip(("depth", "steps"), NETS[task], strict=False))
+    depth = three.slider("Blocks", *DEPTHS, **control("depth", usual["depth"], task, bounds=DEPTHS))
+    steps = four.number_input("Training steps", *STEPS, step=50, **control("steps", usual["steps"], task, bounds=STEPS))
     st.caption(sentence(TASKS[task].reading))
     cfg = configuration(task, arrangement, int(depth), int(steps))
     if refusal := over_budget(cfg):

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from components.address import kept
 from components.instruments.lens import distance_chart, lens_map, lens_rows
 from components.instruments.panel import Panel
 from components.labs.autoregression_charts import looks_map, revision_chart
@@ -62,12 +63,13 @@ def refined(panel: Panel, text: str) -> None:
     tokens, sites = value["tokens"], plan(cfg).sites
     left, right = st.columns(2)
     names = [f"{at}: {shown(token)}" for at, token in enumerate(tokens, start=1)]
-    key = f"{NAME}_position_{len(tokens)}"
-    position = int(
-        left.selectbox("Place in the text", range(len(tokens)), index=len(tokens) - 1, format_func=names.__getitem__, key=key)
-    )
+    places, key = range(len(tokens)), f"{NAME}_position"
+    choice: dict[str, Any] = {"key": key, "persist_state": "session"}
+    if found.args == {"text": text}:  # else what is shown is still another text, which may have other places
+        choice = kept(key, places[-1], name="place", among=places)
+    position = int(left.selectbox("Place in the text", places, format_func=names.__getitem__, **choice))
     heads = ["mean of the heads", *(f"head {at + 1}" for at in range(value["attention"].shape[1]))]
-    head = heads.index(str(right.selectbox("Head", heads, key=f"{NAME}_head")))
+    head = heads.index(str(right.selectbox("Head", heads, **kept(f"{NAME}_head", heads[0], name="head", among=heads))))
     st.markdown(f"**{_says(value, sites, position)}**")
     if not value["asked"][position]:
         st.caption("Training takes no loss at this position: the net has never been told what to say here.")

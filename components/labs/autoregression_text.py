@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from components.address import kept
 from components.instruments.lens import TEXTS
 from components.instruments.panel import WAIT_SECONDS, Panel
 from components.labs.autoregression_charts import candidates_chart
+from components.labs.autoregression_examples import NO_END, Example
 from components.labs.autoregression_words import reading_notes, stop_sentence
 from components.labs.shown import badge, drawn, listed
 from components.watch import sentence
@@ -18,8 +20,8 @@ from models.spec import TASKS, RunConfig
 
 NAME = "autoregression"
 LONGEST_PROMPT = 500
-NO_END = "none"
 ENDS = (".", "\n", " ", ",", "!", "?")  # of a text; of a sequence any symbol
+TEMPERATURES, SEEDS, LENGTHS = (0.0, 5.0), (0, 10**6), (1, 200)
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,22 @@ class Written:
     classes: list[str] = field(default_factory=list)
     why: str = ""
     wanted: tuple[int, dict[str, Any]] | None = None  # of the step, with the arguments of the question
+
+
+def control(name: str, default: Any, task: str = "", **legal: Any) -> dict[str, Any]:
+    """As `address.kept`, for a control of this page. `task`: whose it is, where every task has its own."""
+    key, short = (joint.join(filter(None, parts)) for joint, parts in (("_", (NAME, name, task)), ("-", (name, task))))
+    return kept(key, default, name=short, **legal)
+
+
+def adopt(task: str, example: Example) -> None:
+    """Takes the prompt, and how it is gone on with, from the address: before the net is there to draw their controls."""
+    own = example.task == task
+    control("prompt", example.prompt if own else TEXTS[task], task, bounds=(0, LONGEST_PROMPT))
+    control("temperature", example.temperature, bounds=TEMPERATURES)
+    control("seed", 0, bounds=SEEDS)
+    control("length", example.length, bounds=LENGTHS)
+    control("end", example.end if own else NO_END, task, among=_ends(task))
 
 
 def draw(panel: Panel) -> tuple[str, int] | None:
@@ -82,7 +100,6 @@ def _slides(cfg: RunConfig) -> bool:
 
 def _prompt(cfg: RunConfig) -> str:
     key = f"{NAME}_prompt_{cfg.task}"
-    st.session_state.setdefault(key, TEXTS[cfg.task])
     ways = "characters, ↵ for a new line" if _slides(cfg) else "symbols as numbers with spaces between"
     typed = st.text_input(f"Prompt: {ways}", key=key, max_chars=LONGEST_PROMPT, persist_state="session")
     return str(typed).replace("↵", "\n")
@@ -91,18 +108,22 @@ def _prompt(cfg: RunConfig) -> str:
 def _settings(cfg: RunConfig) -> tuple[float, int, int, str]:
     """Temperature, seed of the draws, length and end symbol ("" is none)."""
     one, two, three, four = st.columns(4)
-    for name, first in (("temperature", 0.0), ("seed", 0), ("length", 20)):
-        st.session_state.setdefault(f"{NAME}_{name}", first)
     fixed: dict[str, Any] = {"persist_state": "session"}
     tip = "0: the most probable token. Above: a draw from p^(1/temperature), over its sum."
-    temperature = one.number_input("Temperature", 0.0, 5.0, step=0.1, key=f"{NAME}_temperature", help=tip, **fixed)
+    temperature = one.number_input("Temperature", *TEMPERATURES, step=0.1, key=f"{NAME}_temperature", help=tip, **fixed)
     tip = "Token t is drawn with random number t of this seed: the same seed says the same again. Idle at temperature 0."
-    seed = two.number_input("Seed of the draws", 0, 10**6, step=1, key=f"{NAME}_seed", help=tip, **fixed)
-    length = three.number_input("Length", 1, 200, step=1, key=f"{NAME}_length", help="Tokens of one press of Generate.", **fixed)
-    ends = ENDS if _slides(cfg) else tuple(map(str, range(TASKS[cfg.task].vocabulary)))
+    seed = two.number_input("Seed of the draws", *SEEDS, step=1, key=f"{NAME}_seed", help=tip, **fixed)
+    length = three.number_input(
+        "Length", *LENGTHS, step=1, key=f"{NAME}_length", help="Tokens of one press of Generate.", **fixed
+    )
     key, tip = f"{NAME}_end_{cfg.task}", "Generating stops after this token, if the length is not reached before."
-    end = four.selectbox("End symbol", (NO_END, *ends), key=key, format_func=shown, help=tip, **fixed)
+    end = four.selectbox("End symbol", _ends(cfg.task), key=key, format_func=shown, help=tip, **fixed)
     return round(float(temperature), 3), int(seed), int(length), "" if end == NO_END else str(end)
+
+
+def _ends(task: str) -> tuple[str, ...]:
+    """What generating may stop after."""
+    return NO_END, *(ENDS if TASKS[task].kind == "text" else map(str, range(TASKS[task].vocabulary)))
 
 
 def _generated(panel: Panel, written: Written) -> None:

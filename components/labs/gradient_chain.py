@@ -3,6 +3,7 @@
 import numpy as np
 import streamlit as st
 
+from components.address import kept
 from components.charts import Figure, Series, depth_profile, log_range
 from components.labs import table
 from components.labs.shown import badge, drawn, latex, listed, number
@@ -11,7 +12,8 @@ from models.labs.chain import PRESETS, arriving, standing_still, updated, with_s
 
 KEY = "gradients"
 MODES = ("one factor for all layers", "factors of my own")
-FIRST = "Half at every layer"
+FIRST, OWN = "Half at every layer", "Example 16: factors below 1"  # what one factor, and factors of one's own, begin with
+FACTORS, WEIGHTS, RATES = (-3.0, 3.0), (-10.0, 10.0), (0.0001, 10.0)
 WRITTEN = 8  # factors up to which a product is written out
 DEEPEST = 100
 
@@ -19,8 +21,7 @@ DEEPEST = 100
 def draw() -> None:
     """The section of the chain."""
     st.subheader("A chain of factors, by hand", anchor=False)
-    _preset()
-    factors = _factors()
+    factors = _factors(_preset())
     _products(factors)
     _chart(factors)
     _updates(factors)
@@ -38,43 +39,43 @@ def chain_chart(factors: np.ndarray) -> Figure:
     return depth_profile(title="Gradient along the chain", unit="|gradient|", sites=sites, series=series, range_=held)
 
 
-def _preset() -> None:
+def _preset() -> tuple[float, ...]:
     key = f"{KEY}_preset"
-    st.session_state.setdefault(key, FIRST)
-    st.session_state.setdefault(f"{KEY}_mode", MODES[0])
-    st.session_state.setdefault(f"{KEY}_factor", 0.5)
-    st.session_state.setdefault(f"{KEY}_depth", 10)
 
     def put() -> None:
         factors = PRESETS[st.session_state[key]].factors
-        alike = len(set(factors)) == 1
-        st.session_state[f"{KEY}_mode"] = MODES[0 if alike else 1]
-        if alike:
+        st.session_state[f"{KEY}_mode"] = MODES[not _alike(factors)]
+        if _alike(factors):
             st.session_state[f"{KEY}_factor"], st.session_state[f"{KEY}_depth"] = factors[0], len(factors)
         else:
-            table.put(f"{KEY}_own", np.array([factors]), ["factor"], _layers(len(factors)))
+            table.put(f"{KEY}_own", np.array([factors]))
 
-    st.selectbox("Begin with", list(PRESETS), key=key, on_change=put, persist_state="session")
-    st.caption(PRESETS[st.session_state[key]].reading)
+    choice = kept(key, FIRST, name="example", among=PRESETS)
+    preset = PRESETS[st.selectbox("Begin with", list(PRESETS), on_change=put, **choice)]
+    st.caption(preset.reading)
+    return preset.factors
 
 
-def _factors() -> np.ndarray:
+def _alike(factors: tuple[float, ...]) -> bool:
+    return len(set(factors)) == 1
+
+
+def _factors(preset: tuple[float, ...]) -> np.ndarray:
     """The factors (L,) that are set, from the first layer to the last."""
-    mode = st.segmented_control("Factors", MODES, key=f"{KEY}_mode", required=True, persist_state="session")
+    mode = st.segmented_control(
+        "Factors", MODES, required=True, **kept(f"{KEY}_mode", MODES[not _alike(preset)], name="mode", among=MODES)
+    )
+    one, many = (preset, PRESETS[OWN].factors) if _alike(preset) else (PRESETS[FIRST].factors, preset)
     if mode == MODES[0]:
         left, right = st.columns(2)
         tip = "What a layer multiplies the gradient by: its weight times the slope of its activation."
-        factor = left.number_input(
-            "Factor", -3.0, 3.0, step=0.05, format="%g", key=f"{KEY}_factor", help=tip, persist_state="session"
-        )
+        choice = kept(f"{KEY}_factor", one[0], name="factor", bounds=FACTORS)
+        factor = left.number_input("Factor", *FACTORS, step=0.05, format="%g", help=tip, **choice)
         tip = defined("Layers of the chain, each with this factor.", "depth")
-        depth = right.slider("Depth", 1, DEEPEST, key=f"{KEY}_depth", help=tip, persist_state="session")
+        choice = kept(f"{KEY}_depth", len(one), name="length", bounds=(1, DEEPEST))
+        depth = right.slider("Depth", 1, DEEPEST, help=tip, **choice)
         return np.full(int(depth), float(factor))
-    own = f"{KEY}_own"
-    if f"{own}_good" in st.session_state:
-        st.session_state[f"{own}_names"] = (["factor"], _layers(st.session_state[f"{own}_good"].size))
-    first = np.array([PRESETS["Example 16: factors below 1"].factors])
-    values = table.table(own, first, rows=["factor"], columns=_layers(first.size))
+    values = table.table(f"{KEY}_own", np.array([many]), name="factors", rows=["factor"], columns=_layers)
     return np.asarray(values).ravel()
 
 
@@ -113,10 +114,9 @@ def _updates(factors: np.ndarray) -> None:
     """w - lr * gradient for every layer, without and with a skip, and which weights float32 leaves where they are."""
     st.markdown("**What it leaves the weights:** every layer's weight moves by the learning rate times what arrives behind it.")
     left, right = st.columns(2)
-    weight = left.number_input("Weight", -10.0, 10.0, 0.5, 0.1, key=f"{KEY}_weight", persist_state="session")
-    rate = right.number_input(
-        "Learning rate", 0.0001, 10.0, 0.1, 0.01, format="%g", key=f"{KEY}_lr", help=help_of("lr"), persist_state="session"
-    )
+    weight = left.number_input("Weight", *WEIGHTS, step=0.1, **kept(f"{KEY}_weight", 0.5, name="weight", bounds=WEIGHTS))
+    choice = kept(f"{KEY}_lr", 0.1, name="lr", bounds=RATES)
+    rate = right.number_input("Learning rate", *RATES, step=0.01, format="%g", help=help_of("lr"), **choice)
     bare, skipped = arriving(factors)[1:], arriving(with_skip(factors))[1:]
     _first_update(weight, rate, bare[0], skipped[0])
     still = int(standing_still(weight, bare, rate).sum())

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from components.address import kept
 from components.charts import Figure, Series, depth_profile, log_range
 from components.labs.gradient_words import compared, law
 from components.labs.shown import badge, drawn
@@ -19,7 +20,7 @@ from models.trace import Trace
 
 KEY = "gradients_net"
 NORMS = {"no norm": "none", "pre-norm": "pre-norm", "post-norm": "post-norm"}
-SEEDS = (1, 6)
+LAYERS, SEEDS = (1, 2), (1, 6)
 DEEPEST = 100
 WAIT_SECONDS = 1.5
 
@@ -34,20 +35,19 @@ def controls() -> tuple[RunConfig, int]:
     )
     one, two, three = st.columns(3)
     with one:
-        depth = st.slider("Depth of the net", 1, DEEPEST, key=_starts("depth", 50), persist_state="session")
-        residual = st.toggle("Residual", key=f"{KEY}_residual", help=help_of("residual"), persist_state="session")
+        depth = st.slider("Depth of the net", 1, DEEPEST, **_kept("depth", 50, bounds=(1, DEEPEST)))
+        residual = st.toggle("Residual", help=help_of("residual"), **_kept("residual", False))
     with two:
-        activation = st.selectbox(
-            "Activation", list(FUNCTIONS), key=f"{KEY}_activation", help=help_of("activation"), persist_state="session"
-        )
-        init = st.selectbox("Initialisation", INITS, key=f"{KEY}_init", help=help_of("init"), persist_state="session")
+        choice = _kept("activation", next(iter(FUNCTIONS)), among=FUNCTIONS)
+        activation = st.selectbox("Activation", list(FUNCTIONS), help=help_of("activation"), **choice)
+        init = st.selectbox("Initialisation", INITS, help=help_of("init"), **_kept("init", INITS[0], among=INITS))
     with three:
-        norm = st.selectbox("Where layer norm stands", list(NORMS), key=f"{KEY}_norm", persist_state="session")
+        norm = st.selectbox("Where layer norm stands", list(NORMS), **_kept("norm", next(iter(NORMS)), among=NORMS))
         left, right = st.columns(2)
-        tip, key = help_of("layers_per_branch"), _starts("layers", 1)
-        layers = left.segmented_control("Layers per branch", (1, 2), key=key, required=True, help=tip, persist_state="session")
-        tip, key = "Six nets that differ in their random weights alone: the line is their geometric mean.", _starts("seeds", 1)
-        seeds = right.segmented_control("Seeds", SEEDS, key=key, required=True, help=tip, persist_state="session")
+        tip, choice = help_of("layers_per_branch"), _kept("layers", LAYERS[0], among=LAYERS)
+        layers = left.segmented_control("Layers per branch", LAYERS, required=True, help=tip, **choice)
+        tip = "Six nets that differ in their random weights alone: the line is their geometric mean."
+        seeds = right.segmented_control("Seeds", SEEDS, required=True, help=tip, **_kept("seeds", SEEDS[0], among=SEEDS))
     cfg = RunConfig(
         depth=int(depth),
         residual=bool(residual),
@@ -124,7 +124,5 @@ def _mean(values: np.ndarray) -> float:
     return float(np.exp(np.log(alive).mean())) if len(alive) else float("nan")
 
 
-def _starts(name: str, first: object) -> str:
-    """The key of a control, whose state begins with this value."""
-    st.session_state.setdefault(f"{KEY}_{name}", first)
-    return f"{KEY}_{name}"
+def _kept(name: str, default: Any, **legal: Any) -> dict[str, Any]:
+    return kept(f"{KEY}_{name}", default, name=name, **legal)

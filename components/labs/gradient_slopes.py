@@ -5,23 +5,27 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
+from components.address import kept
 from components.charts import ROLES, Figure, finished, frame_of, level, rounded
 from components.labs.shown import badge, drawn, listed, number
 from models.labs.activations import FUNCTIONS, moments, slope, steepest, value
 
 KEY = "gradients"
 REACH = 4.0
+SPREADS = (0.1, 5.0)
 
 
 def draw() -> None:
     """The section of the derivatives."""
     st.subheader("Where the factors come from: the activation's derivative", anchor=False)
-    st.session_state.setdefault(f"{KEY}_shown", ["relu", "gelu", "tanh", "sigmoid"])
-    shown = st.multiselect("Activations", list(FUNCTIONS), key=f"{KEY}_shown", persist_state="session")
+    choice = kept(f"{KEY}_shown", ["relu", "gelu", "tanh", "sigmoid"], name="activations", among=FUNCTIONS, many=True)
+    shown = st.multiselect("Activations", list(FUNCTIONS), **choice)
     left, right = st.columns(2)
-    z = left.slider("z", -REACH, REACH, 0.0, 0.05, key=f"{KEY}_z", persist_state="session", help="What the activation reads.")
+    choice = kept(f"{KEY}_z", 0.0, name="z", bounds=(-REACH, REACH))
+    z = left.slider("z", -REACH, REACH, step=0.05, help="What the activation reads.", **choice)
     tip = "The standard deviation of z. With fan-in weights and an input of unit size it is 1."
-    spread = right.slider("Spread of z", 0.1, 5.0, 1.0, 0.1, key=f"{KEY}_spread", persist_state="session", help=tip)
+    choice = kept(f"{KEY}_spread", 1.0, name="spread", bounds=SPREADS)
+    spread = right.slider("Spread of z", *SPREADS, step=0.1, help=tip, **choice)
     left, right = st.columns(2)
     for column, kind, title in ((left, value, "Activation φ(z)"), (right, slope, "Derivative φ'(z)")):
         with column:

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.address import kept
 from components.charts import Series, depth_profile
 from components.live_chart import live_chart
 from models.labs.normalization import normalised
@@ -15,8 +16,8 @@ KEY = "normalization_ratio"
 
 def scale_and_descent(_values: np.ndarray, _row: int, _eps: float, _names: list[str]) -> None:
     """Steps to converge by the scale of one feature over the other, and what standardising makes of it."""
-    st.session_state.setdefault(KEY, 100)
-    ratio = int(st.select_slider("Scale of one feature over the other", RATIOS, key=KEY, persist_state="session"))
+    choice = kept(KEY, 100, name="ratio", among=RATIOS)
+    ratio = int(st.select_slider("Scale of one feature over the other", RATIOS, **choice))
     samples = features_apart(ratio)
     standard = normalised(samples, "z-score").values
     flat, steep = curvatures(samples)

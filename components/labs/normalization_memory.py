@@ -4,10 +4,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.address import kept
 from components.labs import table
 from models.labs.normalization import MOMENTUM, Running, fresh, normalised, remembered
 
 KEY = "normalization"
+MODES = ("train", "eval")
+SHIFTS = (-100.0, 100.0)
 
 
 def memory(values: np.ndarray, counted: np.ndarray | None) -> tuple[np.ndarray, Running | None]:
@@ -17,7 +20,8 @@ def memory(values: np.ndarray, counted: np.ndarray | None) -> tuple[np.ndarray, 
     running: Running = st.session_state.get(key, fresh(len(features)))
     if len(running.mean) != len(features):
         running = fresh(len(features))
-    mode = st.segmented_control("Mode", ["train", "eval"], required=True, key=f"{KEY}_mode", persist_state="session")
+    choice = kept(f"{KEY}_mode", MODES[0], name="mode", among=MODES)
+    mode = st.segmented_control("Mode", MODES, required=True, **choice)
 
     def learn(batches: int) -> None:
         try:
@@ -56,11 +60,8 @@ def _told(values: np.ndarray, counted: np.ndarray | None, running: Running, feat
 
 def _shifted(values: np.ndarray, running: Running) -> np.ndarray:
     """The data in use, moved against those of training; what that does to batch norm and to layer norm."""
-    key = f"{KEY}_shift"
-    st.session_state.setdefault(key, 0.0)
-    shift = st.number_input(
-        "Shift of the data in use", -100.0, 100.0, step=0.5, format="%g", key=key, persist_state="session", width=220
-    )
+    choice = kept(f"{KEY}_shift", 0.0, name="shift", bounds=SHIFTS)
+    shift = st.number_input("Shift of the data in use", *SHIFTS, step=0.5, format="%g", width=220, **choice)
     moved = values + shift
     batch = np.abs(
         normalised(moved, "batch norm", running=running).values - normalised(values, "batch norm", running=running).values

@@ -3,6 +3,7 @@
 import numpy as np
 import streamlit as st
 
+from components.address import kept
 from components.charts import Figure, Series
 from components.labs.shown import badge, drawn, number, vector
 from components.linear_charts import linear_profile
@@ -11,6 +12,7 @@ from models.labs.residual import WALKS, cosine, walk
 KEY = "residual_memory"
 EXAMPLE = WALKS["Example 18: no norm"]
 BLOCKS, WIDTH = 24, 48
+SIZES, SEEDS = (0.0, 3.0), (0, 999)
 
 
 def draw() -> None:
@@ -18,7 +20,7 @@ def draw() -> None:
     st.subheader("The stream as a memory", anchor=False)
     x, branch = np.array(EXAMPLE.token), np.array(EXAMPLE.branches[0])
     tip = "Multiplies what the branch says. At 0 the block is the identity."
-    size = st.slider("Size of F", 0.0, 3.0, 1.0, 0.1, key=f"{KEY}_size", help=tip, persist_state="session")
+    size = st.slider("Size of F", *SIZES, step=0.1, help=tip, **kept(f"{KEY}_size", 1.0, name="size", bounds=SIZES))
     written = size * branch
     name = "x + F(x)" if size == 1 else f"x + {number(size)} F(x)"
     total = walk(x, [written], "none")[0].sum
@@ -39,7 +41,7 @@ def draw() -> None:
 
 def _after_many_blocks(size: float) -> None:
     """What is left of a token after many random writes."""
-    seed = st.number_input("Other random writes", 0, 999, key=f"{KEY}_seed", width=200, persist_state="session")
+    seed = st.number_input("Other random writes", *SEEDS, width=200, **kept(f"{KEY}_seed", 0, name="seed", bounds=SEEDS))
     said = remembered(WIDTH, BLOCKS, size, int(seed))
     drawn(memory_chart(said), "What is left of x", f"{KEY}_chart")
     st.markdown(

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.address import kept
 from components.labs import table
 from components.labs.shown import badge, listed, number, vector
 from components.link import defined
@@ -12,27 +13,23 @@ from models.spec.placement import PLACEMENTS
 
 KEY = "residual"
 FIRST = "Examples 2 and 3 in a row, post-norm"
+SKIPS = (0.0, 8.0)
 
 
 def draw() -> np.ndarray:
     """The section; the table that is set: the token and the outputs of its branches (1 + M, D)."""
     st.subheader("Add & norm on one token, step by step", anchor=False)
-    _preset()
-    rows = st.session_state.get(f"{KEY}_token_good")
-    if rows is not None:
-        st.session_state[f"{KEY}_token_names"] = (row_names(len(rows)), [])
-    first = _rows(WALKS[FIRST])
-    values = table.table(f"{KEY}_token", first, rows=row_names(len(first)))
+    example = _preset()
+    values = table.table(f"{KEY}_token", _rows(example), name="table", rows=row_names)
     st.caption("The first row is the token, every other row what the branch of one sublayer gives out.")
     left, right = st.columns(2)
     help_ = (
         "Where the norm stands. The branches' outputs are given, so a norm before them changes what they read, not what they say."
     )
-    placement = left.selectbox(
-        "Placement", WALKED, key=f"{KEY}_placement", help=defined(help_, "placement"), persist_state="session"
-    )
+    choice = kept(f"{KEY}_placement", example.placement, name="placement", among=WALKED)
+    placement = left.selectbox("Placement", WALKED, help=defined(help_, "placement"), **choice)
     tip = defined("The number on the skip; 0 takes it away.", "skip weight")
-    skip = right.number_input("Skip weight", 0.0, 8.0, 1.0, 0.5, key=f"{KEY}_skip", help=tip, persist_state="session")
+    skip = right.number_input("Skip weight", *SKIPS, step=0.5, help=tip, **kept(f"{KEY}_skip", 1.0, name="skip", bounds=SKIPS))
     steps = walk(values[0], values[1:], str(placement), skip=skip)
     if not steps:
         st.info("A second row is the first branch: add one.")
@@ -64,19 +61,19 @@ def slip(example: Walk) -> str:
     )
 
 
-def _preset() -> None:
+def _preset() -> Walk:
     key = f"{KEY}_preset"
-    st.session_state.setdefault(key, FIRST)
-    st.session_state.setdefault(f"{KEY}_placement", WALKS[FIRST].placement)
 
     def put() -> None:
         example = WALKS[st.session_state[key]]
-        table.put(f"{KEY}_token", _rows(example), row_names(1 + len(example.branches)))
+        table.put(f"{KEY}_token", _rows(example))
         st.session_state[f"{KEY}_placement"], st.session_state[f"{KEY}_skip"] = example.placement, 1.0
 
-    st.selectbox("The notes' examples", list(WALKS), key=key, on_change=put, persist_state="session")
-    if said := slip(WALKS[st.session_state[key]]):
+    choice = kept(key, FIRST, name="example", among=WALKS)
+    example = WALKS[st.selectbox("The notes' examples", list(WALKS), on_change=put, **choice)]
+    if said := slip(example):
         st.info(said)
+    return example
 
 
 def _rows(example: Walk) -> np.ndarray:

@@ -3,6 +3,7 @@
 import numpy as np
 import streamlit as st
 
+from components.address import kept
 from components.charts import Figure, Series
 from components.labs import several
 from components.labs.residual_words import aside_sentence
@@ -23,6 +24,7 @@ NETS: dict[str, tuple[str, dict[str, object]]] = {
     "ReZero: a gate of 0 on every branch": ("ReZero", {}),
     "norm, no skip": ("plain + norm", {}),
 }
+DEPTHS = (2, 24)
 SIZE: dict[str, object] = {"net": "mlp", "width": 32, "steps": 200, "seed": 0}
 
 
@@ -36,9 +38,8 @@ def controls() -> list[RunConfig]:
     )
     left, right = st.columns(2)
     tip = "Where the branches start. Without a skip there is no standing aside: the branch is the stream."
-    net = left.selectbox("Trained net", list(NETS), key=f"{NAME}_net", help=tip, persist_state="session")
-    st.session_state.setdefault(f"{NAME}_depth", 12)
-    depth = right.slider("Blocks", 2, 24, key=f"{NAME}_depth", persist_state="session")
+    net = left.selectbox("Trained net", list(NETS), help=tip, **kept(f"{NAME}_net", next(iter(NETS)), name="net", among=NETS))
+    depth = right.slider("Blocks", *DEPTHS, **kept(f"{NAME}_depth", 12, name="depth", bounds=DEPTHS))
     return [configuration(str(net), task, int(depth)) for task in TASKS]
 
 

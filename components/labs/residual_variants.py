@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.address import kept
 from components.labs.shown import badge, latex, listed, number, vector
 from components.link import PLAYGROUND
 from models.labs.residual import (
@@ -19,6 +20,7 @@ from models.spec import RunConfig
 from models.spec.scales import deepnorm_gain, scale_value
 
 KEY = "residual_variants"
+WEIGHTS, REPEATS = (0.0, 8.0), (1, 4)
 ARRANGED = ("scaled skip", "recursive skip", "DeepNorm", "DLCL")  # by their names in the playground
 
 
@@ -30,13 +32,11 @@ def draw(values: np.ndarray) -> None:
         return
     left, right = st.columns(2)
     tip = "The number on the skip of N(weight * x + F)."
-    st.session_state.setdefault(f"{KEY}_weight", 2.0)
-    weight = left.slider(
-        "Skip weight of the scaled skip", 0.0, 8.0, step=0.1, key=f"{KEY}_weight", help=tip, persist_state="session"
-    )
+    choice = kept(f"{KEY}_weight", 2.0, name="weight", bounds=WEIGHTS)
+    weight = left.slider("Skip weight of the scaled skip", *WEIGHTS, step=0.1, help=tip, **choice)
     tip = "How often x is added and the sum normed. 1 is post-norm, 2 did best in the paper."
-    st.session_state.setdefault(f"{KEY}_repeats", 2)
-    repeats = right.slider("Repeats of the recursive skip", 1, 4, key=f"{KEY}_repeats", help=tip, persist_state="session")
+    choice = kept(f"{KEY}_repeats", 2, name="repeats", bounds=REPEATS)
+    repeats = right.slider("Repeats of the recursive skip", *REPEATS, help=tip, **choice)
     _table(x, branches, weight, repeats)
     _recursive(x, branches[0], repeats)
     _deepnorm(x, branches[0], len(branches))
@@ -114,7 +114,8 @@ def _dlcl(x: np.ndarray, branches: np.ndarray) -> None:
     weights = average_weights(len(branches))
     if len(branches) > 1:
         tip = "What block 2 reads of y0, the token itself; the rest it reads of y1. Learned; the average at first."
-        own = st.slider("DLCL: weight of the token in what block 2 reads", 0.0, 1.0, 0.5, 0.05, key=f"{KEY}_dlcl", help=tip)
+        choice = kept(f"{KEY}_dlcl", 0.5, name="dlcl", bounds=(0.0, 1.0))
+        own = st.slider("DLCL: weight of the token in what block 2 reads", 0.0, 1.0, step=0.05, help=tip, **choice)
         weights[1] = [own, 1 - own]
     reads, outputs = combined(x, branches, weights)
     lines = []

@@ -34,6 +34,9 @@ class Cell:
     x: float
     y: float
 
+    def __str__(self) -> str:
+        return f"{self.arrangement} {self.x} {self.y}"
+
 
 @dataclass(frozen=True)
 class Outcome:

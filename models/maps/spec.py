@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from models.spec import ARRANGEMENTS, RunConfig, knobs
+from models.spec.config import checked
 from models.spec.query import shown
 
 VERSION = 1
@@ -29,7 +30,7 @@ class Axis:
 class MapSpec:
     """A map: `base` as fields that differ from the defaults, two axes, arrangements, seeds, and the loss that is the target.
 
-    ValueError names the field, the value and what is legal; the configurations themselves are checked by `cells.cells`.
+    ValueError names the field, the value and what is legal; whether fields go together is checked by `cells.refused`.
     """
 
     x: Axis
@@ -48,9 +49,10 @@ class MapSpec:
         if unknown or not 1 <= len(self.arrangements) <= MOST_PANELS or len(set(self.arrangements)) < len(self.arrangements):
             named = f"{shown(str(unknown[0]))}" if unknown else f"{len(self.arrangements)} names"
             raise ValueError(f"arrangements is {named}; legal are 1 to {MOST_PANELS} different ones of {', '.join(ARRANGEMENTS)}")
-        for name, _ in self.base:
+        for name, value in self.base:
             if name not in knobs() or name in (self.x.field, self.y.field, "seed", "overrides"):
                 raise ValueError(f"base has {shown(str(name))}; legal are fields that are no axis, nor seed, nor overrides")
+            checked(name, value, *knobs()[name])
         object.__setattr__(self, "x", _exact(self.x))
         object.__setattr__(self, "y", _exact(self.y))
         object.__setattr__(self, "base", tuple(sorted(self.base)))
@@ -68,8 +70,10 @@ class MapSpec:
         fields = dict(self.base) | {self.x.field: _value(self.x.field, x), self.y.field: _value(self.y.field, y)}
         return RunConfig.arranged(arrangement, **fields, seed=seed)
 
-    def to_json(self) -> str:
-        """The specification as text that `from_json` reads."""
+    def to_json(self, *, compact: bool = False) -> str:
+        """The specification as text that `from_json` reads: for people, or on one line without spaces."""
+        if compact:
+            return json.dumps(self._content(), separators=(",", ":"))
         return json.dumps(self._content(), indent=2) + "\n"
 
     @staticmethod

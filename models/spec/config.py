@@ -96,7 +96,7 @@ class RunConfig:
             if name == "overrides":
                 object.__setattr__(self, name, checked_overrides(self.overrides, self.depth))
             else:
-                object.__setattr__(self, name, _checked(name, getattr(self, name), kind, knob))
+                object.__setattr__(self, name, checked(name, getattr(self, name), kind, knob))
         from models.spec.rules import RULES
 
         for rule in RULES:
@@ -145,7 +145,7 @@ def knobs() -> dict[str, tuple[tuple[type, ...], Knob]]:
     return found
 
 
-def _checked(name: str, value: object, kinds: tuple[type, ...], knob: Knob) -> object:
+def checked(name: str, value: object, kinds: tuple[type, ...], knob: Knob) -> object:
     """The value in its field's own type; ValueError if it is none of the legal ones."""
     if kinds == (bool,):
         if isinstance(value, bool):
