@@ -66,6 +66,7 @@ def ticket(*cfgs: RunConfig, seeds: int = 1) -> str:
 def computed(cfg: RunConfig) -> np.ndarray:
     run = Run(cfg)
     run.advance(cfg.steps)
+    run.close()
     return run.rows(0)
 
 

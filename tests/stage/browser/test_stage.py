@@ -1,11 +1,13 @@
 """The stage in a real browser: everything that only moves along a tape happens there, and the page is not run again for it."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import Visitors
 from tests.browser.page import (
     button,
     chart,
@@ -21,6 +23,7 @@ from tests.browser.page import (
     until_row,
     zoom,
 )
+from tests.load.server import Server
 
 LOOP = "&steps=5000"
 
@@ -62,8 +65,31 @@ def last(page: Any) -> int:
     return int(scrubber(page).get_attribute("max"))
 
 
+@pytest.fixture(scope="module")
+def crowd(browser: Any, demo: Server) -> Iterator[Visitors]:
+    """Visitors whose pages several tests look at, one after the other."""
+    yield (crowd := Visitors(browser, demo))
+    assert crowd.leave() == []
+
+
+@pytest.fixture(scope="module")
+def resting(crowd: Visitors) -> Any:
+    """A page that nobody plays."""
+    return drawn(crowd(link(seed=1)))
+
+
+@pytest.fixture(scope="module")
+def played(crowd: Visitors) -> Any:
+    """A page whose run has been played to its end."""
+    page = drawn(crowd(link(seed=2)))
+    press(page, "Train")
+    until_row(page, last(page))
+    until_at_rest(page)
+    return page
+
+
 def test_a_run_trains_to_its_end_with_every_chart_and_sentence_at_its_step(visitors):
-    page = drawn(visitors(link(seed=1)))
+    page = drawn(visitors(link(seed=3)))
     before = line(page, "Activation by depth")
     assert sentence(page, "Loss").startswith("Step 0: not trained yet")
     press(page, "Train")
@@ -92,23 +118,19 @@ def test_while_it_plays_and_is_scrubbed_the_page_is_not_run_again(visitors):
     assert runs_of_the_page(page) == before + 1
 
 
-def test_the_server_hears_of_the_step_at_which_the_playhead_rests_and_only_of_that(visitors):
-    page = drawn(visitors(link(seed=2)))
-    before = runs_of_the_page(page)
-    press(page, "Train")
-    until_row(page, last(page))
+def test_the_server_hears_of_the_step_at_which_the_playhead_rests_and_only_of_that(played):
+    page = played
     at_rest(page, last(page))
-    assert runs_of_the_page(page) <= before + 1
+    before = runs_of_the_page(page)
     scrubber(page).focus()
-    page.keyboard.press("ArrowLeft")
-    at_rest(page, last(page) - 1)
+    for _ in range(5):
+        page.keyboard.press("ArrowLeft")
+    at_rest(page, last(page) - 5)
+    assert runs_of_the_page(page) <= before + 2
 
 
-def test_a_drag_redraws_charts_and_sentences_while_the_mouse_is_down(visitors):
-    page = drawn(visitors(link(seed=2, tells="never")))
-    press(page, "Train")
-    until_row(page, last(page))
-    until_at_rest(page)
+def test_a_drag_redraws_charts_and_sentences_while_the_mouse_is_down(played):
+    page = played
     box = scrubber(page).bounding_box()
     middle = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + box["width"] - 8, middle)
@@ -146,18 +168,8 @@ def test_a_pause_stops_the_picture_and_the_work(visitors, demo):
     assert draws(page) <= seen + 2  # at rest, and with the server's answer; not with every row that was under way
 
 
-def test_a_closed_tab_ends_its_work(visitors, demo):
-    page = drawn(visitors(link(seed=5) + LOOP))
-    press(page, "Train")
-    until_row(page, 5)
-    assert demo.health()["training"] == 1
-    page.close()
-    other = drawn(visitors(link(seed=6)))
-    until(other, lambda: demo.health()["training"] == 0, "the end of the work")
-
-
 def test_zoom_and_hover_hold_while_the_run_plays(visitors):
-    page = drawn(visitors(link(seed=7) + LOOP, viewport={"width": 1600, "height": 1000}))
+    page = drawn(visitors(link(seed=7) + LOOP))
     press(page, "Train")
     until_row(page, 40)
     zoomed = zoom(page, "Loss")
@@ -175,9 +187,6 @@ def test_controls_moved_while_it_plays_show_the_other_run_from_its_beginning(vis
     drawn(page)
     until(page, lambda: len(line(page, "Activation by depth")) == 7, "the other net")
     assert row(page) == 0
-    page.go_back()
-    drawn(page)
-    until(page, lambda: len(line(page, "Activation by depth")) == 5, "the net before")
 
 
 def test_two_runs_move_under_one_player_to_the_longest_end(visitors):
@@ -218,8 +227,8 @@ def test_the_keys_of_the_projector_move_the_playhead_outside_of_fields(visitors)
     assert row(page) == 0
 
 
-def test_charts_have_their_name_and_their_numbers_as_a_table(visitors):
-    page = drawn(visitors(link(seed=11)))
+def test_charts_have_their_name_and_their_numbers_as_a_table(resting):
+    page = resting
     page.get_by_role("button", name="Table of Gradient by depth").click()
     table = page.get_by_role("region", name="Gradient by depth, table")
     expect(table.get_by_role("row")).to_have_count(6)
@@ -244,15 +253,16 @@ def test_without_plotly_the_charts_are_plain_lines_that_move_and_tables_work(vis
 
 
 def test_whoever_wants_no_motion_sees_two_pictures_a_second(visitors):
-    page = drawn(visitors(link(seed=13), reduced_motion="reduce"))
+    page = drawn(visitors(link(seed=13)))
+    page.emulate_media(reduced_motion="reduce")
     seen = draws(page)
     press(page, "Train")
     until_row(page, last(page))
     assert draws(page) - seen <= 2 * 12 + 4  # a tape is played in 6 to 10 seconds
 
 
-def test_the_charts_take_the_theme_that_the_page_changes_to(visitors):
-    page = drawn(visitors(link(seed=14)))
+def test_the_charts_take_the_theme_that_the_page_changes_to(resting):
+    page = resting
     colour = "el => el._fullLayout.font.color"
     before = chart(page, "Loss").evaluate(colour)
     page.emulate_media(color_scheme="dark")
@@ -287,8 +297,8 @@ def test_a_connection_that_is_cut_again_and_again_goes_on_from_the_rows_that_are
     assert (steps[0], steps) == (0, sorted(set(steps)))
 
 
-def test_a_block_of_the_stack_says_its_numbers_and_a_click_reports_it(visitors):
-    page = drawn(visitors(link(seed=16)))
+def test_a_block_of_the_stack_says_its_numbers_and_a_click_reports_it(resting):
+    page = resting
     group = page.get_by_role("group", name="Signal and gradient, run 1")
     blocks = group.get_by_role("button")
     expect(blocks).to_have_count(4)
@@ -311,7 +321,7 @@ def test_a_step_of_a_net_shows_what_it_says(visitors):
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_nothing_reaches_over_the_page(visitors, width):
-    page = drawn(visitors(link(seed=18), viewport={"width": width, "height": 800}))
-    assert page.evaluate("document.scrollingElement.scrollWidth") <= width
-    assert label(page, "Loss").count() == 0
+def test_nothing_reaches_over_the_page(resting, width):
+    resting.set_viewport_size({"width": width, "height": 720})
+    assert resting.evaluate("document.scrollingElement.scrollWidth") <= width
+    assert label(resting, "Loss").count() == 0
