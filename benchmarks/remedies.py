@@ -82,4 +82,5 @@ def remedies(failing: Mapping[str, RunConfig] = FAILING) -> Iterator[Figure]:
 def _trained(cfg: RunConfig) -> Run:
     run = Run(cfg)
     run.advance(cfg.steps)
+    run.close()
     return run

@@ -90,7 +90,7 @@ def test_a_server_logs_what_happens_in_lines_and_says_nothing_of_its_visitors(tm
         async with Viewer(url, PAGE, f"depth=4&width=16&batch=16&steps=60&class={CODE}&init={quote('<my name>')}") as viewer:
             await ready(viewer)
             await viewer.press("Train")
-            await viewer.until(lambda: step_of(viewer) == 59, "the end")
+            await viewer.until(lambda: step_of(viewer) == 60, "the end")
             await viewer.forge(*list(forged(viewer))[-4:])
             await viewer.settled()
             os.kill(kill, signal.SIGKILL)

@@ -209,6 +209,7 @@ ALLOWED = {
     ("models/service/connection.py", "subprocess"): "starts the worker with a fixed list of arguments, no shell",
     ("models/maps/process.py", "subprocess"): "starts a map with a fixed list of arguments, no shell",
     ("models/maps/work.py", "joblib"): "pickles between a map's own processes: a specification that was checked, and numbers",
+    ("models/maps/cluster.py", "cloudpickle"): "sends a question of ours to the machines of a cluster",
     ("models/maps/command.py", "joblib.externals.loky"): "ends those processes",
     ("models/maps/record.py", "tempfile"): "a command of ours, which no page calls",
 }

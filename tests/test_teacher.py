@@ -234,7 +234,7 @@ def test_without_such_a_link_the_walk_shows_all_of_it() -> None:
     walked(page, "explore/anatomy", **SMALL)
     assert {"norm", "anatomy_norm", "anatomy_residual", "anatomy_identity"} <= keys(page)
     assert len(page.latex) == len(page.code) == 1
-    assert all(word in words(page) for word in ("**Equation**", "**pre-norm.**", "The gradient"))
+    assert all(word in words(page) for word in ("**Equation**", "**pre-norm**.", "The gradient"))
 
 
 @pytest.mark.parametrize("name", ["depth", "lr", "warmup", "norm"])

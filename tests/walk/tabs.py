@@ -67,7 +67,7 @@ class Tabs:
 
     def begin(self, path: str) -> Done:
         """Opens a page in a first tab."""
-        self.context.new_page()
+        self._new()
         return self.goto(path)
 
     def goto(self, path: str) -> Done:
@@ -96,7 +96,7 @@ class Tabs:
             self._open.pop(self._open.index(self.now) - 1).close()
             return Done("close the other tab", refusable=False)
         address = self.address
-        self.context.new_page()
+        self._new()
         self.now.goto(address)
         return Done("open the address in another tab", refusable=False, same=True)
 
@@ -118,6 +118,10 @@ class Tabs:
         """A tab, whoever opened it."""
         tab.set_default_timeout(PATIENCE)
         listen(tab, self.complaints)
+        self._open.append(tab)
+
+    def _new(self) -> None:
+        """A tab of the visitor's own, slow where the network is; it cannot be slowed while playwright tells of it."""
+        tab = self.context.new_page()
         if self.manner.slow:
             self.context.new_cdp_session(tab).send("Network.emulateNetworkConditions", SLOW)
-        self._open.append(tab)
