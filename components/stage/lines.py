@@ -179,7 +179,8 @@ class Line:
     def _state_of(self, trainer: Trainer, tape: Tape, rate: bool) -> dict[str, Any]:
         """How this run is: over or not, how it ended, what it waits for."""
         fates = [None if fate is None else {"step": fate.step, "sentence": fate.sentence()} for fate in tape.divergences]
-        refused = trainer.ask("profile", self.cfg) if self.owner and not tape.length and not tape.error else None
+        asks = self.owner and not tape.length and not tape.error and trainer.status().state != "failed"
+        refused = trainer.ask("profile", self.cfg) if asks else None
         moving = float(f"{tape.rate:.2g}") if rate and not tape.done else self._state.get("rate", 0.0)
         return {
             "done": tape.done,

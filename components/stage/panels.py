@@ -15,11 +15,15 @@ COLUMNS = 12  # of the grid, of which a panel spans some; on a phone each spans 
 
 @dataclass(frozen=True)
 class Panel:
-    """One part of the stage: its accessible name, and the run that it is of, by its number."""
+    """One part of the stage: its accessible name, and the run that it is of, by its number.
+
+    On a wide screen the panels of a lower `row` stand above the others; on a phone all stand in the order of the page.
+    """
 
     title: str
     run: int = 0
     span: int = COLUMNS
+    row: int = 0
 
     kind: ClassVar[str] = ""
 
@@ -36,11 +40,14 @@ class Panel:
 class Chart(Panel):
     """A figure with its sentence above it (a kind of `sentences.KINDS`, or none) and its table.
 
+    `before`: what it says while there is no row. `ends`: where the run has ended before its last step, it says why instead.
     `figure` None: the picture of what the net says at the frame before the playhead. Another `fit` lets the axes shrink.
     """
 
     figure: Figure | None = None
     says: str = ""
+    before: str = ""
+    ends: bool = False
     span: int = 4
     height: int = 262
     fit: int = 0
@@ -63,6 +70,22 @@ class Headline(Panel):
     title: str = "Verdict"
 
     kind: ClassVar[str] = "headline"
+
+
+@dataclass(frozen=True)
+class Heading(Panel):
+    """What the panels below it are of."""
+
+    kind: ClassVar[str] = "heading"
+
+
+@dataclass(frozen=True)
+class Link(Panel):
+    """The way from a run to another page, whose address `href` is; a plain click is heard by the page, which walks there."""
+
+    href: str = ""
+
+    kind: ClassVar[str] = "link"
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ While a run plays the page is not run again: rows come by the stage's own connec
 is when it rests.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,12 +57,14 @@ def stage(
     stop_loss: float = 0.0,
     facts: Sequence[str] = (),
     on_toggle: Callable[[int, int], None] | None = None,
+    on_open: Callable[[int], None] | None = None,
 ) -> At:
     """Draws player and panels over the tapes of some configurations, each with so many seeds; where the playhead rests.
 
     `tells`: whether the page runs again when the playhead comes to rest, and once a second while it moves ("follow").
     `shared`: follows the word Train, where one bar moves several runs. `keys`: space, the right arrow and R move it.
-    `start`: a text that is new to the browser starts it. `on_toggle`: is given run and block of a click in a stack.
+    `start`: a text that is new to the browser starts it. `on_toggle`: is given run and block of a click in a stack;
+    `on_open` the run whose link was followed, outside of a callback, where a page may be left.
     ValueError where a panel is bound to what is not among the runs.
     """
     at, links = place(name, runs), [key_of(cfg) for cfg in runs]
@@ -70,8 +73,8 @@ def stage(
         "chunk": plotly_chunk(),
         "ticket": TICKETS.hand(owner(name, *runs, seeds=seeds)),
         "runs": [
-            {"link": link, "seeds": seeds, "last": Playhead(cfg.steps).last, "opening": _opening(cfg, seeds)}
-            for link, cfg in zip(links, runs, strict=True)
+            {"link": link, "seeds": seeds, "last": Playhead(cfg.steps).last, "opening": first}
+            for link, cfg, first in zip(links, runs, _openings(runs, seeds), strict=True)
         ],
         "panels": [panel.to_json(len(runs), seeds) for panel in panels],
         "tells": tells,
@@ -82,13 +85,17 @@ def stage(
         "facts": list(facts),
     }
     key = f"stage_{name}"
-    _component(
+    shown = _component(
         key=key,
         data=data,
         height="content",
         on_at_change=lambda: None,
+        on_opened_change=lambda: None,
         on_toggled_change=lambda: _toggled(key, len(runs), on_toggle),
     )
+    run: Any = shown.opened
+    if on_open is not None and type(run) is int and 0 <= run < len(runs):  # it comes from a browser
+        on_open(run)
     return at
 
 
@@ -101,14 +108,18 @@ def place(name: str, runs: Sequence[RunConfig]) -> At:
     return At(min(max(step, 0), last) if type(step) is int else 0, said.get("playing") is True)
 
 
-def _opening(cfg: RunConfig, seeds: int) -> dict[str, Any] | None:
-    """Row 0 with the page itself, so that its first picture needs nothing else; None where it takes too long."""
+def _openings(runs: Sequence[RunConfig], seeds: int) -> list[dict[str, Any] | None]:
+    """Row 0 of every run with the page itself, so that its first picture needs nothing else; None where it takes too long."""
     service = trainer()
     state = service.status().state
     if state == "starting":
-        trace = recorded(cfg) if seeds == 1 else None
-        return opening(cfg, [trace], recorded=True) if trace is not None else None
-    return before(service, cfg, seeds, PROFILE_SECONDS if state == "ready" else 0.0)
+        traces = [recorded(cfg) if seeds == 1 else None for cfg in runs]
+        there = zip(runs, traces, strict=True)
+        return [None if trace is None else opening(cfg, [trace], recorded=True) for cfg, trace in there]
+    until = time.monotonic() + (PROFILE_SECONDS if state == "ready" else 0.0)
+    for cfg in runs:
+        before(service, cfg, seeds)  # all are asked for before the first is waited for
+    return [before(service, cfg, seeds, max(0.0, until - time.monotonic())) for cfg in runs]
 
 
 def _toggled(key: str, runs: int, on_toggle: Callable[[int, int], None] | None) -> None:

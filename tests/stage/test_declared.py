@@ -227,6 +227,6 @@ def test_nothing_else_is_served(name):
 
 def test_there_is_a_panel_in_the_browser_for_every_kind_there_is():
     source = files.MODULES["stage.js"].decode()
-    for kind in (Chart, Headline, Stack, panels.Text):
+    for kind in (Chart, Headline, Stack, panels.Heading, panels.Link, panels.Text):
         assert issubclass(kind, Panel)
         assert f"{kind.kind}: {kind.__name__}" in source

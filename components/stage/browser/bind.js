@@ -348,7 +348,7 @@ export const filled = ({ data, layout }, now, held) => {
   }
   if (!traces.length)
     annotations.push({
-      text: bind.empty ?? "nothing measured yet",
+      text: bind.empty ?? "not trained yet",
       x: 0.5,
       xref: "paper",
       y: 0.5,

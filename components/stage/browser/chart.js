@@ -12,6 +12,8 @@ const HTML = `
 // "Reset axes" would be a second button of that first word on the page; a double click resets them too.
 const CONFIG = { responsive: true, displaylogo: false, showSendToCloud: false, displayModeBar: "hover" }
 const TABLE_SECONDS = 0.5 // between two tables of a chart that moves
+const finger = matchMedia("(pointer: coarse)").matches // it scrolls the page: a chart keeps nothing of that to itself
+if (finger) CONFIG.displayModeBar = false
 CONFIG.modeBarButtonsToRemove = ["resetScale2d", "select2d", "lasso2d"]
 
 export const AGAIN = "again" // what a drawing says that could not be made now
@@ -40,7 +42,16 @@ const themed = (layout, theme) => {
   const clear = "rgba(0,0,0,0)"
   const axes = { xaxis: axis(layout.xaxis), yaxis: axis(layout.yaxis) }
   const legend = { ...layout.legend, bgcolor: clear }
-  return { ...layout, ...axes, autosize: true, paper_bgcolor: clear, plot_bgcolor: clear, font, legend }
+  return {
+    ...layout,
+    ...(finger && { dragmode: false }),
+    ...axes,
+    autosize: true,
+    paper_bgcolor: clear,
+    plot_bgcolor: clear,
+    font,
+    legend,
+  }
 }
 
 export class Chart {
@@ -89,8 +100,11 @@ export class Chart {
   draw(now, Plotly, theme) {
     const { panel } = this
     if (panel.says) {
-      const text = now.tapes[panel.run]?.sentence(panel.says, now.row) ?? ""
+      const tape = now.tapes[panel.run]
+      const end = panel.ends ? tape?.end(now.row) : ""
+      const text = end || tape?.sentence(panel.says, now.row) || panel.before
       if (this.sentence.textContent !== text) this.sentence.textContent = text
+      this.sentence.classList.toggle("lost", Boolean(end))
     }
     const figure = panel.figure ?? now.tapes[panel.run]?.frame(now.shown)?.picture
     if (!figure?.data) return this.clear(Plotly)

@@ -34,7 +34,7 @@ const tick = (exponent) => `1e${exponent}`
 
 export class Stack {
   // `toggled(block)` is called for a block that was clicked.
-  constructor(place, toggled) {
+  constructor(place, { toggled }) {
     place.innerHTML =
       '<div class="stage-stack" role="group"><canvas aria-hidden="true"></canvas><div class="stage-blocks"></div><p class="stage-said" aria-live="polite"></p></div>'
     const find = (name) => place.querySelector(name)

@@ -36,6 +36,40 @@ class Headline {
   }
 }
 
+// What the panels below it are of.
+class Heading {
+  constructor(place) {
+    this.el = place.appendChild(document.createElement("h3"))
+    this.el.className = "stage-heading"
+  }
+
+  declare(panel) {
+    this.el.textContent = panel.title
+  }
+
+  draw() {}
+}
+
+// A click is the page's, which keeps the visit; a new tab or window is the browser's.
+class Link {
+  constructor(place, { opened }) {
+    this.el = place.appendChild(document.createElement("a"))
+    this.el.className = "stage-link"
+    this.el.onclick = (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return
+      event.preventDefault()
+      opened()
+    }
+  }
+
+  declare(panel) {
+    this.el.textContent = panel.title
+    this.el.href = panel.href
+  }
+
+  draw() {}
+}
+
 // How a net goes on with a prompt, at the frame before the playhead.
 class Text {
   constructor(place) {
@@ -54,7 +88,9 @@ class Text {
     if (this.el.textContent !== text) this.el.textContent = text
   }
 }
-Object.assign(PANELS, { headline: Headline, text: Text })
+Object.assign(PANELS, { headline: Headline, heading: Heading, link: Link, text: Text })
+
+const places = new Map() // where playheads stood when their page was left: whoever comes back finds the picture as it was
 
 class Stage {
   constructor(root, { base, script }) {
@@ -141,6 +177,8 @@ class Stage {
       this.name = name
       this.tapes = data.runs.map((run) => new Tape(run))
       this.head = new Playhead(Math.max(...data.runs.map((run) => run.last)), this.head.speed)
+      Object.assign(this.head, places.get(name))
+      places.delete(name)
       this.told = this.place()
     } else {
       for (const [at, run] of data.runs.entries()) if (run.opening) this.tapes[at].open(run.opening)
@@ -166,13 +204,16 @@ class Stage {
       if (!panel) {
         const home = document.createElement("div")
         home.className = "stage-panel"
-        const toggled = (block) => this.fire("toggled", [declared.run, block])
-        panel = new PANELS[declared.kind](home, toggled)
+        panel = new PANELS[declared.kind](home, {
+          toggled: (block) => this.fire("toggled", [declared.run, block]),
+          opened: () => this.fire("opened", declared.run),
+        })
         panel.home = home
         this.sized.observe(home)
         this.panels.set(declared.key, panel)
       }
       panel.home.style.setProperty("--span", declared.span)
+      panel.home.style.setProperty("--row", declared.row)
       panel.declare(declared)
       if (this.grid.children[at] !== panel.home) this.grid.insertBefore(panel.home, this.grid.children[at] ?? null)
     })
@@ -221,7 +262,7 @@ class Stage {
     }
     const waits = quiet && head.playing && time - this.drawnAt < CALM_SECONDS
     this.bar.show(head, this.data.shared)
-    if (!waits && tapes.some((tape) => tape.length)) {
+    if (!waits) {
       this.drawnAt = time
       this.root.dataset.step = shown
       this.mark(now)
@@ -307,7 +348,7 @@ class Stage {
     if (this.stopped && !head.playing) facts.push(this.stopped)
     if (head.playing) this.stopped = ""
     const errors = states.map((state) => state.error).filter(Boolean)
-    const text = [...facts, ...new Set(errors), ...(this.without ? [this.without] : [])].join(" · ")
+    const text = [...new Set([...facts, ...errors]), ...(this.without ? [this.without] : [])].join(" · ")
     const kind = tapes.some((tape) => tape.recorded) ? "recorded" : "measured"
     if (this.status.dataset.text === text + kind) return
     this.status.dataset.text = text + kind
@@ -324,6 +365,8 @@ class Stage {
   }
 
   leave() {
+    const { position, furthest, speed } = this.head
+    places.set(this.name, { position: Math.floor(position), furthest, speed })
     this.connection.close()
     this.sized.disconnect()
     this.unlisten?.()

@@ -40,6 +40,11 @@ export class Tape {
     return this.state.fates[0] ?? null
   }
 
+  // Why nothing comes after a row: an error, or the divergence where it began; empty where the run goes on.
+  end(row) {
+    return this.state.error || (this.fate && row >= this.fate.step ? this.fate.sentence : "")
+  }
+
   describe(header) {
     this.header = header
     this.last = header.last
@@ -123,7 +128,9 @@ export class Tape {
     return this.frames[seed].findLast((frame) => frame.step <= step)
   }
 
-  sentence(kind, row) {
+  // The sentence of a row, or of the last where a run has ended before.
+  sentence(kind, at) {
+    const row = Math.max(0, Math.min(at, this.length - 1))
     const held = this.said[kind]?.findLast(([from]) => from <= row)
     if (!held) return ""
     const loss = this.have > row ? short(this.number("loss", row)) : ""
