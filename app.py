@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from components.assets import Scripts
+from components.stage.route import routes
 from models import log
 from models.service.client import close_trainer, trainer
 from models.spec.limits import set_by_hand
@@ -68,7 +69,10 @@ class OnlyReading:
 
 
 app = st.App(
-    MAIN, lifespan=lifespan, routes=[Route("/healthz", health)], middleware=[Middleware(OnlyReading), Middleware(Scripts)]
+    MAIN,
+    lifespan=lifespan,
+    routes=[Route("/healthz", health), *routes()],
+    middleware=[Middleware(OnlyReading), Middleware(Scripts)],
 )
 
 # A test that runs this file as a script (AppTest) is given the main script itself.

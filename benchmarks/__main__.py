@@ -9,7 +9,20 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from benchmarks import browser, classroom, cost, instruments, maps, remedies, seeds, serving, soak, training, walk
+from benchmarks import (
+    browser,
+    classroom,
+    cost,
+    instruments,
+    maps,
+    remedies,
+    seeds,
+    serving,
+    soak,
+    stage,
+    training,
+    walk,
+)
 from benchmarks.report import Figure, heading, machine, show
 from benchmarks.timing import default_step, stolen
 
@@ -22,6 +35,7 @@ BENCHMARKS: dict[str, Callable[[], Iterable[Figure]]] = {
     "controls": serving.controls,
     "startup": serving.startup,
     "browser": browser.browser,
+    "stage": stage.stage,
     "budget": cost.budget,
     "seeds": seeds.seeds_gain,
     "instruments": instruments.instruments,

@@ -22,7 +22,7 @@ settings.register_profile(
 settings.load_profile("repeatable")
 
 # What drives browsers or measures time runs one after another in one process: side by side they wait in vain.
-ALONE = ("browser", "test_live_chart", "test_load", "test_benchmarks")
+ALONE = ("browser", "stage", "test_live_chart", "test_load", "test_benchmarks")
 
 
 def group(nodeid: str) -> str:

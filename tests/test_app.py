@@ -1,12 +1,14 @@
 """Every page and every control, without a browser: what a visitor sets is what the page shows and what its link says."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from components import player
-from models.service.client import close_trainer, trainer
+from components.four_cells import CELLS
+from models.service.client import close_trainer, key_of, trainer
 from models.service.connection import ROOT
 from models.spec import ARRANGEMENTS, TASKS, RunConfig, knobs
 from models.spec.arrangements import architecture_fields
@@ -371,19 +373,20 @@ def test_a_visitor_who_walks_away_and_back_finds_what_was_set():
     assert configuration(page).norm == "rms norm"
 
 
-def test_the_start_page_trains_four_nets_with_one_button():
+def test_the_start_page_has_four_nets_under_one_player_and_each_is_found_in_the_playground():
     page = sound(AppTest.from_file(APP, default_timeout=PATIENCE).run())
-    assert [name for name in charts(page) if name.startswith("Loss")] == [
-        "Loss, residual and norm",
-        "Loss, residual, no norm",
-        "Loss, norm, no residual",
-        "Loss, neither",
+    (shown,) = (json.loads(element.proto.json) for element in page.get("bidi_component") if "panels" in element.proto.json)
+    links = [key_of(cell.cfg) for cell in CELLS]
+    assert [run["link"] for run in shown["runs"]] == links
+    named = [(panel["title"], panel["run"]) for panel in shown["panels"] if panel["kind"] == "chart"]
+    assert named == [
+        ("Loss, residual and norm", 0),
+        ("Loss, residual, no norm", 1),
+        ("Loss, norm, no residual", 2),
+        ("Loss, neither", 3),
     ]
-    press(page, "Train")
-    press(page, "Pause")
-    assert all(line(page, name) for name in charts(page))
-    assert words(page).count("guessing") >= 3
-    assert "Diverged at step" in words(page)
+    ways = [panel["href"] for panel in shown["panels"] if panel["kind"] == "link"]
+    assert ways == [f"playground?{link}" for link in links]
 
 
 def moved(page: AppTest, step: int) -> str:

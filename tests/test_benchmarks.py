@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from benchmarks import browser, classroom, cost, instruments, maps, remedies, seeds, serving, soak, training
+from benchmarks import browser, classroom, cost, instruments, maps, remedies, seeds, serving, soak, stage, training
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.loops import Bare, Hooks, StreamSites
 from benchmarks.report import Figure, show
@@ -36,6 +36,17 @@ def test_the_estimate_of_a_step_is_put_beside_the_measurement() -> None:
     assert speed.value is not None
     assert off.value == pytest.approx(max(speed.value, 1 / speed.value))
     assert "estimated" in off.note
+
+
+def test_rows_are_timed_on_their_way_to_viewers() -> None:
+    late, share = measured([stage._arrivals(3, 2.0, {"depth": 2, "width": 8, "batch": 8}), *_shares()])
+    assert late.at_most == 0.5
+    assert share.value is not None
+
+
+def _shares() -> list[Figure]:
+    with stage._crowd(2, 1.0, {"depth": 2, "width": 8, "batch": 8, "steps": 5000}) as (_, share):
+        return [Figure("share of a core", share())]
 
 
 def test_every_instrument_is_put_beside_a_training_step() -> None:

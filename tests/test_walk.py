@@ -16,7 +16,7 @@ FINE = Seen(
     refusals=("Depth 999 is refused.",),
     main={"Lesson": "7. Why the final norm", "Speed": "full speed"},
     side={"Depth": "16"},
-    charts=(Chart("Loss", 0, "guessing, not trained yet"), Chart("Update", 0, "nothing measured yet"), Chart("Gradient", 2)),
+    charts=(Chart("Loss", 0, "guessing, not trained yet"), Chart("Gradient", 2)),
     links=(
         Link("Next", "lessons?lesson=init", f"{HOST}/lessons?lesson=init"),
         Link("Paper", "https://a.org/b", "https://a.org/b"),

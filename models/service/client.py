@@ -6,14 +6,14 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from models.log import event
 from models.service.connection import Connection
 from models.service.interface import RENEW_SECONDS, SENTENCES, WISH_SECONDS, Answer, Status, Trainer
-from models.service.messages import key_of, tape_key, trace_from
+from models.service.messages import config_from, key_of, tape_key, trace_from, trace_message
 from models.service.owners import Owners
 from models.service.shelf import ANSWER_BYTES, TAPE_BYTES, Shelf, question_message, want_message
 from models.service.tape import Tape
@@ -29,10 +29,13 @@ __all__ = [
     "Trainer",
     "WorkerTrainer",
     "close_trainer",
+    "config_from",
     "key_of",
+    "question_message",
     "start",
     "tape_key",
     "trace_from",
+    "trace_message",
     "trainer",
 ]
 
@@ -81,13 +84,23 @@ class WorkerTrainer:
             tape, session = self._shelf.tape(cfg, seeds), owner.session if owner else ""
             if owner:
                 for key in self._trains.want(owner, {tape.key} | owner.runs, self._shelf.tapes):
-                    self._shelf.tapes[key].release(session)
-                    self._post({"kind": "release", "key": key, "session": session})
+                    self.release(self._shelf.tapes[key], owner)
             idle = tape.done or tape.resting or until <= tape.length or self._status.state == "failed"
             if not idle:
                 tape.wish(until, seconds, session)
                 self._post(want_message(tape, until, seconds, self._lives, session) if self._connection else None)
             return tape
+
+    def release(self, tape: Tape, owner: Owner) -> None:
+        """A session wants no more rows of a tape for now."""
+        with self._shelf.lock:
+            tape.release(owner.session)
+            self._post({"kind": "release", "key": tape.key, "session": owner.session})
+
+    def listen(self, hear: Callable[[str], None]) -> None:
+        """From now on `hear` is told the key of every tape and answer that something came of, empty where it may be any."""
+        with self._shelf.lock:
+            self._shelf.listeners.append(hear)
 
     def place(self, tape: Tape) -> int:
         """A tape's place in the queue, from 1, where more runs are wanted than are trained by turns; 0 where it does not wait."""

@@ -1,6 +1,7 @@
 """The trainer without a process, for tests, notebooks and AppTest: training happens inside `want`, answers inside `ask`."""
 
 import os
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,13 @@ class InProcessTrainer:
                 if tape.key in self._engine.slots:
                     self._engine.advance(tape.key, min(until, tape.length + self.steps_per_want))
             return tape
+
+    def release(self, tape: Tape, owner: Owner) -> None:
+        """Nothing is ever trained without being asked for here."""
+
+    def listen(self, hear: Callable[[str], None]) -> None:
+        """From now on `hear` is told the key of every tape and answer that something came of."""
+        self._shelf.listeners.append(hear)
 
     def place(self, tape: Tape) -> int:
         """Nothing ever waits here."""

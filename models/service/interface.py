@@ -1,6 +1,7 @@
 """What the pages may rely on, wherever tapes are computed: the trainer's interface and what it returns."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -65,6 +66,15 @@ class Trainer(Protocol):
         """Wishes for `until` rows. The wish expires after `seconds`: whoever still looks wishes again.
 
         A session's wishes for another screen than this owner's end at once: it trains for one screen at a time.
+        """
+
+    def release(self, tape: Tape, owner: Owner) -> None:
+        """A session wants no more rows of a tape for now."""
+
+    def listen(self, hear: Callable[[str], None]) -> None:
+        """From now on `hear` is told the key of every tape and answer that something came of, empty where it may be any.
+
+        It is called in the thread that files what comes, so that it must be quick and must not fail.
         """
 
     def place(self, tape: Tape) -> int:

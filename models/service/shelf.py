@@ -2,6 +2,7 @@
 
 import json
 from collections import OrderedDict
+from collections.abc import Callable
 from threading import Condition, RLock
 from typing import Any
 
@@ -28,6 +29,7 @@ class Shelf:
         self.open: dict[str, Message] = {}
         self.queue: list[str] = []  # runs that wait until another gives up its place, the next first
         self.shares: dict[str, float] = {}  # how much of an open question's answer is done
+        self.listeners: list[Callable[[str], None]] = []
 
     def tape(self, cfg: RunConfig, seeds: int = 1) -> Tape:
         """The tape of a configuration, empty where it was never wanted or has been dropped."""
@@ -71,7 +73,7 @@ class Shelf:
                 else:
                     tape.fail(message["sentence"])
                 self._drop_tapes()
-            self.changed.notify_all()
+            self._tell(message.get("key", ""))
 
     def drop(self, key: str) -> None:
         """A question that nobody waits for."""
@@ -92,7 +94,7 @@ class Shelf:
             self.shares.clear()
             for tape in self.tapes.values():
                 tape.wishes.clear()
-            self.changed.notify_all()
+            self._tell()
 
     def worker_lost(self, at_work: bool) -> None:
         """Notes the death of the worker. What it was at work on through too many deaths is given up: it may be what kills it."""
@@ -107,7 +109,13 @@ class Shelf:
                 question["deaths"] = question.get("deaths", 0) + at_work
                 if question["deaths"] >= LIVES:
                     self._file(key, Answer(None, f"The trainer died {LIVES} times over this question; a smaller net may help."))
-            self.changed.notify_all()
+            self._tell()
+
+    def _tell(self, key: str = "") -> None:
+        """Wakes whoever waits, and tells the listeners of what: a tape or an answer by its key, or all where that is empty."""
+        self.changed.notify_all()
+        for hear in self.listeners:
+            hear(key)
 
     def _file(self, key: str, answer: Answer) -> None:
         self.drop(key)

@@ -98,6 +98,16 @@ class Tape:
                 self._traces = state, [self._trace(seed) for seed in range(self.seeds)]
             return self._traces[1]
 
+    def rows_from(self, start: int, most: int) -> np.ndarray:
+        """At most so many rows from one on, (rows, seeds x columns) float32: a view of what will not change."""
+        with self._lock:
+            return self._rows[start : min(self.length, start + most)]
+
+    def frames_from(self, seed: int, start: int) -> list[Frame]:
+        """The frames of one seed, by the order of its seeds, without the first so many."""
+        with self._lock:
+            return self._frames[seed][start:]
+
     def wish(self, until: int, seconds: float, session: str = "") -> None:
         """Notes that somebody wants `until` rows. Who wants one for every step gets the closing row with them."""
         with self._lock:

@@ -2,9 +2,10 @@
 
 from urllib.parse import quote
 
-from tests.browser.page import button, drawn, line, press, until
+from tests.browser.page import PHONE, button, chart, drawn, line, press, row, scrubber, until, until_row
 
 SMALL = "depth=3&width=16&batch=16&steps=40"
+FOUR = [f"Loss, {cell}" for cell in ("residual and norm", "residual, no norm", "norm, no residual", "neither")]
 
 
 def test_two_columns_train_on_shared_axes_and_the_table_says_what_differs(visitors):
@@ -36,11 +37,49 @@ def test_a_click_on_a_block_opens_it_and_its_skip_can_be_cut_there(visitors):
 
 
 def test_the_start_page_trains_four_nets_after_one_button(visitors):
-    page = visitors("/")
-    button(page, "Train all four").wait_for()
+    page = drawn(visitors("/"), *FOUR)
+    assert sentence(page, "neither").startswith("Step 0: not trained yet")
     press(page, "Train all four")
     page.get_by_text("Diverged at step").wait_for()
     button(page, "Pause").wait_for()
     assert page.get_by_role("heading", level=1).count() == 1
+    until_row(page, 5)
     press(page, "Pause")
     button(page, "Train all four").wait_for()
+    step = row(page)
+    for name in ("residual and norm", "norm, no residual", "neither"):
+        until(page, lambda name=name: sentence(page, name).startswith(f"Step {step}: loss "), f"the sentence of {name}")
+        assert chart(page, f"Loss, {name}").evaluate("el => el.data[0].x.at(-1)") == step
+    assert chart(page, "Loss, residual, no norm").evaluate("el => el.data.some((trace) => trace.marker?.symbol === 'x')")
+    scrubber(page).focus()
+    page.keyboard.press("Home")
+    until(page, lambda: "Diverged" not in sentence(page, "residual, no norm"), "the net before it diverged")
+
+
+def test_who_comes_back_to_the_start_page_finds_it_where_it_was(visitors):
+    page = drawn(visitors("/"), *FOUR)
+    press(page, "Step")
+    press(page, "Step")
+    until(page, lambda: sentence(page, "neither").startswith("Step 2: "), "two steps")
+    page.get_by_role("link", name="Open in the playground").last.click()
+    drawn(page)
+    page.wait_for_url("**residual=false**")
+    assert page.get_by_role("switch", name="Residual").is_checked() is False
+    page.go_back()
+    drawn(page, *FOUR)
+    until(page, lambda: sentence(page, "neither").startswith("Step 2: "), "the same two steps")
+    assert row(page) == 2
+
+
+def test_on_a_phone_each_of_the_four_stands_under_its_name(visitors):
+    page = drawn(visitors("/", **PHONE), *FOUR)
+    placed = page.locator(".stage-heading, .stage-chart").evaluate_all(
+        "els => els.map((el) => [el.getBoundingClientRect().top, el.tagName])"
+    )
+    assert [tag for _, tag in sorted(placed)] == ["H3", "DIV"] * 4
+
+
+def sentence(page, cell: str) -> str:
+    """What stands above the chart of one of the four."""
+    panel = page.locator(".stage-panel").filter(has=chart(page, f"Loss, {cell}"))
+    return panel.locator(".stage-sentence").inner_text()

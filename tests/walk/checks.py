@@ -9,7 +9,7 @@ from tests.browser.page import PAGES
 from tests.walk.seen import Seen
 
 ROOMS = {page.partition("?")[0] for page in PAGES}
-YET = re.compile(r"\b(no|not|nothing)\b.* yet\b")  # what a chart without a line says for itself: "nothing measured yet"
+YET = re.compile(r"\b(no|not)\b.* yet\b")  # what a chart without a line says for itself: "not trained yet"
 # What Python and JavaScript write where a value or a sentence is missing.
 LEAK = re.compile(
     r"\bNone\b(?! of)|\bnan\b|\bundefined\b|\bNaN\b|\[object \w+\]|<[\w.]+ object at 0x|<class '|<function |<bound method "

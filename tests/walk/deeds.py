@@ -44,7 +44,7 @@ REACHED = """(e) => {
 NAME = """(e) => {
   const words = e.querySelector("[data-testid=stMarkdownContainer]") ?? e
   const group = e.closest("[role=radiogroup]")?.ariaLabel ?? ""
-  return `${group} ${e.ariaLabel || e.closest(".live-chart")?.ariaLabel || words.innerText || ""}`
+  return `${group} ${e.ariaLabel || e.closest(".live-chart, .stage-chart")?.ariaLabel || words.innerText || ""}`
 }"""
 
 
@@ -175,7 +175,7 @@ class Deed:
 
 
 # Links to other hosts lead away, and the buttons of a table are Streamlit's own.
-BUTTON = "button[data-testid^=stBaseButton]:not([data-testid$=elementToolbar]):enabled"
+BUTTON = "button[data-testid^=stBaseButton]:not([data-testid$=elementToolbar]):enabled, .stage button"
 MENU = "[data-testid=stTopNavSection]:visible"
 DEEDS = (
     Deed("press", 16, _there(BUTTON), press),
@@ -186,11 +186,12 @@ DEEDS = (
     ),
     Deed("slide", 10, _there("input[type=range]"), slide),
     Deed("choose", 12, _there("input[role=combobox]:enabled"), choose),
+    Deed("pick", 6, _there("select"), slide),
     Deed("turn", 6, _there("input[type=number]"), turn),
     Deed("write", 5, _there("input[type=text]:not([role=combobox]), textarea"), write),
     Deed("unfold", 5, _there("summary, [data-testid=stPopoverButton]"), press),
     Deed("edit", 5, _there("canvas[data-testid=data-grid-canvas]"), edit),
-    Deed("point at", 4, _there(".live-chart .nsewdrag, .live-chart ~ * [role=button]"), point),
+    Deed("point at", 4, _there(":is(.live-chart, .stage-chart) .nsewdrag, .live-chart ~ * [role=button]"), point),
     Deed("go to", 14, f"[data-testid=stTopNavLink]:visible, {SIDE} [data-testid=stSidebarNavLink]:visible", press, leads=True),
     Deed("open", 10, f"{MENU}, [data-testid=stExpandSidebarButton]:visible, [data-testid=stSidebarCollapseButton] button", press),
     Deed("go to", 30, "[data-testid=stTopNavDropdownLink]:visible, [data-testid=stTopNavPopover] a:visible", press, leads=True),

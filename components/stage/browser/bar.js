@@ -1,0 +1,45 @@
+// The player's bar: native buttons, a select and a range, which move a playhead and nothing else.
+
+import { SPEEDS } from "./playhead.js"
+
+const HTML = `
+<button type="button" class="stage-main"></button>
+<button type="button" class="stage-step" title="One training step, then pause.">Step</button>
+<button type="button" class="stage-reset" title="Back to the net before training.">Reset</button>
+<label class="stage-speed">Speed<select></select></label>
+<div class="stage-scrub" role="group" aria-label="Step shown">
+  <span aria-hidden="true">Step shown</span><output aria-hidden="true"></output>
+  <input type="range" min="0" step="1" aria-label="Step shown" title="So many updates the net has had. At step 0 it is new.">
+</div>`
+
+export class Bar {
+  // `moves`: what the buttons do, by name: play, pause, step, reset, seek(row), speed(word).
+  constructor(place, moves) {
+    place.innerHTML = HTML
+    const find = (name) => place.querySelector(name)
+    Object.assign(this, {
+      main: find(".stage-main"),
+      range: find("input"),
+      output: find("output"),
+      select: find("select"),
+    })
+    this.select.append(...Object.keys(SPEEDS).map((word) => new Option(word, word)))
+    this.main.onclick = () => (this.playing ? moves.pause() : moves.play())
+    find(".stage-step").onclick = () => moves.step()
+    find(".stage-reset").onclick = () => moves.reset()
+    this.select.onchange = () => moves.speed(this.select.value)
+    this.range.oninput = () => moves.seek(Number(this.range.value))
+  }
+
+  show(head, shared) {
+    this.playing = head.playing
+    const word = head.playing ? "Pause" : `Train${shared}`
+    if (this.main.textContent !== word) this.main.textContent = word
+    this.main.classList.toggle("playing", head.playing)
+    if (this.range.max !== String(Math.max(1, head.last))) this.range.max = Math.max(1, head.last)
+    if (Number(this.range.value) !== head.shown) this.range.value = head.shown
+    this.range.style.setProperty("--share", `${(100 * head.shown) / Math.max(1, head.last)}%`)
+    this.output.textContent = head.shown
+    if (this.select.value !== head.speed) this.select.value = head.speed
+  }
+}

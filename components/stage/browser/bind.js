@@ -1,0 +1,363 @@
+// A declared figure and the tapes give the figure to draw. Pure: nothing here touches the page.
+
+const MAX_POINTS = 300
+const MAP_STEPS = 150
+const [RED, GREY] = ["#d84a3a", "#80858f"]
+const GUIDE = { type: "line", yref: "paper", y0: 0, y1: 1 }
+
+const finite = Number.isFinite
+const word = (value) =>
+  finite(value) ? String(Number(value.toPrecision(4))) : Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf"
+const round3 = (value) => Math.round(value * 1000) / 1000
+
+// Indices that keep a long line's shape: both ends, and the least and the greatest of every bucket. NaN is neither.
+export const decimate = (values, points = MAX_POINTS) => {
+  const count = values.length
+  if (count <= points) return Array.from(values, (_, at) => at)
+  const kept = new Set([0, count - 1])
+  const buckets = Math.floor(points / 2) - 1
+  for (let bucket = 0; bucket < buckets; bucket++) {
+    const start = Math.floor((bucket * count) / buckets)
+    const end = Math.floor(((bucket + 1) * count) / buckets)
+    let [least, greatest] = [start, start]
+    for (let at = start; at < end; at++) {
+      if (values[at] < values[least] || Number.isNaN(values[least])) least = at
+      if (values[at] > values[greatest] || Number.isNaN(values[greatest])) greatest = at
+    }
+    kept.add(least).add(greatest)
+  }
+  return [...kept].sort((a, b) => a - b)
+}
+
+// log10 bounds of a held axis: they cover all finite positive values, two decades at least, and never shrink.
+export const logRange = (previous, ...arrays) => {
+  let [least, greatest] = [Infinity, -Infinity]
+  for (const values of arrays)
+    for (const value of values)
+      if (value > 0 && finite(value)) {
+        least = Math.min(least, value)
+        greatest = Math.max(greatest, value)
+      }
+  let [low, high] = previous ?? [Infinity, -Infinity]
+  if (least <= greatest) {
+    low = Math.min(low, Math.floor(2 * Math.log10(least) - 0.2) / 2)
+    high = Math.max(high, Math.ceil(2 * Math.log10(greatest) + 0.2) / 2)
+  }
+  if (low > high) return [-1, 1]
+  const missing = Math.ceil(Math.max(0, 2 - (high - low))) / 2
+  return [low - missing, high + missing]
+}
+
+const power = (exponent) => (exponent ? `10<sup>${exponent}</sup>` : "1")
+
+// Powers of ten between two, at most seven of them.
+export const powers = (low, high) => {
+  const every = Math.max(1, Math.ceil((high - low) / 6))
+  const found = []
+  for (let exponent = Math.ceil(low); exponent <= Math.floor(high); exponent += every) found.push(exponent)
+  return found
+}
+
+const colourTicks = (logs) => {
+  let [low, high] = [Infinity, -Infinity]
+  for (const row of logs)
+    for (const value of row) if (value !== null) [low, high] = [Math.min(low, value), Math.max(high, value)]
+  if (low > high) return {}
+  if (high - low >= 1) return { tickvals: powers(low, high), ticktext: powers(low, high).map(power) }
+  const ends = [...new Set([low, (low + high) / 2, high].map(round3))].sort((a, b) => a - b)
+  return { tickvals: ends, ticktext: ends.map((end) => String(Number((10 ** end).toPrecision(2)))) }
+}
+
+// The median, least or greatest of what is finite over the seeds.
+const FOLDS = {
+  median: (values, log) => {
+    const [left, right] = [values[(values.length - 1) >> 1], values[values.length >> 1]]
+    return left === right ? left : log ? Math.sqrt(left * right) : (left + right) / 2
+  },
+  least: (values) => values[0],
+  greatest: (values) => values.at(-1),
+}
+const folded = ({ fold, log, seed }, { seeds }, of) => {
+  if (!fold) return of(seed)
+  const all = Array.from({ length: seeds }, (_, one) => of(one))
+  return Float64Array.from(all[0], (_, at) => {
+    const values = all
+      .map((one) => one[at])
+      .filter(finite)
+      .sort((a, b) => a - b)
+    return values.length ? FOLDS[fold](values, log) : NaN
+  })
+}
+const against = (values, others, operation) =>
+  others ? Float64Array.from(values.subarray(0, others.length), (value, at) => operation(value, others[at])) : values
+
+const mark = (name, symbol, label, places, y, texts, words) => ({
+  type: "scatter",
+  name,
+  meta: label,
+  mode: "markers",
+  x: places,
+  y: places.map(() => y),
+  text: texts,
+  customdata: words,
+  marker: { color: RED, symbol, size: 9 },
+  line: { color: RED, width: 2, dash: "solid" },
+  cliponaxis: false,
+  legendgroup: name,
+  hovertemplate: "%{text}: %{customdata}<extra>%{meta}</extra>",
+})
+const marks = (name, symbol, trace, values, lost, y) => {
+  const places = [...values.keys()].filter((at) => lost(values[at]))
+  const texts = places.map((at) => trace.text?.[at] ?? String(trace.x?.[at] ?? at))
+  return places.length
+    ? [
+        mark(
+          name,
+          symbol,
+          trace.meta ?? trace.name,
+          places,
+          y,
+          texts,
+          places.map((at) => word(values[at])),
+        ),
+      ]
+    : []
+}
+
+// Each takes a trace, its tape and where the playhead is, and gives the trace with its numbers and what they were.
+const FILL = {
+  row(trace, tape, now) {
+    const { bind } = trace
+    const at = (one) => Math.min(now.position, one.length - 1)
+    const of = (one) => (one?.length ? folded(bind, one, (seed) => one.vector(bind.track, at(one), seed)) : [])
+    const other = bind.against === null ? null : of(now.tapes[bind.against])
+    const values = against(of(tape), other, (value, base) => value / base)
+    return { ...trace, values, x: trace.x ?? Array.from(values.keys()) }
+  },
+  frame(trace, tape, now) {
+    const frame = tape.frame(now.shown, trace.bind.seed)
+    const values = (frame?.[trace.bind.track] ?? []).map((value) => value ?? NaN)
+    return { ...trace, values, name: trace.name.replace("{step}", frame?.step ?? 0) }
+  },
+  past(trace, tape, now) {
+    const { bind } = trace
+    const end = (one) => Math.min(now.furthest + 1, one.have)
+    if (!end(tape) || (now.furthest === 0 && !now.playing)) return { ...trace, x: [], y: [], values: [] }
+    const { start } = tape.tracks[bind.track]
+    const of = (one) =>
+      folded(bind, one, (seed) => {
+        const column = new Float32Array(end(one))
+        for (let row = 0, from = seed * one.header.width + start; row < column.length; row++, from += one.width)
+          column[row] = one.rows[from]
+        return column
+      })
+    const other = bind.against === null ? null : of(now.tapes[bind.against])
+    const values = against(of(tape), other, (value, base) => value - base)
+    const kept = new Set(decimate(values))
+    if (now.shown < values.length) kept.add(now.shown)
+    const steps = [...kept].sort((a, b) => a - b).filter((step) => finite(values[step]))
+    return { ...trace, x: steps, values: steps.map((step) => values[step]), whole: values }
+  },
+  frames(trace, tape, now) {
+    const { track, seed } = trace.bind
+    const there = tape.have && (now.furthest || now.playing) ? tape.frames[seed] : []
+    const seen = there.filter((frame) => frame.step <= now.furthest && frame[track] !== null)
+    return { ...trace, x: seen.map((frame) => frame.step), values: seen.map((frame) => frame[track]) }
+  },
+  crosses(trace, tape, now) {
+    const { track, seed } = trace.bind
+    const [steps, words] = [[], []]
+    if (tape.have && (now.furthest || now.playing)) {
+      for (let step = 0; step < Math.min(now.furthest + 1, tape.have); step++) {
+        const value = tape.number(track, step, seed)
+        if (finite(value) && tape.state.fates[seed]?.step !== step) continue
+        steps.push(step)
+        words.push(word(value))
+      }
+    }
+    return { ...trace, x: steps, values: [], customdata: words }
+  },
+  map(trace, tape, now) {
+    const end = now.furthest || now.playing ? Math.min(now.furthest + 1, tape.have) : 0
+    const count = Math.min(MAP_STEPS, end)
+    const steps = Array.from({ length: count }, (_, at) => Math.round((at * (end - 1)) / Math.max(1, count - 1)))
+    const rows = steps.map((step) => tape.vector(trace.bind.track, step, trace.bind.seed))
+    const cells = trace.y.map((_, site) => rows.map((row) => row[site]))
+    const logs = cells.map((row) => row.map((value) => (value > 0 && finite(value) ? round3(Math.log10(value)) : null)))
+    const written = cells.map((row) => row.map((value) => (finite(value) ? Number(value.toPrecision(4)) : null)))
+    const colorbar = { ...trace.colorbar, ...colourTicks(logs) }
+    return {
+      ...trace,
+      x: steps,
+      z: logs,
+      customdata: written,
+      cells,
+      colorbar,
+      values: [],
+      showscale: logs.flat().some((v) => v !== null),
+    }
+  },
+}
+
+// How the y axis is held: traces and layout in, what it adds to both out. `held` keeps what must never shrink.
+const AXES = {
+  ""(traces) {
+    return {
+      traces: traces.map((trace) => ({
+        ...trace,
+        y: trace.y ?? Array.from(trace.values, (v) => (finite(v) ? v : null)),
+      })),
+    }
+  },
+  log(traces, _, held) {
+    const [low, high] = (held.y = logRange(held.y, ...traces.map((trace) => trace.values ?? trace.y)))
+    const inside = 0.002 * (high - low) // plotly drops a mark that rounding has pushed over the edge
+    const all = traces.flatMap((trace) => {
+      const { values } = trace
+      if (!values) return [trace]
+      const line = { ...trace, y: Array.from(values, (value) => (value > 0 && finite(value) ? value : null)) }
+      if (trace.bind.fold && trace.bind.fold !== "median") return [line]
+      return [
+        line,
+        ...marks("exactly 0", "triangle-down", trace, values, (value) => value === 0, 10 ** (low + inside)),
+        ...marks("not finite", "triangle-up", trace, values, (value) => !finite(value), 10 ** (high - inside)),
+      ]
+    })
+    const ticks = powers(low, high)
+    const yaxis = {
+      range: [low, high],
+      tickmode: "array",
+      tickvals: ticks.map((one) => 10 ** one),
+      ticktext: ticks.map(power),
+    }
+    return { traces: all, yaxis }
+  },
+  cosine(traces) {
+    const drawn = traces.filter((trace) => !trace.values || trace.values.some(finite))
+    let low = -0.25
+    for (const trace of drawn)
+      for (const value of trace.values ?? trace.y) if (finite(value)) low = Math.min(low, value - 0.1)
+    const all = drawn.flatMap((trace) => {
+      if (!trace.values) return [trace]
+      const line = { ...trace, y: trace.values.map((value) => (finite(value) ? value : null)) }
+      return [line, ...marks("no direction", "x", trace, trace.values, (value) => !finite(value), low)]
+    })
+    return { traces: all, yaxis: { range: [low, 1.08] } }
+  },
+  // The largest loss leaves through the top, which is at most four times the larger of chance and the first.
+  loss(traces, { chance }) {
+    const losses = traces.find((trace) => trace.whole)?.whole ?? []
+    const largest = losses.reduce((most, value) => (finite(value) ? Math.max(most, value) : most), -Infinity)
+    const first = losses.find(finite)
+    const top = finite(largest)
+      ? 1.08 * Math.max(chance * 1.2, Math.min(largest, 4 * Math.max(chance, first)))
+      : 1.3 * chance
+    const all = traces.map((trace) => {
+      if (!trace.values) return trace
+      if (trace.bind.of === "crosses") return { ...trace, y: trace.x.map(() => top * 0.97) }
+      if (trace.bind.of !== "past") return { ...trace, y: trace.values }
+      const customdata = trace.values.map((value) => Number(value.toPrecision(4)))
+      return { ...trace, y: trace.values.map((value) => Math.min(value, 1.5 * top)), customdata }
+    })
+    const over = largest > top && {
+      text: `up to ${Number(largest.toPrecision(3))}`,
+      x: 1,
+      y: 1,
+      yref: "paper",
+      yanchor: "top",
+    }
+    const annotations = over ? [{ ...over, xref: "paper", xanchor: "right", showarrow: false, font: { size: 11 } }] : []
+    return { traces: all, yaxis: { range: [0, top] }, annotations }
+  },
+}
+
+const guide = (step, color, width) => ({ ...GUIDE, x0: step, x1: step, line: { color, width } })
+const LINES = {
+  "": () => [],
+  line: (step) => [guide(step, GREY, 1.5)],
+  map: (step) => [guide(step, "#111111", 4), guide(step, "#ffffff", 2)], // seen on every colour
+}
+
+// A second map of the cells that have no logarithm, grey for zero and red for not finite, with their count in words.
+const lostCells = (trace) => {
+  if (!trace.cells) return { traces: [trace], words: [] }
+  const kind = (value) => (value === 0 ? 0 : finite(value) ? null : 1)
+  const z = trace.cells.map((row) => row.map(kind))
+  const count = [0, 1].map((one) => z.flat().filter((cell) => cell === one).length)
+  if (!count[0] && !count[1]) return { traces: [trace], words: [] }
+  const customdata = trace.cells.map((row, y) => row.map((value, x) => (z[y][x] === null ? null : word(value))))
+  const { x, y, hoverongaps } = trace
+  const lost = {
+    type: "heatmap",
+    name: "zero or not finite",
+    x,
+    y,
+    z,
+    zmin: 0,
+    zmax: 1,
+    customdata,
+    hoverongaps,
+    showscale: false,
+  }
+  Object.assign(lost, {
+    hovertemplate: "%{y}, step %{x}: %{customdata}<extra></extra>",
+    colorscale: [
+      [0, GREY],
+      [1, RED],
+    ],
+  })
+  const names = ["exactly 0 (grey)", "not finite (red)"]
+  return { traces: [trace, lost], words: count.flatMap((cells, at) => (cells ? [`${cells} ${names[at]}`] : [])) }
+}
+
+const lost = (words) => ({
+  text: `cells: ${words.join(", ")}`,
+  x: 1,
+  xref: "paper",
+  xanchor: "right",
+  y: 1,
+  yref: "paper",
+  yanchor: "bottom",
+})
+
+// `now`: tapes, position, shown, furthest, playing. `held`: an object that lives as long as the chart.
+export const filled = ({ data, layout }, now, held) => {
+  const { bind = { y: "", line: "" }, ...rest } = layout
+  const bound = data.map((trace) => {
+    if (!trace.bind) return trace
+    const tape = now.tapes[trace.bind.run]
+    if (!tape?.header) return { ...trace, x: trace.x ?? [], values: [] }
+    const full = FILL[trace.bind.of](trace, tape, now)
+    return { ...full, name: full.name.replace("{step}", now.shown) }
+  })
+  const axis = AXES[bind.y ?? ""](bound, bind, held)
+  const named = new Set()
+  const traces = []
+  const annotations = [...(rest.annotations ?? []), ...(axis.annotations ?? [])]
+  for (const one of axis.traces) {
+    const { traces: parts, words } = lostCells(one)
+    if (words.length) annotations.push({ ...lost(words), showarrow: false, font: { size: 11 } })
+    for (const { bind: _, values: __, whole: ___, cells: ____, ...trace } of parts) {
+      if (!(trace.z ? trace.z[0]?.length : trace.y?.some((value) => value !== null))) continue
+      if (trace.legendgroup) {
+        trace.showlegend = !named.has(trace.legendgroup) // one entry for each kind of mark
+        named.add(trace.legendgroup)
+      }
+      traces.push(trace)
+    }
+  }
+  if (!traces.length)
+    annotations.push({
+      text: bind.empty ?? "not trained yet",
+      x: 0.5,
+      xref: "paper",
+      y: 0.5,
+      yref: "paper",
+      showarrow: false,
+      font: { size: 14 },
+    })
+  const seen = bind.line === "map" || now.furthest || now.playing || now.shown
+  const shapes = [...(rest.shapes ?? []), ...(traces.length && seen ? LINES[bind.line ?? ""](now.shown) : [])]
+  const yaxis = { ...rest.yaxis, ...axis.yaxis }
+  return { data: traces, layout: { ...rest, yaxis, xaxis: { ...rest.xaxis }, shapes, annotations } }
+}

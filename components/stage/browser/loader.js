@@ -1,0 +1,8 @@
+// The only script that travels with the page. It fetches the others, which a browser keeps, from below the server's own path.
+const own = [...document.scripts].find((script) => script.src.includes("/static/js/index."))
+const base = own ? new URL("../../", own.src) : new URL("./", document.baseURI)
+
+export default async function (component) {
+  const { mount } = await import(new URL(`stage/${component.data.version}/stage.js`, base).href)
+  return mount(component, { base, script: own?.src })
+}

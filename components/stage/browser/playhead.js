@@ -1,0 +1,95 @@
+// A viewer's place on one or more tapes. It knows rows and seconds, no page: `tick` is told the time and how far the tapes go.
+
+export const SPEEDS = { "1 step/s": 1, "5 steps/s": 5, "25 steps/s": 25, "full speed": null }
+const WHOLE_SECONDS = 8 // from one end of a tape to the other at full speed, if the trainer is not slower
+const SHORT = 300 // steps up to which a tape is played at one rate: a short one does not crawl
+const AHEAD_SECONDS = 6 // how far past a slow playhead its tapes are asked for
+const REMEMBERED_SECONDS = 2 // over which the rate of arrivals is measured
+const BUFFER_SECONDS = 0.3 // of rows that are held back, so that bursts do not show
+const LONGEST_TICK = 0.25 // a page that was hidden goes on from where it stood
+
+// How far several tapes go together: the slowest that goes on sets the pace, and those that are over hold nobody back.
+export const reach = (tapes) => {
+  const going = tapes.filter((tape) => !tape.over)
+  const ends = (going.length ? going : tapes).map((tape) => Math.max(0, tape.length - 1))
+  return { there: going.length ? Math.min(...ends) : Math.max(0, ...ends), over: !going.length }
+}
+
+export class Playhead {
+  constructor(last, speed = "full speed") {
+    Object.assign(this, { last, speed, position: 0, furthest: 0, playing: false, ended: false })
+    this.arrivals = []
+  }
+
+  get shown() {
+    return Math.floor(this.position)
+  }
+
+  // From the end, from the beginning again, as the first `tick` finds.
+  play(now) {
+    Object.assign(this, { playing: true, pressed: true, ended: false, ticked: now })
+    this.arrivals = []
+  }
+
+  pause() {
+    this.playing = false
+    this.position = this.shown // between two rows there is nothing to rest on
+  }
+
+  step() {
+    this.pause()
+    this.seek(this.shown + 1)
+  }
+
+  reset() {
+    this.pause()
+    Object.assign(this, { position: 0, furthest: 0, ended: false })
+  }
+
+  seek(row) {
+    this.position = Math.min(Math.max(Math.round(row), 0), this.last)
+    this.furthest = Math.max(this.furthest, this.position)
+    this.ended = false
+  }
+
+  // Moves on by the time that has passed, as far as the rows go; stops where all tapes are over.
+  tick(now, { there, over }) {
+    if (!this.playing) return
+    if (this.pressed && (this.shown >= this.last || (over && this.shown >= there))) this.position = 0
+    this.pressed = false
+    const seconds = Math.min(Math.max(now - this.ticked, 0), LONGEST_TICK)
+    this.ticked = now
+    this.position = Math.min(this.position + this.velocity(now, there, over) * seconds, Math.max(there, this.position))
+    this.furthest = Math.max(this.furthest, this.shown)
+    if (over && this.position >= there) {
+      this.pause()
+      this.ended = true
+    }
+  }
+
+  // Rows a second. At full speed the pace of the arrivals, nudged so that a little stays in hand.
+  velocity(now, there, over) {
+    const fixed = SPEEDS[this.speed]
+    if (fixed) return fixed
+    const most = Math.max(this.last, SHORT) / WHOLE_SECONDS
+    const seen = this.arrivals
+    seen.push([now, there])
+    while (seen.length > 2 && seen[0][0] < now - REMEMBERED_SECONDS) seen.shift()
+    const [since, before] = seen[0]
+    const rate = now - since > BUFFER_SECONDS ? (there - before) / (now - since) : 0
+    const inHand = there - this.position
+    if (over || inHand > 2 * REMEMBERED_SECONDS * Math.max(rate, 1)) return most
+    if (!rate) return Math.min(most, inHand / BUFFER_SECONDS)
+    const wanted = Math.max(rate * BUFFER_SECONDS, 1)
+    return Math.min(most, rate * Math.min(Math.max(inHand / wanted, 0.2), 3))
+  }
+
+  // How many rows this viewer needs now or soon; 0 for none.
+  wanted() {
+    if (!this.playing) return this.shown ? this.shown + 1 : 0
+    const rate = SPEEDS[this.speed]
+    // In whole seconds of rows, so that a wish does not change with every frame.
+    const soon = rate ? (Math.floor(this.position / rate) + AHEAD_SECONDS) * rate + 2 : this.last + 1
+    return Math.min(this.last + 1, soon)
+  }
+}

@@ -1,0 +1,223 @@
+// The living stack: a column per block, above it the signal that leaves it, below it the gradient that comes back.
+
+import { logRange, powers } from "./bind.js"
+
+// Dark to light and light to dark would be lost on one of the two pages: both ends stand out from black and from white.
+const SCALES = {
+  act: [
+    [38, 70, 160],
+    [31, 134, 190],
+    [26, 158, 119],
+    [130, 190, 60],
+    [235, 195, 40],
+  ],
+  grad: [
+    [110, 55, 140],
+    [165, 60, 140],
+    [215, 75, 95],
+    [232, 120, 50],
+    [245, 185, 60],
+  ],
+}
+const [ZERO, LOST, NORM, SKIP] = ["#80858f", "#d84a3a", "#d4760a", "#2f86d6"]
+const [RIBBON, NORMS, LEGEND] = [16, 10, 92] // pixels: the skip above the columns, the norms between, the scale at the right
+const PULSE_SECONDS = 1.2
+
+const mixed = (scale, share) => {
+  const at = Math.min(Math.max(share, 0), 1) * (scale.length - 1)
+  const [low, high] = [scale[Math.floor(at)], scale[Math.ceil(at)]]
+  return `rgb(${low.map((part, place) => Math.round(part + (high[place] - part) * (at - Math.floor(at)))).join(" ")})`
+}
+const word = (value) =>
+  value === 0 ? "exactly 0" : Number.isFinite(value) ? Number(value.toPrecision(3)) : "not finite"
+const tick = (exponent) => `1e${exponent}`
+
+export class Stack {
+  // `toggled(block)` is called for a block that was clicked.
+  constructor(place, { toggled }) {
+    place.innerHTML =
+      '<div class="stage-stack" role="group"><canvas aria-hidden="true"></canvas><div class="stage-blocks"></div><p class="stage-said" aria-live="polite"></p></div>'
+    const find = (name) => place.querySelector(name)
+    Object.assign(this, { place, toggled, held: {}, chosen: 0, lives: true }) // moves while a run plays, whatever comes
+    Object.assign(this, {
+      group: find(".stage-stack"),
+      canvas: find("canvas"),
+      row: find(".stage-blocks"),
+      said: find("p"),
+    })
+    this.row.onkeydown = (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key]
+      if (!step) return
+      event.preventDefault()
+      event.stopPropagation()
+      this.choose(this.chosen + step)
+      this.row.children[this.chosen].focus()
+    }
+    this.row.onpointerleave = () => this.tell(null)
+  }
+
+  declare(panel) {
+    if (this.panel?.fit !== panel.fit) this.held = {}
+    this.panel = panel
+    this.group.style.height = `${panel.height}px`
+    this.group.setAttribute("aria-label", panel.title)
+    this.canvas.style.height = `${panel.height}px`
+    if (this.row.children.length === panel.blocks.length) return
+    const blocks = panel.blocks.map((_, at) => {
+      const button = document.createElement("button")
+      button.type = "button"
+      button.onclick = () => this.panel.toggles && this.toggled(this.panel.blocks[at].block)
+      button.onpointerenter = button.onfocus = () => this.tell(at)
+      button.onblur = () => this.tell(null)
+      return button
+    })
+    this.row.replaceChildren(...blocks)
+    this.choose(0)
+  }
+
+  choose(at) {
+    this.chosen = Math.min(Math.max(at, 0), this.row.children.length - 1)
+    for (const [place, button] of [...this.row.children].entries()) button.tabIndex = place === this.chosen ? 0 : -1
+  }
+
+  tell(at) {
+    this.over = at
+    this.said.textContent = at === null || !this.values ? "" : this.words(at)
+  }
+
+  words(at) {
+    const { name, skip } = this.panel.blocks[at]
+    return `${name}: activation ${word(this.values.act[at])}, gradient ${word(this.values.grad[at])}, ${skip ? "with" : "without"} skip`
+  }
+
+  draw(now, _, theme) {
+    const tape = now.tapes[this.panel.run]
+    if (!tape?.length) return
+    const { blocks } = this.panel
+    const position = Math.min(now.position, tape.length - 1)
+    const of = (track) => tape.vector(track, position)
+    const [act, grad, branch] = ["act_rms", "grad_rms", "branch_rms"].map(of)
+    this.values = { act: blocks.map(({ site }) => act[site]), grad: blocks.map(({ site }) => grad[site]) }
+    this.held.act = logRange(this.held.act, act)
+    this.held.grad = logRange(this.held.grad, grad)
+    const wide = (this.canvas.width = Math.round((this.width ?? this.place.clientWidth) * devicePixelRatio))
+    this.canvas.height = Math.round(this.panel.height * devicePixelRatio)
+    const pen = this.canvas.getContext("2d")
+    pen.scale(devicePixelRatio, devicePixelRatio)
+    const width = wide / devicePixelRatio - LEGEND
+    const ink = theme["text-color"] || "#555"
+    const column = width / blocks.length
+    const top = RIBBON + NORMS
+    const half = (this.panel.height - top - 2) / 2
+    blocks.forEach((block, at) => {
+      const left = at * column
+      const gap = Math.min(4, column * 0.2)
+      const body = Math.max(1, column - gap)
+      this.half(pen, "act", this.values.act[at], left, body, top + half - 1, half - 1, -1)
+      this.half(pen, "grad", this.values.grad[at], left, body, top + half + 1, half - 1, 1)
+      if (block.skip) {
+        const carried = block.skip * act[Math.max(0, block.site - 1)]
+        const share = carried / (carried + branch[Math.max(0, block.site - 1)]) || 0
+        pen.fillStyle = SKIP
+        const thick = 2 + share * (RIBBON - 4)
+        pen.fillRect(left, (RIBBON - thick) / 2, column + 0.5, thick)
+      }
+      pen.fillStyle = NORM
+      for (const slot of block.norms) {
+        const x = left + { in: 0.12, mid: 0.4, out: 0.65, add: 0.88 }[slot] * body
+        const size = Math.min(7, Math.max(2.5, column / 5))
+        pen.beginPath()
+        pen.moveTo(x, RIBBON + 1)
+        pen.lineTo(x + size / 2, RIBBON + 1 + size / 2)
+        pen.lineTo(x, RIBBON + 1 + size)
+        pen.lineTo(x - size / 2, RIBBON + 1 + size / 2)
+        pen.fill()
+      }
+      if (this.over === at) {
+        pen.strokeStyle = ink
+        pen.lineWidth = 2
+        pen.strokeRect(left + 1, top + 1, body - 1, 2 * half - 2)
+      }
+      const label = `${this.words(at)}${this.panel.toggles ? "; switch the skip" : ""}`
+      if (!now.playing) this.row.children[at].setAttribute("aria-label", label)
+    })
+    pen.strokeStyle = ink
+    pen.globalAlpha = 0.5
+    pen.strokeRect(0, top + half, width, 0.5)
+    pen.globalAlpha = 1
+    if (now.playing && !now.calm) this.pulses(pen, now.time, width, top, half)
+    this.legend(pen, width, top, half, ink)
+    if (this.over !== null && this.over !== undefined) this.tell(this.over)
+  }
+
+  half(pen, name, value, left, width, edge, room, way) {
+    const [low, high] = this.held[name]
+    const lost = !Number.isFinite(value)
+    const share = lost ? 1 : value > 0 ? (Math.log10(value) - low) / (high - low) : 0.06
+    const size = Math.max(2, Math.min(1, share) * room)
+    const y = way < 0 ? edge - size : edge
+    pen.fillStyle = lost ? LOST : value === 0 ? ZERO : mixed(SCALES[name], share)
+    pen.fillRect(left, y, width, size)
+    if (!lost && value !== 0) return
+    // Not by colour alone: a cross over the whole half where nothing finite is left, an empty middle for zero.
+    pen.save()
+    pen.beginPath()
+    pen.rect(left, y, width, size)
+    pen.clip()
+    pen.strokeStyle = "#ffffff"
+    pen.lineWidth = 1.5
+    pen.beginPath()
+    for (let x = left - size; lost && x < left + width + size; x += 7) {
+      pen.moveTo(x, y)
+      pen.lineTo(x + size, y + size)
+    }
+    pen.stroke()
+    pen.restore()
+  }
+
+  pulses(pen, time, width, top, half) {
+    const share = (time / PULSE_SECONDS) % 1
+    pen.globalCompositeOperation = "source-atop" // light on the columns, none beside them
+    for (const [x, y] of [
+      [share * width, top],
+      [(1 - share) * width, top + half],
+    ]) {
+      const light = pen.createLinearGradient(x - 40, 0, x + 40, 0)
+      light.addColorStop(0, "#ffffff00")
+      light.addColorStop(0.5, "#ffffffb0")
+      light.addColorStop(1, "#ffffff00")
+      pen.fillStyle = light
+      pen.fillRect(Math.max(0, x - 40), y, Math.min(80, width - x + 40), half)
+    }
+    pen.globalCompositeOperation = "source-over"
+  }
+
+  legend(pen, width, top, half, ink) {
+    pen.font = "11px sans-serif"
+    pen.textBaseline = "middle"
+    for (const [name, title, y] of [
+      ["act", "activation", top],
+      ["grad", "gradient", top + half + 2],
+    ]) {
+      const [low, high] = this.held[name]
+      const left = width + 12
+      for (let step = 0; step < 24; step++) {
+        pen.fillStyle = mixed(SCALES[name], step / 23)
+        const place = name === "act" ? 1 - step / 24 : step / 24
+        pen.fillRect(left, y + place * (half - 6), 8, half / 24 + 1)
+      }
+      pen.fillStyle = ink
+      const ends = powers(low, high)
+      for (const exponent of new Set([ends[0], ends.at(-1)])) {
+        const share = (exponent - low) / (high - low)
+        pen.fillText(tick(exponent), left + 12, y + (name === "act" ? 1 - share : share) * (half - 10) + 4)
+      }
+      pen.save()
+      pen.translate(width + LEGEND - 8, y + half / 2)
+      pen.rotate(-Math.PI / 2)
+      pen.textAlign = "center"
+      pen.fillText(title, 0, 0)
+      pen.restore()
+    }
+  }
+}

@@ -1,0 +1,390 @@
+// The stage: holds the tapes of a page, moves along them, and draws what the page has declared, at most once a frame.
+
+import { Bar } from "./bar.js"
+import { AGAIN, Chart, load } from "./chart.js"
+import { listen } from "./keys.js"
+import { Playhead, reach } from "./playhead.js"
+import { Stack } from "./stack.js"
+import { brief, Connection, Tape } from "./tape.js"
+
+const CALM_SECONDS = 0.5 // between two pictures for whoever wants no motion
+const REST_SECONDS = 0.4 // after the last move, before the server hears where the playhead is
+const FOLLOW_SECONDS = 1
+const FRAME_SECONDS = 0.04 // of drawing; whatever is not drawn by then waits for the next frame
+const THEME = ["text-color", "border-color", "font"]
+const PANELS = { chart: Chart, stack: Stack }
+
+const clock = () => performance.now() / 1000
+const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches
+
+// What the app says of all charts together; after a divergence where it began.
+class Headline {
+  constructor(place) {
+    this.el = place.appendChild(document.createElement("p"))
+    this.el.className = "stage-headline"
+  }
+
+  declare(panel) {
+    this.panel = panel
+  }
+
+  draw(now) {
+    const tape = now.tapes[this.panel.run]
+    this.el.dataset.kind = tape?.sentence("kind", now.row) ?? ""
+    const text = tape?.sentence("verdict", now.row) ?? ""
+    if (this.el.textContent !== text) this.el.textContent = text
+  }
+}
+
+// What the panels below it are of.
+class Heading {
+  constructor(place) {
+    this.el = place.appendChild(document.createElement("h3"))
+    this.el.className = "stage-heading"
+  }
+
+  declare(panel) {
+    this.el.textContent = panel.title
+  }
+
+  draw() {}
+}
+
+// A click is the page's, which keeps the visit; a new tab or window is the browser's.
+class Link {
+  constructor(place, { opened }) {
+    this.el = place.appendChild(document.createElement("a"))
+    this.el.className = "stage-link"
+    this.el.onclick = (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return
+      event.preventDefault()
+      opened()
+    }
+  }
+
+  declare(panel) {
+    this.el.textContent = panel.title
+    this.el.href = panel.href
+  }
+
+  draw() {}
+}
+
+// How a net goes on with a prompt, at the frame before the playhead.
+class Text {
+  constructor(place) {
+    this.el = place.appendChild(document.createElement("pre"))
+    this.el.className = "stage-text"
+  }
+
+  declare(panel) {
+    this.panel = panel
+    this.el.setAttribute("aria-label", panel.title)
+  }
+
+  draw(now) {
+    const picture = now.tapes[this.panel.run]?.frame(now.shown)?.picture
+    const text = picture?.prompt === undefined ? "" : `${picture.prompt}|${picture.sample}`
+    if (this.el.textContent !== text) this.el.textContent = text
+  }
+}
+Object.assign(PANELS, { headline: Headline, heading: Heading, link: Link, text: Text })
+
+const places = new Map() // where playheads stood when their page was left: whoever comes back finds the picture as it was
+
+class Stage {
+  constructor(root, { base, script }) {
+    Object.assign(this, {
+      root,
+      script,
+      panels: new Map(),
+      stale: new Set(),
+      tapes: [],
+      told: "",
+      moved: 0,
+      drawnAt: 0,
+    })
+    this.status = root.querySelector(".stage-status")
+    this.grid = root.querySelector(".stage-grid")
+    this.head = new Playhead(1)
+    const moved = (move) => (value) => {
+      move(value)
+      this.moved = clock()
+      this.bar.show(this.head, this.data.shared) // at once; the charts follow with the next frame
+      this.wish()
+      this.go()
+    }
+    this.moves = {
+      play: moved(() => this.head.play(clock())),
+      pause: moved(() => this.head.pause()),
+      step: moved(() => this.head.step()),
+      reset: moved(() => this.head.reset()),
+      seek: moved((row) => {
+        this.head.pause()
+        this.head.seek(row)
+      }),
+      speed: moved((word) => (this.head.speed = word)),
+    }
+    this.bar = new Bar(root.querySelector(".stage-bar"), this.moves)
+    const address = new URL("tape", base)
+    address.protocol = address.protocol.replace("http", "ws")
+    this.connection = new Connection(address.href, () => this.go())
+    this.resized = 0
+    this.sized = new ResizeObserver((entries) => {
+      for (const { target, contentRect } of entries)
+        for (const panel of this.panels.values()) if (panel.home === target) panel.width = contentRect.width
+      this.resized += 1
+      this.go()
+    })
+    this.here = () => this.go()
+    document.addEventListener("visibilitychange", this.here)
+  }
+
+  // What the page declares now; called at every rerun that changes it, and when the theme does.
+  declare(component) {
+    const { data } = component
+    Object.assign(this, { data, say: component.setStateValue, fire: component.setTriggerValue })
+    this.declareRuns(data)
+    this.declarePanels(data)
+    if (Boolean(this.unlisten) !== data.keys) {
+      this.unlisten?.()
+      const { play, pause, step, reset } = this.moves
+      this.unlisten = data.keys
+        ? listen({ space: () => (this.head.playing ? pause() : play()), right: step, r: reset })
+        : undefined
+    }
+    if (!this.asked) {
+      this.asked = true
+      load(data.chunk, this.script)
+        .then((plotly) => (this.plotly = plotly))
+        .catch((error) => (this.without = `Charts are plain lines here: ${error.message}.`))
+        .then(() => this.go())
+    }
+    if (data.start && data.start !== this.started) {
+      this.started = data.start
+      this.moves.play()
+    }
+    const style = getComputedStyle(this.root)
+    this.theme = Object.fromEntries(THEME.map((name) => [name, style.getPropertyValue(`--st-${name}`).trim()]))
+    this.declared = (this.declared ?? 0) + 1
+    this.go()
+  }
+
+  declareRuns(data) {
+    const name = JSON.stringify(data.runs.map(({ link, seeds }) => [link, seeds]))
+    const fresh = name !== this.name
+    if (fresh) {
+      this.name = name
+      this.tapes = data.runs.map((run) => new Tape(run))
+      this.head = new Playhead(Math.max(...data.runs.map((run) => run.last)), this.head.speed)
+      Object.assign(this.head, places.get(name))
+      places.delete(name)
+      this.told = this.place()
+    } else {
+      for (const [at, run] of data.runs.entries()) if (run.opening) this.tapes[at].open(run.opening)
+    }
+    if (fresh || data.ticket !== this.ticket) {
+      this.ticket = data.ticket
+      this.connection.hello(data.ticket, this.tapes, this.wants())
+    }
+  }
+
+  declarePanels(data) {
+    const wanted = new Set(data.panels.map((panel) => panel.key))
+    for (const [key, panel] of this.panels) {
+      if (wanted.has(key)) continue
+      panel.clear?.(this.plotly)
+      this.sized.unobserve(panel.home)
+      this.stale.delete(panel)
+      panel.home.remove()
+      this.panels.delete(key)
+    }
+    data.panels.forEach((declared, at) => {
+      let panel = this.panels.get(declared.key)
+      if (!panel) {
+        const home = document.createElement("div")
+        home.className = "stage-panel"
+        panel = new PANELS[declared.kind](home, {
+          toggled: (block) => this.fire("toggled", [declared.run, block]),
+          opened: () => this.fire("opened", declared.run),
+        })
+        panel.home = home
+        this.sized.observe(home)
+        this.panels.set(declared.key, panel)
+      }
+      panel.home.style.setProperty("--span", declared.span)
+      panel.home.style.setProperty("--row", declared.row)
+      panel.declare(declared)
+      if (this.grid.children[at] !== panel.home) this.grid.insertBefore(panel.home, this.grid.children[at] ?? null)
+    })
+  }
+
+  wants() {
+    return this.tapes.map((tape) => Math.min(this.head.wanted(), tape.last + 1))
+  }
+
+  wish() {
+    this.connection.wish(this.wants())
+  }
+
+  // Draws at the next frame, once for however much has happened until then.
+  go() {
+    this.due ??= requestAnimationFrame(() => {
+      this.due = undefined
+      this.frame()
+    })
+  }
+
+  frame() {
+    if (!this.root.isConnected || !this.tapes.length) return
+    const { head, tapes } = this
+    const time = clock()
+    const last = Math.max(...tapes.map((tape) => tape.last))
+    if (last !== head.last) head.last = last
+    const { there, over } = reach(tapes)
+    const before = head.shown
+    head.tick(time, { there, over })
+    this.stopAtLoss(before)
+    if (over && !head.playing) head.position = Math.min(head.position, there)
+    if (head.playing) this.wish()
+    const quiet = calm()
+    const position = Math.min(quiet || !head.playing ? head.shown : head.position, Math.max(there, 0))
+    const shown = Math.floor(position)
+    const now = {
+      tapes,
+      position,
+      shown,
+      row: shown,
+      furthest: head.furthest,
+      playing: head.playing,
+      calm: quiet,
+      time,
+    }
+    const waits = quiet && head.playing && time - this.drawnAt < CALM_SECONDS
+    this.bar.show(head, this.data.shared)
+    if (!waits) {
+      this.drawnAt = time
+      this.root.dataset.step = shown
+      this.mark(now)
+    }
+    this.draw(now)
+    this.tell(time)
+    this.sayHow(now)
+    if (head.playing || this.stale.size || this.untold) this.go()
+  }
+
+  // Which panels the next pictures are of: all, where there is anything to see that the last did not have.
+  mark({ tapes, position, furthest, playing }) {
+    const seen = [position, furthest, playing, Boolean(this.plotly), this.resized, this.declared].join()
+    if (seen !== this.seen || tapes.some((tape) => tape.fresh <= furthest + 1)) {
+      for (const tape of tapes) tape.fresh = Infinity
+      for (const panel of this.panels.values()) this.stale.add(panel)
+    } else if (playing) {
+      for (const panel of this.panels.values()) if (panel.lives) this.stale.add(panel)
+    }
+    this.seen = seen
+  }
+
+  // Draws what has waited longest, as much of it as a frame has time for; the rest follows, as it stands then.
+  draw(now) {
+    const whole = this.stale.size > 0
+    for (const panel of [...this.stale]) {
+      this.stale.delete(panel)
+      if (panel.draw(now, this.plotly, this.theme) === AGAIN) this.stale.add(panel)
+      if (clock() - now.time > FRAME_SECONDS) break
+    }
+    if (whole && !this.stale.size) this.root.dataset.draws = Number(this.root.dataset.draws ?? 0) + 1
+  }
+
+  stopAtLoss(before) {
+    const { head, data } = this
+    if (!head.playing || !(data.stop_loss > 0)) return
+    for (let row = before + 1; row <= head.shown; row++) {
+      if (this.tapes[0].have <= row || !(this.tapes[0].number("loss", row) <= data.stop_loss)) continue
+      head.pause()
+      head.seek(row)
+      this.stopped = `Stopped: the loss has reached ${data.stop_loss} at step ${row}.`
+      return
+    }
+  }
+
+  place() {
+    return `${this.head.shown} ${this.head.playing}`
+  }
+
+  // The server hears of the playhead at rest, and while it plays once a second where it asks for that.
+  tell(time) {
+    const { data, head } = this
+    this.untold = this.place() !== this.told && (!head.playing || data.tells === "follow")
+    if (data.tells === "never") this.untold = false
+    if (!this.untold || time - this.moved < REST_SECONDS || (head.playing && time - this.toldAt < FOLLOW_SECONDS))
+      return
+    Object.assign(this, { told: this.place(), toldAt: time, untold: false })
+    this.say("at", { step: head.shown, playing: head.playing, runs: data.runs.map((run) => run.link) })
+  }
+
+  // One line: where the page is, how fast, on what; and what is awaited.
+  sayHow(now) {
+    const { tapes, connection, head } = this
+    const states = tapes.map((tape) => tape.state)
+    const steps = Math.max(...tapes.map((tape) => tape.last))
+    const facts = [`step ${now.shown} of ${steps}`]
+    const rate = states.reduce((sum, state) => sum + state.rate, 0)
+    if (rate) facts.push(`${brief(rate)} steps/s${tapes.length > 1 ? " together" : ""}`)
+    const known = states.find((state) => state.device)
+    if (known)
+      facts.push(known.device, ...(tapes.length > 1 ? [] : [`${known.parameters.toLocaleString("en")} parameters`]))
+    facts.push(...(this.data.facts ?? []))
+    const awaited = head.playing && tapes.some((tape) => !tape.over && tape.length <= head.shown + 1)
+    const place = Math.max(...states.map((state) => state.place))
+    if (connection.refusal) facts.push(`the server refused the connection: ${connection.refusal}`)
+    else if (!connection.connected) facts.push("connecting; what is drawn stays")
+    else if (connection.trainer?.sentence) facts.push(connection.trainer.sentence)
+    else if (states.some((state) => state.recomputing)) facts.push("recomputing this run, what is drawn stays")
+    else if (place) facts.push(`waiting at place ${place} of the queue, for no more runs fit beside those that train`)
+    else if (awaited || (head.shown && tapes.some((tape) => !tape.over && tape.length <= head.shown)))
+      facts.push("computing")
+    else if (head.ended) facts.push(this.ending())
+    if (this.stopped && !head.playing) facts.push(this.stopped)
+    if (head.playing) this.stopped = ""
+    const errors = states.map((state) => state.error).filter(Boolean)
+    const text = [...new Set([...facts, ...errors]), ...(this.without ? [this.without] : [])].join(" · ")
+    const kind = tapes.some((tape) => tape.recorded) ? "recorded" : "measured"
+    if (this.status.dataset.text === text + kind) return
+    this.status.dataset.text = text + kind
+    const badge = document.createElement("span")
+    badge.className = `stage-badge ${kind}`
+    badge.textContent = kind
+    this.status.replaceChildren(`${text} · `, badge)
+  }
+
+  ending() {
+    const lost = this.tapes.filter((tape) => tape.fate).length
+    if (this.tapes.length === 1) return lost ? "diverged" : "done"
+    return lost ? `all have ended, ${lost} of them diverged` : "all are done"
+  }
+
+  leave() {
+    const { position, furthest, speed } = this.head
+    places.set(this.name, { position: Math.floor(position), furthest, speed })
+    this.connection.close()
+    this.sized.disconnect()
+    this.unlisten?.()
+    document.removeEventListener("visibilitychange", this.here)
+    cancelAnimationFrame(this.due)
+    for (const panel of this.panels.values()) panel.clear?.(this.plotly)
+  }
+}
+
+const stages = new WeakMap()
+
+export const mount = (component, where) => {
+  const root = component.parentElement.querySelector(".stage")
+  if (!stages.has(root)) stages.set(root, new Stage(root, where))
+  const stage = stages.get(root)
+  stage.declare(component)
+  return () => {
+    stages.delete(root)
+    stage.leave()
+  }
+}

@@ -1,0 +1,39 @@
+// The numbers of a chart as a table in its place, made when somebody asks.
+
+const bare = (text) =>
+  String(text ?? "")
+    .replace(/<br>/g, " ")
+    .replace(/<[^>]*>/g, "")
+
+const rowOf = (kind, first, rest) => {
+  const row = document.createElement("tr")
+  row.append(
+    ...[first, ...rest].map((value, at) => {
+      const cell = document.createElement(at ? kind : "th")
+      cell.textContent = typeof value === "number" ? Number(value.toPrecision(4)) : (value ?? "")
+      return cell
+    }),
+  )
+  return row
+}
+
+// A map gives its grid, every other trace a row a point: what a mark stands for is in `meta`, `text` and `customdata`.
+const rowsOf = (trace) => {
+  if (trace.z) {
+    const head = rowOf("th", bare(trace.name), trace.x ?? trace.z[0].map((_, at) => at))
+    return [head, ...trace.z.map((cells, at) => rowOf("td", trace.y?.[at] ?? at, trace.customdata?.[at] ?? cells))]
+  }
+  const name = bare(trace.mode === "markers" ? (trace.meta ?? trace.name) : trace.name)
+  const point = (y, at) => rowOf("td", name, [bare(trace.text?.[at] ?? trace.x[at]), trace.customdata?.[at] ?? y])
+  return trace.y.flatMap((y, at) => (y === null ? [] : [point(y, at)]))
+}
+
+export const tableOf = ({ data, layout }, title) => {
+  const table = document.createElement("table")
+  table.createCaption().textContent = title
+  const axis = (name) => bare(layout[name]?.title?.text)
+  if (data.some((trace) => !trace.z))
+    table.append(rowOf("th", "line", [axis("xaxis") || "at", axis("yaxis") || "value"]))
+  table.append(...data.filter((trace) => trace.visible !== false).flatMap(rowsOf))
+  return table
+}

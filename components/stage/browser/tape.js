@@ -1,0 +1,216 @@
+// What the browser holds of a run, and the connection that brings it.
+
+const GROWTH = 2
+const BACK_OFF = [500, 1000, 2000, 4000, 8000] // milliseconds before a connection is tried again
+const HEAD_BYTES = 16
+const REFUSED = 1008
+
+const short = (value) => {
+  // Three significant digits as Python's `.3g` writes them.
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf"
+  const power = value === 0 ? 0 : Math.floor(Math.log10(Math.abs(Number(value.toPrecision(3)))))
+  if (power >= -4 && power < 3) return String(Number(value.toPrecision(3)))
+  return value
+    .toExponential(2)
+    .replace(/\.?0+e/, "e")
+    .replace(/e([+-])(\d)$/, "e$10$2")
+}
+
+export class Tape {
+  constructor({ link, seeds, last, opening }) {
+    Object.assign(this, { link, seeds, last, header: null, length: 0, have: 0, recorded: false, fresh: 0 })
+    this.rows = new Float32Array(0)
+    this.frames = Array.from({ length: seeds }, () => [])
+    this.said = {}
+    this.state = { done: false, fates: [], error: "", place: 0, rate: 0, recomputing: false, parameters: 0, device: "" }
+    if (opening) this.open(opening)
+  }
+
+  // Something came that changes what is drawn of a row and of all after it; whoever draws sets `fresh` to Infinity.
+  touch(row) {
+    this.fresh = Math.min(this.fresh, row)
+  }
+
+  // Nothing more will come: the run is done, or it cannot go on.
+  get over() {
+    return this.state.done || Boolean(this.state.error)
+  }
+
+  get fate() {
+    return this.state.fates[0] ?? null
+  }
+
+  // Why nothing comes after a row: an error, or the divergence where it began; empty where the run goes on.
+  end(row) {
+    return this.state.error || (this.fate && row >= this.fate.step ? this.fate.sentence : "")
+  }
+
+  describe(header) {
+    this.header = header
+    this.last = header.last
+    this.tracks = Object.fromEntries(header.tracks.map((track) => [track.name, track]))
+    this.width = header.width * header.seeds
+  }
+
+  // Row 0 before there is a tape.
+  open({ header, row, frames, said, recorded }) {
+    if (this.have) return
+    this.describe(header)
+    this.put(0, 1, Float32Array.from(row, Number), true)
+    this.frames[0] = frames
+    this.said = said
+    this.touch(0)
+    this.recorded = recorded
+  }
+
+  put(start, count, numbers, before = false) {
+    if (start > this.length) return // a gap: never sent
+    const end = start + count
+    if (end * this.width > this.rows.length) {
+      const most = Math.max(end, Math.min(GROWTH * end, this.last + 1))
+      const grown = new Float32Array(most * this.width)
+      grown.set(this.rows.subarray(0, this.length * this.width))
+      this.rows = grown
+    }
+    this.rows.set(numbers, start * this.width)
+    this.touch(start)
+    this.length = Math.max(this.length, end)
+    if (!before) {
+      this.have = Math.max(this.have, end)
+      this.recorded = false
+    }
+  }
+
+  add(seed, frames) {
+    const kept = this.frames[seed]
+    this.touch(Math.min(...frames.map((frame) => frame.step)))
+    for (const frame of frames)
+      if (this.have === 0 || !kept.length || frame.step > kept.at(-1).step) kept.push(frame)
+      else kept[kept.findIndex((one) => one.step === frame.step)] = frame
+  }
+
+  say(said) {
+    for (const [kind, changes] of Object.entries(said)) {
+      const kept = (this.said[kind] ??= [])
+      this.touch(changes[0][0])
+      for (const change of changes) {
+        while (kept.length && kept.at(-1)[0] >= change[0]) kept.pop()
+        kept.push(change)
+      }
+    }
+  }
+
+  become(state) {
+    if (JSON.stringify([state.fates, state.done]) !== JSON.stringify([this.state.fates, this.state.done])) this.touch(0)
+    this.state = state
+  }
+
+  number(track, row, seed = 0) {
+    return this.rows[row * this.width + seed * this.header.width + this.tracks[track].start]
+  }
+
+  // A vector at a place on the tape; between two rows it is mixed of both, by factors where all is positive.
+  vector(track, position, seed = 0) {
+    const { start, width } = this.tracks[track]
+    const row = Math.min(Math.floor(position), this.length - 1)
+    const at = row * this.width + seed * this.header.width + start
+    const share = row + 1 < this.length ? position - row : 0
+    if (share <= 0) return this.rows.subarray(at, at + width)
+    return this.rows.subarray(at, at + width).map((from, place) => {
+      const to = this.rows[at + this.width + place]
+      if (!(from > 0 && to > 0 && Number.isFinite(from) && Number.isFinite(to))) return from
+      return from * (to / from) ** share
+    })
+  }
+
+  // The last frame at or before a step.
+  frame(step, seed = 0) {
+    return this.frames[seed].findLast((frame) => frame.step <= step)
+  }
+
+  // The sentence of a row, or of the last where a run has ended before.
+  sentence(kind, at) {
+    const row = Math.max(0, Math.min(at, this.length - 1))
+    const held = this.said[kind]?.findLast(([from]) => from <= row)
+    if (!held) return ""
+    const loss = this.have > row ? short(this.number("loss", row)) : ""
+    return held[1].replace("{step}", row).replace("{loss}", loss)
+  }
+}
+
+export class Connection {
+  constructor(address, changed) {
+    Object.assign(this, { address, changed, tries: 0, turn: 0, trainer: null, refusal: "", connected: false })
+  }
+
+  // Says what the page shows; anew whenever that changes.
+  hello(ticket, tapes, wants) {
+    Object.assign(this, { ticket, tapes, wants, refusal: "" })
+    if (this.socket?.readyState === WebSocket.OPEN) this.greet()
+    else this.connect()
+  }
+
+  wish(wants) {
+    if (String(wants) === String(this.wants)) return
+    this.wants = wants
+    if (this.connected) this.socket.send(JSON.stringify({ kind: "wish", wants }))
+  }
+
+  close() {
+    this.closed = true
+    clearTimeout(this.timer)
+    this.socket?.close()
+  }
+
+  connect() {
+    clearTimeout(this.timer)
+    if (this.closed || this.socket?.readyState <= WebSocket.OPEN) return
+    const socket = (this.socket = new WebSocket(this.address))
+    socket.binaryType = "arraybuffer"
+    socket.onopen = () => this.greet()
+    socket.onmessage = ({ data }) => {
+      if (socket !== this.socket) return
+      this.tries = 0
+      this.take(data)
+    }
+    socket.onclose = ({ code, reason }) => {
+      if (socket !== this.socket || this.closed) return
+      this.connected = false
+      if (code === REFUSED && reason) this.refusal = reason
+      else
+        this.timer = setTimeout(
+          () => this.connect(),
+          BACK_OFF[Math.min(this.tries++, BACK_OFF.length - 1)] * (0.8 + Math.random() / 2),
+        )
+      this.changed()
+    }
+  }
+
+  greet() {
+    this.connected = true
+    const runs = this.tapes.map(({ link, seeds, have }, at) => ({ link, seeds, have, want: this.wants[at] ?? 0 }))
+    this.socket.send(JSON.stringify({ kind: "hello", turn: ++this.turn, ticket: this.ticket, runs }))
+    this.changed()
+  }
+
+  take(data) {
+    if (typeof data !== "string") {
+      const [run, start, count, turn] = new Uint32Array(data, 0, HEAD_BYTES / 4)
+      if (turn === this.turn) this.tapes[run]?.put(start, count, new Float32Array(data, HEAD_BYTES))
+    } else {
+      const message = JSON.parse(data)
+      const tape = this.tapes[message.run]
+      if (message.kind === "trainer") this.trainer = message
+      else if (message.turn !== this.turn || !tape)
+        return // the answer to an earlier hello
+      else if (message.kind === "header") tape.describe(message)
+      else if (message.kind === "opening") tape.open(message)
+      else if (message.kind === "frames") tape.add(message.seed, message.frames)
+      else if (message.kind === "said") tape.say(message.said)
+      else if (message.kind === "state") tape.become(message)
+    }
+    this.changed()
+  }
+}
+
+export const brief = short

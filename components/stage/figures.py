@@ -1,0 +1,159 @@
+"""The moving charts as figures with bindings: today's charts over depth and steps, whose numbers the browser fills in."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from components.compare_charts import COLUMN_STYLES
+from components.depth_charts import ROLES, Series, depth_profile
+from components.figures import BLUE, ORANGE, RED, Figure, finished, frame_of, level, note, scatter, site_ticks
+from components.stage.bindings import AtFrame, Crosses, Frames, Map, Past, Row, bound, held
+from models.spec import TASKS, RunConfig
+
+STEP = "step {step}"  # the browser writes the step that is shown
+
+
+def profile(
+    title: str, track: str, sites: Sequence[str], *, others: Sequence[Series] = (), run: int = 0, unit: str = "RMS"
+) -> Figure:
+    """A vector of the row at the playhead over depth, on a log axis, with what stands still to compare with."""
+    still = depth_profile(title=title, unit=unit, sites=sites, series=others, range_=(0.0, 1.0))
+    lines = [trace for trace in still["data"] if trace["mode"] != "markers"]
+    now = bound(_over_depth(STEP, sites, "now"), Row(track, run))
+    return held(_in(title, unit, sites, [*lines, now]), y="log")
+
+
+def cosine(sites: Sequence[str], *, others: Sequence[Series] = (), run: int = 0, title: str = "Sample cosine by depth") -> Figure:
+    """The cosine between samples over depth at the frame before the playhead."""
+    from components.depth_charts import cosine_chart
+
+    still = cosine_chart(sites=sites, series=others, title=title)
+    lines = [trace for trace in still["data"] if trace["mode"] != "markers"]
+    layout = still["layout"] | {"annotations": []}
+    layout["margin"] = layout["margin"] | {"t": _top([*(trace["name"] for trace in lines), STEP])}
+    now = bound(_over_depth(STEP, sites, "now"), AtFrame("sample_cosine", run))
+    return held({"data": [*lines, now], "layout": layout}, y="cosine")
+
+
+def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
+    """The training loss as far as it has been seen, the held-out loss at the frames, crosses where it is not finite."""
+    chance = math.log(TASKS[cfg.task].classes)
+    layout = frame_of("Loss", x="step", y="cross-entropy")
+    layout["xaxis"] |= {"range": [0, cfg.steps]}
+    layout["shapes"] = [level(y=chance, dash="dot")]
+    layout["annotations"] = [note("guessing", x=1, xref="paper", y=chance, xanchor="right", yanchor="bottom")]
+    training = scatter("training", [], [], BLUE) | {"hovertemplate": "step %{x}: %{customdata:.4g}<extra>training</extra>"}
+    held_out = scatter("held-out", [], [], ORANGE, mode="lines+markers", dash="dash", symbol="diamond")
+    crosses = scatter("diverged", [], [], RED, mode="markers", symbol="x")
+    traces = [
+        bound(_empty(training), Past("loss", run)),
+        bound(_empty(held_out), Frames("held_out_loss", run)),
+        bound(crosses | {"hovertemplate": "step %{x}: %{customdata}<extra>diverged</extra>"}, Crosses("loss", run)),
+    ]
+    layout["margin"]["t"] = _top(["training", "held-out"])
+    return held({"data": traces, "layout": layout}, y="loss", line="line", chance=chance) | {}
+
+
+def step_map(title: str, track: str, sites: Sequence[str], *, run: int = 0, unit: str = "RMS") -> Figure:
+    """A vector of every row so far as colours over step and depth."""
+    layout = frame_of(title, x="step", y="depth", legend=False)
+    layout["yaxis"] |= {"type": "category", "ticks": "", **site_ticks(sites, names=True)}
+    layout["xaxis"] |= {"tickformat": "d", "ticks": ""}
+    layout["margin"]["t"] = 44
+    trace = {
+        "type": "heatmap",
+        "name": title,
+        "x": [],
+        "y": list(sites),
+        "hovertemplate": "%{y}, step %{x}: %{customdata:.4g}<extra></extra>",
+        "hoverongaps": False,
+        "colorscale": "Viridis",
+        "colorbar": {"thickness": 10, "title": {"text": unit, "side": "right"}, "outlinewidth": 0},
+    }
+    return held({"data": [bound(trace, Map(track, run))], "layout": layout}, line="map")
+
+
+def profiles(
+    title: str, track: str, sites: Sequence[str], labels: Sequence[str], *, seeds: int = 1, against: bool = False
+) -> Figure:
+    """A vector of several runs over depth; the middle of their seeds as a line, the range as a band.
+
+    `against`: each divided by the first. `sites`: those of the deepest.
+    """
+    unit = "RMS, ratio to A" if against else "RMS"
+    traces = [
+        one
+        for run, label in enumerate(labels)
+        for one in _band(run, label, Row, track, seeds=seeds, against=against, markers=True)
+    ]
+    return held(_in(title, unit, sites, traces), y="log")
+
+
+def losses(labels: Sequence[str], *, steps: int, chance: float, seeds: int = 1, against: bool = False) -> Figure:
+    """The losses of several runs; `against`: minus the first one's."""
+    top = 1.6 * chance
+    layout = frame_of("Loss", x="step", y="loss minus A's" if against else "cross-entropy")
+    layout["xaxis"] |= {"range": [0, steps]}
+    layout["yaxis"] |= {"range": [-top, top] if against else [0, top]}
+    layout["shapes"] = [level(y=0.0 if against else chance, dash="dot")]
+    traces = [
+        one
+        for run, label in enumerate(labels)
+        for one in _band(run, label, Past, "loss", seeds=seeds, against=against, markers=False)
+    ]
+    layout["margin"]["t"] = _top(list(labels))
+    return held({"data": traces, "layout": layout}, line="line")
+
+
+def _band(
+    run: int, label: str, of: type[Row] | type[Past], track: str, *, seeds: int, against: bool, markers: bool
+) -> list[dict[str, Any]]:
+    """A run's line, with its band where there are several seeds."""
+    style, base = COLUMN_STYLES[run], 0 if against else None
+    line = {
+        "type": "scatter",
+        "name": label,
+        "mode": "lines+markers" if markers else "lines",
+        "line": {"color": style["color"], "dash": style["dash"], "width": 2},
+        "marker": {"symbol": style["symbol"], "size": 4, "color": style["color"]},
+        "hovertemplate": "%{x}: %{y:.4g}<extra>" + label + "</extra>",
+    }
+    if seeds == 1:
+        return [bound(line, of(track, run, against=base))]
+    edge = {"type": "scatter", "mode": "lines", "line": {"width": 0}, "showlegend": False, "hoverinfo": "skip"}
+    lower = bound(edge | {"name": f"{label}, lowest seed"}, of(track, run, fold="least", against=base))
+    filled = {"name": f"{label}, highest seed", "fill": "tonexty", "fillcolor": f"{style['color']}33"}
+    upper = bound(edge | filled, of(track, run, fold="greatest", against=base))
+    return [lower, upper, bound(line, of(track, run, fold="median", against=base))]
+
+
+def _over_depth(name: str, sites: Sequence[str], role: str) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "name": name,
+        "meta": name,
+        "x": list(range(len(sites))),
+        "text": list(sites),
+        "hovertemplate": "%{text}: %{y:.4g}<extra>%{meta}</extra>",
+        "connectgaps": False,
+        **ROLES[role],
+    }
+
+
+def _in(title: str, unit: str, sites: Sequence[str], traces: list[dict[str, Any]]) -> Figure:
+    layout = frame_of(title, x="depth", y=unit, ticks=site_ticks(sites))
+    layout["yaxis"] |= {"type": "log"}
+    layout["margin"]["t"] = _top([trace["name"] for trace in traces if trace.get("showlegend", True)])
+    return {"data": traces, "layout": layout}
+
+
+def _top(names: list[str]) -> int:
+    """The room above a plot whose legend has these names."""
+    layout = frame_of("", x="", y="")
+    finished([{"name": name, "x": [0]} for name in names], layout, "")
+    return int(layout["margin"]["t"])
+
+
+def _empty(trace: dict[str, Any]) -> dict[str, Any]:
+    """A trace without its numbers, which the browser fills in."""
+    return {key: value for key, value in trace.items() if key not in ("x", "y")}

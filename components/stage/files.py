@@ -1,0 +1,22 @@
+"""The stage's own scripts on their way to a browser: modules that import each other, and that a browser may keep for ever."""
+
+from hashlib import sha256
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+FOLDER = Path(__file__).with_name("browser")
+MODULES = {file.name: file.read_bytes() for file in sorted(FOLDER.glob("*.js"))}
+VERSION = sha256(b"".join(MODULES.values())).hexdigest()[:12]  # part of the address: another version is another file
+LOADER = "loader.js"
+KEPT = "public, immutable, max-age=31536000"
+
+
+async def module(request: Request) -> Response:
+    """A module by its name; one of another version, which an old page asks for, is the newest one and is not kept."""
+    body = MODULES.get(request.path_params["name"])
+    if body is None:
+        return PlainTextResponse("There is no such script.", 404)
+    current = request.path_params["version"] == VERSION
+    return Response(body, media_type="text/javascript", headers={"cache-control": KEPT if current else "no-cache"})

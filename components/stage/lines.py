@@ -1,0 +1,201 @@
+"""One run on its way to one browser: what has been sent of its tape, and the messages that bring the rest."""
+
+import json
+import math
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from components.playhead import Playhead
+from components.stage import sentences
+from components.stage.asked import Asked
+from components.task_charts import decision_map, digit_mistakes, sequence_table
+from models.service.client import Owner, Tape, Trainer, key_of, question_message, tape_key, trace_from, trace_message
+from models.service.recorded import recorded
+from models.spec import TASKS, RunConfig
+from models.trace import SCALARS, Columns, Frame, Trace
+
+HEAD = struct.Struct("<IIII")  # run, first row, rows, the hello that they answer; then the rows as float32
+PIECE_BYTES = 2**18
+SAID_AT_ONCE = 100  # rows that are spoken about before others get their turn
+MEANINGS = {
+    "loss": "training loss",
+    "lr": "learning rate",
+    "grad_norm": "gradient norm before clipping",
+    "clip_factor": "what clipping multiplies the gradient by",
+    "act_rms": "RMS of the stream at every site",
+    "grad_rms": "RMS of the gradient at every site",
+    "branch_rms": "RMS of what every branch adds",
+    "weight_grad_rms": "RMS of the gradient of every block's weights",
+}
+PICTURES = {"points": decision_map, "image": digit_mistakes, "sequence": sequence_table}
+
+
+def header(cfg: RunConfig, seeds: int, columns: Columns) -> dict[str, Any]:
+    """What the numbers of a row mean, and how far this tape can go."""
+    tracks = [{"name": name, "start": at, "width": 1, "meaning": MEANINGS[name]} for at, name in enumerate(SCALARS)]
+    tracks += [
+        {"name": name, "start": part.start, "width": part.stop - part.start, "meaning": MEANINGS[name]}
+        for name, part in columns.slices.items()
+    ]
+    return {
+        "link": key_of(cfg),
+        "seeds": seeds,
+        "width": columns.width,
+        "tracks": tracks,
+        "sites": columns.sites,
+        "branches": columns.branches,
+        "depth": columns.depth,
+        "last": Playhead(cfg.steps).last,
+    }
+
+
+def frame_json(cfg: RunConfig, frame: Frame) -> dict[str, Any]:
+    """A frame for the browser: its numbers, None where they are not finite, and its picture as a figure or as text."""
+    kind = TASKS[cfg.task].kind
+    draw = PICTURES.get(kind)
+    picture = {key: frame.picture[key] for key in ("prompt", "sample")} if frame.picture and kind == "text" else None
+    return {
+        "step": frame.step,
+        "sample_cosine": _plain(frame.sample_cosine),
+        "update_to_weight": _plain(frame.update_to_weight),
+        "dead_units": _plain(frame.dead_units),
+        "held_out_loss": _plain([frame.held_out_loss])[0],
+        "held_out_accuracy": _plain([frame.held_out_accuracy])[0],
+        "picture": draw(frame.picture) if draw and frame.picture else picture,
+    }
+
+
+def opening(cfg: RunConfig, traces: Sequence[Trace], *, recorded: bool = False) -> dict[str, Any]:
+    """A run before training, whole: header, row 0 of every seed as plain numbers, frame and sentences of the first."""
+    first = traces[0]
+    numbers = np.concatenate([trace_message(trace)["rows"][0] for trace in traces]).tolist()
+    said = sentences.said_at(cfg, first, 0)
+    return {
+        "header": header(cfg, len(traces), Columns(first.sites, first.branches, first.weight_grad_rms.shape[1])),
+        "row": [value if math.isfinite(value) else repr(value) for value in numbers],
+        "frames": [frame_json(cfg, frame) for frame in first.frames[:1]],
+        "said": {kind: [[0, sentence]] for kind, sentence in said.items()},
+        "recorded": recorded,
+    }
+
+
+def before(trainer: Trainer, cfg: RunConfig, seeds: int, wait: float = 0.0) -> dict[str, Any] | None:
+    """A run before training as the trainer says it, sooner than a tape begins; None while it does not."""
+    answers = [trainer.ask("profile", cfg, wait=wait)]
+    if seeds > 1:  # the first alone has a frame
+        answers.append(trainer.ask("profiles", cfg, wait=wait, seeds=seeds))
+    values = [answer.value for answer in answers if answer is not None and answer.value is not None]
+    if len(values) < len(answers):
+        return None
+    others = values[1]["traces"][1:] if seeds > 1 else []
+    return opening(cfg, [trace_from(value) for value in (values[0], *others)])
+
+
+class Line:
+    """One run of a connection. `owner`: on whose behalf it may be trained; None where what is on the shelf has to do."""
+
+    def __init__(self, at: int, asked: Asked, owner: Owner | None, turn: int = 0) -> None:
+        self.at, self.turn, self.cfg, self.seeds, self.want = at, turn, asked.cfg, asked.seeds, asked.want
+        self.key = tape_key(asked.cfg, asked.seeds)
+        self.owner = owner if owner is not None and self.key in owner.runs else None
+        self.sent = asked.have
+        self._opened = ""  # what the browser has a header of: a recording, a profile or the tape
+        self._frames = [0] * asked.seeds
+        self._said = dict.fromkeys(sentences.KINDS, 0)
+        self._state: dict[str, Any] = {}
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Of what this run wants to hear: its tape, and the answers that are its row 0 before there is one."""
+        asked = [("profile", {}), *([("profiles", {"seeds": self.seeds})] if self.seeds > 1 else [])]
+        return self.key, *(question_message(question, self.cfg, args)["key"] for question, args in asked)
+
+    def wish(self, trainer: Trainer, seconds: float) -> None:
+        """Wishes once more for what is wanted, and ends the wish where nothing is."""
+        if self.owner is None:
+            return
+        tape = trainer.tape(self.cfg, self.seeds)
+        if self.want > tape.length:
+            trainer.want(self.cfg, self.want, seconds, self.seeds, self.owner)
+        elif tape.wanted:
+            trainer.release(tape, self.owner)
+
+    def messages(self, trainer: Trainer, *, rate: bool) -> Iterator[str | bytes]:
+        """All that the browser does not have yet, in the order in which it is to have it. `rate`: the speed too."""
+        tape = trainer.tape(self.cfg, self.seeds)
+        if tape.columns is not None:
+            if self._opened != "tape":
+                yield self._json(header(self.cfg, self.seeds, tape.columns) | {"kind": "header"})
+                self._opened = "tape"
+            yield from self._frame_messages(tape)
+            yield from self._rows(tape)
+            yield from self._sentences(tape)
+        elif self.sent == 0:
+            yield from self._before(trainer)
+        state = self._state_of(trainer, tape, rate)
+        if state != self._state:
+            self._state = state
+            yield self._json({"kind": "state"} | state)
+
+    def _rows(self, tape: Tape) -> Iterator[bytes]:
+        assert tape.columns is not None
+        width = tape.columns.width * self.seeds
+        most = max(1, PIECE_BYTES // (4 * width))
+        while self.sent < tape.length:
+            rows = tape.rows_from(self.sent, most)
+            yield HEAD.pack(self.at, self.sent, len(rows), self.turn) + np.ascontiguousarray(rows, "<f4").tobytes()
+            self.sent += len(rows)
+
+    def _frame_messages(self, tape: Tape) -> Iterator[str]:
+        for seed in range(self.seeds):
+            frames = tape.frames_from(seed, self._frames[seed])
+            if frames:
+                self._frames[seed] += len(frames)
+                yield self._json({"kind": "frames", "seed": seed, "frames": [frame_json(self.cfg, one) for one in frames]})
+
+    def _sentences(self, tape: Tape) -> Iterator[str]:
+        said, more = sentences.along(tape), True
+        while more:
+            trace = tape.trace()
+            more = trace is not None and said.catch_up(self.cfg, trace, SAID_AT_ONCE)
+            new = {kind: said.changes[kind][self._said[kind] :] for kind in sentences.KINDS}
+            if any(new.values()):
+                for kind, changes in new.items():
+                    self._said[kind] += len(changes)
+                yield self._json({"kind": "said", "said": {kind: changes for kind, changes in new.items() if changes}})
+
+    def _before(self, trainer: Trainer) -> Iterator[str]:
+        """The net before training; recorded, while the trainer starts."""
+        if self.owner is not None and self._opened != "profile" and (found := before(trainer, self.cfg, self.seeds)):
+            self._opened = "profile"
+            yield self._json({"kind": "opening"} | found)
+        elif not self._opened and self.seeds == 1 and (trace := recorded(self.cfg)) is not None:
+            self._opened = "recording"
+            yield self._json({"kind": "opening"} | opening(self.cfg, [trace], recorded=True))
+
+    def _state_of(self, trainer: Trainer, tape: Tape, rate: bool) -> dict[str, Any]:
+        """How this run is: over or not, how it ended, what it waits for."""
+        fates = [None if fate is None else {"step": fate.step, "sentence": fate.sentence()} for fate in tape.divergences]
+        asks = self.owner and not tape.length and not tape.error and trainer.status().state != "failed"
+        refused = trainer.ask("profile", self.cfg) if asks else None
+        moving = float(f"{tape.rate:.2g}") if rate and not tape.done else self._state.get("rate", 0.0)
+        return {
+            "done": tape.done,
+            "fates": fates,
+            "error": tape.error or (refused.error if refused is not None else ""),
+            "place": trainer.place(tape),
+            "rate": 0.0 if tape.done else moving,
+            "recomputing": tape.recomputing,
+            "parameters": tape.parameters,
+            "device": tape.device,
+        }
+
+    def _json(self, message: dict[str, Any]) -> str:
+        return json.dumps(message | {"run": self.at, "turn": self.turn}, allow_nan=False, separators=(",", ":"))
+
+
+def _plain(values: Any) -> list[float | None]:
+    return [float(f"{value:.4g}") if math.isfinite(value) else None for value in np.asarray(values, float).tolist()]

@@ -1,0 +1,54 @@
+"""How a connection learns, on the server's loop, that something came of its tapes: without asking for it."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable
+from contextlib import suppress
+from threading import Lock
+
+from models.service.client import Trainer
+
+
+class News:
+    """Hears of every message that the trainer files, in its thread, and sets the events of those who follow its key.
+
+    However much comes, the loop is woken once, and then sets the events of all that came meanwhile.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self._followers: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
+        self._heard: set[str] = set()
+        self._lock = Lock()
+        self._source: Trainer | None = None
+
+    def of(self, source: Trainer) -> None:
+        """Listens to a trainer, which another one may have replaced since."""
+        if self._source is not source:
+            self._source = source
+            source.listen(self.hear)
+
+    def follow(self, event: asyncio.Event, keys: Iterable[str]) -> None:
+        """From now on an event is set for these keys and for no others."""
+        for key in [key for key, events in self._followers.items() if event in events]:
+            self._followers[key].discard(event)
+            if not self._followers[key]:
+                del self._followers[key]
+        for key in keys:
+            self._followers[key].add(event)
+
+    def hear(self, key: str) -> None:
+        """Takes a key from any thread; an empty one stands for all."""
+        with self._lock:
+            due = bool(self._heard)
+            self._heard.add(key)
+        if not due:
+            with suppress(RuntimeError):  # the loop has been closed: nobody follows any more
+                self.loop.call_soon_threadsafe(self._tell)
+
+    def _tell(self) -> None:
+        with self._lock:
+            heard, self._heard = self._heard, set()
+        for key in self._followers.keys() if "" in heard else heard & self._followers.keys():
+            for event in self._followers[key]:
+                event.set()

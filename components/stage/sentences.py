@@ -1,0 +1,74 @@
+"""What the charts say, along a whole tape: computed once for all viewers, sent where it changes.
+
+A sentence about the loss changes at every step in its numbers alone, so it travels as a form that the browser fills in.
+"""
+
+import math
+from dataclasses import dataclass, field
+from threading import Lock
+from weakref import WeakKeyDictionary
+
+from models.insight.verdict import (
+    activation_sentence,
+    cosine_sentence,
+    gradient_sentence,
+    loss_sentence,
+    verdicts,
+    weight_sentence,
+)
+from models.service.client import Tape
+from models.spec import TASKS, RunConfig
+from models.trace import Trace
+
+KINDS = ("activation", "gradient", "loss", "weight", "cosine", "verdict", "kind")
+STEP, LOSS = "{step}", "{loss}"  # what the browser fills in, the loss with three digits
+
+
+def said_at(cfg: RunConfig, trace: Trace, row: int) -> dict[str, str]:
+    """The sentences of one row, by kind; `kind` is that of the verdict."""
+    frame, fate = trace.frame_at(row), trace.divergence
+    first, *others = verdicts(cfg, trace, row)
+    ended = fate is not None and row >= fate.step
+    return {
+        "activation": activation_sentence(trace.sites, trace.act_rms[row]),
+        "gradient": gradient_sentence(trace.sites, trace.grad_rms[row]),
+        "loss": _form(loss_sentence(trace, row, math.log(TASKS[cfg.task].classes)), trace, row),
+        "weight": weight_sentence(trace.weight_grad_rms[row]),
+        "cosine": cosine_sentence(frame.sample_cosine) if frame else "",
+        "verdict": fate.sentence() if fate and ended else " ".join(one.sentence for one in (first, *others)),
+        "kind": "diverged" if ended else first.kind,
+    }
+
+
+def _form(sentence: str, trace: Trace, row: int) -> str:
+    """A sentence about the loss without the numbers of its row, so that it is the same at the next."""
+    numbers, lost = f"Step {row}: loss {float(trace.loss[row]):.3g}", f"not finite at step {row}."
+    return sentence.replace(numbers, f"Step {STEP}: loss {LOSS}").replace(lost, f"not finite at step {STEP}.")
+
+
+@dataclass
+class Said:
+    """The sentences of a tape so far: by kind, the rows from which each holds."""
+
+    changes: dict[str, list[tuple[int, str]]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
+    next: int = 0
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def catch_up(self, cfg: RunConfig, trace: Trace, most: int) -> bool:
+        """Says something of at most so many further rows; whether there are more."""
+        with self._lock:
+            for row in range(self.next, min(self.next + most, len(trace))):
+                for kind, sentence in said_at(cfg, trace, row).items():
+                    held = self.changes[kind]
+                    if not held or held[-1][1] != sentence:
+                        held.append((row, sentence))
+                self.next = row + 1
+            return self.next < len(trace)
+
+
+_kept: WeakKeyDictionary[Tape, Said] = WeakKeyDictionary()
+
+
+def along(tape: Tape) -> Said:
+    """What has been said of a tape so far, for all who look at it."""
+    return _kept.setdefault(tape, Said())

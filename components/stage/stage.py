@@ -1,0 +1,132 @@
+"""`stage(name, runs, panels)`: a page says what it shows, and the browser moves it. All that a page knows of players.
+
+While a run plays the page is not run again: rows come by the stage's own connection, and the server hears where the playhead
+is when it rests.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import streamlit as st
+
+from components.assets import plotly_chunk
+from components.playhead import Playhead
+from components.stage.files import FOLDER, LOADER, VERSION
+from components.stage.lines import before, opening
+from components.stage.panels import Panel
+from components.stage.tickets import TICKETS
+from components.viewers import owner
+from components.watch import PROFILE_SECONDS
+from models.service.client import key_of, trainer
+from models.service.recorded import recorded
+from models.spec import RunConfig
+
+HERE = Path(__file__).parent
+Tells = Literal["never", "rest", "follow"]
+
+_component = st.components.v2.component(
+    "stage",
+    html=(HERE / "stage.html").read_text(encoding="utf-8"),
+    css=(HERE / "stage.css").read_text(encoding="utf-8"),
+    js=(FOLDER / LOADER).read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
+
+
+@dataclass(frozen=True)
+class At:
+    """Where a viewer's playhead was when the browser last told: the step, and whether it moved on."""
+
+    step: int = 0
+    playing: bool = False
+
+
+def stage(
+    name: str,
+    runs: Sequence[RunConfig],
+    panels: Sequence[Panel],
+    *,
+    seeds: int = 1,
+    tells: Tells = "rest",
+    shared: str = "",
+    keys: bool = False,
+    start: str = "",
+    stop_loss: float = 0.0,
+    facts: Sequence[str] = (),
+    on_toggle: Callable[[int, int], None] | None = None,
+    on_open: Callable[[int], None] | None = None,
+) -> At:
+    """Draws player and panels over the tapes of some configurations, each with so many seeds; where the playhead rests.
+
+    `tells`: whether the page runs again when the playhead comes to rest, and once a second while it moves ("follow").
+    `shared`: follows the word Train, where one bar moves several runs. `keys`: space, the right arrow and R move it.
+    `start`: a text that is new to the browser starts it. `on_toggle`: is given run and block of a click in a stack;
+    `on_open` the run whose link was followed, outside of a callback, where a page may be left.
+    ValueError where a panel is bound to what is not among the runs.
+    """
+    at, links = place(name, runs), [key_of(cfg) for cfg in runs]
+    data = {
+        "version": VERSION,
+        "chunk": plotly_chunk(),
+        "ticket": TICKETS.hand(owner(name, *runs, seeds=seeds)),
+        "runs": [
+            {"link": link, "seeds": seeds, "last": Playhead(cfg.steps).last, "opening": first}
+            for link, cfg, first in zip(links, runs, _openings(runs, seeds), strict=True)
+        ],
+        "panels": [panel.to_json(len(runs), seeds) for panel in panels],
+        "tells": tells,
+        "shared": shared,
+        "keys": keys,
+        "start": start,
+        "stop_loss": stop_loss,
+        "facts": list(facts),
+    }
+    key = f"stage_{name}"
+    shown = _component(
+        key=key,
+        data=data,
+        height="content",
+        on_at_change=lambda: None,
+        on_opened_change=lambda: None,
+        on_toggled_change=lambda: _toggled(key, len(runs), on_toggle),
+    )
+    run: Any = shown.opened
+    if on_open is not None and type(run) is int and 0 <= run < len(runs):  # it comes from a browser
+        on_open(run)
+    return at
+
+
+def place(name: str, runs: Sequence[RunConfig]) -> At:
+    """Where the playhead of a stage was when the browser last told; the beginning, where that was of other runs."""
+    said: Any = getattr(st.session_state.get(f"stage_{name}"), "at", None)
+    if not isinstance(said, dict) or said.get("runs") != [key_of(cfg) for cfg in runs]:  # it comes from a browser
+        return At()
+    step, last = said.get("step"), max(Playhead(cfg.steps).last for cfg in runs)
+    return At(min(max(step, 0), last) if type(step) is int else 0, said.get("playing") is True)
+
+
+def _openings(runs: Sequence[RunConfig], seeds: int) -> list[dict[str, Any] | None]:
+    """Row 0 of every run with the page itself, so that its first picture needs nothing else; None where it takes too long."""
+    service = trainer()
+    state = service.status().state
+    if state == "starting":
+        traces = [recorded(cfg) if seeds == 1 else None for cfg in runs]
+        there = zip(runs, traces, strict=True)
+        return [None if trace is None else opening(cfg, [trace], recorded=True) for cfg, trace in there]
+    until = time.monotonic() + (PROFILE_SECONDS if state == "ready" else 0.0)
+    for cfg in runs:
+        before(service, cfg, seeds)  # all are asked for before the first is waited for
+    return [before(service, cfg, seeds, max(0.0, until - time.monotonic())) for cfg in runs]
+
+
+def _toggled(key: str, runs: int, on_toggle: Callable[[int, int], None] | None) -> None:
+    """Hands on which block was clicked."""
+    said: Any = getattr(st.session_state.get(key), "toggled", None)
+    if on_toggle is None or not isinstance(said, list) or len(said) != 2:  # it comes from a browser
+        return
+    run, block = said
+    if type(run) is int and type(block) is int and 0 <= run < runs and block > 0:
+        on_toggle(run, block)

@@ -1,0 +1,73 @@
+"""Tickets: what a page hands to its own connection, so that the server knows on whose behalf rows are wanted.
+
+A ticket is good for the tapes of its page and for no others, so that whoever finds one can train nothing of his own.
+"""
+
+import secrets
+import sys
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from models.service.client import Owner
+
+TICKET_SECONDS = 3600.0  # since it was last handed out or used
+MOST = 5000
+
+
+@dataclass
+class _Ticket:
+    name: str
+    owner: Owner
+    until: float
+
+
+@dataclass
+class Tickets:
+    """One ticket for each part of a session's screen, the longest unused dropped first. Safe to use from many threads."""
+
+    seconds: float = TICKET_SECONDS
+    most: int = MOST
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _by_part: OrderedDict[tuple[str, str, str], _Ticket] = field(default_factory=OrderedDict, repr=False)
+    _by_name: dict[str, _Ticket] = field(default_factory=dict, repr=False)
+
+    def hand(self, owner: Owner) -> str:
+        """The ticket of an owner's part, the same for as long as it is used; it is good for the tapes that the part has now."""
+        part = owner.session, owner.screen, owner.part
+        with self._lock:
+            self._drop_old()
+            ticket = self._by_part.pop(part, None)
+            while len(self._by_part) >= self.most:
+                self._drop_oldest()
+            if ticket is None:
+                ticket = _Ticket(secrets.token_urlsafe(24), owner, 0.0)
+                self._by_name[ticket.name] = ticket
+            ticket.owner, ticket.until = owner, time.monotonic() + self.seconds
+            self._by_part[part] = ticket
+            return ticket.name
+
+    def owner(self, name: str) -> Owner | None:
+        """On whose behalf the bearer of a ticket asks; None where there is no such ticket any more. Using it keeps it."""
+        with self._lock:
+            self._drop_old()
+            ticket = self._by_name.get(name)
+            if ticket is None:
+                return None
+            ticket.until = time.monotonic() + self.seconds
+            self._by_part.move_to_end((ticket.owner.session, ticket.owner.screen, ticket.owner.part))
+            return ticket.owner
+
+    def _drop_old(self) -> None:
+        now = time.monotonic()
+        while self._by_part and next(iter(self._by_part.values())).until <= now:
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        _, oldest = self._by_part.popitem(last=False)
+        del self._by_name[oldest.name]
+
+
+# The route keeps what it was given at the start of the server; a page is loaded anew whenever an editor saves.
+TICKETS: Tickets = sys.__dict__.setdefault("_add_norm_tickets", Tickets())

@@ -1,0 +1,28 @@
+"""The demo's server and its visitors, who share the browser tests' way of looking."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import Visitors, browser  # noqa: F401
+from tests.load.server import Server, serving
+
+DEMO = Path(__file__).parents[1] / "demo.py"
+
+
+@pytest.fixture(scope="package")
+def demo(browser: Any) -> Iterator[Server]:  # noqa: F811
+    """The server of the demo, with its trainer."""
+    with serving(DEMO) as started:
+        started.wait_for(b'"ready"')
+        yield started
+
+
+@pytest.fixture
+def visitors(browser: Any, demo: Server) -> Iterator[Visitors]:  # noqa: F811
+    """Visitors of the demo. Afterwards none of them may have seen an error or asked another host."""
+    crowd = Visitors(browser, demo)
+    yield crowd
+    assert crowd.leave() == []

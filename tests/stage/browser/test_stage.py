@@ -1,0 +1,327 @@
+"""The stage in a real browser: everything that only moves along a tape happens there, and the page is not run again for it."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Visitors
+from tests.browser.page import (
+    button,
+    chart,
+    drawn,
+    label,
+    line,
+    press,
+    ranges,
+    row,
+    scrubber,
+    until,
+    until_at_rest,
+    until_row,
+    zoom,
+)
+from tests.load.server import Server
+
+LOOP = "&steps=5000"
+
+
+def link(**query: object) -> str:
+    fields = {"depth": 4, "width": 16, "batch": 16, "steps": 60} | query
+    return "/?" + "&".join(f"{key}={value}" for key, value in fields.items())
+
+
+def status(page: Any) -> Any:
+    return page.locator(".stage-status")
+
+
+def runs_of_the_page(page: Any) -> int:
+    """How often the script had been run when it last said so."""
+    said = page.get_by_test_id("stCaptionContainer").filter(has_text="Run ").inner_text()
+    return int(re.search(r"Run (\d+) times", said)[1])  # type: ignore[index]
+
+
+def at_rest(page: Any, step: int) -> None:
+    """Waits until the server has heard that the playhead rests at a step."""
+    expect(page.get_by_text(f"at step {step}, resting")).to_be_visible()
+
+
+def sentence(page: Any, name: str) -> str:
+    panel = page.locator(".stage-panel").filter(has=page.get_by_role("figure", name=re.compile(f"^{name}")))
+    return str(panel.locator(".stage-sentence").inner_text())
+
+
+def draws(page: Any) -> int:
+    return int(page.locator(".stage").get_attribute("data-draws") or 0)
+
+
+def until_last(page: Any, step: int) -> None:
+    until(page, lambda: row(page) == step, f"step {step}")
+
+
+def last(page: Any) -> int:
+    return int(scrubber(page).get_attribute("max"))
+
+
+@pytest.fixture(scope="module")
+def crowd(browser: Any, demo: Server) -> Iterator[Visitors]:
+    """Visitors whose pages several tests look at, one after the other."""
+    yield (crowd := Visitors(browser, demo))
+    assert crowd.leave() == []
+
+
+@pytest.fixture(scope="module")
+def resting(crowd: Visitors) -> Any:
+    """A page that nobody plays."""
+    return drawn(crowd(link(seed=1)))
+
+
+@pytest.fixture(scope="module")
+def played(crowd: Visitors) -> Any:
+    """A page whose run has been played to its end."""
+    page = drawn(crowd(link(seed=2)))
+    press(page, "Train")
+    until_row(page, last(page))
+    until_at_rest(page)
+    return page
+
+
+def test_a_run_trains_to_its_end_with_every_chart_and_sentence_at_its_step(visitors):
+    page = drawn(visitors(link(seed=3)))
+    before = line(page, "Activation by depth")
+    assert sentence(page, "Loss").startswith("Step 0: not trained yet")
+    press(page, "Train")
+    button(page, "Pause").wait_for()
+    until_row(page, last(page))
+    until_at_rest(page)
+    expect(status(page)).to_contain_text("done")
+    assert line(page, "Activation by depth") != before
+    assert sentence(page, "Loss").startswith(f"Step {last(page)}: loss ")
+    assert chart(page, "Loss").evaluate("el => el.data[0].x.at(-1)") == last(page)
+
+
+def test_while_it_plays_and_is_scrubbed_the_page_is_not_run_again(visitors):
+    page = drawn(visitors(link(seed=2, tells="never")))
+    before = runs_of_the_page(page)
+    press(page, "Train")
+    until_row(page, last(page))
+    scrubber(page).focus()
+    for key, step in (("ArrowLeft", last(page) - 1), ("Home", 0), ("ArrowRight", 1), ("End", last(page))):
+        page.keyboard.press(key)
+        assert row(page) == step
+    press(page, "Reset")
+    assert row(page) == 0
+    button(page, "Again").click()  # the page's own button: what it says now is up to date
+    until(page, lambda: runs_of_the_page(page) > before, "another run of the page")
+    assert runs_of_the_page(page) == before + 1
+
+
+def test_the_server_hears_of_the_step_at_which_the_playhead_rests_and_only_of_that(played):
+    page = played
+    at_rest(page, last(page))
+    before = runs_of_the_page(page)
+    scrubber(page).focus()
+    for _ in range(5):
+        page.keyboard.press("ArrowLeft")
+    at_rest(page, last(page) - 5)
+    assert runs_of_the_page(page) <= before + 2
+
+
+def test_a_drag_redraws_charts_and_sentences_while_the_mouse_is_down(played):
+    page = played
+    box = scrubber(page).bounding_box()
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] - 8, middle)
+    page.mouse.down()
+    seen = set()
+    for at in range(10):
+        page.mouse.move(box["x"] + box["width"] * (0.9 - at / 12), middle)
+        step = row(page)
+        until(page, lambda step=step: sentence(page, "Loss").startswith(f"Step {step}: "), "the sentence of the step")
+        until(page, lambda step=step: chart(page, "Loss").evaluate("el => el.layout.shapes.at(-1).x0") == step, "its line")
+        seen.add(step)
+    page.mouse.up()
+    assert len(seen) == 10
+
+
+def test_step_goes_one_row_on_and_rests_there(visitors):
+    page = drawn(visitors(link(seed=3)))
+    press(page, "Step")
+    press(page, "Step")
+    assert row(page) == 2
+    until(page, lambda: sentence(page, "Loss").startswith("Step 2: "), "the second row")
+    at_rest(page, 2)
+    expect(button(page, "Train")).to_be_visible()
+
+
+def test_a_pause_stops_the_picture_and_the_work(visitors, demo):
+    page = drawn(visitors(link(seed=4) + LOOP))
+    press(page, "Train")
+    until_row(page, 20)
+    press(page, "Pause")
+    stands, seen = row(page), draws(page)
+    until(page, lambda: demo.health()["training"] == 0, "the end of the work")
+    assert row(page) == stands
+    page.wait_for_timeout(300)
+    assert draws(page) <= seen + 2  # at rest, and with the server's answer; not with every row that was under way
+
+
+def test_zoom_and_hover_hold_while_the_run_plays(visitors):
+    page = drawn(visitors(link(seed=7) + LOOP))
+    press(page, "Train")
+    until_row(page, 40)
+    zoomed = zoom(page, "Loss")
+    before = row(page)
+    until_row(page, before + 20)
+    assert ranges(page, "Loss") == zoomed
+    press(page, "Pause")
+
+
+def test_controls_moved_while_it_plays_show_the_other_run_from_its_beginning(visitors):
+    page = drawn(visitors(link(seed=8) + LOOP))
+    press(page, "Train")
+    until_row(page, 5)
+    page.goto(page.url.replace("depth=4", "depth=6"))
+    drawn(page)
+    until(page, lambda: len(line(page, "Activation by depth")) == 7, "the other net")
+    assert row(page) == 0
+
+
+def test_two_runs_move_under_one_player_to_the_longest_end(visitors):
+    page = drawn(visitors(link(seed=9, count=2)))
+    press(page, "Train")
+    until_row(page, last(page))
+    expect(status(page)).to_contain_text("all are done")
+    assert len(chart(page, "Loss").evaluate("el => el.data.map((trace) => trace.name)")) == 2
+
+
+def test_a_run_that_diverges_says_so_at_the_step_where_it_did_and_not_before(visitors):
+    page = drawn(visitors(link(depth=24, residual="false", norm="none", lr=30, steps=40, seed=1)))
+    press(page, "Train")
+    headline = page.locator(".stage-headline").first
+    expect(headline).to_contain_text("Diverged at step")
+    until_at_rest(page)
+    step = int(re.search(r"step (\d+)", headline.inner_text())[1])  # type: ignore[index]
+    assert row(page) == step
+    expect(status(page)).to_contain_text("diverged")
+    press(page, "Reset")
+    expect(headline).not_to_contain_text("Diverged")
+
+
+def test_the_keys_of_the_projector_move_the_playhead_outside_of_fields(visitors):
+    page = drawn(visitors(link(seed=10, keys=1)))
+    page.locator("body").press("ArrowRight")
+    until_last(page, 1)
+    page.keyboard.press(" ")
+    until_row(page, 5)
+    page.keyboard.press(" ")
+    button(page, "Train").wait_for()
+    page.keyboard.press("r")
+    until_last(page, 0)
+    field = page.get_by_role("textbox", name="A field")
+    field.click()
+    field.press_sequentially("r ")
+    expect(field).to_have_value("r ")
+    assert row(page) == 0
+
+
+def test_charts_have_their_name_and_their_numbers_as_a_table(resting):
+    page = resting
+    page.get_by_role("button", name="Table of Gradient by depth").click()
+    table = page.get_by_role("region", name="Gradient by depth, table")
+    expect(table.get_by_role("row")).to_have_count(6)
+    assert [cell.inner_text() for cell in table.get_by_role("row").nth(1).locator("th, td").all()][:2] == ["step 0", "x0"]
+    page.get_by_role("button", name="Chart of Gradient by depth").click()
+    expect(table).to_be_hidden()
+
+
+def test_without_plotly_the_charts_are_plain_lines_that_move_and_tables_work(visitors):
+    page = visitors.tab()
+    page.route(re.compile(r"PlotlyChart\."), lambda route: route.fulfill(body="export {}", content_type="text/javascript"))
+    page.goto(visitors.server.url + link(seed=12))
+    sketch = chart(page, "Activation by depth").locator("svg.stage-sketch polyline")
+    sketch.wait_for(state="attached")
+    expect(status(page)).to_contain_text("Charts are plain lines here")
+    before = sketch.get_attribute("points")
+    press(page, "Train")
+    until_row(page, last(page))
+    assert sketch.get_attribute("points") != before
+    page.get_by_role("button", name="Table of Loss").click()
+    assert page.get_by_role("region", name="Loss, table").get_by_role("row").count() > 50
+
+
+def test_whoever_wants_no_motion_sees_two_pictures_a_second(visitors):
+    page = drawn(visitors(link(seed=13)))
+    page.emulate_media(reduced_motion="reduce")
+    seen = draws(page)
+    press(page, "Train")
+    until_row(page, last(page))
+    assert draws(page) - seen <= 2 * 12 + 4  # a tape is played in 6 to 10 seconds
+
+
+def test_the_charts_take_the_theme_that_the_page_changes_to(resting):
+    page = resting
+    colour = "el => el._fullLayout.font.color"
+    before = chart(page, "Loss").evaluate(colour)
+    page.emulate_media(color_scheme="dark")
+    until(page, lambda: chart(page, "Loss").evaluate(colour) != before, "the other theme")
+
+
+def test_a_connection_that_is_cut_again_and_again_goes_on_from_the_rows_that_are_there(visitors):
+    page = visitors.tab()
+    cuts = []
+
+    def through(socket):
+        server = socket.connect_to_server()
+        came = []
+
+        def from_server(message):
+            came.append(message)
+            socket.send(message)
+            if len(came) == 5 and len(cuts) < 3:
+                cuts.append(len(came))
+                socket.close(code=1011)
+
+        server.on_message(from_server)
+
+    page.route_web_socket(re.compile("/tape$"), through)
+    page.goto(visitors.server.url + link(seed=15) + LOOP)
+    drawn(page)
+    press(page, "Train")
+    until(page, lambda: len(cuts) == 3, "three cuts")
+    until_row(page, row(page) + 20)
+    press(page, "Pause")
+    steps = chart(page, "Loss").evaluate("el => [...el.data[0].x]")
+    assert (steps[0], steps) == (0, sorted(set(steps)))
+
+
+def test_a_block_of_the_stack_says_its_numbers_and_a_click_reports_it(resting):
+    page = resting
+    group = page.get_by_role("group", name="Signal and gradient, run 1")
+    blocks = group.get_by_role("button")
+    expect(blocks).to_have_count(4)
+    expect(blocks.nth(2)).to_have_accessible_name(re.compile(r"^block 3: activation [\d.]+, gradient [\d.e-]+, with skip"))
+    blocks.nth(0).focus()
+    page.keyboard.press("ArrowRight")
+    expect(group.locator(".stage-said")).to_contain_text("block 2: activation")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("run 0, block 2")).to_be_visible()
+
+
+def test_a_step_of_a_net_shows_what_it_says(visitors):
+    page = drawn(visitors(link(seed=17, below=1)))
+    expect(chart(page, "Digit mistakes")).to_have_text("The net has not been asked yet: press Train or Step.")
+    press(page, "Train")
+    until_row(page, last(page))
+    drawn(page, "Gradient by layer and step", "Digit mistakes")
+    cells = chart(page, "Gradient by layer and step").evaluate("el => [el.data[0].z.length, el.data[0].x.at(-1)]")
+    assert cells == [5, last(page)]
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_reaches_over_the_page(resting, width):
+    resting.set_viewport_size({"width": width, "height": 720})
+    assert resting.evaluate("document.scrollingElement.scrollWidth") <= width
+    assert label(resting, "Loss").count() == 0

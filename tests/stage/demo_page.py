@@ -1,0 +1,64 @@
+"""What the demo shows: a page of the address's own runs (`?runs=1` to 4), with a counter of how often it was run."""
+
+import streamlit as st
+
+from components.stage import figures
+from components.stage.panels import Chart, Headline, Panel, Stack, blocks_of
+from components.stage.stage import stage
+from components.viewers import visitor
+from models.spec import RunConfig, plan
+from models.spec.query import from_query
+
+st.set_page_config(layout="wide")
+query = st.query_params.to_dict()
+own = {key: query.pop(key, "") for key in ("count", "tells", "keys", "below")}
+cfg, _ = from_query(query)
+runs = [cfg, *(RunConfig(**{**vars(cfg), "residual": False}) for _ in range(int(own["count"] or 1) - 1))]
+sites = plan(cfg).sites
+
+
+def block(of: RunConfig, at: int) -> list[Panel]:
+    return [
+        Headline(run=at, title=f"Verdict {at}"),
+        Stack(run=at, title=f"Signal and gradient, run {at + 1}", blocks=blocks_of(of), toggles=True),
+    ]
+
+
+charts: list[Panel]
+if len(runs) == 1:
+    charts = [
+        *block(cfg, 0),
+        Chart("Activation by depth", figure=figures.profile("Activation by depth", "act_rms", sites), says="activation"),
+        Chart("Gradient by depth", figure=figures.profile("Gradient by depth", "grad_rms", sites), says="gradient"),
+        Chart("Loss", figure=figures.loss(cfg), says="loss"),
+    ]
+    if own["below"]:
+        charts += [
+            Chart("Sample cosine by depth", figure=figures.cosine(sites), says="cosine", span=6),
+            Chart("Gradient by layer and step", figure=figures.step_map("Gradient by layer and step", "grad_rms", sites), span=6),
+            Chart("Digit mistakes", span=12, height=220),
+        ]
+else:
+    labels = ["A with skip", "B without"]
+    charts = [panel for at, one in enumerate(runs) for panel in block(one, at)]
+    charts += [
+        Chart(title, figure=figures.profiles(title, track, sites, labels))
+        for title, track in (("Activation by depth", "act_rms"), ("Gradient by depth", "grad_rms"))
+    ]
+    charts.append(Chart("Loss", figure=figures.losses(labels, steps=cfg.steps, chance=2.3)))
+
+counts = st.session_state
+counts["reruns"] = counts.get("reruns", 0) + 1
+
+
+def toggled(run: int, block: int) -> None:
+    counts["toggled"] = f"run {run}, block {block}"
+
+
+at = stage("demo", runs, charts, tells=own["tells"] or "rest", keys=bool(own["keys"]), on_toggle=toggled)  # type: ignore[arg-type]
+st.caption(
+    f"Run {counts['reruns']} times; at step {at.step}, {'moving' if at.playing else 'resting'}; {counts.get('toggled', '')}"
+)
+st.text_input("A field")
+st.button("Again")
+assert visitor()

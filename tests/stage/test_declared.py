@@ -1,0 +1,232 @@
+"""What a page declares: bindings, figures and panels, the sentences along a tape, and the stage's scripts."""
+
+import asyncio
+import json
+import math
+from itertools import pairwise
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from starlette.requests import Request
+from starlette.responses import Response
+from streamlit.testing.v1 import AppTest
+
+from components.depth_charts import Series
+from components.stage import figures, files, panels, sentences, stage
+from components.stage.bindings import AtFrame, Crosses, Frames, Map, Past, Row, bound, held
+from components.stage.panels import Chart, Headline, Panel, Stack, blocks_of
+from components.stage.tickets import TICKETS
+from models.insight.verdict import activation_sentence, gradient_sentence, loss_sentence, verdicts
+from models.service.client import key_of
+from models.service.inprocess import InProcessTrainer
+from models.spec import RunConfig, plan
+from models.trace import SCALARS, Columns
+
+SMALL = RunConfig(depth=3, width=16, batch=16, steps=25, seed=2, device="cpu")
+SITES = plan(SMALL).sites
+
+
+# --- bindings ---
+
+
+@pytest.mark.parametrize(
+    ("kind", "track"),
+    [(Row, "loss"), (Row, "nothing"), (Past, "act_rms"), (Frames, "sample_cosine"), (AtFrame, "held_out_loss"), (Map, "lr")],
+)
+def test_a_binding_takes_tracks_of_its_kind_and_names_them(kind, track):
+    with pytest.raises(ValueError, match=f"track '{track}': {kind.__name__} takes"):
+        kind(track)
+
+
+@pytest.mark.parametrize("wrong", [{"run": -1}, {"seed": -2}])
+def test_runs_and_seeds_are_counted_from_0(wrong):
+    with pytest.raises(ValueError, match="counted from 0"):
+        Row("act_rms", **wrong)
+
+
+def test_a_fold_is_one_of_those_there_are():
+    with pytest.raises(ValueError, match="fold 'mean'"):
+        Row("act_rms", fold="mean")
+
+
+@pytest.mark.parametrize("wrong", [{"y": "square"}, {"line": "dotted"}])
+def test_an_axis_is_held_in_a_way_that_there_is(wrong):
+    with pytest.raises(ValueError, match="one of"):
+        held({"data": [], "layout": {}}, **wrong)
+
+
+def test_bindings_travel_as_json():
+    said = json.loads(json.dumps(bound({"name": "a"}, Row("act_rms", 1, fold="median"))))
+    assert said["bind"] == {"of": "row", "track": "act_rms", "run": 1, "seed": 0, "fold": "median", "log": True, "against": None}
+    assert {one.of for one in (Row, Past, Crosses, Frames, AtFrame, Map)} == {"row", "past", "crosses", "frames", "frame", "map"}
+
+
+def test_every_number_of_a_row_can_be_bound():
+    assert {*Row.tracks, *Past.tracks} == {*SCALARS, *Columns(("x0",), (), 1).slices}
+
+
+# --- panels ---
+
+
+@pytest.mark.parametrize(
+    "panel",
+    [
+        Headline(run=1),
+        Chart("Loss", figure=figures.loss(SMALL, run=1)),
+        Chart("Activation", figure=figures.profiles("Activation", "act_rms", SITES, ["A", "B"])),
+        Chart("Loss", figure=figures.loss(SMALL), says="everything"),
+        Chart("Loss", figure=figures.loss(SMALL), span=13),
+        Chart("Loss", figure={"data": [bound({"name": "a"}, Past("loss", seed=1))], "layout": {}}),
+    ],
+)
+def test_a_panel_of_what_is_not_on_the_page_is_refused(panel):
+    with pytest.raises(ValueError, match=r"run 1|says 'everything'|spans 13|seed 1"):
+        panel.to_json(1, 1)
+
+
+def test_all_figures_travel_as_json_with_room_for_their_legend():
+    others = [Series("a rather long name for a ghost", np.array([1.0, 0.0, np.inf, 2.0]), "ghost")]
+    made = [
+        figures.profile("Activation", "act_rms", SITES, others=others),
+        figures.cosine(SITES, others=others),
+        figures.loss(SMALL),
+        figures.step_map("Map", "grad_rms", SITES),
+        figures.profiles("Activation", "act_rms", SITES, ["A", "B"], seeds=3, against=True),
+        figures.losses(["A", "B"], steps=9, chance=2.3, seeds=3),
+    ]
+    for figure in made:
+        json.dumps(Chart("x", figure=figure).to_json(2, 3), allow_nan=False)
+    assert [trace["name"] for trace in made[0]["data"]][1:] == [figures.STEP]
+    assert made[0]["layout"]["margin"]["t"] > figures.profile("Activation", "act_rms", SITES)["layout"]["margin"]["t"]
+
+
+def test_a_stack_has_a_column_per_block_with_its_skip_and_its_norms():
+    cfg = RunConfig.arranged("post-norm", depth=3, overrides=((2, "residual", False), (3, "norm", "none")))
+    blocks = blocks_of(cfg)
+    assert [block["site"] for block in blocks] == [1, 2, 3]
+    assert [block["skip"] > 0 for block in blocks] == [True, False, True]
+    assert [block["norms"] for block in blocks] == [["add"], ["add"], []]
+
+
+def test_a_block_of_a_transformer_is_one_column_over_both_of_its_sublayers():
+    blocks = blocks_of(RunConfig.arranged("pre-norm", net="transformer", task="book", depth=2, batch=8, width=16))
+    assert [(block["block"], block["site"]) for block in blocks] == [(1, 2), (2, 4)]
+
+
+# --- sentences ---
+
+
+@pytest.fixture(scope="module")
+def tape():
+    trainer = InProcessTrainer(steps_per_want=SMALL.steps + 1)
+    yield trainer.want(SMALL, SMALL.steps + 1)
+    trainer.close()
+
+
+def said(tape, kind: str, row: int) -> str:
+    changes = sentences.along(tape).changes[kind]
+    text = [sentence for at, sentence in changes if at <= row][-1]
+    return text.replace("{step}", str(row)).replace("{loss}", f"{tape.trace().loss[row]:.3g}")
+
+
+def test_the_sentences_of_every_row_are_those_of_the_insights_and_equal_neighbours_are_kept_once(tape):
+    trace = tape.trace()
+    while sentences.along(tape).catch_up(SMALL, trace, 7):
+        pass
+    for row in range(len(trace)):
+        assert said(tape, "activation", row) == activation_sentence(SITES, trace.act_rms[row])
+        assert said(tape, "gradient", row) == gradient_sentence(SITES, trace.grad_rms[row])
+        assert said(tape, "loss", row) == loss_sentence(trace, row, math.log(10))
+        assert said(tape, "verdict", row) == " ".join(one.sentence for one in verdicts(SMALL, trace, row))
+    for changes in sentences.along(tape).changes.values():
+        assert all(one[1] != other[1] for one, other in pairwise(changes))
+    assert len(sentences.along(tape).changes["loss"]) < len(trace)
+
+
+def test_a_tape_is_spoken_about_once_for_all_who_look(tape, monkeypatch):
+    while sentences.along(tape).catch_up(SMALL, tape.trace(), 100):
+        pass
+    monkeypatch.setattr(sentences, "said_at", lambda *_: pytest.fail("said again"))
+    assert not sentences.along(tape).catch_up(SMALL, tape.trace(), 100)
+
+
+# --- the stage on a page ---
+
+PAGE = """
+from components.stage import figures
+from components.stage.panels import Chart
+from components.stage.stage import stage
+from models.spec import RunConfig, plan
+cfg = RunConfig(depth=3, width=16, batch=16, steps=25, seed=2, device="cpu")
+at = stage("one", [cfg], [Chart("Loss", figure=figures.loss(cfg), says="loss")])
+import streamlit as st
+st.write(f"at {at.step}")
+"""
+
+
+@pytest.mark.usefixtures("trainer_in_this_process")
+def test_a_page_hands_over_a_ticket_for_its_runs_and_row_0_of_each():
+    at = AppTest.from_string(PAGE, default_timeout=60).run()
+    assert not at.exception
+    sent = json.loads(at.get("bidi_component")[0].proto.json)
+    assert [run["link"] for run in sent["runs"]] == [key_of(SMALL)]
+    assert TICKETS.owner(sent["ticket"]).runs == {key_of(SMALL)}
+    opening = sent["runs"][0]["opening"]
+    assert len(opening["row"]) == opening["header"]["width"]
+    again = json.loads(at.run().get("bidi_component")[0].proto.json)
+    assert again == sent  # so that the browser does not begin anew
+
+
+@pytest.mark.parametrize(
+    ("said_of_it", "step"),
+    [
+        (None, 0),
+        ("x", 0),
+        ({"step": 7, "playing": True, "runs": [key_of(SMALL)]}, 7),
+        ({"step": 7, "playing": True, "runs": ["another"]}, 0),
+        ({"step": 10**9, "runs": [key_of(SMALL)]}, None),
+        ({"step": -3, "runs": [key_of(SMALL)]}, 0),
+        ({"step": [], "runs": [key_of(SMALL)]}, 0),
+        ({"step": True, "runs": [key_of(SMALL)]}, 0),
+    ],
+)
+def test_what_a_browser_says_of_the_playhead_is_read_as_a_step_of_these_runs(monkeypatch, said_of_it, step):
+    monkeypatch.setattr(stage.st, "session_state", {"stage_one": SimpleNamespace(at=said_of_it)})
+    last = stage.Playhead(SMALL.steps).last
+    assert stage.place("one", [SMALL]).step == (last if step is None else step)
+
+
+@pytest.mark.parametrize("toggled", [None, 3, [], [0], [0, "1"], [False, True], [1, 1], [0, 0], [0, 1, 2], {"run": 0}])
+def test_a_click_that_no_browser_of_ours_would_report_is_not_handed_on(monkeypatch, toggled):
+    monkeypatch.setattr(stage.st, "session_state", {"k": SimpleNamespace(toggled=toggled)})
+    stage._toggled("k", 1, lambda run, block: pytest.fail(f"{run} {block}"))
+
+
+# --- scripts ---
+
+
+def asked(name: str, version: str = files.VERSION) -> Response:
+    scope = {"type": "http", "method": "GET", "headers": [], "path_params": {"name": name, "version": version}}
+    return asyncio.run(files.module(Request(scope)))
+
+
+def test_every_script_is_served_and_kept_by_its_version():
+    for name, body in files.MODULES.items():
+        answer = asked(name)
+        assert (answer.status_code, answer.body) == (200, body)
+        assert answer.headers["content-type"].startswith("text/javascript")
+        assert "immutable" in answer.headers["cache-control"]
+    assert asked(files.LOADER, "old").headers["cache-control"] == "no-cache"
+
+
+@pytest.mark.parametrize("name", ["route.py", "../route.py", "stage.css", ""])
+def test_nothing_else_is_served(name):
+    assert asked(name).status_code == 404
+
+
+def test_there_is_a_panel_in_the_browser_for_every_kind_there_is():
+    source = files.MODULES["stage.js"].decode()
+    for kind in (Chart, Headline, Stack, panels.Heading, panels.Link, panels.Text):
+        assert issubclass(kind, Panel)
+        assert f"{kind.kind}: {kind.__name__}" in source

@@ -1,0 +1,402 @@
+"""The stage's connection with a real trainer behind it: rows as they are computed, wishes, tickets, and whoever behaves badly."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pytest
+import streamlit as st
+import uvicorn
+from hypothesis import given
+from hypothesis import strategies as some
+from starlette.applications import Starlette
+from starlette.websockets import WebSocketState
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from components.stage import asked, route
+from components.stage.tickets import TICKETS, Tickets
+from models.service import client
+from models.service.client import Owner, tape_key
+from models.spec import RunConfig
+from models.training import Run
+from tests.stage.browserless import Browser
+from tests.waiting import until
+
+SMALL = RunConfig(depth=2, width=16, batch=16, steps=30, seed=3, device="cpu")
+LONG = RunConfig(depth=2, width=16, batch=16, steps=5000, device="cpu")
+ALL = 10**6
+
+
+def other(seed: int, of: RunConfig = SMALL) -> RunConfig:
+    return RunConfig(**{**vars(of), "seed": seed})
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """A server of the route alone, in this process, so that a test can look at its trainer."""
+    with socket.socket() as asked_for:
+        asked_for.bind(("127.0.0.1", 0))
+        port = asked_for.getsockname()[1]
+    server = uvicorn.Server(uvicorn.Config(Starlette(routes=route.routes()), host="127.0.0.1", port=port, log_level="error"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    until(lambda: server.started, "the server")
+    until(lambda: client.trainer().status().state == "ready", "the trainer")
+    yield f"ws://127.0.0.1:{port}/tape"
+    server.should_exit = True
+    thread.join()
+    client.close_trainer()
+
+
+sessions = iter(range(10**6))
+
+
+def ticket(*cfgs: RunConfig, seeds: int = 1) -> str:
+    """One that a page of a session of its own would hand out for these runs."""
+    return TICKETS.hand(Owner(f"s{next(sessions)}", "here", "part", frozenset(tape_key(cfg, seeds) for cfg in cfgs)))
+
+
+def computed(cfg: RunConfig) -> np.ndarray:
+    run = Run(cfg)
+    run.advance(cfg.steps)
+    run.close()
+    return run.rows(0)
+
+
+def test_the_rows_that_come_are_those_that_a_run_computes_bit_for_bit(url: str) -> None:
+    with Browser(url) as page:
+        came = page.hello(SMALL, ticket=ticket(SMALL), want=ALL).until_done().runs[0]
+    assert np.array_equal(came.matrix(), computed(SMALL))
+    tracks = {track["name"]: (track["start"], track["width"]) for track in came.header["tracks"]}
+    assert (tracks["loss"], tracks["act_rms"], tracks["grad_rms"]) == ((0, 1), (4, 3), (7, 3))
+    assert (came.header["sites"], came.header["depth"]) == (["x0", "b01", "b02"], 2)
+    assert came.header["width"] == came.matrix().shape[1]
+    assert came.header["last"] == max(came.rows)
+    assert came.state["parameters"] > 0
+    assert [frame["step"] for frame in came.frames][:4] == [0, 1, 2, 4]
+    assert came.frames[0]["picture"]["data"]  # as a figure
+
+
+def test_rows_that_are_there_come_at_once_in_few_messages(url: str) -> None:
+    with Browser(url) as page:
+        page.hello(SMALL, ticket=ticket(SMALL), want=ALL).until_done()
+        came = page.hello(SMALL).until_done().runs[0]
+    assert (len(came.rows), came.messages) == (len(computed(SMALL)), 1)
+
+
+def test_whoever_comes_back_gets_the_rows_that_are_missing(url: str) -> None:
+    with Browser(url) as page:
+        whole = page.hello(SMALL, ticket=ticket(SMALL), want=ALL).until_done().runs[0]
+        rest = page.hello(SMALL, have=20).until_done().runs[0]
+    assert sorted(rest.rows) == sorted(whole.rows)[20:]
+    assert all(np.array_equal(rest.rows[at], whole.rows[at]) for at in rest.rows)
+    assert rest.said == whole.said
+
+
+def test_before_training_a_page_gets_row_0_with_its_sentences_and_trains_nothing(url: str) -> None:
+    cfg = other(51)
+    with Browser(url) as page:
+        page.hello(cfg, ticket=ticket(cfg))
+        while not page.runs[0].opening:
+            page.take()
+    opening = page.runs[0].opening
+    assert np.array_equal(np.array(opening["row"], np.float32), computed(cfg)[0])
+    assert opening["said"]["loss"][0][1].startswith("Step 0: not trained yet, loss ")
+    assert client.trainer().tape(cfg).length == 0
+
+
+def test_seeds_of_one_run_come_side_by_side(url: str) -> None:
+    with Browser(url) as page:
+        came = page.hello(SMALL, ticket=ticket(SMALL, seeds=2), want=ALL, seeds=2).until_done().runs[0]
+    assert came.header["seeds"] == 2
+    assert came.matrix().shape[1] == 2 * came.header["width"]
+    assert len(came.state["fates"]) == 2
+
+
+def test_several_runs_come_on_one_connection_and_a_new_hello_replaces_them(url: str) -> None:
+    first, second, third = other(61), other(62), other(63)
+    with Browser(url) as page:
+        page.hello(first, second, ticket=ticket(first, second), want=ALL).until_done()
+        matrices = [came.matrix() for came in page.runs]
+        page.hello(third, ticket=ticket(third), want=ALL).until_done()
+    assert [np.array_equal(got, computed(cfg)) for got, cfg in zip(matrices, (first, second), strict=True)] == [True, True]
+    assert np.array_equal(page.runs[0].matrix(), computed(third))
+
+
+# --- wishes ---
+
+
+def test_a_run_is_trained_as_far_as_it_is_wanted_and_on_when_it_is_wanted_further(url: str) -> None:
+    cfg = other(71, LONG)
+    with Browser(url) as page:
+        page.hello(cfg, ticket=ticket(cfg), want=5).until_rows(5)
+        until(lambda: not client.trainer().tape(cfg).wanted, "the end of the wish")
+        page.wish(40)
+        page.until_rows(40)
+
+
+def test_a_pause_ends_the_wish_at_once(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(route, "WISH_SECONDS", 10_000.0)
+    cfg = other(72, LONG)
+    with Browser(url) as page:
+        page.hello(cfg, ticket=ticket(cfg), want=ALL).until_rows(5)
+        page.wish(0)
+        until(lambda: client.trainer().status().wanted == 0, "the end of the work")
+    assert not client.trainer().tape(cfg).done
+
+
+def test_a_closed_connection_ends_its_wish_after_a_grace_within_which_a_reload_goes_on(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(route, "WISH_SECONDS", 2.5)
+    cfg = other(73, LONG)
+    mine = ticket(cfg)
+    with Browser(url) as page:
+        page.hello(cfg, ticket=mine, want=ALL).until_rows(5)
+    tape = client.trainer().tape(cfg)
+    seen = tape.length
+    assert tape.wanted
+    with Browser(url) as page:
+        page.hello(cfg, ticket=mine, want=ALL, have=seen).until_rows(1)
+    assert min(page.runs[0].rows) >= seen
+    until(lambda: client.trainer().status().wanted == 0, "the end of the work")
+    assert not tape.done
+
+
+def test_a_session_that_looks_at_other_runs_wants_the_ones_before_no_longer(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(route, "WISH_SECONDS", 10_000.0)
+    before, after = other(74, LONG), other(75, LONG)
+    with Browser(url) as page:
+        mine = TICKETS.hand(Owner("moves", "here", "part", frozenset({tape_key(before)})))
+        page.hello(before, ticket=mine, want=ALL).until_rows(5)
+        TICKETS.hand(Owner("moves", "here", "part", frozenset({tape_key(after)})))
+        page.hello(after, ticket=mine, want=ALL).until_rows(5)
+        until(lambda: not client.trainer().tape(before).wanted, "the end of the work")
+        page.wish(0)
+        until(lambda: not client.trainer().tape(after).wanted, "the end of the other")
+
+
+# --- tickets ---
+
+
+@pytest.mark.parametrize("name", ["", "forged", "x" * 10_000])
+def test_without_a_ticket_nothing_is_trained_and_what_is_there_comes(url: str, name: str) -> None:
+    known, unknown = SMALL, other(81)
+    with Browser(url) as page:
+        page.hello(known, ticket=ticket(known), want=ALL).until_done()
+        page.hello(known, unknown, ticket=name, want=ALL).until_done(0)
+        while not page.trainer:
+            page.take()
+    assert page.trainer["ticket"] is False
+    assert client.trainer().tape(unknown).length == 0
+    assert not client.trainer().tape(unknown).wanted
+
+
+def test_a_ticket_trains_the_runs_of_its_page_and_no_others(url: str) -> None:
+    mine, foreign = other(82), other(83)
+    with Browser(url) as page:
+        page.hello(foreign, mine, ticket=ticket(mine), want=ALL).until_done(1)
+    assert client.trainer().tape(foreign).length == 0
+
+
+def test_a_ticket_is_the_same_for_every_drawing_of_a_page_and_good_for_what_it_shows_now() -> None:
+    tickets = Tickets()
+    first = tickets.hand(Owner("a", "page", "part", frozenset({"x"})))
+    assert tickets.hand(Owner("a", "page", "part", frozenset({"y"}))) == first
+    assert tickets.owner(first) == Owner("a", "page", "part", frozenset({"y"}))
+    assert tickets.hand(Owner("b", "page", "part", frozenset({"y"}))) != first
+
+
+def test_an_old_ticket_is_none_and_the_longest_unused_goes_first() -> None:
+    old = Tickets(seconds=0.0)
+    assert old.owner(old.hand(Owner("a", "page"))) is None
+    few = Tickets(most=2)
+    first, second = few.hand(Owner("a", "page")), few.hand(Owner("b", "page"))
+    assert few.owner(first) is not None
+    third = few.hand(Owner("c", "page"))
+    assert [few.owner(one) is not None for one in (first, second, third)] == [True, False, True]
+
+
+# --- whoever behaves badly ---
+
+LINK = client.key_of(SMALL)
+BAD = {
+    "no JSON": "{",
+    "a number": "7",
+    "a list": "[]",
+    "nothing known": {"kind": "train"},
+    "early": {"kind": "wish", "wants": [4]},
+    "no runs": {"kind": "hello", "ticket": "", "runs": []},
+    "too many runs": {"kind": "hello", "ticket": "", "runs": [{"link": LINK}] * 9},
+    "runs that are none": {"kind": "hello", "ticket": "", "runs": "all"},
+    "no link": {"kind": "hello", "ticket": "", "runs": [{}]},
+    "another link": {"kind": "hello", "ticket": "", "runs": [{"link": "depth=9999"}]},
+    "an unknown setting": {"kind": "hello", "ticket": "", "runs": [{"link": "evil=1"}]},
+    "many settings": {"kind": "hello", "ticket": "", "runs": [{"link": "&".join(f"k{at}=1" for at in range(5000))}]},
+    "a ticket of lists": {"kind": "hello", "ticket": [[]], "runs": [{"link": LINK}]},
+    "rows below none": {"kind": "hello", "ticket": "", "runs": [{"link": LINK, "have": -1}]},
+    "half a row": {"kind": "hello", "ticket": "", "runs": [{"link": LINK, "want": 0.5}]},
+    "true seeds": {"kind": "hello", "ticket": "", "runs": [{"link": LINK, "seeds": True}]},
+    "many seeds": {"kind": "hello", "ticket": "", "runs": [{"link": LINK, "seeds": 9}]},
+    "deep": "[" * 5000,
+    "bytes": b"\x00\x01",
+    "huge": "x" * (asked.LONGEST + 1),
+}
+
+
+def take_all(page: Browser) -> None:
+    while True:
+        page.take()
+
+
+def end_of(page: Browser) -> ConnectionClosed:
+    """How a connection ends."""
+    with pytest.raises(ConnectionClosed) as ended:
+        take_all(page)
+    return ended.value
+
+
+@pytest.mark.parametrize("message", list(BAD.values()), ids=list(BAD))
+def test_a_message_that_makes_no_sense_ends_its_connection_with_a_reason(url: str, message: Any) -> None:
+    with Browser(url) as page:
+        page.say(message)
+        ended = end_of(page)
+    assert ended.rcvd is not None
+    assert ended.rcvd.code == route.REFUSED
+    assert ended.rcvd.reason
+
+
+def test_a_wish_for_other_runs_than_those_of_the_page_is_refused(url: str) -> None:
+    with Browser(url) as page:
+        page.hello(SMALL)
+        page.wish(1, 2)
+        ended = end_of(page)
+    assert ended.rcvd is not None
+    assert "other runs" in ended.rcvd.reason
+
+
+def test_whoever_talks_too_much_is_let_go_and_others_go_on(url: str) -> None:
+    cfg = other(91)
+    with Browser(url) as quiet, Browser(url) as loud:
+        quiet.hello(cfg, ticket=ticket(cfg), want=ALL)
+        loud.hello(SMALL)
+        with suppress(ConnectionClosed):
+            for _ in range(10**5):
+                loud.wish(0)
+        ended = end_of(loud)
+        assert ended.rcvd is not None
+        assert "too many" in ended.rcvd.reason
+        assert len(quiet.until_done().runs[0].rows) == len(computed(cfg))
+
+
+def test_whoever_says_nothing_is_let_go(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(route, "HELLO_SECONDS", 0.05)
+    with Browser(url) as page:
+        end_of(page)
+
+
+words = some.sampled_from(["kind", "runs", "wants", "ticket", "turn", "link", "hello", "wish"]) | some.text(max_size=9)
+trees = some.recursive(
+    some.none() | some.booleans() | some.integers() | words,
+    lambda inner: some.lists(inner, max_size=3) | some.dictionaries(words, inner, max_size=5),
+    max_leaves=9,
+)
+
+
+@given(some.text(max_size=200) | trees.map(json.dumps))
+def test_whatever_is_said_is_a_message_or_a_value_error(text: str) -> None:
+    with suppress(ValueError):
+        assert isinstance(asked.read(text), asked.Hello | asked.Wish)
+
+
+def test_another_origin_is_refused_and_ones_own_is_not(url: str) -> None:
+    with pytest.raises(InvalidStatus) as refused:
+        Browser(url, origin="https://evil.example")
+    assert refused.value.response.status_code == 403
+    own = url.replace("ws://", "http://").removesuffix("/tape")
+    with Browser(url, origin=own) as page:
+        page.hello(SMALL, ticket=ticket(SMALL), want=ALL).until_done()
+
+
+class Deaf:
+    """A websocket whose other side says hello and then reads nothing: what is sent never arrives."""
+
+    application_state = WebSocketState.CONNECTED
+
+    def __init__(self, hello: str) -> None:
+        self.said = [{"type": "websocket.receive", "text": hello}]
+        self.attempts = 0
+
+    async def receive(self) -> Any:
+        if self.said:
+            return self.said.pop()
+        await asyncio.Event().wait()
+        return None
+
+    async def send_text(self, text: str) -> None:
+        self.attempts += 1
+        await asyncio.Event().wait()
+
+    send_bytes = send_json = send_text  # type: ignore[assignment]
+
+
+def test_a_reader_that_does_not_read_is_let_go_with_nothing_kept_for_it(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(route, "SEND_SECONDS", 0.05)
+    with Browser(url) as page:
+        page.hello(SMALL, ticket=ticket(SMALL), want=ALL).until_done()
+    hello = {"kind": "hello", "ticket": "", "runs": [{"link": LINK}]}
+    deaf = Deaf(json.dumps(hello))
+
+    async def served() -> None:
+        await route.Connection(deaf).run()  # type: ignore[arg-type]
+
+    asyncio.run(asyncio.wait_for(served(), 60))
+    assert deaf.attempts == 1
+
+
+def test_there_is_an_end_to_how_many_connections_are_open(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(route, "MOST_CONNECTIONS", 0)
+    with Browser(url) as page:
+        ended = end_of(page)
+    assert ended.rcvd is not None
+    assert ended.rcvd.code == route.CROWDED
+
+
+# --- what goes wrong on the way ---
+
+
+def test_a_trainer_that_is_killed_in_mid_run_leaves_the_connection_and_the_rows_come_out_equal(url: str) -> None:
+    cfg = RunConfig(depth=2, width=16, batch=16, steps=400, seed=95, device="cpu")
+    with Browser(url) as page:
+        page.hello(cfg, ticket=ticket(cfg), want=ALL).until_rows(5)
+        before = {at: row.copy() for at, row in page.runs[0].rows.items()}
+        os.kill(client.trainer().status().pid, signal.SIGKILL)
+        page.until_done()
+    matrix = page.runs[0].matrix()
+    assert np.array_equal(matrix, computed(cfg))
+    assert all(np.array_equal(matrix[at], row) for at, row in before.items())
+
+
+def test_rows_reach_everybody_who_watches_one_run(url: str) -> None:
+    cfg = other(96)
+    pages = [Browser(url) for _ in range(8)]
+    for page in pages:
+        page.hello(cfg, ticket=ticket(cfg), want=ALL)
+    whole = computed(cfg)
+    for page in pages:
+        assert np.array_equal(page.until_done().runs[0].matrix(), whole)
+        page.leave()
+
+
+@pytest.mark.parametrize(("base", "below"), [("", ""), ("class", "/class"), ("/class/room/", "/class/room")])
+def test_the_routes_stand_below_the_servers_base_path(monkeypatch: pytest.MonkeyPatch, base: str, below: str) -> None:
+    monkeypatch.setattr(st, "get_option", lambda name: base if name == "server.baseUrlPath" else None)
+    paths = [one.path for one in route.routes()]  # type: ignore[attr-defined]
+    assert paths == [f"{below}/tape", f"{below}/stage/{{version}}/{{name}}"]
