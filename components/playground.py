@@ -207,7 +207,9 @@ def _headline(view: View) -> bool:
     found = remedies.found(view)
     with st.container(horizontal=True, vertical_alignment="center"):
         for remedy, came_of_it in found.offers[:1]:
-            st.button(f"Set {remedy.label}", on_click=link.put, args=(remedy.fields,), key="remedy", help=came_of_it)
+            label = f"Set {remedy.label}"
+            if st.button(label, on_click=link.put, args=(remedy.fields,), key="remedy", help=came_of_it):
+                st.rerun()  # a press here runs the fragment alone, and the controls stand outside of it
         st.caption(found.said)
     return found.waiting
 

@@ -8,7 +8,7 @@ CSS = """
 [data-testid="stCaptionContainer"] { opacity: 1; color: color-mix(in srgb, currentColor 85%, transparent); }
 button[kind="primary"], [data-tag-index] * { color: light-dark(#ffffff, #0b1622); }
 [data-testid="stCode"] .token.number { color: light-dark(#11705f, #29b09d); }
-.st-key-drawer { position: absolute; }
+.st-key-drawer, .st-key-history { position: absolute; }
 @media (prefers-reduced-motion: reduce) {
   *, ::before, ::after {
     animation-duration: 0.01ms !important;

@@ -25,7 +25,14 @@ def choose(lesson: Lesson) -> None:
     keys = list(LESSONS)
     titles = {key: f"{at}. {LESSONS[key].title} {progress.symbol(key)}" for at, key in enumerate(keys, start=1)}
     tip = "○ not begun, ◐ guessed, ● challenge passed."
-    st.selectbox("Lesson", keys, key=CHOICE, format_func=titles.__getitem__, help=tip, persist_state="session")
+    # A browser names its choice by the label, and a sign in it changes with the first guess: then another box takes its place.
+    name = f"{CHOICE}_{''.join(map(progress.symbol, keys))}"
+    st.session_state[name] = lesson.key
+
+    def change() -> None:
+        st.session_state[CHOICE] = st.session_state[name]
+
+    st.selectbox("Lesson", keys, key=name, format_func=titles.__getitem__, help=tip, on_change=change)
 
 
 def draw(lesson: Lesson) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.page import PROFILES, button, chart, drawn, link, press, row, settled, until, until_at_rest, until_row
+from tests.browser.page import PROFILES, button, chart, drawn, link, press, row, settled, until, until_row
 
 LARGE = "&view=projector"
 PHONE = {"width": 390, "height": 844}
@@ -34,21 +34,6 @@ def test_player_and_charts_stand_on_a_projector_without_scrolling_and_in_large_t
 def bottom(page, name):
     box = chart(page, name).bounding_box()
     return box["y"] + box["height"]
-
-
-def test_on_a_projector_keys_step_play_pause_and_reset(visitors):
-    page = drawn(visitors(link(**SLOW, seed=52) + LARGE))
-    for step in (1, 2):
-        settled(page).keyboard.press("ArrowRight")
-        until_exactly(page, step)
-    settled(page).keyboard.press("Space")
-    button(page, "Pause").wait_for()
-    until_row(page, 5)
-    page.keyboard.press("Space")
-    until_at_rest(page)
-    until_row(page, 5)  # the slider at rest is another element, which has its place a moment later
-    settled(page).keyboard.press("r")
-    until_exactly(page, 0)
 
 
 def test_keys_do_nothing_while_the_focus_is_in_a_field(visitors):
@@ -113,20 +98,6 @@ def guess(page, at):
     settle = page.get_by_role("button", name="This is my guess")
     expect(settle).to_be_enabled()
     settle.click()
-
-
-def test_a_class_guesses_by_the_teachers_link_and_the_board_moves_by_itself(visitors):
-    teacher, link_ = opened(visitors, "browser-1")
-    assert link_ == "/lessons?lesson=vanishing&hide=answers,lessons&class=browser-1"
-    pupil = visitors(link_, viewport=PHONE)
-    guess(pupil, 0)
-    chart(pupil, "Guesses of the class").locator(".main-svg").first.wait_for()
-    teacher.get_by_text("1 guess, 1 for").wait_for()
-    assert chart(teacher, "Guesses of the class").evaluate("el => el.data[0].x[0]") == 1
-    teacher.reload()
-    teacher.get_by_text("1 guess, 1 for").wait_for()
-    teacher.get_by_role("button", name="Clear the board").click()
-    teacher.get_by_text("no guess yet").wait_for()
 
 
 def test_the_board_on_a_projector_moves_while_the_nets_stand_still_and_does_not_count_the_projectors_guess(visitors):

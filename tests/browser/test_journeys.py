@@ -1,0 +1,326 @@
+"""Paths of real people through the app, from the first address to what they came for, by names and visible words only.
+
+Each stands on `Person`, who complains of red boxes, of a programmer's words and of an address that is not the page's.
+"""
+
+import re
+from itertools import pairwise
+from urllib.parse import quote, urlsplit
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.page import PHONE, until
+from tests.browser.person import PAGES, PAUSE, TRAIN, Person
+
+STEPS = 40
+SMALL = f"depth=4&width=16&batch=16&steps={STEPS}"
+COMPARED = f"a={quote(SMALL)}&b={quote(SMALL + '&residual=false')}"
+SLOW = "depth=24&width=64&batch=64&steps=1500"  # a run that is not over while somebody looks at it
+OWN = {"viewport": {"width": 1280, "height": 800}}  # another browser than everybody else's
+
+
+@pytest.fixture
+def person(visitors):
+    """Makes a person who comes to a page by an address; `fears` as in Person, the rest is the browser's."""
+
+    def comes(name, query="", *, fears="", **how):
+        return Person(visitors(f"{PAGES[name][0]}?{query}".rstrip("?"), **how), fears).arrives(name)
+
+    return comes
+
+
+def test_a_student_does_three_lessons_in_a_row(person):
+    student = person("Lessons", "lesson=warmup", fears="loss")  # what a challenge still lacks is a warning
+    lessons = {
+        "6. Warm-up": ("all but post-norm without a warm-up", None),
+        "7. Why the final norm": ("more than three times as much", ("Branch scale", "0.1")),
+        "8. Init against norm": ("only the net with skip and norm", ("Initialisation", "zero last")),
+    }
+    for title, (guess, solution) in lessons.items():
+        student.reads(title)
+        student.picks(guess)
+        student.presses("This is my guess")
+        student.presses(re.compile("^Train (both|all)"), "Your guess was right", "Challenge")
+        if solution:
+            student.types(*solution)
+            student.presses("Train the attempt", "Passed.")
+        student.unfolds("Your progress")
+        student.reads(f"{title}. Guess: {guess} (right)")
+        if title != list(lessons)[-1]:
+            before = student.address
+            student.presses(re.compile("^Next: "))
+            until(student.tab, lambda before=before: student.address != before, "the address of the next lesson")
+    student.reads("(right). Challenge: passed with placement=none&norm=none&init=zero+last")
+    student.goes_back("Lessons", "7. Why the final norm", "Passed.")
+    assert student.address == "/lessons?lesson=final"
+    student.tab.reload()
+    student.arrives("Lessons", "7. Why the final norm")
+
+
+def test_a_class_guesses_by_its_teachers_link_and_the_board_moves(person, visitors):
+    teacher = person("Teacher")
+    teacher.types("Class code", "journey-1")
+    teacher.presses("Open the class", "no guess yet")
+    handed_out = teacher.tab.get_by_role("code").first.inner_text().strip()
+    path, _, query = handed_out.partition("?")
+    assert (urlsplit(path).path, query) == ("/lessons", "lesson=vanishing&hide=answers,lessons&class=journey-1")
+    for count, (how, guess) in enumerate(((PHONE, 0), ({}, 1), ({}, 1)), start=1):
+        student = person("Lessons", query, **how).reads("1. Vanishing")
+        choices = student.tab.get_by_role("radiogroup", name="Your guess").get_by_role("radio")
+        choices.nth(guess).press("Space")
+        student.presses("This is my guess", f"Class journey-1: {count} guess")
+        assert "Next: " not in student.says
+        teacher.reads(f"Class journey-1: {count} guess")
+    teacher.reads("3 guesses, 2 for")
+    teacher.reloads("3 guesses, 2 for")
+    teacher.presses("Clear the board", "no guess yet")
+
+
+def test_from_start_to_playground_anatomy_and_compare_and_back_with_nothing_touched(person):
+    visitor = person("Start")
+    for name in ("Playground", "Anatomy", "Compare"):
+        visitor.goes(name)
+    for name in ("Anatomy", "Playground", "Start"):
+        visitor.goes_back(name)
+    visitor.goes("Playground", "What is set", "pre-norm")
+    visitor.follows("Take the block apart", "Anatomy", "LayerNorm(")
+    visitor.follows("Train it in the playground", "Playground", "pre-norm")
+    visitor.goes("Anatomy", "LayerNorm(").goes("Playground", "pre-norm").reloads("pre-norm")
+
+
+def test_a_net_is_broken_and_the_remedy_that_is_offered_mends_it(person):
+    visitor = person("Playground", f"depth=16&width=16&batch=32&steps={STEPS}&init_gain=2").reads("What is set")
+    visitor.chooses("Norm", "none")
+    visitor.reads("residual only")
+    visitor.presses(TRAIN, "Diverged at step", "Tried for").rests()
+    broken = visitor.address
+    assert "norm=none" in broken
+    visitor.presses(re.compile("^Set "))
+    until(visitor.tab, lambda: visitor.address != broken, "the address of the remedy")
+    visitor.trains(last=STEPS).reads("done", f"Step {STEPS}: loss")
+    assert "Diverged" not in visitor.says
+    mended = visitor.address
+    visitor.goes_back("Playground")
+    until(visitor.tab, lambda: visitor.address == broken, "the broken net's address")
+    compared = f"a={quote(urlsplit(broken).query)}&b={quote(urlsplit(mended).query)}"
+    comparison = person("Compare", compared).reads("differs")
+    comparison.presses("Train all", "Diverged at step").rests("Train all")
+    comparison.reads("Diverged at step", f"step {STEPS}")
+
+
+def test_a_link_with_a_digest_says_elsewhere_that_the_same_came_out(person):
+    author = person("Playground", SMALL + "&seed=31").trains(last=STEPS)
+    author.unfolds("Take it home")
+    author.reads("with a digest of the numbers")
+    link = urlsplit(author.tab.get_by_role("code").filter(has_text="digest=").inner_text().strip())
+    reader = person("Playground", link.query, **OWN)
+    reader.reads("Same result:")
+    reader.reloads("Same result:")
+    reader.goes("Glossary").goes_back("Playground", "Same result:")
+
+
+def test_a_map_is_chosen_and_shared_and_one_of_its_cells_is_opened_in_the_playground(person):
+    visitor = person("Maps").reads("A click chooses the cell")
+    visitor.chooses("Map", "Six arrangements")
+    visitor.reads("Sensitivity to the learning rate")
+    named = visitor.combobox("Map").input_value()
+    visitor.reloads("Sensitivity to the learning rate")
+    second = person("Maps", urlsplit(visitor.address).query)
+    expect(second.combobox("Map")).to_have_value(named)
+    visitor.goes("Start").goes("Maps", "Sensitivity to the learning rate")
+    expect(visitor.combobox("Map")).to_have_value(named)
+    visitor.chooses("Cell: arrangement", "post-norm")
+    visitor.chooses("Depth", "8")
+    visitor.follows("Open this run in the playground", "Playground", "What is set", "post-norm")
+    expect(visitor.slider("Depth")).to_have_value("8")
+    visitor.goes_back("Maps", "Sensitivity to the learning rate")
+    expect(visitor.combobox("Cell: arrangement")).to_have_value("post-norm")
+
+
+def test_every_control_of_the_sidebar_is_moved_once_and_back_undoes_each(person):
+    visitor = person("Playground", SMALL).reads("What is set")
+    moves = (
+        ("Residual", visitor.turns),
+        ("Placement", lambda name: visitor.chooses(name, "post-norm")),
+        ("Norm", lambda name: visitor.chooses(name, "rms norm")),
+        ("Activation", lambda name: visitor.chooses(name, "tanh")),
+        ("Initialisation", lambda name: visitor.chooses(name, "he")),
+        ("Depth", lambda name: visitor.slider(name).press("ArrowRight")),
+        ("Width", lambda name: visitor.slider(name).press("ArrowRight")),
+        ("Task", lambda name: visitor.chooses(name, "spiral")),
+        ("Arrangement", lambda name: visitor.chooses(name, "sandwich")),
+        ("transformer", visitor.picks),
+    )
+    seen = []
+    for name, move in moves:
+        seen.append((visitor.address, visitor.choices))
+        move(name)
+        until(visitor.tab, lambda: visitor.address != seen[-1][0], f"an address after {name}")
+        visitor.reads()
+    for before, chosen in reversed(seen):
+        visitor.goes_back("Playground")
+        until(visitor.tab, lambda before=before: visitor.address == before, f"{before} after Back")
+        until(visitor.tab, lambda chosen=chosen: visitor.choices == chosen, f"the choices of {before} after Back")
+    visitor.reloads()
+
+
+def test_on_a_phone_a_net_is_trained_scrubbed_and_looked_into(person):
+    visitor = person("Start", **PHONE).goes("Playground").goes("Lessons").goes("Teacher")
+    visitor = person("Playground", SMALL + "&seed=32", **PHONE).trains(last=STEPS).reads("done")
+    assert visitor.scrubs("Home") == 0
+    visitor.picks("Stream and branches")
+    visitor.reads("Measured at step 0.")
+    expect(visitor.tab.get_by_role("heading", name="Stream and branches")).to_be_visible()
+    assert visitor.tab.evaluate("document.documentElement.scrollWidth") <= PHONE["viewport"]["width"]
+    visitor.presses("Step", "Measured at step 1.")
+
+
+def test_a_lecturer_steps_plays_and_resets_a_projector_by_keys(person, visitors):
+    # A projector has no heading of the playground's: over it stands what is shown.
+    tab = visitors(f"/playground?{SLOW}&view=projector")
+    tab.get_by_role("heading", level=1, name="pre-norm, 24x64").wait_for()
+    lecturer = Person(tab)
+    lecturer.at = "/playground"
+    lecturer.reads("Space plays and pauses", "step 0 of 1500")
+    for step in (1, 2):
+        lecturer.keys("ArrowRight")
+        until(tab, lambda step=step: lecturer.step == step, f"step {step}")
+    lecturer.keys("Space")
+    tab.get_by_role("button", name=PAUSE, exact=True).wait_for()
+    until(tab, lambda: lecturer.step > 5, "a run that plays")
+    tab.keyboard.press("Space")
+    tab.get_by_role("button", name=TRAIN, exact=True).wait_for()
+    lecturer.keys("r")
+    until(tab, lambda: lecturer.step == 0, "the net before training")
+    lecturer.reloads("step 0 of 1500")
+
+
+def test_every_page_is_reached_from_every_other_with_nothing_touched(person):
+    visitor, hops = person("Start"), circuit(list(PAGES))
+    assert {*pairwise(hops)} == {(one, other) for one in PAGES for other in PAGES if one != other}
+    for name in hops[1:]:
+        visitor.goes(name)
+
+
+def circuit(places):
+    """A way through all ordered pairs of places, each once, that ends where it began."""
+    left = {place: [other for other in places if other != place] for place in places}
+    trail, way = [places[0]], []
+    while trail:
+        if left[trail[-1]]:
+            trail.append(left[trail[-1]].pop())
+        else:
+            way.append(trail.pop())
+    return way[::-1]
+
+
+def test_a_comparison_is_come_back_to_changed_and_kept(person):
+    visitor = person("Compare", COMPARED)
+    visitor.goes("Glossary").goes("Compare", "Residual").goes("Maps").goes_back("Compare", "Residual")
+    visitor.picks("B")
+    visitor.chooses("Norm", "none")
+    visitor.reads("none")
+    visitor.picks("all")
+    visitor.slider("Seeds").press("ArrowRight")
+    visitor.reads("2 seeds")
+    visitor.reloads("2 seeds", "none")
+    visitor.trains("Train all", last=STEPS)
+    second = person("Compare", urlsplit(visitor.address).query)
+    until(second.tab, lambda: second.choices == visitor.choices, "the same choices in a second tab")
+
+
+def test_a_finished_run_is_scrubbed_and_plays_again_from_the_start(person):
+    visitor = person("Playground", SMALL + "&seed=33").trains(last=STEPS)
+    visitor.reads(f"step {STEPS} of {STEPS}", "done", f"Step {STEPS}: loss")
+    middle = visitor.scrubs_to_the_middle()
+    assert 10 < middle < 30
+    visitor.reads(f"step {middle} of {STEPS}", f"Step {middle}: loss")
+    assert f"Step {STEPS}" not in visitor.says
+    assert visitor.scrubs("End") == STEPS
+    visitor.presses(TRAIN)
+    until(visitor.tab, lambda: visitor.step < STEPS, "a run that plays again from its start")
+    until(visitor.tab, lambda: visitor.step == STEPS, "its end")
+    visitor.rests().reads("done")
+
+
+def test_an_open_instrument_is_open_after_a_reload_and_in_a_second_tab(person):
+    visitor = person("Playground", SMALL + "&seed=34")
+    visitor.picks("Collapse")
+    visitor.reads("Measured at step 0.")
+    visitor.reloads("Measured at step 0.")
+    second = person("Playground", urlsplit(visitor.address).query).reads("Measured at step 0.")
+    until(second.tab, lambda: second.choices == visitor.choices, "the same choices in a second tab")
+    visitor.goes("Maps").goes_back("Playground", "Measured at step 0.")
+    expect(visitor.tab.get_by_role("heading", name="Collapse")).to_be_visible()
+
+
+def test_a_part_of_a_lab_and_its_example_are_kept(person):
+    visitor = person("Attention")
+    visitor.picks("One row of scores")
+    visitor.chooses("The notes' rows", "Example 22")
+    chosen = visitor.choices
+    visitor.reloads()
+    visitor.goes("Start").goes("Attention")
+    until(visitor.tab, lambda: visitor.choices == chosen, "the same part after a walk")
+    second = person("Attention", urlsplit(visitor.address).query)
+    until(second.tab, lambda: second.choices == chosen, "the same part in a second tab")
+
+
+def test_a_common_error_is_searched_chosen_run_and_judged(person):
+    visitor = person("Common errors")
+    visitor.types("Search", "typical")
+    visitor.chooses("Error", "33. ")
+    visitor.reads("The mean over seeds shows a typical net.")
+    visitor.presses("Run", "The claim fails.")
+    visitor.tab.reload()
+    visitor.arrives("Common errors", "The mean over seeds shows a typical net.")
+    assert "error=" in visitor.address
+
+
+def test_a_words_meaning_is_looked_up_from_a_controls_help(person):
+    visitor = person("Playground", SMALL + "&seed=35")
+    visitor.tab.get_by_role("button", name="Help for Depth", exact=True).hover()
+    with visitor.tab.expect_popup() as opened:
+        visitor.tab.get_by_role("link", name="Glossary", exact=True).last.click()
+    reader = Person(opened.value).arrives("Glossary", "Depth")
+    assert reader.address == "/glossary?word=depth"
+    reader.reloads("Depth")
+    visitor.arrives("Playground")
+    expect(visitor.slider("Depth")).to_have_value("4")
+
+
+def test_a_block_is_changed_trained_and_come_back_to(person):
+    visitor = person("Anatomy", SMALL + "&seed=36")
+    visitor.presses("Block 2: skip, norm")
+    visitor.tab.get_by_role("button", name="Block 2: skip, norm", pressed=True).wait_for()
+    visitor.turns("Residual here")
+    changed = visitor.tab.get_by_role("button", name="Block 2: no skip, norm")
+    changed.wait_for()
+    visitor.follows("Train it in the playground", "Playground").trains(last=STEPS).reads("done")
+    visitor.goes_back("Anatomy")
+    changed.wait_for()
+    visitor.reloads()
+    visitor.presses("Put all blocks back")
+    visitor.tab.get_by_role("button", name="Block 2: skip, norm").wait_for()
+
+
+def test_a_link_that_is_too_large_is_told_and_kept(person):
+    visitor = person("Playground", "depth=128&width=512&layers_per_branch=4&batch=512", fears="over budget")
+    visitor.reads("over budget", "Nearest that fits")
+    assert "width=512" in visitor.address
+    visitor.reloads("over budget")
+    visitor = person("Playground", "depth=9999&width=16&steps=40").reads("depth 9999 became 128")
+    assert visitor.address == "/playground?depth=128&width=16&steps=40"
+
+
+def test_two_tabs_of_one_browser_keep_their_own_nets(person):
+    one, other = person("Playground", SMALL + "&seed=37"), person("Playground", SMALL + "&seed=37&residual=false")
+    one.trains(last=STEPS)
+    other.chooses("Norm", "none")
+    one.chooses("Activation", "tanh")
+    for tab, norm, activation in ((one, "layer norm", "tanh"), (other, "none", "relu")):
+        tab.goes("Anatomy").goes("Playground")
+        expect(tab.combobox("Norm")).to_have_value(norm)
+        expect(tab.combobox("Activation")).to_have_value(activation)
+        tab.reloads()
