@@ -126,6 +126,7 @@ class Line:
     def messages(self, trainer: Trainer, *, rate: bool) -> Iterator[str | bytes]:
         """All that the browser does not have yet, in the order in which it is to have it. `rate`: the speed too."""
         tape = trainer.tape(self.cfg, self.seeds)
+        state = self._state_of(trainer, tape, rate)  # first: a run that ends meanwhile is not over before its rows are sent
         if tape.columns is not None:
             if self._opened != "tape":
                 yield self._json(header(self.cfg, self.seeds, tape.columns) | {"kind": "header"})
@@ -135,7 +136,6 @@ class Line:
             yield from self._sentences(tape)
         elif self.sent == 0:
             yield from self._before(trainer)
-        state = self._state_of(trainer, tape, rate)
         if state != self._state:
             self._state = state
             yield self._json({"kind": "state"} | state)

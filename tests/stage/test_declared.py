@@ -14,11 +14,13 @@ from streamlit.testing.v1 import AppTest
 
 from components.depth_charts import Series
 from components.stage import figures, files, panels, sentences, stage
+from components.stage.asked import Asked
 from components.stage.bindings import AtFrame, Crosses, Frames, Map, Past, Row, bound, held
+from components.stage.lines import Line
 from components.stage.panels import Chart, Headline, Panel, Stack, blocks_of
 from components.stage.tickets import TICKETS
 from models.insight.verdict import activation_sentence, gradient_sentence, loss_sentence, verdicts
-from models.service.client import key_of
+from models.service.client import Owner, key_of
 from models.service.inprocess import InProcessTrainer
 from models.spec import RunConfig, plan
 from models.trace import SCALARS, Columns
@@ -149,6 +151,22 @@ def test_a_tape_is_spoken_about_once_for_all_who_look(tape, monkeypatch):
         pass
     monkeypatch.setattr(sentences, "said_at", lambda *_: pytest.fail("said again"))
     assert not sentences.along(tape).catch_up(SMALL, tape.trace(), 100)
+
+
+# --- a run on its way ---
+
+
+def test_a_run_is_over_only_once_its_rows_have_been_sent():
+    trainer = InProcessTrainer(steps_per_want=SMALL.steps + 1)
+    line = Line(0, Asked(SMALL, seeds=1, have=0, want=SMALL.steps + 1), Owner("a", "here", "part", frozenset({key_of(SMALL)})))
+    messages = line.messages(trainer, rate=False)
+    assert json.loads(next(messages))["kind"] == "opening"
+    assert trainer.want(SMALL, SMALL.steps).done  # while the browser takes what was sent
+    assert [json.loads(message)["done"] for message in messages] == [False]
+    *_, state = line.messages(trainer, rate=False)
+    assert json.loads(state)["done"]
+    assert line.sent == SMALL.steps + 1
+    trainer.close()
 
 
 # --- the stage on a page ---
