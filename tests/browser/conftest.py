@@ -12,6 +12,8 @@ from tests.browser.chromium import ARGS, CHROMIUM, listen
 from tests.browser.page import PATIENCE
 from tests.load.server import Server, serving
 
+pytest.register_assert_rewrite("tests.browser.person")  # so that what a person notices is told in full
+
 MOMENT = 5_000  # milliseconds
 
 

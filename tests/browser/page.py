@@ -49,8 +49,9 @@ def choose(page: Any, select: str, option: str) -> None:
 
 
 def settled(page: Any) -> Any:
-    """The page, once no script runs: a click before that may hit a button that is about to be replaced."""
-    page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for()
+    """The page, once no script runs and all its widgets have been loaded: what is clicked earlier may be about to be replaced."""
+    at_rest = '[data-testid="stApp"][data-test-script-state="notRunning"]'
+    page.locator(f'{at_rest}:not(:has([data-testid="stSkeleton"]))').wait_for()
     return page
 
 

@@ -4,6 +4,7 @@ At every step a person notices a red box, words of a programmer, an address of a
 """
 
 import re
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -207,11 +208,17 @@ class Person:
         lines = self.tab.locator("body").aria_snapshot().splitlines()
         return [line.strip(" -:") for line in lines if CHOSEN.search(line) and SCRUBBER not in line]
 
+    def has_chosen(self, choices: list[str]) -> None:
+        """Waits until headings and choices are these; where they never are, says which differ."""
+        with suppress(AssertionError):
+            until(self.tab, lambda: self.choices == choices, "the same choices")
+        assert self.choices == choices
+
     def reloads(self, *words: str) -> "Person":
         """Loads the page anew, which must show the same address, headings and choices."""
         before, kept = self.choices, self.address
         self.tab.reload()
         self.main.wait_for()
-        until(self.tab, lambda: self.choices == before, f"after a reload {before}")
+        self.has_chosen(before)
         assert self.address == kept
         return self.reads(*words)

@@ -16,6 +16,7 @@ from tests.browser.person import PAGES, PAUSE, TRAIN, Person
 STEPS = 40
 SMALL = f"depth=4&width=16&batch=16&steps={STEPS}"
 COMPARED = f"a={quote(SMALL)}&b={quote(SMALL + '&residual=false')}"
+DRAWN = "Weights and samples"  # stands on the playground once there is something of the net to show
 SLOW = "depth=24&width=64&batch=64&steps=1500"  # a run that is not over while somebody looks at it
 OWN = {"viewport": {"width": 1280, "height": 800}}  # another browser than everybody else's
 
@@ -86,7 +87,7 @@ def test_from_start_to_playground_anatomy_and_compare_and_back_with_nothing_touc
     visitor.goes("Playground", "What is set", "pre-norm")
     visitor.follows("Take the block apart", "Anatomy", "LayerNorm(")
     visitor.follows("Train it in the playground", "Playground", "pre-norm")
-    visitor.goes("Anatomy", "LayerNorm(").goes("Playground", "pre-norm").reloads("pre-norm")
+    visitor.goes("Anatomy", "LayerNorm(").goes("Playground", "pre-norm", DRAWN).reloads("pre-norm")
 
 
 def test_a_net_is_broken_and_the_remedy_that_is_offered_mends_it(person):
@@ -139,7 +140,7 @@ def test_a_map_is_chosen_and_shared_and_one_of_its_cells_is_opened_in_the_playgr
 
 
 def test_every_control_of_the_sidebar_is_moved_once_and_back_undoes_each(person):
-    visitor = person("Playground", SMALL).reads("What is set")
+    visitor = person("Playground", SMALL).reads(DRAWN)
     moves = (
         ("Residual", visitor.turns),
         ("Placement", lambda name: visitor.chooses(name, "post-norm")),
@@ -157,11 +158,11 @@ def test_every_control_of_the_sidebar_is_moved_once_and_back_undoes_each(person)
         seen.append((visitor.address, visitor.choices))
         move(name)
         until(visitor.tab, lambda: visitor.address != seen[-1][0], f"an address after {name}")
-        visitor.reads()
+        visitor.reads(DRAWN)
     for before, chosen in reversed(seen):
         visitor.goes_back("Playground")
         until(visitor.tab, lambda before=before: visitor.address == before, f"{before} after Back")
-        until(visitor.tab, lambda chosen=chosen: visitor.choices == chosen, f"the choices of {before} after Back")
+        visitor.has_chosen(chosen)
     visitor.reloads()
 
 
@@ -227,7 +228,7 @@ def test_a_comparison_is_come_back_to_changed_and_kept(person):
     visitor.reloads("2 seeds", "none")
     visitor.trains("Train all", last=STEPS)
     second = person("Compare", urlsplit(visitor.address).query)
-    until(second.tab, lambda: second.choices == visitor.choices, "the same choices in a second tab")
+    second.has_chosen(visitor.choices)
 
 
 def test_a_finished_run_is_scrubbed_and_plays_again_from_the_start(person):
@@ -250,7 +251,7 @@ def test_an_open_instrument_is_open_after_a_reload_and_in_a_second_tab(person):
     visitor.reads("Measured at step 0.")
     visitor.reloads("Measured at step 0.")
     second = person("Playground", urlsplit(visitor.address).query).reads("Measured at step 0.")
-    until(second.tab, lambda: second.choices == visitor.choices, "the same choices in a second tab")
+    second.has_chosen(visitor.choices)
     visitor.goes("Maps").goes_back("Playground", "Measured at step 0.")
     expect(visitor.tab.get_by_role("heading", name="Collapse")).to_be_visible()
 
@@ -259,12 +260,13 @@ def test_a_part_of_a_lab_and_its_example_are_kept(person):
     visitor = person("Attention")
     visitor.picks("One row of scores")
     visitor.chooses("The notes' rows", "Example 22")
+    expect(visitor.tab.get_by_role("radio", name="weights", exact=True)).to_be_checked()  # that example's own
     chosen = visitor.choices
     visitor.reloads()
     visitor.goes("Start").goes("Attention")
-    until(visitor.tab, lambda: visitor.choices == chosen, "the same part after a walk")
+    visitor.has_chosen(chosen)
     second = person("Attention", urlsplit(visitor.address).query)
-    until(second.tab, lambda: second.choices == chosen, "the same part in a second tab")
+    second.has_chosen(chosen)
 
 
 def test_a_common_error_is_searched_chosen_run_and_judged(person):
@@ -309,7 +311,7 @@ def test_a_link_that_is_too_large_is_told_and_kept(person):
     visitor = person("Playground", "depth=128&width=512&layers_per_branch=4&batch=512", fears="over budget")
     visitor.reads("over budget", "Nearest that fits")
     assert "width=512" in visitor.address
-    visitor.reloads("over budget")
+    visitor.reads(DRAWN).reloads("over budget")
     visitor = person("Playground", "depth=9999&width=16&steps=40").reads("depth 9999 became 128")
     assert visitor.address == "/playground?depth=128&width=16&steps=40"
 
@@ -323,4 +325,4 @@ def test_two_tabs_of_one_browser_keep_their_own_nets(person):
         tab.goes("Anatomy").goes("Playground")
         expect(tab.combobox("Norm")).to_have_value(norm)
         expect(tab.combobox("Activation")).to_have_value(activation)
-        tab.reloads()
+        tab.reads(DRAWN).reloads()
