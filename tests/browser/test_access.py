@@ -121,7 +121,7 @@ def test_no_two_lines_of_a_comparison_are_told_apart_by_colour_alone(visitors):
     columns = "&".join(f"{name}={'depth%3D3%26width%3D16%26steps%3D40%26seed%3D'}{name}" for name in "abcd")
     page = visitors(f"/compare?{columns.replace('seed%3Da', 'norm%3Dnone')}", **CALM)
     press(drawn(page), "Train all")
-    until(page, lambda: len(line(page, "Loss")) == 40, "the losses to their end")
+    until(page, lambda: len(line(page, "Loss")) == 41, "the losses to their end")
     assert page.evaluate(BY_COLOUR_ALONE) == []
     loss = chart(page, "Loss")
     loss.evaluate("el => el.data.forEach((trace) => { trace.line = { color: trace.line.color } })")
@@ -181,7 +181,7 @@ def pressed_by_keyboard(page: Any, place: Any, key: str = "Enter") -> None:
 def test_a_run_is_trained_scrubbed_and_read_as_a_table_by_keyboard(visitors):
     page = drawn(visitors(link(seed=63)))
     pressed_by_keyboard(page, button(page, "Train"))
-    until(page, lambda: len(line(page, "Loss")) == 60, "the loss to its end")
+    until(page, lambda: len(line(page, "Loss")) == 61, "the loss to its end")
     loss = [f"{value:g}" for value in line(page, "Loss") if value is not None]
     pressed_by_keyboard(page, settled(page).get_by_role("button", name="Table of Loss"))
     table = page.get_by_role("region", name="Loss, table")

@@ -13,7 +13,7 @@ def test_two_columns_train_on_shared_axes_and_the_table_says_what_differs(visito
     drawn(page)
     page.get_by_role("cell", name="Residual").wait_for()
     press(page, "Train all")
-    until(page, lambda: len(line(page, "Loss")) == len(line(page, "Loss", "dash")) == 40, "two losses to the end")
+    until(page, lambda: len(line(page, "Loss")) == len(line(page, "Loss", "dash")) == 41, "two losses to the end")
     button(page, "Train all").wait_for()
     first, second = line(page, "Loss"), line(page, "Loss", "dash")
     assert first != second
