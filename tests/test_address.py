@@ -78,7 +78,7 @@ def test_compare_is_found_again_with_its_columns_and_its_seeds() -> None:
 
 
 CHOICES: dict[str, tuple[str, str, str, Any, dict[str, str]]] = {
-    "lesson": (LESSONS, "selectbox", "lesson_choice", "final", {"lesson": "final"}),
+    "lesson": (LESSONS, "selectbox", "lesson_choice_○○○○○○○○○○", "final", {"lesson": "final"}),
     "error": (ERRORS, "selectbox", "error_choice", "copies", {"error": "copies"}),
     "map": (MAPS, "selectbox", "map_choice", "your own", {"map": "your-own"}),
     "colour": (MAPS, "selectbox", "map_measure", "gradient ratio", {"colour": "gradient-ratio"}),

@@ -1,14 +1,13 @@
 """Every page and every control, without a browser: what a visitor sets is what the page shows and what its link says."""
 
 import json
-from collections.abc import Iterator
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from components import player
 from components.four_cells import CELLS
-from models.service.client import close_trainer, key_of, trainer
+from models.service.client import key_of, trainer
 from models.service.connection import ROOT
 from models.spec import ARRANGEMENTS, TASKS, RunConfig, knobs
 from models.spec.arrangements import architecture_fields
@@ -80,13 +79,7 @@ SELECTS = [
 ]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _trainer_in_this_process() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PLAYGROUND_TRAINER", "inprocess")
-        close_trainer()
-        yield
-        close_trainer()
+pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
 
 def move(page: AppTest, field: str, value: object) -> AppTest:

@@ -1,13 +1,12 @@
 """Bad input and failure, without a browser: the page says it in a sentence, offers a change that works, keeps its picture."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import asdict
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from models.service.client import close_trainer, trainer
+from models.service.client import trainer
 from models.spec import RunConfig, knobs
 from models.spec.budget import over_budget
 from tests.app_page import (
@@ -50,13 +49,7 @@ EVIL = {
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _trainer_in_this_process() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PLAYGROUND_TRAINER", "inprocess")
-        close_trainer()
-        yield
-        close_trainer()
+pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
 
 def changed(page: AppTest, before: RunConfig) -> dict[str, object]:
