@@ -14,8 +14,9 @@ from components.instruments.panel import BADGES
 from components.live_chart import live_chart
 from components.playhead import Playhead
 from components.stack_row import stack_row
+from components.view import trouble
 from components.viewers import owner
-from components.watch import look, trouble
+from components.watch import look
 from models.insight.verdict import activation_sentence, gradient_sentence
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, plan
 from models.spec.code import block_code, block_parts

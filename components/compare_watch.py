@@ -10,8 +10,9 @@ from components.compare_columns import COLUMNS, LETTERS, NAME, SEEDS
 from components.hide import hidden
 from components.live_chart import live_chart
 from components.playhead import Playhead
+from components.view import PROFILE_SECONDS
 from components.viewers import owner
-from components.watch import PROFILE_SECONDS, all_diverged, crowded, going, tape_of, tick
+from components.watch import all_diverged, crowded, going, tape_of, tick
 from models.insight.bands import Band, band
 from models.insight.verdict import verdict
 from models.service.client import Tape, trace_from, trainer

@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from components.hide import any_hidden, hidden
 from components.link import defined, help_of, put
-from components.watch import sentence
+from components.view import sentence
 from models.lessons.glossary import ARRANGEMENT
 from models.spec import ARRANGEMENTS, NET_DEFAULTS, TASKS, RunConfig, arrangement_of, knobs
 from models.spec.arrangements import architecture_fields

@@ -6,7 +6,7 @@ import streamlit as st
 
 from components import address
 from components.link import help_of
-from components.watch import sentence
+from components.view import sentence
 from models.maps.spec import AXES, MOST_PANELS, MOST_SEEDS, Axis, MapSpec
 from models.spec import ARRANGEMENTS, NETS, TASKS, RunConfig, knobs
 from models.spec.query import literal

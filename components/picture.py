@@ -23,7 +23,7 @@ from components.hide import any_hidden, hidden
 from components.live_chart import live_chart
 from components.playhead import Playhead
 from components.task_charts import decision_map, digit_mistakes, sequence_table
-from components.watch import View
+from components.view import View
 from models.insight.verdict import (
     activation_sentence,
     cosine_sentence,

@@ -11,8 +11,9 @@ from components.hide import any_hidden, hidden
 from components.instruments import instruments
 from components.instruments.panel import BADGES
 from components.playhead import Playhead
+from components.view import View, trouble
 from components.viewers import owner
-from components.watch import View, crowded, look, tick, trouble
+from components.watch import crowded, look, tick
 from models.insight.remedy import failed
 from models.insight.verdict import THRESHOLDS, verdicts
 from models.service.client import trainer

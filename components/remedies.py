@@ -6,8 +6,8 @@ from typing import Any
 import streamlit as st
 
 from components.hide import any_hidden, hidden
+from components.view import View, sentence
 from components.viewers import visitor
-from components.watch import View, sentence
 from models.insight.postmortem import postmortem
 from models.insight.remedy import Remedy, candidates, ranked
 from models.service.client import Owner, trainer

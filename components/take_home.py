@@ -8,7 +8,7 @@ import streamlit as st
 from components import link
 from components.hide import any_hidden
 from components.picture import report_figures
-from components.watch import View
+from components.view import View
 from models.export import compare, configuration_from, configuration_json, digest_of, standalone_script, trace_csv
 from models.service.client import trainer
 from models.spec import RunConfig, knobs

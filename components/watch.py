@@ -1,35 +1,14 @@
 """What a viewer's page has to show now: rows from the tape, or the profile before training, or what was there before."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from components.playhead import Playhead
+from components.view import PROFILE_SECONDS, View
 from components.viewers import slowed
-from models.service.client import Owner, Status, Tape, Trainer, trace_from, trainer
+from models.service.client import Owner, Tape, Trainer, trace_from, trainer
 from models.service.recorded import recorded
 from models.spec import RunConfig
-from models.trace import Frame, Trace
-
-PROFILE_SECONDS = 1.5  # how long a moved control waits for its picture before the page polls for it
-
-
-@dataclass(frozen=True)
-class View:
-    """One page's look at a tape: the trace, the row that is shown, and what is to be said about it.
-
-    `recorded`: these numbers were computed when the app was made, and the trainer's own are on their way.
-    """
-
-    cfg: RunConfig
-    trace: Trace
-    row: int
-    tape: Tape | None = None
-    recorded: bool = False
-
-    @property
-    def frame(self) -> Frame | None:
-        """The last frame at or before the row."""
-        return self.trace.frame_at(self.row)
+from models.trace import Trace
 
 
 def going(tapes: Sequence[Tape]) -> list[Tape]:
@@ -79,27 +58,11 @@ def look(cfg: RunConfig, head: Playhead, before: View | None, who: Owner) -> tup
     return before, True
 
 
-def trouble(cfg: RunConfig) -> str:
-    """Why this configuration cannot be shown, in a sentence; empty where it can."""
-    service = trainer()
-    status: Status = service.status()
-    if status.state == "failed":
-        return status.sentence
-    answer = service.ask("profile", cfg)
-    error = service.tape(cfg).error or (answer.error if answer is not None else "")
-    return sentence(error) if error else ""
-
-
 def crowded(*tapes: Tape) -> list[str]:
     """What the other visitors make a page wait for: a place in the queue, rarer pictures. Nothing where there are few."""
     place = max(trainer().place(tape) for tape in tapes)
     queued = f"waiting at place {place} of the queue, for no more runs fit beside those that train" if place else ""
     return [fact for fact in (queued, slowed()) if fact]
-
-
-def sentence(text: str) -> str:
-    """A text as a sentence: a capital, a full stop. Names inside keep their capitals."""
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
 def _profile(service: Trainer, cfg: RunConfig) -> Trace | None:

@@ -15,7 +15,7 @@ from components.labs.residual_token import slip
 from components.labs.residual_trained import NETS, SIZE, TASKS, configuration, share_chart, shares
 from components.labs.residual_variants import effective_weight, found
 from components.labs.residual_words import aside_sentence
-from components.watch import View
+from components.view import View
 from models.labs.residual import (
     EPS,
     WALKED,

@@ -20,7 +20,7 @@ from components.instruments.postmortem import POST_MORTEM
 from components.instruments.stream import STREAM
 from components.instruments.surgery import SURGERY
 from components.playhead import Playhead
-from components.watch import View
+from components.view import View
 
 INSTRUMENTS: dict[str, Instrument] = {
     "Formula over measurement": FORMULA,

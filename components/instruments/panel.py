@@ -11,8 +11,8 @@ from components.charts import Figure, table_of
 from components.hide import hidden
 from components.live_chart import live_chart
 from components.playhead import Playhead
+from components.view import View, sentence
 from components.viewers import visitor
-from components.watch import View, sentence
 from models.service.client import Owner, trainer
 from models.spec import RunConfig
 from models.spec.query import literal

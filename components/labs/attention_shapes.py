@@ -5,7 +5,7 @@ import streamlit as st
 
 from components.address import kept
 from components.labs.shown import badge, listed
-from components.watch import sentence
+from components.view import sentence
 from models.labs.attention_shapes import Shape, Sizes, many_heads, two_sequences
 
 KEY = "attention_shapes"

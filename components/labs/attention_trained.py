@@ -16,7 +16,7 @@ from components.labs.attention_trained_words import beyond_chart, beyond_sentenc
 from components.labs.shown import badge, drawn, listed, number
 from components.link import PLAYGROUND
 from components.playhead import Playhead
-from components.watch import View
+from components.view import View
 from models.labs.position_kinds import KINDS
 from models.labs.positions import by_distance
 from models.spec import RunConfig, plan

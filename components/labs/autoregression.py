@@ -12,8 +12,9 @@ from components.labs.autoregression_text import NAME, control
 from components.labs.shown import badge, drawn, number
 from components.link import defined
 from components.picture import chance
+from components.view import View, sentence, trouble
 from components.viewers import owner
-from components.watch import View, look, sentence, tick, trouble
+from components.watch import look, tick
 from models.lessons.glossary import ARRANGEMENT
 from models.service.client import trainer
 from models.spec import ARRANGEMENTS, TASKS, RunConfig

@@ -13,7 +13,7 @@ from components.labs.autoregression_charts import candidates_chart
 from components.labs.autoregression_examples import NO_END, Example
 from components.labs.autoregression_words import reading_notes, stop_sentence
 from components.labs.shown import badge, drawn, listed
-from components.watch import sentence
+from components.view import sentence
 from models.insight.lens import shown, tempered
 from models.service.client import trainer
 from models.spec import TASKS, RunConfig

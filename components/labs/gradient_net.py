@@ -10,8 +10,8 @@ from components.charts import Figure, Series, depth_profile, log_range
 from components.labs.gradient_words import compared, law
 from components.labs.shown import badge, drawn
 from components.link import PLAYGROUND, help_of
+from components.view import sentence
 from components.viewers import owner
-from components.watch import sentence
 from models.labs.activations import FUNCTIONS
 from models.labs.growth import INITS, Growth, growth
 from models.service.client import trace_from, trainer

@@ -11,7 +11,7 @@ from components.labs.normalization_descent import scale_and_descent
 from components.labs.normalization_swallows import swallowed
 from components.live_chart import live_chart
 from components.player import polled
-from components.watch import sentence
+from components.view import sentence
 from models.labs.normalization import normalised
 from models.labs.normalization_laws import TINY_EPS, by_hand, shortfall, sized, told
 from models.service.client import trainer

@@ -12,7 +12,7 @@ from components.linear_charts import linear_profile
 from components.link import PLAYGROUND
 from components.picture import chance
 from components.playhead import Playhead
-from components.watch import View
+from components.view import View
 from models.spec import RunConfig
 
 NAME = "residual_trained"

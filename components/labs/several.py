@@ -7,8 +7,9 @@ import streamlit as st
 
 from components import player
 from components.playhead import Playhead
+from components.view import View, sentence, trouble
 from components.viewers import owner
-from components.watch import View, all_diverged, going, look, sentence, tape_of, tick, trouble
+from components.watch import all_diverged, going, look, tape_of, tick
 from models.spec import RunConfig
 
 

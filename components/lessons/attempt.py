@@ -14,8 +14,9 @@ from components.lessons.knobs import field
 from components.link import PLAYGROUND
 from components.picture import chance
 from components.playground import GOOD
+from components.view import View, sentence, trouble
 from components.viewers import owner
-from components.watch import View, look, sentence, tick, trouble
+from components.watch import look, tick
 from models.lessons.challenges import check, out_of_bounds
 from models.lessons.lesson import Lesson
 from models.service.client import trainer

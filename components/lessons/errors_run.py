@@ -8,8 +8,8 @@ from components import compare_link
 from components.charts import Figure, Series, depth_profile
 from components.labs.shown import badge, drawn, listed, number
 from components.link import COMPARE, PLAYGROUND
+from components.view import sentence
 from components.viewers import owner
-from components.watch import sentence
 from models.labs.errors import NUMBERS
 from models.lessons.errors_card import FAILS, HOLDS, PARTLY, Asked, Card, Computed, Lines, Outcome, Source, Trained
 from models.service.client import Owner, trainer

@@ -12,8 +12,9 @@ from components.labs.shown import badge
 from components.lessons import progress
 from components.picture import VERDICT_ICONS, chance
 from components.playhead import Playhead
+from components.view import PROFILE_SECONDS
 from components.viewers import owner
-from components.watch import PROFILE_SECONDS, all_diverged, crowded, going, tape_of, tick
+from components.watch import all_diverged, crowded, going, tape_of, tick
 from models.insight.bands import band
 from models.insight.verdict import verdict
 from models.lessons.lesson import Lesson

@@ -36,9 +36,11 @@ class Hello:
 
 @dataclass(frozen=True)
 class Wish:
-    """How many rows of each run are wanted from now on; 0 for none."""
+    """How many rows of each run are wanted from now on, 0 for none; the row that is shown, and whether that moves on."""
 
     wants: tuple[int, ...]
+    at: int = 0
+    playing: bool = False
 
 
 def read(text: str) -> Hello | Wish:
@@ -51,7 +53,8 @@ def read(text: str) -> Hello | Wish:
         raise ValueError("no JSON") from error
     kind = message.get("kind") if isinstance(message, dict) else None
     if kind == "wish":
-        return Wish(tuple(_number(want, "want", MOST_ROWS) for want in _listed(message, "wants")))
+        wants = tuple(_number(want, "want", MOST_ROWS) for want in _listed(message, "wants"))
+        return Wish(wants, _number(message.get("at", 0), "at", MOST_ROWS), message.get("playing") is True)
     if kind == "hello":
         ticket = message.get("ticket", "")
         if not isinstance(ticket, str):

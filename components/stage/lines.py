@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from components.playhead import Playhead
 from components.stage import sentences
 from components.stage.asked import Asked
 from components.task_charts import decision_map, digit_mistakes, sequence_table
@@ -48,7 +47,7 @@ def header(cfg: RunConfig, seeds: int, columns: Columns) -> dict[str, Any]:
         "sites": columns.sites,
         "branches": columns.branches,
         "depth": columns.depth,
-        "last": Playhead(cfg.steps).last,
+        "last": cfg.steps,
     }
 
 

@@ -18,7 +18,7 @@ from components.stage.asked import Hello, Rate, Wish, read
 from components.stage.files import module
 from components.stage.lines import Line
 from components.stage.news import News
-from components.stage.tickets import TICKETS
+from components.stage.tickets import TICKETS, At
 from models.service.client import trainer
 
 WISH_SECONDS = 5.0  # the grace after a connection has ended
@@ -69,7 +69,7 @@ class Connection:
         self.websocket = websocket
         self.lines: list[Line] = []
         self.wake = asyncio.Event()
-        self.ticket_holds = False
+        self.ticket, self.ticket_holds = "", False
         loop = asyncio.get_running_loop()
         self.news = _news.setdefault(loop, News(loop))
         self._renewed = 0.0
@@ -84,6 +84,7 @@ class Connection:
             task.cancel()
         await asyncio.gather(*pending, return_exceptions=True)
         self.news.follow(self.wake, ())
+        TICKETS.note(self.ticket, frozenset(), None)
         reason = next((str(error) for task in done if isinstance(error := task.exception(), ValueError)), "")
         if self.websocket.application_state is WebSocketState.CONNECTED and reason:
             await self.websocket.close(REFUSED, reason[:100])
@@ -107,7 +108,7 @@ class Connection:
     def _hear(self, said: Hello | Wish) -> None:
         if isinstance(said, Hello):
             owner = TICKETS.owner(said.ticket)
-            self.ticket_holds = owner is not None
+            self.ticket, self.ticket_holds = said.ticket, owner is not None
             self.lines = [Line(at, asked, owner, said.turn) for at, asked in enumerate(said.runs)]
             self.news.follow(self.wake, [key for line in self.lines for key in line.keys])
         elif len(said.wants) != len(self.lines):
@@ -115,6 +116,7 @@ class Connection:
         else:
             for line, want in zip(self.lines, said.wants, strict=True):
                 line.want = want
+            TICKETS.note(self.ticket, frozenset(line.key for line in self.lines), At(said.at, said.playing))
         self._renewed = 0.0
         self.wake.set()
 

@@ -6,20 +6,18 @@ is when it rests.
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import streamlit as st
 
 from components.assets import plotly_chunk
-from components.playhead import Playhead
 from components.stage.files import FOLDER, LOADER, VERSION
 from components.stage.lines import before, opening
 from components.stage.panels import Panel
-from components.stage.tickets import TICKETS
+from components.stage.tickets import TICKETS, At
+from components.view import PROFILE_SECONDS
 from components.viewers import owner
-from components.watch import PROFILE_SECONDS
 from models.service.client import key_of, trainer
 from models.service.recorded import recorded
 from models.spec import RunConfig
@@ -34,14 +32,6 @@ _component = st.components.v2.component(
     js=(FOLDER / LOADER).read_text(encoding="utf-8"),
     isolate_styles=False,
 )
-
-
-@dataclass(frozen=True)
-class At:
-    """Where a viewer's playhead was when the browser last told: the step, and whether it moved on."""
-
-    step: int = 0
-    playing: bool = False
 
 
 def stage(
@@ -67,13 +57,13 @@ def stage(
     `on_open` the run whose link was followed, outside of a callback, where a page may be left.
     ValueError where a panel is bound to what is not among the runs.
     """
-    at, links = place(name, runs), [key_of(cfg) for cfg in runs]
+    at, links = place(name, runs, seeds), [key_of(cfg) for cfg in runs]
     data = {
         "version": VERSION,
         "chunk": plotly_chunk(),
         "ticket": TICKETS.hand(owner(name, *runs, seeds=seeds)),
         "runs": [
-            {"link": link, "seeds": seeds, "last": Playhead(cfg.steps).last, "opening": first}
+            {"link": link, "seeds": seeds, "last": cfg.steps, "opening": first}
             for link, cfg, first in zip(links, runs, _openings(runs, seeds), strict=True)
         ],
         "panels": [panel.to_json(len(runs), seeds) for panel in panels],
@@ -99,13 +89,18 @@ def stage(
     return at
 
 
-def place(name: str, runs: Sequence[RunConfig]) -> At:
-    """Where the playhead of a stage was when the browser last told; the beginning, where that was of other runs."""
+def place(name: str, runs: Sequence[RunConfig], seeds: int = 1) -> At:
+    """Where the playhead of a stage is, as its connection says or else as the page last heard; the beginning on other runs."""
+    at = TICKETS.place(owner(name, *runs, seeds=seeds)) or _heard(name, runs)
+    return At(min(max(at.step, 0), max(cfg.steps for cfg in runs)), at.playing)
+
+
+def _heard(name: str, runs: Sequence[RunConfig]) -> At:
     said: Any = getattr(st.session_state.get(f"stage_{name}"), "at", None)
     if not isinstance(said, dict) or said.get("runs") != [key_of(cfg) for cfg in runs]:  # it comes from a browser
         return At()
-    step, last = said.get("step"), max(Playhead(cfg.steps).last for cfg in runs)
-    return At(min(max(step, 0), last) if type(step) is int else 0, said.get("playing") is True)
+    step = said.get("step")
+    return At(step if type(step) is int else 0, said.get("playing") is True)
 
 
 def _openings(runs: Sequence[RunConfig], seeds: int) -> list[dict[str, Any] | None]:

@@ -16,11 +16,20 @@ TICKET_SECONDS = 3600.0  # since it was last handed out or used
 MOST = 5000
 
 
+@dataclass(frozen=True)
+class At:
+    """Where a viewer's playhead is: the step that is shown, and whether it moves on."""
+
+    step: int = 0
+    playing: bool = False
+
+
 @dataclass
 class _Ticket:
     name: str
     owner: Owner
     until: float
+    noted: tuple[frozenset[str], At] | None = None
 
 
 @dataclass
@@ -58,6 +67,19 @@ class Tickets:
             ticket.until = time.monotonic() + self.seconds
             self._by_part.move_to_end((ticket.owner.session, ticket.owner.screen, ticket.owner.part))
             return ticket.owner
+
+    def note(self, name: str, tapes: frozenset[str], at: At | None) -> None:
+        """Where the playhead of a ticket's bearer is on some tapes; None where its connection has ended."""
+        with self._lock:
+            ticket = self._by_name.get(name)
+            if ticket is not None:
+                ticket.noted = None if at is None else (tapes, at)
+
+    def place(self, owner: Owner) -> At | None:
+        """Where an owner's playhead was a moment ago; None where no connection says that of these tapes."""
+        with self._lock:
+            ticket = self._by_part.get((owner.session, owner.screen, owner.part))
+            return ticket.noted[1] if ticket and ticket.noted and ticket.noted[0] == owner.runs else None
 
     def _drop_old(self) -> None:
         now = time.monotonic()

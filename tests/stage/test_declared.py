@@ -211,8 +211,7 @@ def test_a_page_hands_over_a_ticket_for_its_runs_and_row_0_of_each():
 )
 def test_what_a_browser_says_of_the_playhead_is_read_as_a_step_of_these_runs(monkeypatch, said_of_it, step):
     monkeypatch.setattr(stage.st, "session_state", {"stage_one": SimpleNamespace(at=said_of_it)})
-    last = stage.Playhead(SMALL.steps).last
-    assert stage.place("one", [SMALL]).step == (last if step is None else step)
+    assert stage.place("one", [SMALL]).step == (SMALL.steps if step is None else step)
 
 
 @pytest.mark.parametrize("toggled", [None, 3, [], [0], [0, "1"], [False, True], [1, 1], [0, 0], [0, 1, 2], {"run": 0}])

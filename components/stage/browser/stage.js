@@ -111,7 +111,7 @@ class Stage {
       move(value)
       this.moved = clock()
       this.bar.show(this.head, this.data.shared) // at once; the charts follow with the next frame
-      this.wish()
+      this.connection.wish(this.wishes())
       this.go()
     }
     this.moves = {
@@ -179,13 +179,13 @@ class Stage {
       this.head = new Playhead(Math.max(...data.runs.map((run) => run.last)), this.head.speed)
       Object.assign(this.head, places.get(name))
       places.delete(name)
-      this.told = this.place()
+      this.told = "0 false" // what the server takes for granted
     } else {
       for (const [at, run] of data.runs.entries()) if (run.opening) this.tapes[at].open(run.opening)
     }
     if (fresh || data.ticket !== this.ticket) {
       this.ticket = data.ticket
-      this.connection.hello(data.ticket, this.tapes, this.wants())
+      this.connection.hello(data.ticket, this.tapes, this.wishes())
     }
   }
 
@@ -219,12 +219,10 @@ class Stage {
     })
   }
 
-  wants() {
-    return this.tapes.map((tape) => Math.min(this.head.wanted(), tape.last + 1))
-  }
-
-  wish() {
-    this.connection.wish(this.wants())
+  // How many rows of each run are wanted, which is shown, and whether that moves on.
+  wishes() {
+    const wants = this.tapes.map((tape) => Math.min(this.head.wanted(), tape.last + 1))
+    return { wants, at: this.head.shown, playing: this.head.playing }
   }
 
   // Draws at the next frame, once for however much has happened until then.
@@ -246,7 +244,7 @@ class Stage {
     head.tick(time, { there, over })
     this.stopAtLoss(before)
     if (over && !head.playing) head.position = Math.min(head.position, there)
-    if (head.playing) this.wish()
+    this.connection.wish(this.wishes())
     const quiet = calm()
     const position = Math.min(quiet || !head.playing ? head.shown : head.position, Math.max(there, 0))
     const shown = Math.floor(position)

@@ -3,6 +3,7 @@
 const GROWTH = 2
 const BACK_OFF = [500, 1000, 2000, 4000, 8000] // milliseconds before a connection is tried again
 const HEAD_BYTES = 16
+const NOTE_PAUSE = 250 // milliseconds between two words on where the playhead is
 const REFUSED = 1008
 
 const short = (value) => {
@@ -140,25 +141,46 @@ export class Tape {
 
 export class Connection {
   constructor(address, changed) {
-    Object.assign(this, { address, changed, tries: 0, turn: 0, trainer: null, refusal: "", connected: false })
+    Object.assign(this, {
+      address,
+      changed,
+      at: 0,
+      playing: false,
+      tries: 0,
+      turn: 0,
+      trainer: null,
+      refusal: "",
+      connected: false,
+    })
   }
 
   // Says what the page shows; anew whenever that changes.
-  hello(ticket, tapes, wants) {
-    Object.assign(this, { ticket, tapes, wants, refusal: "" })
+  hello(ticket, tapes, { wants, at, playing }) {
+    Object.assign(this, { ticket, tapes, wants, at, playing, refusal: "" })
     if (this.socket?.readyState === WebSocket.OPEN) this.greet()
     else this.connect()
   }
 
-  wish(wants) {
-    if (String(wants) === String(this.wants)) return
-    this.wants = wants
-    if (this.connected) this.socket.send(JSON.stringify({ kind: "wish", wants }))
+  // How many rows are wanted, at once; which is shown and whether that moves on, a moment later.
+  wish({ wants, at, playing }) {
+    const same = String(wants) === String(this.wants)
+    if (same && at === this.at && playing === this.playing) return
+    Object.assign(this, { wants, at, playing })
+    if (!same) this.say()
+    else this.later ??= setTimeout(() => this.say(), NOTE_PAUSE)
+  }
+
+  say() {
+    clearTimeout(this.later)
+    this.later = undefined
+    const { wants, at, playing } = this
+    if (this.connected) this.socket.send(JSON.stringify({ kind: "wish", wants, at, playing }))
   }
 
   close() {
     this.closed = true
     clearTimeout(this.timer)
+    clearTimeout(this.later)
     this.socket?.close()
   }
 
@@ -190,6 +212,7 @@ export class Connection {
     this.connected = true
     const runs = this.tapes.map(({ link, seeds, have }, at) => ({ link, seeds, have, want: this.wants[at] ?? 0 }))
     this.socket.send(JSON.stringify({ kind: "hello", turn: ++this.turn, ticket: this.ticket, runs }))
+    this.say()
     this.changed()
   }
 

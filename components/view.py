@@ -1,0 +1,62 @@
+"""What the server has of a run at the step that is shown: rows of its tape, or the net before training."""
+
+from dataclasses import dataclass
+
+from models.service.client import Tape, trace_from, trainer
+from models.service.recorded import recorded
+from models.spec import RunConfig
+from models.trace import Frame, Trace
+
+PROFILE_SECONDS = 1.5  # how long a moved control waits for its picture before the page looks again
+
+
+@dataclass(frozen=True)
+class View:
+    """One page's look at a tape: the trace, the row that is shown, and what is to be said about it.
+
+    `recorded`: these numbers were computed when the app was made, and the trainer's own are on their way.
+    """
+
+    cfg: RunConfig
+    trace: Trace
+    row: int
+    tape: Tape | None = None
+    recorded: bool = False
+
+    @property
+    def frame(self) -> Frame | None:
+        """The last frame at or before the row."""
+        return self.trace.frame_at(self.row)
+
+
+def look(cfg: RunConfig, step: int = 0) -> tuple[View | None, bool]:
+    """The view at a step, and whether a better one is still to come. Nothing is trained for it: that is the stage's wish."""
+    service = trainer()
+    tape = service.tape(cfg)
+    trace = tape.trace()
+    if trace is not None and len(trace) > 0:
+        row = min(step, len(trace) - 1)
+        return View(cfg, trace, row, tape), row < step and not tape.done
+    ready = service.status().state == "ready"
+    answer = service.ask("profile", cfg, wait=PROFILE_SECONDS if ready else 0.0)
+    if answer is not None and answer.value is not None:
+        return View(cfg, trace_from(answer.value), 0, tape), step > 0
+    if service.status().state == "starting" and (trace := recorded(cfg)) is not None:
+        return View(cfg, trace, 0, tape, recorded=True), True
+    return None, True
+
+
+def trouble(cfg: RunConfig) -> str:
+    """Why this configuration cannot be shown, in a sentence; empty where it can."""
+    service = trainer()
+    status = service.status()
+    if status.state == "failed":
+        return status.sentence
+    answer = service.ask("profile", cfg)
+    error = service.tape(cfg).error or (answer.error if answer is not None else "")
+    return sentence(error) if error else ""
+
+
+def sentence(text: str) -> str:
+    """A text as a sentence: a capital, a full stop. Names inside keep their capitals."""
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

@@ -1,0 +1,93 @@
+"""The stage of a page in AppTest, which has no browser: what it declares, what its charts show, where its playhead rests.
+
+A page's tapes are trained by the test itself, as the stage's connection would have them trained; the browser's part, drawing
+and moving, is tested in tests/stage.
+"""
+
+import json
+from typing import Any
+from urllib.parse import parse_qsl
+
+import numpy as np
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from streamlit.testing.v1 import AppTest
+
+from models.service.client import Tape, trainer
+from models.spec import RunConfig
+from models.trace import Columns, Trace
+
+
+def declared(page: AppTest, name: str = "") -> dict[str, Any]:
+    """What the page says to its stage; `name` where it has several."""
+    return dict(json.loads(_element(page, name).json))
+
+
+def runs(page: AppTest, name: str = "") -> list[RunConfig]:
+    """The configurations of the runs that the stage shows."""
+    return [RunConfig.from_query(dict(parse_qsl(run["link"])))[0] for run in declared(page, name)["runs"]]
+
+
+def panels(page: AppTest, kind: str, name: str = "") -> dict[str, dict[str, Any]]:
+    """The panels of a kind by their titles."""
+    return {panel["title"]: panel for panel in declared(page, name)["panels"] if panel["kind"] == kind}
+
+
+def tapes(page: AppTest, step: int | None = None, name: str = "") -> list[Tape]:
+    """The tapes of the stage, trained to a step, the last one if none is named, or to where they end before."""
+    seeds = declared(page, name)["runs"][0]["seeds"]
+    found = []
+    for cfg in runs(page, name):
+        upto = cfg.steps if step is None else step
+        tape = trainer().tape(cfg, seeds)
+        while upto and not tape.done and tape.length <= upto:
+            tape = trainer().want(cfg, min(upto + 1, cfg.steps), seeds=seeds)
+            assert not tape.error, tape.error
+        found.append(tape)
+    return found
+
+
+def rests(page: AppTest, step: int | None = None, *, name: str = "", playing: bool = False) -> AppTest:
+    """The page once its runs were trained to a step and the playhead has come to rest there."""
+    reached = [tape.length - 1 for tape in tapes(page, step, name)]
+    links = [run["link"] for run in declared(page, name)["runs"]]
+    return says(page, {"at": {"step": max(reached) if step is None else step, "playing": playing, "runs": links}}, name)
+
+
+def says(page: AppTest, said: dict[str, Any], name: str = "") -> AppTest:
+    """The page after its stage in the browser has said something."""
+    states = page._tree.get_widget_states()
+    states.widgets.append(WidgetState(id=_element(page, name).id, json_value=json.dumps(said)))
+    page._run(states)
+    assert not page.exception, [error.value for error in page.exception]
+    return page
+
+
+def values(page: AppTest, chart: str, dash: str = "solid", *, step: int = 0, name: str = "") -> list[float | None] | None:
+    """The y values of a chart's line, found by its dash; those of a bound one at a step. None where there is no such line."""
+    for trace in panels(page, "chart", name)[chart]["figure"]["data"]:
+        if trace["type"] != "scatter" or trace["mode"] == "markers" or trace["line"].get("dash", "solid") != dash:
+            continue
+        if "bind" not in trace:
+            return list(trace["y"])
+        return [float(f"{value:.4g}") for value in _bound(page, trace["bind"], step, name)]
+    return None
+
+
+def _bound(page: AppTest, bind: dict[str, Any], step: int, name: str) -> np.ndarray:
+    cfg, said = runs(page, name)[bind["run"]], declared(page, name)["runs"][bind["run"]]
+    trace: Trace | None = trainer().tape(cfg, said["seeds"]).trace()
+    if bind["of"] == "frame":
+        frame = trace.frame_at(step) if trace is not None else None
+        found = getattr(frame, bind["track"]) if frame else said["opening"]["frames"][0][bind["track"]]
+        return np.array([np.nan if value is None else value for value in found], float)
+    if trace is not None and len(trace):
+        return np.asarray(getattr(trace, bind["track"])[min(step, len(trace) - 1)], float)
+    head = said["opening"]["header"]
+    part = Columns(tuple(head["sites"]), tuple(head["branches"]), head["depth"]).slices[bind["track"]]
+    return np.array([float(value) for value in said["opening"]["row"][part]])
+
+
+def _element(page: AppTest, name: str) -> Any:
+    found = [one.proto for one in page.get("bidi_component") if '"panels"' in one.proto.json and f"stage_{name}" in one.proto.id]
+    assert len(found) == 1, f"{len(found)} stages of the name {name!r}"
+    return found[0]
