@@ -2,6 +2,7 @@
 
 const MAX_POINTS = 300
 const MAP_STEPS = 150
+const LEGEND_ROW = 1.5 // of the type's size
 const [RED, GREY] = ["#d84a3a", "#80858f"]
 const GUIDE = { type: "line", yref: "paper", y0: 0, y1: 1 }
 
@@ -365,5 +366,8 @@ export const filled = ({ data, layout }, now, held) => {
   const seen = bind.line === "map" || now.furthest || now.playing || now.shown
   const shapes = [...(rest.shapes ?? []), ...(traces.length && seen ? LINES[bind.line ?? ""](now.shown) : [])]
   const yaxis = { ...rest.yaxis, ...axis.yaxis }
-  return { data: traces, layout: { ...rest, yaxis, xaxis: { ...rest.xaxis }, shapes, annotations } }
+  // A legend has room for the lines that were declared; marks are named in a row of their own.
+  const marked = traces.some((trace) => trace.legendgroup && trace.showlegend)
+  const margin = { ...rest.margin, t: (rest.margin?.t ?? 46) + (marked ? LEGEND_ROW * (rest.font?.size ?? 12) : 0) }
+  return { data: traces, layout: { ...rest, margin, yaxis, xaxis: { ...rest.xaxis }, shapes, annotations } }
 }

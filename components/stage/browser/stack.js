@@ -20,7 +20,8 @@ const SCALES = {
   ],
 }
 const [ZERO, LOST, NORM, SKIP] = ["#80858f", "#d84a3a", "#d4760a", "#2f86d6"]
-const [RIBBON, NORMS, LEGEND] = [16, 10, 92] // pixels: the skip above the columns, the norms between, the scale at the right
+const [RIBBON, NORMS] = [16, 10] // pixels: the skip above the columns, the norms between
+const [TYPE, LEGEND] = [0.72, 8.4] // of the scale at the right: its type in ems of the page, its width in ems of that
 const PULSE_SECONDS = 1.2
 
 const mixed = (scale, share) => {
@@ -93,6 +94,9 @@ export class Stack {
   draw(now, _, theme) {
     const tape = now.tapes[this.panel.run]
     if (!tape?.length) return
+    if (this.tape !== tape) Object.assign(this, { tape, held: {} }) // another net has a scale of its own
+    this.type = TYPE * Number.parseFloat(getComputedStyle(this.group).fontSize)
+    this.row.style.right = `${LEGEND * this.type}px`
     const { blocks } = this.panel
     const position = Math.min(now.position, tape.length - 1)
     const of = (track) => tape.vector(track, position)
@@ -104,7 +108,7 @@ export class Stack {
     this.canvas.height = Math.round(this.panel.height * devicePixelRatio)
     const pen = this.canvas.getContext("2d")
     pen.scale(devicePixelRatio, devicePixelRatio)
-    const width = wide / devicePixelRatio - LEGEND
+    const width = wide / devicePixelRatio - LEGEND * this.type
     const ink = theme["text-color"] || "#555"
     const column = width / blocks.length
     const top = RIBBON + NORMS
@@ -193,7 +197,7 @@ export class Stack {
   }
 
   legend(pen, width, top, half, ink) {
-    pen.font = "11px sans-serif"
+    pen.font = `${this.type}px sans-serif`
     pen.textBaseline = "middle"
     for (const [name, title, y] of [
       ["act", "activation", top],
@@ -213,7 +217,7 @@ export class Stack {
         pen.fillText(tick(exponent), left + 12, y + (name === "act" ? 1 - share : share) * (half - 10) + 4)
       }
       pen.save()
-      pen.translate(width + LEGEND - 8, y + half / 2)
+      pen.translate(width + (LEGEND - 0.7) * this.type, y + half / 2)
       pen.rotate(-Math.PI / 2)
       pen.textAlign = "center"
       pen.fillText(title, 0, 0)
