@@ -20,7 +20,9 @@ const SCALES = {
   ],
 }
 const [ZERO, LOST, NORM, SKIP] = ["#80858f", "#d84a3a", "#d4760a", "#2f86d6"]
-const [RIBBON, NORMS, LEGEND] = [16, 10, 92] // pixels: the skip above the columns, the norms between, the scale at the right
+const [RIBBON, NORMS] = [16, 10] // pixels: the skip above the columns, the norms between
+const [LEGEND, SHORT_LEGEND, NARROW] = [92, 50, 280] // the scale at the right; without its titles in a stack that is narrow
+const [FONT, LETTER] = ["11px sans-serif", "bold 15px sans-serif"]
 const PULSE_SECONDS = 1.2
 
 const mixed = (scale, share) => {
@@ -33,12 +35,12 @@ const word = (value) =>
 const tick = (exponent) => `1e${exponent}`
 
 export class Stack {
-  // `toggled(block)` is called for a block that was clicked.
-  constructor(place, { toggled }) {
+  // `toggled(block)` is called for a block that was clicked; `scales` is what the stacks of a page have in common.
+  constructor(place, { toggled, scales }) {
     place.innerHTML =
       '<div class="stage-stack" role="group"><canvas aria-hidden="true"></canvas><div class="stage-blocks"></div><p class="stage-said" aria-live="polite"></p></div>'
     const find = (name) => place.querySelector(name)
-    Object.assign(this, { place, toggled, held: {}, chosen: 0, lives: true }) // moves while a run plays, whatever comes
+    Object.assign(this, { place, toggled, scales, chosen: 0, lives: true }) // moves while a run plays, whatever comes
     Object.assign(this, {
       group: find(".stage-stack"),
       canvas: find("canvas"),
@@ -57,7 +59,10 @@ export class Stack {
   }
 
   declare(panel) {
-    if (this.panel?.fit !== panel.fit) this.held = {}
+    if (this.panel?.fit !== panel.fit) {
+      this.held = panel.scale === "shared" ? this.scales : {}
+      Object.assign(this.held, { act: undefined, grad: undefined })
+    }
     this.panel = panel
     this.group.style.height = `${panel.height}px`
     this.group.setAttribute("aria-label", panel.title)
@@ -98,13 +103,18 @@ export class Stack {
     const of = (track) => tape.vector(track, position)
     const [act, grad, branch] = ["act_rms", "grad_rms", "branch_rms"].map(of)
     this.values = { act: blocks.map(({ site }) => act[site]), grad: blocks.map(({ site }) => grad[site]) }
-    this.held.act = logRange(this.held.act, act)
-    this.held.grad = logRange(this.held.grad, grad)
+    const scaled = this.panel.scale === "shared" ? now.tapes.filter((one) => one.length) : [tape]
+    for (const name of ["act", "grad"]) {
+      const seen = scaled.map((one) => one.vector(`${name}_rms`, Math.min(now.position, one.length - 1)))
+      this.held[name] = logRange(this.held[name], ...seen)
+    }
     const wide = (this.canvas.width = Math.round((this.width ?? this.place.clientWidth) * devicePixelRatio))
     this.canvas.height = Math.round(this.panel.height * devicePixelRatio)
     const pen = this.canvas.getContext("2d")
     pen.scale(devicePixelRatio, devicePixelRatio)
-    const width = wide / devicePixelRatio - LEGEND
+    const legend = wide < NARROW * devicePixelRatio ? SHORT_LEGEND : LEGEND
+    this.row.style.right = `${legend}px`
+    const width = wide / devicePixelRatio - legend
     const ink = theme["text-color"] || "#555"
     const column = width / blocks.length
     const top = RIBBON + NORMS
@@ -146,7 +156,7 @@ export class Stack {
     pen.strokeRect(0, top + half, width, 0.5)
     pen.globalAlpha = 1
     if (now.playing && !now.calm) this.pulses(pen, now.time, width, top, half)
-    this.legend(pen, width, top, half, ink)
+    this.legend(pen, width, top, half, ink, legend)
     if (this.over !== null && this.over !== undefined) this.tell(this.over)
   }
 
@@ -192,28 +202,32 @@ export class Stack {
     pen.globalCompositeOperation = "source-over"
   }
 
-  legend(pen, width, top, half, ink) {
-    pen.font = "11px sans-serif"
+  legend(pen, width, top, half, ink, room) {
     pen.textBaseline = "middle"
+    pen.font = LETTER
+    pen.fillStyle = ink
+    pen.fillText(this.panel.label, width + (room === LEGEND ? 12 : 6), RIBBON / 2 + 2)
     for (const [name, title, y] of [
       ["act", "activation", top],
       ["grad", "gradient", top + half + 2],
     ]) {
       const [low, high] = this.held[name]
-      const left = width + 12
+      const left = width + (room === LEGEND ? 12 : 6)
       for (let step = 0; step < 24; step++) {
         pen.fillStyle = mixed(SCALES[name], step / 23)
         const place = name === "act" ? 1 - step / 24 : step / 24
         pen.fillRect(left, y + place * (half - 6), 8, half / 24 + 1)
       }
       pen.fillStyle = ink
+      pen.font = FONT
       const ends = powers(low, high)
       for (const exponent of new Set([ends[0], ends.at(-1)])) {
         const share = (exponent - low) / (high - low)
         pen.fillText(tick(exponent), left + 12, y + (name === "act" ? 1 - share : share) * (half - 10) + 4)
       }
+      if (room < LEGEND) continue
       pen.save()
-      pen.translate(width + LEGEND - 8, y + half / 2)
+      pen.translate(width + room - 8, y + half / 2)
       pen.rotate(-Math.PI / 2)
       pen.textAlign = "center"
       pen.fillText(title, 0, 0)

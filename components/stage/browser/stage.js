@@ -22,17 +22,21 @@ class Headline {
   constructor(place) {
     this.el = place.appendChild(document.createElement("p"))
     this.el.className = "stage-headline"
+    this.label = this.el.appendChild(document.createElement("strong"))
+    this.said = this.el.appendChild(document.createElement("span"))
   }
 
   declare(panel) {
     this.panel = panel
+    this.el.classList.toggle("labelled", Boolean(panel.label))
+    this.label.textContent = panel.label && `${panel.label} `
   }
 
   draw(now) {
     const tape = now.tapes[this.panel.run]
     this.el.dataset.kind = tape?.sentence("kind", now.row) ?? ""
     const text = tape?.sentence("verdict", now.row) ?? ""
-    if (this.el.textContent !== text) this.el.textContent = text
+    if (this.said.textContent !== text) this.said.textContent = text
   }
 }
 
@@ -91,6 +95,9 @@ class Text {
 Object.assign(PANELS, { headline: Headline, heading: Heading, link: Link, text: Text })
 
 const places = new Map() // where playheads stood when their page was left: whoever comes back finds the picture as it was
+const here = new Set() // all stages of the page
+const heard = new Set() // what asked for a start or a reset: each is heeded once, on whatever visit of its page
+const once = (text) => Boolean(text) && !heard.has(text) && Boolean(heard.add(text))
 
 class Stage {
   constructor(root, { base, script }) {
@@ -98,6 +105,7 @@ class Stage {
       root,
       script,
       panels: new Map(),
+      scales: {},
       stale: new Set(),
       tapes: [],
       told: "",
@@ -115,7 +123,10 @@ class Stage {
       this.go()
     }
     this.moves = {
-      play: moved(() => this.head.play(clock())),
+      play: moved(() => {
+        for (const other of here) if (other !== this && other.head.playing) other.moves.pause() // one thing is trained at a time
+        this.head.play(clock())
+      }),
       pause: moved(() => this.head.pause()),
       step: moved(() => this.head.step()),
       reset: moved(() => this.head.reset()),
@@ -160,10 +171,8 @@ class Stage {
         .catch((error) => (this.without = `Charts are plain lines here: ${error.message}.`))
         .then(() => this.go())
     }
-    if (data.start && data.start !== this.started) {
-      this.started = data.start
-      this.moves.play()
-    }
+    if (once(data.reset)) this.moves.reset()
+    if (once(data.start)) this.moves.play()
     const style = getComputedStyle(this.root)
     this.theme = Object.fromEntries(THEME.map((name) => [name, style.getPropertyValue(`--st-${name}`).trim()]))
     this.declared = (this.declared ?? 0) + 1
@@ -171,7 +180,7 @@ class Stage {
   }
 
   declareRuns(data) {
-    const name = JSON.stringify(data.runs.map(({ link, seeds }) => [link, seeds]))
+    const name = JSON.stringify([data.name, ...data.runs.map(({ link, seeds }) => [link, seeds])])
     const fresh = name !== this.name
     if (fresh) {
       this.name = name
@@ -207,6 +216,7 @@ class Stage {
         panel = new PANELS[declared.kind](home, {
           toggled: (block) => this.fire("toggled", [declared.run, block]),
           opened: () => this.fire("opened", declared.run),
+          scales: this.scales,
         })
         panel.home = home
         this.sized.observe(home)
@@ -323,7 +333,7 @@ class Stage {
 
   // One line: where the page is, how fast, on what; and what is awaited.
   sayHow(now) {
-    const { tapes, connection, head } = this
+    const { tapes, connection, head, data } = this
     const states = tapes.map((tape) => tape.state)
     const steps = Math.max(...tapes.map((tape) => tape.last))
     const facts = [`step ${now.shown} of ${steps}`]
@@ -332,7 +342,7 @@ class Stage {
     const known = states.find((state) => state.device)
     if (known)
       facts.push(known.device, ...(tapes.length > 1 ? [] : [`${known.parameters.toLocaleString("en")} parameters`]))
-    facts.push(...(this.data.facts ?? []))
+    facts.push(...data.facts)
     const awaited = head.playing && tapes.some((tape) => !tape.over && tape.length <= head.shown + 1)
     const place = Math.max(...states.map((state) => state.place))
     if (connection.refusal) facts.push(`the server refused the connection: ${connection.refusal}`)
@@ -345,7 +355,9 @@ class Stage {
     else if (head.ended) facts.push(this.ending())
     if (this.stopped && !head.playing) facts.push(this.stopped)
     if (head.playing) this.stopped = ""
-    const errors = states.map((state) => state.error).filter(Boolean)
+    const errors = states.flatMap(({ error }, at) =>
+      error ? [[data.names[at], error].filter(Boolean).join(": ")] : [],
+    )
     const text = [...new Set([...facts, ...errors]), ...(this.without ? [this.without] : [])].join(" · ")
     const kind = tapes.some((tape) => tape.recorded) ? "recorded" : "measured"
     if (this.status.dataset.text === text + kind) return
@@ -357,9 +369,12 @@ class Stage {
   }
 
   ending() {
-    const lost = this.tapes.filter((tape) => tape.fate).length
-    if (this.tapes.length === 1) return lost ? "diverged" : "done"
-    return lost ? `all have ended, ${lost} of them diverged` : "all are done"
+    const { tapes, data } = this
+    const lost = tapes.filter((tape) => tape.lost).length
+    if (tapes.length === 1) return lost ? "diverged" : "done"
+    if (!lost) return "all are done"
+    if (lost < tapes.length || !data.names.length) return `all have ended, ${lost} of them diverged`
+    return `all have diverged: ${tapes.map(({ fate }, at) => `${data.names[at]} at step ${fate.step}`).join(", ")}`
   }
 
   leave() {
@@ -380,9 +395,11 @@ export const mount = (component, where) => {
   const root = component.parentElement.querySelector(".stage")
   if (!stages.has(root)) stages.set(root, new Stage(root, where))
   const stage = stages.get(root)
+  here.add(stage)
   stage.declare(component)
   return () => {
     stages.delete(root)
+    here.delete(stage)
     stage.leave()
   }
 }
