@@ -35,12 +35,10 @@ def watch(lesson: Lesson) -> bool:
         _panels(lesson),
         shared=COUNTS[len(nets)],
         names=list(lesson.nets),
-        keys=projector.on(),
+        keys=projector.HINT if projector.on() else "",
         reset=st.session_state.get(_reset(lesson), ""),
         facts=["1 seed, same batches"],
     )
-    if projector.on():
-        st.caption(projector.HINT)
     if not hidden("export"):
         query = compare_link.to_query(nets, seeds=1)
         st.page_link(link.COMPARE, label="Open these nets in Compare", icon=":material/compare_arrows:", query_params=query)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from components.depth_charts import ROLES, Series, cosine_chart, depth_profile
+from components.depth_charts import ROLES, Series
 from components.figures import (
     BLUE,
     GREEN,
@@ -17,9 +17,11 @@ from components.figures import (
     level,
     note,
     scatter,
+    short,
+    site_names,
     site_ticks,
 )
-from components.stage.bindings import AtFrame, Crosses, Frames, Map, Past, Row, bound, held
+from components.stage.bindings import AtFrame, Crosses, Frames, Map, Past, Row, bound, held, still
 from models.spec import TASKS, RunConfig
 
 STEP = "step {step}"  # the browser writes the step that is shown
@@ -35,20 +37,14 @@ def profile(
     title: str, track: str, sites: Sequence[str], *, others: Sequence[Series] = (), run: int = 0, unit: str = "RMS"
 ) -> Figure:
     """A vector of the row at the playhead over depth, on a log axis, with what stands still to compare with."""
-    still = depth_profile(title=title, unit=unit, sites=sites, series=others, range_=(0.0, 1.0))
-    lines = [trace for trace in still["data"] if trace["mode"] != "markers"]
     now = bound(_over_depth(STEP, sites, "now"), Row(track, run))
-    return held(_in(title, unit, sites, [*lines, now]), y="log")
+    return held(_in(title, unit, sites, [*_beside(others, sites), now]), y="log")
 
 
 def cosine(sites: Sequence[str], *, others: Sequence[Series] = (), run: int = 0, title: str = "Sample cosine by depth") -> Figure:
     """The cosine between samples over depth at the frame before the playhead."""
-    still = cosine_chart(sites=sites, series=others, title=title)
-    lines = [trace for trace in still["data"] if trace["mode"] != "markers"]
-    layout = still["layout"] | {"annotations": []}
-    layout["margin"] = layout["margin"] | {"t": _top([*(trace["name"] for trace in lines), STEP])}
     now = bound(_over_depth(STEP, sites, "now"), AtFrame("sample_cosine", run))
-    return held({"data": [*lines, now], "layout": layout}, y="cosine")
+    return _held_cosines(sites, [*_beside(others, sites), now], title)
 
 
 def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
@@ -128,12 +124,16 @@ def losses(labels: Sequence[str], *, steps: int, chance: float, seeds: int = 1, 
 
 def cosines(sites: Sequence[str], labels: Sequence[str]) -> Figure:
     """The cosine between samples of several runs over depth at the frame before the playhead. `sites`: those of the deepest."""
-    empty = cosine_chart(sites=sites, series=())
-    layout = empty["layout"] | {"annotations": []}
-    layout["margin"] = layout["margin"] | {"t": _top(list(labels))}
     places = {"x": list(range(len(sites))), "text": list(sites), "connectgaps": False}
     traces = [bound(_line(run, label) | places, AtFrame("sample_cosine", run)) for run, label in enumerate(labels)]
-    return held({"data": traces, "layout": layout}, y="cosine")
+    return _held_cosines(sites, traces)
+
+
+def _held_cosines(sites: Sequence[str], traces: list[dict[str, Any]], title: str = "Sample cosine by depth") -> Figure:
+    figure = _in(title, "cosine", sites, traces)
+    figure["layout"]["yaxis"] |= {"type": "linear", "dtick": 0.25}
+    figure["layout"]["shapes"] = [level(y=1.0, dash="dot")]
+    return held(figure, y="cosine")
 
 
 def _band(
@@ -166,6 +166,14 @@ def _diverged(run: int, label: str) -> dict[str, Any]:
     cross = _empty(scatter("diverged", [], [], RUN_STYLES[run]["color"], mode="markers", symbol="x"))
     hover = "step %{x}: %{customdata}<extra>" + f"{label} diverged</extra>"
     return cross | {"meta": f"{label} diverged", "legendgroup": "diverged", "hovertemplate": hover}
+
+
+def _beside(others: Sequence[Series], sites: Sequence[str]) -> list[dict[str, Any]]:
+    """What stands still to compare with; a net of another depth has as many sites of its own."""
+    return [
+        still(_over_depth(short(one.name), site_names(sites, len(one.values)), one.role) | {"meta": one.name}, one.values)
+        for one in others
+    ]
 
 
 def _over_depth(name: str, sites: Sequence[str], role: str) -> dict[str, Any]:
