@@ -42,8 +42,10 @@ def stage(
     seeds: int = 1,
     tells: Tells = "rest",
     shared: str = "",
+    names: Sequence[str] = (),
     keys: str = "",
     start: str = "",
+    reset: str = "",
     stop_loss: float = 0.0,
     facts: Sequence[str] = (),
     on_toggle: Callable[[int, int], None] | None = None,
@@ -52,9 +54,10 @@ def stage(
     """Draws player and panels over the tapes of some configurations, each with so many seeds; where the playhead rests.
 
     `tells`: whether the page runs again when the playhead comes to rest, and once a second while it moves ("follow").
-    `shared`: follows the word Train, where one bar moves several runs. `keys`: what is said of space, the right arrow and R,
-    which then move it. `start`: a text that is new to the browser starts it. `on_toggle`: is given run and block of a click
-    in a stack; `on_open` the run whose link was followed, outside of a callback, where a page may be left.
+    `shared`: follows the word Train, where one bar moves several runs; `names`: what each of them is called where it is told
+    of. `keys`: what is said of space, the right arrow and R, which then move it. `start`, `reset`: a text that is new to the
+    browser's tab starts it, or puts it back to the beginning. `on_toggle`: is given run and block of a click in a stack;
+    `on_open` the run whose link was followed, outside of a callback, where a page may be left.
     ValueError where a panel is bound to what is not among the runs.
     """
     at, links = place(name, runs, seeds), [key_of(cfg) for cfg in runs]
@@ -69,8 +72,10 @@ def stage(
         "panels": [panel.to_json(len(runs), seeds) for panel in panels],
         "tells": tells,
         "shared": shared,
+        "names": list(names),
         "keys": keys,
         "start": start,
+        "reset": reset,
         "stop_loss": stop_loss,
         "facts": list(facts),
     }

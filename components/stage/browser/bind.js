@@ -4,6 +4,7 @@ const MAX_POINTS = 300
 const MAP_STEPS = 150
 const LEGEND_ROW = 1.5 // of the type's size
 const [RED, GREY] = ["#d84a3a", "#80858f"]
+const CROSSED = 0.97 // of the height at which a plot ends: there the crosses stand
 const GUIDE = { type: "line", yref: "paper", y0: 0, y1: 1 }
 
 const finite = Number.isFinite
@@ -90,7 +91,7 @@ const folded = ({ fold, log, seed }, { seeds }, of) => {
   })
 }
 const against = (values, others, operation) =>
-  others ? Float64Array.from(values.subarray(0, others.length), (value, at) => operation(value, others[at])) : values
+  others ? Float64Array.from(values.slice(0, others.length), (value, at) => operation(value, others[at])) : values
 
 const mark = (name, symbol, colour, label, places, y, texts, words) => ({
   type: "scatter",
@@ -174,10 +175,11 @@ const FILL = {
   crosses(trace, tape, now) {
     const { track, seed } = trace.bind
     const [steps, words] = [[], []]
+    const ended = tape.state.fates[seed]?.step ?? Infinity // other seeds may go on
     if (tape.have && (now.furthest || now.playing)) {
-      for (let step = 0; step < Math.min(now.furthest + 1, tape.have); step++) {
+      for (let step = 0; step < Math.min(now.furthest + 1, tape.have, ended + 1); step++) {
         const value = tape.number(track, step, seed)
-        if (finite(value) && tape.state.fates[seed]?.step !== step) continue
+        if (finite(value) && step !== ended) continue
         steps.push(step)
         words.push(word(value))
       }
@@ -208,13 +210,10 @@ const FILL = {
 
 // How the y axis is held: traces and layout in, what it adds to both out. `held` keeps what must never shrink.
 const AXES = {
-  ""(traces) {
-    return {
-      traces: traces.map((trace) => ({
-        ...trace,
-        y: trace.y ?? Array.from(trace.values, (v) => (finite(v) ? v : null)),
-      })),
-    }
+  ""(traces, { top }) {
+    const of = ({ bind, x, y, values }) =>
+      bind?.of === "crosses" ? x.map(() => top * CROSSED) : (y ?? Array.from(values, (v) => (finite(v) ? v : null)))
+    return { traces: traces.map((trace) => ({ ...trace, y: of(trace) })) }
   },
   log(traces, _, held) {
     const [low, high] = (held.y = logRange(held.y, ...traces.map((trace) => trace.values ?? trace.y)))
@@ -261,7 +260,7 @@ const AXES = {
       : 1.3 * chance
     const all = traces.map((trace) => {
       if (!trace.values) return trace
-      if (trace.bind.of === "crosses") return { ...trace, y: trace.x.map(() => top * 0.97) }
+      if (trace.bind.of === "crosses") return { ...trace, y: trace.x.map(() => top * CROSSED) }
       if (trace.bind.of !== "past") return { ...trace, y: trace.values }
       const customdata = trace.values.map((value) => Number(value.toPrecision(4)))
       return { ...trace, y: trace.values.map((value) => Math.min(value, 1.5 * top)), customdata }

@@ -23,17 +23,21 @@ class Headline {
   constructor(place) {
     this.el = place.appendChild(document.createElement("p"))
     this.el.className = "stage-headline"
+    this.label = this.el.appendChild(document.createElement("strong"))
+    this.said = this.el.appendChild(document.createElement("span"))
   }
 
   declare(panel) {
     this.panel = panel
+    this.el.classList.toggle("labelled", Boolean(panel.label))
+    this.label.textContent = panel.label && `${panel.label} `
   }
 
   draw(now) {
     const tape = now.tapes[this.panel.run]
     this.el.dataset.kind = tape?.sentence("kind", now.row) ?? ""
     const text = tape?.sentence("verdict", now.row) ?? ""
-    if (this.el.textContent !== text) this.el.textContent = text
+    if (this.said.textContent !== text) this.said.textContent = text
   }
 }
 
@@ -96,8 +100,9 @@ class Text {
 }
 Object.assign(PANELS, { headline: Headline, heading: Heading, link: Link, text: Text })
 
-const started = new Set() // words with which a page has asked for a start: none of them starts a stage twice
 const places = new Map() // where playheads stood when their page was left: whoever comes back finds the picture as it was
+const heard = new Set() // words with which a page has asked for a start or a reset: each is heeded once
+const once = (text) => Boolean(text) && !heard.has(text) && Boolean(heard.add(text))
 
 class Stage {
   constructor(root, { base, script }, parts) {
@@ -106,6 +111,7 @@ class Stage {
       script,
       parts,
       panels: new Map(),
+      scales: {},
       stale: new Set(),
       tapes: [],
       told: "",
@@ -124,7 +130,10 @@ class Stage {
       this.go()
     }
     this.moves = {
-      play: moved(() => this.head.play(clock())),
+      play: moved(() => {
+        for (const other of stages.values()) if (other.head.playing) other.moves.pause() // one thing is trained at a time
+        this.head.play(clock())
+      }),
       pause: moved(() => this.head.pause()),
       step: moved(() => this.head.step()),
       reset: moved(() => this.head.reset()),
@@ -170,17 +179,15 @@ class Stage {
         .catch((error) => (this.without = `Charts are plain lines here: ${error.message}.`))
         .then(() => this.go())
     }
-    if (data.start && !started.has(data.start)) {
-      started.add(data.start)
-      this.moves.play()
-    }
+    if (once(data.reset)) this.moves.reset()
+    if (once(data.start)) this.moves.play()
     const style = getComputedStyle(this.root)
     this.theme = Object.fromEntries(THEME.map((name) => [name, style.getPropertyValue(`--st-${name}`).trim()]))
     this.go()
   }
 
   declareRuns(data) {
-    const name = JSON.stringify(data.runs.map(({ link, seeds }) => [link, seeds]))
+    const name = JSON.stringify([data.name, ...data.runs.map(({ link, seeds }) => [link, seeds])])
     const fresh = name !== this.name
     if (fresh) {
       this.name = name
@@ -230,6 +237,7 @@ class Stage {
       panel = new PANELS[declared.kind](home, {
         toggled: (block) => part.fire("toggled", [declared.run, block]),
         opened: () => part.fire("opened", declared.run),
+        scales: this.scales,
       })
       panel.home = home
       this.sized.observe(home)
@@ -345,7 +353,7 @@ class Stage {
 
   // One line: where the page is, how fast, on what; and what is awaited.
   sayHow(now) {
-    const { tapes, connection, head } = this
+    const { tapes, connection, head, data } = this
     const states = tapes.map((tape) => tape.state)
     const steps = Math.max(...tapes.map((tape) => tape.last))
     const facts = [`step ${now.shown} of ${steps}`]
@@ -354,7 +362,7 @@ class Stage {
     const known = states.find((state) => state.device)
     if (known)
       facts.push(known.device, ...(tapes.length > 1 ? [] : [`${known.parameters.toLocaleString("en")} parameters`]))
-    facts.push(...(this.data.facts ?? []))
+    facts.push(...data.facts)
     const awaited = head.playing && tapes.some((tape) => !tape.over && tape.length <= head.shown + 1)
     const place = Math.max(...states.map((state) => state.place))
     if (connection.refusal) facts.push(`the server refused the connection: ${connection.refusal}`)
@@ -367,8 +375,11 @@ class Stage {
     else if (head.ended) facts.push(this.ending())
     if (this.stopped && !head.playing) facts.push(this.stopped)
     if (head.playing) this.stopped = ""
-    const errors = [...new Set(states.map((state) => state.error).filter(Boolean))].map(sentence).join(" ")
-    if (this.error.textContent !== errors) this.error.textContent = errors
+    const errors = states.flatMap(({ error }, at) =>
+      error ? [sentence([data.names[at], error].filter(Boolean).join(": "))] : [],
+    )
+    const troubles = [...new Set(errors)].join(" ")
+    if (this.error.textContent !== troubles) this.error.textContent = troubles
     const text = [...facts, ...(this.without ? [this.without] : [])].join(" · ")
     const kind = tapes.some((tape) => tape.recorded) ? "recorded" : "measured"
     if (this.status.dataset.text === text + kind) return
@@ -380,9 +391,12 @@ class Stage {
   }
 
   ending() {
-    const lost = this.tapes.filter((tape) => tape.fate).length
-    if (this.tapes.length === 1) return lost ? "diverged" : "done"
-    return lost ? `all have ended, ${lost} of them diverged` : "all are done"
+    const { tapes, data } = this
+    const lost = tapes.filter((tape) => tape.lost).length
+    if (tapes.length === 1) return lost ? "diverged" : "done"
+    if (!lost) return "all are done"
+    if (lost < tapes.length || !data.names.length) return `all have ended, ${lost} of them diverged`
+    return `all have diverged: ${tapes.map(({ fate }, at) => `${data.names[at]} at step ${fate.step}`).join(", ")}`
   }
 
   leave() {
