@@ -145,6 +145,8 @@ class Stage {
     const { data } = component
     Object.assign(this, { data, say: component.setStateValue, fire: component.setTriggerValue })
     this.declareRuns(data)
+    const heard = data.at.join(" ") // the page was drawn of this place, whatever it was told
+    if (heard !== this.heard) this.told = this.heard = heard
     this.declarePanels(data)
     if (Boolean(this.unlisten) !== data.keys) {
       this.unlisten?.()
@@ -179,7 +181,7 @@ class Stage {
       this.head = new Playhead(Math.max(...data.runs.map((run) => run.last)), this.head.speed)
       Object.assign(this.head, places.get(name))
       places.delete(name)
-      this.told = "0 false" // what the server takes for granted
+      this.heard = ""
     } else {
       for (const [at, run] of data.runs.entries()) if (run.opening) this.tapes[at].open(run.opening)
     }
