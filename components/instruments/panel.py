@@ -17,7 +17,7 @@ from models.service.client import Owner, trainer
 from models.spec import RunConfig
 from models.spec.query import literal
 
-WAIT_SECONDS = 0.4  # how long a poll waits for an answer before it draws without
+WAIT_SECONDS = 0.4  # how long a look waits for an answer before it draws without
 BADGES = {"measured": "blue", "formula": "green", "recorded": "gray"}
 
 

@@ -4,8 +4,11 @@ A bound trace is plotly's own with the key `bind`; a layout may say with `bind` 
 that is shown is marked.
 """
 
+import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
+
+import numpy as np
 
 from components.figures import Figure
 from models.trace import SCALARS, Columns, Frame
@@ -126,6 +129,12 @@ class Map(Binding):
 def bound(trace: dict[str, Any], binding: Binding) -> dict[str, Any]:
     """The trace with its binding."""
     return trace | {"bind": binding.to_json()}
+
+
+def still(trace: dict[str, Any], values: np.ndarray) -> dict[str, Any]:
+    """The trace with numbers that stay as they are. What its axis cannot hold is marked as in a bound one."""
+    numbers = [value if math.isfinite(value) else str(value) for value in np.asarray(values, float).tolist()]
+    return trace | {"bind": {"of": "still", "run": 0, "seed": 0, "values": numbers}}
 
 
 def held(figure: Figure, *, y: str = "", line: str = "", **how: float) -> Figure:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from components.compare_charts import COLUMN_STYLES
-from components.depth_charts import ROLES, Series, depth_profile
-from components.figures import BLUE, ORANGE, RED, Figure, finished, frame_of, level, note, scatter, site_ticks
-from components.stage.bindings import AtFrame, Crosses, Frames, Map, Past, Ratio, Row, bound, held
+from components.depth_charts import ROLES, Series
+from components.figures import BLUE, ORANGE, RED, Figure, finished, frame_of, level, note, scatter, short, site_names, site_ticks
+from components.stage.bindings import AtFrame, Crosses, Frames, Map, Past, Ratio, Row, bound, held, still
 from models.spec import TASKS, RunConfig
 
 STEP = "step {step}"  # the browser writes the step that is shown
@@ -17,22 +17,17 @@ def profile(
     title: str, track: str, sites: Sequence[str], *, others: Sequence[Series] = (), run: int = 0, unit: str = "RMS"
 ) -> Figure:
     """A vector of the row at the playhead over depth, on a log axis, with what stands still to compare with."""
-    still = depth_profile(title=title, unit=unit, sites=sites, series=others, range_=(0.0, 1.0))
-    lines = [trace for trace in still["data"] if trace["mode"] != "markers"]
     now = bound(_over_depth(STEP, sites, "now"), Row(track, run))
-    return held(_in(title, unit, sites, [*lines, now]), y="log")
+    return held(_in(title, unit, sites, [*_beside(others, sites), now]), y="log")
 
 
 def cosine(sites: Sequence[str], *, others: Sequence[Series] = (), run: int = 0, title: str = "Sample cosine by depth") -> Figure:
     """The cosine between samples over depth at the frame before the playhead."""
-    from components.depth_charts import cosine_chart
-
-    still = cosine_chart(sites=sites, series=others, title=title)
-    lines = [trace for trace in still["data"] if trace["mode"] != "markers"]
-    layout = still["layout"] | {"annotations": []}
-    layout["margin"] = layout["margin"] | {"t": _top([*(trace["name"] for trace in lines), STEP])}
     now = bound(_over_depth(STEP, sites, "now"), AtFrame("sample_cosine", run))
-    return held({"data": [*lines, now], "layout": layout}, y="cosine")
+    figure = _in(title, "cosine", sites, [*_beside(others, sites), now])
+    figure["layout"]["yaxis"] |= {"type": "linear", "dtick": 0.25}
+    figure["layout"]["shapes"] = [level(y=1.0, dash="dot")]
+    return held(figure, y="cosine")
 
 
 def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
@@ -134,6 +129,14 @@ def _band(
     filled = {"name": f"{label}, highest seed", "fill": "tonexty", "fillcolor": f"{style['color']}33"}
     upper = bound(edge | filled, of(track, run, fold="greatest", against=base))
     return [lower, upper, bound(line, of(track, run, fold="median", against=base))]
+
+
+def _beside(others: Sequence[Series], sites: Sequence[str]) -> list[dict[str, Any]]:
+    """What stands still to compare with; a net of another depth has as many sites of its own."""
+    return [
+        still(_over_depth(short(one.name), site_names(sites, len(one.values)), one.role) | {"meta": one.name}, one.values)
+        for one in others
+    ]
 
 
 def _over_depth(name: str, sites: Sequence[str], role: str) -> dict[str, Any]:

@@ -90,7 +90,9 @@ class Link(Panel):
 
 @dataclass(frozen=True)
 class Text(Panel):
-    """What a net that writes goes on with."""
+    """What a net that writes goes on with, and a sentence above it."""
+
+    says: str = ""
 
     kind: ClassVar[str] = "text"
 

@@ -92,7 +92,7 @@ const folded = ({ fold, log, seed }, { seeds }, of) => {
 const against = (values, others, operation) =>
   others ? Float64Array.from(values.subarray(0, others.length), (value, at) => operation(value, others[at])) : values
 
-const mark = (name, symbol, label, places, y, texts, words) => ({
+const mark = (name, symbol, colour, label, places, y, texts, words) => ({
   type: "scatter",
   name,
   meta: label,
@@ -101,8 +101,8 @@ const mark = (name, symbol, label, places, y, texts, words) => ({
   y: places.map(() => y),
   text: texts,
   customdata: words,
-  marker: { color: RED, symbol, size: 9 },
-  line: { color: RED, width: 2, dash: "solid" },
+  marker: { color: colour, symbol, size: 9 },
+  line: { color: colour, width: 2, dash: "solid" },
   cliponaxis: false,
   legendgroup: name,
   hovertemplate: "%{text}: %{customdata}<extra>%{meta}</extra>",
@@ -110,11 +110,13 @@ const mark = (name, symbol, label, places, y, texts, words) => ({
 const marks = (name, symbol, trace, values, lost, y) => {
   const places = [...values.keys()].filter((at) => lost(values[at]))
   const texts = places.map((at) => trace.text?.[at] ?? String(trace.x?.[at] ?? at))
+  const colour = trace.bind.of === "still" ? trace.line.color : RED // its own, where it is only compared with
   return places.length
     ? [
         mark(
           name,
           symbol,
+          colour,
           trace.meta ?? trace.name,
           places,
           y,
@@ -127,6 +129,10 @@ const marks = (name, symbol, trace, values, lost, y) => {
 
 // Each takes a trace, its tape and where the playhead is, and gives the trace with its numbers and what they were.
 const FILL = {
+  still: (trace) => ({
+    ...trace,
+    values: trace.bind.values.map((value) => (value === "inf" ? Infinity : Number(value))),
+  }),
   row(trace, tape, now) {
     const { bind } = trace
     const at = (one) => Math.min(now.position, one.length - 1)
@@ -349,7 +355,7 @@ export const filled = ({ data, layout }, now, held) => {
   const bound = data.map((trace) => {
     if (!trace.bind) return trace
     const tape = now.tapes[trace.bind.run]
-    if (!tape?.header) return { ...trace, x: trace.x ?? [], values: [] }
+    if (!tape?.header && trace.bind.of !== "still") return { ...trace, x: trace.x ?? [], values: [] }
     const full = FILL[trace.bind.of](trace, tape, now)
     return { ...full, name: full.name.replace("{step}", now.shown) }
   })

@@ -106,7 +106,9 @@ export class Chart {
       if (this.sentence.textContent !== text) this.sentence.textContent = text
       this.sentence.classList.toggle("lost", Boolean(end))
     }
-    const figure = panel.figure ?? now.tapes[panel.run]?.frame(now.shown)?.picture
+    // What the net says is asked while it trains: before that there is nothing to show, whoever else has trained it.
+    const asked = now.furthest || now.playing
+    const figure = panel.figure ?? (asked && now.tapes[panel.run]?.frame(now.shown)?.picture)
     if (!figure?.data) return this.clear(Plotly)
     this.figure = filled(figure, now, this.held)
     if (!now.playing || now.time - (this.tabulated ?? 0) > TABLE_SECONDS) {

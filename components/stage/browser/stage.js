@@ -14,6 +14,7 @@ const FRAME_SECONDS = 0.04 // of drawing; whatever is not drawn by then waits fo
 const THEME = ["text-color", "border-color", "font"]
 const PANELS = { chart: Chart, stack: Stack }
 
+const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (text.endsWith(".") ? "" : ".")
 const clock = () => performance.now() / 1000
 const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches
 
@@ -73,6 +74,8 @@ class Link {
 // How a net goes on with a prompt, at the frame before the playhead.
 class Text {
   constructor(place) {
+    this.said = place.appendChild(document.createElement("p"))
+    this.said.className = "stage-sentence"
     this.el = place.appendChild(document.createElement("pre"))
     this.el.className = "stage-text"
   }
@@ -80,9 +83,12 @@ class Text {
   declare(panel) {
     this.panel = panel
     this.el.setAttribute("aria-label", panel.title)
+    this.said.hidden = !panel.says
   }
 
   draw(now) {
+    const said = this.panel.says ? (now.tapes[this.panel.run]?.sentence(this.panel.says, now.row) ?? "") : ""
+    if (this.said.textContent !== said) this.said.textContent = said
     const picture = now.tapes[this.panel.run]?.frame(now.shown)?.picture
     const text = picture?.prompt === undefined ? "" : `${picture.prompt}|${picture.sample}`
     if (this.el.textContent !== text) this.el.textContent = text
@@ -90,13 +96,15 @@ class Text {
 }
 Object.assign(PANELS, { headline: Headline, heading: Heading, link: Link, text: Text })
 
+const started = new Set() // words with which a page has asked for a start: none of them starts a stage twice
 const places = new Map() // where playheads stood when their page was left: whoever comes back finds the picture as it was
 
 class Stage {
-  constructor(root, { base, script }) {
+  constructor(root, { base, script }, parts) {
     Object.assign(this, {
       root,
       script,
+      parts,
       panels: new Map(),
       stale: new Set(),
       tapes: [],
@@ -105,7 +113,8 @@ class Stage {
       drawnAt: 0,
     })
     this.status = root.querySelector(".stage-status")
-    this.grid = root.querySelector(".stage-grid")
+    this.error = root.querySelector(".stage-error")
+    this.hint = root.querySelector(".stage-hint")
     this.head = new Playhead(1)
     const moved = (move) => (value) => {
       move(value)
@@ -143,12 +152,13 @@ class Stage {
   // What the page declares now; called at every rerun that changes it, and when the theme does.
   declare(component) {
     const { data } = component
-    Object.assign(this, { data, say: component.setStateValue, fire: component.setTriggerValue })
+    Object.assign(this, { data, say: component.setStateValue })
     this.declareRuns(data)
     const heard = data.at.join(" ") // the page was drawn of this place, whatever it was told
     if (heard !== this.heard) this.told = this.heard = heard
-    this.declarePanels(data)
-    if (Boolean(this.unlisten) !== data.keys) {
+    this.declarePanels()
+    this.hint.textContent = data.keys
+    if (Boolean(this.unlisten) !== Boolean(data.keys)) {
       this.unlisten?.()
       const { play, pause, step, reset } = this.moves
       this.unlisten = data.keys
@@ -162,13 +172,12 @@ class Stage {
         .catch((error) => (this.without = `Charts are plain lines here: ${error.message}.`))
         .then(() => this.go())
     }
-    if (data.start && data.start !== this.started) {
-      this.started = data.start
+    if (data.start && !started.has(data.start)) {
+      started.add(data.start)
       this.moves.play()
     }
     const style = getComputedStyle(this.root)
     this.theme = Object.fromEntries(THEME.map((name) => [name, style.getPropertyValue(`--st-${name}`).trim()]))
-    this.declared = (this.declared ?? 0) + 1
     this.go()
   }
 
@@ -191,8 +200,18 @@ class Stage {
     }
   }
 
-  declarePanels(data) {
-    const wanted = new Set(data.panels.map((panel) => panel.key))
+  // Its own panels, and those of its parts further down the page.
+  declarePanels() {
+    const wanted = new Set()
+    for (const [root, part] of this.parts) {
+      if (root !== this.root && !part.data.below) continue // another stage of this name, on its way out
+      part.data.panels.forEach((declared, at) => {
+        const key = `${part.data.name} ${declared.key}`
+        const { home } = this.panel(key, part, declared)
+        wanted.add(key)
+        if (part.grid.children[at] !== home) part.grid.insertBefore(home, part.grid.children[at] ?? null)
+      })
+    }
     for (const [key, panel] of this.panels) {
       if (wanted.has(key)) continue
       panel.clear?.(this.plotly)
@@ -201,24 +220,27 @@ class Stage {
       panel.home.remove()
       this.panels.delete(key)
     }
-    data.panels.forEach((declared, at) => {
-      let panel = this.panels.get(declared.key)
-      if (!panel) {
-        const home = document.createElement("div")
-        home.className = "stage-panel"
-        panel = new PANELS[declared.kind](home, {
-          toggled: (block) => this.fire("toggled", [declared.run, block]),
-          opened: () => this.fire("opened", declared.run),
-        })
-        panel.home = home
-        this.sized.observe(home)
-        this.panels.set(declared.key, panel)
-      }
-      panel.home.style.setProperty("--span", declared.span)
-      panel.home.style.setProperty("--row", declared.row)
-      panel.declare(declared)
-      if (this.grid.children[at] !== panel.home) this.grid.insertBefore(panel.home, this.grid.children[at] ?? null)
-    })
+    this.declared = (this.declared ?? 0) + 1
+    this.go()
+  }
+
+  panel(key, part, declared) {
+    let panel = this.panels.get(key)
+    if (!panel) {
+      const home = document.createElement("div")
+      home.className = "stage-panel"
+      panel = new PANELS[declared.kind](home, {
+        toggled: (block) => part.fire("toggled", [declared.run, block]),
+        opened: () => part.fire("opened", declared.run),
+      })
+      panel.home = home
+      this.sized.observe(home)
+      this.panels.set(key, panel)
+    }
+    panel.home.style.setProperty("--span", declared.span)
+    panel.home.style.setProperty("--row", declared.row)
+    panel.declare(declared)
+    return panel
   }
 
   // How many rows of each run are wanted, which is shown, and whether that moves on.
@@ -320,6 +342,7 @@ class Stage {
     if (!this.untold || time - this.moved < REST_SECONDS || (head.playing && time - this.toldAt < FOLLOW_SECONDS))
       return
     Object.assign(this, { told: this.place(), toldAt: time, untold: false })
+    this.connection.say() // first: what it said last is of a moment ago
     this.say("at", { step: head.shown, playing: head.playing, runs: data.runs.map((run) => run.link) })
   }
 
@@ -347,8 +370,9 @@ class Stage {
     else if (head.ended) facts.push(this.ending())
     if (this.stopped && !head.playing) facts.push(this.stopped)
     if (head.playing) this.stopped = ""
-    const errors = states.map((state) => state.error).filter(Boolean)
-    const text = [...new Set([...facts, ...errors]), ...(this.without ? [this.without] : [])].join(" · ")
+    const errors = [...new Set(states.map((state) => state.error).filter(Boolean))].map(sentence).join(" ")
+    if (this.error.textContent !== errors) this.error.textContent = errors
+    const text = [...facts, ...(this.without ? [this.without] : [])].join(" · ")
     const kind = tapes.some((tape) => tape.recorded) ? "recorded" : "measured"
     if (this.status.dataset.text === text + kind) return
     this.status.dataset.text = text + kind
@@ -376,15 +400,29 @@ class Stage {
   }
 }
 
-const stages = new WeakMap()
+const stages = new Map() // by name, which is one for a stage and its parts
+const parts = new Map() // of a stage by its name: what is declared, by the element that it is drawn in
 
 export const mount = (component, where) => {
-  const root = component.parentElement.querySelector(".stage")
-  if (!stages.has(root)) stages.set(root, new Stage(root, where))
-  const stage = stages.get(root)
-  stage.declare(component)
+  const { data, parentElement, setTriggerValue: fire } = component
+  const root = parentElement.querySelector(".stage")
+  const name = data.below ?? data.name
+  if (!parts.has(name)) parts.set(name, new Map())
+  const declared = parts.get(name)
+  if (!declared.has(root)) declared.set(root, { grid: root.querySelector(".stage-grid") })
+  Object.assign(declared.get(root), { data, fire })
+  root.classList.toggle("below", Boolean(data.below))
+  if (data.below) {
+    stages.get(name)?.declarePanels()
+  } else {
+    if (stages.get(name)?.root !== root) stages.set(name, new Stage(root, where, declared))
+    stages.get(name).declare(component)
+  }
+  const stage = stages.get(name)
   return () => {
-    stages.delete(root)
+    declared.delete(root)
+    if (data.below) return stages.get(name)?.declarePanels()
+    if (stages.get(name) === stage) stages.delete(name)
     stage.leave()
   }
 }
