@@ -11,8 +11,8 @@ from components.controls import excepted
 from components.diagram import show_diagram
 from components.hide import any_hidden, hidden
 from components.instruments.panel import BADGES
-from components.live_chart import live_chart
 from components.stack_row import stack_row
+from components.still_chart import still_chart
 from components.view import View, look, trouble
 from models.insight.verdict import activation_sentence, gradient_sentence
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, plan
@@ -87,7 +87,7 @@ def signal(cfg: RunConfig) -> bool:
             series.append(Series("as set", getattr(now, key), "now"))
             held = log_range(None, *(s.values for s in series))
             figure = depth_profile(title=title, unit="RMS", sites=sites, series=series, range_=held)
-            live_chart(figure, key=f"anatomy_{key}", alt=f"{title}, chart", height=280)
+            still_chart(figure, key=f"anatomy_{key}", alt=f"{title}, chart", height=280)
     return waiting and not refused
 
 

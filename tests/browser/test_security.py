@@ -123,7 +123,7 @@ def asked(server: Server, method: str, path: str, **more: Any) -> tuple[int, byt
 
 
 CLIMBS = ("../../..", "%2e%2e/%2e%2e/%2e%2e", "..%2f..%2f..", "..%5c..%5c..", "%252e%252e/%252e%252e", "....//....//....", "/")
-ROOMS = ("/", "/static/", "/media/", "/app/static/", "/component/x/", "/_stcore/bidi-components/live_chart/", "/playground/")
+ROOMS = ("/", "/static/", "/media/", "/app/static/", "/component/x/", "/_stcore/bidi-components/stage/", "/playground/")
 
 
 @pytest.mark.parametrize("room", ROOMS)

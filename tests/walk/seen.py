@@ -28,7 +28,7 @@ READ = """() => {
       ...groups.map((e) => [e.ariaLabel, (chosen(e)?.closest("label") ?? chosen(e))?.innerText.trim() ?? ""]),
     ]
   }
-  const charts = all(".live-chart, .stage-chart").map((e) => ({
+  const charts = all(".stage-chart").map((e) => ({
     name: e.ariaLabel ?? "a chart without a name",
     traces: e.data?.length ?? 0,
     notes: (e.layout?.annotations ?? []).map((note) => note.text).join(", "),
