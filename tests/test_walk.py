@@ -16,7 +16,7 @@ FINE = Seen(
     refusals=("Depth 999 is refused.",),
     main={"Lesson": "7. Why the final norm", "Speed": "full speed"},
     side={"Depth": "16"},
-    charts=(Chart("Loss", 0, "guessing, not trained yet"), Chart("Gradient", 2)),
+    charts=(Chart("Update", 0, "nothing measured yet"), Chart("Slope", 0, "choose an activation"), Chart("Gradient", 2)),
     links=(
         Link("Next", "lessons?lesson=init", f"{HOST}/lessons?lesson=init"),
         Link("Paper", "https://a.org/b", "https://a.org/b"),
@@ -77,7 +77,7 @@ def test_a_text_that_shows_what_is_missing_or_a_values_innards_is_broken(text):
         ("address", WAY, OTHER_PART),
         ("thrown", PRESS, MOVED),
         ("thrown", PRESS, ELSEWHERE),
-        ("chart", PRESS, replace(FINE, charts=(Chart("Loss", 0, "guessing"),))),
+        ("chart", PRESS, replace(FINE, charts=(Chart("Loss", 0),))),
         ("link", PRESS, replace(FINE, links=(Link("Gone", "gone", f"{HOST}/gone"),))),
         ("link", PRESS, replace(FINE, links=(Link("Nothing", "", f"{HOST}/lessons"),))),
         ("link", PRESS, replace(FINE, links=(Link("Below", "#below", f"{HOST}/lessons#below", lands=False),))),
