@@ -12,11 +12,8 @@ from components.diagram import show_diagram
 from components.hide import any_hidden, hidden
 from components.instruments.panel import BADGES
 from components.live_chart import live_chart
-from components.playhead import Playhead
 from components.stack_row import stack_row
-from components.view import trouble
-from components.viewers import owner
-from components.watch import look
+from components.view import View, look, trouble
 from models.insight.verdict import activation_sentence, gradient_sentence
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, plan
 from models.spec.code import block_code, block_parts
@@ -24,6 +21,7 @@ from models.spec.equation import equation
 from models.spec.overrides import in_words, with_override
 
 BLOCK = "anatomy_block"
+SENTENCE_HEIGHT = 84  # three lines in half of the page, so that the charts below never jump
 
 
 def three_views(cfg: RunConfig, block: int) -> None:
@@ -58,17 +56,17 @@ def one_block(cfg: RunConfig) -> int:
     return block
 
 
-def signal(cfg: RunConfig) -> tuple[bool, bool]:
-    """The profiles at initialisation, with those of the unchanged stack as a ghost; (waiting, playing) for the poll."""
-    who = owner("anatomy")  # nothing is trained here
-    view, waiting = look(cfg, Playhead(cfg.steps), st.session_state.get("anatomy_view"), who)
-    whole = look(replace(cfg, overrides=()), Playhead(cfg.steps), None, who)[0] if cfg.overrides else None
+def signal(cfg: RunConfig) -> bool:
+    """The profiles at initialisation, with those of the unchanged stack as a ghost; whether they are still to come."""
+    found, waiting = look(cfg)
+    view: View | None = found or st.session_state.get("anatomy_view")
+    whole = look(replace(cfg, overrides=()))[0] if cfg.overrides else None
     refused = trouble(cfg) if waiting else ""
     if refused:
         st.error(refused)
     if view is None:
         st.caption("torch is loading in the trainer")
-        return not refused, False
+        return not refused
     st.session_state["anatomy_view"] = view
     if view.recorded:
         st.caption(f"torch is loading in the trainer · :{BADGES['recorded']}-badge[recorded]")
@@ -82,13 +80,15 @@ def signal(cfg: RunConfig) -> tuple[bool, bool]:
         strict=True,
     ):
         with column:
-            picture.say(sentence)
+            if not hidden("verdict"):
+                with st.container(height=SENTENCE_HEIGHT, border=False):
+                    st.markdown(sentence)
             series = [Series("all blocks alike", getattr(before, key), "ghost")] if before else []
             series.append(Series("as set", getattr(now, key), "now"))
             held = log_range(None, *(s.values for s in series))
             figure = depth_profile(title=title, unit="RMS", sites=sites, series=series, range_=held)
             live_chart(figure, key=f"anatomy_{key}", alt=f"{title}, chart", height=280)
-    return waiting and not refused, False
+    return waiting and not refused
 
 
 def history(cfg: RunConfig) -> None:

@@ -5,7 +5,7 @@ from functools import partial
 
 import streamlit as st
 
-from components import compare_link, map_spec, player
+from components import compare_link, map_spec, waiting
 from components.address import kept, put, put_again
 from components.charts import table_of
 from components.instruments.panel import BADGES
@@ -47,11 +47,11 @@ def draw() -> None:
     if (refusal := refused(spec)) and chosen == OWN:
         st.error(refusal)
         return
-    player.polled(f"map_{spec.digest}", lambda: watch(spec, chosen, measure))
+    waiting.waits(f"map_{spec.digest}", lambda: watch(spec, chosen, measure))
 
 
-def watch(spec: MapSpec, chosen: str, measure: str) -> tuple[bool, bool]:
-    """Buttons, progress, panels and what can be done with a cell; (waiting, playing)."""
+def watch(spec: MapSpec, chosen: str, measure: str) -> bool:
+    """Buttons, progress, panels and what can be done with a cell; whether it is computed."""
     store = MapStore(spec)
     done = store.done()
     kept = [Outcome.unpacked(run) for one in done.values() for run in one["runs"]]
@@ -77,7 +77,7 @@ def watch(spec: MapSpec, chosen: str, measure: str) -> tuple[bool, bool]:
     if rate_axis(spec):
         _sensitivity(spec, outcomes)
     _downloads(spec, outcomes)
-    return wanted, False
+    return wanted
 
 
 def _chosen() -> str:

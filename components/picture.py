@@ -1,40 +1,25 @@
-"""The playground's charts: one view in, sentences and figures out. Each opens with what it shows."""
+"""The playground's charts: what a configuration's stage shows, and the profiles that are kept to compare with."""
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import streamlit as st
 
-from components.charts import (
-    Figure,
-    Series,
-    cosine_chart,
-    depth_profile,
-    log_range,
-    loss_chart,
-    step_map,
-    table_of,
-)
+from components import projector
+from components.charts import Figure, Series, depth_profile, loss_chart, step_map
 from components.controls import ARRANGED
 from components.figures import enlarged
 from components.hide import any_hidden, hidden
-from components.live_chart import live_chart
-from components.playhead import Playhead
-from components.task_charts import decision_map, digit_mistakes, sequence_table
+from components.stage import figures
+from components.stage.panels import COLUMNS, Chart, Panel, Text
 from components.view import View
-from models.insight.verdict import (
-    activation_sentence,
-    cosine_sentence,
-    gradient_sentence,
-    loss_sentence,
-    weight_sentence,
-)
-from models.spec import TASKS, RunConfig, arrangement_of
+from models.spec import TASKS, RunConfig, arrangement_of, plan
+from models.spec.plan import block_name
 
+HEIGHT = 262  # of a chart, in pixels
+PROFILES = {"Activation by depth": ("activation", "act_rms"), "Gradient by depth": ("gradient", "grad_rms")}
 PANELS = ("Weights and samples", "Layer by step", "What the net says")
-SENTENCE_HEIGHT = 84  # three lines in a third of the page
+ANSWERS = {"points": ("Decision regions", 380), "image": ("Digit mistakes", 220), "sequence": ("Input, target and answer", 300)}
 VERDICT_ICONS = {
     "healthy": ":material/check_circle:",
     "inert": ":material/bedtime:",
@@ -80,60 +65,42 @@ def profile_of(view: View) -> Profile:
     return Profile(view.cfg, label, trace.act_rms[row], trace.grad_rms[row], trace.weight_grad_rms[row], cosine)
 
 
-def charts(view: View, head: Playhead, others: list[tuple[str, Profile]]) -> None:
-    """Activation and gradient by depth and the loss, side by side. `others`: (role, profile) to compare with."""
-    profile = profile_of(view)
-    columns = st.columns(3)
-    activation, gradient = _profiles(view, others, _held())
-    with columns[0]:
-        say(activation_sentence(view.trace.sites, profile.act_rms))
-        _draw(activation, "Activation by depth")
-    with columns[1]:
-        say(gradient_sentence(view.trace.sites, profile.grad_rms))
-        _draw(gradient, "Gradient by depth")
-    with columns[2]:
-        say(loss_sentence(view.trace, view.row, chance(view.cfg)))
-        _draw(_loss(view, head), "Loss")
+def three(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int, *, large: bool) -> list[Panel]:
+    """Activation and gradient by depth and the loss, side by side. `others`: (role, profile) to compare with.
+
+    `large`: in type and lines for a projector, and without sentences.
+    """
+    charts = {"Loss": ("loss", figures.loss(cfg))}
+    charts = {title: (kind, _profile(cfg, title, track, others)) for title, (kind, track) in PROFILES.items()} | charts
+    spoken = not large and not hidden("verdict")
+    return [
+        Chart(
+            title,
+            figure=enlarged(figure, projector.FACTOR) if large else figure,
+            says=kind if spoken else "",
+            height=projector.BELOW_STACK if large else HEIGHT,
+            fit=fit,
+        )
+        for title, (kind, figure) in charts.items()
+    ]
 
 
-def panel(view: View, head: Playhead, others: list[tuple[str, Profile]], chosen: str) -> None:
-    """One of the panels below; the others are not computed."""
+def panel(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int, chosen: str) -> list[Panel]:
+    """One of the panels below; the others are not declared."""
     if chosen == PANELS[0]:
-        _weights_and_samples(view, others)
-    elif chosen == PANELS[1]:
-        _layer_by_step(view, head)
-    elif head.seen:
-        _what_it_says(view)
-    else:  # also where somebody else's training has asked it
-        st.info("The net has not been asked yet: press Train or Step.")
-
-
-def projected(view: View, head: Playhead, others: list[tuple[str, Profile]], *, factor: float, height: int) -> None:
-    """The three charts for a projector: `factor` times as large in type and lines, and nothing above them."""
-    for column, (title, figure) in zip(st.columns(3), _three(view, head, others).items(), strict=True):
-        with column:
-            _draw(enlarged(figure, factor), title, height)
-
-
-def _three(view: View, head: Playhead, others: list[tuple[str, Profile]]) -> dict[str, Figure]:
-    activation, gradient = _profiles(view, others, _held())
-    return {"Activation by depth": activation, "Gradient by depth": gradient, "Loss": _loss(view, head)}
-
-
-def tables(view: View, head: Playhead, others: list[tuple[str, Profile]]) -> None:
-    """The numbers behind the three charts."""
-    for column, (title, figure) in zip(st.columns(3), _three(view, head, others).items(), strict=True):
-        column.dataframe(table_of(figure), alt=f"{title}, table", height=240)
+        return _weights_and_samples(cfg, others, fit)
+    if chosen == PANELS[1]:
+        return _layer_by_step(cfg)
+    return _what_it_says(cfg)
 
 
 def report_figures(view: View) -> list[Figure]:
     """The figures of a report: the profiles of the shown row, the whole loss, the maps of all steps. Needs no session."""
-    whole = Playhead(view.cfg.steps, furthest=len(view.trace) - 1)
     maps = [
         step_map(title=f"{word} by layer and step", unit="RMS", sites=view.trace.sites, step=view.trace.step, values=values)
         for word, values in (("Activation", view.trace.act_rms), ("Gradient", view.trace.grad_rms))
     ]
-    return [*_profiles(view, [], {}), _loss(view, whole), *maps]
+    return [*_profiles(view), _loss(view), *maps]
 
 
 def chance(cfg: RunConfig) -> float:
@@ -141,107 +108,57 @@ def chance(cfg: RunConfig) -> float:
     return math.log(TASKS[cfg.task].classes)
 
 
-def _profiles(view: View, others: list[tuple[str, Profile]], held: dict[str, tuple[float, float]]) -> list[Figure]:
-    """Activation and gradient by depth; `held` keeps their axes from one call to the next."""
-    profile, figures = profile_of(view), []
-    for title, key in (("Activation by depth", "act_rms"), ("Gradient by depth", "grad_rms")):
-        series = [Series(other.label, getattr(other, key), role) for role, other in others]
-        series.append(Series(f"step {view.row}", getattr(profile, key), "now"))
-        held[key] = log_range(held.get(key), *(s.values for s in series))
-        figures.append(depth_profile(title=title, unit="RMS", sites=view.trace.sites, series=series, range_=held[key]))
-    return figures
+def _profile(cfg: RunConfig, title: str, track: str, others: list[tuple[str, Profile]]) -> Figure:
+    return figures.profile(title, track, plan(cfg).sites, others=_series(others, track))
 
 
-def _held() -> dict[str, tuple[float, float]]:
-    """The axes of this visitor's charts, which never shrink by themselves."""
-    held: dict[str, tuple[float, float]] = st.session_state.setdefault("ranges", {})
-    return held
+def _series(others: list[tuple[str, Profile]], key: str) -> list[Series]:
+    return [Series(profile.label, getattr(profile, key), role) for role, profile in others]
 
 
-def _seen(view: View, head: Playhead) -> tuple[np.ndarray, np.ndarray]:
-    """Loss and steps that this viewer has seen."""
-    end = max(head.seen, view.row + 1 if view.row else 0)  # the view may still be that of the net before
-    return view.trace.loss[:end], view.trace.step[:end]
+def _weights_and_samples(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int) -> list[Panel]:
+    blocks = [block_name(block) for block in range(1, cfg.depth + 1)]
+    title, besides = "Weight gradient by depth", "Sample cosine by depth"
+    weights = figures.profile(title, "weight_grad_rms", blocks, others=_series(others, "weight_grad_rms"))
+    samples = figures.cosine(plan(cfg).sites, others=_series(others, "sample_cosine"), title=besides)
+    spoken = not hidden("verdict")
+    return [
+        Chart(title, span=6, figure=weights, says="weight" if spoken else "", fit=fit),
+        Chart(besides, span=6, figure=samples, says="cosine" if spoken else "", fit=fit),
+    ]
 
 
-def _loss(view: View, head: Playhead) -> Figure:
-    loss, step = _seen(view, head)
-    frames = [f for f in view.trace.frames if len(step) and f.step <= step[-1] and math.isfinite(f.held_out_loss)]
+def _layer_by_step(cfg: RunConfig) -> list[Panel]:
+    sites = plan(cfg).sites
+    titles = {"Activation by layer and step": "act_rms", "Gradient by layer and step": "grad_rms"}
+    return [Chart(title, span=6, figure=figures.step_map(title, track, sites)) for title, track in titles.items()]
+
+
+def _what_it_says(cfg: RunConfig) -> list[Panel]:
+    kind = TASKS[cfg.task].kind
+    if kind == "text":
+        return [Text("The prompt from the held-out chapters, and how the net goes on", says="answers")]
+    title, height = ANSWERS[kind]
+    return [Chart(title, span=COLUMNS, says="answers", height=height)]
+
+
+def _profiles(view: View) -> list[Figure]:
+    trace, name = view.trace, f"step {view.row}"
+    series = {title: [Series(name, getattr(trace, track)[view.row])] for title, (_, track) in PROFILES.items()}
+    return [depth_profile(title=title, unit="RMS", sites=trace.sites, series=one) for title, one in series.items()]
+
+
+def _loss(view: View) -> Figure:
+    """The whole loss."""
+    trace = view.trace
+    frames = [frame for frame in trace.frames if math.isfinite(frame.held_out_loss)]
     return loss_chart(
-        step=step,
-        loss=loss,
+        step=trace.step,
+        loss=trace.loss,
         shown_step=view.row,
-        held_out_step=np.array([f.step for f in frames]),
-        held_out_loss=np.array([f.held_out_loss for f in frames]),
+        held_out_step=np.array([frame.step for frame in frames]),
+        held_out_loss=np.array([frame.held_out_loss for frame in frames]),
         chance=chance(view.cfg),
         total_steps=view.cfg.steps,
-        divergence=view.trace.divergence,
+        divergence=trace.divergence,
     )
-
-
-def say(sentence: str) -> None:
-    """A chart's first sentence in a place of fixed height, so that the charts below never jump; none where it is hidden."""
-    if hidden("verdict"):
-        return
-    with st.container(height=SENTENCE_HEIGHT, border=False):
-        st.markdown(sentence)
-
-
-def _draw(figure: Figure, title: str, height: int = 262) -> None:
-    live_chart(figure, key=f"chart_{title.lower().replace(' ', '_')}", alt=f"{title}, chart", height=height)
-
-
-def _weights_and_samples(view: View, others: list[tuple[str, Profile]]) -> None:
-    profile = profile_of(view)
-    left, right = st.columns(2)
-    with left:
-        say(weight_sentence(profile.weight_grad_rms))
-        blocks = tuple(f"b{block:02d}" for block in range(1, view.cfg.depth + 1))
-        series = [Series(other.label, other.weight_grad_rms, role) for role, other in others]
-        series.append(Series(f"step {view.row}", profile.weight_grad_rms, "now"))
-        held = _held()
-        held["weight"] = log_range(held.get("weight"), *(s.values for s in series))
-        title = "Weight gradient by depth"
-        _draw(depth_profile(title=title, unit="RMS", sites=blocks, series=series, range_=held["weight"]), title)
-    with right:
-        say(cosine_sentence(profile.sample_cosine))
-        series = [Series(other.label, other.sample_cosine, role) for role, other in others]
-        series.append(Series(f"step {view.frame.step if view.frame else 0}", profile.sample_cosine, "now"))
-        _draw(cosine_chart(sites=view.trace.sites, series=series), "Sample cosine by depth")
-
-
-def _layer_by_step(view: View, head: Playhead) -> None:
-    loss, step = _seen(view, head)
-    for column, (title, key) in zip(st.columns(2), (("Activation", "act_rms"), ("Gradient", "grad_rms")), strict=True):
-        with column:
-            st.markdown(f"{title} at every layer and step, RMS; the line marks the step shown.")
-            values: Any = getattr(view.trace, key)[: len(loss)]
-            figure = step_map(
-                title=f"{title} by layer and step",
-                unit="RMS",
-                sites=view.trace.sites,
-                step=step,
-                values=values,
-                shown_step=view.row,
-            )
-            _draw(figure, f"{title} by layer and step")
-
-
-def _what_it_says(view: View) -> None:
-    frame = view.frame
-    if frame is None or not frame.picture:
-        return  # the net that is being waited for has no step yet
-    st.markdown(
-        f"At step {frame.step}: held-out accuracy {frame.held_out_accuracy:.1%}, held-out loss {frame.held_out_loss:.3g}."
-    )
-    picture, kind = frame.picture, TASKS[view.cfg.task].kind
-    if kind == "text":
-        st.caption("The prompt from the held-out chapters, and how the net goes on, one character at a time:")
-        st.code(f"{picture['prompt']}|{picture['sample']}", language=None, wrap_lines=True)
-    elif kind == "points":
-        _draw(decision_map(picture), "Decision regions", 380)
-    elif kind == "image":
-        st.caption("Held-out digits it is most sure about and wrong:")
-        _draw(digit_mistakes(picture), "Digit mistakes", 220)
-    else:
-        _draw(sequence_table(picture), "Input, target and answer", 300)

@@ -1,30 +1,32 @@
 """The playground's parts between its controls and its charts: what is refused, what is kept, what is compared."""
 
+import secrets
 from dataclasses import replace
 
 import streamlit as st
 
-from components import compare_link, controls, link, picture, player, projector, remedies, take_home
+from components import compare_link, controls, link, picture, projector, remedies, take_home
 from components.address import kept
 from components.diagram import show_diagram
 from components.hide import any_hidden, hidden
 from components.instruments import instruments
-from components.instruments.panel import BADGES
-from components.playhead import Playhead
-from components.view import View, trouble
-from components.viewers import owner
-from components.watch import crowded, look, tick
+from components.stage.panels import Headline, Panel, Stack, blocks_of
+from components.stage.stage import below, place, stage
+from components.view import View, look, trouble
+from components.waiting import waits
 from models.insight.remedy import failed
-from models.insight.verdict import THRESHOLDS, verdicts
-from models.service.client import trainer
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, knobs
 from models.spec.budget import affordable, fitted, over_budget
 from models.spec.equation import equation
+from models.spec.overrides import with_override
 from models.spec.pairings import changed
 from models.spec.rules import repaired
 
 NAME = "playground"
 GOOD, GHOST, PINNED, VIEW = "last_good", "ghost", "pinned", "view"
+STARTED, STOP, FIT, ROWS = "playground_started", "playground_stop_loss", "playground_fit", "playground_rows"
+SWITCHED = "playground_switched"
+STACK_HEIGHT = 150
 
 
 def settle(cfg: RunConfig | None) -> RunConfig:
@@ -63,38 +65,64 @@ def say(cfg: RunConfig, notes: list[str], problem: str) -> None:
 
 
 def watch(cfg: RunConfig) -> None:
-    """Player and charts, polling while something moves."""
-    head = player.playhead(NAME, cfg)
+    """The stage, and what is measured of the step where its playhead rests."""
     if st.session_state.pop(link.RERUN, False):
-        player.play(head)
+        st.session_state[STARTED] = secrets.token_hex(4)
+    waits(NAME, lambda: _watched(cfg))
 
-    def body() -> tuple[bool, bool]:
-        before: View | None = st.session_state.get(VIEW)
-        tape = trainer().tape(cfg)
-        began, trace = tick(head, [tape], player.now()), tape.trace()
-        if trace is not None:
-            head.stop_at_loss(began, trace.loss)
-        view, waiting = look(cfg, head, before, owner(NAME, cfg))
-        refused = trouble(cfg) if waiting else ""
-        if refused:
-            head.pause()
-        player.controls(NAME, head)
-        with projector.line(NAME, head):
-            _status(cfg, view, head, waiting and not refused)
-        if refused:
-            st.error(refused)
-        measuring = False
-        if view is not None:
-            _keep(view, before)
-            take_home.check(view)
-            if projector.on():
-                measuring = _projected(view, head)
-            else:
-                measuring = _charts(view, head)
-                measuring |= not hidden("instruments") and instruments(view, head)
-        return (waiting or measuring) and not refused, head.playing
 
-    player.polled(NAME, body, asks=True)
+def _watched(cfg: RunConfig) -> bool:
+    """Stage, controls of the charts, instrument; whether an answer is still to come."""
+    if st.session_state.pop(SWITCHED, False):
+        st.rerun()  # the controls stand outside of what runs again by itself
+    before: View | None = st.session_state.get(VIEW)
+    if before is not None and before.cfg != cfg:
+        _leave(before, cfg)
+    at = place(NAME, [cfg])
+    view, late = look(cfg, at.step)
+    others = _others(cfg)
+    _stage(cfg, others)
+    refused = late and bool(trouble(cfg))
+    if view is None:
+        return not refused
+    st.session_state[VIEW] = view
+    take_home.check(view)
+    measuring = not hidden("verdict") and _remedy(view)
+    if not projector.on():
+        _below(cfg, others)
+        measuring |= not hidden("instruments") and instruments(view, at)
+    _look_again(view)
+    return (late or measuring) and not refused
+
+
+def _stage(cfg: RunConfig, others: list[tuple[str, picture.Profile]]) -> None:
+    """The player, the verdict, the living stack and the three charts."""
+    large, fit = projector.on(), _fit()
+    toggles = not any_hidden(("overrides", "residual"))
+    panels: list[Panel] = [] if hidden("verdict") else [Headline()]
+    panels.append(Stack(blocks=blocks_of(cfg), toggles=toggles, fit=fit, height=projector.STACK if large else STACK_HEIGHT))
+    panels += picture.three(cfg, others, fit, large=large)
+    stage(
+        NAME,
+        [cfg],
+        panels,
+        tells="follow" if st.session_state.get("instrument") else "rest",
+        keys=projector.HINT if large else "",
+        start=st.session_state.get(STARTED, ""),
+        stop_loss=float(st.session_state.get(STOP, 0.0)),
+        facts=[f"seed {cfg.seed}, 1 seed"],
+        on_toggle=_switch,
+    )
+
+
+def _switch(_run: int, block: int) -> None:
+    """Switches the skip of a block that was clicked, which is one of the exceptions."""
+    cfg: RunConfig = st.session_state[GOOD]
+    own = {key: value for at, key, value in cfg.overrides if at == block}
+    wanted = not own.get("residual", cfg.residual)
+    value = None if wanted == cfg.residual else wanted
+    link.put({"overrides": with_override(cfg.overrides, block, "residual", value)})
+    st.session_state[SWITCHED] = True
 
 
 def what_is_set(cfg: RunConfig) -> None:
@@ -116,93 +144,51 @@ def what_is_set(cfg: RunConfig) -> None:
     take_home.take_home(cfg, st.session_state.get(VIEW))
 
 
-def _status(cfg: RunConfig, view: View | None, head: Playhead, waiting: bool) -> None:
-    """One line: where the tape is, how fast, on what, how large; and what is awaited."""
-    tape, status = trainer().tape(cfg), trainer().status()
-    facts = [f"step {view.row} of {cfg.steps}" if view and view.cfg == cfg else f"{cfg.steps} steps"]
-    if tape.rate and not tape.done:
-        facts.append(f"{tape.rate:.3g} steps/s")
-    if tape.device:
-        facts += [tape.device, f"{tape.parameters:,} parameters"]
-    facts.append(f"seed {cfg.seed}, 1 seed")
-    if tape.recomputing:
-        cause = f"the trainer ended {status.ending} and was restarted: " if tape.lost and status.ending else ""
-        facts.append(f"{cause}recomputing this run, what is drawn stays")
-    elif status.state in {"starting", "restarting"}:
-        facts.append("torch is loading in the trainer")
-    elif waiting and not trainer().place(tape):
-        facts.append(f"waiting for the trainer ({status.wanted} runs share it)" if status.wanted > 1 else "computing")
-    elif head.reached:
-        facts.append(f"stopped: the loss has reached {head.reached:g}")
-    elif tape.done and head.shown >= tape.length - 1 > 0:
-        facts.append("diverged" if tape.divergence else "done")
-    facts += crowded(tape)
-    if view is not None:
-        kind = "recorded" if view.recorded else "measured"
-        facts.append(f":{BADGES[kind]}-badge[{kind}]")
-    st.caption(" · ".join(facts))
-
-
-def _keep(view: View, before: View | None) -> None:
-    """Remembers what is shown, and makes the picture before the last change the ghost, where the two can be read together.
+def _leave(before: View, cfg: RunConfig) -> None:
+    """Makes the picture before the last change the ghost, where the two can be read together.
 
     A net of less than half the ghost's depth would be drawn into a corner of its own chart.
     """
-    if before is not None and before.cfg != view.cfg:
-        ghost = picture.profile_of(before)
-        alike = ghost.beside(view.cfg)
-        st.session_state[GHOST] = ghost if alike and before.cfg.depth <= 2 * view.cfg.depth else None
-        if not alike:
-            st.session_state.pop("ranges", None)  # the axes were held for what is no longer drawn
-    st.session_state[VIEW] = view
+    shown, _ = look(before.cfg, place(NAME, [before.cfg]).step)
+    ghost = picture.profile_of(shown or before)
+    alike = ghost.beside(cfg)
+    st.session_state[GHOST] = ghost if alike and before.cfg.depth <= 2 * cfg.depth else None
+    if not alike:
+        _fit_axes()  # they were held for what is no longer drawn
 
 
-def _charts(view: View, head: Playhead) -> bool:
-    """Verdict, charts and the panel below; whether an answer is still to come."""
-    waiting = not hidden("verdict") and _headline(view)
-    others = _others(view)
-    picture.charts(view, head, others)
+def _below(cfg: RunConfig, others: list[tuple[str, picture.Profile]]) -> None:
+    """What the charts are compared with, and one of the panels below them."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         choice = kept("panel", picture.PANELS[0], name="panel", among=picture.PANELS)
         panels = st.segmented_control("Below", picture.PANELS, required=True, **choice)
-        st.button("Pin this profile", icon=":material/keep:", on_click=_pin, args=(view,), key="pin")
-        st.button("Fit the axes", on_click=lambda: st.session_state.pop("ranges", None), key="fit")
+        st.button("Pin this profile", icon=":material/keep:", on_click=_pin, args=(cfg,), key="pin")
+        st.button("Fit the axes", on_click=_fit_axes, key="fit")
         with st.popover("More"):
-            numbers = st.toggle("Table", key="table", help="The numbers behind the three charts.")
             st.button("Clear ghost and pin", on_click=_clear, key="clear", disabled=not others)
-            _stop_at_loss(head)
-    if numbers:
-        picture.tables(view, head, others)
-    picture.panel(view, head, others, str(panels))
-    return waiting
+            tip = "The playhead stops at the first step whose training loss is this small; 0 is off."
+            st.number_input("Stop at loss", 0.0, 10.0, step=0.05, key=STOP, help=tip, width=150, persist_state="session")
+    below(NAME, "panel", picture.panel(cfg, others, _fit(), str(panels)))
 
 
-def _projected(view: View, head: Playhead) -> bool:
-    """The charts for a projector; their numbers further down. Whether an answer is still to come."""
-    waiting = not hidden("verdict") and _headline(view)
-    others = _others(view)
-    picture.projected(view, head, others, factor=projector.FACTOR, height=projector.HEIGHT)
-    if st.toggle("Table", key="table", help="The numbers behind the three charts."):
-        picture.tables(view, head, others)
-    return waiting
+def _look_again(view: View) -> None:
+    """Runs the page again once a run has rows: what it offers to take home stands outside of what runs again by itself."""
+    there = bool(view.tape and view.tape.length)
+    if st.session_state.get(ROWS) != (view.cfg, there):
+        known = st.session_state.get(ROWS, (None, False))
+        st.session_state[ROWS] = view.cfg, there
+        if there and known == (view.cfg, False):
+            st.rerun()
 
 
-def _others(view: View) -> list[tuple[str, picture.Profile]]:
+def _others(cfg: RunConfig) -> list[tuple[str, picture.Profile]]:
     """The profiles to compare with: the one before the last change, and the pinned one where it is of the same net and task."""
     kept = [(role, st.session_state.get(role)) for role in (GHOST, PINNED)]
-    return [(role, profile) for role, profile in kept if profile is not None and profile.beside(view.cfg)]
+    return [(role, profile) for role, profile in kept if profile is not None and profile.beside(cfg)]
 
 
-def _headline(view: View) -> bool:
-    """The verdict over all charts; where a run failed also one change that helps. Whether that is still being looked for."""
-    divergence = view.trace.divergence
-    if divergence is not None and view.row >= divergence.step:
-        icon = picture.VERDICT_ICONS["diverged"]
-        st.markdown(f":red[**{icon} {divergence.sentence()}**] What came before stays.")
-    else:
-        first, *others = verdicts(view.cfg, view.trace, view.row)
-        also = " ".join(other.sentence for other in others)
-        st.markdown(f"**{picture.VERDICT_ICONS[first.kind]} {first.sentence}** {also}", help=THRESHOLDS)
+def _remedy(view: View) -> bool:
+    """Where a run has failed, one change that helps. Whether that is still being looked for."""
     if not failed(view.cfg, view.trace, view.row):
         return False
     found = remedies.found(view)
@@ -215,16 +201,19 @@ def _headline(view: View) -> bool:
     return found.waiting
 
 
-def _stop_at_loss(head: Playhead) -> None:
-    """This viewer's loss target; it stops the playhead, not the run."""
-    key = f"{NAME}_stop_loss"
-    st.session_state.setdefault(key, head.stop_loss)
-    tip = "The playhead stops at the first step whose training loss is this small; 0 is off."
-    head.stop_loss = float(st.number_input("Stop at loss", 0.0, 10.0, step=0.05, key=key, help=tip, width=150))
+def _fit() -> int:
+    """How often the axes have been fitted: as long as that stays, they never shrink."""
+    return int(st.session_state.get(FIT, 0))
 
 
-def _pin(view: View) -> None:
-    st.session_state[PINNED] = picture.profile_of(view)
+def _fit_axes() -> None:
+    st.session_state[FIT] = _fit() + 1
+
+
+def _pin(cfg: RunConfig) -> None:
+    view, _ = look(cfg, place(NAME, [cfg]).step)
+    if view is not None:
+        st.session_state[PINNED] = picture.profile_of(view)
 
 
 def _clear() -> None:

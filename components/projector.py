@@ -1,23 +1,16 @@
-"""The projector view, `?view=projector`: large type, few things, and keys that move the playhead.
-
-`shortcut=` of a button cannot do it: Streamlit keeps R to itself, and such keys work in fields too. So a component listens.
-"""
-
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+"""The projector view, `?view=projector`: large type and few things. The keys that move the playhead are the stage's."""
 
 import streamlit as st
 
-from components import player
 from components.charts import Figure
 from components.labs.shown import drawn
 from components.live_chart import live_chart
-from components.playhead import Playhead
 
 KEY, VALUE = "view", "projector"
 FACTOR = 1.45  # how many times as large the type of charts is
 HEIGHT = 320  # of a chart, in pixels: with what stands above it, 720
+STACK, BELOW_STACK = 110, 260  # the same for the living stack and the charts below it
+
 HINT = "Space plays and pauses, → steps, R resets."
 
 # `:root` outweighs the size that Streamlit sets for `html`, and everything in Streamlit is measured in it. The rest makes
@@ -30,46 +23,6 @@ STYLE = """<style>
 .stMainBlockContainer .stVerticalBlock { gap: 0.5rem }
 .stMainBlockContainer [class*="_speed "] { flex-basis: 8.5rem !important; width: 8.5rem !important }
 </style>"""
-
-JS = """
-const NAMES = { " ": "space", ArrowRight: "right", r: "r", R: "r" }
-const FIELD = "input, textarea, select, [contenteditable]:not([contenteditable=false]), "
-  + "[role=slider], [role=combobox], [role=listbox], [role=menu], [role=dialog], [role=radiogroup], [role=tablist]"
-const mounted = new WeakMap()
-export default function ({ parentElement, data, setTriggerValue }) {
-  const el = parentElement.querySelector(".keys")
-  el.textContent = data.hint
-  const kept = mounted.get(el)
-  if (kept) { kept.send = setTriggerValue; return kept.leave }
-  const now = { send: setTriggerValue }
-  let clicked = false // the focus came from a pointer: then space belongs to the player, not to the button clicked last
-  const pointed = () => { clicked = true }
-  const pressed = (event) => {
-    if (event.key === "Tab") clicked = false
-    const name = NAMES[event.key], at = event.composedPath()[0]
-    if (!name || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return
-    if (!(at instanceof Element) || at.closest(FIELD)) return
-    const button = at.closest("button, a, summary, [role=button]")
-    if (name === "space" && button && !clicked) return
-    event.preventDefault()
-    event.stopImmediatePropagation() // R alone would run the page again
-    if (button && clicked) button.blur()
-    if (!event.repeat) now.send("pressed", `${name} ${event.timeStamp}`)
-  }
-  window.addEventListener("keydown", pressed, true)
-  window.addEventListener("pointerdown", pointed, true)
-  now.leave = () => {
-    mounted.delete(el)
-    window.removeEventListener("keydown", pressed, true)
-    window.removeEventListener("pointerdown", pointed, true)
-  }
-  mounted.set(el, now)
-  return now.leave
-}
-"""
-CSS = ".keys { font-size: 0.8rem; color: var(--st-text-color) }"
-
-_component = st.components.v2.component("projector_keys", html='<div class="keys"></div>', css=CSS, js=JS)
 
 
 def on() -> bool:
@@ -88,33 +41,3 @@ def chart(figure: Figure, title: str, key: str, *, height: int) -> None:
         live_chart(figure, key=key, alt=f"{title}, chart", height=height)
     else:
         drawn(figure, title, key, height=height)
-
-
-@contextmanager
-def line(name: str, head: Playhead) -> Iterator[None]:
-    """Where a player's status is drawn: in the projector view beside its keys."""
-    if not on():
-        yield
-        return
-    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        yield
-        keys(name, head)
-
-
-def keys(name: str, head: Playhead) -> None:
-    """Says which keys there are, and moves the playhead when one is pressed outside a field."""
-    key = f"{name}_keys"
-    moves: dict[str, Any] = {
-        "space": lambda: head.pause() if head.playing else player.play(head),
-        "right": head.step,
-        "r": head.reset,
-    }
-
-    def pressed() -> None:
-        # It comes from a browser: what is no key moves nothing, and what a poll brings once more is still one key.
-        said = str(getattr(st.session_state.get(key), "pressed", ""))
-        if said != st.session_state.get(f"{key}_heard"):
-            st.session_state[f"{key}_heard"] = said
-            moves.get(said.split(" ", maxsplit=1)[0], lambda: None)()
-
-    _component(key=key, data={"hint": HINT}, on_pressed_change=pressed, width="content")

@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from models.service.connection import ROOT
 from models.spec import RunConfig, knobs
+from tests import stage_page
 
 APP = str(ROOT / "app.py")
 PLAYGROUND = "pages/train/playground.py"
@@ -45,34 +46,29 @@ def configuration(page: AppTest) -> RunConfig:
     return RunConfig(**values)
 
 
-def scrubber(page: AppTest) -> Any:
-    """The slider over the steps."""
-    (found,) = (slider for slider in page.slider if slider.label == "Step shown")
-    return found
-
-
 def address(page: AppTest) -> dict[str, Any]:
     """The query of the address bar."""
     return dict(page.query_params)
 
 
 def charts(page: AppTest) -> dict[str, dict[str, Any]]:
-    """The live charts on the page: figures by accessible name, without its last word "chart"."""
+    """The figures on the page by accessible name, without its last word "chart": those that stand still, and those of a stage."""
     found = [json.loads(element.proto.json) for element in page.get("bidi_component")]
-    return {data["alt"].removesuffix(", chart"): data["figure"] for data in found if "figure" in data}
+    still = {data["alt"].removesuffix(", chart"): data["figure"] for data in found if "figure" in data}
+    return still | {title: panel["figure"] for title, panel in stage_page.panels(page, "chart").items()}
 
 
-def line(page: AppTest, chart: str, role: str = "solid") -> list[float | None] | None:
-    """The y values of a chart's line, found by its dash: solid is now, dot the ghost, dash the pinned one."""
+def line(page: AppTest, chart: str, role: str = "solid", step: int = 0) -> list[float | None] | None:
+    """The y values of a chart's line, found by its dash: solid is now, dot the ghost, dash the pinned one. Of a step."""
     for trace in charts(page)[chart]["data"]:
         if trace["type"] == "scatter" and trace["mode"] != "markers" and trace["line"].get("dash", "solid") == role:
-            return trace["y"]
+            return stage_page.bound(page, trace, step) if "bind" in trace else trace["y"]
     return None
 
 
-def now(page: AppTest) -> tuple[list[float | None] | None, ...]:
+def now(page: AppTest, step: int = 0) -> tuple[list[float | None] | None, ...]:
     """What the three profiles that follow the network show of it."""
-    return tuple(line(page, f"{name} by depth") for name in ("Activation", "Gradient", "Weight gradient"))
+    return tuple(line(page, f"{name} by depth", step=step) for name in ("Activation", "Gradient", "Weight gradient"))
 
 
 def walk(page: AppTest, path: str) -> AppTest:
@@ -110,13 +106,8 @@ def words(page: AppTest) -> str:
 
 
 def trained(page: AppTest) -> AppTest:
-    """The page after Train was pressed and the run has come to its end."""
-    press(page, "Train")
-    for _ in range(PATIENCE):
-        if any(label.startswith("Train") for label in labels(page)):
-            return page
-        sound(page.run())
-    raise AssertionError(f"the run did not end; the page says:\n{words(page)}")
+    """The page once its run has come to its end, and the playhead rests there."""
+    return stage_page.rests(page)
 
 
 def tried(page: AppTest) -> AppTest:

@@ -28,8 +28,9 @@ def runs(page: AppTest, name: str = "") -> list[RunConfig]:
 
 
 def panels(page: AppTest, kind: str, name: str = "") -> dict[str, dict[str, Any]]:
-    """The panels of a kind by their titles."""
-    return {panel["title"]: panel for panel in declared(page, name)["panels"] if panel["kind"] == kind}
+    """The panels of a kind by their titles, those of the stage's parts further down among them."""
+    said = [json.loads(one.json) for one in _elements(page, name)]
+    return {panel["title"]: panel for data in said for panel in data["panels"] if panel["kind"] == kind}
 
 
 def tapes(page: AppTest, step: int | None = None, name: str = "") -> list[Tape]:
@@ -62,32 +63,34 @@ def says(page: AppTest, said: dict[str, Any], name: str = "") -> AppTest:
     return page
 
 
-def values(page: AppTest, chart: str, dash: str = "solid", *, step: int = 0, name: str = "") -> list[float | None] | None:
-    """The y values of a chart's line, found by its dash; those of a bound one at a step. None where there is no such line."""
-    for trace in panels(page, "chart", name)[chart]["figure"]["data"]:
-        if trace["type"] != "scatter" or trace["mode"] == "markers" or trace["line"].get("dash", "solid") != dash:
-            continue
-        if "bind" not in trace:
-            return list(trace["y"])
-        return [float(f"{value:.4g}") for value in _bound(page, trace["bind"], step, name)]
-    return None
-
-
-def _bound(page: AppTest, bind: dict[str, Any], step: int, name: str) -> np.ndarray:
-    cfg, said = runs(page, name)[bind["run"]], declared(page, name)["runs"][bind["run"]]
-    trace: Trace | None = trainer().tape(cfg, said["seeds"]).trace()
+def bound(page: AppTest, trace: dict[str, Any], step: int = 0, name: str = "") -> list[float | None]:
+    """The y values of a bound trace at a step, as a browser would fill them in."""
+    bind = trace["bind"]
+    if bind["of"] == "still":
+        return [_written(value) for value in np.array(bind["values"], float)]
+    said = declared(page, name)["runs"][bind["run"]]
+    tape: Trace | None = trainer().tape(runs(page, name)[bind["run"]], said["seeds"]).trace()
+    if tape is not None and len(tape):
+        row = min(step, len(tape) - 1)
+        found = getattr(tape.frame_at(row), bind["track"]) if bind["of"] == "frame" else getattr(tape, bind["track"])[row]
+        return [_written(value) for value in found]
+    opening = said["opening"]
     if bind["of"] == "frame":
-        frame = trace.frame_at(step) if trace is not None else None
-        found = getattr(frame, bind["track"]) if frame else said["opening"]["frames"][0][bind["track"]]
-        return np.array([np.nan if value is None else value for value in found], float)
-    if trace is not None and len(trace):
-        return np.asarray(getattr(trace, bind["track"])[min(step, len(trace) - 1)], float)
-    head = said["opening"]["header"]
+        return list(opening["frames"][0][bind["track"]])
+    head = opening["header"]
     part = Columns(tuple(head["sites"]), tuple(head["branches"]), head["depth"]).slices[bind["track"]]
-    return np.array([float(value) for value in said["opening"]["row"][part]])
+    return [_written(float(value)) for value in opening["row"][part]]
+
+
+def _written(value: float) -> float | None:
+    return float(f"{value:.4g}") if np.isfinite(value) else None
 
 
 def _element(page: AppTest, name: str) -> Any:
-    found = [one.proto for one in page.get("bidi_component") if '"panels"' in one.proto.json and f"stage_{name}" in one.proto.id]
+    found = [one for one in _elements(page, name) if "runs" in json.loads(one.json)]
     assert len(found) == 1, f"{len(found)} stages of the name {name!r}"
     return found[0]
+
+
+def _elements(page: AppTest, name: str) -> list[Any]:
+    return [one.proto for one in page.get("bidi_component") if '"panels"' in one.proto.json and f"stage_{name}" in one.proto.id]

@@ -1,12 +1,11 @@
 """Every page and every control, without a browser: what a visitor sets is what the page shows and what its link says."""
 
-import json
-
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components import player
 from components.four_cells import CELLS
+from components.stage.lines import frame_json
+from components.stage.sentences import said_at
 from models.service.client import key_of, trainer
 from models.service.connection import ROOT
 from models.spec import ARRANGEMENTS, TASKS, RunConfig, knobs
@@ -18,17 +17,14 @@ from tests.app_page import (
     address,
     charts,
     configuration,
-    labels,
     line,
     now,
     playground,
     press,
-    scrubber,
     sound,
-    trained,
     unfolded,
-    words,
 )
+from tests.stage_page import declared, panels, rests, says, tapes
 
 PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "pages").rglob("*.py") if path.name != "navigation.py")
 PROFILES = ("Activation by depth", "Gradient by depth", "Weight gradient by depth", "Sample cosine by depth")
@@ -172,20 +168,6 @@ def test_a_net_brings_a_task_and_an_optimiser_that_suit_it():
     assert address(page) == {}
 
 
-def test_step_goes_one_row_on_and_reset_goes_back():
-    page = playground(**SMALL)
-    start = now(page)
-    press(page, "Step")
-    assert "step 1 of 40" in words(page)
-    assert scrubber(page).value == 1
-    assert now(page) != start
-    press(page, "Step")
-    assert "step 2 of 40" in words(page)
-    press(page, "Reset")
-    assert "step 0 of 40" in words(page)
-    assert now(page) == start
-
-
 @pytest.mark.parametrize(
     "query", [{}, {"norm": "batch norm"}, {"residual": "false", "norm": "none"}, TRANSFORMER, TRANSFORMER | {"task": "book"}]
 )
@@ -193,47 +175,10 @@ def test_the_profile_before_training_is_row_0_of_the_tape(query):
     page = playground(**SMALL | query, seed="21")
     cfg = configuration(page)
     assert trainer().tape(cfg).length == 0
-    promised = {name: charts(page)[name]["data"][0]["y"] for name in PROFILES}
-    press(page, "Step")
-    scrubber(page).set_value(0)
-    sound(page.run())
+    promised = {name: line(page, name) for name in PROFILES}
+    tapes(page, 1)
     assert trainer().tape(cfg).length > 0
-    assert {name: charts(page)[name]["data"][0]["y"] for name in PROFILES} == promised
-
-
-def test_train_moves_to_the_end_and_scrubbing_shows_any_step():
-    page = trained(playground(**SMALL, seed="11"))
-    assert "step 40 of 40" in words(page)
-    assert "done" in words(page)
-    end, loss = now(page), line(page, "Loss")
-    assert len(loss) == 41
-    scrubber(page).set_value(13)
-    sound(page.run())
-    assert "step 13 of 40" in words(page)
-    assert now(page) != end
-    assert line(page, "Loss") == loss  # what has been seen stays
-    expected = trainer().tape(configuration(page)).trace().act_rms[13]
-    assert line(page, "Activation by depth") == pytest.approx(expected, rel=1e-3)
-
-
-def test_scrubbing_past_the_tape_waits_for_the_step():
-    page = playground(**SMALL, seed="12")
-    scrubber(page).set_value(33)
-    for _ in range(5):
-        sound(page.run())
-    assert "step 33 of 40" in words(page)
-    assert trainer().tape(configuration(page)).length == 34  # asked for that far and no further
-
-
-def test_a_pressed_train_turns_into_pause_and_pausing_holds_the_row():
-    page = press(playground(**SMALL | {"steps": "400"}), "Train")
-    assert "Pause" in labels(page)
-    assert "Train" not in labels(page)
-    press(page, "Pause")
-    shown, length = now(page), trainer().tape(configuration(page)).length
-    sound(page.run())
-    assert now(page) == shown
-    assert trainer().tape(configuration(page)).length == length < 400
+    assert {name: line(page, name) for name in PROFILES} == promised
 
 
 def test_the_picture_before_a_change_stays_as_a_ghost():
@@ -243,8 +188,7 @@ def test_the_picture_before_a_change_stays_as_a_ghost():
     move(page, "residual", False)
     assert line(page, "Activation by depth", "dot") == before[0]
     assert line(page, "Gradient by depth", "dot") == before[1]
-    names = [trace["name"] for trace in charts(page)["Activation by depth"]["data"]]
-    assert any("pre-norm, 4x16, step 0" in name for name in names)
+    assert "pre-norm, 4x16, step 0" in names(page)
 
 
 @pytest.mark.parametrize("change", [{"task": "spiral"}, {"net": "transformer"}])
@@ -253,13 +197,22 @@ def test_what_is_compared_with_goes_with_its_net_and_task_and_leaves_the_axes_to
     press(page, "Pin")
     move(page, "norm", "layer norm")
     assert line(page, "Gradient by depth", "dash") is not None
+    held = panels(page, "chart")["Gradient by depth"]["fit"]
     for field, value in change.items():
         move(page, field, value)
-    fresh = playground(**configuration(page).to_query())
     for chart in ("Activation by depth", "Gradient by depth", "Weight gradient by depth"):
         assert line(page, chart, "dot") is None
         assert line(page, chart, "dash") is None
-        assert charts(page)[chart]["layout"]["yaxis"]["range"] == charts(fresh)[chart]["layout"]["yaxis"]["range"]
+        assert panels(page, "chart")[chart]["fit"] > held  # another one lets go of the ranges
+
+
+def test_the_axes_are_held_until_they_are_fitted():
+    page = playground(**SMALL)
+    held = panels(page, "chart")["Gradient by depth"]["fit"]
+    move(page, "residual", False)
+    assert panels(page, "chart")["Gradient by depth"]["fit"] == held
+    press(page, "Fit")
+    assert {panel["fit"] for panel in panels(page, "chart").values()} == {held + 1}
 
 
 def test_a_ghost_of_more_than_twice_the_depth_goes_and_one_that_was_pinned_comes_back_with_its_net():
@@ -289,46 +242,17 @@ def test_a_pinned_profile_stays_through_changes_until_it_is_cleared():
     assert line(page, "Activation by depth", "dot") is None
 
 
-def test_log_ranges_are_held_until_the_axes_are_fitted():
-    page = playground(**SMALL, residual="false", norm="none", activation="sigmoid")
-    wide = charts(page)["Gradient by depth"]["layout"]["yaxis"]["range"]
-    page.selectbox(key="arrangement").select("pre-norm")
-    sound(page.run())
-    move(page, "activation", "relu")
-    press(page, "Clear")
-    held = charts(page)["Gradient by depth"]["layout"]["yaxis"]["range"]
-    assert held[0] <= wide[0] < wide[1] <= held[1]
-    press(page, "Fit")
-    fitted = charts(page)["Gradient by depth"]["layout"]["yaxis"]["range"]
-    assert fitted[0] > held[0]
-    assert fitted[1] - fitted[0] < held[1] - held[0]
-
-
-def test_the_table_holds_the_numbers_of_the_charts():
-    page = trained(playground(**SMALL))
-    assert len(page.dataframe) == 0
-    page.toggle(key="table").set_value(True)
-    sound(page.run())
-    activation, gradient, loss = (table.value for table in page.dataframe)
-    assert activation["value"].tolist() == line(page, "Activation by depth")
-    assert gradient["value"].tolist() == line(page, "Gradient by depth")
-    assert loss[loss["line"] == "training"]["value"].tolist() == pytest.approx(line(page, "Loss"))
-
-
-@pytest.mark.parametrize(
-    ("begin", "asked"), [(lambda page: page, set()), (trained, {"Digit mistakes"})], ids=["untrained", "trained"]
-)
-def test_every_panel_opens_and_only_the_open_one_is_drawn(begin, asked):
-    page = begin(playground(**SMALL))
-    panels, drawn = page.get_by_key("panel"), {}
-    for panel in panels.options:
+def test_every_panel_opens_and_only_the_open_one_is_drawn():
+    page = playground(**SMALL)
+    drawn = {}
+    for panel in page.get_by_key("panel").options:
         page.get_by_key("panel").set_value(panel)
         sound(page.run())
         drawn[panel] = set(charts(page)) - {"Activation by depth", "Gradient by depth", "Loss"}
     assert drawn == {
         "Weights and samples": {"Weight gradient by depth", "Sample cosine by depth"},
         "Layer by step": {"Activation by layer and step", "Gradient by layer and step"},
-        "What the net says": asked,
+        "What the net says": {"Digit mistakes"},
     }
 
 
@@ -337,14 +261,19 @@ def test_every_panel_opens_and_only_the_open_one_is_drawn(begin, asked):
 def test_every_task_shows_what_the_net_says(task, net):
     page = playground(**SMALL | (TRANSFORMER if net == "transformer" else {}), task=task)
     page.get_by_key("panel").set_value("What the net says")
-    press(page, "Step")
-    frame = trainer().tape(configuration(page)).trace().frame_at(1)
-    assert f"held-out accuracy {frame.held_out_accuracy:.1%}" in words(page)
-    chart = {"image": "Digit mistakes", "points": "Decision regions", "sequence": "Input, target and answer"}
-    if TASKS[task].kind == "text":
-        assert [code.value for code in page.code] == [f"{frame.picture['prompt']}|{frame.picture['sample']}"]
+    sound(page.run())
+    cfg, kind = configuration(page), TASKS[task].kind
+    (tape,) = tapes(page, 1)
+    frame = tape.trace().frame_at(1)
+    assert f"held-out accuracy {frame.held_out_accuracy:.1%}" in said_at(cfg, tape.trace(), 1)["answers"]
+    picture = frame_json(cfg, frame)["picture"]
+    if kind == "text":
+        assert [panel["says"] for panel in panels(page, "text").values()] == ["answers"]
+        assert picture == {key: frame.picture[key] for key in ("prompt", "sample")}
     else:
-        assert charts(page)[chart[TASKS[task].kind]]["data"]
+        chart = {"image": "Digit mistakes", "points": "Decision regions", "sequence": "Input, target and answer"}
+        assert panels(page, "chart")[chart[kind]]["figure"] is None
+        assert picture["data"]
 
 
 def test_an_mlp_is_said_to_be_unable_to_copy():
@@ -368,7 +297,7 @@ def test_a_visitor_who_walks_away_and_back_finds_what_was_set():
 
 def test_the_start_page_has_four_nets_under_one_player_and_each_is_found_in_the_playground():
     page = sound(AppTest.from_file(APP, default_timeout=PATIENCE).run())
-    (shown,) = (json.loads(element.proto.json) for element in page.get("bidi_component") if "panels" in element.proto.json)
+    shown = declared(page)
     links = [key_of(cell.cfg) for cell in CELLS]
     assert [run["link"] for run in shown["runs"]] == links
     named = [(panel["title"], panel["run"]) for panel in shown["panels"] if panel["kind"] == "chart"]
@@ -382,62 +311,66 @@ def test_the_start_page_has_four_nets_under_one_player_and_each_is_found_in_the_
     assert ways == [f"playground?{link}" for link in links]
 
 
-def moved(page: AppTest, step: int) -> str:
-    """What the page says once the scrubber was put at a step."""
-    scrubber(page).set_value(step)
-    return words(sound(page.run()))
-
-
-def test_every_sentence_is_about_the_step_shown():
-    page = trained(playground(**SMALL, seed="31"))
-    trace = trainer().tape(configuration(page)).trace()
-    assert f"Step 40: loss {trace.loss[40]:.3g}, held-out accuracy {trace.frames[-1].held_out_accuracy:.0%};" in words(page)
-    said = moved(page, 14)
-    assert f"Step 14: loss {trace.loss[14]:.3g}, held-out accuracy {trace.frame_at(12).held_out_accuracy:.0%} at step 12;" in said
-    said = moved(page, 0)
-    assert f"Step 0: not trained yet, loss {trace.loss[0]:.3g};" in said
-    assert "learn" not in said
-
-
 def test_step_0_reads_the_same_to_a_visitor_who_comes_after_another():
     first = playground(**SMALL, seed="32")
-    before = charts(first), words(first)
-    trained(first)
+    before = declared(first)
+    rests(first)
     second = playground(**SMALL, seed="32")
     assert trainer().tape(configuration(second)).done
-    assert charts(second) == before[0]
-    unnamed = [said.replace(" · cpu · 3,546 parameters", "") for said in (words(second), before[1])]
-    assert unnamed[0] == unnamed[1]
+    after = declared(second)
+    assert [after[key] for key in ("panels", "runs", "facts")] == [before[key] for key in ("panels", "runs", "facts")]
 
 
-def test_a_finished_run_plays_again_from_the_start(monkeypatch):
-    page = trained(playground(**SMALL, seed="33"))
-    clock = iter(range(100))
-    monkeypatch.setattr(player, "now", lambda: next(clock) / 10)
-    press(page, "Train")
-    shown = []
-    while "Pause" in labels(page):
-        shown.append(scrubber(page).value)
-        assert f"step {shown[-1]} of 40" in words(page)
-        sound(page.run())
-    assert shown == sorted(shown)
-    assert shown[0] < 10
-    assert len(set(shown)) > 5
-    assert "step 40 of 40" in words(page)
+def test_what_is_pinned_is_the_profile_of_the_step_where_the_playhead_rests():
+    page = rests(playground(**SMALL, seed="36"), 13)
+    press(page, "Pin")
+    trace = trainer().tape(configuration(page)).trace()
+    assert line(page, "Gradient by depth", "dash") == pytest.approx(trace.grad_rms[13], rel=1e-3)
+    assert "pre-norm, 4x16, step 13" in names(page)
 
 
-def test_the_status_says_why_the_run_stopped_until_it_is_moved():
+def names(page: AppTest) -> str:
+    """The legend of the activation's chart."""
+    return " ".join(trace["meta"] for trace in charts(page)["Activation by depth"]["data"])
+
+
+def test_the_ghost_is_the_picture_of_the_step_that_was_shown():
+    page = rests(playground(**SMALL, seed="37"), 9)
+    before = trainer().tape(configuration(page)).trace().act_rms[9]
+    move(page, "residual", False)
+    assert line(page, "Activation by depth", "dot") == pytest.approx(before, rel=1e-3)
+    assert "pre-norm, 4x16, step 9" in names(page)
+
+
+def test_a_loss_to_stop_at_is_told_to_the_browser_and_stays_with_the_visitor():
     page = playground(**SMALL, seed="34")
+    assert declared(page)["stop_loss"] == 0
     page.number_input(key="playground_stop_loss").set_value(1.5)
-    trained(sound(page.run()))
-    assert "stopped: the loss has reached 1.5" in words(sound(page.run()))
-    assert page.number_input(key="playground_stop_loss").value == 1.5
-    press(page, "Step")
-    assert "stopped" not in words(page)
+    assert declared(sound(page.run()))["stop_loss"] == 1.5
     page.switch_page("pages/start/start.py")
     sound(page.run())
     page.switch_page("pages/train/playground.py")
     for key, value in (SMALL | {"seed": "35"}).items():
         page.query_params[key] = value
-    sound(page.run())
-    assert page.number_input(key="playground_stop_loss").value == 1.5, "another run, after a walk to another page"
+    assert declared(sound(page.run()))["stop_loss"] == 1.5, "another run, after a walk to another page"
+    assert page.number_input(key="playground_stop_loss").value == 1.5
+
+
+def test_a_click_in_the_stack_switches_the_skip_of_that_block_off_and_on():
+    page = playground(**SMALL)
+    (stack,) = panels(page, "stack").values()
+    assert [block["skip"] for block in stack["blocks"]] == [1.0] * 4
+    says(page, {"toggled": [0, 3]})
+    assert address(page)["overrides"] == "3.residual.false"
+    (stack,) = panels(page, "stack").values()
+    assert [block["skip"] for block in stack["blocks"]] == [1.0, 1.0, 0.0, 1.0]
+    says(page, {})  # a browser takes a click back once it is heard
+    says(page, {"toggled": [0, 3]})
+    assert "overrides" not in address(page)
+
+
+def test_the_page_hears_of_the_playhead_once_a_second_only_while_an_instrument_is_open():
+    page = playground(**SMALL)
+    assert declared(page)["tells"] == "rest"
+    page.session_state["instrument"] = "Stream and branches"
+    assert declared(sound(page.run()))["tells"] == "follow"

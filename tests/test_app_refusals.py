@@ -6,26 +6,27 @@ from dataclasses import asdict
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from components.stage.sentences import said_at
+from components.view import trouble
 from models.service.client import trainer
 from models.spec import RunConfig, knobs
 from models.spec.budget import over_budget
 from tests.app_page import (
     SMALL,
     address,
-    charts,
     configuration,
     labels,
     line,
     now,
     playground,
     press,
-    scrubber,
     sound,
     trained,
     tried,
     unfolded,
     words,
 )
+from tests.stage_page import declared, rests, tapes
 
 EVIL = {
     "unknown keys": {"widht": "64", "__class__": "x", "a b": "1", "": "1"},
@@ -98,7 +99,6 @@ def test_an_arrangement_in_a_link_is_written_out_as_its_fields():
 def test_keys_of_other_rooms_stay_in_the_link():
     page = playground(**SMALL, lesson="3", hide="norm")
     assert not page.info
-    press(page, "Step")
     page.toggle(key="residual").set_value(False)
     sound(page.run())
     assert address(page) == SMALL | {"residual": "false", "lesson": "3", "hide": "norm"}
@@ -202,18 +202,18 @@ def test_a_divergence_is_named_its_picture_kept_and_its_button_changes_what_it_s
     cfg = configuration(page)
     tape = trainer().tape(cfg)
     found, trace = tape.divergence, tape.trace()
-    assert f"Diverged at step {found.step}" in words(page)
-    assert f"{found.quantity} at {found.site} (block {found.block})" in words(page)
+    said = said_at(cfg, trace, found.step)
+    assert said["kind"] == "diverged"
+    assert f"Diverged at step {found.step}" in said["verdict"]
+    assert f"{found.quantity} at {found.site} (block {found.block})" in said["verdict"]
     assert found.block == int(found.site[1:3])
     assert len(trace) == found.step + 1
-    assert "Loss" in charts(page)
     if found.step:
-        scrubber(page).set_value(found.step - 1)
-        sound(page.run())
-        assert all(y is not None for y in line(page, "Activation by depth"))
-        assert "Diverged" not in words(page)
-        scrubber(page).set_value(found.step)
-        sound(page.run())
+        rests(page, found.step - 1)
+        assert all(y is not None for y in line(page, "Activation by depth", step=found.step - 1))
+        assert "diverged" not in said_at(cfg, trace, found.step - 1)["kind"]
+        assert "remedy" not in {button.key for button in page.button}
+        rests(page, found.step)
     offer = tried(page).button(key="remedy").label
     assert re.search(r"Tried for \d+ steps: loss \S+ to \S+\.", words(page))
     press(page, offer)
@@ -222,14 +222,15 @@ def test_a_divergence_is_named_its_picture_kept_and_its_button_changes_what_it_s
     for value in difference.values():
         assert f"{value:g}" in offer if isinstance(value, float) else str(value) in offer, (offer, difference)
     assert address(page) == configuration(page).to_query()
-    assert "Diverged" not in words(page)
+    assert "remedy" not in {button.key for button in page.button}
 
 
 def test_a_run_that_ends_without_learning_gets_an_offer_too_and_what_is_offered_learns():
     page = tried(trained(playground(residual="false", norm="none", depth="32", width="32", steps="60")))
-    assert "no better than guessing" in words(page)
     press(page, page.button(key="remedy").label)
-    assert "learns" in words(trained(page))
+    trace = tapes(page)[0].trace()
+    assert "learns" in said_at(configuration(page), trace, len(trace) - 1)["loss"]
+    rests(page)
     assert "remedy" not in {button.key for button in page.button}
 
 
@@ -239,16 +240,13 @@ def test_where_nothing_helps_the_page_says_so():
     assert "remedy" not in {button.key for button in page.button}
 
 
-def test_a_device_that_is_not_there_is_refused_in_a_sentence_and_the_picture_stays():
+def test_a_device_that_is_not_there_is_refused_in_a_sentence():
     page = unfolded(playground(**SMALL))
     absent = next(device for device in ("mps", "cuda") if device not in trainer().status().devices)
-    picture = now(page)
     page.selectbox(key="device").select(absent)
     sound(page.run())
-    assert [error.value for error in page.error] == [f"Device is {absent}, and this machine has none; legal here is auto, cpu."]
-    assert now(page) == picture
-    press(page, "Train")
-    assert "Pause" not in labels(page)
+    assert [run["opening"] for run in declared(page)["runs"]] == [None]  # the browser keeps the picture and says why
+    assert trouble(configuration(page)) == f"Device is {absent}, and this machine has none; legal here is auto, cpu."
     page.selectbox(key="device").select("cpu")
     sound(page.run())
-    assert not page.error
+    assert declared(page)["runs"][0]["opening"]

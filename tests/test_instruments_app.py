@@ -7,7 +7,8 @@ from components.instruments.panel import BADGES
 from models.instruments import INSTRUMENTS as MEASURED
 from models.service.client import trainer
 from models.service.inprocess import InProcessTrainer
-from tests.app_page import SMALL, charts, labels, playground, press, sound, trained, tried, words
+from tests.app_page import SMALL, charts, playground, press, sound, trained, tried, words
+from tests.stage_page import rests
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 DIVERGES = {**SMALL, "depth": "32", "norm": "none", "placement": "none"}
@@ -40,8 +41,8 @@ def test_every_instrument_has_a_badge_that_exists_and_help_that_says_what_it_is(
 
 def test_closed_instruments_ask_for_nothing_and_draw_nothing(asked):
     page = playground(**SMALL)
-    press(page, "Step")
-    trained(page)
+    rests(page, 1)
+    rests(page)
     assert {question for question, _ in asked} <= {"profile"}
     assert not set(MEASURED) & {question for question, _ in asked}
 
@@ -52,24 +53,23 @@ def test_an_open_instrument_asks_for_itself_alone_and_a_closed_one_no_more(asked
     before = len(charts(page))
     asked.clear()
     page.session_state["instrument"] = None
-    press(page, "Step")
+    rests(page, 1)
     assert "stream" not in {question for question, _ in asked}
     assert len(charts(page)) == before - 3
 
 
 def test_an_instrument_measures_the_step_shown_and_the_net_after_the_last_update_at_the_end(asked):
     page = opened(playground(**SMALL), "Stream and branches")
-    press(page, "Step")
+    rests(page, 1)
     assert "Measured at step 1." in words(page)
-    trained(page)
+    rests(page)
     assert "Measured at step 40." in words(page)
 
 
 def test_while_a_run_plays_what_was_measured_stays_and_the_trainer_is_left_alone(asked):
     page = opened(playground(**SMALL, seed="5"), "Stream and branches")
     asked.clear()
-    press(page, "Train")
-    assert "Pause" in labels(page)
+    rests(page, 3, playing=True)
     assert "Measured at step 0; pause to measure the step shown." in words(page)
     assert not [question for question, _ in asked if question in MEASURED]
 
@@ -109,7 +109,6 @@ def test_a_post_mortem_names_the_cause_and_a_button_starts_a_comparison_that_dif
     assert {"Activation before and after", "Gradient before and after"} <= set(charts(page))
     press(page, "branch scale")
     assert page.title[0].value == "Compare"
-    assert "Diverged at step" in words(page)  # it was started at once
     assert page.query_params["b"].count("branch_scale=1%2Fsqrt%28depth%29") == 1
 
 

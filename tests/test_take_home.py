@@ -6,7 +6,8 @@ from components.take_home import PASTED
 from models.export import configuration_json, digest_of
 from models.spec import RunConfig
 from models.training import Run
-from tests.app_page import address, configuration, labels, playground, press, sound, words
+from tests.app_page import address, configuration, playground, press, sound, words
+from tests.stage_page import declared, rests
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 FIELDS = {"depth": 3, "width": 16, "batch": 8, "steps": 20}
@@ -19,32 +20,32 @@ def digest(**fields: object) -> str:
     return digest_of(run.trace())
 
 
-def rerun_to_its_end(page):
-    for _ in range(20):
-        if "Train" in labels(page):
-            return page
-        sound(page.run())
-    raise AssertionError(words(page))
-
-
 def test_a_link_with_a_digest_runs_again_and_says_that_the_same_came_out():
-    page = rerun_to_its_end(playground(**QUERY, digest=digest()))
+    page = rests(playground(**QUERY, digest=digest()))
     assert any("Same result" in said.value for said in page.success)
 
 
+def test_a_link_with_a_digest_starts_its_run_once_and_another_does_not():
+    page = playground(**QUERY, digest=digest())
+    started = declared(page)["start"]
+    assert started
+    assert declared(sound(page.run()))["start"] == started  # a browser starts at words that are new to it
+    assert declared(playground(**QUERY))["start"] == ""
+
+
 def test_a_digest_of_other_numbers_is_told_where_it_departs():
-    page = rerun_to_its_end(playground(**QUERY, digest=digest(seed=1)))
+    page = rests(playground(**QUERY, digest=digest(seed=1)))
     assert "departs from the link's at step 0" in words(page)
 
 
 def test_a_digest_of_another_version_is_a_sentence():
-    page = rerun_to_its_end(playground(**QUERY, digest="9.2.13.0.AAAA"))
+    page = rests(playground(**QUERY, digest="9.2.13.0.AAAA"))
     assert not page.success
     assert "digest" in words(page)
 
 
 def test_a_digest_leaves_the_address_when_the_run_is_another():
-    page = rerun_to_its_end(playground(**QUERY, digest=digest()))
+    page = rests(playground(**QUERY, digest=digest()))
     assert "digest" in address(page)
     page.toggle(key="residual").set_value(False)
     sound(page.run())

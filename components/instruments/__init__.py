@@ -19,7 +19,7 @@ from components.instruments.paths import PATHS
 from components.instruments.postmortem import POST_MORTEM
 from components.instruments.stream import STREAM
 from components.instruments.surgery import SURGERY
-from components.playhead import Playhead
+from components.stage.tickets import At
 from components.view import View
 
 INSTRUMENTS: dict[str, Instrument] = {
@@ -39,7 +39,7 @@ INSTRUMENTS: dict[str, Instrument] = {
 PART_OF = {"Formula over measurement": "theory", "Post-mortem": "verdict"}
 
 
-def instruments(view: View, head: Playhead) -> bool:
+def instruments(view: View, at: At) -> bool:
     """The row of instruments and the one that is open; whether it waits for an answer."""
     kept_back = [one for one, part in PART_OF.items() if hidden(part)]
     offered = [name for name in INSTRUMENTS if name not in kept_back]
@@ -57,6 +57,6 @@ def instruments(view: View, head: Playhead) -> bool:
         if unfit:
             st.info(unfit)
             return False
-        panel = Panel(chosen, view, head, tables=tables)
+        panel = Panel(chosen, view, at, tables=tables)
         instrument.draw(panel)
     return panel.waiting

@@ -18,7 +18,7 @@ QUICK = 1e7  # weights of the branches up to which the nets are built and run wi
 
 def draw(panel: Panel) -> None:
     # The start is measured whatever step is shown, and once.
-    start = Panel(panel.name, replace(panel.view, row=0), panel.head, tables=panel.tables)
+    start = Panel(panel.name, replace(panel.view, row=0), panel.at, tables=panel.tables)
     found = start.ask("signal") if _weights(panel.cfg) <= QUICK else start.ask_by_button("signal", "Build and run six nets")
     panel.waiting |= start.waiting
     if found is None:

@@ -10,14 +10,14 @@ import streamlit as st
 from components.charts import Figure, table_of
 from components.hide import hidden
 from components.live_chart import live_chart
-from components.playhead import Playhead
+from components.stage.tickets import At
 from components.view import View, sentence
 from components.viewers import visitor
 from models.service.client import Owner, trainer
 from models.spec import RunConfig
 from models.spec.query import literal
 
-WAIT_SECONDS = 0.4  # how long a poll waits for an answer before it draws without
+WAIT_SECONDS = 0.4  # how long a look waits for an answer before it draws without
 BADGES = {"measured": "blue", "formula": "green", "recorded": "gray"}
 
 
@@ -50,8 +50,8 @@ class Panel:
     `screen`: panels of one screen are measured together; one of another screen ends what these wait for.
     """
 
-    def __init__(self, name: str, view: View, head: Playhead, *, tables: bool = False, screen: str = "") -> None:
-        self.name, self.view, self.head, self.tables = name, view, head, tables
+    def __init__(self, name: str, view: View, at: At, *, tables: bool = False, screen: str = "") -> None:
+        self.name, self.view, self.at, self.tables = name, view, at, tables
         self.screen = screen or name
         self.waiting = False
 
@@ -93,8 +93,8 @@ class Panel:
         shown = self.step
         kept: Measured | None = st.session_state.get(self.key(question))
         ours = kept is not None and (kept.cfg, kept.args) == (self.cfg, args)
-        if ours and kept is not None and (self.head.playing or kept.step == shown):
-            later = "; pause to measure the step shown" if self.head.playing and kept.step != shown else ""
+        if ours and kept is not None and (self.at.playing or kept.step == shown):
+            later = "; pause to measure the step shown" if self.at.playing and kept.step != shown else ""
             self._status(f"Measured at step {kept.step}{later}.")
             return kept
         step = self._asked_step(question, shown, args)
@@ -158,7 +158,7 @@ class Panel:
     def _asked_step(self, question: str, shown: int, args: dict[str, Any]) -> int:
         """The step that is asked about: while the run plays, the one that was asked about first."""
         pinned = st.session_state.get(self.key(f"{question}_asked"))
-        if self.head.playing and pinned is not None and pinned[:2] == (self.cfg, args):
+        if self.at.playing and pinned is not None and pinned[:2] == (self.cfg, args):
             return int(pinned[2])
         st.session_state[self.key(f"{question}_asked")] = (self.cfg, args, shown)
         return shown

@@ -80,7 +80,7 @@ def _steps(rows: np.ndarray) -> list[str]:
 
 def _compare(cfg: RunConfig, other: RunConfig) -> None:
     """Opens the comparison of the two and starts it."""
-    st.session_state[compare_watch.START] = True
+    compare_watch.start()
     st.switch_page(link.COMPARE, query_params=compare_link.to_query([cfg, other], seeds=1))
 
 

@@ -6,20 +6,18 @@ from urllib.parse import parse_qsl, urlsplit
 
 import streamlit as st
 
-from components import player
-from components.charts import loss_chart
-from components.labs.shown import drawn
-from components.lessons import progress
+from components import waiting
+from components.lessons import progress, runs
 from components.lessons.knobs import field
 from components.link import PLAYGROUND
-from components.picture import chance
 from components.playground import GOOD
-from components.view import View, sentence, trouble
-from components.viewers import owner
-from components.watch import look, tick
+from components.stage import figures
+from components.stage.panels import COLUMNS, Chart
+from components.stage.stage import stage
+from components.view import sentence
 from models.lessons.challenges import check, out_of_bounds
 from models.lessons.lesson import Lesson
-from models.service.client import trainer
+from models.service.client import Tape, trainer
 from models.spec import RunConfig
 from models.spec.budget import over_budget
 
@@ -44,7 +42,7 @@ def draw(lesson: Lesson) -> None:
     if refusal := over_budget(cfg):
         st.error(refusal)
     elif not astray:
-        player.polled(name, lambda: _watch(lesson, cfg))
+        waiting.waits(name, lambda: _watch(lesson, cfg))
 
 
 def from_text(text: str) -> tuple[RunConfig, list[str]]:
@@ -95,43 +93,22 @@ def _set(name: str, cfg: RunConfig) -> None:
     st.session_state[name] = cfg
 
 
-def _watch(lesson: Lesson, cfg: RunConfig) -> tuple[bool, bool]:
-    """The attempt's player and loss, and the verdict when its run is over; (waiting, playing)."""
-    name = f"attempt_{lesson.key}"
-    head = player.playhead(name, cfg)
-    before: View | None = st.session_state.get(f"{name}_view")
-    tick(head, [trainer().tape(cfg)], player.now())
-    view, waiting = look(cfg, head, before, owner("attempt", cfg))
-    tape = view.tape if view is not None else None
-    player.controls(name, head, shared=" the attempt")
-    if waiting and (refused := trouble(cfg)):
-        head.pause()
-        st.error(refused)
-        return False, False
-    if view is None:
-        st.caption("torch is loading in the trainer")
-        return True, head.playing
-    st.session_state[f"{name}_view"] = view
-    seen = head.seen if view.cfg == cfg else 0
-    figure = loss_chart(
-        step=view.trace.step[:seen],
-        loss=view.trace.loss[:seen],
-        chance=chance(cfg),
-        total_steps=cfg.steps,
-        divergence=view.trace.divergence,
-        shown_step=head.shown,
-    )
-    drawn(figure, "Loss of the attempt", f"{name}_loss", height=260)
-    over = tape is not None and tape.done and view.cfg == cfg and head.furthest >= tape.length - 1
-    _verdict(lesson, cfg, view if over else None)
-    return waiting, head.playing
+def _watch(lesson: Lesson, cfg: RunConfig) -> bool:
+    """The attempt's player and loss, and the verdict once its run has been watched to the end; whether rows are awaited."""
+    name, tape = f"attempt_{lesson.key}", trainer().tape(cfg)
+    loss = Chart("Loss of the attempt", span=COLUMNS, figure=figures.loss(cfg), height=260)
+    at = stage(name, [cfg], [loss], shared=" the attempt")
+    if runs.watched(at.step, [tape]):
+        st.session_state[f"{name}_watched"] = cfg
+    _verdict(lesson, cfg, tape if st.session_state.get(f"{name}_watched") == cfg and tape.done else None)
+    return runs.awaited(at.step, [tape])
 
 
-def _verdict(lesson: Lesson, cfg: RunConfig, view: View | None) -> None:
-    if view is None:
+def _verdict(lesson: Lesson, cfg: RunConfig, tape: Tape | None) -> None:
+    if tape is None:
         st.caption("Train the attempt: the verdict comes from its numbers when the run is over.")
         return
-    found = check(lesson.challenge, cfg, view.trace)
+    found = check(lesson.challenge, cfg, tape.trace())
     for said in found.reached:
         st.markdown(f":material/check: {said}")
     for said in found.missing:

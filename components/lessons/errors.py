@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from components import address, player
+from components import address, waiting
 from components.lessons import errors_run
 from models.lessons.errors import ERRORS, found
 from models.lessons.errors_card import TOPICS, Card
@@ -39,4 +39,4 @@ def draw(card: Card) -> None:
     st.markdown(f"**What is true.** {card.truth}")
     st.caption("Read more: " + ", ".join(f"[{name}]({address})" for name, address in card.sources.items()))
     st.markdown(f"**Set-up.** {card.setup}")
-    player.polled(f"error_{card.key}", lambda: errors_run.watch(card))
+    waiting.waits(f"error_{card.key}", lambda: errors_run.watch(card))

@@ -20,8 +20,8 @@ ROLES = ("now", "other", "formula", "initial")
 ICONS = {HOLDS: ":material/check_circle:", FAILS: ":material/cancel:", PARTLY: ":material/rule:"}
 
 
-def watch(card: Card) -> tuple[bool, bool]:
-    """The button, how far the work is, and what came out; (waiting, nothing plays)."""
+def watch(card: Card) -> bool:
+    """The button, how far the work is, and what came out; whether it goes on."""
     key = f"error_{card.key}_running"
 
     def press(running: bool) -> None:
@@ -30,7 +30,7 @@ def watch(card: Card) -> tuple[bool, bool]:
     if not st.session_state.get(key):
         st.button("Run", key=f"{key}_run", icon=":material/play_arrow:", type="primary", on_click=press, args=(True,))
         _open(card)
-        return False, False
+        return False
     who = owner(NAME, *(source.cfg for source in card.needs.values() if isinstance(source, Trained)))
     who = who._replace(screen=f"{NAME} {card.key}")  # another card gives up what this one waits for
     gathered: dict[str, Any] = {}
@@ -40,7 +40,7 @@ def watch(card: Card) -> tuple[bool, bool]:
         if problem:
             st.error(f"{name}: {sentence(problem)}")
             st.button("Clear", key=f"{key}_clear", icon=":material/close:", on_click=press, args=(False,))
-            return False, False
+            return False
         shares.append(share)
         if value is not None:
             gathered[name] = value
@@ -48,11 +48,11 @@ def watch(card: Card) -> tuple[bool, bool]:
         done = sum(shares) / len(shares)
         st.progress(min(1.0, done), text=f"Running: {done:.0%}. {'' if trainer().status().state == 'ready' else _state()}")
         st.button("Stop", key=f"{key}_stop", icon=":material/close:", on_click=press, args=(False,))
-        return True, False
+        return True
     st.button("Clear", key=f"{key}_clear", icon=":material/close:", on_click=press, args=(False,))
     show(card, card.judge(gathered))
     _open(card)
-    return False, False
+    return False
 
 
 def gather(source: Source, who: Owner) -> tuple[Any, float, str]:

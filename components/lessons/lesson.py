@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from components import address, player, projector
+from components import address, projector, waiting
 from components.hide import hidden
 from components.lessons import attempt, board, progress, runs, source
 from models.lessons.lesson import Lesson
@@ -55,7 +55,7 @@ def project(lesson: Lesson) -> None:
     """Question, guess and run for a projector: what is to be read afterwards is left out."""
     st.markdown(lesson.question)
     if progress.done(lesson.key).guess:
-        player.polled(f"lesson_{lesson.key}", lambda: runs.watch(lesson))
+        waiting.waits(f"lesson_{lesson.key}", lambda: runs.watch(lesson))
     left, right = st.columns(2) if board.code() else (st.container(), None)
     with left:
         _guessed(lesson)
@@ -68,12 +68,12 @@ def project(lesson: Lesson) -> None:
 def _watch(lesson: Lesson) -> None:
     """The nets at work, and below them what the class has guessed."""
 
-    def body() -> tuple[bool, bool]:
-        moves = runs.watch(lesson)
+    def body() -> bool:
+        awaits = runs.watch(lesson)
         board.show(lesson)
-        return moves
+        return awaits
 
-    player.polled(f"lesson_{lesson.key}", body)
+    waiting.waits(f"lesson_{lesson.key}", body)
 
 
 def walk(lesson: Lesson) -> None:

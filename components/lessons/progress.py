@@ -13,9 +13,12 @@ STATE = "lessons_done"
 
 @dataclass
 class Done:
-    """One lesson so far: the guess, whether the numbers bore it out (None before the run is over), the link that passed."""
+    """One lesson so far: the guess, whether the nets were watched to the end, whether the numbers bore the guess out (None
+    before that), the link that passed.
+    """
 
     guess: str = ""
+    watched: bool = False
     right: bool | None = None
     passed: dict[str, str] | None = None
 
@@ -28,7 +31,8 @@ def done(key: str) -> Done:
 
 def start_again(key: str) -> None:
     """Forgets the guess; a challenge that was passed stays passed."""
-    done(key).guess, done(key).right = "", None
+    one = done(key)
+    one.guess, one.watched, one.right = "", False, None
 
 
 def symbol(key: str) -> str:

@@ -4,8 +4,11 @@ A bound trace is plotly's own with the key `bind`; a layout may say with `bind` 
 that is shown is marked.
 """
 
+import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
+
+import numpy as np
 
 from components.figures import Figure
 from models.trace import SCALARS, Columns, Frame
@@ -14,7 +17,7 @@ VECTORS = tuple(Columns((), (), 0).slices)
 FRAME_VECTORS = ("sample_cosine", "update_to_weight", "dead_units")
 FRAME_SCALARS = ("held_out_loss", "held_out_accuracy")
 FOLDS = ("", "median", "least", "greatest")
-AXES = ("", "log", "loss", "cosine")
+AXES = ("", "log", "linear", "loss", "cosine")
 LINES = ("", "line", "map")
 assert {*FRAME_VECTORS, *FRAME_SCALARS} < {part.name for part in fields(Frame)}
 
@@ -67,6 +70,21 @@ class Row(Folded):
 
 
 @dataclass(frozen=True)
+class Ratio(Binding):
+    """A vector of the row at the playhead over another, element by element as far as both go."""
+
+    over: str = ""
+
+    of: ClassVar[str] = "ratio"
+    tracks: ClassVar[tuple[str, ...]] = VECTORS
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.over not in self.tracks:
+            raise ValueError(f"over {self.over!r}: {type(self).__name__} takes {', '.join(self.tracks)}")
+
+
+@dataclass(frozen=True)
 class Past(Folded):
     """A number over the steps, up to the furthest that this viewer has seen; thinned, the step that is shown exact."""
 
@@ -111,6 +129,12 @@ class Map(Binding):
 def bound(trace: dict[str, Any], binding: Binding) -> dict[str, Any]:
     """The trace with its binding."""
     return trace | {"bind": binding.to_json()}
+
+
+def still(trace: dict[str, Any], values: np.ndarray) -> dict[str, Any]:
+    """The trace with numbers that stay as they are. What its axis cannot hold is marked as in a bound one."""
+    numbers = [value if math.isfinite(value) else str(value) for value in np.asarray(values, float).tolist()]
+    return trace | {"bind": {"of": "still", "run": 0, "seed": 0, "values": numbers}}
 
 
 def held(figure: Figure, *, y: str = "", line: str = "", **how: float) -> Figure:

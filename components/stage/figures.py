@@ -4,35 +4,47 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from components.compare_charts import COLUMN_STYLES
-from components.depth_charts import ROLES, Series, depth_profile
-from components.figures import BLUE, ORANGE, RED, Figure, finished, frame_of, level, note, scatter, site_ticks
-from components.stage.bindings import AtFrame, Crosses, Frames, Map, Past, Row, bound, held
+from components.depth_charts import ROLES, Series
+from components.figures import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    RED,
+    Figure,
+    finished,
+    frame_of,
+    level,
+    note,
+    scatter,
+    short,
+    site_names,
+    site_ticks,
+)
+from components.stage.bindings import AtFrame, Crosses, Frames, Map, Past, Ratio, Row, bound, held, still
 from models.spec import TASKS, RunConfig
 
 STEP = "step {step}"  # the browser writes the step that is shown
+RUN_STYLES: tuple[dict[str, str], ...] = (  # of several runs side by side, each told from the others without its colour
+    {"color": BLUE, "dash": "solid", "symbol": "circle"},
+    {"color": ORANGE, "dash": "dash", "symbol": "square"},
+    {"color": GREEN, "dash": "dot", "symbol": "diamond"},
+    {"color": PURPLE, "dash": "dashdot", "symbol": "triangle-up"},
+)
 
 
 def profile(
     title: str, track: str, sites: Sequence[str], *, others: Sequence[Series] = (), run: int = 0, unit: str = "RMS"
 ) -> Figure:
     """A vector of the row at the playhead over depth, on a log axis, with what stands still to compare with."""
-    still = depth_profile(title=title, unit=unit, sites=sites, series=others, range_=(0.0, 1.0))
-    lines = [trace for trace in still["data"] if trace["mode"] != "markers"]
     now = bound(_over_depth(STEP, sites, "now"), Row(track, run))
-    return held(_in(title, unit, sites, [*lines, now]), y="log")
+    return held(_in(title, unit, sites, [*_beside(others, sites), now]), y="log")
 
 
 def cosine(sites: Sequence[str], *, others: Sequence[Series] = (), run: int = 0, title: str = "Sample cosine by depth") -> Figure:
     """The cosine between samples over depth at the frame before the playhead."""
-    from components.depth_charts import cosine_chart
-
-    still = cosine_chart(sites=sites, series=others, title=title)
-    lines = [trace for trace in still["data"] if trace["mode"] != "markers"]
-    layout = still["layout"] | {"annotations": []}
-    layout["margin"] = layout["margin"] | {"t": _top([*(trace["name"] for trace in lines), STEP])}
     now = bound(_over_depth(STEP, sites, "now"), AtFrame("sample_cosine", run))
-    return held({"data": [*lines, now], "layout": layout}, y="cosine")
+    return _held_cosines(sites, [*_beside(others, sites), now], title)
 
 
 def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
@@ -89,8 +101,17 @@ def profiles(
     return held(_in(title, unit, sites, traces), y="log")
 
 
+def ratios(title: str, track: str, over: str, sites: Sequence[str], lines: Sequence[tuple[str, str]], *, unit: str) -> Figure:
+    """One vector of several runs over another of theirs, by depth, on a linear axis from 0; each run's label and its role."""
+    layout = frame_of(title, x="depth", y=unit, ticks=site_ticks(sites))
+    layout["shapes"] = [level(y=0, dash="dot")]
+    layout["margin"]["t"] = _top([label for label, _ in lines])
+    traces = [bound(_over_depth(label, sites, role), Ratio(track, run, over=over)) for run, (label, role) in enumerate(lines)]
+    return held({"data": traces, "layout": layout}, y="linear")
+
+
 def losses(labels: Sequence[str], *, steps: int, chance: float, seeds: int = 1, against: bool = False) -> Figure:
-    """The losses of several runs; `against`: minus the first one's."""
+    """The losses of several runs, with crosses where they diverged; `against`: minus the first one's."""
     top = 1.6 * chance
     layout = frame_of("Loss", x="step", y="loss minus A's" if against else "cross-entropy")
     layout["xaxis"] |= {"range": [0, steps]}
@@ -101,30 +122,65 @@ def losses(labels: Sequence[str], *, steps: int, chance: float, seeds: int = 1, 
         for run, label in enumerate(labels)
         for one in _band(run, label, Past, "loss", seeds=seeds, against=against, markers=False)
     ]
-    layout["margin"]["t"] = _top(list(labels))
-    return held({"data": traces, "layout": layout}, line="line")
+    traces += [
+        bound(_diverged(run, label), Crosses("loss", run, seed)) for run, label in enumerate(labels) for seed in range(seeds)
+    ]
+    layout["margin"]["t"] = _top([*labels, "diverged"])
+    return held({"data": traces, "layout": layout}, line="line", top=top)
+
+
+def cosines(sites: Sequence[str], labels: Sequence[str]) -> Figure:
+    """The cosine between samples of several runs over depth at the frame before the playhead. `sites`: those of the deepest."""
+    places = {"x": list(range(len(sites))), "text": list(sites), "connectgaps": False}
+    traces = [bound(_line(run, label) | places, AtFrame("sample_cosine", run)) for run, label in enumerate(labels)]
+    return _held_cosines(sites, traces)
+
+
+def _held_cosines(sites: Sequence[str], traces: list[dict[str, Any]], title: str = "Sample cosine by depth") -> Figure:
+    figure = _in(title, "cosine", sites, traces)
+    figure["layout"]["yaxis"] |= {"type": "linear", "dtick": 0.25}
+    figure["layout"]["shapes"] = [level(y=1.0, dash="dot")]
+    return held(figure, y="cosine")
 
 
 def _band(
     run: int, label: str, of: type[Row] | type[Past], track: str, *, seeds: int, against: bool, markers: bool
 ) -> list[dict[str, Any]]:
     """A run's line, with its band where there are several seeds."""
-    style, base = COLUMN_STYLES[run], 0 if against else None
-    line = {
-        "type": "scatter",
-        "name": label,
-        "mode": "lines+markers" if markers else "lines",
-        "line": {"color": style["color"], "dash": style["dash"], "width": 2},
-        "marker": {"symbol": style["symbol"], "size": 4, "color": style["color"]},
-        "hovertemplate": "%{x}: %{y:.4g}<extra>" + label + "</extra>",
-    }
+    base, line = 0 if against else None, _line(run, label) | {"mode": "lines+markers" if markers else "lines"}
     if seeds == 1:
         return [bound(line, of(track, run, against=base))]
     edge = {"type": "scatter", "mode": "lines", "line": {"width": 0}, "showlegend": False, "hoverinfo": "skip"}
     lower = bound(edge | {"name": f"{label}, lowest seed"}, of(track, run, fold="least", against=base))
-    filled = {"name": f"{label}, highest seed", "fill": "tonexty", "fillcolor": f"{style['color']}33"}
+    filled = {"name": f"{label}, highest seed", "fill": "tonexty", "fillcolor": f"{RUN_STYLES[run]['color']}33"}
     upper = bound(edge | filled, of(track, run, fold="greatest", against=base))
     return [lower, upper, bound(line, of(track, run, fold="median", against=base))]
+
+
+def _line(run: int, label: str) -> dict[str, Any]:
+    style = RUN_STYLES[run]
+    return {
+        "type": "scatter",
+        "name": label,
+        "mode": "lines+markers",
+        "line": {"color": style["color"], "dash": style["dash"], "width": 2},
+        "marker": {"symbol": style["symbol"], "size": 4, "color": style["color"]},
+        "hovertemplate": "%{x}: %{y:.4g}<extra>" + label + "</extra>",
+    }
+
+
+def _diverged(run: int, label: str) -> dict[str, Any]:
+    cross = _empty(scatter("diverged", [], [], RUN_STYLES[run]["color"], mode="markers", symbol="x"))
+    hover = "step %{x}: %{customdata}<extra>" + f"{label} diverged</extra>"
+    return cross | {"meta": f"{label} diverged", "legendgroup": "diverged", "hovertemplate": hover}
+
+
+def _beside(others: Sequence[Series], sites: Sequence[str]) -> list[dict[str, Any]]:
+    """What stands still to compare with; a net of another depth has as many sites of its own."""
+    return [
+        still(_over_depth(short(one.name), site_names(sites, len(one.values)), one.role) | {"meta": one.name}, one.values)
+        for one in others
+    ]
 
 
 def _over_depth(name: str, sites: Sequence[str], role: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from components.figures import Figure
 from components.stage.bindings import checked
@@ -65,9 +65,10 @@ class Chart(Panel):
 
 @dataclass(frozen=True)
 class Headline(Panel):
-    """The verdict over all charts of a run."""
+    """The verdict over all charts of a run; `label`: what the run is called, where there are several."""
 
     title: str = "Verdict"
+    label: str = ""
 
     kind: ClassVar[str] = "headline"
 
@@ -90,19 +91,26 @@ class Link(Panel):
 
 @dataclass(frozen=True)
 class Text(Panel):
-    """What a net that writes goes on with."""
+    """What a net that writes goes on with, and a sentence above it."""
+
+    says: str = ""
 
     kind: ClassVar[str] = "text"
 
 
 @dataclass(frozen=True)
 class Stack(Panel):
-    """The living stack of a run: `blocks` of `blocks_of`; `toggles` where a click is heard."""
+    """The living stack of a run: `blocks` of `blocks_of`; `toggles` where a click is heard.
+
+    The stacks of one page that have a `shared` scale can be compared by eye: it covers all runs. `label` stands over the scale.
+    """
 
     title: str = "Signal and gradient, block by block"
     blocks: Sequence[dict[str, Any]] = ()
     height: int = 150
     toggles: bool = False
+    label: str = ""
+    scale: Literal["own", "shared"] = "own"
     fit: int = 0
 
     kind: ClassVar[str] = "stack"

@@ -18,9 +18,9 @@ from models.insight.verdict import (
 )
 from models.service.client import Tape
 from models.spec import TASKS, RunConfig
-from models.trace import Trace
+from models.trace import Frame, Trace
 
-KINDS = ("activation", "gradient", "loss", "weight", "cosine", "verdict", "kind")
+KINDS = ("activation", "gradient", "loss", "weight", "cosine", "answers", "verdict", "kind")
 STEP, LOSS = "{step}", "{loss}"  # what the browser fills in, the loss with three digits
 
 
@@ -35,9 +35,15 @@ def said_at(cfg: RunConfig, trace: Trace, row: int) -> dict[str, str]:
         "loss": _form(loss_sentence(trace, row, math.log(TASKS[cfg.task].classes)), trace, row),
         "weight": weight_sentence(trace.weight_grad_rms[row]),
         "cosine": cosine_sentence(frame.sample_cosine) if frame else "",
+        "answers": _answers(frame) if frame and row else "",
         "verdict": fate.sentence() if fate and ended else " ".join(one.sentence for one in (first, *others)),
         "kind": "diverged" if ended else first.kind,
     }
+
+
+def _answers(frame: Frame) -> str:
+    """How good the answers are that the net gave at a frame."""
+    return f"At step {frame.step}: held-out accuracy {frame.held_out_accuracy:.1%}, held-out loss {frame.held_out_loss:.3g}."
 
 
 def _form(sentence: str, trace: Trace, row: int) -> str:

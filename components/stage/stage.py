@@ -42,8 +42,10 @@ def stage(
     seeds: int = 1,
     tells: Tells = "rest",
     shared: str = "",
-    keys: bool = False,
+    names: Sequence[str] = (),
+    keys: str = "",
     start: str = "",
+    reset: str = "",
     stop_loss: float = 0.0,
     facts: Sequence[str] = (),
     on_toggle: Callable[[int, int], None] | None = None,
@@ -52,8 +54,9 @@ def stage(
     """Draws player and panels over the tapes of some configurations, each with so many seeds; where the playhead rests.
 
     `tells`: whether the page runs again when the playhead comes to rest, and once a second while it moves ("follow").
-    `shared`: follows the word Train, where one bar moves several runs. `keys`: space, the right arrow and R move it.
-    `start`: a text that is new to the browser starts it. `on_toggle`: is given run and block of a click in a stack;
+    `shared`: follows the word Train, where one bar moves several runs; `names`: what each of them is called where it is told
+    of. `keys`: what is said of space, the right arrow and R, which then move it. `start`, `reset`: a text that is new to the
+    browser's tab starts it, or puts it back to the beginning. `on_toggle`: is given run and block of a click in a stack;
     `on_open` the run whose link was followed, outside of a callback, where a page may be left.
     ValueError where a panel is bound to what is not among the runs.
     """
@@ -67,26 +70,55 @@ def stage(
             for link, cfg, first in zip(links, runs, _openings(runs, seeds), strict=True)
         ],
         "panels": [panel.to_json(len(runs), seeds) for panel in panels],
+        "at": [at.step, at.playing],
         "tells": tells,
         "shared": shared,
+        "names": list(names),
         "keys": keys,
         "start": start,
+        "reset": reset,
         "stop_loss": stop_loss,
         "facts": list(facts),
     }
+    _mounted(name, data, len(runs), on_toggle, on_open)
+    return at
+
+
+def below(
+    name: str,
+    part: str,
+    panels: Sequence[Panel],
+    *,
+    runs: int = 1,
+    seeds: int = 1,
+    on_toggle: Callable[[int, int], None] | None = None,
+    on_open: Callable[[int], None] | None = None,
+) -> None:
+    """More panels of a stage further down its page, with something of the page's own between; `part` names them."""
+    data = {"version": VERSION, "below": f"stage_{name}", "panels": [panel.to_json(runs, seeds) for panel in panels]}
+    _mounted(f"{name}_{part}", data, runs, on_toggle, on_open)
+
+
+def _mounted(
+    name: str,
+    data: dict[str, Any],
+    runs: int,
+    on_toggle: Callable[[int, int], None] | None,
+    on_open: Callable[[int], None] | None,
+) -> None:
+    """The component under its key, and what it reports handed on."""
     key = f"stage_{name}"
     shown = _component(
         key=key,
-        data=data,
+        data={**data, "name": key},
         height="content",
         on_at_change=lambda: None,
         on_opened_change=lambda: None,
-        on_toggled_change=lambda: _toggled(key, len(runs), on_toggle),
+        on_toggled_change=lambda: _toggled(key, runs, on_toggle),
     )
     run: Any = shown.opened
-    if on_open is not None and type(run) is int and 0 <= run < len(runs):  # it comes from a browser
+    if on_open is not None and type(run) is int and 0 <= run < runs:  # it comes from a browser
         on_open(run)
-    return at
 
 
 def place(name: str, runs: Sequence[RunConfig], seeds: int = 1) -> At:

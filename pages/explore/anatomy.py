@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from components import anatomy, controls, hide, link, player, playground
+from components import anatomy, controls, hide, link, playground
+from components.waiting import waits
 
 st.title("Anatomy of a block", anchor=False)
 notes = link.adopt()
@@ -17,5 +18,5 @@ block = anatomy.one_block(cfg)
 anatomy.three_views(cfg, block)
 anatomy.history(cfg)
 st.subheader("Where the signal breaks", anchor=False)
-player.polled("anatomy", lambda: anatomy.signal(cfg), asks=True)
+waits("anatomy", lambda: anatomy.signal(cfg))
 st.page_link(link.PLAYGROUND, label="Train it in the playground", icon=":material/tune:", query_params=cfg.to_query())

@@ -2,7 +2,10 @@
 
 const MAX_POINTS = 300
 const MAP_STEPS = 150
+const LEGEND_ROW = 1.5 // of the type's size
+const SHARE = [-0.03, 1.05] // an axis on which there is nothing but 0 yet
 const [RED, GREY] = ["#d84a3a", "#80858f"]
+const CROSSED = 0.97 // of the height at which a plot ends: there the crosses stand
 const GUIDE = { type: "line", yref: "paper", y0: 0, y1: 1 }
 
 const finite = Number.isFinite
@@ -89,9 +92,9 @@ const folded = ({ fold, log, seed }, { seeds }, of) => {
   })
 }
 const against = (values, others, operation) =>
-  others ? Float64Array.from(values.subarray(0, others.length), (value, at) => operation(value, others[at])) : values
+  others ? Float64Array.from(values.slice(0, others.length), (value, at) => operation(value, others[at])) : values
 
-const mark = (name, symbol, label, places, y, texts, words) => ({
+const mark = (name, symbol, colour, label, places, y, texts, words) => ({
   type: "scatter",
   name,
   meta: label,
@@ -100,8 +103,8 @@ const mark = (name, symbol, label, places, y, texts, words) => ({
   y: places.map(() => y),
   text: texts,
   customdata: words,
-  marker: { color: RED, symbol, size: 9 },
-  line: { color: RED, width: 2, dash: "solid" },
+  marker: { color: colour, symbol, size: 9 },
+  line: { color: colour, width: 2, dash: "solid" },
   cliponaxis: false,
   legendgroup: name,
   hovertemplate: "%{text}: %{customdata}<extra>%{meta}</extra>",
@@ -109,11 +112,13 @@ const mark = (name, symbol, label, places, y, texts, words) => ({
 const marks = (name, symbol, trace, values, lost, y) => {
   const places = [...values.keys()].filter((at) => lost(values[at]))
   const texts = places.map((at) => trace.text?.[at] ?? String(trace.x?.[at] ?? at))
+  const colour = trace.bind.of === "still" ? trace.line.color : RED // its own, where it is only compared with
   return places.length
     ? [
         mark(
           name,
           symbol,
+          colour,
           trace.meta ?? trace.name,
           places,
           y,
@@ -126,6 +131,10 @@ const marks = (name, symbol, trace, values, lost, y) => {
 
 // Each takes a trace, its tape and where the playhead is, and gives the trace with its numbers and what they were.
 const FILL = {
+  still: (trace) => ({
+    ...trace,
+    values: trace.bind.values.map((value) => (value === "inf" ? Infinity : Number(value))),
+  }),
   row(trace, tape, now) {
     const { bind } = trace
     const at = (one) => Math.min(now.position, one.length - 1)
@@ -133,6 +142,12 @@ const FILL = {
     const other = bind.against === null ? null : of(now.tapes[bind.against])
     const values = against(of(tape), other, (value, base) => value / base)
     return { ...trace, values, x: trace.x ?? Array.from(values.keys()) }
+  },
+  ratio(trace, tape, now) {
+    const { track, over, seed } = trace.bind
+    const of = (name) => tape.vector(name, Math.min(now.position, tape.length - 1), seed)
+    const values = tape.length ? against(of(track), of(over), (value, base) => value / base) : []
+    return { ...trace, values }
   },
   frame(trace, tape, now) {
     const frame = tape.frame(now.shown, trace.bind.seed)
@@ -167,10 +182,11 @@ const FILL = {
   crosses(trace, tape, now) {
     const { track, seed } = trace.bind
     const [steps, words] = [[], []]
+    const ended = tape.state.fates[seed]?.step ?? Infinity // other seeds may go on
     if (tape.have && (now.furthest || now.playing)) {
-      for (let step = 0; step < Math.min(now.furthest + 1, tape.have); step++) {
+      for (let step = 0; step < Math.min(now.furthest + 1, tape.have, ended + 1); step++) {
         const value = tape.number(track, step, seed)
-        if (finite(value) && tape.state.fates[seed]?.step !== step) continue
+        if (finite(value) && step !== ended) continue
         steps.push(step)
         words.push(word(value))
       }
@@ -201,13 +217,10 @@ const FILL = {
 
 // How the y axis is held: traces and layout in, what it adds to both out. `held` keeps what must never shrink.
 const AXES = {
-  ""(traces) {
-    return {
-      traces: traces.map((trace) => ({
-        ...trace,
-        y: trace.y ?? Array.from(trace.values, (v) => (finite(v) ? v : null)),
-      })),
-    }
+  ""(traces, { top }) {
+    const of = ({ bind, x, y, values }) =>
+      bind?.of === "crosses" ? x.map(() => top * CROSSED) : (y ?? Array.from(values, (v) => (finite(v) ? v : null)))
+    return { traces: traces.map((trace) => ({ ...trace, y: of(trace) })) }
   },
   log(traces, _, held) {
     const [low, high] = (held.y = logRange(held.y, ...traces.map((trace) => trace.values ?? trace.y)))
@@ -232,6 +245,22 @@ const AXES = {
     }
     return { traces: all, yaxis }
   },
+  // It covers 0 and all finite values, with room.
+  linear(traces, _, held) {
+    const values = traces.flatMap((trace) => Array.from(trace.values ?? trace.y)).filter(finite)
+    const [least, greatest] = (held.y = [
+      Math.min(...values, ...(held.y ?? [0])),
+      Math.max(...values, ...(held.y ?? [0])),
+    ])
+    const room = 0.06 * (greatest - least)
+    const [low, high] = room ? [least - room, greatest + room] : SHARE
+    const all = traces.flatMap((trace) => {
+      if (!trace.values) return [trace]
+      const line = { ...trace, y: Array.from(trace.values, (value) => (finite(value) ? value : null)) }
+      return [line, ...marks("no value", "x", trace, trace.values, (value) => !finite(value), low)]
+    })
+    return { traces: all, yaxis: { range: [low, high] } }
+  },
   cosine(traces) {
     const drawn = traces.filter((trace) => !trace.values || trace.values.some(finite))
     let low = -0.25
@@ -254,7 +283,7 @@ const AXES = {
       : 1.3 * chance
     const all = traces.map((trace) => {
       if (!trace.values) return trace
-      if (trace.bind.of === "crosses") return { ...trace, y: trace.x.map(() => top * 0.97) }
+      if (trace.bind.of === "crosses") return { ...trace, y: trace.x.map(() => top * CROSSED) }
       if (trace.bind.of !== "past") return { ...trace, y: trace.values }
       const customdata = trace.values.map((value) => Number(value.toPrecision(4)))
       return { ...trace, y: trace.values.map((value) => Math.min(value, 1.5 * top)), customdata }
@@ -326,7 +355,7 @@ export const filled = ({ data, layout }, now, held) => {
   const bound = data.map((trace) => {
     if (!trace.bind) return trace
     const tape = now.tapes[trace.bind.run]
-    if (!tape?.header) return { ...trace, x: trace.x ?? [], values: [] }
+    if (!tape?.header && trace.bind.of !== "still") return { ...trace, x: trace.x ?? [], values: [] }
     const full = FILL[trace.bind.of](trace, tape, now)
     return { ...full, name: full.name.replace("{step}", now.shown) }
   })
@@ -359,5 +388,8 @@ export const filled = ({ data, layout }, now, held) => {
   const seen = bind.line === "map" || now.furthest || now.playing || now.shown
   const shapes = [...(rest.shapes ?? []), ...(traces.length && seen ? LINES[bind.line ?? ""](now.shown) : [])]
   const yaxis = { ...rest.yaxis, ...axis.yaxis }
-  return { data: traces, layout: { ...rest, yaxis, xaxis: { ...rest.xaxis }, shapes, annotations } }
+  // A legend has room for the lines that were declared; marks are named in a row of their own.
+  const marked = traces.some((trace) => trace.legendgroup && trace.showlegend)
+  const margin = { ...rest.margin, t: (rest.margin?.t ?? 46) + (marked ? LEGEND_ROW * (rest.font?.size ?? 12) : 0) }
+  return { data: traces, layout: { ...rest, margin, yaxis, xaxis: { ...rest.xaxis }, shapes, annotations } }
 }

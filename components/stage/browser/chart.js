@@ -106,7 +106,13 @@ export class Chart {
       if (this.sentence.textContent !== text) this.sentence.textContent = text
       this.sentence.classList.toggle("lost", Boolean(end))
     }
-    const figure = panel.figure ?? now.tapes[panel.run]?.frame(now.shown)?.picture
+    // What the net says is asked while it trains: before that there is nothing to show, whoever else has trained it.
+    const asked = now.furthest || now.playing
+    const figure = panel.figure ?? (asked && now.tapes[panel.run]?.frame(now.shown)?.picture)
+    // Another net, whose first row is still awaited or was refused: the picture of the one before stays, and pales.
+    const awaited = Boolean(this.figure) && !now.tapes.some((tape) => tape.length)
+    this.place.classList.toggle("awaited", awaited)
+    if (awaited) return
     if (!figure?.data) return this.clear(Plotly)
     this.figure = filled(figure, now, this.held)
     if (!now.playing || now.time - (this.tabulated ?? 0) > TABLE_SECONDS) {
@@ -127,7 +133,7 @@ export class Chart {
 
   clear(Plotly) {
     if (this.live) Plotly?.purge(this.el)
-    Object.assign(this, { live: false, stood: "" })
+    Object.assign(this, { live: false, stood: "", figure: undefined })
     this.el.replaceChildren("The net has not been asked yet: press Train or Step.")
   }
 }

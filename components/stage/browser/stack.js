@@ -20,7 +20,9 @@ const SCALES = {
   ],
 }
 const [ZERO, LOST, NORM, SKIP] = ["#80858f", "#d84a3a", "#d4760a", "#2f86d6"]
-const [RIBBON, NORMS, LEGEND] = [16, 10, 92] // pixels: the skip above the columns, the norms between, the scale at the right
+const [RIBBON, NORMS] = [16, 10] // pixels: the skip above the columns, the norms between
+// Of the scale at the right: its type in ems of the page, its width in ems of that; in a narrow stack it has no titles.
+const [TYPE, LEGEND, SHORT_LEGEND, NARROW] = [0.72, 8.4, 4.6, 280]
 const PULSE_SECONDS = 1.2
 
 const mixed = (scale, share) => {
@@ -33,12 +35,12 @@ const word = (value) =>
 const tick = (exponent) => `1e${exponent}`
 
 export class Stack {
-  // `toggled(block)` is called for a block that was clicked.
-  constructor(place, { toggled }) {
+  // `toggled(block)` is called for a block that was clicked; `scales` is what the stacks of a page have in common.
+  constructor(place, { toggled, scales }) {
     place.innerHTML =
       '<div class="stage-stack" role="group"><canvas aria-hidden="true"></canvas><div class="stage-blocks"></div><p class="stage-said" aria-live="polite"></p></div>'
     const find = (name) => place.querySelector(name)
-    Object.assign(this, { place, toggled, held: {}, chosen: 0, lives: true }) // moves while a run plays, whatever comes
+    Object.assign(this, { place, toggled, scales, chosen: 0, lives: true }) // moves while a run plays, whatever comes
     Object.assign(this, {
       group: find(".stage-stack"),
       canvas: find("canvas"),
@@ -57,7 +59,10 @@ export class Stack {
   }
 
   declare(panel) {
-    if (this.panel?.fit !== panel.fit) this.held = {}
+    if (this.panel?.fit !== panel.fit) {
+      this.held = panel.scale === "shared" ? this.scales : {}
+      Object.assign(this.held, { act: undefined, grad: undefined })
+    }
     this.panel = panel
     this.group.style.height = `${panel.height}px`
     this.group.setAttribute("aria-label", panel.title)
@@ -93,18 +98,25 @@ export class Stack {
   draw(now, _, theme) {
     const tape = now.tapes[this.panel.run]
     if (!tape?.length) return
+    if (this.tape !== tape) Object.assign(this, { tape, held: {} }) // another net has a scale of its own
+    this.type = TYPE * Number.parseFloat(getComputedStyle(this.group).fontSize)
     const { blocks } = this.panel
     const position = Math.min(now.position, tape.length - 1)
     const of = (track) => tape.vector(track, position)
     const [act, grad, branch] = ["act_rms", "grad_rms", "branch_rms"].map(of)
     this.values = { act: blocks.map(({ site }) => act[site]), grad: blocks.map(({ site }) => grad[site]) }
-    this.held.act = logRange(this.held.act, act)
-    this.held.grad = logRange(this.held.grad, grad)
+    const scaled = this.panel.scale === "shared" ? now.tapes.filter((one) => one.length) : [tape]
+    for (const name of ["act", "grad"]) {
+      const seen = scaled.map((one) => one.vector(`${name}_rms`, Math.min(now.position, one.length - 1)))
+      this.held[name] = logRange(this.held[name], ...seen)
+    }
     const wide = (this.canvas.width = Math.round((this.width ?? this.place.clientWidth) * devicePixelRatio))
     this.canvas.height = Math.round(this.panel.height * devicePixelRatio)
     const pen = this.canvas.getContext("2d")
     pen.scale(devicePixelRatio, devicePixelRatio)
-    const width = wide / devicePixelRatio - LEGEND
+    const legend = this.type * (wide < NARROW * devicePixelRatio ? SHORT_LEGEND : LEGEND)
+    this.row.style.right = `${legend}px`
+    const width = wide / devicePixelRatio - legend
     const ink = theme["text-color"] || "#555"
     const column = width / blocks.length
     const top = RIBBON + NORMS
@@ -146,7 +158,7 @@ export class Stack {
     pen.strokeRect(0, top + half, width, 0.5)
     pen.globalAlpha = 1
     if (now.playing && !now.calm) this.pulses(pen, now.time, width, top, half)
-    this.legend(pen, width, top, half, ink)
+    this.legend(pen, width, top, half, ink, legend)
     if (this.over !== null && this.over !== undefined) this.tell(this.over)
   }
 
@@ -192,28 +204,34 @@ export class Stack {
     pen.globalCompositeOperation = "source-over"
   }
 
-  legend(pen, width, top, half, ink) {
-    pen.font = "11px sans-serif"
+  legend(pen, width, top, half, ink, room) {
+    const narrow = room < LEGEND * this.type
     pen.textBaseline = "middle"
+    pen.font = `bold ${1.35 * this.type}px sans-serif`
+    pen.fillStyle = ink
+    pen.fillText(this.panel.label, width + 6, RIBBON / 2 + 2)
     for (const [name, title, y] of [
       ["act", "activation", top],
       ["grad", "gradient", top + half + 2],
     ]) {
       const [low, high] = this.held[name]
-      const left = width + 12
+      const left = width + (narrow ? 6 : 12)
       for (let step = 0; step < 24; step++) {
         pen.fillStyle = mixed(SCALES[name], step / 23)
         const place = name === "act" ? 1 - step / 24 : step / 24
         pen.fillRect(left, y + place * (half - 6), 8, half / 24 + 1)
       }
       pen.fillStyle = ink
+      pen.font = `${this.type}px sans-serif`
       const ends = powers(low, high)
       for (const exponent of new Set([ends[0], ends.at(-1)])) {
         const share = (exponent - low) / (high - low)
         pen.fillText(tick(exponent), left + 12, y + (name === "act" ? 1 - share : share) * (half - 10) + 4)
       }
+      if (narrow) continue
+      pen.font = `${Math.min(this.type, half / 5)}px sans-serif`
       pen.save()
-      pen.translate(width + LEGEND - 8, y + half / 2)
+      pen.translate(width + room - 0.7 * this.type, y + half / 2)
       pen.rotate(-Math.PI / 2)
       pen.textAlign = "center"
       pen.fillText(title, 0, 0)

@@ -14,6 +14,7 @@ const FRAME_SECONDS = 0.04 // of drawing; whatever is not drawn by then waits fo
 const THEME = ["text-color", "border-color", "font"]
 const PANELS = { chart: Chart, stack: Stack }
 
+const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (text.endsWith(".") ? "" : ".")
 const clock = () => performance.now() / 1000
 const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches
 
@@ -22,17 +23,21 @@ class Headline {
   constructor(place) {
     this.el = place.appendChild(document.createElement("p"))
     this.el.className = "stage-headline"
+    this.label = this.el.appendChild(document.createElement("strong"))
+    this.said = this.el.appendChild(document.createElement("span"))
   }
 
   declare(panel) {
     this.panel = panel
+    this.el.classList.toggle("labelled", Boolean(panel.label))
+    this.label.textContent = panel.label && `${panel.label} `
   }
 
   draw(now) {
     const tape = now.tapes[this.panel.run]
     this.el.dataset.kind = tape?.sentence("kind", now.row) ?? ""
     const text = tape?.sentence("verdict", now.row) ?? ""
-    if (this.el.textContent !== text) this.el.textContent = text
+    if (this.said.textContent !== text) this.said.textContent = text
   }
 }
 
@@ -73,6 +78,8 @@ class Link {
 // How a net goes on with a prompt, at the frame before the playhead.
 class Text {
   constructor(place) {
+    this.said = place.appendChild(document.createElement("p"))
+    this.said.className = "stage-sentence"
     this.el = place.appendChild(document.createElement("pre"))
     this.el.className = "stage-text"
   }
@@ -80,9 +87,12 @@ class Text {
   declare(panel) {
     this.panel = panel
     this.el.setAttribute("aria-label", panel.title)
+    this.said.hidden = !panel.says
   }
 
   draw(now) {
+    const said = this.panel.says ? (now.tapes[this.panel.run]?.sentence(this.panel.says, now.row) ?? "") : ""
+    if (this.said.textContent !== said) this.said.textContent = said
     const picture = now.tapes[this.panel.run]?.frame(now.shown)?.picture
     const text = picture?.prompt === undefined ? "" : `${picture.prompt}|${picture.sample}`
     if (this.el.textContent !== text) this.el.textContent = text
@@ -91,13 +101,17 @@ class Text {
 Object.assign(PANELS, { headline: Headline, heading: Heading, link: Link, text: Text })
 
 const places = new Map() // where playheads stood when their page was left: whoever comes back finds the picture as it was
+const heard = new Set() // words with which a page has asked for a start or a reset: each is heeded once
+const once = (text) => Boolean(text) && !heard.has(text) && Boolean(heard.add(text))
 
 class Stage {
-  constructor(root, { base, script }) {
+  constructor(root, { base, script }, parts) {
     Object.assign(this, {
       root,
       script,
+      parts,
       panels: new Map(),
+      scales: {},
       stale: new Set(),
       tapes: [],
       told: "",
@@ -105,7 +119,8 @@ class Stage {
       drawnAt: 0,
     })
     this.status = root.querySelector(".stage-status")
-    this.grid = root.querySelector(".stage-grid")
+    this.error = root.querySelector(".stage-error")
+    this.hint = root.querySelector(".stage-hint")
     this.head = new Playhead(1)
     const moved = (move) => (value) => {
       move(value)
@@ -115,7 +130,10 @@ class Stage {
       this.go()
     }
     this.moves = {
-      play: moved(() => this.head.play(clock())),
+      play: moved(() => {
+        for (const other of stages.values()) if (other.head.playing) other.moves.pause() // one thing is trained at a time
+        this.head.play(clock())
+      }),
       pause: moved(() => this.head.pause()),
       step: moved(() => this.head.step()),
       reset: moved(() => this.head.reset()),
@@ -143,10 +161,13 @@ class Stage {
   // What the page declares now; called at every rerun that changes it, and when the theme does.
   declare(component) {
     const { data } = component
-    Object.assign(this, { data, say: component.setStateValue, fire: component.setTriggerValue })
+    Object.assign(this, { data, say: component.setStateValue })
     this.declareRuns(data)
-    this.declarePanels(data)
-    if (Boolean(this.unlisten) !== data.keys) {
+    const heard = data.at.join(" ") // the page was drawn of this place, whatever it was told
+    if (heard !== this.heard) this.told = this.heard = heard
+    this.declarePanels()
+    this.hint.textContent = data.keys
+    if (Boolean(this.unlisten) !== Boolean(data.keys)) {
       this.unlisten?.()
       const { play, pause, step, reset } = this.moves
       this.unlisten = data.keys
@@ -160,18 +181,15 @@ class Stage {
         .catch((error) => (this.without = `Charts are plain lines here: ${error.message}.`))
         .then(() => this.go())
     }
-    if (data.start && data.start !== this.started) {
-      this.started = data.start
-      this.moves.play()
-    }
+    if (once(data.reset)) this.moves.reset()
+    if (once(data.start)) this.moves.play()
     const style = getComputedStyle(this.root)
     this.theme = Object.fromEntries(THEME.map((name) => [name, style.getPropertyValue(`--st-${name}`).trim()]))
-    this.declared = (this.declared ?? 0) + 1
     this.go()
   }
 
   declareRuns(data) {
-    const name = JSON.stringify(data.runs.map(({ link, seeds }) => [link, seeds]))
+    const name = JSON.stringify([data.name, ...data.runs.map(({ link, seeds }) => [link, seeds])])
     const fresh = name !== this.name
     if (fresh) {
       this.name = name
@@ -179,7 +197,7 @@ class Stage {
       this.head = new Playhead(Math.max(...data.runs.map((run) => run.last)), this.head.speed)
       Object.assign(this.head, places.get(name))
       places.delete(name)
-      this.told = "0 false" // what the server takes for granted
+      this.heard = ""
     } else {
       for (const [at, run] of data.runs.entries()) if (run.opening) this.tapes[at].open(run.opening)
     }
@@ -189,8 +207,18 @@ class Stage {
     }
   }
 
-  declarePanels(data) {
-    const wanted = new Set(data.panels.map((panel) => panel.key))
+  // Its own panels, and those of its parts further down the page.
+  declarePanels() {
+    const wanted = new Set()
+    for (const [root, part] of this.parts) {
+      if (root !== this.root && !part.data.below) continue // another stage of this name, on its way out
+      part.data.panels.forEach((declared, at) => {
+        const key = `${part.data.name} ${declared.key}`
+        const { home } = this.panel(key, part, declared)
+        wanted.add(key)
+        if (part.grid.children[at] !== home) part.grid.insertBefore(home, part.grid.children[at] ?? null)
+      })
+    }
     for (const [key, panel] of this.panels) {
       if (wanted.has(key)) continue
       panel.clear?.(this.plotly)
@@ -199,24 +227,28 @@ class Stage {
       panel.home.remove()
       this.panels.delete(key)
     }
-    data.panels.forEach((declared, at) => {
-      let panel = this.panels.get(declared.key)
-      if (!panel) {
-        const home = document.createElement("div")
-        home.className = "stage-panel"
-        panel = new PANELS[declared.kind](home, {
-          toggled: (block) => this.fire("toggled", [declared.run, block]),
-          opened: () => this.fire("opened", declared.run),
-        })
-        panel.home = home
-        this.sized.observe(home)
-        this.panels.set(declared.key, panel)
-      }
-      panel.home.style.setProperty("--span", declared.span)
-      panel.home.style.setProperty("--row", declared.row)
-      panel.declare(declared)
-      if (this.grid.children[at] !== panel.home) this.grid.insertBefore(panel.home, this.grid.children[at] ?? null)
-    })
+    this.declared = (this.declared ?? 0) + 1
+    this.go()
+  }
+
+  panel(key, part, declared) {
+    let panel = this.panels.get(key)
+    if (!panel) {
+      const home = document.createElement("div")
+      home.className = "stage-panel"
+      panel = new PANELS[declared.kind](home, {
+        toggled: (block) => part.fire("toggled", [declared.run, block]),
+        opened: () => part.fire("opened", declared.run),
+        scales: this.scales,
+      })
+      panel.home = home
+      this.sized.observe(home)
+      this.panels.set(key, panel)
+    }
+    panel.home.style.setProperty("--span", declared.span)
+    panel.home.style.setProperty("--row", declared.row)
+    panel.declare(declared)
+    return panel
   }
 
   // How many rows of each run are wanted, which is shown, and whether that moves on.
@@ -318,12 +350,13 @@ class Stage {
     if (!this.untold || time - this.moved < REST_SECONDS || (head.playing && time - this.toldAt < FOLLOW_SECONDS))
       return
     Object.assign(this, { told: this.place(), toldAt: time, untold: false })
+    this.connection.say() // first: what it said last is of a moment ago
     this.say("at", { step: head.shown, playing: head.playing, runs: data.runs.map((run) => run.link) })
   }
 
   // One line: where the page is, how fast, on what; and what is awaited.
   sayHow(now) {
-    const { tapes, connection, head } = this
+    const { tapes, connection, head, data } = this
     const states = tapes.map((tape) => tape.state)
     const steps = Math.max(...tapes.map((tape) => tape.last))
     const facts = [`step ${now.shown} of ${steps}`]
@@ -332,7 +365,7 @@ class Stage {
     const known = states.find((state) => state.device)
     if (known)
       facts.push(known.device, ...(tapes.length > 1 ? [] : [`${known.parameters.toLocaleString("en")} parameters`]))
-    facts.push(...(this.data.facts ?? []))
+    facts.push(...data.facts)
     const awaited = head.playing && tapes.some((tape) => !tape.over && tape.length <= head.shown + 1)
     const place = Math.max(...states.map((state) => state.place))
     if (connection.refusal) facts.push(`the server refused the connection: ${connection.refusal}`)
@@ -345,8 +378,12 @@ class Stage {
     else if (head.ended) facts.push(this.ending())
     if (this.stopped && !head.playing) facts.push(this.stopped)
     if (head.playing) this.stopped = ""
-    const errors = states.map((state) => state.error).filter(Boolean)
-    const text = [...new Set([...facts, ...errors]), ...(this.without ? [this.without] : [])].join(" · ")
+    const errors = states.flatMap(({ error }, at) =>
+      error ? [sentence([data.names[at], error].filter(Boolean).join(": "))] : [],
+    )
+    const troubles = [...new Set(errors)].join(" ")
+    if (this.error.textContent !== troubles) this.error.textContent = troubles
+    const text = [...facts, ...(this.without ? [this.without] : [])].join(" · ")
     const kind = tapes.some((tape) => tape.recorded) ? "recorded" : "measured"
     if (this.status.dataset.text === text + kind) return
     this.status.dataset.text = text + kind
@@ -357,9 +394,12 @@ class Stage {
   }
 
   ending() {
-    const lost = this.tapes.filter((tape) => tape.fate).length
-    if (this.tapes.length === 1) return lost ? "diverged" : "done"
-    return lost ? `all have ended, ${lost} of them diverged` : "all are done"
+    const { tapes, data } = this
+    const lost = tapes.filter((tape) => tape.lost).length
+    if (tapes.length === 1) return lost ? "diverged" : "done"
+    if (!lost) return "all are done"
+    if (lost < tapes.length || !data.names.length) return `all have ended, ${lost} of them diverged`
+    return `all have diverged: ${tapes.map(({ fate }, at) => `${data.names[at]} at step ${fate.step}`).join(", ")}`
   }
 
   leave() {
@@ -374,15 +414,29 @@ class Stage {
   }
 }
 
-const stages = new WeakMap()
+const stages = new Map() // by name, which is one for a stage and its parts
+const parts = new Map() // of a stage by its name: what is declared, by the element that it is drawn in
 
 export const mount = (component, where) => {
-  const root = component.parentElement.querySelector(".stage")
-  if (!stages.has(root)) stages.set(root, new Stage(root, where))
-  const stage = stages.get(root)
-  stage.declare(component)
+  const { data, parentElement, setTriggerValue: fire } = component
+  const root = parentElement.querySelector(".stage")
+  const name = data.below ?? data.name
+  if (!parts.has(name)) parts.set(name, new Map())
+  const declared = parts.get(name)
+  if (!declared.has(root)) declared.set(root, { grid: root.querySelector(".stage-grid") })
+  Object.assign(declared.get(root), { data, fire })
+  root.classList.toggle("below", Boolean(data.below))
+  if (data.below) {
+    stages.get(name)?.declarePanels()
+  } else {
+    if (stages.get(name)?.root !== root) stages.set(name, new Stage(root, where, declared))
+    stages.get(name).declare(component)
+  }
+  const stage = stages.get(name)
   return () => {
-    stages.delete(root)
+    declared.delete(root)
+    if (data.below) return stages.get(name)?.declarePanels()
+    if (stages.get(name) === stage) stages.delete(name)
     stage.leave()
   }
 }

@@ -41,6 +41,11 @@ export class Tape {
     return this.state.fates[0] ?? null
   }
 
+  // All seeds have diverged.
+  get lost() {
+    return this.state.fates.length > 0 && this.state.fates.every(Boolean)
+  }
+
   // Why nothing comes after a row: an error, or the divergence where it began; empty where the run goes on.
   end(row) {
     return this.state.error || (this.fate && row >= this.fate.step ? this.fate.sentence : "")
