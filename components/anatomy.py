@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import streamlit as st
 
-from components import link, picture
-from components.address import kept
+from components import picture
+from components.address import kept, put, put_again
 from components.charts import Series, depth_profile, log_range
 from components.controls import excepted
 from components.diagram import show_diagram
@@ -52,7 +52,7 @@ def one_block(cfg: RunConfig) -> int:
         _switch("Norm here", block, "norm", norm, cfg.norm != "none", off="none", disabled=cfg.norm == "none")
         _switch("Take the block out", block, "identity", sublayer.identity, False)
         if cfg.overrides and not any_hidden(excepted(cfg.overrides)):
-            st.button("Put all blocks back", on_click=link.put, args=({"overrides": ()},), key="anatomy_back")
+            st.button("Put all blocks back", on_click=put, args=({"overrides": ()},), key="anatomy_back")
     return block
 
 
@@ -109,11 +109,12 @@ def _switch(label: str, block: int, key: str, on: bool, usual: bool, *, off: str
     if any_hidden(("overrides", key)):
         return
     state = f"anatomy_{key}"
-    st.session_state[state] = on
+    put({state: on})
 
     def change() -> None:
+        put_again()
         wanted = bool(st.session_state[state])
         value = None if wanted == usual else (True if wanted else off)
-        link.put({"overrides": with_override(st.session_state.overrides, block, key, value)})
+        put({"overrides": with_override(st.session_state.overrides, block, key, value)})
 
     st.toggle(label, key=state, on_change=change, disabled=disabled)

@@ -6,7 +6,7 @@ from functools import partial
 import streamlit as st
 
 from components import compare_link, map_spec, waiting
-from components.address import kept
+from components.address import kept, put, put_again
 from components.charts import table_of
 from components.instruments.panel import BADGES
 from components.link import COMPARE, PLAYGROUND
@@ -180,6 +180,7 @@ def _cell(spec: MapSpec) -> None:
     left, middle, right = st.columns(3)
 
     def choose(name: str) -> None:
+        put_again()
         st.session_state[CELL] = Cell(*(st.session_state[f"map_cell_{part}"] for part in ("arrangement", "x", "y")))
 
     for column, part, label, options in (
@@ -187,7 +188,7 @@ def _cell(spec: MapSpec) -> None:
         (middle, "x", knobs()[spec.x.field][1].label, spec.x.values),
         (right, "y", knobs()[spec.y.field][1].label, spec.y.values),
     ):
-        st.session_state[f"map_cell_{part}"] = getattr(cell, part)
+        put({f"map_cell_{part}": getattr(cell, part)})
         column.selectbox(label, options, key=f"map_cell_{part}", on_change=choose, args=(part,))
     basket: list[Cell] = [one for one in st.session_state.get(BASKET, []) if one in every]
 
