@@ -10,9 +10,9 @@ from components.charts import Series, depth_profile, log_range
 from components.controls import excepted
 from components.diagram import show_diagram
 from components.hide import any_hidden, hidden
-from components.instruments.panel import BADGES
 from components.stack_row import stack_row
 from components.still_chart import still_chart
+from components.style import BADGES
 from components.view import View, look, trouble
 from models.insight.verdict import activation_sentence, gradient_sentence
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, plan

@@ -8,11 +8,11 @@ import streamlit as st
 from components import compare_link, map_spec, waiting
 from components.address import kept, put, put_again
 from components.charts import table_of
-from components.instruments.panel import BADGES
 from components.link import COMPARE, PLAYGROUND
 from components.map_charts import BEYOND, LOSS, panel, shared_scale, widths_chart
 from components.picture import chance
 from components.still_chart import still_chart
+from components.style import BADGES
 from components.viewers import visitor
 from models.maps import Cell, MapSpec, MapStore, Outcome
 from models.maps.cells import cells, configs, duration, refused, unit_seconds, units

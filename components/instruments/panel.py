@@ -18,12 +18,11 @@ from models.spec import RunConfig
 from models.spec.query import literal
 
 WAIT_SECONDS = 0.4  # how long a look waits for an answer before it draws without
-BADGES = {"measured": "blue", "formula": "green", "recorded": "gray"}
 
 
 @dataclass(frozen=True)
 class Instrument:
-    """How one instrument is drawn; its badge (a key of BADGES), its formulas and their sources for the help.
+    """How one instrument is drawn; its badge (a key of `style.BADGES`), its formulas and their sources for the help.
 
     `unfit` says for which configurations there is nothing to measure, and why; empty where there is.
     """

@@ -8,8 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from components.charts import Figure, table_of
-from components.instruments.panel import BADGES
 from components.still_chart import still_chart
+from components.style import BADGES
 
 
 def badge(kind: str, text: str = "") -> str:
