@@ -78,7 +78,7 @@ def three(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int, *, large:
             title,
             figure=enlarged(figure, projector.FACTOR) if large else figure,
             says=kind if spoken else "",
-            height=projector.HEIGHT if large else HEIGHT,
+            height=projector.BELOW_STACK if large else HEIGHT,
             fit=fit,
         )
         for title, (kind, figure) in charts.items()

@@ -25,7 +25,8 @@ from models.spec.rules import repaired
 NAME = "playground"
 GOOD, GHOST, PINNED, VIEW = "last_good", "ghost", "pinned", "view"
 STARTED, STOP, FIT, ROWS = "playground_started", "playground_stop_loss", "playground_fit", "playground_rows"
-SWITCHED, STACK_HEIGHT = "playground_switched", 150
+SWITCHED = "playground_switched"
+STACK_HEIGHT = 150
 
 
 def settle(cfg: RunConfig | None) -> RunConfig:
@@ -99,7 +100,7 @@ def _stage(cfg: RunConfig, others: list[tuple[str, picture.Profile]]) -> None:
     large, fit = projector.on(), _fit()
     toggles = not any_hidden(("overrides", "residual"))
     panels: list[Panel] = [] if hidden("verdict") else [Headline()]
-    panels.append(Stack(blocks=blocks_of(cfg), toggles=toggles, fit=fit, height=STACK_HEIGHT))
+    panels.append(Stack(blocks=blocks_of(cfg), toggles=toggles, fit=fit, height=projector.STACK if large else STACK_HEIGHT))
     panels += picture.three(cfg, others, fit, large=large)
     stage(
         NAME,

@@ -9,6 +9,7 @@ from components.live_chart import live_chart
 KEY, VALUE = "view", "projector"
 FACTOR = 1.45  # how many times as large the type of charts is
 HEIGHT = 320  # of a chart, in pixels: with what stands above it, 720
+STACK, BELOW_STACK = 110, 260  # the same for the living stack and the charts below it
 
 HINT = "Space plays and pauses, → steps, R resets."
 

@@ -23,11 +23,11 @@ from models.labs.attention_examples import PROJECTIONS, ROWS, SCORES, WEIGHTS
 from models.labs.attention_shapes import Sizes, many_heads, two_sequences
 from models.labs.position_kinds import KINDS, added, scores, turns
 from models.labs.positions import by_distance, sinusoids
-from models.service.client import trainer
 from models.spec import RunConfig
 from models.training import Run, still_of
-from tests.app_page import charts, press, sound, trained, walk, words
+from tests.app_page import charts, press, sound, walk, words
 from tests.labs_page import lab
+from tests.stage_page import declared, panels, rests, runs
 
 SOURCE = np.random.default_rng(11)
 X = SOURCE.normal(size=(4, 3)).round(1)
@@ -472,7 +472,11 @@ def test_nets_are_trained_by_one_button_and_places_are_read_from_them(page):
     page.number_input(key="attention_trained_steps").set_value(20)
     sound(page.run())
     assert "At step 0 the place of a token is read right" in words(page)
-    trained(page)
+    assert [cfg.residual for cfg in runs(page)] == list(NETS.values())
+    assert declared(page)["shared"] == " both"
+    (both,) = panels(page, "chart").values()
+    assert (both["title"], [trace["name"] for trace in both["figure"]["data"]]) == ("Loss", list(NETS))
+    rests(page)
     for _ in range(20):
         if "At step 20 places" in words(page) and "At step 20 the place" in words(page):
             break
@@ -504,11 +508,13 @@ def test_a_walk_to_another_page_loses_nothing(page):
     assert words(page) == before
 
 
-def test_nets_that_are_on_the_tape_already_are_shown_to_their_end(page):
+def test_while_the_nets_train_what_was_measured_stays_and_says_of_which_step_it_is(page):
     opened(page, "Inside trained nets")
     for name, value in (("depth", 1), ("steps", 20)):
         page.session_state[f"attention_trained_{name}"] = value
-    for residual in (True, False):
-        trainer().want(configuration(residual, "sinusoidal", 1, 20), 20)
-    trained(sound(page.run()))
-    assert "At step 20 the loss is" in words(page)
+    sound(page.run())
+    rests(page, 12, playing=True)
+    assert "At step 12 the loss is" in words(page)
+    assert words(page).count("Measured at step 0; pause to measure the step shown.") == 3
+    rests(page, 12)
+    assert words(page).count("Measured at step 12.") == 3

@@ -16,8 +16,9 @@ from models.instruments.generation import continuation
 from models.spec import ARRANGEMENTS, TASKS
 from models.spec.budget import over_budget
 from models.training import Run, finished, still_of
-from tests.app_page import charts, press, sound, trained, walk, words
+from tests.app_page import charts, press, sound, walk, words
 from tests.labs_page import lab
+from tests.stage_page import declared, panels, rests
 
 SIXTEEN = "3 1 4 1 5 9 2 6 5 3 5 8 9 7 9 3"
 
@@ -163,7 +164,8 @@ def test_the_page_shows_the_candidates_before_anything_is_said_or_trained(page):
     assert "All of it is the prompt. Nothing was asked for yet." in words(page)
     assert len(chosen(page)) == 12
     assert "Nothing that was said is revised" in words(page)
-    assert {"Loss of the transformer", "Change by token", "Lens by site and token", "Attention by block"} <= set(charts(page))
+    assert {"Change by token", "Lens by site and token", "Attention by block"} <= set(charts(page))
+    assert panels(page, "chart")["Loss of the transformer"]["says"] == "loss"
 
 
 def test_next_token_appends_the_likeliest_and_never_touches_what_was_there(page):
@@ -253,7 +255,7 @@ def test_every_example_puts_its_prompt_and_settings_into_the_controls(page, name
 
 def test_training_changes_what_the_net_says_and_every_position_and_head_can_be_looked_at(page):
     before = charts(page)["Candidates"]["data"][0]["y"]
-    trained(page)
+    rests(page)
     assert "At step 50 of 50 the loss is" in words(page)
     assert charts(page)["Candidates"]["data"][0]["y"] != before
     shown = charts(page)["Attention by block"]
@@ -263,6 +265,24 @@ def test_training_changes_what_the_net_says_and_every_position_and_head_can_be_l
     page.selectbox(key="autoregression_position").select_index(2)
     sound(page.run())
     assert 'At token 3, "l"' in words(page)
+
+
+def test_while_the_net_trains_it_is_not_asked_to_speak_and_what_it_said_stays(page):
+    assert declared(page)["tells"] == "follow"  # so that the page hears when it begins
+    press(page, "Next token")
+    seen = text(page)
+    rests(page, 20, playing=True)
+    assert declared(page)["tells"] == "rest"
+    assert "Pause, and the net of the step shown goes on with the text." in words(page)
+    assert "Measured at step 0; pause to measure the step shown." in words(page)
+    assert page.button(key="autoregression_next").disabled
+    assert page.button(key="autoregression_generate").disabled
+    assert text(page) == seen
+    rests(page, 30)
+    press(page, "Next token")
+    assert text(page).startswith(seen)
+    said = next(one.value for one in page.dataframe if "step of the net" in one.value)
+    assert list(said["step of the net"]) == [0, 30]
 
 
 def test_a_walk_to_another_page_loses_nothing(page):

@@ -10,11 +10,13 @@ from streamlit.testing.v1 import AppTest
 from torch import Tensor, nn
 
 from components.charts import table_of
+from components.labs import several
 from components.labs.residual_memory import memory_chart, remembered
 from components.labs.residual_token import slip
-from components.labs.residual_trained import NETS, SIZE, TASKS, configuration, share_chart, shares
+from components.labs.residual_trained import NETS, SIZE, TASKS, configuration, share_figure, shares
 from components.labs.residual_variants import effective_weight, found
 from components.labs.residual_words import aside_sentence
+from components.stage.tickets import At
 from components.view import View
 from models.labs.residual import (
     EPS,
@@ -32,13 +34,15 @@ from models.labs.residual import (
 from models.nets.norms import build_norm
 from models.nets.stacks import DLCLStack
 from models.nets.sublayer import RecursiveSublayer, Sublayer, skip_path
+from models.service.client import trainer
 from models.spec import TASKS as ALL_TASKS
 from models.spec import RunConfig
 from models.spec.placement import PLACEMENTS
 from models.training import Run
-from tests.app_page import charts, press, sound, trained, words
+from tests.app_page import charts, sound, words
 from tests.app_page import walk as walk_to
 from tests.labs_page import lab
+from tests.stage_page import declared, panels, rests, runs
 
 X, ATTENTION, FEED_FORWARD = np.array([1.0, 2, -1]), np.array([0.5, 1.5, -0.5]), np.array([0.25, 0.80, -1.0])
 CHAINED = "Examples 2 and 3 in a row, post-norm"
@@ -270,6 +274,16 @@ def test_a_branch_share_is_what_the_instrument_measures():
     np.testing.assert_allclose(shares(seen), stream(still_of(run))["share"], rtol=1e-4)
 
 
+def test_the_chart_divides_what_a_share_is_made_of_block_by_block():
+    seen = view("spiral", row=5)
+    figure = share_figure(seen.cfg)
+    for run, (trace, name) in enumerate(zip(figure["data"], TASKS.values(), strict=True)):
+        bind = trace["bind"]
+        assert (trace["name"], bind["run"], trace["text"]) == (name, run, ["b01", "b02", "b03"])
+        found = getattr(seen.trace, bind["track"])[5] / getattr(seen.trace, bind["over"])[5, :3]
+        np.testing.assert_array_equal(found, shares(seen))
+
+
 def test_branches_that_start_off_share_nothing_before_training_and_something_after():
     assert not shares(view("linear", row=0)).any()
     assert (shares(view("linear", row=30)) > 0).all()
@@ -320,7 +334,6 @@ def test_plotly_json_and_the_table_accept_every_chart():
     for figure in (
         memory_chart(remembered(8, 24, 0.0, 0)),
         memory_chart(remembered(8, 24, 1.0, 0)),
-        share_chart({task: np.array([0.0, np.nan, np.inf, 1.0]) for task in TASKS}),
     ):
         go.Figure(figure)
         json.dumps(figure, allow_nan=False)
@@ -340,7 +353,8 @@ def test_the_page_opens_on_examples_2_and_3_in_a_row(page):
     assert "variance (0.3333² + 2.333² + (-2.667)²) / 3 = 4.2222" in said
     assert "**[0.226, 1.096, -1.322]**" in said
     assert "post-norm the second sublayer does not read an un-normed stream" in said
-    assert {"What is left of x", "Branch share by block"} <= set(charts(page))
+    assert "What is left of x" in charts(page)
+    assert "Branch share by block" in panels(page, "chart")
 
 
 @pytest.mark.parametrize("name", WALKS)
@@ -401,12 +415,32 @@ def test_three_nets_are_trained_by_one_button_and_what_was_measured_is_said(page
     page.slider(key="residual_trained_depth").set_value(2)
     sound(page.run())
     assert "every block is the identity" in words(page)
-    before = charts(page)["Branch share by block"]
-    trained(page)
+    assert [(cfg.task, cfg.depth) for cfg in runs(page)] == [(task, 2) for task in TASKS]
+    assert declared(page)["shared"] == " all three"
+    rests(page)
     assert f"At step {SIZE['steps']} the branches add" in words(page)
-    assert charts(page)["Branch share by block"] != before
-    press(page, "Reset")
+    said, *_ = [table.value for table in page.dataframe if list(table.value)[:3] == ["task", "step", "loss"]]
+    assert list(said["step"]) == [SIZE["steps"]] * 3
+    rests(page, 20)
+    assert "At step 20 the branches add" in words(page)
+    rests(page, 0)
     assert "At step 0 the branches add 0 of the stream" in words(page)
+
+
+def test_a_net_that_has_ended_is_shown_at_its_end_and_all_others_at_the_step_of_the_slowest(page):
+    short, *others = cfgs = [configuration(next(iter(NETS)), task, 4) for task in TASKS]
+    while not trainer().want(short, short.steps).done:
+        pass
+    for cfg, rows in zip(others, (31, 51), strict=True):
+        while trainer().tape(cfg).length < rows:
+            trainer().want(cfg, rows)
+    found, waiting = several.views(cfgs, At(200))
+    assert waiting
+    assert len({view.row for view in found}) == 1
+    assert 30 <= found[0].row < 200
+    found, waiting = several.views(cfgs, At(25))
+    assert not waiting
+    assert [view.row for view in found] == [25] * 3
 
 
 def test_without_a_skip_no_layer_can_stand_aside(page):

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from components import player
 from components.address import kept
 from components.instruments.panel import Measured, Panel
 from components.labs import several
@@ -15,8 +14,13 @@ from components.labs.attention_positions import distance_chart
 from components.labs.attention_trained_words import beyond_chart, beyond_sentence, place_chart, place_sentence
 from components.labs.shown import badge, drawn, listed, number
 from components.link import PLAYGROUND
-from components.playhead import Playhead
+from components.picture import chance
+from components.stage import figures
+from components.stage.panels import COLUMNS, Chart
+from components.stage.stage import stage
+from components.stage.tickets import At
 from components.view import View
+from components.waiting import waits
 from models.labs.position_kinds import KINDS
 from models.labs.positions import by_distance
 from models.spec import RunConfig, plan
@@ -37,7 +41,7 @@ def draw() -> None:
         "sublayer a linear decoder guesses from a token's vector at which place of the text it stands."
     )
     cfgs = controls()
-    player.polled(NAME, lambda: watch(cfgs))
+    waits(NAME, lambda: watch(cfgs))
 
 
 def controls() -> list[RunConfig]:
@@ -57,13 +61,16 @@ def configuration(residual: bool, position: str, depth: int, steps: int) -> RunC
     return replace(cfg, residual=residual)
 
 
-def watch(cfgs: list[RunConfig]) -> tuple[bool, bool]:
-    """The player, and what is measured of the step shown; (waiting, playing)."""
-    return several.watch(NAME, cfgs, " both", lambda views, head: _show(_panels(views, head)))
+def watch(cfgs: list[RunConfig]) -> bool:
+    """The player over both losses, and what is measured where the playhead rests; whether some of it is still to come."""
+    both = figures.losses(list(NETS), steps=cfgs[0].steps, chance=chance(cfgs[0]))
+    at = stage(NAME, cfgs, [Chart("Loss", figure=both, span=COLUMNS, height=220)], shared=" both")
+    views, waiting = several.views(cfgs, at)
+    return (bool(views) and _show(_panels(views, at))) or waiting
 
 
-def _panels(views: list[View], head: Playhead) -> dict[str, Panel]:
-    return {name: Panel(f"{NAME} {name}", view, head, screen=NAME) for name, view in zip(NETS, views, strict=True)}
+def _panels(views: list[View], at: At) -> dict[str, Panel]:
+    return {name: Panel(f"{NAME} {name}", view, at, screen=NAME) for name, view in zip(NETS, views, strict=True)}
 
 
 def _show(panels: dict[str, Panel]) -> bool:

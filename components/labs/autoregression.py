@@ -3,23 +3,25 @@
 import numpy as np
 import streamlit as st
 
-from components import player
-from components.charts import loss_chart
 from components.instruments.panel import Panel
-from components.labs import autoregression_inside, autoregression_text
+from components.labs import autoregression_inside, autoregression_text, several
 from components.labs.autoregression_examples import EXAMPLES
 from components.labs.autoregression_text import NAME, control
-from components.labs.shown import badge, drawn, number
+from components.labs.shown import badge, number
 from components.link import defined
 from components.picture import chance
-from components.view import View, sentence, trouble
-from components.viewers import owner
-from components.watch import look, tick
+from components.stage import figures
+from components.stage.panels import COLUMNS, Chart
+from components.stage.stage import place, stage
+from components.stage.tickets import At
+from components.view import View, sentence
+from components.waiting import waits
+from models.insight.verdict import loss_sentence
 from models.lessons.glossary import ARRANGEMENT
-from models.service.client import trainer
 from models.spec import ARRANGEMENTS, TASKS, RunConfig
 from models.spec.budget import over_budget
 
+LOSS = "Loss of the transformer"
 # Trained so, each task is learned in less than a minute of one processor core: depth, steps, how places are told apart.
 NETS: dict[str, tuple[int, int, str]] = {
     "book": (4, 600, "sinusoidal"),
@@ -30,6 +32,13 @@ NETS: dict[str, tuple[int, int, str]] = {
 }
 DEPTHS, STEPS = (1, 8), (50, 3000)
 SIZE: dict[str, object] = {"net": "transformer", "width": 64, "heads": 4, "batch": 32, "lr": 0.003, "warmup": 50, "seed": 0}
+
+
+def draw() -> None:
+    """The whole lab."""
+    cfg = controls()
+    if cfg is not None:
+        waits(NAME, lambda: watch(cfg))
 
 
 def controls() -> RunConfig | None:
@@ -58,47 +67,36 @@ def configuration(task: str, arrangement: str, depth: int, steps: int) -> RunCon
     return RunConfig.arranged(arrangement, **SIZE | {"task": task, "depth": depth, "steps": steps, "position": NETS[task][2]})
 
 
-def watch(cfg: RunConfig) -> tuple[bool, bool]:
-    """The player, the loss, and what the net of the step shown says; (waiting, playing)."""
-    head = player.playhead(NAME, cfg)
-    before: View | None = st.session_state.get(f"{NAME}_view")
-    tick(head, [trainer().tape(cfg)], player.now())
-    view, waiting = look(cfg, head, before, owner(NAME, cfg))
-    player.controls(NAME, head, shared=" the transformer")
-    if waiting and (refused := trouble(cfg)):
-        head.pause()
-        st.error(refused)
-        return False, False
-    if view is None:
-        st.caption("torch is loading in the trainer")
-        return True, head.playing
-    st.session_state[f"{NAME}_view"] = view
-    _loss(view)
-    panel = Panel(NAME, view, head)
+def watch(cfg: RunConfig) -> bool:
+    """The player over the loss, and what the net says where the playhead rests; whether some of it is still to come."""
+    at = _stage(cfg)
+    views, waiting = several.views([cfg], at)
+    if not views:
+        return waiting
+    _loss(views[0])
+    panel = Panel(NAME, views[0], at)
     read = autoregression_text.draw(panel)
     if read is not None:
         autoregression_inside.revised(panel, *read)
         autoregression_inside.refined(panel, read[0])
-    return waiting or panel.waiting, head.playing
+    return waiting or panel.waiting
+
+
+def _stage(cfg: RunConfig) -> At:
+    """The page is told when the run begins to play, for then the net is not asked to speak, and when it rests again."""
+    untrained = loss_sentence(None, 0, chance(cfg))
+    loss = Chart(LOSS, figure=figures.loss(cfg), says="loss", before=untrained, ends=True, span=COLUMNS, height=220)
+    return stage(NAME, [cfg], [loss], tells="rest" if place(NAME, [cfg]).playing else "follow", shared=" the transformer")
 
 
 def _loss(view: View) -> None:
-    """How far the training is, in a sentence and as the loss so far."""
+    """What the loss means for the right token."""
     trace, row, guessing = view.trace, view.row, chance(view.cfg)
     loss = float(trace.loss[row])
     likely = f": the right token gets a probability of {np.exp(-loss):.0%} (geometric mean)" if np.isfinite(loss) else ""
     st.markdown(
         f"**At step {row} of {view.cfg.steps} the loss is {number(loss, 3)} nats{likely}; guessing costs {number(guessing, 3)}.**"
     )
-    figure = loss_chart(
-        step=trace.step[: row + 1],
-        loss=trace.loss[: row + 1],
-        chance=guessing,
-        total_steps=view.cfg.steps,
-        divergence=trace.divergence,
-        shown_step=row,
-    )
-    drawn(figure, "Loss of the transformer", f"{NAME}_loss", height=220)
     st.caption(f"{badge('measured')} on the batch of the step, one seed.")
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from components.address import kept
 from components.instruments.lens import TEXTS
-from components.instruments.panel import WAIT_SECONDS, Panel
+from components.instruments.panel import WAIT_SECONDS, Measured, Panel
 from components.labs.autoregression_charts import candidates_chart
 from components.labs.autoregression_examples import NO_END, Example
 from components.labs.autoregression_words import reading_notes, stop_sentence
@@ -77,14 +77,14 @@ def draw(panel: Panel) -> tuple[str, int] | None:
     text = whole(cfg, prompt, [one.token for one in written.said])
     found = panel.ask("continuation", text=text, count=1, **settings)
     fresh = found is not None and found.cfg == cfg and found.args == {"text": text, "count": 1, **settings}
-    next_one = found.value if found is not None and fresh else None
-    _buttons(panel, written, next_one, {"text": text, "count": length, **settings})
-    if next_one is None:
+    _buttons(panel, written, found if fresh else None, {"text": text, "count": length, **settings})
+    if found is None or not fresh:
         return None
+    next_one = found.value
     written.classes = next_one["classes"]
     for line in reading_notes(next_one["unknown"], next_one["cut"], next_one["limit"], _slides(cfg)):
         st.info(line)
-    _said(written, next_one, temperature, panel.step)
+    _said(written, next_one, temperature, found.step)
     return whole(cfg, "", next_one["read"]), len(next_one["read"])
 
 
@@ -149,17 +149,17 @@ def _append(written: Written, value: dict[str, Any], args: dict[str, Any], step:
     written.why = stop_sentence(value["stopped"], value["said"], args["count"], args["end"], value["limit"])
 
 
-def _buttons(panel: Panel, written: Written, next_one: dict[str, Any] | None, args: dict[str, Any]) -> None:
+def _buttons(panel: Panel, written: Written, found: Measured | None, args: dict[str, Any]) -> None:
     """One token, many, or all of them taken back. While the net trains it is not asked to speak."""
-    can = next_one is not None and bool(next_one["said"]) and not panel.head.playing and written.wanted is None
-    step = panel.step
+    there = found is not None and found.step == panel.step and bool(found.value["said"])
+    can = there and not panel.at.playing and written.wanted is None
 
     def one_more() -> None:
-        assert next_one is not None
-        _append(written, next_one, args | {"count": 1}, step)
+        assert found is not None
+        _append(written, found.value, args | {"count": 1}, found.step)
 
     def many() -> None:
-        written.wanted = (step, args)
+        written.wanted = (panel.step, args)
 
     def again() -> None:
         written.said, written.why, written.wanted = [], "", None
@@ -169,7 +169,7 @@ def _buttons(panel: Panel, written: Written, next_one: dict[str, Any] | None, ar
         st.button(label, key=f"{NAME}_next", icon=icon, type="primary", on_click=one_more, disabled=not can)
         st.button("Generate", key=f"{NAME}_generate", icon=":material/fast_forward:", on_click=many, disabled=not can)
         st.button("Back to the prompt", key=f"{NAME}_again", icon=":material/undo:", on_click=again, disabled=not written.said)
-    if panel.head.playing:
+    if panel.at.playing:
         st.caption("Pause, and the net of the step shown goes on with the text.")
 
 

@@ -12,6 +12,7 @@ from components.labs.shown import badge, drawn
 from components.link import PLAYGROUND, help_of
 from components.view import sentence
 from components.viewers import owner
+from components.waiting import waits
 from models.labs.activations import FUNCTIONS
 from models.labs.growth import INITS, Growth, growth
 from models.service.client import trace_from, trainer
@@ -25,6 +26,12 @@ DEEPEST = 100
 WAIT_SECONDS = 1.5
 
 Seen = tuple[RunConfig, list[Trace]]
+
+
+def draw() -> None:
+    """The section."""
+    cfg, seeds = controls()
+    waits("gradients", lambda: watch(cfg, seeds))
 
 
 def controls() -> tuple[RunConfig, int]:
@@ -60,25 +67,25 @@ def controls() -> tuple[RunConfig, int]:
     return cfg, int(seeds or 1)
 
 
-def watch(cfg: RunConfig, seeds: int) -> tuple[bool, bool]:
-    """Both charts and what they say, or what was measured before until the answer is there; (waiting, playing)."""
+def watch(cfg: RunConfig, seeds: int) -> bool:
+    """Both charts and what they say, or what was measured before until the answer is there; whether it is still to come."""
     before: Seen | None = st.session_state.get(f"{KEY}_seen")
     question = "profile" if seeds == 1 else "profiles"
     args: dict[str, Any] = {} if seeds == 1 else {"seeds": seeds}
     answer = trainer().ask(question, cfg, wait=WAIT_SECONDS, owner=owner(KEY), **args)
     if answer is not None and answer.value is None:
         st.error(sentence(answer.error))
-        return False, False
+        return False
     if answer is not None and answer.value is not None:
         found = [answer.value] if seeds == 1 else answer.value["traces"]
         before = st.session_state[f"{KEY}_seen"] = cfg, [trace_from(one) for one in found]
     if before is None:
         st.caption("torch is loading in the trainer")
-        return True, False
+        return True
     if answer is None:
         st.caption("Measuring; what is shown is of what was set before.")
     _show(*before)
-    return answer is None, False
+    return answer is None
 
 
 def net_chart(title: str, traces: list[Trace], measured: np.ndarray, product: np.ndarray) -> Figure:

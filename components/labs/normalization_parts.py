@@ -10,8 +10,8 @@ from components.charts import Series, depth_profile
 from components.labs.normalization_descent import scale_and_descent
 from components.labs.normalization_swallows import swallowed
 from components.live_chart import live_chart
-from components.player import polled
 from components.view import sentence
+from components.waiting import waits
 from models.labs.normalization import normalised
 from models.labs.normalization_laws import TINY_EPS, by_hand, shortfall, sized, told
 from models.service.client import trainer
@@ -39,7 +39,7 @@ def hand_against_torch(values: np.ndarray, row: int, eps: float, _names: list[st
         + "The notes give the two as equivalent, and the Annotated Transformer writes the first; for many features they agree."
     )
 
-    def answered() -> tuple[bool, bool]:
+    def answered() -> bool:
         answer = trainer().ask("layer_norm", RunConfig(), wait=WAIT_SECONDS, row=x.tolist(), eps=eps)
         rows = {"by hand": hand, "formula": formula}
         if answer is None:
@@ -52,9 +52,9 @@ def hand_against_torch(values: np.ndarray, row: int, eps: float, _names: list[st
             st.caption("torch's layer norm, asked of the trainer, beside the formula. :blue-badge[measured]")
         features = [f"feature {at + 1}" for at in range(size)]
         st.dataframe(pd.DataFrame(rows, index=features).T, alt="Layer norm by hand and by torch, table")
-        return answer is None, False
+        return answer is None
 
-    polled("normalization_torch", answered)
+    waits("normalization_torch", answered)
 
 
 def promised(values: np.ndarray, row: int, eps: float, _names: list[str]) -> None:

@@ -4,18 +4,21 @@ import numpy as np
 import streamlit as st
 
 from components.address import kept
-from components.charts import Figure, Series
+from components.figures import Figure
 from components.labs import several
 from components.labs.residual_words import aside_sentence
-from components.labs.shown import badge, drawn, listed, number
-from components.linear_charts import linear_profile
+from components.labs.shown import badge, listed, number
 from components.link import PLAYGROUND
 from components.picture import chance
-from components.playhead import Playhead
+from components.stage import figures
+from components.stage.panels import COLUMNS, Chart
+from components.stage.stage import stage
 from components.view import View
-from models.spec import RunConfig
+from components.waiting import waits
+from models.spec import RunConfig, plan
 
 NAME = "residual_trained"
+SHARES = "Branch share by block"
 TASKS = {"linear": "a straight line", "copy": "random sequences", "spiral": "a spiral"}
 ROLES = ("other", "formula", "now")
 NETS: dict[str, tuple[str, dict[str, object]]] = {
@@ -26,6 +29,12 @@ NETS: dict[str, tuple[str, dict[str, object]]] = {
 }
 DEPTHS = (2, 24)
 SIZE: dict[str, object] = {"net": "mlp", "width": 32, "steps": 200, "seed": 0}
+
+
+def draw() -> None:
+    """The section."""
+    cfgs = controls()
+    waits(NAME, lambda: watch(cfgs))
 
 
 def controls() -> list[RunConfig]:
@@ -49,29 +58,32 @@ def configuration(net: str, task: str, depth: int) -> RunConfig:
     return RunConfig.arranged(arrangement, **SIZE | fields | {"task": task, "depth": depth, "batch": 8 if task == "copy" else 64})
 
 
-def watch(cfgs: list[RunConfig]) -> tuple[bool, bool]:
-    """The player, the branch shares of the step shown and what they say; (waiting, playing)."""
-    return several.watch(NAME, cfgs, " all three", _show)
+def watch(cfgs: list[RunConfig]) -> bool:
+    """The player over the branch shares, and what they say where the playhead rests; whether some of it is still to come."""
+    chart = Chart(SHARES, figure=share_figure(cfgs[0]), span=COLUMNS, height=280)
+    at = stage(NAME, cfgs, [chart], shared=" all three")
+    views, waiting = several.views(cfgs, at)
+    if views:
+        _show(views)
+    return waiting
 
 
 def shares(view: View) -> np.ndarray:
-    """Branch over stream, RMS over RMS on the batch of the row that is shown, by block (depth,)."""
+    """Branch over stream, RMS over RMS on the batch of the row that is shown, by block (depth,); what the chart draws."""
     trace, row = view.trace, view.row
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(trace.branch_rms[row] / trace.act_rms[row, :-1], float)
 
 
-def share_chart(found: dict[str, np.ndarray]) -> Figure:
-    """Branch shares (depth,) by task, over the blocks."""
-    series = [Series(TASKS[task], values, role) for (task, values), role in zip(found.items(), ROLES, strict=True)]
-    sites = [f"b{at + 1:02d}" for at in range(len(next(iter(found.values()))))]
-    return linear_profile(title="Branch share by block", unit="branch over stream", sites=sites, series=series, guides=(0,))
+def share_figure(cfg: RunConfig) -> Figure:
+    """The branch shares of the three over the blocks, which are those of any of them."""
+    lines = list(zip(TASKS.values(), ROLES, strict=True))
+    return figures.ratios(SHARES, "branch_rms", "act_rms", plan(cfg).sites[1:], lines, unit="branch over stream")
 
 
-def _show(views: list[View], _head: Playhead) -> bool:
+def _show(views: list[View]) -> None:
     found = {view.cfg.task: shares(view) for view in views}
     st.markdown(f"**{aside_sentence(found, max(view.row for view in views), views[0].cfg.residual)}**")
-    drawn(share_chart(found), "Branch share by block", f"{NAME}_shares")
     listed(
         "The three nets",
         {
@@ -90,4 +102,3 @@ def _show(views: list[View], _head: Playhead) -> bool:
         for view in views:
             label = f"{TASKS[view.cfg.task].capitalize()} in the playground"
             st.page_link(PLAYGROUND, label=label, icon=":material/tune:", query_params=view.cfg.to_query())
-    return False  # what is shown stands in the rows

@@ -1,44 +1,31 @@
-"""Several nets of one lab under one player, shown at one step."""
+"""The nets of one lab under its player, as the server has them at the step where the playhead rests."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
 
-from components import player
-from components.playhead import Playhead
-from components.view import View, sentence, trouble
-from components.viewers import owner
-from components.watch import all_diverged, going, look, tape_of, tick
+from components.stage.tickets import At
+from components.view import View, look, trouble
+from models.service.client import trainer
 from models.spec import RunConfig
 
 
-def watch(name: str, cfgs: Sequence[RunConfig], shared: str, show: Callable[[list[View], Playhead], bool]) -> tuple[bool, bool]:
-    """The player, and what `show` draws of the last step that all have reached; (waiting, playing).
+def views(cfgs: Sequence[RunConfig], at: At) -> tuple[list[View], bool]:
+    """All nets at one step, none before all are there, and whether more of them is still to come; says what is wrong.
 
-    `shared` ends the label of Train; `show` returns whether it waits for something.
+    One that has ended before that step is shown at its end.
     """
-    head = player.playhead(name, *cfgs)
-    kept: dict[RunConfig, View] = st.session_state.setdefault(f"{name}_views", {})
-    who = owner(name, *cfgs)
-    tapes = [tape_of(cfg, head, who) for cfg in cfgs]
-    tick(head, tapes, player.now())
-    looks = [look(cfg, head, kept.get(cfg), who) for cfg in cfgs]
-    player.controls(name, head, shared=shared)
+    looks = [look(cfg, at.step) for cfg in cfgs]
     problems = [trouble(cfg) if late else "" for (_, late), cfg in zip(looks, cfgs, strict=True)]
     for problem in {*problems} - {""}:
         st.error(problem)
-    views = [view for view, _ in looks if view is not None]
-    if len(views) < len(cfgs):
-        if any(problems):
-            head.pause()
-            return False, False
-        st.caption("torch is loading in the trainer")
-        return True, head.playing
-    st.session_state[f"{name}_views"] = dict(zip(cfgs, views, strict=True))
-    for fact in all_diverged(head, {f"net {at}": tape for at, tape in enumerate(tapes, start=1)}):
-        st.caption(sentence(fact))
+    found = [view for view, _ in looks if view is not None]
+    if len(found) < len(cfgs):
+        if not any(problems):
+            starting = trainer().status().state == "starting"
+            st.caption("torch is loading in the trainer" if starting else "waiting for the trainer")
+        return [], not any(problems)
     waiting = any(late and not problem for (_, late), problem in zip(looks, problems, strict=True))
-    # One that is ahead is shown at the step of the others; one that has ended before it, at its end.
-    step = min((view.row for view, tape in zip(views, tapes, strict=True) if tape in going(tapes)), default=head.shown)
-    return show([replace(view, row=min(view.row, step)) for view in views], head) or waiting, head.playing
+    step = min((view.row for view, late in looks if view is not None and late), default=at.step)
+    return [replace(view, row=min(view.row, step)) for view in found], waiting

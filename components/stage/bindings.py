@@ -17,7 +17,7 @@ VECTORS = tuple(Columns((), (), 0).slices)
 FRAME_VECTORS = ("sample_cosine", "update_to_weight", "dead_units")
 FRAME_SCALARS = ("held_out_loss", "held_out_accuracy")
 FOLDS = ("", "median", "least", "greatest")
-AXES = ("", "log", "loss", "cosine")
+AXES = ("", "log", "linear", "loss", "cosine")
 LINES = ("", "line", "map")
 assert {*FRAME_VECTORS, *FRAME_SCALARS} < {part.name for part in fields(Frame)}
 
@@ -67,6 +67,21 @@ class Row(Folded):
 
     of: ClassVar[str] = "row"
     tracks: ClassVar[tuple[str, ...]] = VECTORS
+
+
+@dataclass(frozen=True)
+class Ratio(Binding):
+    """A vector of the row at the playhead over another, element by element as far as both go."""
+
+    over: str = ""
+
+    of: ClassVar[str] = "ratio"
+    tracks: ClassVar[tuple[str, ...]] = VECTORS
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.over not in self.tracks:
+            raise ValueError(f"over {self.over!r}: {type(self).__name__} takes {', '.join(self.tracks)}")
 
 
 @dataclass(frozen=True)

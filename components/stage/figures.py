@@ -20,7 +20,7 @@ from components.figures import (
     site_names,
     site_ticks,
 )
-from components.stage.bindings import AtFrame, Crosses, Frames, Map, Past, Row, bound, held, still
+from components.stage.bindings import AtFrame, Crosses, Frames, Map, Past, Ratio, Row, bound, held, still
 from models.spec import TASKS, RunConfig
 
 STEP = "step {step}"  # the browser writes the step that is shown
@@ -97,6 +97,14 @@ def profiles(
         for one in _band(run, label, Row, track, seeds=seeds, against=against, markers=True)
     ]
     return held(_in(title, unit, sites, traces), y="log")
+
+
+def ratios(title: str, track: str, over: str, sites: Sequence[str], lines: Sequence[tuple[str, str]], *, unit: str) -> Figure:
+    """One vector of several runs over another of theirs, by depth, on a linear axis from 0; each run's label and its role."""
+    layout = frame_of(title, x="depth", y=unit, ticks=site_ticks(sites))
+    layout["shapes"] = [level(y=0, dash="dot")]
+    traces = [bound(_over_depth(label, sites, role), Ratio(track, run, over=over)) for run, (label, role) in enumerate(lines)]
+    return held({"data": traces, "layout": layout}, y="linear")
 
 
 def losses(labels: Sequence[str], *, steps: int, chance: float, seeds: int = 1, against: bool = False) -> Figure:

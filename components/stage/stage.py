@@ -70,6 +70,7 @@ def stage(
             for link, cfg, first in zip(links, runs, _openings(runs, seeds), strict=True)
         ],
         "panels": [panel.to_json(len(runs), seeds) for panel in panels],
+        "at": [at.step, at.playing],
         "tells": tells,
         "shared": shared,
         "names": list(names),

@@ -1,10 +1,7 @@
 """Autoregression lab: a small transformer, trained here, goes on with a prompt one token at a time."""
 
-from functools import partial
-
 import streamlit as st
 
-from components import player
 from components.labs import autoregression
 
 st.title("Autoregression", anchor=False)
@@ -12,6 +9,4 @@ st.markdown(
     "Train a small transformer, type a prompt, and let it go on one token at a time: see between which candidates it chose, that "
     "nothing it said is ever revised, and how the answer forms block by block."
 )
-cfg = autoregression.controls()
-if cfg is not None:
-    player.polled(autoregression.NAME, partial(autoregression.watch, cfg))
+autoregression.draw()

@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from components import player
 from components.labs import gradient_chain, gradient_net, gradient_slopes
 
 st.title("Gradients", anchor=False)
@@ -12,5 +11,4 @@ st.markdown(
 )
 gradient_chain.draw()
 gradient_slopes.draw()
-cfg, seeds = gradient_net.controls()
-player.polled("gradients", lambda: gradient_net.watch(cfg, seeds))
+gradient_net.draw()

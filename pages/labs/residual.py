@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from components import player
 from components.labs import residual_memory, residual_token, residual_trained, residual_variants
 
 st.title("Residual", anchor=False)
@@ -13,5 +12,4 @@ st.markdown(
 values = residual_token.draw()
 residual_memory.draw()
 residual_variants.draw(values)
-cfgs = residual_trained.controls()
-player.polled(residual_trained.NAME, lambda: residual_trained.watch(cfgs))
+residual_trained.draw()

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from components.depth_charts import Series
 from components.stage import figures, files, panels, sentences, stage
 from components.stage.asked import Asked
-from components.stage.bindings import AtFrame, Crosses, Frames, Map, Past, Row, bound, held
+from components.stage.bindings import AtFrame, Crosses, Frames, Map, Past, Ratio, Row, bound, held
 from components.stage.lines import Line
 from components.stage.panels import Chart, Headline, Panel, Stack, blocks_of
 from components.stage.tickets import TICKETS
@@ -47,6 +47,12 @@ def test_runs_and_seeds_are_counted_from_0(wrong):
         Row("act_rms", **wrong)
 
 
+@pytest.mark.parametrize("over", ["", "loss", "nothing"])
+def test_a_ratio_is_over_a_vector_of_the_same_row(over):
+    with pytest.raises(ValueError, match=f"over '{over}': Ratio takes"):
+        Ratio("branch_rms", over=over)
+
+
 def test_a_fold_is_one_of_those_there_are():
     with pytest.raises(ValueError, match="fold 'mean'"):
         Row("act_rms", fold="mean")
@@ -61,7 +67,8 @@ def test_an_axis_is_held_in_a_way_that_there_is(wrong):
 def test_bindings_travel_as_json():
     said = json.loads(json.dumps(bound({"name": "a"}, Row("act_rms", 1, fold="median"))))
     assert said["bind"] == {"of": "row", "track": "act_rms", "run": 1, "seed": 0, "fold": "median", "log": True, "against": None}
-    assert {one.of for one in (Row, Past, Crosses, Frames, AtFrame, Map)} == {"row", "past", "crosses", "frames", "frame", "map"}
+    kinds = (Row, Ratio, Past, Crosses, Frames, AtFrame, Map)
+    assert [one.of for one in kinds] == ["row", "ratio", "past", "crosses", "frames", "frame", "map"]
 
 
 def test_every_number_of_a_row_can_be_bound():
@@ -95,6 +102,7 @@ def test_all_figures_travel_as_json_with_room_for_their_legend():
         figures.loss(SMALL),
         figures.step_map("Map", "grad_rms", SITES),
         figures.profiles("Activation", "act_rms", SITES, ["A", "B"], seeds=3, against=True),
+        figures.ratios("Share", "branch_rms", "act_rms", SITES[1:], [("A", "now"), ("B", "other")], unit="share"),
         figures.losses(["A", "B"], steps=9, chance=2.3, seeds=3),
     ]
     for figure in made:
@@ -191,6 +199,7 @@ def test_a_page_hands_over_a_ticket_for_its_runs_and_row_0_of_each():
     assert TICKETS.owner(sent["ticket"]).runs == {key_of(SMALL)}
     opening = sent["runs"][0]["opening"]
     assert len(opening["row"]) == opening["header"]["width"]
+    assert sent["at"] == [0, False]
     again = json.loads(at.run().get("bidi_component")[0].proto.json)
     assert again == sent  # so that the browser does not begin anew
 

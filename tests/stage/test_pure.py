@@ -209,6 +209,56 @@ def test_a_held_range_grows_and_never_shrinks():
     assert first[1] > 6
 
 
+SHARE = {"type": "scatter", "name": "a line", "x": [0, 1], "text": ["b01", "b02"]}
+SHARE |= {"bind": {"of": "ratio", "track": "branch", "over": "act_rms", "run": 0, "seed": 0}}
+SHARES = {"data": [SHARE], "layout": {"yaxis": {}, "bind": {"y": "linear", "line": ""}}}
+BRANCHED = """
+const track = (name, start, width) => ({ name, start, width })
+const one = new tape.Tape({ link: "", seeds: 1, last: 9 })
+one.describe({ last: 9, seeds: 1, width: 5, tracks: [track("act_rms", 0, 3), track("branch", 3, 2)] })
+const draw = (position, held = {}) =>
+  bind.filled(figure, { tapes: [one], position, shown: Math.floor(position), row: 0, furthest: 0, playing: false }, held)
+"""
+
+
+def test_a_ratio_goes_element_by_element_as_far_as_both_go_and_moves_with_the_playhead():
+    code = """
+    const empty = draw(0).data
+    one.put(0, 2, Float32Array.of(2, 4, 9, 1, 1, 2, 16, 9, 4, 4))
+    return [empty, draw(0), draw(0.5).data[0].y, draw(7).data[0].y]
+    """
+    empty, first, between, after = run(BRANCHED + code, figure=SHARES)
+    assert empty == []
+    (line,) = first["data"]
+    assert (line["x"], line["text"], line["y"]) == ([0, 1], ["b01", "b02"], [0.5, 0.25])
+    assert between == pytest.approx([1, 0.25])
+    assert after == [2, 0.25]
+
+
+def test_a_linear_axis_has_0_and_all_values_with_room_and_never_shrinks():
+    code = """
+    one.put(0, 3, Float32Array.of(2, 4, 9, 0, 0, 2, 4, 9, 1, -4, 2, 4, 9, 1, 1))
+    const held = {}
+    return [0, 1, 2].map((row) => draw(row, held).layout.yaxis.range)
+    """
+    nothing, first, then = run(BRANCHED + code, figure=SHARES)
+    assert nothing == [-0.03, 1.05]
+    assert first == pytest.approx([-1.09, 0.59])
+    assert then == first
+
+
+def test_what_has_no_value_is_marked_at_the_lower_edge_of_a_linear_axis():
+    code = """
+    one.put(0, 1, Float32Array.of(0, 4, 9, 0, 2))
+    return draw(0)
+    """
+    drawn = run(BRANCHED + code, figure=SHARES)
+    line, lost = drawn["data"]
+    assert line["y"] == [None, 0.5]
+    assert (lost["name"], lost["text"], lost["customdata"]) == ("no value", ["b01"], ["nan"])
+    assert lost["y"] == [drawn["layout"]["yaxis"]["range"][0]]
+
+
 def test_a_line_over_the_steps_ends_at_the_furthest_and_has_the_step_shown_exactly():
     trace = {"type": "scatter", "name": "training"}
     trace |= {"bind": {"of": "past", "track": "loss", "run": 0, "seed": 0, "fold": "", "log": False, "against": None}}

@@ -2,6 +2,8 @@
 
 const MAX_POINTS = 300
 const MAP_STEPS = 150
+const LEGEND_ROW = 1.5 // of the type's size
+const SHARE = [-0.03, 1.05] // an axis on which there is nothing but 0 yet
 const [RED, GREY] = ["#d84a3a", "#80858f"]
 const CROSSED = 0.97 // of the height at which a plot ends: there the crosses stand
 const [TITLE_ROOM, LEGEND_ROW, LEGEND_TYPE, LEGEND_SIGN] = [30, 17, 11, 42] // pixels
@@ -142,6 +144,12 @@ const FILL = {
     const values = against(of(tape), other, (value, base) => value / base)
     return { ...trace, values, x: trace.x ?? Array.from(values.keys()) }
   },
+  ratio(trace, tape, now) {
+    const { track, over, seed } = trace.bind
+    const of = (name) => tape.vector(name, Math.min(now.position, tape.length - 1), seed)
+    const values = tape.length ? against(of(track), of(over), (value, base) => value / base) : []
+    return { ...trace, values }
+  },
   frame(trace, tape, now) {
     const frame = tape.frame(now.shown, trace.bind.seed)
     const values = (frame?.[trace.bind.track] ?? []).map((value) => value ?? NaN)
@@ -237,6 +245,22 @@ const AXES = {
       ticktext: ticks.map(power),
     }
     return { traces: all, yaxis }
+  },
+  // It covers 0 and all finite values, with room.
+  linear(traces, _, held) {
+    const values = traces.flatMap((trace) => Array.from(trace.values ?? trace.y)).filter(finite)
+    const [least, greatest] = (held.y = [
+      Math.min(...values, ...(held.y ?? [0])),
+      Math.max(...values, ...(held.y ?? [0])),
+    ])
+    const room = 0.06 * (greatest - least)
+    const [low, high] = room ? [least - room, greatest + room] : SHARE
+    const all = traces.flatMap((trace) => {
+      if (!trace.values) return [trace]
+      const line = { ...trace, y: Array.from(trace.values, (value) => (finite(value) ? value : null)) }
+      return [line, ...marks("no value", "x", trace, trace.values, (value) => !finite(value), low)]
+    })
+    return { traces: all, yaxis: { range: [low, high] } }
   },
   cosine(traces) {
     const drawn = traces.filter((trace) => !trace.values || trace.values.some(finite))
@@ -383,5 +407,8 @@ export const filled = ({ data, layout }, now, held) => {
   const seen = bind.line === "map" || now.furthest || now.playing || now.shown
   const shapes = [...(rest.shapes ?? []), ...(traces.length && seen ? LINES[bind.line ?? ""](now.shown) : [])]
   const yaxis = { ...rest.yaxis, ...axis.yaxis }
-  return { data: traces, layout: { ...rest, yaxis, xaxis: { ...rest.xaxis }, shapes, annotations } }
+  // A legend has room for the lines that were declared; marks are named in a row of their own.
+  const marked = traces.some((trace) => trace.legendgroup && trace.showlegend)
+  const margin = { ...rest.margin, t: (rest.margin?.t ?? 46) + (marked ? LEGEND_ROW * (rest.font?.size ?? 12) : 0) }
+  return { data: traces, layout: { ...rest, margin, yaxis, xaxis: { ...rest.xaxis }, shapes, annotations } }
 }

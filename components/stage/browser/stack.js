@@ -21,8 +21,8 @@ const SCALES = {
 }
 const [ZERO, LOST, NORM, SKIP] = ["#80858f", "#d84a3a", "#d4760a", "#2f86d6"]
 const [RIBBON, NORMS] = [16, 10] // pixels: the skip above the columns, the norms between
-const [LEGEND, SHORT_LEGEND, NARROW] = [92, 50, 280] // the scale at the right; without its titles in a stack that is narrow
-const [FONT, LETTER] = ["11px sans-serif", "bold 15px sans-serif"]
+// Of the scale at the right: its type in ems of the page, its width in ems of that; in a narrow stack it has no titles.
+const [TYPE, LEGEND, SHORT_LEGEND, NARROW] = [0.72, 8.4, 4.6, 280]
 const PULSE_SECONDS = 1.2
 
 const mixed = (scale, share) => {
@@ -98,6 +98,8 @@ export class Stack {
   draw(now, _, theme) {
     const tape = now.tapes[this.panel.run]
     if (!tape?.length) return
+    if (this.tape !== tape) Object.assign(this, { tape, held: {} }) // another net has a scale of its own
+    this.type = TYPE * Number.parseFloat(getComputedStyle(this.group).fontSize)
     const { blocks } = this.panel
     const position = Math.min(now.position, tape.length - 1)
     const of = (track) => tape.vector(track, position)
@@ -112,7 +114,7 @@ export class Stack {
     this.canvas.height = Math.round(this.panel.height * devicePixelRatio)
     const pen = this.canvas.getContext("2d")
     pen.scale(devicePixelRatio, devicePixelRatio)
-    const legend = wide < NARROW * devicePixelRatio ? SHORT_LEGEND : LEGEND
+    const legend = this.type * (wide < NARROW * devicePixelRatio ? SHORT_LEGEND : LEGEND)
     this.row.style.right = `${legend}px`
     const width = wide / devicePixelRatio - legend
     const ink = theme["text-color"] || "#555"
@@ -203,31 +205,33 @@ export class Stack {
   }
 
   legend(pen, width, top, half, ink, room) {
+    const narrow = room < LEGEND * this.type
     pen.textBaseline = "middle"
-    pen.font = LETTER
+    pen.font = `bold ${1.35 * this.type}px sans-serif`
     pen.fillStyle = ink
-    pen.fillText(this.panel.label, width + (room === LEGEND ? 12 : 6), RIBBON / 2 + 2)
+    pen.fillText(this.panel.label, width + 6, RIBBON / 2 + 2)
     for (const [name, title, y] of [
       ["act", "activation", top],
       ["grad", "gradient", top + half + 2],
     ]) {
       const [low, high] = this.held[name]
-      const left = width + (room === LEGEND ? 12 : 6)
+      const left = width + (narrow ? 6 : 12)
       for (let step = 0; step < 24; step++) {
         pen.fillStyle = mixed(SCALES[name], step / 23)
         const place = name === "act" ? 1 - step / 24 : step / 24
         pen.fillRect(left, y + place * (half - 6), 8, half / 24 + 1)
       }
       pen.fillStyle = ink
-      pen.font = FONT
+      pen.font = `${this.type}px sans-serif`
       const ends = powers(low, high)
       for (const exponent of new Set([ends[0], ends.at(-1)])) {
         const share = (exponent - low) / (high - low)
         pen.fillText(tick(exponent), left + 12, y + (name === "act" ? 1 - share : share) * (half - 10) + 4)
       }
-      if (room < LEGEND) continue
+      if (narrow) continue
+      pen.font = `${Math.min(this.type, half / 5)}px sans-serif`
       pen.save()
-      pen.translate(width + room - 8, y + half / 2)
+      pen.translate(width + room - 0.7 * this.type, y + half / 2)
       pen.rotate(-Math.PI / 2)
       pen.textAlign = "center"
       pen.fillText(title, 0, 0)

@@ -163,6 +163,8 @@ class Stage {
     const { data } = component
     Object.assign(this, { data, say: component.setStateValue })
     this.declareRuns(data)
+    const heard = data.at.join(" ") // the page was drawn of this place, whatever it was told
+    if (heard !== this.heard) this.told = this.heard = heard
     this.declarePanels()
     this.hint.textContent = data.keys
     if (Boolean(this.unlisten) !== Boolean(data.keys)) {
@@ -195,7 +197,7 @@ class Stage {
       this.head = new Playhead(Math.max(...data.runs.map((run) => run.last)), this.head.speed)
       Object.assign(this.head, places.get(name))
       places.delete(name)
-      this.told = "0 false" // what the server takes for granted
+      this.heard = ""
     } else {
       for (const [at, run] of data.runs.entries()) if (run.opening) this.tapes[at].open(run.opening)
     }
@@ -348,6 +350,7 @@ class Stage {
     if (!this.untold || time - this.moved < REST_SECONDS || (head.playing && time - this.toldAt < FOLLOW_SECONDS))
       return
     Object.assign(this, { told: this.place(), toldAt: time, untold: false })
+    this.connection.say() // first: what it said last is of a moment ago
     this.say("at", { step: head.shown, playing: head.playing, runs: data.runs.map((run) => run.link) })
   }
 

@@ -125,6 +125,16 @@ def test_the_server_hears_of_the_step_at_which_the_playhead_rests_and_only_of_th
     assert runs_of_the_page(page) <= before + 2
 
 
+def test_a_page_that_is_run_while_it_plays_hears_where_the_playhead_rests_even_where_it_last_rested(visitors):
+    page = drawn(visitors(link(seed=3) + LOOP))
+    press(page, "Train")
+    until_row(page, 3)
+    button(page, "Again").click()
+    expect(page.get_by_text(re.compile(r"at step \d+, moving"))).to_be_visible()
+    press(page, "Reset")
+    at_rest(page, 0)
+
+
 def test_a_drag_redraws_charts_and_sentences_while_the_mouse_is_down(played):
     page = played
     box = scrubber(page).bounding_box()
