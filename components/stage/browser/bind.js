@@ -2,7 +2,6 @@
 
 const MAX_POINTS = 300
 const MAP_STEPS = 150
-const LEGEND_ROW = 1.5 // of the type's size
 const SHARE = [-0.03, 1.05] // an axis on which there is nothing but 0 yet
 const [RED, GREY] = ["#d84a3a", "#80858f"]
 const CROSSED = 0.97 // of the height at which a plot ends: there the crosses stand
@@ -407,8 +406,5 @@ export const filled = ({ data, layout }, now, held) => {
   const seen = bind.line === "map" || now.furthest || now.playing || now.shown
   const shapes = [...(rest.shapes ?? []), ...(traces.length && seen ? LINES[bind.line ?? ""](now.shown) : [])]
   const yaxis = { ...rest.yaxis, ...axis.yaxis }
-  // A legend has room for the lines that were declared; marks are named in a row of their own.
-  const marked = traces.some((trace) => trace.legendgroup && trace.showlegend)
-  const margin = { ...rest.margin, t: (rest.margin?.t ?? 46) + (marked ? LEGEND_ROW * (rest.font?.size ?? 12) : 0) }
-  return { data: traces, layout: { ...rest, margin, yaxis, xaxis: { ...rest.xaxis }, shapes, annotations } }
+  return { data: traces, layout: { ...rest, yaxis, xaxis: { ...rest.xaxis }, shapes, annotations } }
 }
