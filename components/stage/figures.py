@@ -12,7 +12,6 @@ from components.figures import (
     PURPLE,
     RED,
     Figure,
-    finished,
     frame_of,
     level,
     note,
@@ -62,7 +61,6 @@ def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
         bound(_empty(held_out), Frames("held_out_loss", run)),
         bound(crosses | {"hovertemplate": "step %{x}: %{customdata}<extra>diverged</extra>"}, Crosses("loss", run)),
     ]
-    layout["margin"]["t"] = _top(["training", "held-out"])
     return held({"data": traces, "layout": layout}, y="loss", line="line", chance=chance) | {}
 
 
@@ -105,7 +103,6 @@ def ratios(title: str, track: str, over: str, sites: Sequence[str], lines: Seque
     """One vector of several runs over another of theirs, by depth, on a linear axis from 0; each run's label and its role."""
     layout = frame_of(title, x="depth", y=unit, ticks=site_ticks(sites))
     layout["shapes"] = [level(y=0, dash="dot")]
-    layout["margin"]["t"] = _top([label for label, _ in lines])
     traces = [bound(_over_depth(label, sites, role), Ratio(track, run, over=over)) for run, (label, role) in enumerate(lines)]
     return held({"data": traces, "layout": layout}, y="linear")
 
@@ -125,7 +122,6 @@ def losses(labels: Sequence[str], *, steps: int, chance: float, seeds: int = 1, 
     traces += [
         bound(_diverged(run, label), Crosses("loss", run, seed)) for run, label in enumerate(labels) for seed in range(seeds)
     ]
-    layout["margin"]["t"] = _top([*labels, "diverged"])
     return held({"data": traces, "layout": layout}, line="line", top=top)
 
 
@@ -199,15 +195,7 @@ def _over_depth(name: str, sites: Sequence[str], role: str) -> dict[str, Any]:
 def _in(title: str, unit: str, sites: Sequence[str], traces: list[dict[str, Any]]) -> Figure:
     layout = frame_of(title, x="depth", y=unit, ticks=site_ticks(sites))
     layout["yaxis"] |= {"type": "log"}
-    layout["margin"]["t"] = _top([trace["name"] for trace in traces if trace.get("showlegend", True)])
     return {"data": traces, "layout": layout}
-
-
-def _top(names: list[str]) -> int:
-    """The room above a plot whose legend has these names."""
-    layout = frame_of("", x="", y="")
-    finished([{"name": name, "x": [0]} for name in names], layout, "")
-    return int(layout["margin"]["t"])
 
 
 def _empty(trace: dict[str, Any]) -> dict[str, Any]:

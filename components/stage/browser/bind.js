@@ -2,10 +2,10 @@
 
 const MAX_POINTS = 300
 const MAP_STEPS = 150
-const LEGEND_ROW = 1.5 // of the type's size
 const SHARE = [-0.03, 1.05] // an axis on which there is nothing but 0 yet
 const [RED, GREY] = ["#d84a3a", "#80858f"]
 const CROSSED = 0.97 // of the height at which a plot ends: there the crosses stand
+const [TITLE_ROOM, LEGEND_ROW, LEGEND_TYPE, LEGEND_SIGN] = [30, 17, 11, 42] // pixels
 const GUIDE = { type: "line", yref: "paper", y0: 0, y1: 1 }
 
 const finite = Number.isFinite
@@ -349,6 +349,24 @@ const lost = (words) => ({
   yanchor: "bottom",
 })
 
+// Pixels above a plot: its title, and the rows of its legend, whose columns are as wide as the longest name. Marks count from
+// when they are there; what was counted once keeps its room, as long as the chart has its width. `measure`: the width of a text.
+export const roomAbove = (declared, drawn, width, held, measure) => {
+  const { legend, margin, showlegend } = declared.layout
+  if (!showlegend) return margin.t
+  const lines = declared.data.filter((one) => one.showlegend !== false && one.bind?.of !== "crosses")
+  const all = [...lines, ...drawn.data.filter((one) => one.legendgroup)]
+  const names = [...new Set(all.map(({ name }) => name))]
+  const scale = legend.font.size / LEGEND_TYPE
+  const widths = names.map((name) => LEGEND_SIGN + measure(name, legend.font.size))
+  const there = width - margin.l - margin.r
+  const columns = Math.max(1, Math.floor(there / Math.max(...widths)))
+  const rows = widths.reduce((sum, one) => sum + one, 0) <= there ? 1 : Math.ceil(names.length / columns)
+  if (held.width !== width) Object.assign(held, { width, rows: 0 })
+  held.rows = Math.max(held.rows, rows)
+  return Math.round(scale * (TITLE_ROOM + LEGEND_ROW * held.rows))
+}
+
 // `now`: tapes, position, shown, furthest, playing. `held`: an object that lives as long as the chart.
 export const filled = ({ data, layout }, now, held) => {
   const { bind = { y: "", line: "" }, ...rest } = layout
@@ -388,8 +406,5 @@ export const filled = ({ data, layout }, now, held) => {
   const seen = bind.line === "map" || now.furthest || now.playing || now.shown
   const shapes = [...(rest.shapes ?? []), ...(traces.length && seen ? LINES[bind.line ?? ""](now.shown) : [])]
   const yaxis = { ...rest.yaxis, ...axis.yaxis }
-  // A legend has room for the lines that were declared; marks are named in a row of their own.
-  const marked = traces.some((trace) => trace.legendgroup && trace.showlegend)
-  const margin = { ...rest.margin, t: (rest.margin?.t ?? 46) + (marked ? LEGEND_ROW * (rest.font?.size ?? 12) : 0) }
-  return { data: traces, layout: { ...rest, margin, yaxis, xaxis: { ...rest.xaxis }, shapes, annotations } }
+  return { data: traces, layout: { ...rest, yaxis, xaxis: { ...rest.xaxis }, shapes, annotations } }
 }

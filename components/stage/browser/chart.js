@@ -1,6 +1,6 @@
 // One chart of the stage: its sentence, its picture by plotly or as a sketch, its table.
 
-import { filled } from "./bind.js"
+import { filled, roomAbove } from "./bind.js"
 import { sketch } from "./sketch.js"
 import { tableOf } from "./table.js"
 
@@ -18,6 +18,8 @@ if (finger) CONFIG.displayModeBar = false
 CONFIG.modeBarButtonsToRemove = ["resetScale2d", "select2d", "lasso2d"]
 
 export const AGAIN = "again" // what a drawing says that could not be made now
+
+const pen = document.createElement("canvas").getContext("2d") // measures text
 
 let plotly // one promise for all charts of a page
 
@@ -122,6 +124,12 @@ export class Chart {
     if (awaited) return
     if (!figure?.data) return this.clear(Plotly)
     this.figure = filled(figure, now, this.held)
+    const measure = (text, size) => {
+      pen.font = `${size}px ${theme.font}`
+      return pen.measureText(text).width
+    }
+    const t = roomAbove(figure, this.figure, this.width ?? this.place.clientWidth, this.held, measure)
+    this.figure.layout.margin = { ...figure.layout.margin, t }
     if (!now.playing || now.time - (this.tabulated ?? 0) > TABLE_SECONDS) {
       this.tabulated = now.time
       this.tabulate()

@@ -24,6 +24,7 @@ const [RIBBON, NORMS] = [16, 10] // pixels: the skip above the columns, the norm
 // Of the scale at the right: its type in ems of the page, its width in ems of that; in a narrow stack it has no titles.
 const [TYPE, LEGEND, SHORT_LEGEND, NARROW] = [0.72, 8.4, 4.6, 280]
 const ROOM = 4 // decades beyond the net before training to which a scale may grow: what leaves it is marked
+const TRACKS = ["act", "grad"]
 const PULSE_SECONDS = 1.2
 
 const mixed = (scale, share) => {
@@ -60,11 +61,9 @@ export class Stack {
   }
 
   declare(panel) {
-    if (this.panel?.fit !== panel.fit) {
-      this.held = panel.scale === "shared" ? this.scales : {}
-      Object.assign(this.held, { act: undefined, grad: undefined })
-    }
+    const fits = this.panel?.fit === panel.fit
     this.panel = panel
+    if (!fits) this.rescale()
     this.group.style.height = `${panel.height}px`
     this.group.setAttribute("aria-label", panel.title)
     this.canvas.style.height = `${panel.height}px`
@@ -79,6 +78,11 @@ export class Stack {
     })
     this.row.replaceChildren(...blocks)
     this.choose(0)
+  }
+
+  rescale() {
+    this.held = this.panel.scale === "shared" ? this.scales : {}
+    for (const name of TRACKS) delete this.held[name]
   }
 
   choose(at) {
@@ -99,7 +103,8 @@ export class Stack {
   draw(now, _, theme) {
     const tape = now.tapes[this.panel.run]
     if (!tape?.length) return
-    if (this.tape !== tape) Object.assign(this, { tape, held: {} }) // another net has a scale of its own
+    if (this.tape !== tape) this.rescale() // another net has a scale of its own
+    this.tape = tape
     this.type = TYPE * Number.parseFloat(getComputedStyle(this.group).fontSize)
     const { blocks } = this.panel
     const position = Math.min(now.position, tape.length - 1)
@@ -107,7 +112,7 @@ export class Stack {
     const [act, grad, branch] = ["act_rms", "grad_rms", "branch_rms"].map(of)
     this.values = { act: blocks.map(({ site }) => act[site]), grad: blocks.map(({ site }) => grad[site]) }
     const scaled = this.panel.scale === "shared" ? now.tapes.filter((one) => one.length) : [tape]
-    for (const name of ["act", "grad"]) {
+    for (const name of TRACKS) {
       const seen = (position) => scaled.map((one) => one.vector(`${name}_rms`, Math.min(position, one.length - 1)))
       const first = logRange(undefined, ...seen(0))
       const [low, high] = logRange(this.held[name], ...seen(now.position))
