@@ -403,7 +403,10 @@ class Stage {
     this.unlisten?.()
     document.removeEventListener("visibilitychange", this.here)
     cancelAnimationFrame(this.due)
-    for (const panel of this.panels.values()) panel.clear?.(this.plotly)
+    for (const panel of this.panels.values()) {
+      panel.clear?.(this.plotly)
+      panel.home.remove()
+    }
   }
 }
 
@@ -417,7 +420,9 @@ export const mount = (component, where) => {
   if (!parts.has(name)) parts.set(name, new Map())
   const declared = parts.get(name)
   if (!declared.has(root)) declared.set(root, { grid: root.querySelector(".stage-grid") })
-  Object.assign(declared.get(root), { data, fire })
+  const part = declared.get(root)
+  const turn = (part.turn ?? 0) + 1
+  Object.assign(part, { data, fire, turn })
   root.classList.toggle("below", Boolean(data.below))
   if (data.below) {
     stages.get(name)?.declarePanels()
@@ -427,6 +432,7 @@ export const mount = (component, where) => {
   }
   const stage = stages.get(name)
   return () => {
+    if (part.turn !== turn) return // Streamlit ends a mount that is overtaken by the next one of the same element
     declared.delete(root)
     if (data.below) return stages.get(name)?.declarePanels()
     if (stages.get(name) === stage) stages.delete(name)
