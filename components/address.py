@@ -27,6 +27,8 @@ ECHOES, MOST_ECHOES = "address_echoes", 8  # addresses that the page that is sho
 STAGED = "address_staged"  # changes to be written; None takes a key out
 KEPT = "address_kept"  # widgets drawn in this run whose values stand in the address
 DEFAULTS = "address_defaults"  # by key of the address, the widget of the page that is shown and the default it had last
+PUT = "address_put"  # by widget, the values before, the one put there and the address then: the browser may not have heard
+UNTOLD = "address_untold"  # whether the run that put something has not come to its end
 SAID = "address_said"  # by key of the address, what was wrong with it, and the value that was taken instead
 
 _history = st.components.v2.component("history", js=(Path(__file__).parent / "history.js").read_text())
@@ -39,6 +41,7 @@ def arrive(page: str, visit: Mapping[str, str]) -> None:
     address and finds the page as it was left; Back and Forward are taken at their word.
     """
     state, query = st.session_state, st.query_params.to_dict()
+    put_again()
     if state.get(HERE) != page:
         if HERE not in state:
             event("visitor_came", page=page or "start")
@@ -54,9 +57,36 @@ def arrive(page: str, visit: Mapping[str, str]) -> None:
 
 def resume() -> None:
     """Once per run of a fragment: a browser that has not heard of the last address yet repeats the one before."""
-    state, query = st.session_state, st.query_params.to_dict()
-    if HERE in state and not _from_history() and query in state[ECHOES]:
-        st.query_params.from_dict(state[LEFT][state[HERE]])
+    put_again()
+    if _repeats():
+        st.query_params.from_dict(_left())
+
+
+def put(fields: Mapping[str, Any]) -> None:
+    """Sets widgets; to be called before these are drawn, or in a callback."""
+    put_again()
+    state, known = st.session_state, st.session_state.setdefault(PUT, {})
+    for name, value in fields.items():
+        if name in state and state[name] != value:
+            before = [state[name], *(known[name][0] if name in known else ())]
+            known[name] = [one for one in before if one != value], value, _left()
+            state[UNTOLD] = True
+        state[name] = value
+
+
+def put_again() -> None:
+    """Sets widgets once more where a browser that has not heard of it yet repeats what they were before.
+
+    Streamlit takes that for a change by the visitor, so a widget's callback calls this first if its widget is put, too.
+    """
+    state = st.session_state
+    known: dict[str, tuple[list[Any], Any, dict[str, str]]] = state.get(PUT, {})
+    unheard = state.get(UNTOLD) or _repeats()
+    for name, (before, value, left) in list(known.items()):
+        if unheard and state.get(name) in before:
+            state[name] = value
+        elif not unheard and (state.get(name) != value or left != _left()):
+            del known[name]
 
 
 def stage(changes: Mapping[str, str | None]) -> None:
@@ -67,6 +97,7 @@ def stage(changes: Mapping[str, str | None]) -> None:
 def settle() -> None:
     """At the end of a run: writes what was staged and what the widgets hold, as one history entry."""
     state = st.session_state
+    state[UNTOLD] = False
     for name, (key, default, written) in state.get(KEPT, {}).items():
         value = state.get(key, default)
         stage({name: None if value == default else written(value)})
@@ -133,6 +164,19 @@ def _from_history() -> bool:
     """Whether Back or Forward brought this run."""
     context = get_script_run_ctx(suppress_warning=True)
     return context is not None and context.is_history_navigation
+
+
+def _repeats() -> bool:
+    """Whether the browser has not heard of the last address yet and repeats one from before, or none."""
+    query = st.query_params.to_dict()
+    known = HERE in st.session_state and not _from_history() and query != _left()
+    return known and (not query or query in st.session_state[ECHOES])
+
+
+def _left() -> dict[str, str]:
+    """The address of the page that is shown, as it was written last."""
+    found: dict[str, str] = st.session_state.get(LEFT, {}).get(st.session_state.get(HERE), {})
+    return found
 
 
 def _as_left(page: str) -> dict[str, str]:

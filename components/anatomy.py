@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import streamlit as st
 
-from components import link, picture
-from components.address import kept
+from components import picture
+from components.address import kept, put, put_again
 from components.charts import Series, depth_profile, log_range
 from components.controls import excepted
 from components.diagram import show_diagram
 from components.hide import any_hidden, hidden
-from components.instruments.panel import BADGES
-from components.live_chart import live_chart
 from components.stack_row import stack_row
+from components.still_chart import still_chart
+from components.style import BADGES
 from components.view import View, look, trouble
 from models.insight.verdict import activation_sentence, gradient_sentence
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, plan
@@ -52,7 +52,7 @@ def one_block(cfg: RunConfig) -> int:
         _switch("Norm here", block, "norm", norm, cfg.norm != "none", off="none", disabled=cfg.norm == "none")
         _switch("Take the block out", block, "identity", sublayer.identity, False)
         if cfg.overrides and not any_hidden(excepted(cfg.overrides)):
-            st.button("Put all blocks back", on_click=link.put, args=({"overrides": ()},), key="anatomy_back")
+            st.button("Put all blocks back", on_click=put, args=({"overrides": ()},), key="anatomy_back")
     return block
 
 
@@ -87,7 +87,7 @@ def signal(cfg: RunConfig) -> bool:
             series.append(Series("as set", getattr(now, key), "now"))
             held = log_range(None, *(s.values for s in series))
             figure = depth_profile(title=title, unit="RMS", sites=sites, series=series, range_=held)
-            live_chart(figure, key=f"anatomy_{key}", alt=f"{title}, chart", height=280)
+            still_chart(figure, key=f"anatomy_{key}", alt=f"{title}, chart", height=280)
     return waiting and not refused
 
 
@@ -109,11 +109,12 @@ def _switch(label: str, block: int, key: str, on: bool, usual: bool, *, off: str
     if any_hidden(("overrides", key)):
         return
     state = f"anatomy_{key}"
-    st.session_state[state] = on
+    put({state: on})
 
     def change() -> None:
+        put_again()
         wanted = bool(st.session_state[state])
         value = None if wanted == usual else (True if wanted else off)
-        link.put({"overrides": with_override(st.session_state.overrides, block, key, value)})
+        put({"overrides": with_override(st.session_state.overrides, block, key, value)})
 
     st.toggle(label, key=state, on_change=change, disabled=disabled)

@@ -6,8 +6,9 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from components.address import put, put_again
 from components.hide import any_hidden, hidden
-from components.link import defined, help_of, put
+from components.link import defined, help_of
 from components.view import sentence
 from models.lessons.glossary import ARRANGEMENT
 from models.spec import ARRANGEMENTS, NET_DEFAULTS, TASKS, RunConfig, arrangement_of, knobs
@@ -141,6 +142,7 @@ def _scale_options(name: str, knob: Knob) -> list[float | str]:
 
 def _follow_net() -> None:
     """A new net brings its scene: a task, a depth and an optimiser that suit it."""
+    put_again()
     net = str(st.session_state.net)
     put(NET_DEFAULTS[net] | SCENES[net])
     _keep_mixed(str(st.session_state.get("arrangement", CUSTOM)))
@@ -160,7 +162,7 @@ def _keep_mixed(arrangement: str) -> None:
 
 def _arrangement_picker(cfg: RunConfig | None) -> None:
     """Drawn last into the place above: it shows which arrangement the other controls now make."""
-    st.session_state.arrangement = (arrangement_of(cfg) if cfg else None) or CUSTOM
+    put({"arrangement": (arrangement_of(cfg) if cfg else None) or CUSTOM})
     st.selectbox(
         "Arrangement",
         [*ARRANGEMENTS, CUSTOM],
@@ -171,6 +173,7 @@ def _arrangement_picker(cfg: RunConfig | None) -> None:
 
 
 def _arrange() -> None:
+    put_again()
     chosen = str(st.session_state.arrangement)
     if chosen != CUSTOM:
         put(architecture_fields(chosen, int(st.session_state.depth)))

@@ -5,6 +5,7 @@ The SVG takes its text colour from the page and its other colours from the chart
 
 from dataclasses import dataclass, field
 from html import escape
+from pathlib import Path
 
 import streamlit as st
 
@@ -68,8 +69,7 @@ _component = st.components.v2.component(
     "block_diagram",
     html='<div class="diagram-place" role="group" aria-label="Block diagram, scrolls sideways" tabindex="0"></div>',
     css=STYLE,
-    js="""export default ({ data, parentElement }) => {
-  parentElement.querySelector(".diagram-place").innerHTML = data.svg }""",
+    js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
     isolate_styles=False,
 )
 

@@ -4,19 +4,13 @@ Streamlit closes it by itself only in what calls itself a phone, not on a tablet
 open lies over the page of the next visit too.
 """
 
+from pathlib import Path
+
 import streamlit as st
 
-# A press beside an open drawer closes it where it covers the page, and nowhere else.
-JS = """
-let shown
-export default function ({ data }) {
-  if (data.page === shown) return
-  shown = data.page
-  document.querySelector("[data-testid=stMain]")?.dispatchEvent(new MouseEvent("mousedown", { bubbles: true }))
-}
-"""
-
-_component = st.components.v2.component("drawer", html="", js=JS, isolate_styles=False)
+_component = st.components.v2.component(
+    "drawer", html="", js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"), isolate_styles=False
+)
 
 
 def close_drawer(page: str) -> None:

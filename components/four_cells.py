@@ -7,7 +7,7 @@ import streamlit as st
 from components.link import PLAYGROUND
 from components.picture import chance
 from components.stage import figures
-from components.stage.panels import COLUMNS, Chart, Heading, Link, Panel
+from components.stage.panels import COLUMNS, Chart, Heading, Link, Panel, Stack, blocks_of
 from components.stage.stage import stage
 from models.insight.verdict import loss_sentence
 from models.service.client import key_of
@@ -37,7 +37,7 @@ SPAN = COLUMNS // len(CELLS)
 
 
 def draw() -> None:
-    """The player and the four charts, and the way from each to the playground."""
+    """The player, the four stacks and losses, and the way from each to the playground."""
     panels = [panel for at, cell in enumerate(CELLS) for panel in _panels(at, cell)]
     facts = [f"four nets of {RunConfig().depth} blocks"]
     stage("four", [cell.cfg for cell in CELLS], panels, tells="never", shared=" all four", facts=facts, on_open=_open)
@@ -52,6 +52,7 @@ def _panels(run: int, cell: Cell) -> list[Panel]:
     figure = figures.loss(cell.cfg, run=run)
     return [
         Heading(cell.title, run, SPAN),
-        Chart(name, run, SPAN, 1, figure=figure, says="loss", before=untrained, ends=True, height=220),
-        Link("Open in the playground", run, SPAN, 2, href=f"playground?{key_of(cell.cfg)}"),
+        Stack(f"Signal and gradient, {cell.title.lower()}", run, SPAN, 1, blocks=blocks_of(cell.cfg), height=96, scale="shared"),
+        Chart(name, run, SPAN, 2, figure=figure, says="loss", before=untrained, ends=True, height=200),
+        Link("Open in the playground", run, SPAN, 3, href=f"playground?{key_of(cell.cfg)}"),
     ]

@@ -8,7 +8,13 @@ export default function () {
   window[MARK] = true
   let pressed = false
   for (const kind of ["pointerdown", "keydown"]) {
-    window.addEventListener(kind, () => { pressed = true }, true)
+    window.addEventListener(
+      kind,
+      () => {
+        pressed = true
+      },
+      true,
+    )
   }
   const push = history.pushState.bind(history)
   history.pushState = (...entry) => {

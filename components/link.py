@@ -6,7 +6,6 @@ entry per control when an arrangement sets several.
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import streamlit as st
@@ -22,6 +21,8 @@ ANATOMY = PAGES / "explore" / "anatomy.py"
 LESSONS = PAGES / "learn" / "lessons.py"
 NOTES = "link_notes"
 RERUN = "link_rerun"  # whether the link asks for its run to be computed again and compared
+
+put = address.put
 
 
 def adopt() -> list[str]:
@@ -46,12 +47,6 @@ def write(cfg: RunConfig) -> None:
 def _strange(query: Iterable[str]) -> list[str]:
     """The keys of an address that no page reads, and the one that stands for several fields."""
     return [key for key in query if key not in FOREIGN and key not in knobs()]
-
-
-def put(fields: dict[str, Any]) -> None:
-    """Sets fields in the state of their widgets; to be called before these are drawn, or in a callback."""
-    for name, value in fields.items():
-        st.session_state[name] = value
 
 
 def defined(tip: str, word: str) -> str:

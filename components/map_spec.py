@@ -7,7 +7,7 @@ import streamlit as st
 from components import address
 from components.link import help_of
 from components.view import sentence
-from models.maps.spec import AXES, MOST_PANELS, MOST_SEEDS, Axis, MapSpec
+from models.maps.spec import AXES, MOST_PANELS, MOST_SEEDS, TARGETS, Axis, MapSpec
 from models.spec import ARRANGEMENTS, NETS, TASKS, RunConfig, knobs
 from models.spec.query import literal
 
@@ -44,7 +44,7 @@ def edited() -> MapSpec:
         seeds, target = st.columns(2)
         count = seeds.number_input("Seeds", 1, MOST_SEEDS, key="map_seeds", help="Runs of every cell, trained as one.")
         goal = target.number_input(
-            "Target loss", 0.001, 20.0, step=0.05, format="%g", key="map_target", help="For steps to target, and for sensitivity."
+            "Target loss", *TARGETS, step=0.05, format="%g", key="map_target", help="For steps to target, and for sensitivity."
         )
     try:
         spec = MapSpec(Axis(x[0], _numbers(x[1])), Axis(y[0], _numbers(y[1])), tuple(names), base, int(count), float(goal))
@@ -102,12 +102,18 @@ def _fill(spec: MapSpec) -> None:
     state = st.session_state
     state["map_filled"] = "filled"
     for name, axis in (("x", spec.x), ("y", spec.y)):
-        state[f"map_{name}"], state[f"map_{name}_values"] = axis.field, ", ".join(f"{value:g}" for value in axis.values)
+        state[f"map_{name}"], state[f"map_{name}_values"] = axis.field, ", ".join(map(_written, axis.values))
     state["map_arrangements"], state["map_seeds"], state["map_target"] = list(spec.arrangements), spec.seeds, float(spec.target)
     usual = RunConfig.arranged("pre-norm", net=str(dict(spec.base).get("net", "mlp")))
     for name in BASE:
         state[f"map_base_{name}"] = dict(spec.base).get(name, getattr(usual, name))
     state["map_more"] = {name: value for name, value in spec.base if name not in BASE}
+
+
+def _written(value: float) -> str:
+    """A number as `_numbers` reads it, with as many digits as it has."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
 
 
 def _axis(name: str, label: str) -> tuple[str, str]:

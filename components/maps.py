@@ -6,13 +6,13 @@ from functools import partial
 import streamlit as st
 
 from components import compare_link, map_spec, waiting
-from components.address import kept
+from components.address import kept, put, put_again
 from components.charts import table_of
-from components.instruments.panel import BADGES
 from components.link import COMPARE, PLAYGROUND
-from components.live_chart import live_chart
 from components.map_charts import BEYOND, LOSS, panel, shared_scale, widths_chart
 from components.picture import chance
+from components.still_chart import still_chart
+from components.style import BADGES
 from components.viewers import visitor
 from models.maps import Cell, MapSpec, MapStore, Outcome
 from models.maps.cells import cells, configs, duration, refused, unit_seconds, units
@@ -154,7 +154,7 @@ def _panels(spec: MapSpec, outcomes: Sequence[Outcome], measure: str) -> None:
                 figure = panel(spec, outcomes, name, measure, scale)
                 key = f"map_panel_{spec.digest}_{name}"
                 alt = f"Map of {name}, {MEASURES[measure].label.lower()}, chart"
-                live_chart(figure, key=key, alt=alt, height=300, on_click=partial(_picked, spec, name))
+                still_chart(figure, key=key, alt=alt, height=300, on_click=partial(_picked, spec, name))
     beyond = (
         f" Losses above {guessing * BEYOND:.2g} ({BEYOND:g} times guessing) share the last colour." if measure == LOSS else ""
     )
@@ -180,6 +180,7 @@ def _cell(spec: MapSpec) -> None:
     left, middle, right = st.columns(3)
 
     def choose(name: str) -> None:
+        put_again()
         st.session_state[CELL] = Cell(*(st.session_state[f"map_cell_{part}"] for part in ("arrangement", "x", "y")))
 
     for column, part, label, options in (
@@ -187,7 +188,7 @@ def _cell(spec: MapSpec) -> None:
         (middle, "x", knobs()[spec.x.field][1].label, spec.x.values),
         (right, "y", knobs()[spec.y.field][1].label, spec.y.values),
     ):
-        st.session_state[f"map_cell_{part}"] = getattr(cell, part)
+        put({f"map_cell_{part}": getattr(cell, part)})
         column.selectbox(label, options, key=f"map_cell_{part}", on_change=choose, args=(part,))
     basket: list[Cell] = [one for one in st.session_state.get(BASKET, []) if one in every]
 
@@ -214,7 +215,7 @@ def _sensitivity(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
     st.markdown(f"**{sentence(spec, found)}**")
     other = spec.y.field if rate_axis(spec) == "x" else spec.x.field
     figure = widths_chart(spec, found, other)
-    live_chart(figure, key=f"map_widths_{spec.digest}", alt="Width of the range of learning rates, chart", height=300)
+    still_chart(figure, key=f"map_widths_{spec.digest}", alt="Width of the range of learning rates, chart", height=300)
     with st.popover("Numbers", icon=":material/table:", key="map_widths_numbers"):
         st.dataframe(table_of(figure), alt="Width of the range of learning rates, table")
     edge = " A range that touches an end of the axis may be wider than this map shows." if any(w.edge for w in found) else ""

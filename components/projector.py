@@ -4,7 +4,7 @@ import streamlit as st
 
 from components.charts import Figure
 from components.labs.shown import drawn
-from components.live_chart import live_chart
+from components.still_chart import still_chart
 
 KEY, VALUE = "view", "projector"
 FACTOR = 1.45  # how many times as large the type of charts is
@@ -38,6 +38,6 @@ def enlarge() -> None:
 def chart(figure: Figure, title: str, key: str, *, height: int) -> None:
     """A figure under its accessible name; its numbers in a popover, unless this is a projector."""
     if on():  # without room for a button per chart: the table of the chart itself is enough
-        live_chart(figure, key=key, alt=f"{title}, chart", height=height)
+        still_chart(figure, key=key, alt=f"{title}, chart", height=height)
     else:
         drawn(figure, title, key, height=height)

@@ -2,6 +2,8 @@
 
 import streamlit as st
 
+BADGES = {"measured": "blue", "formula": "green", "recorded": "gray"}  # where a number comes from
+
 # Streamlit draws captions at 60 % opacity (3.9:1, a badge inside 2.8:1), the numbers in code at 2.6:1 on white, and white
 # text on a primary colour that must be light enough to be read as text on the dark page.
 CSS = """

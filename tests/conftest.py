@@ -1,7 +1,6 @@
 """What all tests share: one torch thread, as the trainer has, hypothesis without a clock, and which tests share a process."""
 
 import os
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -10,7 +9,6 @@ from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-from components import player
 from models.service.client import close_trainer
 
 torch.set_num_threads(1)
@@ -22,7 +20,7 @@ settings.register_profile(
 settings.load_profile("repeatable")
 
 # What drives browsers or measures time runs one after another in one process: side by side they wait in vain.
-ALONE = ("browser", "stage", "test_live_chart", "test_load", "test_benchmarks")
+ALONE = ("browser", "stage", "test_load", "test_benchmarks")
 
 
 def group(nodeid: str) -> str:
@@ -50,10 +48,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module")
 def trainer_in_this_process() -> Iterator[None]:
-    """Pages train inside their own script run, and playheads go by a clock that is a hundred times as fast."""
+    """Pages train inside their own script run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PLAYGROUND_TRAINER", "inprocess")
-        patch.setattr(player, "now", lambda: 100 * time.monotonic())
         close_trainer()
         yield
         close_trainer()

@@ -80,6 +80,9 @@ def test_compare_is_found_again_with_its_columns_and_its_seeds() -> None:
 CHOICES: dict[str, tuple[str, str, str, Any, dict[str, str]]] = {
     "lesson": (LESSONS, "selectbox", "lesson_choice_○○○○○○○○○○", "final", {"lesson": "final"}),
     "error": (ERRORS, "selectbox", "error_choice", "copies", {"error": "copies"}),
+    "search": (ERRORS, "text_input", "error_search", "layer norm", {"search": "layer norm"}),
+    "topic": (ERRORS, "selectbox", "error_topic", "norms", {"topic": "norms"}),
+    "looked up": (GLOSSARY, "text_input", "glossary_search", "norm", {"search": "norm"}),
     "map": (MAPS, "selectbox", "map_choice", "your own", {"map": "your-own"}),
     "colour": (MAPS, "selectbox", "map_measure", "gradient ratio", {"colour": "gradient-ratio"}),
     "part": (ATTENTION, "segmented_control", "attention_part", "Shapes", {"part": "shapes"}),
@@ -128,6 +131,75 @@ def test_a_browser_that_repeats_an_address_from_before_a_change_takes_nothing_ba
     assert address(page) == SMALL | {"depth": "6", "width": "24"}
     assert (configuration(page).depth, configuration(page).width) == (6, 24)
     assert configuration(back(page, **before)).depth == 4
+
+
+def repeated(page: AppTest, kind: str, key: str, value: Any) -> AppTest:
+    """The page after a choice, and after a press by a browser that has not heard of what came of it."""
+    before = address(page)
+    getattr(page, kind)(key=key).set_value(value)
+    said = page._tree.get_widget_states()
+    sound(page.run())
+    page.query_params.clear()
+    for name, text in before.items():
+        page.query_params[name] = text
+    return sound(page._run(said))
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "value", "found"),
+    [
+        ("selectbox", "norm", "none", {"norm": "none", "arrangement": "residual only"}),
+        ("selectbox", "arrangement", "plain", {"norm": "none", "residual": False, "arrangement": "plain"}),
+        ("segmented_control", "net", "transformer", {"net": "transformer", "task": "book", "depth": 8}),
+    ],
+)
+def test_a_browser_that_presses_before_it_has_heard_of_a_choice_takes_nothing_of_it_back(
+    kind: str, key: str, value: Any, found: dict[str, Any]
+) -> None:
+    page = repeated(playground(**SMALL), kind, key, value)
+    assert {name: page.session_state[name] for name in found} == found
+    says = address(page)
+    assert configuration(sound(page.run())).norm == configuration(page).norm
+    assert address(page) == says
+
+
+def test_what_was_put_into_a_control_can_be_set_back_once_the_browser_has_heard_of_it() -> None:
+    page = playground(**SMALL)
+    page.selectbox(key="arrangement").set_value("plain")
+    sound(page.run())
+    page.selectbox(key="norm").set_value("layer norm")
+    assert configuration(sound(page.run())).norm == "layer norm"
+    page.selectbox(key="norm").set_value("none")
+    page.selectbox(key="arrangement").set_value("pre-norm")
+    assert configuration(sound(page.run())).placement == "pre-norm"
+    page.selectbox(key="arrangement").set_value("plain")
+    assert page.session_state["arrangement"] == "pre-norm"
+    assert configuration(sound(page.run())).norm == "none"
+
+
+def test_a_choice_whose_run_was_cut_short_is_not_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = playground(**SMALL)
+    page.selectbox(key="arrangement").set_value("plain")
+    said = page._tree.get_widget_states()
+    with monkeypatch.context() as patch:
+        patch.setattr("components.address.settle", lambda: None)
+        sound(page.run())
+    page = sound(page._run(said))
+    assert configuration(page).norm == "none"
+    assert not configuration(page).residual
+    assert address(page)["norm"] == "none"
+
+
+def test_a_lesson_that_was_left_by_its_button_is_not_gone_back_to() -> None:
+    page = walk(visit(), LESSONS)
+    before = [box.value for box in page.selectbox if box.label == "Lesson"]
+    next(button for button in page.button if button.label.startswith("Next")).click()
+    said = page._tree.get_widget_states()
+    sound(page.run())
+    del said.widgets[next(at for at, one in enumerate(said.widgets) if "lesson_Next" in one.id)]
+    page.query_params.clear()
+    page = sound(page._run(said))
+    assert [box.value for box in page.selectbox if box.label == "Lesson"] != before
 
 
 def test_a_link_over_budget_keeps_its_address_and_shows_the_nearest_that_fits() -> None:

@@ -21,7 +21,7 @@ from models.service.questions import QUESTIONS
 from models.spec import RunConfig
 from models.spec.budget import over_budget, step_seconds
 from models.training import Replays, Run
-from tests.app_page import back, charts, labels, press, sound, words
+from tests.app_page import address, back, charts, labels, press, sound, words
 from tests.labs_page import lab
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -345,9 +345,10 @@ def test_a_chart_has_a_line_for_every_net_and_its_numbers(key: str) -> None:
     assert np.isfinite(middle(next(iter(gathered(key).values()))["mean_square"])).all()
 
 
-def opened(key: str) -> AppTest:
+def opened(key: str, **query: str) -> AppTest:
     page = lab("errors", "learn")
-    page.query_params["error"] = key
+    for name, text in {"error": key, **query}.items():
+        page.query_params[name] = text
     return sound(page.run())
 
 
@@ -401,4 +402,7 @@ def test_an_unknown_error_and_a_search_without_a_hit_get_a_sentence() -> None:
     page.text_input(key="error_search").set_value("zzz")
     page = sound(page.run())
     assert "No error has all these words" in words(page)
+    assert "Run" not in labels(page)
+    page = opened("quarter", **address(page))
+    assert page.text_input(key="error_search").value == "zzz"
     assert "Run" not in labels(page)

@@ -4,30 +4,35 @@ Tests wait for content. What a browser shows of such things is in tests/browser/
 """
 
 import asyncio
+import json
 import math
 import os
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator, Coroutine, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 import numpy as np
 import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetState
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.typing import Origin
 
-from benchmarks.serving import PAGE, ready, sites_of, step_of
 from models.service import client
-from models.service.client import WorkerTrainer
+from models.service.client import WorkerTrainer, config_from
 from models.spec import RunConfig, knobs
 from models.spec.budget import affordable, over_budget
 from models.training import Run
 from tests.load.server import Server, serving
-from tests.load.viewer import Viewer
+from tests.load.viewer import PAGE, Viewer
 from tests.waiting import PATIENCE
 
 SILENCE = 10
+END_SECONDS = 10.0  # after a tab was closed
 SMALL = "depth=4&width=16&batch=16&steps=5000"
 NEIGHBOUR = f"{SMALL}&seed=1000"
 NO_FILES = ("sh", "-c", 'ulimit -f 0; exec "$@"', "sh")  # whoever writes to a file is told that it cannot grow
@@ -48,25 +53,29 @@ def played(scene: Coroutine[Any, Any, None]) -> None:
 async def visit(server: Server, query: str) -> AsyncIterator[Viewer]:
     """A viewer who pauses before leaving, else the run would be trained on during the next test."""
     async with Viewer(server.url, PAGE, query) as viewer:
+        await viewer.ready()
         yield viewer
-        if viewer.shows("Pause"):
-            await viewer.press("Pause")
-            await viewer.settled()
+        if viewer.playing:
+            viewer.pause()
+            await viewer.rested()
 
 
 async def trains(viewer: Viewer, further: int = 1) -> int:
     """Waits until a viewer's run, started where it is not, has gone so many steps further; the step shown then."""
-    if not viewer.polls:
-        await viewer.press("Train")
-    reached = step_of(viewer) + further
-    await viewer.until(lambda: step_of(viewer) >= reached, f"step {reached}", PATIENCE)
-    return step_of(viewer)
+    if not viewer.playing:
+        viewer.train()
+    reached = viewer.step + further
+    await viewer.until(lambda: viewer.step >= reached, f"step {reached}", PATIENCE)
+    return viewer.step
 
 
-def loss_of(viewer: Viewer) -> list[float]:
-    """The losses on the page, one per step."""
-    figure = viewer.figure("Loss")
-    return list(figure["data"][0]["y"]) if figure and figure["data"] else []
+def as_computed(viewer: Viewer) -> bool:
+    """Whether the rows that have come of a viewer's run are those that it has, bit for bit."""
+    came = viewer.stage.runs[0].matrix()
+    run = Run(config_from(dict(parse_qsl(viewer.stage.links[0]))))
+    run.advance(len(came))
+    run.close()
+    return came.tobytes() == run.rows(0)[: len(came)].tobytes()
 
 
 def test_a_worker_that_is_killed_ten_times_computes_the_same_rows_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,14 +112,14 @@ def test_a_worker_that_is_killed_ten_times_computes_the_same_rows_in_the_end(mon
 def test_a_step_that_hangs_is_ended_said_and_computed_again(server: Server) -> None:
     async def hang() -> None:
         async with visit(server, f"{SMALL}&seed=1") as viewer:
-            await ready(viewer)
             before, worker = await trains(viewer, 5), server.worker()
             os.kill(worker, signal.SIGSTOP)
-            said = f"the trainer ended because it had said nothing for {SILENCE} s and was restarted"
-            await viewer.until(lambda: said in viewer.text, "what happened", PATIENCE)
-            assert step_of(viewer) >= before
-            await trains(viewer, 5)
+            said = f"The trainer ended because it had said nothing for {SILENCE} s and is started again"
+            await viewer.until(lambda: said in viewer.stage.trainer.get("sentence", ""), "what happened", PATIENCE)
+            assert viewer.step >= before
+            await trains(viewer, 200)
             assert server.worker() not in (0, worker)
+            assert as_computed(viewer)
             assert viewer.exceptions == []
 
     played(hang())
@@ -119,21 +128,19 @@ def test_a_step_that_hangs_is_ended_said_and_computed_again(server: Server) -> N
 def test_after_a_restart_of_the_server_the_link_brings_back_the_configuration_and_the_same_run() -> None:
     async def before(left: Viewer) -> list[float]:
         async with left:
-            await ready(left)
+            await left.ready()
             await left.slide("Depth", 6)
-            await left.until(lambda: sites_of(left) == 7, "seven points")
+            await left.until(lambda: left.sites == 7, "seven points")
             await left.settled()
-            await left.press("Train")
-            await left.until(lambda: len(loss_of(left)) >= 20, "twenty losses", PATIENCE)
-            return loss_of(left)
+            await trains(left, 20)
+            return left.losses
 
     async def after(url: str, query: str, seen: list[float]) -> None:
         async with Viewer(url, PAGE, query) as back:
-            await ready(back)
-            assert (sites_of(back), step_of(back)) == (7, 0)
-            await back.press("Train")
-            await back.until(lambda: len(loss_of(back)) >= len(seen), "as many losses", PATIENCE)
-            assert loss_of(back)[: len(seen)] == seen
+            await back.ready()
+            assert (back.sites, back.step) == (7, 0)
+            await trains(back, len(seen) - 1)
+            assert back.losses[: len(seen)] == seen
             assert back.exceptions == []
 
     with serving() as first:
@@ -145,40 +152,61 @@ def test_after_a_restart_of_the_server_the_link_brings_back_the_configuration_an
         played(after(second.url, left.query, seen))
 
 
-def test_whoever_loses_the_connection_comes_back_to_the_same_place(server: Server) -> None:
+def test_whoever_loses_both_connections_comes_back_to_the_same_place_and_gets_the_rows_that_are_missing(server: Server) -> None:
     async def cut() -> None:
         async with visit(server, NEIGHBOUR) as neighbour, visit(server, f"{SMALL}&seed=3") as viewer:
-            await ready(viewer)
-            await ready(neighbour)
-            for _ in range(3):
+            for times in range(1, 4):
                 before = await trains(viewer, 5)
+                arrivals = len(viewer.stage.runs[0].arrivals)
                 await viewer.cut()
                 await trains(neighbour)
-                await viewer.reconnect()
                 await viewer.settled()
-                assert step_of(viewer) >= before
-                assert viewer.polls  # still the session that plays
+                await trains(viewer, 5)
+                assert (viewer.playing, viewer.stage.connections) == (True, times + 1)
+                assert viewer.stage.runs[0].arrivals[arrivals][1] > before
+            assert as_computed(viewer)
             assert [viewer.exceptions, neighbour.exceptions] == [[], []]
 
     played(cut())
 
 
-def test_a_visitor_who_never_reads_holds_up_nobody(server: Server) -> None:
+def test_a_visitor_who_never_reads_holds_up_nobody_and_is_let_go(server: Server) -> None:
     async def deaf() -> None:
         async with Viewer(server.url, PAGE, f"{SMALL}&seed=4") as viewer, visit(server, NEIGHBOUR) as neighbour:
-            await ready(viewer)
-            await ready(neighbour)
-            await trains(viewer)
+            await viewer.ready()
+            await trains(viewer, 500)
+            run = {"link": viewer.stage.links[0], "want": 0}
             viewer.stop_reading()
             for _ in range(300):
                 await viewer.forge()
-                await asyncio.sleep(0.01)
+                await viewer.stage.say(viewer.stage.greeting("", [run] * 8))
+                await asyncio.sleep(0.06)
             await trains(neighbour, 20)
             assert neighbour.exceptions == []
             assert server.health()["trainer"] == "ready"
-            await viewer.cut()
+            viewer.stage.deaf = False
+            await viewer.until(lambda: viewer.stage.connections > 1, "the end of the connection", PATIENCE)
 
     played(deaf())
+
+
+def test_the_work_of_a_run_ends_soon_after_its_tab_was_closed(server: Server) -> None:
+    async def close() -> None:
+        while server.health()["training"]:  # of tests before this
+            await asyncio.sleep(0.1)
+        async with Viewer(server.url, PAGE, f"{SMALL}&depth=32&seed=10") as viewer:
+            await viewer.ready()
+            await trains(viewer, 5)
+            assert server.health()["training"] == 1
+        closed = time.monotonic()
+        while server.health()["training"]:
+            await asyncio.sleep(0.1)
+            assert time.monotonic() < closed + END_SECONDS
+        async with Viewer(server.url, PAGE, f"{SMALL}&depth=32&seed=10") as again:
+            await again.until(lambda: again.losses, "what is there")
+            assert not again.stage.over
+
+    played(close())
 
 
 def forged(viewer: Viewer) -> Iterator[WidgetState]:
@@ -195,21 +223,33 @@ def forged(viewer: Viewer) -> Iterator[WidgetState]:
     yield WidgetState(id=depth, json_value="{")
     yield WidgetState(id=depth, bytes_value=b"\xff" * 1000)
     yield WidgetState(id="$$ID-nothing-nowhere", string_value="<script>")
-    yield WidgetState(id=viewer.widget("button", "Train").id, int_value=-1)
+    yield WidgetState(id=viewer.widget("button", "Pin this profile").id, int_value=-1)
+    stage, here = viewer.component().element.bidi_component.id, viewer.stage.links
+    yield WidgetState(id=stage, json_value="[" * 9000)
+    yield WidgetState(id=stage, bytes_value=b"\xff" * 1000)
+    for said in (
+        7,
+        {"at": [{}]},
+        {"at": {"step": 10**30, "playing": "yes", "runs": here}},
+        {"at": {"step": -1, "playing": True, "runs": here}},
+        {"at": {"step": "1", "runs": ["depth=9999"]}},
+        {"toggled": [0, 10**30]},
+        {"toggled": "all", "opened": -1},
+    ):
+        yield WidgetState(id=stage, json_value=json.dumps(said))
 
 
 def test_a_visitor_who_forges_values_spoils_at_most_an_own_page(server: Server) -> None:
     async def forge() -> None:
         async with visit(server, NEIGHBOUR) as neighbour:
-            await ready(neighbour)
             worker, count = server.worker(), 0
             while True:
                 async with Viewer(server.url, PAGE, f"{SMALL}&seed=5") as viewer:
-                    await ready(viewer)
+                    await viewer.ready()
                     states = list(forged(viewer))
                     await viewer.forge(states[count])
                     await viewer.settled()
-                    assert 0 <= sites_of(viewer) <= 2 * knobs()["depth"][1].high + 1
+                    assert 0 <= viewer.sites <= 2 * knobs()["depth"][1].high + 1
                     assert "Traceback" not in viewer.text
                 count += 1
                 if count == len(states):
@@ -217,44 +257,50 @@ def test_a_visitor_who_forges_values_spoils_at_most_an_own_page(server: Server) 
             await trains(neighbour, 5)
             assert neighbour.exceptions == []
             assert server.worker() == worker
-            async with Viewer(server.url, PAGE, f"{SMALL}&seed=5") as newcomer:
-                await ready(newcomer)
-                assert sites_of(newcomer) == 5
+            async with visit(server, f"{SMALL}&seed=5") as newcomer:
+                assert newcomer.sites == 5
 
     played(forge())
 
 
-def test_a_scrubber_that_was_taken_away_moves_nothing_and_the_next_starts_where_the_run_stands(server: Server) -> None:
-    async def stale() -> None:
-        async with visit(server, f"{SMALL}&seed=9") as viewer:
-            await ready(viewer)
-            old = WidgetState(id=viewer.widget("slider", "Step shown").id)
-            old.double_array_value.data.append(0.0)
-            await viewer.forge(old)  # from now on every message says so, as those of a slow browser do
-            await viewer.settled()
-            await trains(viewer, 20)
-            await viewer.press("Pause")
-            await viewer.until(lambda: viewer.shows("Train"), "the pause")
-            scrubber = viewer.widget("slider", "Step shown")
-            assert scrubber.id != old.id
-            assert list(scrubber.default) == [step_of(viewer)]
-            assert step_of(viewer) >= 20
-            assert viewer.exceptions == []
+def test_whoever_speaks_to_the_tape_without_a_page_trains_nothing_and_harms_nobody(server: Server) -> None:
+    """What the route says to each of these is in tests/stage/test_route.py."""
 
-    played(stale())
+    async def speak() -> None:
+        async with visit(server, NEIGHBOUR) as neighbour:
+            await trains(neighbour)
+            mine, theirs = neighbour.stage.data["ticket"], f"{SMALL}&seed=11"
+            address = server.url.replace("http", "ws", 1) + "/tape"
+            for said in (
+                json.dumps({"kind": "wish", "wants": [4]}),
+                "{",
+                b"\x00",
+                "x" * 10**7,
+                json.dumps({"kind": "hello", "ticket": mine, "runs": [{"link": theirs, "want": 100}]}),
+                json.dumps({"kind": "hello", "runs": [{"link": theirs, "want": 100}]}),
+            ):
+                async with connect(address) as socket:
+                    with suppress(ConnectionClosed):
+                        await socket.send(said)
+                        await socket.recv()
+            with pytest.raises(InvalidStatus):
+                await connect(address, origin=Origin("https://evil.example"))
+            before = server.health()["training"]
+            await trains(neighbour, 20)
+            assert (before, server.health()["training"], neighbour.stage.connections) == (1, 1, 1)
+
+    played(speak())
 
 
 def test_clearing_the_cache_takes_nothing_from_anybody(server: Server) -> None:
     async def clear() -> None:
         async with visit(server, NEIGHBOUR) as neighbour, visit(server, f"{SMALL}&seed=6") as viewer:
-            await ready(viewer)
-            await ready(neighbour)
             before, worker = await trains(neighbour, 5), server.worker()
             await trains(viewer)
             await viewer.clear_cache()
             await viewer.forge()
             await viewer.settled()
-            assert sites_of(viewer) == 5
+            assert viewer.sites == 5
             assert await trains(neighbour) > before
             assert [viewer.exceptions, neighbour.exceptions] == [[], []]
             assert server.worker() == worker
@@ -264,19 +310,18 @@ def test_clearing_the_cache_takes_nothing_from_anybody(server: Server) -> None:
 
 def test_a_hundred_sessions_that_open_and_close_leave_the_server_as_it_was(server: Server) -> None:
     async def come_and_go(seed: int) -> None:
-        async with Viewer(server.url, PAGE, f"{SMALL}&seed={seed}"):
-            pass
+        async with Viewer(server.url, PAGE, f"{SMALL}&seed={seed}") as viewer:
+            if seed % 2:
+                await viewer.until(lambda: viewer.stage.connected, "the stage")
 
     async def hundred() -> None:
         async with visit(server, NEIGHBOUR) as neighbour:
-            await ready(neighbour)
             await trains(neighbour)
             for first in range(0, 100, 10):
                 await asyncio.gather(*(come_and_go(seed) for seed in range(first, first + 10)))
             await trains(neighbour, 5)
-            async with Viewer(server.url, PAGE, f"{SMALL}&seed=7") as newcomer:
-                await ready(newcomer)
-                assert (sites_of(newcomer), newcomer.exceptions, neighbour.exceptions) == (5, [], [])
+            async with visit(server, f"{SMALL}&seed=7") as newcomer:
+                assert (newcomer.sites, newcomer.exceptions, neighbour.exceptions) == (5, [], [])
 
     played(hundred())
 
@@ -290,7 +335,7 @@ def test_a_configuration_at_every_limit_at_once_is_refused_with_what_fits(server
         worker = server.worker()
         async with Viewer(server.url, PAGE, urlencode(query)) as viewer:
             await viewer.until(lambda: str(over_budget(cfg)) in viewer.text, "the refusal")
-            await ready(viewer)
+            await viewer.ready()
             field, value = affordable(cfg)
             assert f"{knobs()[field][1].label} {value}." in viewer.text
             assert viewer.exceptions == []
@@ -302,8 +347,7 @@ def test_a_configuration_at_every_limit_at_once_is_refused_with_what_fits(server
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell's limit")
 def test_a_full_disk_stops_nobody() -> None:
     async def scene(full: Server) -> None:
-        async with Viewer(full.url, PAGE, f"{SMALL}&seed=8") as viewer:
-            await ready(viewer)
+        async with visit(full, f"{SMALL}&seed=8") as viewer:
             await trains(viewer, 5)
             assert viewer.exceptions == []
 

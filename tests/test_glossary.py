@@ -8,9 +8,9 @@ from urllib.parse import parse_qs, urljoin, urlsplit
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.instruments.panel import BADGES
 from components.lessons.glossary import MET, meaning
 from components.link import defined, help_of
+from components.style import BADGES
 from models.insight import verdict
 from models.labs.normalization import METHODS
 from models.lessons.glossary import ENTRIES, find, key_of, near, search

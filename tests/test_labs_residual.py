@@ -399,6 +399,16 @@ def test_at_size_0_the_block_is_the_identity(page):
     page.slider(key="residual_memory_size").set_value(0.0)
     sound(page.run())
     assert "The block is the identity, because F = 0" in words(page)
+    assert "after every add, and without a skip nothing is left" in words(page)
+    assert "nan" not in words(page)
+
+
+def test_a_branch_of_zeros_has_no_cosine_and_the_table_says_so(page):
+    page.selectbox(key="residual_preset").set_value("Example 5: first token, F = 0")
+    sound(page.run())
+    (table,) = (frame.value for frame in page.dataframe if "cosine with F" in frame.value)
+    assert set(table["cosine with F"]) == {"no direction"}
+    assert table["cosine with x"].tolist()[:2] == ["no direction", "1"]
 
 
 def test_the_other_skips_follow_their_controls(page):

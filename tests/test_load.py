@@ -6,9 +6,8 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from benchmarks.serving import PAGE, ready, sites_of, step_of
 from tests.load.server import Server, serving
-from tests.load.viewer import Viewer
+from tests.load.viewer import PAGE, Viewer
 
 SMALL = "depth=4&width=16&batch=16&steps=5000"
 
@@ -25,15 +24,16 @@ def test_three_people_train_a_run_each_and_every_run_advances(server: Server) ->
         async with AsyncExitStack() as stack:
             viewers = [await stack.enter_async_context(Viewer(server.url, PAGE, f"{SMALL}&seed={seed}")) for seed in range(3)]
             for viewer in viewers:
-                await ready(viewer)
-                await viewer.press("Train")
+                await viewer.ready()
+                viewer.train()
             for viewer in viewers:
-                await viewer.until(lambda viewer=viewer: step_of(viewer) > 0, "the first steps")  # type: ignore[misc]
-            before = [step_of(viewer) for viewer in viewers]
+                await viewer.until(lambda viewer=viewer: viewer.step > 0, "the first steps")  # type: ignore[misc]
+            before = [viewer.step for viewer in viewers]
             for viewer, step in zip(viewers, before, strict=True):
-                await viewer.until(lambda viewer=viewer, step=step: step_of(viewer) > step, "further steps")  # type: ignore[misc]
+                await viewer.until(lambda viewer=viewer, step=step: viewer.step > step, "further steps")  # type: ignore[misc]
             assert [viewer.exceptions for viewer in viewers] == [[], [], []]
-            assert [f"seed {seed}, 1 seed" in viewer.text for seed, viewer in enumerate(viewers)] == [True] * 3
+            assert [viewer.stage.data["facts"] for viewer in viewers] == [[f"seed {seed}, 1 seed"] for seed in range(3)]
+            assert len({tuple(viewer.losses[:20]) for viewer in viewers}) == 3
 
     asyncio.run(class_of_three())
 
@@ -41,10 +41,10 @@ def test_three_people_train_a_run_each_and_every_run_advances(server: Server) ->
 def test_a_moved_control_redraws_the_profile_and_writes_the_link(server: Server) -> None:
     async def one_move() -> None:
         async with Viewer(server.url, PAGE, SMALL) as viewer:
-            await ready(viewer)
-            assert sites_of(viewer) == 5
+            await viewer.ready()
+            assert viewer.sites == 5
             await viewer.slide("Depth", 7)
-            await viewer.until(lambda: sites_of(viewer) == 8, "eight points")
+            await viewer.until(lambda: viewer.sites == 8, "eight points")
             await viewer.settled()
             assert "depth=7" in viewer.query
             assert viewer.exceptions == []
@@ -52,14 +52,21 @@ def test_a_moved_control_redraws_the_profile_and_writes_the_link(server: Server)
     asyncio.run(one_move())
 
 
-def test_a_paused_page_asks_for_nothing_more(server: Server) -> None:
+def test_the_page_runs_again_where_the_playhead_comes_to_rest_and_not_while_it_plays(server: Server) -> None:
     async def play_and_pause() -> None:
         async with Viewer(server.url, PAGE, f"{SMALL}&seed=9") as viewer:
-            await ready(viewer)
-            assert not viewer.polls
-            await viewer.press("Train")
-            await viewer.until(lambda: viewer.polls and step_of(viewer) > 0, "the first steps")
-            await viewer.press("Pause")
-            await viewer.until(lambda: not viewer.polls, "the timers' end")
+            await viewer.ready()
+            drawn = len(viewer.reruns)
+            viewer.train()
+            await viewer.until(lambda: viewer.step > 100, "the first steps")
+            assert len(viewer.reruns) == drawn
+            viewer.pause()
+            await viewer.rested()
+            assert len(viewer.reruns) > drawn
+            while server.health()["training"]:
+                await asyncio.sleep(0.05)
+            drawn, there = len(viewer.reruns), len(viewer.losses)
+            await asyncio.sleep(1)
+            assert (len(viewer.reruns), len(viewer.losses)) == (drawn, there)
 
     asyncio.run(play_and_pause())

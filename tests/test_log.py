@@ -16,10 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit import config
 
-from benchmarks.serving import PAGE, ready, step_of
 from models import log
 from tests.load.server import serving
-from tests.load.viewer import Viewer
+from tests.load.viewer import PAGE, Viewer
 from tests.test_faults import forged
 
 LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} (INFO|WARNING|ERROR) [\w.]+ \S.*")
@@ -88,15 +87,15 @@ def test_a_server_logs_what_happens_in_lines_and_says_nothing_of_its_visitors(tm
 
     async def visit(url: str, kill: int) -> str:
         async with Viewer(url, PAGE, f"depth=4&width=16&batch=16&steps=60&class={CODE}&init={quote('<my name>')}") as viewer:
-            await ready(viewer)
-            await viewer.press("Train")
-            await viewer.until(lambda: step_of(viewer) == 60, "the end")
+            await viewer.ready()
+            viewer.train()
+            await viewer.until(lambda: viewer.step == 60, "the end")
             await viewer.forge(*list(forged(viewer))[-4:])
             await viewer.settled()
             os.kill(kill, signal.SIGKILL)
             while events().count("trainer_ready") < 2:
                 await asyncio.sleep(0.05)
-            return viewer._session
+            return viewer.session
 
     def events() -> list[str]:
         return re.findall(r"playground (\w+)", written.read_text("utf-8"))

@@ -356,6 +356,16 @@ def test_a_pasted_specification_is_taken_and_a_wrong_one_leaves_the_last(folder)
     assert {"Map of plain, final loss", "Map of pre-norm, final loss"} <= set(charts(page))
 
 
+def test_a_link_is_shown_as_it_is_or_says_why_not(folder):
+    spec = replace(FIRST, x=Axis("lr", (0.0012345678, 1e-5, 0.3)), y=Axis("warmup", (0, 25)), target=50.0)
+    page = maps(map="your-own", spec=spec.to_json(compact=True))
+    assert page.session_state["map_own"] == spec
+    assert "The map of the link" not in words(page)
+    beyond = spec.to_json(compact=True).replace("50.0", "150.0")
+    page = maps(map="your-own", spec=beyond)
+    assert "The map of the link was not taken. Target is 150.0; legal is a loss from 0.001 to 100." in words(page)
+
+
 def progress(page: AppTest) -> str:
     """What the progress bar says."""
     return " ".join(one.proto.text for one in page.get("progress"))

@@ -1,12 +1,15 @@
 """What a walking visitor calls broken, on pages made up for it."""
 
+import time
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 
 from tests.walk.checks import CHECKS, Done
 from tests.walk.finding import Finding
 from tests.walk.seen import Chart, Link, Seen
+from tests.walk.tabs import Manner, RestlessError, Tabs
 
 HOST = "http://127.0.0.1:1"
 FINE = Seen(
@@ -16,7 +19,7 @@ FINE = Seen(
     refusals=("Depth 999 is refused.",),
     main={"Lesson": "7. Why the final norm", "Speed": "full speed"},
     side={"Depth": "16"},
-    charts=(Chart("Loss", 0, "guessing, not trained yet"), Chart("Gradient", 2)),
+    charts=(Chart("Update", 0, "nothing measured yet"), Chart("Slope", 0, "choose an activation"), Chart("Gradient", 2)),
     links=(
         Link("Next", "lessons?lesson=init", f"{HOST}/lessons?lesson=init"),
         Link("Paper", "https://a.org/b", "https://a.org/b"),
@@ -77,7 +80,7 @@ def test_a_text_that_shows_what_is_missing_or_a_values_innards_is_broken(text):
         ("address", WAY, OTHER_PART),
         ("thrown", PRESS, MOVED),
         ("thrown", PRESS, ELSEWHERE),
-        ("chart", PRESS, replace(FINE, charts=(Chart("Loss", 0, "guessing"),))),
+        ("chart", PRESS, replace(FINE, charts=(Chart("Loss", 0),))),
         ("link", PRESS, replace(FINE, links=(Link("Gone", "gone", f"{HOST}/gone"),))),
         ("link", PRESS, replace(FINE, links=(Link("Nothing", "", f"{HOST}/lessons"),))),
         ("link", PRESS, replace(FINE, links=(Link("Below", "#below", f"{HOST}/lessons#below", lands=False),))),
@@ -101,3 +104,39 @@ def test_findings_that_differ_in_values_only_are_one_and_say_how_to_get_there():
     assert one.same != replace(one, what="heading 2: 'Step 1' became 'Health'").same
     assert one.same != replace(one, address=f"{HOST}/compare").same
     assert str(one).endswith("8. press 19")
+
+
+class Busy:
+    """A tab whose script always runs, and what it says at each look."""
+
+    def __init__(self, *says: str, then_quiet: bool) -> None:
+        self.says, self.then_quiet = list(says), then_quiet
+
+    def locator(self, where: str) -> "Busy":
+        return self
+
+    def count(self) -> int:
+        return int(self.then_quiet and len(self.says) == 1)
+
+    def wait_for_timeout(self, milliseconds: int) -> None:
+        time.sleep(0.02)
+
+
+def rested(monkeypatch: pytest.MonkeyPatch, tab: Busy) -> Seen:
+    """What is seen of it by somebody with little patience."""
+
+    def read(page: Busy) -> Seen:
+        return replace(FINE, texts=(page.says.pop(0) if len(page.says) > 1 else page.says[0],))
+
+    monkeypatch.setattr("tests.walk.tabs.read", read)
+    monkeypatch.setattr("tests.walk.tabs.PLAYING", 0.0)
+    tabs = Tabs(Mock(), HOST, Manner(), patience=0.15, _open=[tab])
+    return tabs.rested()
+
+
+def test_a_page_is_given_time_while_it_says_how_far_its_work_is_and_not_for_ever(monkeypatch):
+    going = [f"Measuring step 300: {at}%. What is shown is step 0." for at in range(20)]
+    assert rested(monkeypatch, Busy(*going, then_quiet=True)).texts == (going[-1],)
+    for says in (["Depth 3", "Depth 4"] * 10, ["Measuring step 300: 4%.", "Measuring step 300: 5%."] * 10):
+        with pytest.raises(RestlessError, match="still running"):
+            rested(monkeypatch, Busy(*says, then_quiet=True))

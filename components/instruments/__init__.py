@@ -14,12 +14,13 @@ from components.instruments.formula import FORMULA
 from components.instruments.health import HEALTH
 from components.instruments.landscape import LANDSCAPE
 from components.instruments.lens import LENS
-from components.instruments.panel import BADGES, Instrument, Panel
+from components.instruments.panel import Instrument, Panel
 from components.instruments.paths import PATHS
 from components.instruments.postmortem import POST_MORTEM
 from components.instruments.stream import STREAM
 from components.instruments.surgery import SURGERY
 from components.stage.tickets import At
+from components.style import BADGES
 from components.view import View
 
 INSTRUMENTS: dict[str, Instrument] = {

@@ -9,8 +9,8 @@ import streamlit as st
 
 from components.charts import Figure, table_of
 from components.hide import hidden
-from components.live_chart import live_chart
 from components.stage.tickets import At
+from components.still_chart import still_chart
 from components.view import View, sentence
 from components.viewers import visitor
 from models.service.client import Owner, trainer
@@ -18,12 +18,11 @@ from models.spec import RunConfig
 from models.spec.query import literal
 
 WAIT_SECONDS = 0.4  # how long a look waits for an answer before it draws without
-BADGES = {"measured": "blue", "formula": "green", "recorded": "gray"}
 
 
 @dataclass(frozen=True)
 class Instrument:
-    """How one instrument is drawn; its badge (a key of BADGES), its formulas and their sources for the help.
+    """How one instrument is drawn; its badge (a key of `style.BADGES`), its formulas and their sources for the help.
 
     `unfit` says for which configurations there is nothing to measure, and why; empty where there is.
     """
@@ -76,7 +75,7 @@ class Panel:
 
     def chart(self, figure: Figure, title: str, height: int = 280) -> None:
         """A figure, and its numbers below it where tables are switched on."""
-        live_chart(figure, key=self.key(title), alt=f"{title}, chart", height=height)
+        still_chart(figure, key=self.key(title), alt=f"{title}, chart", height=height)
         if self.tables:
             st.dataframe(table_of(figure), alt=f"{title}, table", height=220)
 

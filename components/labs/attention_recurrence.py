@@ -7,7 +7,7 @@ import streamlit as st
 from components.address import kept
 from components.labs.attention_charts import waiting_graph
 from components.labs.shown import badge, listed
-from components.live_chart import live_chart
+from components.still_chart import still_chart
 from models.labs.attention import reach
 
 KEY = "attention_recurrence"
@@ -24,7 +24,7 @@ def draw() -> None:
     for column, (recurrent, steps) in zip(st.columns(2), found.items(), strict=True):
         with column:
             title = TITLES[recurrent]
-            live_chart(
+            still_chart(
                 waiting_graph(title, steps, recurrent=recurrent), key=f"{KEY}_{recurrent}", alt=f"{title}, chart", height=260
             )
             with st.popover("Numbers", key=f"{KEY}_{recurrent}_numbers", icon=":material/table:"):

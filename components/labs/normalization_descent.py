@@ -6,7 +6,7 @@ import streamlit as st
 
 from components.address import kept
 from components.charts import Series, depth_profile
-from components.live_chart import live_chart
+from components.still_chart import still_chart
 from models.labs.normalization import normalised
 from models.labs.normalization_laws import MOST_STEPS, curvatures, descent_steps, features_apart
 
@@ -35,7 +35,7 @@ def scale_and_descent(_values: np.ndarray, _row: int, _eps: float, _names: list[
     ]
     figure = depth_profile(title="Steps to converge", unit="steps", sites=[f"{at}x" for at in RATIOS], series=series)
     figure["layout"]["xaxis"]["title"]["text"] = "scale of one feature over the other"
-    live_chart(figure, key="normalization_descent", alt="Steps to converge, chart", height=280)
+    still_chart(figure, key="normalization_descent", alt="Steps to converge, chart", height=280)
     with st.popover("Numbers", key="normalization_descent_numbers", icon=":material/table:"):
         st.dataframe(pd.DataFrame({"as it is": raw, "standardised": scaled}, index=RATIOS), alt="Steps to converge, table")
     st.caption(

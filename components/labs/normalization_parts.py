@@ -9,7 +9,7 @@ import streamlit as st
 from components.charts import Series, depth_profile
 from components.labs.normalization_descent import scale_and_descent
 from components.labs.normalization_swallows import swallowed
-from components.live_chart import live_chart
+from components.still_chart import still_chart
 from components.view import sentence
 from components.waiting import waits
 from models.labs.normalization import normalised
@@ -86,7 +86,7 @@ def promised(values: np.ndarray, row: int, eps: float, _names: list[str]) -> Non
     ]
     figure = depth_profile(title="Spread that comes out", unit="spread", sites=[f"{size:g}" for size in SIZES], series=series)
     figure["layout"]["xaxis"]["title"]["text"] = "spread that goes in"
-    live_chart(figure, key="normalization_small", alt="Spread that comes out, chart", height=280)
+    still_chart(figure, key="normalization_small", alt="Spread that comes out, chart", height=280)
     with st.popover("Numbers", key="normalization_small_numbers", icon=":material/table:"):
         frame = pd.DataFrame({one.name: one.values for one in series}, index=[f"{size:g}" for size in SIZES])
         st.dataframe(frame, alt="Spread that comes out, table")

@@ -44,10 +44,11 @@ def _after_many_blocks(size: float) -> None:
     seed = st.number_input("Other random writes", *SEEDS, width=200, **kept(f"{KEY}_seed", 0, name="seed", bounds=SEEDS))
     said = remembered(WIDTH, BLOCKS, size, int(seed))
     drawn(memory_chart(said), "What is left of x", f"{KEY}_chart")
+    without = f"{number(said['no skip'][-1], 3)} without a skip" if size else "without a skip nothing is left, a stream of zeros"
     st.markdown(
         f"{BLOCKS} blocks that each write a random vector of {number(size)} times the token's size: at the end the stream's "
         f"cosine with x is {number(said['skip'][-1], 3)} with a skip, {number(said['skip, post-norm'][-1], 3)} with a norm "
-        f"after every add, and {number(said['no skip'][-1], 3)} without a skip. {badge('formula')}"
+        f"after every add, and {without}. {badge('formula')}"
     )
 
 

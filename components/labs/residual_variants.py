@@ -69,11 +69,17 @@ def _table(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> 
     rows = {
         "skip": list(results),
         "after the first branch": [vector(value.round(3)) for _, value in results.values()],
-        "cosine with x": [number(cosine(value, x - x.mean()), 4) for _, value in results.values()],
-        "cosine with F": [number(cosine(value, branches[0] - branches[0].mean()), 4) for _, value in results.values()],
+        "cosine with x": [_cosine(value, x - x.mean()) for _, value in results.values()],
+        "cosine with F": [_cosine(value, branches[0] - branches[0].mean()) for _, value in results.values()],
     }
     listed("The same token under other skips", pd.DataFrame(rows))
     st.caption(f"Cosines with x and F after their means are taken off, as every norm does. {badge('formula')}")
+
+
+def _cosine(x: np.ndarray, y: np.ndarray) -> str:
+    """The cosine between two tokens, or that one of them, all zeros, has no direction."""
+    found = cosine(x, y)
+    return "no direction" if np.isnan(found) else number(found)
 
 
 def _recursive(x: np.ndarray, branch: np.ndarray, repeats: int) -> None:

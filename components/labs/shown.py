@@ -8,8 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from components.charts import Figure, table_of
-from components.instruments.panel import BADGES
-from components.live_chart import live_chart
+from components.still_chart import still_chart
+from components.style import BADGES
 
 
 def badge(kind: str, text: str = "") -> str:
@@ -37,7 +37,7 @@ def latex(value: float, digits: int = 3) -> str:
 
 def drawn(figure: Figure, title: str, key: str, height: int = 280) -> None:
     """A figure under its accessible name, and its numbers in a popover."""
-    live_chart(figure, key=key, alt=f"{title}, chart", height=height)
+    still_chart(figure, key=key, alt=f"{title}, chart", height=height)
     with st.popover("Numbers", key=f"{key}_numbers", icon=":material/table:"):
         st.dataframe(table_of(figure), alt=f"{title}, table", height=240)
 

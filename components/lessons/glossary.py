@@ -10,6 +10,7 @@ from models.lessons.glossary import ENTRIES, Entry, Sense, key_of, near, search
 
 KEY = "word"
 CHOSEN, SEARCH = "glossary_word", "glossary_search"
+LONGEST = 100  # characters of a search
 MET = {
     "": (PAGES / "start" / "start.py", "Start"),
     "playground": (PAGES / "train" / "playground.py", "Playground"),
@@ -82,7 +83,8 @@ def _open(entry: Entry) -> None:
 
 
 def _list() -> None:
-    text = st.text_input("Search", key=SEARCH, persist_state="session", placeholder="Any part of a word or of its meaning")
+    tip, kept = "Any part of a word or of its meaning", address.kept(SEARCH, "", name="search", bounds=(0, LONGEST))
+    text = st.text_input("Search", max_chars=LONGEST, placeholder=tip, **kept)
     found = search(text)
     if not found:
         st.info(f"None of the {len(ENTRIES)} words, and none of their meanings, holds all of that.")

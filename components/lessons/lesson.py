@@ -27,9 +27,10 @@ def choose(lesson: Lesson) -> None:
     tip = "○ not begun, ◐ guessed, ● challenge passed."
     # A browser names its choice by the label, and a sign in it changes with the first guess: then another box takes its place.
     name = f"{CHOICE}_{''.join(map(progress.symbol, keys))}"
-    st.session_state[name] = lesson.key
+    address.put({name: lesson.key})
 
     def change() -> None:
+        address.put_again()
         st.session_state[CHOICE] = st.session_state[name]
 
     st.selectbox("Lesson", keys, key=name, format_func=titles.__getitem__, help=tip, on_change=change)

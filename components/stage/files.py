@@ -9,7 +9,8 @@ from starlette.responses import PlainTextResponse, Response
 FOLDER = Path(__file__).with_name("browser")
 MODULES = {file.name: file.read_bytes() for file in sorted(FOLDER.glob("*.js"))}
 VERSION = sha256(b"".join(MODULES.values())).hexdigest()[:12]  # part of the address: another version is another file
-LOADER = "loader.js"
+LOADER = (FOLDER / "loader.js").read_text(encoding="utf-8")
+CSS = Path(__file__).with_name("stage.css").read_text(encoding="utf-8")
 KEPT = "public, immutable, max-age=31536000"
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import streamlit as st
 
 from components.assets import plotly_chunk
-from components.stage.files import FOLDER, LOADER, VERSION
+from components.stage.files import CSS, LOADER, VERSION
 from components.stage.lines import before, opening
 from components.stage.panels import Panel
 from components.stage.tickets import TICKETS, At
@@ -28,8 +28,8 @@ Tells = Literal["never", "rest", "follow"]
 _component = st.components.v2.component(
     "stage",
     html=(HERE / "stage.html").read_text(encoding="utf-8"),
-    css=(HERE / "stage.css").read_text(encoding="utf-8"),
-    js=(FOLDER / LOADER).read_text(encoding="utf-8"),
+    css=CSS,
+    js=LOADER,
     isolate_styles=False,
 )
 

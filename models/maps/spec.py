@@ -15,6 +15,7 @@ AXES = ("depth", "lr", "width", "init_gain", "batch", "warmup")
 MOST_PANELS = 6
 MOST_VALUES = 24  # on one axis
 MOST_SEEDS = 8
+TARGETS = (0.001, 100.0)  # of a loss
 LONGEST = 100_000  # characters of a specification
 
 
@@ -57,8 +58,9 @@ class MapSpec:
         object.__setattr__(self, "y", _exact(self.y))
         object.__setattr__(self, "base", tuple(sorted(self.base)))
         _whole("seeds", self.seeds, 1, MOST_SEEDS)
-        if isinstance(self.target, bool) or not isinstance(self.target, int | float) or not 0 < self.target < 100:
-            raise ValueError(f"target is {shown(str(self.target))}; legal is a loss above 0 and below 100")
+        low, high = TARGETS
+        if isinstance(self.target, bool) or not isinstance(self.target, int | float) or not low <= self.target <= high:
+            raise ValueError(f"target is {shown(str(self.target))}; legal is a loss from {low:g} to {high:g}")
 
     @cached_property
     def digest(self) -> str:

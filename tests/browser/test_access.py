@@ -26,7 +26,7 @@ QUIET = """() => {
     const colours = [...document.querySelectorAll("input, button, p")].map((el) => getComputedStyle(el).color).join()
     const quiet = document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === "notRunning"
         && !document.querySelector('[data-stale="true"], [data-testid="stSkeleton"]')
-        && [...document.querySelectorAll(".live-chart, .stage-chart")].every((el) => el.querySelector(".main-svg"))
+        && [...document.querySelectorAll(".stage-chart")].every((el) => el.querySelector(".main-svg"))
         && colours === window.colours
     window.colours = colours
     window.quietSince = quiet ? window.quietSince ?? performance.now() : undefined
@@ -42,7 +42,7 @@ FINDINGS = """async (own) => {
 }"""
 
 # Pairs of series of one chart that differ in colour and in nothing else: dash, mark, fill or pattern.
-BY_COLOUR_ALONE = """() => [...document.querySelectorAll(".live-chart, .stage-chart")].flatMap((el) => {
+BY_COLOUR_ALONE = """() => [...document.querySelectorAll(".stage-chart")].flatMap((el) => {
     const seen = {}
     return el.data.filter(({ type, visible }) => visible !== false && ["scatter", "bar"].includes(type)).flatMap((trace) => {
         const { type, mode, line, marker, fill } = trace

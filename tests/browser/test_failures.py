@@ -102,7 +102,7 @@ def test_where_plotly_cannot_be_found_the_page_draws_its_charts_another_way(visi
     page.goto(visitors.server.url + link(seed=24))
     page.get_by_text("lose their zoom").wait_for()
     page.get_by_test_id("stPlotlyChart").locator(".main-svg").first.wait_for()
-    assert page.locator(".live-chart").count() == 0
+    assert page.locator(".stage-chart").count() == 0
     train(page)
 
 

@@ -62,8 +62,11 @@ class Server:
 
     def processor_seconds(self) -> float:
         """Seconds that the worker has computed in this life of it (Linux)."""
-        spent = Path(f"/proc/{self.worker()}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(spent[11]) + int(spent[12])) / os.sysconf("SC_CLK_TCK")
+        return _spent(self.worker())
+
+    def served_seconds(self) -> float:
+        """Processor seconds of the server's own process (Linux)."""
+        return _spent(self.process.pid)
 
     def memory(self) -> int:
         """Bytes resident in the server and its worker (Linux)."""
@@ -79,7 +82,7 @@ def serving(
     `before`: a command that ends by becoming the one that it is given. `log`: a file that gets what it writes to stderr.
     `environment`: variables of the server's own.
     """
-    port = _free_port()
+    port = free_port()
     command = [*before, sys.executable, "-m", "streamlit", "run", str(script)]
     flags = {"server.port": port, "server.address": "127.0.0.1", "server.headless": "true", "server.fileWatcherType": "none"}
     with log.open("wb") if log else nullcontext() as stderr:
@@ -117,6 +120,11 @@ def _command(pid: int) -> bytes:
         return b""
 
 
+def _spent(pid: int) -> float:
+    spent = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(spent[11]) + int(spent[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def _resident(pid: int) -> int:
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
@@ -125,7 +133,8 @@ def _resident(pid: int) -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
     with socket.socket() as asked:
         asked.bind(("127.0.0.1", 0))
         return int(asked.getsockname()[1])

@@ -1,25 +1,32 @@
-"""One browser tab as the server sees it: Streamlit's protocol over its websocket, without a browser.
+"""One browser tab as the server sees it: Streamlit's protocol and the stage's, over their websockets, without a browser.
 
-Elements are kept as the page would show them, timers fire as the page's would, and every rerun that was asked for is
-timed from the request to `script_finished`.
+Elements are kept as the page would show them, timers fire as the page's would, both connections come back by themselves
+after a cut, and every rerun that was asked for is timed from the request to `script_finished`.
 """
 
 import asyncio
 import json
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
-import websockets
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.Element_pb2 import Element
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import WebSocketException
+from websockets.typing import Origin, Subprotocol
 
+from tests.load.stage import BACK_OFF, Stage
+
+PAGE = "playground"
 PATIENCE = 60.0  # seconds that `until` waits for content
 ANSWER_SECONDS = 10.0  # after which whoever has come back asks again
+REST_SECONDS, FOLLOW_SECONDS = 0.4, 1.0  # before the page hears of a playhead at rest, and of one that moves
 
 
 @dataclass
@@ -33,65 +40,113 @@ class Shown:
 
 @dataclass
 class Viewer:
-    """A tab on `page` of the server at `url` (http://host:port), with the query of its address. Use it with `async with`.
+    """A tab on `page` of the server at `url` (http://host:port and a path), with the query of its address, for `async with`.
 
+    `headers`: of its websockets. `session`: one of Streamlit's to come back to. `stage`: the page's; a page has one.
     `reruns`: seconds from each request to the end of the run that answered it. `exceptions`: texts, ever shown.
-    `hidden`: a tab in the background, whose timers stand still.
+    `unanswered`: how often it came back, and Streamlit sent the answer to the connection that was lost, for its loop over
+    sessions still held that one. Then it asks again, as whoever sees nothing happen clicks.
     """
 
     url: str
     page: str = ""
     query: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+    session: str = ""
     reruns: list[float] = field(default_factory=list)
     exceptions: list[str] = field(default_factory=list)
-    hidden: bool = False
     unanswered: int = 0
     _shown: dict[tuple[int, ...], Shown] = field(default_factory=dict)
     _states: dict[str, WidgetState] = field(default_factory=dict)
     _timers: dict[str, tuple[float, asyncio.Task[None]]] = field(default_factory=dict)
     _asked: list[float] = field(default_factory=list)
     _running: list[float] = field(default_factory=list)
-    _session: str = ""
+    _socket: ClientConnection | None = None
+    _connected: bool = False
+    _deaf: bool = False
     _page_hash: str = ""
     _run: str = ""
 
     async def __aenter__(self) -> Self:
         self._came = asyncio.Condition()
-        await self._connect()
-        await self._rerun()
+        self.stage = Stage(self.url, self.headers, self._something_came)
+        self._reader = asyncio.create_task(self._hold())
+        self._teller = asyncio.create_task(self._tell())
+        await self.until(lambda: self._connected, "the connection")
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._stop_timers()
+        self._teller.cancel()
         self._reader.cancel()
-        await self._socket.close()
+        await self.stage.leave()
+        if self._socket is not None:
+            self._socket.transport.abort() if self._deaf else await self._socket.close()
 
     async def cut(self) -> None:
-        """Loses the connection without a goodbye."""
-        self._stop_timers()
-        self._reader.cancel()
+        """Loses both connections without a goodbye, and comes back a moment later."""
+        assert self._socket is not None
+        self.stage.abort()
+        self._connected = False
         self._socket.transport.abort()
         await self._socket.wait_closed()
-        self._asked, self._running = [], []
-
-    async def reconnect(self) -> None:
-        """Comes back as a browser does after a cut: to the same session, with what its controls say.
-
-        Streamlit may send the answer to the connection that was lost, for its loop over sessions still holds that one. Then it
-        is asked again, as by whoever sees nothing happen and clicks; `unanswered` counts how often.
-        """
-        await self._connect()
-        await self._rerun()
-        try:
-            await self.settled(ANSWER_SECONDS)
-        except AssertionError:
-            self.unanswered += 1
-            self._asked, self._running = [], []
-            await self._rerun()
 
     def stop_reading(self) -> None:
-        """From now on takes nothing from the connection, which stays open; its timers go on."""
-        self._reader.cancel()
+        """From now on takes nothing from its connections, which stay open; its timers go on."""
+        self._deaf = self.stage.deaf = True
+
+    # --- its stage ---
+
+    @property
+    def step(self) -> int:
+        """The step that is shown."""
+        return self.stage.step
+
+    @property
+    def playing(self) -> bool:
+        """Whether the playhead moves on."""
+        return self.stage.playing
+
+    @property
+    def losses(self) -> list[float]:
+        """The training losses that are here, one per row."""
+        rows = self.stage.runs[0].rows if self.stage.runs else {}
+        return [float(rows[at][0]) for at in sorted(rows)]
+
+    @property
+    def sites(self) -> int:
+        """The points of the profile that is shown, 0 before there is one."""
+        return len(self.stage.runs[0].sites) if self.stage.runs else 0
+
+    def says(self, kind: str) -> str:
+        """The sentence of the step that is shown, of a kind as in `components.stage.sentences.KINDS`."""
+        loss = f"{self.losses[self.step]:.3g}" if self.losses else ""
+        return self.stage.runs[0].sentence(kind, self.step).replace("{step}", str(self.step)).replace("{loss}", loss)
+
+    def train(self) -> None:
+        """Presses Train."""
+        self.stage.play()
+
+    def pause(self) -> None:
+        """Presses Pause."""
+        self.stage.rest(self.step)
+
+    def seek(self, step: int) -> None:
+        """Moves the slider "Step shown"; also what Step and Reset do."""
+        self.stage.rest(step)
+
+    async def ready(self) -> None:
+        """Waits until the page is drawn, with a profile on its stage, and nothing runs."""
+        await self.until(lambda: self.sites, "the first profile")
+        await self.settled()
+
+    async def rested(self) -> None:
+        """Waits until the page knows where the playhead rests, and has run for it."""
+        stage = self.stage
+        await self.until(lambda: not stage.playing and stage.told == (stage.head, False), "the page that hears of the step")
+        await self.settled()
+
+    # --- its page ---
 
     async def forge(self, *states: WidgetState) -> None:
         """Claims that widgets, of this page or of none, have these values."""
@@ -100,29 +155,20 @@ class Viewer:
 
     async def clear_cache(self) -> None:
         """Asks for the server's caches to be cleared, as Streamlit's own menu does."""
-        await self._socket.send(BackMsg(clear_cache=True).SerializeToString())
+        await self._send(BackMsg(clear_cache=True))
 
     def widget(self, kind: str, label: str) -> Any:
         """The message that drew the widget whose label starts so."""
         return getattr(self._labelled(kind, label).element, kind)
 
-    @property
-    def polls(self) -> bool:
-        """Whether a timer is running."""
-        return bool(self._timers)
+    def component(self) -> Shown:
+        """The element that is the stage."""
+        return next(shown for shown in self._elements("bidi_component") if _declared(shown.element) is not None)
 
     @property
     def text(self) -> str:
         """All markdown, captions and alerts on the page, a line each."""
         return "\n".join(getattr(shown.element, kind).body for kind in ("markdown", "alert") for shown in self._elements(kind))
-
-    def figure(self, alt: str) -> dict[str, Any] | None:
-        """The plotly figure of the live chart whose accessible name starts so."""
-        for shown in self._elements("bidi_component"):
-            data = json.loads(shown.element.bidi_component.json or "{}")
-            if str(data.get("alt", "")).startswith(alt):
-                return data["figure"]
-        return None
 
     def shows(self, label: str) -> bool:
         """Whether there is a button whose label starts so."""
@@ -141,12 +187,6 @@ class Viewer:
         self._states[state.id] = state
         await self._rerun(shown.fragment)
 
-    async def poll(self) -> None:
-        """Lets the timers fire now, and waits for what comes of it."""
-        for fragment in list(self._timers):
-            await self._rerun(fragment, timer=True)
-        await self.settled()
-
     async def until(self, true: Callable[[], Any], what: str, seconds: float = PATIENCE) -> None:
         """Waits for content; AssertionError with what is on the page when it does not come."""
         try:
@@ -159,15 +199,58 @@ class Viewer:
         assert true(), f"waited in vain for {what}; exceptions {self.exceptions}; the page says:\n{self.text}"
 
     async def settled(self, seconds: float = PATIENCE) -> None:
-        """Waits until every run that was asked for is over."""
-        await self.until(lambda: not self._asked and not self._running, "the end of the run", seconds)
+        """Waits until the page is connected and every run that was asked for is over."""
+        await self.until(lambda: self._connected and not self._asked and not self._running, "the end of the run", seconds)
 
-    async def _connect(self) -> None:
-        address = self.url.replace("http", "ws", 1) + "/_stcore/stream"
-        # The third word is the session to come back to; the second, of an authentication, is not looked at without one.
-        words = ["streamlit", *(["none", self._session] if self._session else [])]
-        self._socket = await websockets.connect(address, subprotocols=[websockets.Subprotocol(w) for w in words], max_size=None)
-        self._reader = asyncio.create_task(self._read())
+    async def _hold(self) -> None:
+        """Keeps the connection to one session, and says at every return what the page's controls say."""
+        address, origin = self.url.replace("http", "ws", 1) + "/_stcore/stream", Origin("/".join(self.url.split("/")[:3]))
+        how: dict[str, Any] = {"origin": origin, "additional_headers": self.headers, "max_size": None, "ping_interval": None}
+        while True:
+            # The third word is the session to come back to; the second, of an authentication, is not looked at without one.
+            words = ["streamlit", *(["none", self.session] if self.session else [])]
+            try:
+                async with connect(address, subprotocols=[Subprotocol(word) for word in words], **how) as self._socket:
+                    self._connected, self._asked, self._running = True, [], []
+                    await self._something_came()
+                    await self._rerun()
+                    again = asyncio.create_task(self._ask_again(self._run))
+                    try:
+                        await self._read(self._socket)
+                    finally:
+                        again.cancel()
+            except (OSError, WebSocketException):
+                pass
+            self._connected = False
+            self._stop_timers()
+            await asyncio.sleep(BACK_OFF)
+
+    async def _ask_again(self, before: str) -> None:
+        await asyncio.sleep(ANSWER_SECONDS)
+        if before and self._run == before:
+            self.unanswered += 1
+            self._asked = []
+            await self._rerun()
+
+    async def _tell(self) -> None:
+        """Tells the page where its playhead rests, and once a second where it moves, if the page wants to hear that."""
+        stage, told_at = self.stage, 0.0
+        while True:
+            await asyncio.sleep(REST_SECONDS)
+            tells, now, place = stage.data.get("tells", "never"), time.perf_counter(), (stage.head, stage.playing)
+            moves = stage.playing and (tells != "follow" or now - told_at < FOLLOW_SECONDS)
+            if place == stage.told or tells == "never" or moves or not self._connected:
+                continue
+            stage.told, told_at = place, now
+            said = {"at": {"step": stage.head, "playing": stage.playing, "runs": stage.links}}
+            shown = self.component()
+            state = WidgetState(id=shown.element.bidi_component.id, json_value=json.dumps(said))
+            self._states[state.id] = state
+            await self._rerun(shown.fragment)
+
+    async def _something_came(self) -> None:
+        async with self._came:
+            self._came.notify_all()
 
     def _elements(self, kind: str) -> list[Shown]:
         return [shown for _, shown in sorted(self._shown.items()) if shown.element.WhichOneof("type") == kind]
@@ -185,10 +268,18 @@ class Viewer:
         state.is_auto_rerun = timer
         state.widget_states.widgets.extend([*self._states.values(), *([trigger] if trigger else [])])
         self._asked.append(time.perf_counter())
-        await self._socket.send(message.SerializeToString())
+        await self._send(message)
 
-    async def _read(self) -> None:
-        async for data in self._socket:
+    async def _send(self, message: BackMsg) -> None:
+        """Says something, to nobody where the connection is lost."""
+        if self._socket is not None:
+            with suppress(WebSocketException):
+                await self._socket.send(message.SerializeToString())
+
+    async def _read(self, socket: ClientConnection) -> None:
+        async for data in socket:
+            while self._deaf:
+                await asyncio.sleep(BACK_OFF)
             assert isinstance(data, bytes)
             message = ForwardMsg.FromString(data)
             handle = getattr(self, f"_on_{message.WhichOneof('type')}", None)
@@ -201,7 +292,7 @@ class Viewer:
         """A run begins: it answers all that was asked before. A run of the whole page stops the timers."""
         self._running, self._asked = self._running + self._asked, []
         self._run = message.metadata.run.script_run_id
-        self._session = message.new_session.initialize.session_id or self._session
+        self.session = message.new_session.initialize.session_id or self.session
         if not message.metadata.run.fragment_ids:
             self._stop_timers()
 
@@ -216,6 +307,8 @@ class Viewer:
         self._shown[place] = Shown(element, delta.fragment_id, self._run)
         if element.WhichOneof("type") == "exception":
             self.exceptions.append(f"{element.exception.type}: {element.exception.message}")
+        if (stage := _declared(element)) is not None:
+            self.stage.declare(stage)
         if element.WhichOneof("type") == "slider" and element.slider.set_value:
             self._states.pop(element.slider.id, None)
 
@@ -253,5 +346,12 @@ class Viewer:
     async def _tick(self, fragment: str, seconds: float) -> None:
         while True:
             await asyncio.sleep(seconds)
-            if not self.hidden:
-                await self._rerun(fragment, timer=True)
+            await self._rerun(fragment, timer=True)
+
+
+def _declared(element: Element) -> dict[str, Any] | None:
+    """What a page says to its stage, where an element is one."""
+    if element.WhichOneof("type") != "bidi_component":
+        return None
+    data = json.loads(element.bidi_component.json or "{}")
+    return dict(data) if "ticket" in data else None

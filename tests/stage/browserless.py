@@ -1,50 +1,23 @@
-"""A browser's side of the stage's connection, without a browser: says what it is told to, and files what comes."""
+"""A browser's side of the stage's connection as tests of the route use it: says what it is told to, and waits for what comes."""
 
 import json
-import struct
-from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 from websockets.sync.client import ClientConnection, connect
 
 from models.service.client import key_of
 from models.spec import RunConfig
+from tests.load.tapes import Came, Tapes
 from tests.waiting import PATIENCE
 
-HEAD = struct.Struct("<IIII")
 
-
-@dataclass
-class Came:
-    """What has come of one run."""
-
-    header: dict[str, Any] = field(default_factory=dict)
-    opening: dict[str, Any] = field(default_factory=dict)
-    rows: dict[int, np.ndarray] = field(default_factory=dict)
-    frames: list[dict[str, Any]] = field(default_factory=list)
-    said: dict[str, list[Any]] = field(default_factory=dict)
-    state: dict[str, Any] = field(default_factory=dict)
-    messages: int = 0
-
-    @property
-    def done(self) -> bool:
-        return bool(self.state.get("done"))
-
-    def matrix(self) -> np.ndarray:
-        """The rows in their order."""
-        return np.stack([self.rows[at] for at in sorted(self.rows)])
-
-
-class Browser:
+class Browser(Tapes):
     """One connection, closed at the end of a `with` block."""
 
     def __init__(self, url: str, **how: Any) -> None:
+        super().__init__()
         self._context = connect(url, max_size=None, open_timeout=PATIENCE, **how)
         self.socket: ClientConnection = self._context.__enter__()
-        self.turn = 0
-        self.runs: list[Came] = []
-        self.trainer: dict[str, Any] = {}
 
     def __enter__(self) -> "Browser":
         return self
@@ -57,10 +30,9 @@ class Browser:
         self._context.__exit__(None, None, None)
 
     def hello(self, *cfgs: RunConfig, ticket: str = "", want: int = 0, have: int = 0, seeds: int = 1) -> "Browser":
-        self.turn += 1
         self.runs = [Came() for _ in cfgs]
         runs = [{"link": key_of(cfg), "seeds": seeds, "have": have, "want": want} for cfg in cfgs]
-        self.say({"kind": "hello", "turn": self.turn, "ticket": ticket, "runs": runs})
+        self.say(self.greeting(ticket, runs))
         return self
 
     def wish(self, *wants: int) -> None:
@@ -71,32 +43,12 @@ class Browser:
 
     def take(self) -> None:
         """Files the next message."""
-        message = self.socket.recv(timeout=PATIENCE)
-        if isinstance(message, bytes):
-            run, start, count, turn = HEAD.unpack_from(message)
-            if turn == self.turn:
-                rows = np.frombuffer(message, "<f4", offset=HEAD.size).reshape(count, -1)
-                self.runs[run].rows |= {start + at: row for at, row in enumerate(rows)}
-                self.runs[run].messages += 1
-            return
-        told = json.loads(message)
-        kind = told.pop("kind")
-        if kind == "trainer":
-            self.trainer = told
-        elif told.pop("turn") == self.turn:
-            came = self.runs[told.pop("run")]
-            if kind == "frames":
-                came.frames += told["frames"]
-            elif kind == "said":
-                for name, changes in told["said"].items():
-                    came.said.setdefault(name, []).extend(changes)
-            else:
-                setattr(came, kind, told)
+        self.file(self.socket.recv(timeout=PATIENCE))
 
     def until_done(self, *which: int) -> "Browser":
         """Until these runs, all where none are named, are over and all of their rows have come."""
         for at in which or range(len(self.runs)):
-            while not (self.runs[at].done or self.runs[at].state.get("error")):
+            while not self.runs[at].over:
                 self.take()
         return self
 

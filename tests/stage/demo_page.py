@@ -5,12 +5,31 @@ import streamlit as st
 from components.stage import figures
 from components.stage.panels import Chart, Headline, Panel, Stack, blocks_of
 from components.stage.stage import stage
+from components.still_chart import still_chart
 from components.viewers import visitor
 from models.spec import RunConfig, plan
 from models.spec.query import from_query
 
 st.set_page_config(layout="wide")
 query = st.query_params.to_dict()
+
+
+@st.fragment(run_every=0.2)
+def grow() -> None:
+    points = st.session_state.points = st.session_state.get("points", 0) + 5
+    line = {"type": "scatter", "name": "loss", "x": list(range(points)), "y": [2.0 - at / 400 for at in range(points)]}
+    axes = {"xaxis": {"range": [0, 400]}, "yaxis": {"range": [0, 2.5]}, "uirevision": "loss", "margin": {"t": 10}}
+    still_chart({"data": [line], "layout": axes}, key="loss", alt="Loss, chart", height=280, on_click=clicked)
+    st.caption(st.session_state.get("clicked", ""))
+
+
+def clicked(x: object, _y: object) -> None:
+    st.session_state.clicked = f"clicked at {x}"
+
+
+if "still" in query:
+    grow()
+    st.stop()
 own = {key: query.pop(key, "") for key in ("count", "tells", "keys", "below")}
 cfg, _ = from_query(query)
 runs = [cfg, *(RunConfig(**{**vars(cfg), "residual": False}) for _ in range(int(own["count"] or 1) - 1))]
@@ -55,7 +74,7 @@ def toggled(run: int, block: int) -> None:
     counts["toggled"] = f"run {run}, block {block}"
 
 
-at = stage("demo", runs, charts, tells=own["tells"] or "rest", keys=bool(own["keys"]), on_toggle=toggled)  # type: ignore[arg-type]
+at = stage("demo", runs, charts, tells=own["tells"] or "rest", keys=own["keys"], on_toggle=toggled)  # type: ignore[arg-type]
 st.caption(
     f"Run {counts['reruns']} times; at step {at.step}, {'moving' if at.playing else 'resting'}; {counts.get('toggled', '')}"
 )

@@ -243,7 +243,7 @@ def test_every_script_is_served_and_kept_by_its_version():
         assert (answer.status_code, answer.body) == (200, body)
         assert answer.headers["content-type"].startswith("text/javascript")
         assert "immutable" in answer.headers["cache-control"]
-    assert asked(files.LOADER, "old").headers["cache-control"] == "no-cache"
+    assert asked("loader.js", "old").headers["cache-control"] == "no-cache"
 
 
 @pytest.mark.parametrize("name", ["route.py", "../route.py", "stage.css", ""])

@@ -143,6 +143,80 @@ def test_play_from_the_end_begins_again():
     assert [run(code, end=end) for end in (9, 4)] == [[0, True], [0, True]]
 
 
+def test_it_stops_at_the_first_step_that_reaches_the_loss_and_not_again_at_an_earlier_one():
+    code = """
+    const head = new playhead.Playhead(9)
+    const losses = [3, 2, 1, 0.5, 2, 0.4]
+    head.play(0)
+    head.position = at
+    return [head.stopAt(before, have, target, (row) => losses[row]), head.playing, head.shown]
+    """
+    there = {"at": 5, "before": 0, "have": 6, "target": 1.0}
+    assert run(code, **there) == [2, False, 2]
+    assert run(code, **there | {"before": 3}) == [5, False, 5]
+    assert run(code, **there | {"before": 3, "have": 5}) == [None, True, 5]
+    assert run(code, **there | {"target": 0}) == [None, True, 5]
+
+
+def test_time_in_which_a_page_was_hidden_or_paused_is_not_caught_up():
+    code = """
+    const head = new playhead.Playhead(900, "25 steps/s")
+    const tape = { there: 900, over: true }
+    head.play(0)
+    head.tick(1000, tape)
+    const hidden = head.shown
+    head.pause()
+    head.play(2000)
+    head.tick(2000.1, tape)
+    return [hidden, head.shown]
+    """
+    hidden, paused = run(code)
+    assert hidden < 25
+    assert paused <= hidden + 3
+
+
+def test_a_tape_that_is_computed_again_moves_nobody_back():
+    code = """
+    const head = new playhead.Playhead(9)
+    head.seek(7)
+    head.play(0)
+    head.tick(1, { there: 2, over: false })
+    return head.shown
+    """
+    assert run(code) == 7
+
+
+def test_whatever_is_pressed_the_row_stays_on_the_tape_and_the_wish_within_it():
+    code = """
+    return walks.map(([last, deeds]) => {
+      const head = new playhead.Playhead(last)
+      let now = 0
+      return deeds.every(([name, seconds, number, over]) => {
+        if (name === "tick") head.tick((now += seconds), { there: Math.min(number, last), over })
+        else if (name === "play") head.play(now)
+        else if (name === "speed") head.speed = Object.keys(playhead.SPEEDS)[number % 4]
+        else head[name](number)
+        const wanted = head.wanted()
+        const onTape = head.shown >= 0 && head.shown <= head.furthest && head.furthest <= head.last
+        return onTape && wanted >= 0 && wanted <= last + 1 && (wanted > head.shown || head.shown === 0)
+      })
+    })
+    """
+    rng = np.random.default_rng(0)
+    names = ["tick"] * 6 + ["play", "play", "pause", "step", "reset", "seek", "speed"]
+    walks = [
+        [
+            int(rng.integers(1, 200)),
+            [
+                [str(rng.choice(names)), round(float(rng.uniform(0, 3)), 2), int(rng.integers(-10, 400)), bool(rng.integers(2))]
+                for _ in range(40)
+            ],
+        ]
+        for _ in range(40)
+    ]
+    assert run(code, walks=walks) == [True] * 40
+
+
 TAPE = """
 const track = (name, start, width) => ({ name, start, width })
 const header = { last: 9, seeds: 1, width: 4, tracks: [track("loss", 0, 1), track("act_rms", 1, 3)] }

@@ -9,7 +9,6 @@ from tests.browser.page import PAGES
 from tests.walk.seen import Seen
 
 ROOMS = {page.partition("?")[0] for page in PAGES}
-YET = re.compile(r"\b(no|not)\b.* yet\b")  # what a chart without a line says for itself: "not trained yet"
 # What Python and JavaScript write where a value or a sentence is missing.
 LEAK = re.compile(
     r"\bNone\b(?! of)|\bnan\b|\bundefined\b|\bNaN\b|\[object \w+\]|<[\w.]+ object at 0x|<class '|<function |<bound method "
@@ -79,7 +78,7 @@ def thrown(before: Seen, done: Done, after: Seen) -> Iterator[str]:
 def chart(before: Seen, done: Done, after: Seen) -> Iterator[str]:
     """A chart has a line, or says why not."""
     for one in after.charts:
-        if not one.traces and not YET.search(one.notes):
+        if not one.traces and not one.reason:
             yield f"nothing is drawn in {one.name!r}"
 
 

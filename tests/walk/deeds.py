@@ -44,7 +44,7 @@ REACHED = """(e) => {
 NAME = """(e) => {
   const words = e.querySelector("[data-testid=stMarkdownContainer]") ?? e
   const group = e.closest("[role=radiogroup]")?.ariaLabel ?? ""
-  return `${group} ${e.ariaLabel || e.closest(".live-chart, .stage-chart")?.ariaLabel || words.innerText || ""}`
+  return `${group} ${e.ariaLabel || e.closest(".stage-chart")?.ariaLabel || words.innerText || ""}`
 }"""
 
 
@@ -191,7 +191,7 @@ DEEDS = (
     Deed("write", 5, _there("input[type=text]:not([role=combobox]), textarea"), write),
     Deed("unfold", 5, _there("summary, [data-testid=stPopoverButton]"), press),
     Deed("edit", 5, _there("canvas[data-testid=data-grid-canvas]"), edit),
-    Deed("point at", 4, _there(":is(.live-chart, .stage-chart) .nsewdrag, .live-chart ~ * [role=button]"), point),
+    Deed("point at", 4, _there(".stage-chart .nsewdrag"), point),
     Deed("go to", 14, f"[data-testid=stTopNavLink]:visible, {SIDE} [data-testid=stSidebarNavLink]:visible", press, leads=True),
     Deed("open", 10, f"{MENU}, [data-testid=stExpandSidebarButton]:visible, [data-testid=stSidebarCollapseButton] button", press),
     Deed("go to", 30, "[data-testid=stTopNavDropdownLink]:visible, [data-testid=stTopNavPopover] a:visible", press, leads=True),

@@ -28,10 +28,10 @@ READ = """() => {
       ...groups.map((e) => [e.ariaLabel, (chosen(e)?.closest("label") ?? chosen(e))?.innerText.trim() ?? ""]),
     ]
   }
-  const charts = all(".live-chart, .stage-chart").map((e) => ({
+  const charts = all(".stage-chart").map((e) => ({
     name: e.ariaLabel ?? "a chart without a name",
     traces: e.data?.length ?? 0,
-    notes: (e.layout?.annotations ?? []).map((note) => note.text).join(", "),
+    reason: (e.layout?.annotations ?? []).find((note) => note.xref === "paper" && note.x === 0.5)?.text ?? "",
   }))
   const links = all("a[href]", main ?? document).map((e) => ({
     name: e.innerText.trim(), href: e.getAttribute("href"), whole: e.href,
@@ -59,11 +59,11 @@ READ = """() => {
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart's accessible name, how many traces it has, and what is written in it."""
+    """A chart's accessible name, how many traces it has, and what is written in its middle where there are none."""
 
     name: str
     traces: int
-    notes: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """The tabs of one visitor: how they come, how one goes through them, and when a page is at rest."""
 
+import re
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,7 @@ from tests.walk.seen import Seen, read
 CALM = 3  # looks in a row, a glance apart, in which no script runs
 GLANCE = 120  # milliseconds
 PLAYING = 1.0  # seconds after which a page is looked at that a run keeps busy
+FAR = re.compile(r"\w+ing(?: step \d+)?: \d+%|step \d+ of \d+")  # how far what a page waits for is
 QUIET = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 SLOW = {"offline": False, "latency": 300, "downloadThroughput": 2e6 / 8, "uploadThroughput": 1e6 / 8}  # ms and bytes a second
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
@@ -101,16 +103,23 @@ class Tabs:
         return Done("open the address in another tab", refusable=False, same=True)
 
     def rested(self) -> Seen:
-        """What is there once no script runs; a run that plays keeps a page busy, and is looked at while it plays."""
-        began, calm = time.monotonic(), 0
+        """What is there once no script runs; a run that plays keeps a page busy, and is looked at while it plays.
+
+        A page that waits for the trainer has time for as long as it says of new numbers how far the work is.
+        """
+        began, calm, said = time.monotonic(), 0, set[str]()
         self.now.wait_for_timeout(2 * GLANCE)
         while calm < CALM:
             calm = calm + 1 if self.now.locator(QUIET).count() else 0
             self.now.wait_for_timeout(GLANCE)
-            passed = time.monotonic() - began
-            if passed > PLAYING and (playing := read(self.now)).plays:
-                return playing
-            if passed > self.patience:
+            if (passed := time.monotonic() - began) < PLAYING:
+                continue
+            seen = read(self.now)
+            if seen.plays:
+                return seen
+            if fresh := set(FAR.findall(" ".join(seen.texts))) - said:
+                began, said = time.monotonic() - PLAYING, said | fresh
+            elif passed > self.patience:
                 raise RestlessError(f"still running after {passed:.0f} s")
         return read(self.now)
 

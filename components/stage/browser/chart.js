@@ -11,6 +11,7 @@ const HTML = `
 <button type="button" class="stage-switch" aria-expanded="false">Table</button></div>`
 // "Reset axes" would be a second button of that first word on the page; a double click resets them too.
 const CONFIG = { responsive: true, displaylogo: false, showSendToCloud: false, displayModeBar: "hover" }
+const THEME = ["text-color", "border-color", "font"]
 const TABLE_SECONDS = 0.5 // between two tables of a chart that moves
 const finger = matchMedia("(pointer: coarse)").matches // it scrolls the page: a chart keeps nothing of that to itself
 if (finger) CONFIG.displayModeBar = false
@@ -54,6 +55,12 @@ const themed = (layout, theme) => {
     font,
     legend,
   }
+}
+
+// What Streamlit's theme says where an element stands.
+export const themeOf = (el) => {
+  const style = getComputedStyle(el)
+  return Object.fromEntries(THEME.map((name) => [name, style.getPropertyValue(`--st-${name}`).trim()]))
 }
 
 export class Chart {
@@ -112,7 +119,7 @@ export class Chart {
     const asked = now.furthest || now.playing
     const figure = panel.figure ?? (asked && now.tapes[panel.run]?.frame(now.shown)?.picture)
     // Another net, whose first row is still awaited or was refused: the picture of the one before stays, and pales.
-    const awaited = Boolean(this.figure) && !now.tapes.some((tape) => tape.length)
+    const awaited = Boolean(this.figure) && now.tapes.length > 0 && !now.tapes.some((tape) => tape.length)
     this.place.classList.toggle("awaited", awaited)
     if (awaited) return
     if (!figure?.data) return this.clear(Plotly)
@@ -134,7 +141,7 @@ export class Chart {
     if (stands && stands === this.stood) return
     this.stood = stands
     if (!this.live) this.el.replaceChildren()
-    const layout = themed(this.figure.layout, theme)
+    const layout = structuredClone(themed(this.figure.layout, theme)) // plotly writes the zoom into what it is given
     Plotly.react(this.el, this.figure.data, layout, CONFIG)
     this.live = true
   }

@@ -3,6 +3,7 @@ const own = [...document.scripts].find((script) => script.src.includes("/static/
 const base = own ? new URL("../../", own.src) : new URL("./", document.baseURI)
 
 export default async function (component) {
-  const { mount } = await import(new URL(`stage/${component.data.version}/stage.js`, base).href)
+  const { version, script = "stage" } = component.data
+  const { mount } = await import(new URL(`stage/${version}/${script}.js`, base).href)
   return mount(component, { base, script: own?.src })
 }

@@ -59,12 +59,25 @@ export class Playhead {
     this.pressed = false
     const seconds = Math.min(Math.max(now - this.ticked, 0), LONGEST_TICK)
     this.ticked = now
-    this.position = Math.min(this.position + this.velocity(now, there, over) * seconds, Math.max(there, this.position))
+    const further = this.position + this.velocity(now, there, over) * seconds
+    this.position = Math.max(this.position, Math.min(further, there)) // never back for want of rows
     this.furthest = Math.max(this.furthest, this.shown)
     if (over && this.position >= there) {
       this.pause()
       this.ended = true
     }
+  }
+
+  // Stops at the first row after `before` whose loss is at most the target, and says which that is; 0 never stops.
+  stopAt(before, have, target, loss) {
+    if (!this.playing || !(target > 0)) return null
+    for (let row = before + 1; row <= Math.min(this.shown, have - 1); row++) {
+      if (!(loss(row) <= target)) continue
+      this.pause()
+      this.seek(row)
+      return row
+    }
+    return null
   }
 
   // Rows a second. At full speed the pace of the arrivals, nudged so that a little stays in hand.

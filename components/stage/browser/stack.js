@@ -23,6 +23,7 @@ const [ZERO, LOST, NORM, SKIP] = ["#80858f", "#d84a3a", "#d4760a", "#2f86d6"]
 const [RIBBON, NORMS] = [16, 10] // pixels: the skip above the columns, the norms between
 // Of the scale at the right: its type in ems of the page, its width in ems of that; in a narrow stack it has no titles.
 const [TYPE, LEGEND, SHORT_LEGEND, NARROW] = [0.72, 8.4, 4.6, 280]
+const ROOM = 4 // decades beyond the net before training to which a scale may grow: what leaves it is marked
 const TRACKS = ["act", "grad"]
 const PULSE_SECONDS = 1.2
 
@@ -112,8 +113,10 @@ export class Stack {
     this.values = { act: blocks.map(({ site }) => act[site]), grad: blocks.map(({ site }) => grad[site]) }
     const scaled = this.panel.scale === "shared" ? now.tapes.filter((one) => one.length) : [tape]
     for (const name of TRACKS) {
-      const seen = scaled.map((one) => one.vector(`${name}_rms`, Math.min(now.position, one.length - 1)))
-      this.held[name] = logRange(this.held[name], ...seen)
+      const seen = (position) => scaled.map((one) => one.vector(`${name}_rms`, Math.min(position, one.length - 1)))
+      const first = logRange(undefined, ...seen(0))
+      const [low, high] = logRange(this.held[name], ...seen(now.position))
+      this.held[name] = [Math.max(low, first[0] - ROOM), Math.min(high, first[1] + ROOM)]
     }
     const wide = (this.canvas.width = Math.round((this.width ?? this.place.clientWidth) * devicePixelRatio))
     this.canvas.height = Math.round(this.panel.height * devicePixelRatio)
@@ -175,6 +178,7 @@ export class Stack {
     const y = way < 0 ? edge - size : edge
     pen.fillStyle = lost ? LOST : value === 0 ? ZERO : mixed(SCALES[name], share)
     pen.fillRect(left, y, width, size)
+    if (share > 1 && !lost) this.beyond(pen, left + width / 2, edge + way * size, Math.min(width, 9), way)
     if (!lost && value !== 0) return
     // Not by colour alone: a cross over the whole half where nothing finite is left, an empty middle for zero.
     pen.save()
@@ -190,6 +194,16 @@ export class Stack {
     }
     pen.stroke()
     pen.restore()
+  }
+
+  // An arrow over the edge, for what is larger than the scale.
+  beyond(pen, x, tip, size, way) {
+    pen.fillStyle = "#ffffff"
+    pen.beginPath()
+    pen.moveTo(x, tip - 2 * way)
+    pen.lineTo(x + size / 2, tip - way * (2 + size))
+    pen.lineTo(x - size / 2, tip - way * (2 + size))
+    pen.fill()
   }
 
   pulses(pen, time, width, top, half) {

@@ -1,7 +1,7 @@
 // The stage: holds the tapes of a page, moves along them, and draws what the page has declared, at most once a frame.
 
 import { Bar } from "./bar.js"
-import { AGAIN, Chart, load } from "./chart.js"
+import { AGAIN, Chart, load, themeOf } from "./chart.js"
 import { listen } from "./keys.js"
 import { Playhead, reach } from "./playhead.js"
 import { Stack } from "./stack.js"
@@ -11,7 +11,6 @@ const CALM_SECONDS = 0.5 // between two pictures for whoever wants no motion
 const REST_SECONDS = 0.4 // after the last move, before the server hears where the playhead is
 const FOLLOW_SECONDS = 1
 const FRAME_SECONDS = 0.04 // of drawing; whatever is not drawn by then waits for the next frame
-const THEME = ["text-color", "border-color", "font"]
 const PANELS = { chart: Chart, stack: Stack }
 
 const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (text.endsWith(".") ? "" : ".")
@@ -183,8 +182,7 @@ class Stage {
     }
     if (once(data.reset)) this.moves.reset()
     if (once(data.start)) this.moves.play()
-    const style = getComputedStyle(this.root)
-    this.theme = Object.fromEntries(THEME.map((name) => [name, style.getPropertyValue(`--st-${name}`).trim()]))
+    this.theme = themeOf(this.root)
     this.go()
   }
 
@@ -327,15 +325,10 @@ class Stage {
   }
 
   stopAtLoss(before) {
-    const { head, data } = this
-    if (!head.playing || !(data.stop_loss > 0)) return
-    for (let row = before + 1; row <= head.shown; row++) {
-      if (this.tapes[0].have <= row || !(this.tapes[0].number("loss", row) <= data.stop_loss)) continue
-      head.pause()
-      head.seek(row)
-      this.stopped = `Stopped: the loss has reached ${data.stop_loss} at step ${row}.`
-      return
-    }
+    const [{ have }] = this.tapes
+    const target = this.data.stop_loss
+    const reached = this.head.stopAt(before, have, target, (row) => this.tapes[0].number("loss", row))
+    if (reached !== null) this.stopped = `stopped: the loss has reached ${target} at step ${reached}`
   }
 
   place() {

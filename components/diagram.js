@@ -1,0 +1,3 @@
+export default ({ data, parentElement }) => {
+  parentElement.querySelector(".diagram-place").innerHTML = data.svg
+}

@@ -1,0 +1,50 @@
+// A chart that stands still: it keeps its zoom when it is drawn anew, and has its numbers as a table.
+
+import { Chart, load, themeOf } from "./chart.js"
+
+const STILL = { tapes: [], position: 0, shown: 0, row: 0, furthest: 0, playing: false }
+const shown = new Map() // by the element that it is drawn in
+
+class Still {
+  constructor(root) {
+    this.root = root
+    this.chart = new Chart(root)
+    this.sized = new ResizeObserver(() => this.draw())
+    this.sized.observe(root)
+  }
+
+  declare({ data, setTriggerValue }, script) {
+    this.clicked = data.clicks && ((x, y) => setTriggerValue("clicked", [x, y]))
+    this.chart.declare({ ...data, run: 0, says: "", fit: 0 })
+    this.draw()
+    load(data.chunk, script)
+      .then((plotly) => (this.plotly = plotly))
+      .then(() => this.draw())
+      .catch((error) => (this.root.title = `This chart is plain lines here: ${error.message}.`))
+  }
+
+  draw() {
+    if (!this.root.isConnected) return
+    this.chart.width = this.root.clientWidth
+    this.chart.draw(STILL, this.plotly, themeOf(this.root))
+    const { el } = this.chart
+    if (!this.plotly || !this.clicked || this.listens) return
+    this.listens = true
+    el.on("plotly_click", ({ points: [point] }) => this.clicked?.(point.x, point.y))
+  }
+
+  leave() {
+    this.sized.disconnect()
+    this.chart.clear(this.plotly)
+  }
+}
+
+export const mount = (component, { script }) => {
+  const root = component.parentElement.querySelector(".stage-still")
+  if (!shown.has(root)) shown.set(root, new Still(root))
+  shown.get(root).declare(component, script)
+  return () => {
+    shown.get(root)?.leave()
+    shown.delete(root)
+  }
+}

@@ -1,0 +1,122 @@
+"""Charts that stand still, in a browser: zoom, hover, theme and click hold while their data is exchanged."""
+
+import json
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+from streamlit.testing.v1 import AppTest
+
+from components.assets import plotly_chunk
+from tests.stage.demo import PAGE
+
+GROWN = "() => chart().data[0].x.length"
+
+
+@pytest.fixture
+def growing(visitors: Any) -> Any:
+    """A page with a chart that grows by five points five times a second."""
+    page = visitors.tab()
+    page.add_init_script("window.chart = () => document.querySelector('.stage-chart')")
+    page.goto(f"{visitors.server.url}/?still=1")
+    page.locator(".stage-chart .main-svg").first.wait_for()
+    return page
+
+
+def waits_for_points(page: Any, more: int) -> None:
+    """Until the line has grown by `more` points."""
+    before = page.evaluate(GROWN)
+    page.wait_for_function("count => chart().data[0].x.length >= count", arg=before + more)
+
+
+def zoom(page: Any) -> None:
+    """Drags a box over the first half of the plot; a busy browser may still be drawing when the mouse comes."""
+    page.wait_for_function("() => chart()?._fullLayout?.xaxis")
+    for _ in range(10):
+        box = page.locator(".stage-chart .nsewdrag").first.bounding_box()
+        page.mouse.move(box["x"] + 0.1 * box["width"], box["y"] + 20)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 150, steps=6)
+        page.mouse.up()
+        page.wait_for_timeout(1000)
+        if page.evaluate("() => chart()._fullLayout.xaxis.range[0] > 10"):
+            return
+    raise AssertionError("the drag did not zoom")
+
+
+def test_the_page_sends_the_figure_its_name_its_height_and_the_chunk() -> None:
+    page = AppTest.from_file(str(PAGE), default_timeout=60)
+    page.query_params["still"] = "1"
+    sent = json.loads(page.run().get("bidi_component")[0].proto.json)
+    assert (sent["title"], sent["height"], sent["chunk"]) == ("Loss", 280, plotly_chunk())
+    assert sent["figure"]["data"][0]["x"] == [0, 1, 2, 3, 4]
+
+
+def test_streamlit_ships_exactly_one_plotly() -> None:
+    assert plotly_chunk().startswith("PlotlyChart.")
+
+
+@pytest.mark.parametrize("files", [[], ["PlotlyChart.a.js", "PlotlyChart.b.js"]], ids=["none", "two"])
+def test_no_plotly_or_two_of_them_is_none(tmp_path: Any, files: list[str]) -> None:
+    for name in files:
+        (tmp_path / name).touch()
+    assert plotly_chunk(tmp_path) == ""
+
+
+def test_zoom_and_node_survive_new_data_and_a_new_theme(growing: Any) -> None:
+    page = growing
+    page.evaluate("() => { chart().mine = true }")
+    zoom(page)
+    waits_for_points(page, more=10)
+    zoomed = page.evaluate("() => chart()._fullLayout.xaxis.range")
+    assert zoomed[1] - zoomed[0] < 300
+    light = page.evaluate("() => chart()._fullLayout.font.color")
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function("light => chart()._fullLayout.font.color !== light", arg=light)
+    waits_for_points(page, more=10)
+    assert page.evaluate("() => chart().mine") is True
+    assert page.evaluate("() => chart()._fullLayout.xaxis.range") == zoomed
+    assert page.evaluate("() => chart()._fullLayout.paper_bgcolor") == "rgba(0,0,0,0)"
+
+
+def test_hover_survives_new_data(growing: Any) -> None:
+    page = growing
+    waits_for_points(page, more=30)
+    x, y = page.evaluate("""() => {
+        const box = chart().getBoundingClientRect(), axes = chart()._fullLayout
+        return [box.x + axes.xaxis._offset + axes.xaxis.l2p(10), box.y + axes.yaxis._offset + axes.yaxis.l2p(1.975)]
+    }""")
+    for nudge in range(20):  # a busy browser may still be drawing when the mouse comes
+        page.mouse.move(x - 3 + nudge % 2, y)
+        page.mouse.move(x, y)
+        page.wait_for_timeout(250)
+        if page.locator(".hoverlayer .hovertext").count():
+            break
+    waits_for_points(page, more=15)
+    page.wait_for_selector(".hoverlayer .hovertext")
+
+
+def test_a_click_on_a_point_is_heard(growing: Any) -> None:
+    page = growing
+    waits_for_points(page, more=30)
+    x, y = page.evaluate("""() => {
+        const box = chart().getBoundingClientRect(), axes = chart()._fullLayout
+        return [box.x + axes.xaxis._offset + axes.xaxis.l2p(10), box.y + axes.yaxis._offset + axes.yaxis.l2p(1.975)]
+    }""")
+    for _ in range(20):
+        page.mouse.click(x, y)
+        page.wait_for_timeout(500)
+        if page.get_by_text("clicked at 10").count():
+            return
+    raise AssertionError("the click was not heard")
+
+
+def test_a_chart_has_its_height_and_its_lines_before_plotly_is_there(visitors: Any) -> None:
+    page = visitors.tab()
+    page.route("**/PlotlyChart.*.js", lambda _route: None)
+    page.goto(f"{visitors.server.url}/?still=1")
+    figure = page.get_by_role("figure", name="Loss, chart")
+    assert figure.bounding_box()["height"] == 280
+    figure.locator("svg.stage-sketch polyline").wait_for(state="attached")
+    page.get_by_role("button", name="Table of Loss").click()
+    expect(page.get_by_role("region", name="Loss, table").get_by_role("row").nth(1)).to_contain_text("loss")
