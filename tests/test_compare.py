@@ -1,24 +1,19 @@
 """The comparison: prepared questions, its link, its columns in AppTest, and figures that say what differs."""
 
-import json
 from urllib.parse import urlencode
 
-import numpy as np
-import plotly.graph_objects as go
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from components import compare_link
-from components.compare_charts import compared_losses, compared_profiles
-from models.insight.bands import band
-from models.service.client import trainer
+from components import compare_link, compare_watch
+from models.service.client import key_of
 from models.spec import RunConfig
 from models.spec.budget import over_budget
 from models.spec.pairings import PAIRINGS, changed, clashes, differing
-from models.trace import Divergence
-from tests.app_page import APP, PATIENCE, address, charts, scrubber, sound, trained, words
+from tests.app_page import APP, PATIENCE, address, charts, sound, words
+from tests.stage_page import bound, declared, panels, runs, says, tapes
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
@@ -80,34 +75,18 @@ def test_what_changed_is_found_by_field() -> None:
     assert changed(RunConfig(), RunConfig(norm="none", depth=8)) == {"depth": 8, "norm": "none"}
 
 
-def test_profiles_of_seeds_are_a_line_in_a_band_and_the_difference_divides_by_the_first() -> None:
-    one, two = band([np.array([1.0, 2.0]), np.array([1.0, 8.0])]), band([np.array([2.0, 8.0])])
-    figure = compared_profiles(title="Activation by depth", sites=("x0", "b01"), labels=["A", "B"], bands=[one, two])
-    go.Figure(figure)
-    names = [trace["name"] for trace in figure["data"]]
-    assert names == ["A, lowest seed", "A, highest seed", "A", "B"]
-    assert figure["data"][2]["y"] == [1.0, 4.0], "the geometric median"
-    ratio = compared_profiles(title="x", sites=("x0", "b01"), labels=["A", "B"], bands=[one, two], against_first=True)
-    assert ratio["data"][-1]["y"] == [2.0, 2.0]
-
-
-def test_losses_keep_their_raw_numbers_their_cross_and_their_difference() -> None:
-    bands = [band([np.array([3.0, 2.0, 1.0])], log=False), band([np.array([3.0, np.nan])], log=False)]
-    given_ = {"steps": 9, "labels": ["A", "B"], "bands": bands, "chance": 2.3, "shown_step": 1}
-    figure = compared_losses(divergences=[None, Divergence(1, "loss")], **given_)  # type: ignore[arg-type]
-    go.Figure(figure)
-    assert figure["data"][0]["y"] == [3.0, 2.0, 1.0]
-    assert [trace["name"] for trace in figure["data"]][-1] == "B diverged"
-    difference = compared_losses(divergences=[None, None], against_first=True, **given_)  # type: ignore[arg-type]
-    assert difference["data"][1]["y"][0] == 0.0
-    json.dumps(figure, allow_nan=False)
-
-
-def test_two_columns_train_under_one_player_and_each_has_its_line() -> None:
-    page = trained(compare(**columns({}, {"residual": False})))
+def test_two_columns_stand_under_one_player_and_each_has_its_line() -> None:
+    page = compare(**columns({}, {"residual": False}))
+    assert [cfg.residual for cfg in runs(page)] == [True, False]
+    assert (declared(page)["shared"], declared(page)["names"]) == (" all", ["A", "B"])
+    assert set(charts(page)) == {"Activation by depth", "Gradient by depth", "Loss"}
+    tapes(page)
+    for title in ("Activation by depth", "Gradient by depth"):
+        first, second = (bound(page, trace, 30) for trace in charts(page)[title]["data"])
+        assert len(first) == len(second) == SMALL["depth"] + 1
+        assert first != second
     lines = [trace for trace in charts(page)["Loss"]["data"] if trace["mode"] == "lines"]
-    assert [len(line["y"]) for line in lines] == [31, 31]
-    assert lines[0]["y"] != lines[1]["y"]
+    assert [trace["bind"]["run"] for trace in lines] == [0, 1]
     assert "| Residual | **on** | **off** |" in words(page)
     assert "Equal in all: net mlp" in words(page)
 
@@ -157,19 +136,64 @@ def test_a_prepared_comparison_replaces_the_columns() -> None:
 
 def test_several_seeds_are_drawn_as_bands_and_one_seed_is_tagged() -> None:
     query = columns({}, {"residual": False})
-    assert "1 seed" in words(compare(**query))
-    page = trained(compare(**query, seeds="3"))
-    assert "3 seeds" in words(page)
-    names = [trace["name"] for trace in charts(page)["Gradient by depth"]["data"]]
-    assert sum("lowest seed" in name for name in names) == 2
+    assert declared(compare(**query))["facts"] == ["1 seed"]
+    page = compare(**query, seeds="3")
+    assert declared(page)["facts"] == ["3 seeds, trained together: geometric median and range"]
+    assert [run["seeds"] for run in declared(page)["runs"]] == [3, 3]
+    for figure in charts(page).values():
+        assert sum("lowest seed" in trace["name"] for trace in figure["data"]) == 2
 
 
-def test_the_difference_view_is_one_at_column_a() -> None:
+def test_the_difference_view_is_bound_to_column_a_and_has_axes_of_its_own() -> None:
     page = compare(**columns({}, {"residual": False}))
+    before = {title: panel["fit"] for title, panel in panels(page, "chart").items()}
     page.toggle(key="compare_difference").set_value(True)
     sound(page.run())
-    first = charts(page)["Activation by depth"]["data"][0]["y"]
-    assert first == pytest.approx([1.0] * (int(SMALL["depth"]) + 1))
+    for title, panel in panels(page, "chart").items():
+        lines = [trace for trace in panel["figure"]["data"] if trace["mode"] != "markers"]
+        assert [trace["bind"]["against"] for trace in lines] == [0, 0]
+        assert panel["fit"] != before[title]
+
+
+def test_every_column_has_its_stack_on_a_common_scale_its_verdict_and_its_way_to_the_playground() -> None:
+    page = compare(**columns({}, {"residual": False}, {"norm": "none"}))
+    stacks, said = panels(page, "stack"), panels(page, "headline")
+    assert list(stacks) == [f"Signal and gradient of {letter}" for letter in "ABC"]
+    assert {stack["scale"] for stack in stacks.values()} == {"shared"}
+    assert [[block["skip"] for block in stack["blocks"]] for stack in stacks.values()] == [[1, 1, 1], [0, 0, 0], [1, 1, 1]]
+    assert [(one["run"], one["label"]) for one in said.values()] == [(0, "A"), (1, "B"), (2, "C")]
+    assert {panel["span"] for panel in declared(page)["panels"]} == {4}
+    ways = [panel for panel in declared(page)["panels"] if panel["kind"] == "link"]
+    assert [way["href"] for way in ways] == [f"playground?{key_of(cfg)}" for cfg in runs(page)]
+    says(page, {"opened": 1})
+    assert page.title[0].value == "Playground"
+    assert page.toggle(key="residual").value is False
+
+
+def test_where_the_verdict_is_hidden_the_letters_stay() -> None:
+    page = compare(**columns({}, {"residual": False}), hide="verdict")
+    assert not panels(page, "headline")
+    assert list(panels(page, "heading")) == ["A", "B"]
+
+
+def test_a_comparison_that_another_page_starts_is_started_by_a_word_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = compare(**columns({}, {"residual": False}))
+    said = [declared(page)["start"]]
+    for _ in range(2):
+        with monkeypatch.context() as patch:
+            patch.setattr("streamlit.session_state", page.session_state)
+            compare_watch.start()
+        said.append(declared(sound(page.run()))["start"])
+    assert said[0] == ""
+    assert len(set(said)) == 3
+    assert declared(sound(page.run()))["start"] == said[2], "the browser knows which it has heeded"
+
+
+def test_columns_over_the_budget_are_named_and_nothing_is_trained() -> None:
+    large = {"depth": 128, "width": 512, "layers_per_branch": 2, "batch": 512, "steps": 5000}
+    page = compare(**columns({}, large))
+    assert any(error.value.startswith("Column B: ") and "over budget" in error.value for error in page.error)
+    assert not charts(page)
 
 
 def test_a_hostile_link_is_said_in_harmless_words() -> None:
@@ -179,27 +203,6 @@ def test_a_hostile_link_is_said_in_harmless_words() -> None:
     assert "seeds became 8" in said
     assert "evil)" not in said
     assert "<b>" not in said
-
-
-def test_columns_that_have_all_diverged_stop_at_the_last_end_and_say_where_each_ended() -> None:
-    wild = {"depth": 20, "norm": "none"}
-    page = trained(compare(**columns(wild | {"lr": 0.03}, wild | {"lr": 1.0})))
-    tapes = [trainer().tape(cfg) for cfg in page.session_state["compare_columns"]]
-    ends = [tape.divergence.step for tape in tapes]  # type: ignore[union-attr]
-    assert ends[0] != ends[1]
-    assert f"step {max(ends)} of 30" in words(page)
-    assert f"all have diverged: A at step {ends[0]}, B at step {ends[1]}" in words(page)
-    assert scrubber(page).value == max(ends)
-
-
-def test_a_column_that_has_diverged_does_not_hold_the_other_back() -> None:
-    page = trained(compare(**columns({}, {"depth": 20, "norm": "none", "init_gain": 3.0, "lr": 1.0})))
-    assert "step 30 of 30" in words(page)
-    assert "all have diverged" not in words(page)
-
-
-def test_a_column_of_fewer_steps_does_not_hold_the_other_back() -> None:
-    assert "step 30 of 30" in words(trained(compare(**columns({}, {"steps": 12}))))
 
 
 def test_exceptions_for_single_blocks_are_told_in_words() -> None:

@@ -1,13 +1,16 @@
 """The lessons: each net shows what its text says, each challenge has a solution that passes and a near miss that fails."""
 
 from functools import cache
+from types import SimpleNamespace
+from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from components.lessons.attempt import from_text
+from components.lessons.runs import awaited
+from components.lessons.runs import watched as watched_to_the_end
 from components.lessons.source import excerpt
 from models.lessons.challenges import check, out_of_bounds
 from models.lessons.lesson import Code
@@ -16,7 +19,8 @@ from models.spec import RunConfig, knobs
 from models.spec.budget import over_budget, step_seconds
 from models.trace import Trace
 from models.training import Run
-from tests.app_page import APP, PATIENCE, charts, labels, press, sound, words
+from tests.app_page import APP, PATIENCE, charts, press, sound, words
+from tests.stage_page import declared, panels, rests, runs, tapes
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
@@ -142,19 +146,13 @@ def guessed(page: AppTest, at: int) -> AppTest:
     return press(sound(page.run()), "This is my guess")
 
 
-def watched(page: AppTest, label: str) -> AppTest:
-    """The page after that Train button was pressed and its run has come to its end."""
-    press(page, label)
-    for _ in range(PATIENCE):
-        if "Pause" not in labels(page):
-            return page
-        sound(page.run())
-    raise AssertionError(words(page))
+def watched(page: AppTest, name: str) -> AppTest:
+    """The page once the runs of a lesson or of its attempt have been watched to their end."""
+    return sound(rests(page, name=name).run())
 
 
 def test_nothing_of_the_run_is_shown_before_the_guess() -> None:
     page = lessons(lesson="vanishing")
-    assert not [label for label in labels(page) if label.startswith("Train")]
     assert not charts(page)
     assert LESSONS["vanishing"].why not in words(page)
     assert page.button(key="lesson_vanishing_guess_settle").disabled
@@ -162,7 +160,7 @@ def test_nothing_of_the_run_is_shown_before_the_guess() -> None:
 
 @pytest.mark.parametrize(("at", "said"), [(2, "Your guess was right"), (0, "Your guess was not so")])
 def test_after_the_guess_the_nets_are_trained_and_the_numbers_decide(at: int, said: str) -> None:
-    page = watched(guessed(lessons(lesson="vanishing"), at), "Train both")
+    page = watched(guessed(lessons(lesson="vanishing"), at), "lesson_vanishing")
     assert said in words(page)
     assert "falls 4.8 decades" in words(page)
     assert LESSONS["vanishing"].why in words(page)
@@ -173,16 +171,17 @@ def test_after_the_guess_the_nets_are_trained_and_the_numbers_decide(at: int, sa
 
 
 def test_an_attempt_is_edited_trained_and_passed_and_the_progress_says_so() -> None:
-    page = watched(guessed(lessons(lesson="vanishing"), 2), "Train both")
+    page = watched(guessed(lessons(lesson="vanishing"), 2), "lesson_vanishing")
     page.number_input(key="attempt_vanishing_init_gain").set_value(SOLVED["vanishing"][0]["init_gain"])
-    page = watched(sound(page.run()), "Train the attempt")
+    assert not page.success
+    page = watched(sound(page.run()), "attempt_vanishing")
     assert [one.value for one in page.success] == ["Passed."]
     assert "passed with" in page.code[-1].value
     assert "init_gain=1.19" in page.code[-1].value
 
 
 def test_an_attempt_is_opened_in_the_playground_as_it_was_set() -> None:
-    page = watched(guessed(lessons(lesson="vanishing"), 2), "Train both")
+    page = watched(guessed(lessons(lesson="vanishing"), 2), "lesson_vanishing")
     page.number_input(key="attempt_vanishing_init_gain").set_value(1.19)
     sound(page.run())
     (way,) = [one.proto for one in page.get("page_link") if one.proto.label == "Open in the playground"]
@@ -190,18 +189,76 @@ def test_an_attempt_is_opened_in_the_playground_as_it_was_set() -> None:
 
 
 def test_a_pasted_link_is_taken_and_what_it_may_not_touch_is_named() -> None:
-    page = watched(guessed(lessons(lesson="vanishing"), 2), "Train both")
+    page = watched(guessed(lessons(lesson="vanishing"), 2), "lesson_vanishing")
     page.text_input(key="attempt_vanishing_text").set_value("https://host/base/playground?depth=3&init=he&lesson=vanishing")
     press(sound(page.run()), "Take the link's")
     assert "Depth is 3; this challenge leaves it at" in words(page)
-    assert "Train the attempt" not in labels(page)
+    assert "Loss of the attempt" not in charts(page)
 
 
 def test_a_lesson_of_an_unknown_name_gets_a_sentence() -> None:
     assert "There is no lesson of that name" in words(lessons(lesson="<b>nonsense</b>"))
 
 
-def test_guessing_again_hides_the_run() -> None:
-    page = press(watched(guessed(lessons(lesson="final"), 0), "Train both"), "Guess again")
+def test_guessing_again_hides_the_run_and_puts_it_back_to_its_beginning() -> None:
+    page = watched(guessed(lessons(lesson="final"), 0), "lesson_final")
+    assert declared(page, "lesson_final")["reset"] == ""
+    press(page, "Guess again")
     assert not charts(page)
-    assert np.all([not label.startswith("Train") for label in labels(page)])
+    guessed(page, 1)
+    assert not happened(page)
+    assert declared(page, "lesson_final")["reset"]
+    assert happened(watched(page, "lesson_final"))
+
+
+def happened(page: AppTest) -> bool:
+    """Whether the page says what the numbers say of the guess."""
+    return "What happened" in [one.value for one in page.subheader]
+
+
+@pytest.mark.parametrize("key", LESSONS)
+def test_a_lessons_nets_stand_under_one_player_each_with_its_verdict(key: str) -> None:
+    page, lesson = guessed(lessons(lesson=key), 0), LESSONS[key]
+    name = f"lesson_{key}"
+    assert runs(page, name) == list(lesson.nets.values())
+    count = {1: "", 2: " both", 3: " all three", 4: " all four"}[len(lesson.nets)]
+    assert (declared(page, name)["shared"], declared(page, name)["names"]) == (count, list(lesson.nets))
+    labels = [f"{letter} {net}" for letter, net in zip("ABCD", lesson.nets, strict=False)]
+    assert [one["label"] for one in panels(page, "headline", name).values()] == labels
+    assert len(charts(page)) == len(lesson.charts)
+    for figure in charts(page).values():
+        assert {trace["bind"]["run"] for trace in figure["data"]} == set(range(len(lesson.nets)))
+
+
+def test_what_happened_is_said_to_whoever_has_watched_it_to_the_end() -> None:
+    page = guessed(lessons(lesson="final"), 2)
+    tapes(page, name="lesson_final")  # somebody else has trained them
+    assert not happened(sound(page.run()))
+    assert not happened(rests(page, 30, name="lesson_final"))
+    assert happened(watched(page, "lesson_final"))
+    assert happened(rests(page, 10, name="lesson_final")), "it has been watched once"
+
+
+def test_the_verdict_of_an_attempt_stays_while_it_is_scrubbed_and_goes_with_the_next_attempt() -> None:
+    page = watched(guessed(lessons(lesson="final"), 2), "lesson_final")
+    waits = "Train the attempt: "
+    assert waits in words(page)
+    watched(page, "attempt_final")
+    assert page.warning
+    assert rests(page, 10, name="attempt_final").warning
+    page.selectbox(key="attempt_final_branch_scale").set_value("0.5")
+    assert waits in words(sound(page.run()))
+    assert runs(page, "attempt_final")[0].branch_scale == 0.5
+
+
+def test_whoever_rests_where_rows_are_still_to_come_waits_for_them() -> None:
+    def tape(length: int, **how: object) -> Any:
+        return SimpleNamespace(**{"length": length, "done": False, "error": "", **how})
+
+    ended, going = tape(3, done=True), tape(5)
+    assert not watched_to_the_end(9, [ended, going])
+    assert watched_to_the_end(4, [ended, tape(5, done=True)])
+    assert not watched_to_the_end(3, [ended, tape(5, done=True)])
+    assert [awaited(step, [ended, going]) for step in (0, 4, 5)] == [False, False, True]
+    assert not awaited(0, [tape(0)])
+    assert not awaited(9, [tape(5, error="lost")])

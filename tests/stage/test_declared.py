@@ -94,7 +94,7 @@ def test_a_panel_of_what_is_not_on_the_page_is_refused(panel):
         panel.to_json(1, 1)
 
 
-def test_all_figures_travel_as_json_with_room_for_their_legend():
+def test_all_figures_travel_as_json():
     others = [Series("a rather long name for a ghost", np.array([1.0, 0.0, np.inf, 2.0]), "ghost")]
     made = [
         figures.profile("Activation", "act_rms", SITES, others=others),
@@ -104,6 +104,7 @@ def test_all_figures_travel_as_json_with_room_for_their_legend():
         figures.profiles("Activation", "act_rms", SITES, ["A", "B"], seeds=3, against=True),
         figures.ratios("Share", "branch_rms", "act_rms", SITES[1:], [("A", "now"), ("B", "other")], unit="share"),
         figures.losses(["A", "B"], steps=9, chance=2.3, seeds=3),
+        figures.cosines(SITES, ["A", "B"]),
     ]
     for figure in made:
         json.dumps(Chart("x", figure=figure).to_json(2, 3), allow_nan=False)

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from components.depth_charts import log_range
-from components.figures import decades_axis, decimate
+from components.figures import GREEN, ORANGE, decades_axis, decimate, enlarged
+from components.stage import figures
 from components.stage.files import FOLDER
 
 NODE = which("node")
@@ -350,3 +351,154 @@ def test_a_line_over_the_steps_ends_at_the_furthest_and_has_the_step_shown_exact
     assert (steps[0], steps[-1]) == (0, 2999)
     assert drawn == there
     assert shapes == [1234]
+
+
+# --- several runs, several seeds ---
+
+SEVERAL = """
+const track = (name, start, width) => ({ name, start, width })
+const tracks = [track("loss", 0, 1), track("act_rms", 1, 2)]
+const made = given.map((rows) => {
+  const one = new tape.Tape({ link: "", seeds: rows[0].length, last: 9 })
+  one.describe({ last: 9, seeds: rows[0].length, width: 3, tracks })
+  one.put(0, rows.length, Float32Array.from(rows.flat(2), (value) => value ?? NaN))
+  one.state = { ...one.state, fates: Array(rows[0].length).fill(null) }
+  return one
+})
+const now = { tapes: made, position: 1, shown: 1, row: 1, furthest: 1, playing: false }
+"""
+LAYERS = ("x0", "b01")
+
+
+def rows_of(rng: np.random.Generator, seeds: int) -> list:
+    """Two rows of a loss and two sites for every seed, None where nothing finite is left."""
+    values = np.exp(rng.normal(scale=3, size=(2, seeds, 3))).astype(np.float32).astype(float)
+    values[rng.random(values.shape) < 0.2] = np.nan
+    return [[[None if np.isnan(value) else value for value in one] for one in row] for row in values]
+
+
+def folded(values: np.ndarray, *, log: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Least, median and greatest of what is finite over the seeds, which come first; the median of logarithms where asked."""
+    with np.errstate(all="ignore"):
+        least, greatest = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
+        middle = np.exp(np.nanmedian(np.log(values), axis=0)) if log else np.nanmedian(values, axis=0)
+    return least, middle, greatest
+
+
+@pytest.mark.filterwarnings("ignore:All-NaN")
+@pytest.mark.parametrize("seeds", [2, 3, 8])
+def test_seeds_are_drawn_as_their_geometric_median_in_a_band_from_the_least_to_the_greatest(seeds):
+    given = [rows_of(np.random.default_rng(at), seeds) for at in (seeds, 10 + seeds)]
+    profile = figures.profiles("Activation", "act_rms", LAYERS, ["A", "B"], seeds=seeds)
+    loss = figures.losses(["A", "B"], steps=9, chance=2.3, seeds=seeds)
+    code = SEVERAL + "return [profile, loss].map((figure) => bind.filled(figure, now, {}).data)"
+    over_depth, over_steps = run(code, given=given, profile=profile, loss=loss)
+    for run_, rows in enumerate(given):
+        values = np.array(rows, float)
+        least, middle, greatest = folded(values[1, :, 1:], log=True)
+        for name, expected in (("lowest seed", least), ("highest seed", greatest), ("", middle)):
+            drawn = line(over_depth, f"{'AB'[run_]}, {name}".removesuffix(", "))
+            np.testing.assert_allclose(drawn, expected, rtol=1e-6)
+        _, middle, _ = folded(values[:, :, 0].T, log=False)
+        there = np.isfinite(middle)
+        np.testing.assert_allclose(line(over_steps, "AB"[run_]), middle[there], rtol=1e-6)
+
+
+def line(data: list[dict[str, Any]], name: str) -> np.ndarray:
+    """The y values of a line, NaN for None; all NaN where it is not drawn."""
+    found = [trace for trace in data if trace["name"] == name]
+    return np.array(found[0]["y"] if found else [np.nan, np.nan], float)
+
+
+def test_what_all_seeds_have_lost_is_marked_once():
+    given = [[[[2, None, 1], [2, None, 3]], [[2, None, 1], [2, None, 3]]]]
+    code = SEVERAL + "return bind.filled(figure, now, {}).data"
+    drawn = run(code, given=given, figure=figures.profiles("Activation", "act_rms", LAYERS, ["A"], seeds=2))
+    assert [(trace["meta"], trace["x"]) for trace in drawn if trace["mode"] == "markers"] == [("A", [0])]
+
+
+def test_the_difference_divides_by_the_first_and_subtracts_its_loss_as_far_as_both_go():
+    given = [[[[3, 1, 2]], [[2, 4, 8]], [[1, 1, 1]]], [[[3, 1, 2]], [[5, 2, 2]]]]
+    profile = figures.profiles("Activation", "act_rms", LAYERS, ["A", "B"], against=True)
+    loss = figures.losses(["A", "B"], steps=9, chance=2.3, against=True)
+    code = """
+    now.furthest = 2
+    return [profile, loss].map((figure) => bind.filled(figure, now, {}).data.map(({ y }) => y))
+    """
+    ratios, differences = run(SEVERAL + code, given=given, profile=profile, loss=loss)
+    assert ratios == [[1, 1], [0.5, 0.25]]
+    assert differences == [[0, 0, 0], [0, 3]]
+
+
+@pytest.mark.parametrize("waits", [0, 1])
+def test_where_one_of_two_has_no_row_yet_there_is_no_difference_of_it(waits):
+    given = [[[[3, 1, 2]], [[2, 4, 8]]]] * 2
+    profile = figures.profiles("Activation", "act_rms", LAYERS, ["A", "B"], against=True)
+    code = """
+    Object.assign(made[waits], { length: 0, have: 0 })
+    return bind.filled(figure, now, {}).data.map(({ name }) => name)
+    """
+    assert run(SEVERAL + code, given=given, figure=profile, waits=waits) == (["A"] if waits else [])
+
+
+def test_a_cross_stands_where_a_seed_diverged_in_the_colour_of_its_run_and_none_after_it():
+    lost, fine = [9, None, None], [2, 1, 1]
+    given = [[[fine, fine], [fine, lost], [fine, [None, None, None]], [fine, [None, None, None]]], [[fine, fine]] * 4]
+    given[1] = [[fine, fine], [fine, fine], [fine, fine], [lost, fine]]
+    code = """
+    made[0].state.fates = [null, { step: 1, sentence: "" }]
+    made[1].state.fates = [{ step: 3, sentence: "" }, null]
+    const drawn = (furthest) => bind.filled(figure, { ...now, furthest }, {}).data.filter(({ mode }) => mode === "markers")
+    return [drawn(0), drawn(1), drawn(3)]
+    """
+    figure = figures.losses(["A one", "B two"], steps=9, chance=2, seeds=2)
+    before, first, both = run(SEVERAL + code, given=given, figure=figure)
+    assert before == []
+    assert [(trace["meta"], trace["x"]) for trace in first] == [("A one diverged", [1])]
+    assert [trace["x"] for trace in both] == [[1], [3]]
+    assert [trace["y"] for trace in both] == [[pytest.approx(0.97 * 3.2)]] * 2
+    assert both[0]["marker"]["color"] != both[1]["marker"]["color"] == ORANGE
+    assert [trace["showlegend"] for trace in both] == [True, False]
+
+
+def test_a_run_is_lost_when_all_of_its_seeds_are():
+    code = """
+    const one = new tape.Tape({ link: "", seeds: 2, last: 9 })
+    return [[], [null, null], [{ step: 1 }, null], [{ step: 1 }, { step: 3 }]].map((fates) => {
+      one.state = { ...one.state, fates }
+      return one.lost
+    })
+    """
+    assert run(code) == [False, False, False, True]
+
+
+def test_the_cosines_of_several_runs_are_those_of_the_frame_before_the_playhead():
+    figure = figures.cosines(LAYERS, ["A", "B", "C"])
+    assert figure["data"][2]["line"]["color"] == GREEN
+    code = """
+    const frame = (step, values) => ({ step, sample_cosine: values })
+    made.forEach((one, at) => (one.frames[0] = [frame(0, [0.5, at ? 0.25 : null]), frame(5, [1, 1])]))
+    made[2].frames[0] = [frame(0, [null, null])]
+    return bind.filled(figure, now, {}).data.map(({ name, y, mode }) => [name, y, mode])
+    """
+    rows = [[[2, 1, 1]], [[2, 1, 1]]]
+    first, marked, second = run(SEVERAL + code, given=[rows] * 3, figure=figure)
+    assert first == ["A", [0.5, None], "lines+markers"]
+    assert marked[0] == "no direction"
+    assert second == ["B", [0.5, 0.25], "lines+markers"]
+
+
+def test_a_legend_has_the_room_that_its_names_need_in_the_charts_own_width_and_keeps_it():
+    figure = figures.losses(["A a net of some name", "B another of such a name"], steps=9, chance=2.3)
+    code = """
+    const measure = (text, size) => (text.length * size) / 2
+    const cross = { data: [{ name: "diverged", legendgroup: "diverged" }] }
+    const held = {}
+    const room = (figure, drawn, width) => bind.roomAbove(figure, drawn, width, held, measure)
+    const none = { data: [] }
+    return [
+      room(figure, none, 600), room(figure, none, 300), room(figure, cross, 300), room(figure, none, 300),
+      room(figure, none, 600), room(large, none, 600), room({ data: [], layout: { margin: { t: 44 } } }, none, 300),
+    ]
+    """
+    assert run(code, figure=figure, large=enlarged(figure, 2)) == [47, 64, 81, 81, 47, 128, 44]
