@@ -30,7 +30,7 @@ COMMAND = (sys.executable, "-m", "benchmarks.clocked", "models.service.worker") 
 _computed: dict[str, list[tuple[float, float, int, int]]] = {}
 
 
-def _clocked(_kind: str) -> WorkerTrainer:
+def _clocked(kind: str) -> WorkerTrainer:
     """A trainer of which every slice is noted: when its first row was begun and its last one was there, their numbers."""
     trainer = WorkerTrainer(COMMAND)
     shelf = trainer._shelf
