@@ -211,9 +211,10 @@ class Viewer:
             words = ["streamlit", *(["none", self.session] if self.session else [])]
             try:
                 async with connect(address, subprotocols=[Subprotocol(word) for word in words], **how) as self._socket:
-                    self._connected, self._asked, self._running = True, [], []
-                    await self._something_came()
+                    self._asked, self._running = [], []
                     await self._rerun()
+                    self._connected = True
+                    await self._something_came()
                     again = asyncio.create_task(self._ask_again(self._run))
                     try:
                         await self._read(self._socket)
