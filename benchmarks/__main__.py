@@ -9,20 +9,7 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from benchmarks import (
-    browser,
-    classroom,
-    cost,
-    instruments,
-    maps,
-    remedies,
-    seeds,
-    serving,
-    soak,
-    stage,
-    training,
-    walk,
-)
+from benchmarks import browser, classroom, cost, instruments, maps, remedies, seeds, serving, soak, stage, training, walk
 from benchmarks.report import Figure, heading, machine, show
 from benchmarks.timing import default_step, stolen
 

@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 import app as whole
-from components.assets import Scripts
+from components.shell.assets import Scripts
 from components.stage.route import routes
 from models.service import client, wire, worker
 from models.service.client import WorkerTrainer

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from components import compare_link, compare_watch
+from components.compare import runs as compare_watch
+from components.shell import compare_link
 from models.service.client import key_of
 from models.spec import RunConfig
 from models.spec.budget import over_budget

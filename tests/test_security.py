@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from components import compare_link, hide
-from components.labs.autoregression_words import reading_notes
-from components.labs.table import MOST_CELLS, parsed
+from components.controls.number_table import MOST_CELLS, parsed
+from components.labs.autoregression.words import reading_notes
 from components.lessons.attempt import from_text
+from components.shell import compare_link, hide
 from models.export import configuration_from, configuration_json
 from models.lessons.board import valid
 from models.spec import RunConfig, knobs
@@ -204,8 +204,8 @@ METHODS |= {"memmap", "iframe"}
 # A call that is there for a reason: file, what is called, why it is safe.
 ALLOWED = {
     ("app.py", "runpy"): "runs our own main script where a test runs app.py as a script",
-    ("components/style.py", "st.html"): "a constant",
-    ("components/projector.py", "st.html"): "a constant",
+    ("components/shell/style.py", "st.html"): "a constant",
+    ("components/shell/projector.py", "st.html"): "a constant",
     ("models/service/connection.py", "subprocess"): "starts the worker with a fixed list of arguments, no shell",
     ("models/maps/process.py", "subprocess"): "starts a map with a fixed list of arguments, no shell",
     ("models/maps/work.py", "joblib"): "pickles between a map's own processes: a specification that was checked, and numbers",
@@ -267,7 +267,7 @@ def scripts(path: Path) -> list[str]:
 def test_a_script_in_the_browser_sets_text_and_never_markup_save_for_the_diagram():
     markup = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|srcdoc")
     found = {path.relative_to(ROOT).as_posix() for path in SOURCES for one in scripts(path) if markup.search(one)}
-    assert found == {"components/diagram.py"}  # whose SVG is made of our own words, escaped
+    assert found == {"components/charts/diagram.py"}  # whose SVG is made of our own words, escaped
     assert any("textContent" in one for path in SOURCES for one in scripts(path))
 
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from components.figures import enlarged
-from components.hide import MOST, PARTS, from_text
-from components.lessons.board import guesses_chart, sentence
-from components.lessons.teacher import PLAYGROUND, link_to
+from components.charts.parts import enlarged
+from components.shell.board import guesses_chart, sentence
+from components.shell.hide import MOST, PARTS, from_text
+from components.teacher.page import PLAYGROUND, link_to
 from models.lessons import board as module
 from models.lessons.board import Board
 from models.lessons.lessons import LESSONS

@@ -6,15 +6,15 @@ from urllib.parse import parse_qsl, urlsplit
 
 import streamlit as st
 
-from components import waiting
+from components.controls.field import field
 from components.lessons import progress, runs
-from components.lessons.knobs import field
-from components.link import PLAYGROUND
-from components.playground import GOOD
+from components.playground.page import GOOD
+from components.shell import waiting
+from components.shell.link import PLAYGROUND
 from components.stage import figures
 from components.stage.panels import COLUMNS, Chart
 from components.stage.stage import stage
-from components.view import sentence
+from components.stage.view import sentence
 from models.lessons.challenges import check, out_of_bounds
 from models.lessons.lesson import Lesson
 from models.service.client import Tape, trainer

@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from components import address, projector, waiting
-from components.hide import hidden
-from components.lessons import attempt, board, progress, runs, source
+from components.lessons import attempt, progress, runs, source
+from components.shell import address, board, projector, waiting
+from components.shell.hide import hidden
 from models.lessons.lesson import Lesson
 from models.lessons.lessons import LESSONS
 

@@ -2,8 +2,11 @@
 
 import streamlit as st
 
-from components import anatomy, controls, hide, link, playground
-from components.waiting import waits
+from components.anatomy import page as anatomy
+from components.controls import panel as controls
+from components.playground import page as playground
+from components.shell import hide, link
+from components.shell.waiting import waits
 
 st.title("Anatomy of a block", anchor=False)
 notes = link.adopt()

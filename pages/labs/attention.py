@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from components.labs import attention
+from components.labs.attention import page as attention
 
 st.title("Attention", anchor=False)
 st.markdown(

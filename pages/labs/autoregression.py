@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from components.labs import autoregression
+from components.labs.autoregression import page as autoregression
 
 st.title("Autoregression", anchor=False)
 st.markdown(

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from components.lessons import errors
+from components.claims import page as errors
 
 st.title("Common errors", anchor=False)
 st.markdown("Choose a sentence that is often said, press Run, and let the numbers decide whether it holds.")

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from components.lessons import glossary
+from components.glossary import page as glossary
 
 st.title("Glossary", anchor=False)
 st.markdown("Look up every word that the app uses: what it means, its formula, the paper it comes from and where you meet it.")

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from components.lessons import teacher
+from components.teacher import page as teacher
 
 st.title("Teacher", anchor=False)
 st.markdown("Make a link for your class, and see what it guesses.")

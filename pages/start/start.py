@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from components import four_cells
+from components.start import cells as four_cells
 
 st.title("Why do deep networks need Add & Norm?", anchor=False)
 st.markdown(

@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from components import compare_columns, compare_watch
+from components.compare import columns as compare_columns
+from components.compare import runs as compare_watch
 
 st.title("Compare", anchor=False)
 notes = compare_columns.adopt()

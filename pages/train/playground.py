@@ -2,7 +2,10 @@
 
 import streamlit as st
 
-from components import controls, hide, link, picture, playground, projector
+from components.controls import panel as controls
+from components.playground import page as playground
+from components.playground import picture
+from components.shell import hide, link, projector
 
 notes = link.adopt()
 hide.adopt()
