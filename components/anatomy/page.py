@@ -8,10 +8,10 @@ from components.anatomy.stack_row import stack_row
 from components.charts.depth import Series, depth_profile, log_range
 from components.charts.diagram import show_diagram
 from components.controls.panel import excepted
-from components.playground import picture
 from components.shell.address import kept, put, put_again
 from components.shell.hide import any_hidden, hidden
 from components.shell.style import BADGES
+from components.stage.profiles import profile_of
 from components.stage.still import still_chart
 from components.stage.view import View, look, trouble
 from models.insight.verdict import activation_sentence, gradient_sentence
@@ -70,7 +70,7 @@ def signal(cfg: RunConfig) -> bool:
     st.session_state["anatomy_view"] = view
     if view.recorded:
         st.caption(f"torch is loading in the trainer · :{BADGES['recorded']}-badge[recorded]")
-    now, before = picture.profile_of(view), picture.profile_of(whole) if whole else None
+    now, before = profile_of(view), profile_of(whole) if whole else None
     sites = view.trace.sites
     for column, title, key, sentence in zip(
         st.columns(2),

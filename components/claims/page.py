@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from components.claims import run as errors_run
+from components.claims import run
 from components.shell import address, waiting
 from models.claims.card import TOPICS, Card
 from models.claims.claims import ERRORS, found
@@ -39,4 +39,4 @@ def draw(card: Card) -> None:
     st.markdown(f"**What is true.** {card.truth}")
     st.caption("Read more: " + ", ".join(f"[{name}]({address})" for name, address in card.sources.items()))
     st.markdown(f"**Set-up.** {card.setup}")
-    waiting.waits(f"error_{card.key}", lambda: errors_run.watch(card))
+    waiting.waits(f"error_{card.key}", lambda: run.watch(card))

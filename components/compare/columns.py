@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from components.controls import panel as controls
+from components.controls import panel
 from components.shell import address, compare_link, hide, link
 from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.spec.overrides import in_words
@@ -43,7 +43,7 @@ def edit() -> str:
     """The controls of one column, or of all at once; returns why a change was refused."""
     columns: list[RunConfig] = st.session_state[COLUMNS]
     letters = list(LETTERS[: len(columns)])
-    if controls.arranges(knobs()):
+    if panel.arranges(knobs()):
         choices = ["choose one", *PAIRINGS]
         st.selectbox("Prepared comparison", choices, key="compare_pairing", on_change=_prepared, help=_questions())
     target = str(st.segmented_control("Change", [ALL, *letters], default=ALL, required=True, key=TARGET))
@@ -51,7 +51,7 @@ def edit() -> str:
     shown = (target, columns[at])
     if st.session_state.get(DRAWN) != shown:
         link.put({name: getattr(columns[at], name) for name in knobs()})
-    wanted, problem = controls.draw()
+    wanted, problem = panel.draw()
     if wanted is not None and wanted != columns[at]:
         change = changed(columns[at], wanted)
         places = range(len(columns)) if target == ALL else [at]
@@ -76,7 +76,7 @@ def columns_and_seeds() -> None:
             "Seeds", 1, compare_link.MAX_SEEDS, key=SEEDS, help="Seeds per column: the middle and the range are drawn.", width=220
         )
         full = len(columns) >= MAX_COLUMNS
-        if controls.arranges(set(knobs()) - set(SHARED)):
+        if panel.arranges(set(knobs()) - set(SHARED)):
             st.selectbox("Arrangement to add", list(ARRANGEMENTS), key="compare_add", width=240, disabled=full)
             st.button("Add a column", on_click=_add, key="compare_add_now", disabled=full, help=f"At most {MAX_COLUMNS} columns.")
         letters = list(LETTERS[: len(columns)])

@@ -1,14 +1,13 @@
 """A comparison at work: one player over all columns, shared axes, and of each column its stack and what the app says of it."""
 
-import secrets
 from collections.abc import Collection
 
 import streamlit as st
 
 from components.compare.columns import COLUMNS, LETTERS, NAME, SEEDS
-from components.playground import picture
-from components.shell import link
+from components.shell import compare_link, link
 from components.shell.hide import hidden
+from components.shell.naming import chance, name_of
 from components.stage import figures
 from components.stage.panels import COLUMNS as SPANNED
 from components.stage.panels import Chart, Heading, Headline, Link, Panel, Stack, blocks_of
@@ -18,13 +17,7 @@ from models.spec import RunConfig, plan
 from models.spec.budget import over_budget
 from models.spec.pairings import clashes
 
-START = "compare_start"  # what asked for the comparison to play at once, in a text of its own; empty where nothing has
 HEIGHT = 300  # of a chart, in pixels
-
-
-def start() -> None:
-    """Makes the comparison play as soon as it is shown, once."""
-    st.session_state[START] = secrets.token_hex(8)
 
 
 def watch() -> None:
@@ -59,7 +52,7 @@ def watch() -> None:
         tells="never",
         shared=" all",
         names=list(letters),
-        start=st.session_state.get(START, ""),
+        start=compare_link.begun(),
         facts=[tag],
         on_open=opened,
     )
@@ -67,15 +60,15 @@ def watch() -> None:
 
 def _charts(configurations: list[RunConfig], seeds: int, *, against: bool, without: Collection[str]) -> list[Panel]:
     """The charts that all columns share; `without` names the axes that they do not have in common."""
-    labels = [f"{letter} {picture.name_of(cfg)}".rstrip() for letter, cfg in zip(LETTERS, configurations, strict=False)]
+    labels = [f"{letter} {name_of(cfg)}".rstrip() for letter, cfg in zip(LETTERS, configurations, strict=False)]
     sites = max((plan(cfg).sites for cfg in configurations), key=len)
     made = {}
     if "depth" not in without:
         for title, track in (("Activation by depth", "act_rms"), ("Gradient by depth", "grad_rms")):
             made[title] = figures.profiles(title, track, sites, labels, seeds=seeds, against=against)
     if "loss" not in without:
-        steps, chance = max(cfg.steps for cfg in configurations), picture.chance(configurations[0])
-        made["Loss"] = figures.losses(labels, steps=steps, chance=chance, seeds=seeds, against=against)
+        steps, guessing = max(cfg.steps for cfg in configurations), chance(configurations[0])
+        made["Loss"] = figures.losses(labels, steps=steps, chance=guessing, seeds=seeds, against=against)
     span = SPANNED // max(1, len(made))
     return [Chart(title, span=span, figure=one, height=HEIGHT, fit=int(against)) for title, one in made.items()]
 

@@ -9,6 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 from components.shell.address import put, put_again
 from components.shell.hide import any_hidden, hidden
 from components.shell.link import defined, help_of
+from components.shell.naming import ARRANGED
 from components.stage.view import sentence
 from models.lessons.glossary import ARRANGEMENT
 from models.spec import ARRANGEMENTS, NET_DEFAULTS, TASKS, RunConfig, arrangement_of, knobs
@@ -24,7 +25,6 @@ SCENES: dict[str, dict[str, object]] = {
     "transformer": {"task": "book", "depth": 8, "batch": 32},
 }
 # What an arrangement and a net set besides themselves; where one of these is hidden, so is the control that would set it.
-ARRANGED = tuple(architecture_fields("pre-norm", 1))
 SCENERY = {name for net in SCENES for name in NET_DEFAULTS[net] | SCENES[net]}
 COUNTED = {"depth", "width", "heads", "expansion", "layers_per_branch", "skip_repeats"}  # drawn as sliders
 

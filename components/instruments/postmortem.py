@@ -7,7 +7,6 @@ import streamlit as st
 
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
-from components.compare import runs as compare_watch
 from components.instruments import remedies
 from components.instruments.panel import Instrument, Panel
 from components.shell import compare_link, link
@@ -83,7 +82,7 @@ def _steps(rows: np.ndarray) -> list[str]:
 
 def _compare(cfg: RunConfig, other: RunConfig) -> None:
     """Opens the comparison of the two and starts it."""
-    compare_watch.start()
+    compare_link.begin()
     st.switch_page(link.COMPARE, query_params=compare_link.to_query([cfg, other], seeds=1))
 
 

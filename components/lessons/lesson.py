@@ -62,7 +62,7 @@ def project(lesson: Lesson) -> None:
     if right is not None:
         with right:
             # By itself: a class guesses on while the nets stand still.
-            st.fragment(board.show, run_every=BOARD_SECONDS)(lesson)
+            st.fragment(board.show, run_every=BOARD_SECONDS)(lesson, progress.done(lesson.key).guess)
 
 
 def _watch(lesson: Lesson) -> None:
@@ -70,7 +70,7 @@ def _watch(lesson: Lesson) -> None:
 
     def body() -> bool:
         awaits = runs.watch(lesson)
-        board.show(lesson)
+        board.show(lesson, progress.done(lesson.key).guess)
         return awaits
 
     waiting.waits(f"lesson_{lesson.key}", body)

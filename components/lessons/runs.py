@@ -6,9 +6,9 @@ import streamlit as st
 
 from components.charts.parts import Figure, enlarged
 from components.lessons import progress
-from components.playground.picture import chance
 from components.shell import compare_link, link, projector
 from components.shell.hide import hidden
+from components.shell.naming import chance
 from components.shell.text import badge
 from components.stage import figures
 from components.stage.panels import COLUMNS, Chart, Headline, Panel

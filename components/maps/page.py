@@ -7,11 +7,11 @@ import streamlit as st
 
 from components.charts.maps import BEYOND, LOSS, panel, shared_scale, widths_chart
 from components.charts.table import table_of
-from components.maps import specification as map_spec
-from components.playground.picture import chance
+from components.maps import specification
 from components.shell import compare_link, waiting
 from components.shell.address import kept, put, put_again
 from components.shell.link import COMPARE, PLAYGROUND
+from components.shell.naming import chance
 from components.shell.style import BADGES
 from components.shell.visitor import visitor
 from components.stage.still import still_chart
@@ -35,9 +35,9 @@ def draw() -> None:
     """The page below its title."""
     chosen = _chosen()
     if chosen == OWN:
-        spec = map_spec.edited()
+        spec = specification.edited()
         with st.container(horizontal=True):
-            map_spec.pasted()
+            specification.pasted()
             _export(spec)
     else:
         st.markdown(PREPARED[chosen].question)

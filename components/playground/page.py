@@ -6,7 +6,7 @@ from dataclasses import replace
 import streamlit as st
 
 from components.charts.diagram import show_diagram
-from components.controls import panel as controls
+from components.controls import settled
 from components.instruments import instruments, remedies
 from components.playground import picture, take_home
 from components.shell import compare_link, link, projector
@@ -14,56 +14,19 @@ from components.shell.address import kept
 from components.shell.hide import any_hidden, hidden
 from components.shell.waiting import waits
 from components.stage.panels import Headline, Panel, Stack, blocks_of
+from components.stage.profiles import Profile, profile_of
 from components.stage.stage import below, place, stage
 from components.stage.view import View, look, trouble
 from models.insight.remedy import failed
-from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, knobs
-from models.spec.budget import affordable, fitted, over_budget
+from models.spec import ARRANGEMENTS, RunConfig, arrangement_of
 from models.spec.equation import equation
 from models.spec.overrides import with_override
-from models.spec.pairings import changed
-from models.spec.rules import repaired
 
 NAME = "playground"
-GOOD, GHOST, PINNED, VIEW = "last_good", "ghost", "pinned", "view"
+GHOST, PINNED, VIEW = "ghost", "pinned", "view"
 STARTED, STOP, FIT, ROWS = "playground_started", "playground_stop_loss", "playground_fit", "playground_rows"
 SWITCHED = "playground_switched"
 STACK_HEIGHT = 150
-
-
-def settle(cfg: RunConfig | None) -> RunConfig:
-    """The configuration to show: the one that is set, or the last good one where that is illegal or over budget.
-
-    A visitor who comes by a link to what is over budget has no last one, and sees the nearest that fits.
-    """
-    if cfg is not None and over_budget(cfg) is None:
-        st.session_state[GOOD] = cfg
-    if GOOD not in st.session_state:
-        st.session_state[GOOD] = fitted(cfg or RunConfig())
-    kept: RunConfig = st.session_state[GOOD]
-    return kept
-
-
-def say(cfg: RunConfig, notes: list[str], problem: str) -> None:
-    """What a link made necessary, what is refused with the nearest legal change, and what is legal yet misleading."""
-    if notes:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.info("From the link: " + "; ".join(notes) + ".", width="stretch")
-            st.button("Understood", on_click=link.dismiss_notes)
-    if problem:
-        change = repaired(controls.values())
-        st.error(f"{problem} The picture below is still the last one that was legal.")
-        _offer(change)
-    else:
-        wanted, _ = controls.assemble()
-        refusal = over_budget(wanted) if wanted is not None else None
-        if wanted is not None and refusal:
-            smaller = ", ".join(f"{knobs()[name][1].label.lower()} {value}" for name, value in changed(wanted, cfg).items())
-            below = f"what fits: {smaller}" if cfg == fitted(wanted) else "still the last one that fits"
-            st.error(f"{refusal} The picture below is {below}.")
-            _offer(dict([affordable(wanted)]))
-    for sentence in controls.warnings(cfg):
-        st.warning(sentence)
 
 
 def watch(cfg: RunConfig) -> None:
@@ -97,7 +60,7 @@ def _watched(cfg: RunConfig) -> bool:
     return (late or measuring) and not refused
 
 
-def _stage(cfg: RunConfig, others: list[tuple[str, picture.Profile]]) -> None:
+def _stage(cfg: RunConfig, others: list[tuple[str, Profile]]) -> None:
     """The player, the verdict, the living stack and the three charts."""
     large, fit = projector.on(), _fit()
     toggles = not any_hidden(("overrides", "residual"))
@@ -119,7 +82,7 @@ def _stage(cfg: RunConfig, others: list[tuple[str, picture.Profile]]) -> None:
 
 def _switch(_run: int, block: int) -> None:
     """Switches the skip of a block that was clicked, which is one of the exceptions."""
-    cfg: RunConfig = st.session_state[GOOD]
+    cfg = settled.last()
     own = {key: value for at, key, value in cfg.overrides if at == block}
     wanted = not own.get("residual", cfg.residual)
     value = None if wanted == cfg.residual else wanted
@@ -152,14 +115,14 @@ def _leave(before: View, cfg: RunConfig) -> None:
     A net of less than half the ghost's depth would be drawn into a corner of its own chart.
     """
     shown, _ = look(before.cfg, place(NAME, [before.cfg]).step)
-    ghost = picture.profile_of(shown or before)
+    ghost = profile_of(shown or before)
     alike = ghost.beside(cfg)
     st.session_state[GHOST] = ghost if alike and before.cfg.depth <= 2 * cfg.depth else None
     if not alike:
         _fit_axes()  # they were held for what is no longer drawn
 
 
-def _below(cfg: RunConfig, others: list[tuple[str, picture.Profile]]) -> None:
+def _below(cfg: RunConfig, others: list[tuple[str, Profile]]) -> None:
     """What the charts are compared with, and one of the panels below them."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         choice = kept("panel", picture.PANELS[0], name="panel", among=picture.PANELS)
@@ -183,7 +146,7 @@ def _look_again(view: View) -> None:
             st.rerun()
 
 
-def _others(cfg: RunConfig) -> list[tuple[str, picture.Profile]]:
+def _others(cfg: RunConfig) -> list[tuple[str, Profile]]:
     """The profiles to compare with: the one before the last change, and the pinned one where it is of the same net and task."""
     kept = [(role, st.session_state.get(role)) for role in (GHOST, PINNED)]
     return [(role, profile) for role, profile in kept if profile is not None and profile.beside(cfg)]
@@ -215,16 +178,8 @@ def _fit_axes() -> None:
 def _pin(cfg: RunConfig) -> None:
     view, _ = look(cfg, place(NAME, [cfg]).step)
     if view is not None:
-        st.session_state[PINNED] = picture.profile_of(view)
+        st.session_state[PINNED] = profile_of(view)
 
 
 def _clear() -> None:
     st.session_state[GHOST] = st.session_state[PINNED] = None
-
-
-def _offer(change: dict[str, object]) -> None:
-    """A button that makes the nearest legal change, unless it moves what is hidden."""
-    if any_hidden(change):
-        return
-    label = ", ".join(f"{field} {value}" for field, value in change.items())
-    st.button(f"Set {label}", on_click=link.put, args=(change,), key="offer")

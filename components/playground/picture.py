@@ -1,20 +1,20 @@
 """The playground's charts: what a configuration's stage shows, and the profiles that are kept to compare with."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure, enlarged
 from components.charts.steps import loss_chart, step_map
-from components.controls.panel import ARRANGED
 from components.shell import projector
-from components.shell.hide import any_hidden, hidden
+from components.shell.hide import hidden
+from components.shell.naming import chance
 from components.stage import figures
 from components.stage.panels import COLUMNS, Chart, Panel, Text
+from components.stage.profiles import Profile
 from components.stage.view import View
-from models.spec import TASKS, RunConfig, arrangement_of, plan
+from models.spec import TASKS, RunConfig, plan
 from models.spec.plan import block_name
 
 HEIGHT = 262  # of a chart, in pixels
@@ -31,39 +31,6 @@ VERDICT_ICONS = {
     "large updates": ":material/speed:",
     "diverged": ":material/error:",
 }
-
-
-@dataclass(frozen=True)
-class Profile:
-    """One row's profiles over depth, kept to compare with: what they are of, and (S,), (S,), (depth,), (S,)."""
-
-    cfg: RunConfig
-    label: str
-    act_rms: np.ndarray
-    grad_rms: np.ndarray
-    weight_grad_rms: np.ndarray
-    sample_cosine: np.ndarray
-
-    def beside(self, cfg: RunConfig) -> bool:
-        """Whether it can be read beside a configuration: sites and loss of another net or task are other things."""
-        return (self.cfg.net, self.cfg.task) == (cfg.net, cfg.task)
-
-
-def name_of(cfg: RunConfig) -> str:
-    """A configuration in a few words, for a legend; without what a link hides, and empty where that is all."""
-    arrangement = None if any_hidden(ARRANGED) else arrangement_of(cfg)
-    parts = {"residual": "skip" if cfg.residual else "no skip", "placement": cfg.placement, "norm": cfg.norm}
-    words = [arrangement] if arrangement else [word for name, word in parts.items() if not hidden(name)]
-    size = [str(value) for name, value in (("depth", cfg.depth), ("width", cfg.width)) if not hidden(name)]
-    return ", ".join([*words, "x".join(size)] if len(size) == 2 else words)
-
-
-def profile_of(view: View) -> Profile:
-    """The profiles of the row that is shown."""
-    trace, row, frame = view.trace, view.row, view.frame
-    cosine = frame.sample_cosine if frame else np.full(len(trace.sites), np.nan)
-    label = f"{name_of(view.cfg)}, step {row}".removeprefix(", ")
-    return Profile(view.cfg, label, trace.act_rms[row], trace.grad_rms[row], trace.weight_grad_rms[row], cosine)
 
 
 def three(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int, *, large: bool) -> list[Panel]:
@@ -102,11 +69,6 @@ def report_figures(view: View) -> list[Figure]:
         for word, values in (("Activation", view.trace.act_rms), ("Gradient", view.trace.grad_rms))
     ]
     return [*_profiles(view), _loss(view), *maps]
-
-
-def chance(cfg: RunConfig) -> float:
-    """The loss of a net that answers at random: ln(classes)."""
-    return math.log(TASKS[cfg.task].classes)
 
 
 def _profile(cfg: RunConfig, title: str, track: str, others: list[tuple[str, Profile]]) -> Figure:

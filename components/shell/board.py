@@ -5,7 +5,6 @@ import secrets
 import streamlit as st
 
 from components.charts.parts import BLUE, Figure, enlarged, finished, frame_of, note
-from components.lessons import progress
 from components.shell import projector
 from models.lessons.board import RULE, board, valid
 from models.lessons.lesson import Lesson
@@ -34,13 +33,13 @@ def again(lesson: Lesson) -> None:
     st.session_state.get(TOLD, set()).discard((code(), lesson.key))
 
 
-def show(lesson: Lesson) -> None:
+def show(lesson: Lesson, guess: str) -> None:
     """Tells the board this visitor's guess, once, unless it was made on a projector; draws what the class has guessed."""
     if not code():
         return
     told: set[tuple[str, str]] = st.session_state.setdefault(TOLD, set())
     # Once: what the teacher has cleared must not come back with the next look.
-    guess, this = progress.done(lesson.key).guess, (code(), lesson.key)
+    this = code(), lesson.key
     if guess and this not in told and projector.on():
         told.add(this)  # it starts the nets for all to see and is nobody's guess, in the usual view afterwards neither
     elif guess and this not in told:

@@ -1,7 +1,10 @@
 """A comparison in the address bar: one key per column, each holding that column's own link."""
 
+import secrets
 from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qsl, urlencode
+
+import streamlit as st
 
 from models.spec import RunConfig
 from models.spec.pairings import MAX_COLUMNS, PAIRINGS
@@ -10,6 +13,17 @@ LETTERS = "abcd"
 KEYS = (*LETTERS, "seeds")  # of the address
 MAX_SEEDS = 8
 FIRST = "residual on and off"
+BEGUN = "compare_begun"
+
+
+def begin() -> None:
+    """Makes the comparison that is walked to play as soon as it is shown, once."""
+    st.session_state[BEGUN] = secrets.token_hex(8)
+
+
+def begun() -> str:
+    """What asked for the comparison to play, in a text of its own; empty where nothing has."""
+    return str(st.session_state.get(BEGUN, ""))
 
 
 def to_query(columns: Sequence[RunConfig], seeds: int) -> dict[str, str]:

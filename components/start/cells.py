@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from components.playground.picture import chance
 from components.shell.link import PLAYGROUND
+from components.shell.naming import chance
 from components.stage import figures
 from components.stage.panels import COLUMNS, Chart, Heading, Link, Panel, Stack, blocks_of
 from components.stage.stage import stage

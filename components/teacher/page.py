@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from components.playground.page import GOOD
+from components.controls import settled
 from components.shell import address, hide, projector
 from components.shell import board as drawn_board
 from models.lessons.board import GONE, MOST_CODE, RULE, board, valid, valid_key
@@ -119,7 +119,7 @@ def _close(code: str, key: str) -> None:
 
 def _address(target: str, hidden: list[str], *, large: bool, code: str) -> None:
     """The finished addresses: what to hand out, and the same with nothing hidden."""
-    cfg = st.session_state.get(GOOD, RunConfig())
+    cfg = settled.last()
     # This page's own address without its name: the app may live below a path.
     base = (st.context.url or "").partition("?")[0].removesuffix("/").removesuffix("/teacher")
     st.subheader("Link", anchor=False)

@@ -11,9 +11,9 @@ from components.labs.attention.charts import signed_map
 from components.labs.attention.position_words import claim
 from components.labs.attention.positions import distance_chart
 from components.labs.attention.trained_words import beyond_chart, beyond_sentence, place_chart, place_sentence
-from components.playground.picture import chance
 from components.shell.address import kept
 from components.shell.link import PLAYGROUND
+from components.shell.naming import chance
 from components.shell.text import badge, drawn, listed, number
 from components.shell.waiting import waits
 from components.stage import figures

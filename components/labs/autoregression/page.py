@@ -9,8 +9,8 @@ from components.labs.autoregression import inside as autoregression_inside
 from components.labs.autoregression import text as autoregression_text
 from components.labs.autoregression.examples import EXAMPLES
 from components.labs.autoregression.text import NAME, control
-from components.playground.picture import chance
 from components.shell.link import defined
+from components.shell.naming import chance
 from components.shell.text import badge, number
 from components.shell.waiting import waits
 from components.stage import figures

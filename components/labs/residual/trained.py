@@ -6,9 +6,9 @@ import streamlit as st
 from components.charts.parts import Figure
 from components.labs import several
 from components.labs.residual.words import aside_sentence
-from components.playground.picture import chance
 from components.shell.address import kept
 from components.shell.link import PLAYGROUND
+from components.shell.naming import chance
 from components.shell.text import badge, listed, number
 from components.shell.waiting import waits
 from components.stage import figures
