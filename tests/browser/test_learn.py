@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.browser.page import button, press, settled, until
+
 PAGES = {"lessons": "Lessons", "errors": "Common errors", "glossary": "Glossary"}
 
 
@@ -33,3 +35,36 @@ def test_a_lesson_is_done_by_keyboard_from_the_guess_to_the_verdict(visitors):
     page.get_by_role("heading", name="Challenge").wait_for()
     page.get_by_text("class Net(nn.Module)").wait_for()
     assert page.get_by_role("alert").count() == 0
+
+
+def test_lesson_and_attempt_move_one_at_a_time_and_both_are_found_again_where_they_were(visitors):
+    page = visitors("/lessons?lesson=final")
+    page.get_by_test_id("stRadioGroup").locator("label").nth(2).click()
+    press(settled(page), "This is my guess")
+    press(page, "Train both")
+    page.get_by_text("Your guess was right").wait_for()
+    press(page, "Train the attempt")
+    page.get_by_text("Train the attempt: the verdict").wait_for(state="hidden")
+    page.get_by_role("combobox", name="Speed").first.select_option("5 steps/s")
+    press(page, "Train both")
+    button(page, "Pause").wait_for()
+    press(page, "Train the attempt")
+    button(page, "Train both").wait_for()  # one thing is trained at a time
+    until(page, lambda: button(page, "Pause").count() == 0, "the end of the attempt")
+    places = steps(page)
+    assert places[0] < places[1] == 60
+    page.get_by_role("link", name="Start").click()
+    page.wait_for_url("**/")
+    page.go_back()
+    until(page, lambda: steps(page) == places, "both steps again")
+    page.get_by_text("Your guess was right").wait_for()
+    press(page, "Guess again")
+    page.get_by_test_id("stRadioGroup").locator("label").nth(0).click()
+    press(settled(page), "This is my guess")
+    until(page, lambda: steps(page) == [0], "the nets before training")
+    assert page.get_by_role("heading", name="What happened").count() == 0
+
+
+def steps(page):
+    """The steps shown by all players of the page."""
+    return [int(one.input_value()) for one in page.get_by_role("slider", name="Step shown").all()]

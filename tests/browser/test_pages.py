@@ -1,5 +1,6 @@
 """The other pages in a real browser: the comparison trains on shared axes, a click on a block opens it."""
 
+import re
 from urllib.parse import quote
 
 from tests.browser.page import PHONE, button, chart, drawn, line, press, row, scrubber, until, until_row
@@ -17,6 +18,40 @@ def test_two_columns_train_on_shared_axes_and_the_table_says_what_differs(visito
     button(page, "Train all").wait_for()
     first, second = line(page, "Loss"), line(page, "Loss", "dash")
     assert first != second
+
+
+def test_columns_that_have_all_diverged_stop_at_the_last_end_and_say_where_each_ended(visitors):
+    wild = "depth=20&width=16&batch=16&steps=40&norm=none&lr="
+    page = drawn(visitors(f"/compare?a={quote(wild + '0.03')}&b={quote(wild + '1.0')}"))
+    press(page, "Train all")
+    status = page.locator(".stage-status").filter(has_text="all have diverged: ")
+    status.wait_for()
+    steps = [int(step) for step in re.search(r"A at step (\d+), B at step (\d+)", status.inner_text()).groups()]
+    assert steps[0] != steps[1]
+    assert row(page) == max(steps)
+    for label, step in zip("AB", steps, strict=True):
+        page.get_by_text(f"{label} Diverged at step {step}").wait_for()
+    crosses = "el => el.data.filter((trace) => trace.name === 'diverged').map((trace) => trace.x[0])"
+    assert chart(page, "Loss").evaluate(crosses) == steps
+
+
+def test_the_stacks_of_all_columns_have_one_scale_and_each_column_leads_to_the_playground_and_back(visitors):
+    page = drawn(visitors(f"/compare?a={quote(SMALL)}&b={quote(SMALL + '&init_gain=5&norm=none')}"))
+    press(page, "Step")
+    until_row(page, 1)
+    until(page, lambda: len(set(page.locator(".stage-stack canvas").evaluate_all(SCALES))) == 1, "one scale")
+    page.get_by_role("link", name="Open in the playground").last.click()
+    page.wait_for_url("**/playground?**norm=none**")
+    drawn(page)
+    page.go_back()
+    drawn(page)
+    until_row(page, 1)
+
+
+SCALES = """(all) => all.map((one) => {  // what stands beside the columns, below the letter
+    const { width, height } = one, left = width - 80, top = 30
+    return one.getContext("2d").getImageData(left, top, width - left, height - top).data.join()
+})"""
 
 
 def test_a_click_on_a_block_opens_it_and_its_skip_can_be_cut_there(visitors):
