@@ -191,11 +191,13 @@ class Viewer:
         """Waits for content; AssertionError with what is on the page when it does not come."""
         try:
             async with asyncio.timeout(seconds), self._came:
-                await self._came.wait_for(lambda: true() or self._reader.done())
+                await self._came.wait_for(lambda: true() or self._reader.done() or self.stage.failure)
         except TimeoutError:
             pass
         if self._reader.done():
             await self._reader
+        if self.stage.failure:
+            raise self.stage.failure
         assert true(), f"waited in vain for {what}; exceptions {self.exceptions}; the page says:\n{self.text}"
 
     async def settled(self, seconds: float = PATIENCE) -> None:
