@@ -388,15 +388,6 @@ def test_a_lesson_on_a_projector_has_question_run_and_finding_but_no_challenge()
     assert all("view=projector" in one.proto.query_string for one in page.get("page_link") if "lesson=" in one.proto.query_string)
 
 
-def test_a_projectors_charts_leave_their_room_to_the_words_below_them() -> None:
-    popovers = []
-    for view in ({}, {"view": "projector"}):
-        page = guessed(opened("lessons", lesson="final", **view), 0)
-        assert {"Gradient by depth", "Activation by depth", "Loss"} <= set(charts(page))
-        popovers.append(len([one for one in page.get("popover") if one.proto.popover.label == "Numbers"]))
-    assert popovers == [0, 0]
-
-
 def test_a_guess_made_on_a_projector_starts_the_nets_and_is_never_counted(board: Board) -> None:
     class_of()
     guessed(opened("lessons", lesson="final", **{"class": CODE}), 0)

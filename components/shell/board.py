@@ -6,6 +6,7 @@ import streamlit as st
 
 from components.charts.parts import BLUE, Figure, enlarged, finished, frame_of, note
 from components.shell import projector
+from components.stage.still import still_chart
 from models.lessons.board import RULE, board, valid
 from models.lessons.lesson import Lesson
 
@@ -57,7 +58,7 @@ def draw(name: str, counts: dict[str, int], *, key: str, scale: float = 1.0) -> 
     """What a class has guessed: a sentence, the chart, its numbers."""
     st.markdown(sentence(name, counts))
     figure, height = enlarged(guesses_chart(counts), scale), round(scale * (90 + ROW * len(counts)))
-    projector.chart(figure, "Guesses of the class", key, height=height)
+    still_chart(figure, key=key, alt="Guesses of the class, chart", height=height)
 
 
 def sentence(name: str, counts: dict[str, int]) -> str:

@@ -2,10 +2,6 @@
 
 import streamlit as st
 
-from components.charts.parts import Figure
-from components.shell.text import drawn
-from components.stage.still import still_chart
-
 KEY, VALUE = "view", "projector"
 FACTOR = 1.45  # how many times as large the type of charts is
 HEIGHT = 320  # of a chart, in pixels: with what stands above it, 720
@@ -33,11 +29,3 @@ def on() -> bool:
 def enlarge() -> None:
     """Large type on this page, until it is left."""
     st.html(STYLE)
-
-
-def chart(figure: Figure, title: str, key: str, *, height: int) -> None:
-    """A figure under its accessible name; its numbers in a popover, unless this is a projector."""
-    if on():  # without room for a button per chart: the table of the chart itself is enough
-        still_chart(figure, key=key, alt=f"{title}, chart", height=height)
-    else:
-        drawn(figure, title, key, height=height)

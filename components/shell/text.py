@@ -8,7 +8,6 @@ import pandas as pd
 import streamlit as st
 
 from components.charts.parts import Figure
-from components.charts.table import table_of
 from components.shell.style import BADGES
 from components.stage.still import still_chart
 
@@ -37,10 +36,8 @@ def latex(value: float, digits: int = 3) -> str:
 
 
 def drawn(figure: Figure, title: str, key: str, height: int = 280) -> None:
-    """A figure under its accessible name, and its numbers in a popover."""
+    """A figure under its accessible name."""
     still_chart(figure, key=key, alt=f"{title}, chart", height=height)
-    with st.popover("Numbers", key=f"{key}_numbers", icon=":material/table:"):
-        st.dataframe(table_of(figure), alt=f"{title}, table", height=240)
 
 
 def listed(title: str, rows: dict[str, Any] | pd.DataFrame, height: int | str = "auto") -> None:

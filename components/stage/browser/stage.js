@@ -10,6 +10,7 @@ import { brief, Connection, Tape } from "./tape.js"
 const CALM_SECONDS = 0.5 // between two pictures for whoever wants no motion
 const REST_SECONDS = 0.4 // after the last move, before the server hears where the playhead is
 const FOLLOW_SECONDS = 1
+const EAGER_SECONDS = 3 // that a page may take to hear of a control
 const FRAME_SECONDS = 0.04 // of drawing; whatever is not drawn by then waits for the next frame
 const PANELS = { chart: Chart, stack: Stack }
 
@@ -131,7 +132,8 @@ class Stage {
     this.moves = {
       play: moved(() => {
         for (const other of stages.values()) if (other.head.playing) other.moves.pause() // one thing is trained at a time
-        this.head.play(clock())
+        this.pressedAt = clock()
+        this.head.play(this.pressedAt)
       }),
       pause: moved(() => this.head.pause()),
       step: moved(() => this.head.step()),
@@ -190,11 +192,14 @@ class Stage {
     const name = JSON.stringify([data.name, ...data.runs.map(({ link, seeds }) => [link, seeds])])
     const fresh = name !== this.name
     if (fresh) {
+      // Whoever presses Train before the page has taken a moved control over means what the controls say.
+      const eager = this.head.playing && clock() - this.pressedAt < EAGER_SECONDS
       this.name = name
       this.tapes = data.runs.map((run) => new Tape(run))
       this.head = new Playhead(Math.max(...data.runs.map((run) => run.last)), this.head.speed)
       Object.assign(this.head, places.get(name))
       places.delete(name)
+      if (eager) this.head.play(clock())
       this.heard = ""
     } else {
       for (const [at, run] of data.runs.entries()) if (run.opening) this.tapes[at].open(run.opening)
