@@ -11,6 +11,7 @@ from components.charts.parts import Figure
 from components.instruments.panel import Instrument, Measured, Panel
 from models.insight.paths import lengths_sentence, path_counts, shares_sentence
 from models.spec import RunConfig, plan
+from models.spec.plan import normed_over_batch
 
 QUICK = 1e9  # matrix numbers times gradients times tokens up to which the split is taken without being asked for
 
@@ -76,13 +77,8 @@ def _samples(found: Measured) -> None:
     samples, batch = found.value["samples"], found.cfg.batch
     if samples == batch:
         return
-    apart = " Batch norm takes its statistics over these alone." if _batch_norm(found.cfg) else ""
+    apart = " Batch norm takes its statistics over these alone." if normed_over_batch(found.cfg) else ""
     st.caption(f"To bound the work: on the first {samples} of the batch's {batch} samples.{apart}")
-
-
-def _batch_norm(cfg: RunConfig) -> bool:
-    slots = {norm for one in plan(cfg).sublayers for norm in (one.norm_in, one.norm_mid, one.norm_out, one.norm_add)}
-    return "batch norm" in slots | {plan(cfg).final_norm} | ({cfg.norm} if cfg.stack != "single" else set())
 
 
 def _quick(cfg: RunConfig) -> bool:

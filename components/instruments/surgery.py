@@ -13,7 +13,7 @@ from components.charts.parts import Figure
 from components.instruments.panel import Instrument, Measured, Panel
 from models.insight.surgery import OPERATIONS, SWAP, UNNORM, cut_sentence, lesion_sentence, norm_slots, partners
 from models.spec import TASKS, RunConfig, plan
-from models.spec.plan import block_name
+from models.spec.plan import block_name, normed_over_batch
 
 QUICK = 1e10  # multiplications that are not asked for: about a second
 HELD_OUT = {"image": 359, "points": 300, "text": 64, "sequence": 64}  # samples of the held-out split by kind of task
@@ -114,7 +114,7 @@ def _cautions(cfg: RunConfig) -> list[str]:
         found.append("DLCL: the later sums keep their weights; a skipped block stands in them with the sum that it read.")
     if any(one.skip == 0 for one in kept):
         found.append("Where the skip is 0, zeroed branches leave nothing of the stream but the bias of a norm after the add.")
-    if "batch norm" in {cfg.norm, *(one.norm_in for one in kept), *(one.norm_add for one in kept)}:
+    if normed_over_batch(cfg):
         found.append("Batch norm normalises with its running statistics, which were taken from the intact net in training.")
     return found
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from models.spec import TASKS, RunConfig, knobs, plan
+from models.spec import NORMS, TASKS, RunConfig, knobs, plan
 from models.spec.arrangements import architecture_fields
 from models.spec.overrides import in_words
 from models.trace import Trace
@@ -64,7 +64,7 @@ def failed(cfg: RunConfig, trace: Trace, row: int) -> bool:
 def _changes(cfg: RunConfig) -> dict[str, dict[str, Any]]:
     """The fields that each change of ORDER sets; none where it would change nothing for the better."""
     placed, normed = cfg.placement != "none", cfg.norm != "none"
-    bounding = normed and placed and cfg.norm not in {"batch norm", "dynamic tanh"}
+    bounding = normed and placed and NORMS[cfg.norm].over == "token"
     heavy = any(part.skip > 1 and part.norm_add == "none" for part in plan(cfg).sublayers)
     found: dict[str, dict[str, Any]] = {
         "residual": {"residual": True},
