@@ -19,7 +19,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from components.assets import Scripts
+from components.shell.assets import Scripts
 from components.stage.route import routes
 from models import log
 from models.service.client import close_trainer, trainer
@@ -39,7 +39,6 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
     limits = " ".join(f"{name}={value}" for name, value in set_by_hand(os.environ).items())
     log.event("server_started", streamlit=st.__version__, python=platform.python_version(), limits=limits or "default")
     trainer()
-    from components import four_cells, playground  # noqa: F401
 
     yield
     close_trainer()

@@ -1,4 +1,4 @@
-"""`python -m benchmarks` runs all parts but the long ones, `python -m benchmarks probe load` some; `soak --minutes 15` is long.
+"""`python -m benchmarks` runs all parts but the long one, `python -m benchmarks probe stage` some; `soak --minutes 15` is long.
 
 `python -m benchmarks walk --help`: visitors who press anything, and what they found.
 Nothing else should use the machine.
@@ -9,20 +9,7 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from benchmarks import (
-    browser,
-    classroom,
-    cost,
-    instruments,
-    maps,
-    remedies,
-    seeds,
-    serving,
-    soak,
-    stage,
-    training,
-    walk,
-)
+from benchmarks import browser, classroom, cost, instruments, maps, remedies, seeds, serving, soak, stage, training, walk
 from benchmarks.report import Figure, heading, machine, show
 from benchmarks.timing import default_step, stolen
 
@@ -31,7 +18,7 @@ BENCHMARKS: dict[str, Callable[[], Iterable[Figure]]] = {
     "probe": training.probe,
     "hooks": training.hooks,
     "watched": serving.watched,
-    "load": classroom.load,
+    "classroom": classroom.classroom,
     "controls": serving.controls,
     "startup": serving.startup,
     "browser": browser.browser,

@@ -48,7 +48,7 @@ def browser(rounds: int = 5, remote: int = 2) -> list[Figure]:
         empty, one_chart = Path(folder) / "empty.py", Path(folder) / "one_chart.py"
         empty.write_text(EMPTY)
         one_chart.write_text(ONE_CHART)
-        pages = {"ours": Page("app.py", "/playground", ".live-chart .main-svg"), "one": Page(one_chart, "/", ".main-svg")}
+        pages = {"ours": Page("app.py", "/playground", ".stage-chart .main-svg"), "one": Page(one_chart, "/", ".main-svg")}
         named = f"--host-resolver-rules=MAP {ELSEWHERE} 127.0.0.1"
         driven = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", named])
         opened = _opened(driven, empty, rounds)

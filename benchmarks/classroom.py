@@ -1,68 +1,92 @@
-"""A class on one small server: everybody opens the page, trains, clicks, leaves, comes back, and in the end all tabs close."""
+"""A class on one small server: everybody opens the page, trains, moves a control, leaves, comes back, and all tabs close."""
 
 import asyncio
+import json
+import random
 import time
+import urllib.request
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from statistics import median
 
+from benchmarks import clocked
 from benchmarks.report import Figure
-from benchmarks.serving import PAGE, ready, step_of, with_server
+from benchmarks.serving import Alone, rate_of, with_server
 from benchmarks.timing import percentile, spread
 from tests.load.server import Server
-from tests.load.viewer import Viewer
+from tests.load.viewer import PAGE, Viewer
 
 RETURN_SECONDS = 20.0  # within which a tape that was left is shown again as far as it had been seen
-LONGEST_WORK = 120.0
+LONGEST_WORK = 60.0
+# Shares of a core that the server's own process took per viewer when it drew every frame itself, at commit 67bd60d, by viewers:
+# each page was drawn every 2 s for thirty, and every 4 s for sixty.
+BEFORE = {30: 0.0079, 60: 0.0037}
 
 
 @dataclass
 class Crowd:
-    """Viewers of one server, each with what was seen last of its run. `lost`: tapes that were shorter later than before."""
+    """Viewers of one server. `lost`: tapes that were shorter later than before."""
 
     server: Server
     viewers: list[Viewer] = field(default_factory=list)
     lost: int = 0
 
     @property
-    def reruns(self) -> list[float]:
-        """Seconds of all reruns."""
-        return [rerun for viewer in self.viewers for rerun in viewer.reruns]
-
-    @property
     def problems(self) -> list[str]:
         """Exceptions that any page showed."""
         return [problem for viewer in self.viewers for problem in viewer.exceptions]
 
+    @property
+    def at_work(self) -> list[Viewer]:
+        """Those whose run is not over."""
+        return [viewer for viewer in self.viewers if viewer.playing]
+
     async def train(self, gap: float) -> None:
-        """Everybody presses Train; from now on reruns count."""
+        """Everybody presses Train; the end of it when every run has begun."""
         for viewer in self.viewers:
-            await ready(viewer)
-            viewer.reruns.clear()
-            await viewer.press("Train")
+            await viewer.ready()
+            viewer.train()
             await asyncio.sleep(gap)
+        for viewer in self.viewers:
+            await viewer.until(lambda viewer=viewer: viewer.step, "the first step", LONGEST_WORK)  # type: ignore[misc]
+
+    async def rest(self) -> None:
+        """Everybody pauses."""
+        for viewer in self.viewers:
+            viewer.pause()
+        for viewer in self.viewers:
+            await viewer.rested()
+
+    async def move(self, viewer: Viewer, depth: int) -> float:
+        """Moves a control, and trains the net that comes of it; seconds from the move to the end of the page's run."""
+        began = time.perf_counter()
+        await viewer.slide("Depth", depth)
+        await viewer.settled()
+        taken = time.perf_counter() - began
+        await viewer.ready()
+        viewer.train()
+        return taken
 
     async def pause_and_go_on(self, viewer: Viewer) -> None:
         """Pauses, and trains on from there."""
-        before = step_of(viewer)
-        await viewer.press("Pause")
-        await viewer.until(lambda: viewer.shows("Train"), "the pause")
-        await viewer.press("Train")
+        before = viewer.step
+        viewer.pause()
+        await viewer.rested()
+        viewer.train()
         await self._seen_again(viewer, before)
 
     async def leave_and_return(self, viewer: Viewer) -> None:
         """Closes the tab, opens the link again in a new one, and trains: the tape is still there."""
-        before = step_of(viewer)
+        before = viewer.step
         async with Viewer(self.server.url, PAGE, viewer.query) as again:
-            await ready(again)
-            await again.press("Train")
+            await again.ready()
+            again.train()
             await self._seen_again(again, before)
             viewer.exceptions += again.exceptions
 
     async def _seen_again(self, viewer: Viewer, before: int) -> None:
         try:
-            await viewer.until(lambda: step_of(viewer) >= before, "what had been seen", RETURN_SECONDS)
+            await viewer.until(lambda: viewer.step >= before, "what had been seen", RETURN_SECONDS)
         except AssertionError:
             self.lost += 1
 
@@ -78,27 +102,34 @@ async def crowd(server: Server, queries: list[str], gap: float) -> AsyncIterator
         yield people
 
 
-def load(sessions: int = 30, seconds: float = 30.0, gap: float = 0.2, query: str = "steps=2000") -> Iterator[Figure]:
-    """A class with a run each; the same class on one preset; two classes. `gap`: seconds between two visitors."""
-    yield from different(sessions, seconds, gap, query, goal=0.8, lesson=True)
+def classroom(sessions: int = 30, seconds: float = 30.0, gap: float = 0.2, query: str = "steps=5000") -> Iterator[Figure]:
+    """A class with a run each; the same class on one preset; two classes on as many runs. `gap`: seconds between two visitors."""
+    yield from different(sessions, sessions, seconds, gap, query, late=0.5, lesson=True)
     yield from preset(sessions, seconds, gap, query)
-    yield from different(2 * sessions, seconds, gap, query, goal=1.5)
+    yield from different(2 * sessions, sessions, seconds, gap, query, late=1.0)
 
 
-def different(sessions: int, seconds: float, gap: float, query: str, *, goal: float, lesson: bool = False) -> list[Figure]:
-    """Everybody trains a run of their own. `lesson`: also somebody comes late, some click, some leave, and it ends."""
+def different(
+    sessions: int, runs: int, seconds: float, gap: float, query: str, *, late: float, lesson: bool = False
+) -> list[Figure]:
+    """Everybody trains, so many runs in all. `late`: the goal for a row's way. `lesson`: some come late, some leave, it ends."""
 
     async def measure(server: Server) -> list[Figure]:
-        queries = [f"{query}&seed={at + 1}" for at in range(sessions)]
-        async with crowd(server, queries, gap) as people:
+        queries = [f"{query}&seed={at + 1}" for at in range(runs)]
+        async with crowd(server, [queries[at % runs] for at in range(sessions)], gap) as people:
             await people.train(gap)
-            figures = await _watched(people, seconds, f"{sessions} runs", goal)
+            what = f"{sessions} on {runs} runs"
+            figures = await _watched(people, queries, seconds, what, late)
+            figures += await _controls(people, seconds, what)
             if lesson:
                 figures += [await _newcomer(server, query, sessions), await _clicks(people)]
-            figures.append(Figure(f"memory, {sessions} runs", server.memory() / 1e9, "GB", at_most=1.5))
+            figures += [
+                Figure(f"errors, {what}", len(people.problems), at_most=0, note="; ".join(people.problems[:1])),
+                Figure(f"memory, {what}", server.memory() / 1e9, "GB", at_most=1.5),
+            ]
         return figures + ([await _end(server)] if lesson else [])
 
-    return with_server(measure)
+    return with_server(measure, clocked.SCRIPT)
 
 
 def preset(sessions: int, seconds: float, gap: float, query: str) -> list[Figure]:
@@ -108,45 +139,92 @@ def preset(sessions: int, seconds: float, gap: float, query: str) -> list[Figure
         async with crowd(server, [f"{query}&seed=1"] * sessions, gap) as people:
             await people.train(gap)
             training, spent = server.health()["training"], server.processor_seconds()
-            figures = await _watched(people, seconds, f"{sessions} on one run", goal=0.5)
-            steps = max(map(step_of, people.viewers))
+            began = time.monotonic()
+            await asyncio.sleep(seconds)
+            what = f"{sessions} on one run"
+            steps = max(viewer.step for viewer in people.viewers)
             note = f"{steps} steps; {server.processor_seconds() - spent:.1f} s of the trainer's time in {seconds:g} s"
-            return [*figures, Figure(f"runs trained for {sessions} on one run", training, at_most=1, note=note)]
+            figures = [_late(await _ways(people, began), what, 0.5)]
+            figures.append(Figure(f"errors, {what}", len(people.problems), at_most=0, note="; ".join(people.problems[:1])))
+            return [*figures, Figure(f"runs trained for {what}", training, at_most=1, note=note)]
 
-    return with_server(measure)
+    return with_server(measure, clocked.SCRIPT)
 
 
-async def _watched(people: Crowd, seconds: float, what: str, goal: float) -> list[Figure]:
-    """Reruns while all train, errors, and whether every run goes on."""
-    await asyncio.sleep(seconds / 2)
-    halfway = [step_of(viewer) for viewer in people.viewers]
-    await asyncio.sleep(seconds / 2)
-    over = [viewer for viewer in people.viewers if not viewer.shows("Pause")]
-    advanced = [
-        step_of(viewer) - before for viewer, before in zip(people.viewers, halfway, strict=True) if viewer not in over
-    ] or [0]
+async def _watched(people: Crowd, queries: list[str], seconds: float, what: str, late: float) -> list[Figure]:
+    """While all train: the way of the rows, what watching costs the server, and the runs."""
+    server, first = people.server, people.viewers[: len(queries)]
+    served, began, steps = server.served_seconds(), time.monotonic(), [viewer.step for viewer in first]
+    rate = await rate_of(lambda: [len(viewer.losses) for viewer in first], seconds)
+    share = (server.served_seconds() - served) / (time.monotonic() - began) / len(people.viewers)
+    ways = await _ways(people, began)
+    advanced = [viewer.step - before for viewer, before in zip(first, steps, strict=True)]
+    over = sum(not viewer.playing for viewer in first)
+    await people.rest()
+    with Alone(queries) as alone:
+        unwatched = await alone.rate(seconds)
+    before = BEFORE.get(len(people.viewers))
+    known = f"{before} when the server drew every frame (67bd60d)" if before else ""
     return [
-        Figure(f"p95 of a rerun, {what}", percentile(people.reruns, 95), "s", at_most=goal, note=spread(people.reruns)),
-        Figure(f"errors, {what}", len(people.problems), at_most=0, note="; ".join(people.problems[:1])),
+        _late(ways, what, late),
         Figure(
-            f"steps of the slowest run, second half, {what}",
-            min(advanced),
-            at_least=1 if len(over) < len(people.viewers) else 0,
-            note=f"median {median(advanced):g}; {len(over)} over",
+            f"steps per second, {what}, watched / unwatched", rate / unwatched, at_least=0.95, note=f"{rate:.3g} steps/s watched"
         ),
+        Figure(f"share of a core for each viewer, {what}", share, at_most=before, note=known),
+        Figure(f"steps of the slowest run, {what}", min(advanced), at_least=0 if over else 1, note=f"{over} over"),
     ]
+
+
+async def _controls(people: Crowd, seconds: float, what: str) -> list[Figure]:
+    """Everybody trains, and each moves a control twice meanwhile."""
+    await people.train(0.0)
+    chance = random.Random(1)
+
+    async def moves(viewer: Viewer) -> list[float]:
+        taken = []
+        for depth in chance.sample(range(2, 33), 2):
+            await asyncio.sleep(seconds * chance.random() / 2)
+            taken.append(await people.move(viewer, depth))
+        return taken
+
+    taken = [one for all_ in await asyncio.gather(*map(moves, people.viewers)) for one in all_]
+    return [Figure(f"p95 of a control's rerun, {what}", percentile(taken, 95), "s", at_most=0.8, note=spread(taken))]
+
+
+async def _ways(people: Crowd, since: float) -> list[float]:
+    """Seconds from each row's computing to each viewer who has it, or to now, of the slices that were begun since then."""
+    now = time.monotonic()
+    told = await asyncio.to_thread(urllib.request.urlopen, f"{people.server.url}/computed", timeout=60)
+    slices = json.load(told)
+    ways = []
+    for viewer in people.viewers:
+        came = iter(viewer.stage.runs[0].arrivals)
+        at, there = next(came, (now, 10**9))
+        for begun, end, first, length in slices.get(viewer.stage.links[0], []):
+            for row in range(first, length) if begun >= since else ():
+                while there <= row:
+                    at, there = next(came, (now, 10**9))
+                ways.append(max(0.0, at - (begun + (end - begun) * (row + 1 - first) / (length - first))))
+    return ways
+
+
+def _late(ways: list[float], what: str, goal: float) -> Figure:
+    name = f"p95 from a row computed to its viewer, {what}"
+    return (
+        Figure(name, percentile(ways, 95), "s", at_most=goal, note=spread(ways)) if ways else Figure(name, None, note="no rows")
+    )
 
 
 async def _newcomer(server: Server, query: str, sessions: int) -> Figure:
     began = time.perf_counter()
     async with Viewer(server.url, PAGE, f"{query}&seed={sessions + 1}") as late:
-        await ready(late)
+        await late.ready()
         return Figure(f"a newcomer's page while {sessions} train", time.perf_counter() - began, "s", at_most=3.0)
 
 
 async def _clicks(people: Crowd) -> Figure:
     """Half of them click, half of them leave and return, all at once."""
-    at_work = [viewer for viewer in people.viewers if viewer.shows("Pause")]
+    at_work = people.at_work
     half = len(at_work) // 2
     await asyncio.gather(
         *(people.pause_and_go_on(viewer) for viewer in at_work[:half]),
@@ -158,5 +236,5 @@ async def _clicks(people: Crowd) -> Figure:
 async def _end(server: Server) -> Figure:
     began = time.perf_counter()
     while server.health()["training"] and time.perf_counter() - began < LONGEST_WORK:
-        await asyncio.sleep(0.5)
-    return Figure("from the last tab closed to the end of all work", time.perf_counter() - began, "s", at_most=90)
+        await asyncio.sleep(0.1)
+    return Figure("from the last tab closed to the end of all work", time.perf_counter() - began, "s", at_most=10)

@@ -21,7 +21,7 @@ from models.maps.cells import units
 from models.maps.work import work
 from models.spec import RunConfig
 from models.training import Run
-from models.training.seeds import Batched
+from models.training.batched import Batched
 
 RATES = (0.001, 0.003, 0.01, 0.03)
 SHAPES = {

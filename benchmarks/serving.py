@@ -1,18 +1,19 @@
-"""The app as its visitors find it: a real server, a real worker, and viewers that speak Streamlit's protocol."""
+"""The app as its visitors find it: a real server, a real worker, and viewers that speak the protocols of page and stage."""
 
 import asyncio
-import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
+from urllib.parse import parse_qsl
 
 from benchmarks.report import Figure
 from benchmarks.timing import spread
+from models.service.client import Owner, WorkerTrainer, config_from
 from tests.load.server import Server, serving
-from tests.load.viewer import Viewer
-
-PAGE = "playground"
+from tests.load.viewer import PAGE, Viewer
+from tests.waiting import PATIENCE
 
 
 @dataclass(frozen=True)
@@ -32,22 +33,64 @@ MOVES = (
 )
 
 
+class Alone:
+    """Runs that nobody watches: in a trainer of this process, for a `with` block."""
+
+    def __init__(self, queries: Sequence[str]) -> None:
+        self.cfgs = [config_from(dict(parse_qsl(query))) for query in queries]
+        self.trainer = WorkerTrainer()
+
+    def __enter__(self) -> "Alone":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.trainer.close()
+
+    async def rate(self, seconds: float) -> float:
+        """Steps per second of all runs together, over so many seconds from when each has begun."""
+        tapes = [self.trainer.want(cfg, cfg.steps, PATIENCE) for cfg in self.cfgs]
+        rate = await rate_of(lambda: [tape.length for tape in tapes], seconds)
+        for tape in tapes:
+            self.trainer.release(tape, Owner("", ""))
+        return rate
+
+
+async def rate_of(lengths: Callable[[], list[int]], seconds: float) -> float:
+    """Rows a second that come of some runs together, over so many seconds from when each goes on."""
+    start = lengths()
+    while not all(now > before for now, before in zip(lengths(), start, strict=True)):
+        await asyncio.sleep(0.01)
+    before, began = sum(lengths()), time.perf_counter()
+    await asyncio.sleep(seconds)
+    return (sum(lengths()) - before) / (time.perf_counter() - began)
+
+
 def watched(rounds: int = 5, seconds: float = 4.0, query: str = "steps=5000") -> list[Figure]:
-    """Steps per second of one run, by turns watched at 2 Hz and left alone in a tab in the background."""
+    """Steps per second of one run, by turns watched on a page and left alone."""
 
     async def measure(server: Server) -> list[Figure]:
-        async with Viewer(server.url, PAGE, query) as viewer:
-            await ready(viewer)
-            await viewer.press("Train")
-            await viewer.until(lambda: step_of(viewer) > 10, "the first steps")
-            pairs = []
-            for at in range(rounds):
-                rates = {hidden: await _rate(viewer, hidden, seconds) for hidden in (bool(at % 2), not at % 2)}
-                pairs.append((rates[False], rates[True]))
-        rate, ratio = median(seen for seen, _ in pairs), median(seen / alone for seen, alone in pairs)
-        return [Figure("steps per second, watched / unwatched", ratio, at_least=0.85, note=f"{rate:.3g} steps/s watched")]
+        pairs = []
+        for at in range(rounds):
+            own = f"{query}&seed={at}"
+            with Alone([own]) as alone:
+                async with Viewer(server.url, PAGE, own) as viewer:
+                    await viewer.ready()
+                    rates = {}
+                    for seen in (bool(at % 2), not at % 2):
+                        rates[seen] = await (_watched(viewer, seconds) if seen else alone.rate(seconds))
+            pairs.append((rates[True], rates[False]))
+        rate, ratio = median(seen for seen, _ in pairs), median(seen / unseen for seen, unseen in pairs)
+        return [Figure("steps per second, watched / unwatched", ratio, at_least=0.95, note=f"{rate:.3g} steps/s watched")]
 
     return with_server(measure)
+
+
+async def _watched(viewer: Viewer, seconds: float) -> float:
+    viewer.train()
+    rate = await rate_of(lambda: [len(viewer.losses)], seconds)
+    viewer.pause()
+    await viewer.rested()
+    return rate
 
 
 def controls(rounds: int = 7, moves: Sequence[Move] = MOVES) -> list[Figure]:
@@ -71,53 +114,25 @@ def startup(rounds: int = 5) -> list[Figure]:
     return [Figure("server spawned to first script run finished", median(taken), "s", at_most=2.0, note=spread(taken))]
 
 
-def with_server(measure: Callable[[Server], Awaitable[list[Figure]]]) -> list[Figure]:
+def with_server(measure: Callable[[Server], Awaitable[list[Figure]]], script: str | Path = "app.py") -> list[Figure]:
     """Measures with a server of its own that accepts connections; its trainer may still be loading torch."""
 
     async def main(server: Server) -> list[Figure]:
         return await measure(server)
 
-    with serving() as server:
+    with serving(script) as server:
         server.wait_for(path="/_stcore/health")
         return asyncio.run(main(server))
-
-
-async def ready(viewer: Viewer) -> None:
-    """Waits until the page is drawn with its profile and nothing runs."""
-    await viewer.until(lambda: sites_of(viewer), "the first profile")
-    await viewer.settled()
-
-
-def step_of(viewer: Viewer) -> int:
-    """The step that the page shows."""
-    found = re.search(r"^step (\d+) of", viewer.text, re.MULTILINE)
-    return int(found[1]) if found else 0
-
-
-def sites_of(viewer: Viewer) -> int:
-    """The points of the profile that the page shows."""
-    figure = viewer.figure("Activation by depth")
-    return len(figure["data"][-1]["x"]) if figure and figure["data"] else 0
-
-
-async def _rate(viewer: Viewer, hidden: bool, seconds: float) -> float:
-    """Steps per second over so many seconds. A hidden tab asks for nothing in between; its wish for steps lives on."""
-    await viewer.poll()
-    viewer.hidden, start, began = hidden, step_of(viewer), time.perf_counter()
-    await asyncio.sleep(seconds)
-    viewer.hidden = False
-    await viewer.poll()
-    return (step_of(viewer) - start) / (time.perf_counter() - began)
 
 
 async def _moved(server: Server, rounds: int, move: Move) -> Figure:
     taken = []
     for seed in range(1, rounds + 1):  # each round its own seed, else the answer would be known already
         async with Viewer(server.url, PAGE, f"{move.query}&seed={seed}") as viewer:
-            await ready(viewer)
+            await viewer.ready()
             began = time.perf_counter()
             await viewer.slide("Depth", move.depth)
-            await viewer.until(lambda viewer=viewer: sites_of(viewer) == move.sites, "the new profile")  # type: ignore[misc]
+            await viewer.until(lambda viewer=viewer: viewer.sites == move.sites, "the new profile")  # type: ignore[misc]
             taken.append(time.perf_counter() - began)
     return Figure(
         f"Depth moved to new profile, {move.net} depth {move.depth}", median(taken), "s", at_most=move.goal, note=spread(taken)

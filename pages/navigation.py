@@ -4,9 +4,9 @@ from pathlib import Path
 
 import streamlit as st
 
-from components import address, hide
-from components.drawer import close_drawer
-from components.style import style
+from components.shell import address, hide
+from components.shell.drawer import close_drawer
+from components.shell.style import style
 
 HERE = Path(__file__).parent
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.address import _parsed
+from components.shell.address import _parsed
 from tests.app_page import (
     APP,
     PATIENCE,
@@ -182,7 +182,7 @@ def test_a_choice_whose_run_was_cut_short_is_not_taken_back(monkeypatch: pytest.
     page.selectbox(key="arrangement").set_value("plain")
     said = page._tree.get_widget_states()
     with monkeypatch.context() as patch:
-        patch.setattr("components.address.settle", lambda: None)
+        patch.setattr("components.shell.address.settle", lambda: None)
         sound(page.run())
     page = sound(page._run(said))
     assert configuration(page).norm == "none"

@@ -5,7 +5,7 @@ import json
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.stack_row import _block
+from components.anatomy.stack_row import _block
 from models.spec import RunConfig
 from models.spec.code import block_code
 from models.spec.equation import equation

@@ -3,27 +3,14 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.four_cells import CELLS
 from components.stage.lines import frame_json
 from components.stage.sentences import said_at
+from components.start.cells import CELLS
 from models.service.client import key_of, trainer
 from models.service.connection import ROOT
 from models.spec import ARRANGEMENTS, TASKS, RunConfig, knobs
 from models.spec.arrangements import architecture_fields
-from tests.app_page import (
-    APP,
-    PATIENCE,
-    SMALL,
-    address,
-    charts,
-    configuration,
-    line,
-    now,
-    playground,
-    press,
-    sound,
-    unfolded,
-)
+from tests.app_page import APP, PATIENCE, SMALL, address, charts, configuration, line, now, playground, press, sound, unfolded
 from tests.stage_page import declared, panels, rests, says, tapes
 
 PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "pages").rglob("*.py") if path.name != "navigation.py")

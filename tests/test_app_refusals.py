@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from components.stage.sentences import said_at
-from components.view import trouble
+from components.stage.view import trouble
 from models.service.client import trainer
 from models.spec import RunConfig, knobs
 from models.spec.budget import over_budget

@@ -81,6 +81,7 @@ WEB = (
     "models.log",
     "models.labs",
     "models.lessons",
+    "models.claims",
     "models.maps",
     "models.service.client",
     "models.service.recorded",
@@ -101,6 +102,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "models.tasks": ("models.spec",),
     "models.training": ("models.nets", "models.tasks", "models.spec", "models.trace"),
     "models.labs": ("models.spec",),
+    "models.claims": ("models.labs", "models.lessons.found", "models.spec", "models.trace", *NUMPY_SIDE),
     "models.maps.unit": ("models.training", "models.maps", "models.spec"),
     "models.maps": ("models.spec", "models.trace", "models.log", *NUMPY_SIDE),
     "models.lessons": ("models.spec", "models.trace", "models.log", *NUMPY_SIDE),
@@ -129,6 +131,22 @@ def test_imports_point_in_one_direction(module):
     allowed = (*MAY_IMPORT[room_of(module) or ""], own_room(module))
     astray = {name for name in imports(module).all if ours(name) and not within(name, allowed)}
     assert not astray
+
+
+KIT = ("charts", "stage", "shell", "controls", "instruments")  # rooms that every page may use
+
+
+def page_room(module: str) -> str:
+    """The room of a module of `components`; every lab is one of its own, beside what the labs share."""
+    parts = module.split(".")[1:]
+    return ".".join(parts[:2] if parts[0] == "labs" and len(parts) > 2 else parts[:1])
+
+
+@pytest.mark.parametrize("module", [name for name in SOURCES if name.startswith("components.")])
+def test_a_page_uses_its_own_room_and_the_kit_and_no_page_is_used_by_another(module):
+    own = page_room(module)
+    rooms = {page_room(name) for name in imports(module).all if name.startswith("components.")}
+    assert rooms - {own, own.split(".")[0], *KIT} == set()
 
 
 def test_every_room_of_the_models_is_known_here():

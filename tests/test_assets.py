@@ -11,8 +11,8 @@ from starlette.applications import Starlette
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from components import assets
-from components.assets import Scripts
+from components.shell import assets
+from components.shell.assets import Scripts
 
 CODE = "export const answer = 42\n" * 100_000  # several pieces
 AFAR = {"host": "class.example:8501", "accept-encoding": "gzip, br"}

@@ -5,8 +5,7 @@ import pytest
 
 from models.spec import RunConfig
 from models.training import Run
-from models.training.seeds import Batched
-from tests.test_seeds import double  # noqa: F401
+from models.training.batched import Batched
 
 SMALL = {"task": "circles", "depth": 3, "width": 16, "batch": 8, "steps": 30}
 MEMBERS = (

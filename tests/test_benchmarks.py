@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from benchmarks import browser, classroom, cost, instruments, maps, remedies, seeds, serving, soak, stage, training
+from benchmarks import browser, classroom, cost, instruments, maps, remedies, seeds, serving, soak, training
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.loops import Bare, Hooks, StreamSites
 from benchmarks.report import Figure, show
@@ -36,17 +36,6 @@ def test_the_estimate_of_a_step_is_put_beside_the_measurement() -> None:
     assert speed.value is not None
     assert off.value == pytest.approx(max(speed.value, 1 / speed.value))
     assert "estimated" in off.note
-
-
-def test_rows_are_timed_on_their_way_to_viewers() -> None:
-    late, share = measured([stage._arrivals(3, 2.0, {"depth": 2, "width": 8, "batch": 8}), *_shares()])
-    assert late.at_most == 0.5
-    assert share.value is not None
-
-
-def _shares() -> list[Figure]:
-    with stage._crowd(2, 1.0, {"depth": 2, "width": 8, "batch": 8, "steps": 5000}) as (_, share):
-        return [Figure("share of a core", share())]
 
 
 def test_every_instrument_is_put_beside_a_training_step() -> None:
@@ -88,10 +77,9 @@ def test_a_real_server_is_watched_crowded_moved_and_started() -> None:
     assert len(measured(serving.startup(rounds=1))) == 1
 
 
-def test_a_class_is_measured_from_its_first_page_to_the_end_of_all_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(classroom, "LONGEST_WORK", 0.5)  # how long it really takes is the browser test's to say
-    own = measured(classroom.different(2, 1.0, 0.0, LIGHT, goal=0.8, lesson=True))
-    assert [figure.at_most for figure in own] == [0.8, 0, None, 3.0, 0, 1.5, 90]
+def test_a_class_is_measured_from_its_first_page_to_the_end_of_all_work() -> None:
+    own = measured(classroom.different(3, 2, 1.0, 0.0, LIGHT, late=0.5, lesson=True))
+    assert [figure.at_most for figure in own] == [0.5, None, None, None, 0.8, 3.0, 0, 0, 1.5, 10]
     shared = measured(classroom.preset(2, 1.0, 0.0, LIGHT))
     assert (shared[-1].value, shared[-1].at_most) == (1, 1)
 
@@ -99,7 +87,7 @@ def test_a_class_is_measured_from_its_first_page_to_the_end_of_all_work(monkeypa
 def test_a_soak_kills_cuts_and_watches_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(soak, "CUT_SHARE", 0.5)
     found = measured(soak.soak(minutes=0.1, sessions=2, kills=1, pace=0.5, query=LIGHT))
-    assert len(found) == 5
+    assert len(found) == 6
     assert "killed 1 times" in found[2].note
 
 

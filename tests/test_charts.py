@@ -11,20 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components import charts, figures
-from components.charts import (
-    ROLES,
-    Figure,
-    Series,
-    cosine_chart,
-    decimate,
-    depth_profile,
-    log_range,
-    loss_chart,
-    rounded,
-    step_map,
-    table_of,
-)
+from components.charts import parts as figures
+from components.charts import table as charts
+from components.charts.depth import ROLES, Series, cosine_chart, depth_profile, log_range
+from components.charts.parts import Figure, decimate, rounded
+from components.charts.steps import loss_chart, step_map
+from components.charts.table import table_of
 from models.trace import Divergence
 
 TINY, HUGE = 1e-45, 1e38

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from components import compare_link, compare_watch
+from components.shell import compare_link
 from models.service.client import key_of
 from models.spec import RunConfig
 from models.spec.budget import over_budget
@@ -182,7 +182,7 @@ def test_a_comparison_that_another_page_starts_is_started_by_a_word_of_its_own(m
     for _ in range(2):
         with monkeypatch.context() as patch:
             patch.setattr("streamlit.session_state", page.session_state)
-            compare_watch.start()
+            compare_link.begin()
         said.append(declared(sound(page.run()))["start"])
     assert said[0] == ""
     assert len(set(said)) == 3

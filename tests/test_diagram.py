@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from components.diagram import READABLE, SHORT, block_diagram
+from components.charts.diagram import READABLE, SHORT, block_diagram
 from models.spec import ARRANGEMENTS, NORMS, PLACEMENTS, RunConfig, plan
 from models.spec.vocabulary import ACTIVATIONS
 

@@ -10,13 +10,13 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from components.lessons.errors_run import chart
+from components.claims.run import chart
+from models.claims.card import FAILS, HOLDS, PARTLY, TOPICS, Asked, Computed, Outcome, Source, Trained, growth, middle
+from models.claims.claims import ERRORS, found
+from models.claims.numbers import NUMBERS
 from models.insight.theory import law
 from models.instruments import INSTRUMENTS
 from models.instruments.facts import FACTS, fact
-from models.labs.errors import NUMBERS
-from models.lessons.errors import ERRORS, found
-from models.lessons.errors_card import FAILS, HOLDS, PARTLY, TOPICS, Asked, Computed, Outcome, Source, Trained, growth, middle
 from models.service.questions import QUESTIONS
 from models.spec import RunConfig
 from models.spec.budget import over_budget, step_seconds

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.report import report_html
+from components.playground.report import report_html
 from models.export import configuration_from, configuration_json, findings, trace_csv
 from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.trace import Columns, Divergence, Trace, trace_of

@@ -9,7 +9,7 @@ import pytest
 
 from models.spec import RunConfig
 from models.training import Run
-from models.training.seeds import SeedRuns
+from models.training.batched import SeedRuns
 
 SEEDS = range(3)
 LAST = slice(-20, None)  # one batch of 64 alone says less than the mean of the last twenty

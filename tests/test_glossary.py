@@ -8,9 +8,9 @@ from urllib.parse import parse_qs, urljoin, urlsplit
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.lessons.glossary import MET, meaning
-from components.link import defined, help_of
-from components.style import BADGES
+from components.glossary.page import MET, meaning
+from components.shell.link import defined, help_of
+from components.shell.style import BADGES
 from models.insight import verdict
 from models.labs.normalization import METHODS
 from models.lessons.glossary import ENTRIES, find, key_of, near, search
@@ -161,7 +161,7 @@ def test_every_control_of_a_lab_that_is_a_field_leads_to_its_word(name):
 
 
 def test_the_controls_of_a_lesson_lead_to_their_words(monkeypatch):
-    from components.lessons import knobs as lesson_knobs
+    from components.controls import field as lesson_knobs
 
     seen = []
     monkeypatch.setattr(lesson_knobs.st, "selectbox", lambda label, *_, help="", **__: seen.append((label, help)))

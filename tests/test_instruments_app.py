@@ -3,7 +3,7 @@
 import pytest
 
 from components.instruments import INSTRUMENTS
-from components.style import BADGES
+from components.shell.style import BADGES
 from models.instruments import INSTRUMENTS as MEASURED
 from models.service.client import trainer
 from models.service.inprocess import InProcessTrainer

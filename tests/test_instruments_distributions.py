@@ -9,9 +9,10 @@ import pytest
 import torch
 from scipy import stats
 
-from components.charts import Series, table_of
+from components.charts.depth import Series
+from components.charts.linear import linear_profile
+from components.charts.table import table_of
 from components.instruments.distributions import histogram_map
-from components.linear_charts import linear_profile
 from models.insight.distributions import distributions_sentence, units_sentence
 from models.instruments import INSTRUMENTS
 from models.instruments.distributions import centres, distributions, histogram, kurtosis, shares_of_units

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.utils import parameters_to_vector
 
-from components.charts import table_of
+from components.charts.table import table_of
 from components.instruments import landscape as panel
 from components.instruments.landscape import sharpness_chart, slice_map, spectrum_chart
 from models.insight.landscape import edge, edge_sentence, jacobian_sentence, minima, sharpness_sentence, slice_sentence

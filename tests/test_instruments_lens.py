@@ -10,9 +10,9 @@ import pytest
 import torch
 from scipy import special, stats
 
-from components.charts import table_of
+from components.charts.table import table_of
+from components.charts.tokens import likeliest_chart, token_map
 from components.instruments.lens import distance_chart, lens_map, lens_rows
-from components.token_charts import likeliest_chart, token_map
 from models.insight.lens import attention_sentence, lens_sentence, next_class, settled, tempered
 from models.instruments.lens import class_names, codes, lens
 from models.nets.norms import TokenBatchNorm

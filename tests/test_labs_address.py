@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.address import slug
-from components.labs import attention_positions, autoregression_text
-from components.labs.attention_shapes import CONTROLS
-from components.map_spec import FIRST
+from components.labs.attention import positions as attention_positions
+from components.labs.attention.shapes import CONTROLS
+from components.labs.autoregression import text as autoregression_text
+from components.maps.specification import FIRST
+from components.shell.address import slug
 from models.labs.activations import FUNCTIONS
 from models.labs.attention_examples import PROJECTIONS, ROWS
 from models.labs.chain import PRESETS

@@ -7,17 +7,18 @@ import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.charts import table_of
-from components.labs import attention_position_words as position_words
-from components.labs import attention_recurrence, attention_shapes
-from components.labs.attention_charts import signed_map, waiting_graph
-from components.labs.attention_head_words import arithmetic, fits, looks, slip
-from components.labs.attention_positions import EXAMPLES, ROUNDING, distance_chart, order_rows, order_sentence, table_map
-from components.labs.attention_rows import slip as row_slip
-from components.labs.attention_rows import steps
-from components.labs.attention_scaling import DIVIDED, SIZES, entropy_chart, experiment, said, variance_chart
-from components.labs.attention_trained import NETS, configuration
-from components.labs.attention_trained_words import beyond_chart, beyond_sentence, place_chart, place_sentence
+from components.charts.table import table_of
+from components.labs.attention import position_words
+from components.labs.attention import recurrence as attention_recurrence
+from components.labs.attention import shapes as attention_shapes
+from components.labs.attention.charts import signed_map, waiting_graph
+from components.labs.attention.head_words import arithmetic, fits, looks, slip
+from components.labs.attention.positions import EXAMPLES, ROUNDING, distance_chart, order_rows, order_sentence, table_map
+from components.labs.attention.rows import slip as row_slip
+from components.labs.attention.rows import steps
+from components.labs.attention.scaling import DIVIDED, SIZES, entropy_chart, experiment, said, variance_chart
+from components.labs.attention.trained import NETS, configuration
+from components.labs.attention.trained_words import beyond_chart, beyond_sentence, place_chart, place_sentence
 from models.labs.attention import DRAWS, KEYS, attend, reach, visible
 from models.labs.attention_examples import PROJECTIONS, ROWS, SCORES, WEIGHTS
 from models.labs.attention_shapes import Sizes, many_heads, two_sequences

@@ -7,11 +7,11 @@ import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.charts import table_of
-from components.labs.autoregression import EXAMPLES, NETS, configuration
-from components.labs.autoregression_charts import candidates_chart, looks_map, revision_chart
-from components.labs.autoregression_text import whole
-from components.labs.autoregression_words import looks_sentence, reading_notes, revision_sentence, stop_sentence
+from components.charts.table import table_of
+from components.labs.autoregression.charts import candidates_chart, looks_map, revision_chart
+from components.labs.autoregression.page import EXAMPLES, NETS, configuration
+from components.labs.autoregression.text import whole
+from components.labs.autoregression.words import looks_sentence, reading_notes, revision_sentence, stop_sentence
 from models.instruments.generation import continuation
 from models.spec import ARRANGEMENTS, TASKS
 from models.spec.budget import over_budget

@@ -8,11 +8,11 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from components.charts import table_of
-from components.labs.gradient_chain import chain_chart
-from components.labs.gradient_net import anchored, net_chart
-from components.labs.gradient_slopes import curve_chart
-from components.labs.gradient_words import compared, law
+from components.charts.table import table_of
+from components.labs.gradients.chain import chain_chart
+from components.labs.gradients.net import anchored, net_chart
+from components.labs.gradients.slopes import curve_chart
+from components.labs.gradients.words import compared, law
 from models.labs.activations import FUNCTIONS, moments, slope, steepest, value
 from models.labs.chain import PRESETS, arriving, standing_still, updated, with_skip, with_skip_at_random
 from models.labs.growth import INITS, branch_gains, gain, growth

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from components.labs.normalization_steps import cell_line, joined, number, set_lines, signed
-from components.labs.normalization_swallows import directions
-from components.labs.normalization_table import cell, letter, statistics
+from components.labs.normalization.steps import cell_line, joined, number, set_lines, signed
+from components.labs.normalization.swallows import directions
+from components.labs.normalization.table import cell, letter, statistics
 from models.labs.normalization import METHODS, fresh, normalised, remembered, sharing
 from models.labs.normalization_laws import (
     TINY_EPS,

@@ -9,15 +9,15 @@ import torch
 from streamlit.testing.v1 import AppTest
 from torch import Tensor, nn
 
-from components.charts import table_of
+from components.charts.table import table_of
 from components.labs import several
-from components.labs.residual_memory import memory_chart, remembered
-from components.labs.residual_token import slip
-from components.labs.residual_trained import NETS, SIZE, TASKS, configuration, share_figure, shares
-from components.labs.residual_variants import effective_weight, found
-from components.labs.residual_words import aside_sentence
+from components.labs.residual.memory import memory_chart, remembered
+from components.labs.residual.token import slip
+from components.labs.residual.trained import NETS, SIZE, TASKS, configuration, share_figure, shares
+from components.labs.residual.variants import effective_weight, found
+from components.labs.residual.words import aside_sentence
 from components.stage.tickets import At
-from components.view import View
+from components.stage.view import View
 from models.labs.residual import (
     EPS,
     WALKED,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.labs.table import MOST_CELLS, checked, parsed
+from components.controls.number_table import MOST_CELLS, checked, parsed
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def script():
     import numpy as np
     import streamlit as st
 
-    from components.labs.table import table
+    from components.controls.number_table import table
 
     found = table("t", np.array([[1.0, 2.0], [3.0, 4.0]]), name="t", rows=["x", "y"], columns=["a", "b"])
     st.markdown(f"sum {found.sum():g}")

@@ -13,9 +13,9 @@ import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.charts import table_of
-from components.map_charts import BEYOND, panel, shared_scale, widths_chart
-from components.map_spec import FIRST
+from components.charts.maps import BEYOND, panel, shared_scale, widths_chart
+from components.charts.table import table_of
+from components.maps.specification import FIRST
 from models.maps import Axis, Cell, MapSpec, MapStore, Outcome, process
 from models.maps.cells import cells, configs, outcome, refused, units
 from models.maps.prepared import PREPARED, recording

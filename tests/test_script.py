@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from models.export.script import standalone_script
+from models.export.script.script import standalone_script
 from models.nets import build_model
 from models.nets.norms import DynamicTanh, TokenBatchNorm
 from models.spec import ACTIVATIONS, ARRANGEMENTS, INITS, NETS, NORMS, OPTIMIZERS, PLACEMENTS, STACKS, TASKS, RunConfig

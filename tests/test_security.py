@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from components import compare_link, hide
-from components.labs.autoregression_words import reading_notes
-from components.labs.table import MOST_CELLS, parsed
+from components.controls.number_table import MOST_CELLS, parsed
+from components.labs.autoregression.words import reading_notes
 from components.lessons.attempt import from_text
+from components.shell import compare_link, hide
 from models.export import configuration_from, configuration_json
 from models.lessons.board import valid
 from models.spec import RunConfig, knobs
@@ -204,8 +204,8 @@ METHODS |= {"memmap", "iframe"}
 # A call that is there for a reason: file, what is called, why it is safe.
 ALLOWED = {
     ("app.py", "runpy"): "runs our own main script where a test runs app.py as a script",
-    ("components/style.py", "st.html"): "a constant",
-    ("components/projector.py", "st.html"): "a constant",
+    ("components/shell/style.py", "st.html"): "a constant",
+    ("components/shell/projector.py", "st.html"): "a constant",
     ("models/service/connection.py", "subprocess"): "starts the worker with a fixed list of arguments, no shell",
     ("models/maps/process.py", "subprocess"): "starts a map with a fixed list of arguments, no shell",
     ("models/maps/work.py", "joblib"): "pickles between a map's own processes: a specification that was checked, and numbers",
@@ -261,14 +261,22 @@ def test_what_the_sources_are_searched_for_is_found(line, monkeypatch, tmp_path)
 def scripts(path: Path) -> list[str]:
     """The strings of a source that run in a browser."""
     strings = [node.value for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Constant)]
-    return [one for one in strings if isinstance(one, str) and re.search(r"=>|document\.", one)]
+    return [one for one in strings if isinstance(one, str) and re.search(r"=> \{|document\.", one)]
+
+
+MARKUP = re.compile(r"innerHTML\s*=\s*(\S+)|(outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|srcdoc)")
 
 
 def test_a_script_in_the_browser_sets_text_and_never_markup_save_for_the_diagram():
-    markup = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|srcdoc")
-    found = {path.relative_to(ROOT).as_posix() for path in SOURCES for one in scripts(path) if markup.search(one)}
-    assert found == {"components/diagram.py"}  # whose SVG is made of our own words, escaped
-    assert any("textContent" in one for path in SOURCES for one in scripts(path))
+    files = {path: path.read_text("utf-8") for path in (ROOT / "components").rglob("*.js")}
+    markup = {(path.name, found[0] or found[1]) for path, text in files.items() for found in MARKUP.findall(text)}
+    constants = {(name, what) for name, what in markup if what == "HTML" or what.startswith("'")}
+    assert markup - constants == {("diagram.js", "data.svg")}  # whose SVG is made of our own words, escaped
+    assert any("textContent" in text for text in files.values())
+
+
+def test_scripts_stand_in_files_of_their_own():
+    assert {path.name for path in SOURCES if scripts(path)} == {"report.py"}  # whose page is read without this server
 
 
 def test_the_server_is_told_to_take_little_and_to_show_no_agent_in():

@@ -6,8 +6,8 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from components.figures import GREEN, RED
-from components.task_charts import CELLS, decision_map, digit_mistakes, sequence_table
+from components.charts.parts import GREEN, RED
+from components.charts.tasks import CELLS, decision_map, digit_mistakes, sequence_table
 from models.spec import RunConfig
 from models.training import Run
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from components.figures import enlarged
-from components.hide import MOST, PARTS, from_text
-from components.lessons.board import guesses_chart, sentence
-from components.lessons.teacher import PLAYGROUND, link_to
+from components.charts.parts import enlarged
+from components.shell.board import guesses_chart, sentence
+from components.shell.hide import MOST, PARTS, from_text
+from components.teacher.page import PLAYGROUND, link_to
 from models.lessons import board as module
 from models.lessons.board import Board
 from models.lessons.lessons import LESSONS
@@ -386,15 +386,6 @@ def test_a_lesson_on_a_projector_has_question_run_and_finding_but_no_challenge()
     assert "Your guess was right" in words(page)
     assert LESSONS["final"].challenge.text not in words(page)
     assert all("view=projector" in one.proto.query_string for one in page.get("page_link") if "lesson=" in one.proto.query_string)
-
-
-def test_a_projectors_charts_leave_their_room_to_the_words_below_them() -> None:
-    popovers = []
-    for view in ({}, {"view": "projector"}):
-        page = guessed(opened("lessons", lesson="final", **view), 0)
-        assert {"Gradient by depth", "Activation by depth", "Loss"} <= set(charts(page))
-        popovers.append(len([one for one in page.get("popover") if one.proto.popover.label == "Numbers"]))
-    assert popovers == [0, 0]
 
 
 def test_a_guess_made_on_a_projector_starts_the_nets_and_is_never_counted(board: Board) -> None:

@@ -135,8 +135,9 @@ def rested(monkeypatch: pytest.MonkeyPatch, tab: Busy) -> Seen:
 
 
 def test_a_page_is_given_time_while_it_says_how_far_its_work_is_and_not_for_ever(monkeypatch):
-    going = [f"Measuring step 300: {at}%. What is shown is step 0." for at in range(20)]
-    assert rested(monkeypatch, Busy(*going, then_quiet=True)).texts == (going[-1],)
+    for says in ("Measuring step 300: {}%. What is shown is step 0.", "Trying changes of this run for a few steps each: {}%."):
+        going = [says.format(at) for at in range(20)]
+        assert rested(monkeypatch, Busy(*going, then_quiet=True)).texts == (going[-1],)
     for says in (["Depth 3", "Depth 4"] * 10, ["Measuring step 300: 4%.", "Measuring step 300: 5%."] * 10):
         with pytest.raises(RestlessError, match="still running"):
             rested(monkeypatch, Busy(*says, then_quiet=True))

@@ -5,8 +5,6 @@ A new instrument is a module with its Instrument, and a line in INSTRUMENTS.
 
 import streamlit as st
 
-from components.address import kept
-from components.hide import hidden
 from components.instruments.check import CHECK
 from components.instruments.collapse import COLLAPSE
 from components.instruments.distributions import DISTRIBUTIONS
@@ -19,9 +17,11 @@ from components.instruments.paths import PATHS
 from components.instruments.postmortem import POST_MORTEM
 from components.instruments.stream import STREAM
 from components.instruments.surgery import SURGERY
+from components.shell.address import kept
+from components.shell.hide import hidden
+from components.shell.style import BADGES
 from components.stage.tickets import At
-from components.style import BADGES
-from components.view import View
+from components.stage.view import View
 
 INSTRUMENTS: dict[str, Instrument] = {
     "Formula over measurement": FORMULA,

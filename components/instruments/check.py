@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.charts import Figure, Series, depth_profile
+from components.charts.depth import Series, depth_profile
+from components.charts.parts import Figure
 from components.instruments.panel import Instrument, Measured, Panel
 from models.insight.check import check_sentence, relative_error, rounding, single_sentence
 from models.spec import RunConfig, plan

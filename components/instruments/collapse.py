@@ -2,9 +2,10 @@
 
 import streamlit as st
 
-from components.charts import Figure, Series, cosine_chart, depth_profile
+from components.charts.depth import Series, cosine_chart, depth_profile
+from components.charts.linear import SHARE, linear_profile
+from components.charts.parts import Figure
 from components.instruments.panel import Instrument, Measured, Panel
-from components.linear_charts import SHARE, linear_profile
 from models.insight.collapse import attention_sentence, collapse_sentence
 from models.spec import plan
 from models.spec.plan import block_name

@@ -3,9 +3,11 @@
 import numpy as np
 import streamlit as st
 
-from components.charts import Figure, Series, depth_profile, level, step_map
+from components.charts.depth import Series, depth_profile
+from components.charts.linear import SHARE, linear_profile
+from components.charts.parts import Figure, level
+from components.charts.steps import step_map
 from components.instruments.panel import Instrument, Measured, Panel
-from components.linear_charts import SHARE, linear_profile
 from models.insight.distributions import GAUSSIAN, distributions_sentence
 from models.spec import plan
 

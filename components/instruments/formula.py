@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from components.charts import Figure, Series, depth_profile
+from components.charts.depth import Series, depth_profile
+from components.charts.parts import Figure
 from components.instruments.panel import Instrument, Panel
 from models.insight.formula import formula_sentence, middle, relative
 from models.insight.theory import branch_gains, law, rate

@@ -3,10 +3,10 @@
 import numpy as np
 import streamlit as st
 
-from components.charts import RED, Figure, Series, depth_profile, level
-from components.figures import scatter
+from components.charts.depth import Series, depth_profile
+from components.charts.linear import linear_profile
+from components.charts.parts import RED, Figure, level, scatter
 from components.instruments.panel import Instrument, Measured, Panel
-from components.linear_charts import linear_profile
 from models.insight.health import USUAL_UPDATE, last_update, noise_sentence, update_sentence
 from models.insight.verdict import LARGE_UPDATE
 from models.spec import RunConfig, plan

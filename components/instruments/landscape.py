@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from components.charts import RED, Figure, Series, depth_profile, finished, frame_of
-from components.figures import colour_ticks, listed, note, rounded_grid
+from components.charts.depth import Series, depth_profile
+from components.charts.parts import RED, Figure, colour_ticks, finished, frame_of, listed, note, rounded_grid
 from components.instruments.panel import Instrument, Panel
 from models.insight.landscape import edge, edge_sentence, jacobian_sentence, sharpness_sentence, slice_sentence
 from models.spec import RunConfig, plan

@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.charts import Figure, Series, depth_profile
+from components.charts.depth import Series, depth_profile
+from components.charts.parts import Figure
+from components.charts.tokens import likeliest_chart, token_map
 from components.instruments.panel import Instrument, Measured, Panel
-from components.token_charts import likeliest_chart, token_map
 from models.insight.lens import SEED, attention_sentence, lens_sentence, next_class, shown, tempered
 from models.spec import TASKS, RunConfig, plan
 from models.spec.plan import block_name

@@ -7,12 +7,13 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from components.charts import Figure, table_of
-from components.hide import hidden
+from components.charts.parts import Figure
+from components.charts.table import table_of
+from components.shell.hide import hidden
+from components.shell.visitor import visitor
+from components.stage.still import still_chart
 from components.stage.tickets import At
-from components.still_chart import still_chart
-from components.view import View, sentence
-from components.viewers import visitor
+from components.stage.view import View, sentence
 from models.service.client import Owner, trainer
 from models.spec import RunConfig
 from models.spec.query import literal

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from components.charts import Figure, Series, depth_profile
+from components.charts.depth import Series, depth_profile
+from components.charts.linear import linear_profile
+from components.charts.parts import Figure
 from components.instruments.panel import Instrument, Measured, Panel
-from components.linear_charts import linear_profile
 from models.insight.paths import lengths_sentence, path_counts, shares_sentence
 from models.spec import RunConfig, plan
 

@@ -5,10 +5,12 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from components import compare_link, compare_watch, link, remedies
-from components.charts import Figure, Series, depth_profile
-from components.hide import hidden
+from components.charts.depth import Series, depth_profile
+from components.charts.parts import Figure
+from components.instruments import remedies
 from components.instruments.panel import Instrument, Panel
+from components.shell import compare_link, link
+from components.shell.hide import hidden
 from models.export.findings import progress_sentence
 from models.insight.postmortem import postmortem
 from models.insight.remedy import failed
@@ -80,7 +82,7 @@ def _steps(rows: np.ndarray) -> list[str]:
 
 def _compare(cfg: RunConfig, other: RunConfig) -> None:
     """Opens the comparison of the two and starts it."""
-    compare_watch.start()
+    compare_link.begin()
     st.switch_page(link.COMPARE, query_params=compare_link.to_query([cfg, other], seeds=1))
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from components.charts import Series, cosine_chart, depth_profile
+from components.charts.depth import Series, cosine_chart, depth_profile
 from components.instruments.panel import Instrument, Panel
 from models.insight.stream import stream_sentence
 

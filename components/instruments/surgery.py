@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from components.charts import Figure, Series, depth_profile
+from components.charts.depth import Series, depth_profile
+from components.charts.linear import SHARE, linear_profile
+from components.charts.parts import Figure
 from components.instruments.panel import Instrument, Measured, Panel
-from components.linear_charts import SHARE, linear_profile
 from models.insight.surgery import OPERATIONS, SWAP, UNNORM, cut_sentence, lesion_sentence, norm_slots, partners
 from models.spec import TASKS, RunConfig, plan
 from models.spec.plan import block_name

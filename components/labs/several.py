@@ -6,7 +6,7 @@ from dataclasses import replace
 import streamlit as st
 
 from components.stage.tickets import At
-from components.view import View, look, trouble
+from components.stage.view import View, look, trouble
 from models.service.client import trainer
 from models.spec import RunConfig
 

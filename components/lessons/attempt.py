@@ -6,15 +6,15 @@ from urllib.parse import parse_qsl, urlsplit
 
 import streamlit as st
 
-from components import waiting
+from components.controls import settled
+from components.controls.field import field
 from components.lessons import progress, runs
-from components.lessons.knobs import field
-from components.link import PLAYGROUND
-from components.playground import GOOD
+from components.shell import waiting
+from components.shell.link import PLAYGROUND
 from components.stage import figures
 from components.stage.panels import COLUMNS, Chart
 from components.stage.stage import stage
-from components.view import sentence
+from components.stage.view import sentence
 from models.lessons.challenges import check, out_of_bounds
 from models.lessons.lesson import Lesson
 from models.service.client import Tape, trainer
@@ -75,9 +75,9 @@ def _changed(key: str, knob: str, value: Any) -> None:
 
 def _brought(lesson: Lesson) -> None:
     name = f"attempt_{lesson.key}"
-    kept: RunConfig | None = st.session_state.get(GOOD)
+    kept = settled.last()
     label, tip = "Take what the playground has", "The configuration that you last set in the playground."
-    st.button(label, key=f"{name}_take", disabled=kept is None, help=tip, on_click=_set, args=(name, kept))
+    st.button(label, key=f"{name}_take", help=tip, on_click=_set, args=(name, kept))
     text = st.text_input("Link of an attempt", key=f"{name}_text", placeholder="https://.../playground?depth=16&init=he")
     if text.strip():
         cfg, notes = from_text(text)

@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from components import address, projector, waiting
-from components.hide import hidden
-from components.lessons import attempt, board, progress, runs, source
+from components.lessons import attempt, progress, runs, source
+from components.shell import address, board, projector, waiting
+from components.shell.hide import hidden
 from models.lessons.lesson import Lesson
 from models.lessons.lessons import LESSONS
 
@@ -62,7 +62,7 @@ def project(lesson: Lesson) -> None:
     if right is not None:
         with right:
             # By itself: a class guesses on while the nets stand still.
-            st.fragment(board.show, run_every=BOARD_SECONDS)(lesson)
+            st.fragment(board.show, run_every=BOARD_SECONDS)(lesson, progress.done(lesson.key).guess)
 
 
 def _watch(lesson: Lesson) -> None:
@@ -70,7 +70,7 @@ def _watch(lesson: Lesson) -> None:
 
     def body() -> bool:
         awaits = runs.watch(lesson)
-        board.show(lesson)
+        board.show(lesson, progress.done(lesson.key).guess)
         return awaits
 
     waiting.waits(f"lesson_{lesson.key}", body)

@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from components.hide import hidden
+from components.shell.hide import hidden
 from models.lessons.lessons import LESSONS
 
 STATE = "lessons_done"

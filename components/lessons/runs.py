@@ -4,12 +4,12 @@ import secrets
 
 import streamlit as st
 
-from components import compare_link, link, projector
-from components.figures import Figure, enlarged
-from components.hide import hidden
-from components.labs.shown import badge
+from components.charts.parts import Figure, enlarged
 from components.lessons import progress
-from components.picture import chance
+from components.shell import compare_link, link, projector
+from components.shell.hide import hidden
+from components.shell.naming import chance
+from components.shell.text import badge
 from components.stage import figures
 from components.stage.panels import COLUMNS, Chart, Headline, Panel
 from components.stage.stage import stage

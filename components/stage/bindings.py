@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from components.figures import Figure
+from components.charts.parts import Figure
 from models.trace import SCALARS, Columns, Frame
 
 VECTORS = tuple(Columns((), (), 0).slices)

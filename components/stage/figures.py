@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from components.depth_charts import ROLES, Series
-from components.figures import (
+from components.charts.depth import ROLES, Series
+from components.charts.parts import (
     BLUE,
     GREEN,
     ORANGE,

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from components.charts.tasks import decision_map, digit_mistakes, sequence_table
 from components.stage import sentences
 from components.stage.asked import Asked
-from components.task_charts import decision_map, digit_mistakes, sequence_table
 from models.service.client import Owner, Tape, Trainer, key_of, question_message, tape_key, trace_from, trace_message
 from models.service.recorded import recorded
 from models.spec import TASKS, RunConfig

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from components.figures import Figure
+from components.charts.parts import Figure
 from components.stage.bindings import checked
 from components.stage.sentences import KINDS
 from models.spec import RunConfig, plan

@@ -11,13 +11,13 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from components.assets import plotly_chunk
+from components.shell.assets import plotly_chunk
+from components.shell.visitor import owner
 from components.stage.files import CSS, LOADER, VERSION
 from components.stage.lines import before, opening
 from components.stage.panels import Panel
 from components.stage.tickets import TICKETS, At
-from components.view import PROFILE_SECONDS
-from components.viewers import owner
+from components.stage.view import PROFILE_SECONDS
 from models.service.client import key_of, trainer
 from models.service.recorded import recorded
 from models.spec import RunConfig

@@ -3,7 +3,7 @@
 from models.export.configuration import configuration_from, configuration_json
 from models.export.digest import Comparison, compare, digest_of
 from models.export.findings import findings, progress_sentence
-from models.export.script import standalone_script
+from models.export.script.script import standalone_script
 from models.export.table import trace_csv
 
 __all__ = [

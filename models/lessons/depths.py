@@ -1,12 +1,6 @@
 """Lessons on what else carries depth: warm-up, initialisation, gates and weights instead of norms; and what collapses."""
 
-from models.lessons.challenges import (
-    Challenge,
-    accuracy_at_least,
-    cosine_at_most,
-    loss_within,
-    stream_within,
-)
+from models.lessons.challenges import Challenge, accuracy_at_least, cosine_at_most, loss_within, stream_within
 from models.lessons.found import also, by_learning, by_ratio, comes_below, likeness
 from models.lessons.lesson import Code, Lesson
 from models.lessons.signal import DIGITS, STEPS

@@ -14,7 +14,7 @@ def run_unit(specification: str, at: int) -> dict[str, Any]:
     """Trains unit `at` of a specification (its JSON): {"unit", "seconds", "runs": packed outcomes}."""
     import torch
 
-    from models.training.seeds import Batched
+    from models.training.batched import Batched
 
     torch.set_num_threads(1)
     began = time.perf_counter()

@@ -2,21 +2,23 @@
 
 import streamlit as st
 
-from components import anatomy, controls, hide, link, playground
-from components.waiting import waits
+from components.anatomy import page
+from components.controls import panel, settled
+from components.shell import hide, link
+from components.shell.waiting import waits
 
 st.title("Anatomy of a block", anchor=False)
 notes = link.adopt()
 hide.adopt()
 with st.sidebar:
-    wanted, problem = controls.draw()
-cfg = playground.settle(wanted)
+    wanted, problem = panel.draw()
+cfg = settled.settle(wanted)
 link.write(wanted or cfg)
-playground.say(cfg, notes, problem)
+settled.say(cfg, notes, problem)
 st.subheader("Choose a block, and change it", anchor=False)
-block = anatomy.one_block(cfg)
-anatomy.three_views(cfg, block)
-anatomy.history(cfg)
+block = page.one_block(cfg)
+page.three_views(cfg, block)
+page.history(cfg)
 st.subheader("Where the signal breaks", anchor=False)
-waits("anatomy", lambda: anatomy.signal(cfg))
+waits("anatomy", lambda: page.signal(cfg))
 st.page_link(link.PLAYGROUND, label="Train it in the playground", icon=":material/tune:", query_params=cfg.to_query())

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from components import maps
+from components.maps import page
 
 st.title("Maps: where does it train?", anchor=False)
 st.markdown("Every cell is a training run. Read a recorded map, compute one of your own, and open any cell.")
-maps.draw()
+page.draw()

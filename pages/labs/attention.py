@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from components.labs import attention
+from components.labs.attention import page
 
 st.title("Attention", anchor=False)
 st.markdown(
     "Edit a few tokens and the matrices of a head, and follow attention number by number; then see how tokens learn where they "
     "stand."
 )
-attention.draw()
+page.draw()

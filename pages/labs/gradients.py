@@ -2,7 +2,9 @@
 
 import streamlit as st
 
-from components.labs import gradient_chain, gradient_net, gradient_slopes
+from components.labs.gradients import chain as gradient_chain
+from components.labs.gradients import net as gradient_net
+from components.labs.gradients import slopes as gradient_slopes
 
 st.title("Gradients", anchor=False)
 st.markdown(

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from components.labs import normalization
+from components.labs.normalization import page
 
 st.title("Normalisation", anchor=False)
 st.markdown("Edit the table, choose a norm, and see over which cells it takes its statistics and what it makes of every token.")
-normalization.draw()
+page.draw()

@@ -2,7 +2,10 @@
 
 import streamlit as st
 
-from components.labs import residual_memory, residual_token, residual_trained, residual_variants
+from components.labs.residual import memory as residual_memory
+from components.labs.residual import token as residual_token
+from components.labs.residual import trained as residual_trained
+from components.labs.residual import variants as residual_variants
 
 st.title("Residual", anchor=False)
 st.markdown(

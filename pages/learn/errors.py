@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from components.lessons import errors
+from components.claims import page
 
 st.title("Common errors", anchor=False)
 st.markdown("Choose a sentence that is often said, press Run, and let the numbers decide whether it holds.")
-card = errors.choose()
+card = page.choose()
 if card is not None:
-    errors.draw(card)
+    page.draw(card)

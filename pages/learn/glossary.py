@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from components.lessons import glossary
+from components.glossary import page
 
 st.title("Glossary", anchor=False)
 st.markdown("Look up every word that the app uses: what it means, its formula, the paper it comes from and where you meet it.")
-glossary.draw()
+page.draw()

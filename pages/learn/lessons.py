@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from components import hide, projector
-from components.lessons import board, lesson, progress
+from components.lessons import lesson, progress
+from components.shell import board, hide, projector
 
 chosen = lesson.chosen()
 hide.adopt()

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from components.lessons import teacher
+from components.teacher import page
 
 st.title("Teacher", anchor=False)
 st.markdown("Make a link for your class, and see what it guesses.")
-teacher.draw()
+page.draw()

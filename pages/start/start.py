@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from components import four_cells
+from components.start import cells
 
 st.title("Why do deep networks need Add & Norm?", anchor=False)
 st.markdown(
@@ -10,7 +10,7 @@ st.markdown(
     "order. Two things differ: whether a **residual** path carries the signal past every block (*add*), and whether a layer "
     "**norm** keeps its size in hand. Guess first: which of them learn? Then press the button."
 )
-four_cells.draw()
+cells.draw()
 st.markdown(
     "Every number here is measured while you watch. In the **Playground** you move the norm, the skip and everything else."
 )

@@ -2,14 +2,14 @@
 
 import streamlit as st
 
-from components import compare_columns, compare_watch
+from components.compare import columns, runs
 
 st.title("Compare", anchor=False)
-notes = compare_columns.adopt()
+notes = columns.adopt()
 with st.sidebar:
-    problem = compare_columns.edit()
-compare_columns.write()
-compare_columns.say(notes, problem)
-compare_columns.columns_and_seeds()
-compare_columns.differences()
-compare_watch.watch()
+    problem = columns.edit()
+columns.write()
+columns.say(notes, problem)
+columns.columns_and_seeds()
+columns.differences()
+runs.watch()

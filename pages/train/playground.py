@@ -2,22 +2,25 @@
 
 import streamlit as st
 
-from components import controls, hide, link, picture, playground, projector
+from components.controls import panel, settled
+from components.playground import page
+from components.shell import hide, link, projector
+from components.shell.naming import name_of
 
 notes = link.adopt()
 hide.adopt()
 if projector.on():
     projector.enlarge()
-    wanted, problem = controls.assemble()
-    cfg = playground.settle(wanted)
-    st.title(picture.name_of(cfg) or "Playground", anchor=False)
+    wanted, problem = panel.assemble()
+    cfg = settled.settle(wanted)
+    st.title(name_of(cfg) or "Playground", anchor=False)
 else:
     st.title("Playground", anchor=False)
     with st.sidebar:
-        wanted, problem = controls.draw()
-    cfg = playground.settle(wanted)
+        wanted, problem = panel.draw()
+    cfg = settled.settle(wanted)
 link.write(wanted or cfg)
-playground.say(cfg, notes, problem)
-playground.watch(cfg)
+settled.say(cfg, notes, problem)
+page.watch(cfg)
 if not projector.on():
-    playground.what_is_set(cfg)
+    page.what_is_set(cfg)

@@ -44,7 +44,11 @@ def button(page: Any, name: str) -> Any:
 
 def choose(page: Any, select: str, option: str) -> None:
     """Picks a word of a select."""
-    page.get_by_role("combobox", name=select, exact=True).click()
+    box = page.get_by_role("combobox", name=select, exact=True)
+    if box.evaluate("el => el.tagName") == "SELECT":
+        box.select_option(option)
+        return
+    box.click()
     page.get_by_role("option", name=option, exact=True).click()
 
 

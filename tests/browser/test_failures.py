@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from components.charts import rounded
+from components.charts.parts import rounded
 from models.spec import RunConfig
 from models.training import Run
 from tests.browser.page import (

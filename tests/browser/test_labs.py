@@ -3,8 +3,10 @@
 import re
 
 import pytest
+from playwright.sync_api import expect
 
-from tests.browser.page import drawn, press, settled, until, until_at_rest
+from tests.browser.page import button, drawn, line, press, row, settled, until, until_at_rest, until_row
+from tests.browser.person import Person
 
 LABS = {
     "normalization": "Normalisation",
@@ -27,9 +29,16 @@ def test_a_lab_opens_and_fits_a_phone_in_the_dark(visitors, path):
 def test_three_nets_of_one_page_are_trained_to_the_end(visitors):
     page = drawn(visitors("/residual"), "Branch share by block")
     page.get_by_role("slider", name="Blocks").press("Home")
+    page.wait_for_url("**depth=2**")
+    before = line(page, "Branch share by block")
     press(settled(page), "Train all three")
-    until(page, lambda: "At step 200 " in page.get_by_role("main").inner_text(), "the last step of all three")
+    until(page, lambda: 0 < row(page) < 200 and line(page, "Branch share by block") != before, "shares that move")
+    until_row(page, 200)
+    page.get_by_text("At step 200 the branches add").wait_for()
     until_at_rest(page)
+    press(page, "Reset")
+    page.get_by_text("At step 0 the branches add 0 of the stream").wait_for()
+    assert line(page, "Branch share by block") == before == [0, 0]
 
 
 def test_both_trained_nets_are_measured_at_the_step_shown(visitors):
@@ -38,5 +47,32 @@ def test_both_trained_nets_are_measured_at_the_step_shown(visitors):
     steps = page.get_by_label("Training steps")
     steps.fill("20")
     steps.press("Enter")
+    page.wait_for_url("**steps=20**")
     press(settled(page), "Train both")
     until(page, lambda: page.get_by_text("Measured at step 20.").count() >= 3, "both places and the longer texts, measured")
+
+
+def test_trained_nets_are_found_from_the_first_page_left_and_come_back_to_where_they_were(visitors):
+    visitor = Person(settled(visitors("/"))).arrives("Start").goes("Attention")
+    visitor.picks("Inside trained nets")
+    visitor.types("Training steps", "20")
+    visitor.tab.wait_for_url("**steps=20**")
+    press(settled(visitor.tab), "Train both")
+    visitor.reads("Measured at step 20.")
+    visitor.goes("Residual").goes_back("Attention", "At step 20 the loss is", "Measured at step 20.")
+    assert row(visitor.tab) == 20
+    visitor.reloads("At step 0 the loss is")
+
+
+def test_a_net_that_trains_is_not_asked_to_speak_and_goes_on_with_the_text_where_it_rests(visitors):
+    page = settled(visitors("/autoregression?depth-book=1&steps-book=200"))
+    press(page, "Next token")
+    page.get_by_text("1 of its tokens are the net's.").wait_for()
+    press(settled(page), "Train the transformer")
+    page.get_by_text("Pause, and the net of the step shown goes on with the text.").wait_for()
+    expect(button(page, "Next token")).to_be_disabled()
+    until_row(page, 200)
+    page.get_by_text("At step 200 of 200 the loss is").wait_for()
+    expect(button(page, "Next token")).to_be_enabled()
+    press(settled(page), "Next token")
+    page.get_by_text("2 of its tokens are the net's.").wait_for()

@@ -24,7 +24,7 @@ from tests.load.viewer import Viewer
 
 @dataclass
 class Watched(Viewer):
-    """A viewer that remembers its session's name and everything it was sent."""
+    """A viewer that remembers everything it was sent."""
 
     heard: list[bytes] = field(default_factory=list)
 
@@ -52,29 +52,30 @@ def watched(server: Server, seed: int) -> Watched:
     return Watched(server.url, "playground", f"{SMALL}&seed={seed}")
 
 
-async def at_step(viewer: Viewer, step: int) -> None:
-    await viewer.until(lambda: f"step {step} of 40" in viewer.text, f"step {step}")
+async def to_step(viewer: Viewer, step: int) -> None:
+    """Has a run trained to a step, and its page told."""
+    await viewer.ready()
+    viewer.seek(step)
+    await viewer.until(lambda: viewer.step == step, f"step {step}")
+    await viewer.rested()
 
 
 def test_two_sessions_on_one_tape_cannot_read_or_steer_each_other(server):
     async def meet() -> None:
         async with watched(server, 81) as anna, watched(server, 81) as ben:
-            await at_step(anna, 0)
-            await at_step(ben, 0)
-            for step in (1, 2, 3):
-                await anna.press("Step")
-                await at_step(anna, step)
-            # The names of widgets and fragments are the same for everybody: what Ben sends with them moves his own page.
-            assert set(anna._timers) <= {shown.fragment for shown in ben._shown.values()}
-            await ben.press("Step")
-            await at_step(ben, 1)
-            await ben.slide("Step shown", 2)
-            await at_step(ben, 2)
-            await anna.poll()
-            await at_step(anna, 3)
+            await to_step(anna, 3)
+            await to_step(ben, 0)
+            # The names of widgets are the same for everybody: what Ben sends with them moves his own page.
+            assert anna.component().element.bidi_component.id == ben.component().element.bidi_component.id
+            for step in (1, 2, 0):
+                await to_step(ben, step)
+            await anna.forge()
+            await anna.settled()
+            assert (anna.step, anna.stage.told) == (3, (3, False))
             assert not anna.exceptions + ben.exceptions
-            assert anna.session != ben.session
-            assert not any(anna.session.encode() in message for message in ben.heard)
+            for hers, his in ((anna.session, ben.session), (anna.stage.data["ticket"], ben.stage.data["ticket"])):
+                assert hers != his
+                assert not any(hers.encode() in message for message in ben.heard)
 
     run(meet())
 
@@ -84,24 +85,16 @@ def test_the_name_of_a_session_is_random_and_an_invented_one_opens_nobodys(serve
 
     async def meet() -> None:
         async with watched(server, 82) as anna:
-            await at_step(anna, 0)
-            await anna.press("Step")
-            await at_step(anna, 1)
+            await to_step(anna, 1)
             assert uuid.UUID(anna.session).version == 4
             near = anna.session[:-1] + ("0" if anna.session[-1] != "0" else "1")
-            protocols = [websockets.Subprotocol(one) for one in ("streamlit", "PLACEHOLDER_AUTH_TOKEN", near)]
             thief = watched(server, 82)
-            async with websockets.connect(stream(server), subprotocols=protocols, max_size=None) as socket:
-                thief._socket, thief._came = socket, asyncio.Condition()
-                thief._reader = asyncio.create_task(thief._read())
-                await thief._rerun()
-                await at_step(thief, 0)
+            thief.session = near
+            async with thief:
+                await to_step(thief, 0)
                 assert thief.session not in ("", near, anna.session)
-                await thief.press("Reset")
-                await anna.press("Step")
-                await at_step(anna, 2)
-                thief._stop_timers()
-                thief._reader.cancel()
+                assert (anna.step, anna.stage.connections) == (1, 1)
+                await to_step(anna, 2)
 
     run(meet())
 
@@ -156,14 +149,13 @@ def test_a_request_with_a_body_is_refused_before_the_body_is_read(server):
 def test_an_oversized_message_ends_its_connection_and_nobody_elses(server):
     async def flood() -> None:
         async with watched(server, 84) as anna:
-            await at_step(anna, 0)
+            await anna.ready()
             async with websockets.connect(stream(server), subprotocols=[websockets.Subprotocol("streamlit")]) as socket:
                 with suppress(websockets.ConnectionClosed):
                     await socket.send(b"\x00" * (9 * 10**6))
                 await asyncio.wait_for(socket.wait_closed(), 30)
                 assert socket.close_code in (1006, 1009)
-            await anna.press("Step")
-            await at_step(anna, 1)
+            await to_step(anna, 1)
 
     run(flood())
     assert asked(server, "GET", "/healthz")[0] == 200
@@ -172,12 +164,11 @@ def test_an_oversized_message_ends_its_connection_and_nobody_elses(server):
 def test_what_is_no_message_of_streamlits_harms_nobody_else(server):
     async def noise() -> None:
         async with watched(server, 85) as anna:
-            await at_step(anna, 0)
+            await anna.ready()
             for data in (b"", b"\xff" * 100, b"\x80\x04\x95", b"{}"):
                 async with websockets.connect(stream(server), subprotocols=[websockets.Subprotocol("streamlit")]) as socket:
                     await socket.send(data)
-            await anna.press("Step")
-            await at_step(anna, 1)
+            await to_step(anna, 1)
 
     run(noise())
 

@@ -21,7 +21,8 @@ class Stage(Tapes):
     """`url`: of the page's server. `changed` is awaited whenever something has come.
 
     The playhead is as fast as its tapes: while it plays it stands at the last row. `told`: where the page was told that it is.
-    `refusal`: why the server has ended the connection for good. `deaf`: takes nothing from the connection, which stays open.
+    `refusal`: why the server has ended the connection for good. `failure`: what is wrong with this client itself.
+    `deaf`: takes nothing from the connection, which stays open.
     """
 
     def __init__(self, url: str, headers: dict[str, str], changed: Callable[[], Awaitable[None]]) -> None:
@@ -30,6 +31,7 @@ class Stage(Tapes):
         self.data: dict[str, Any] = {}
         self.head, self.playing, self.told = 0, False, (0, False)
         self.refusal = ""
+        self.failure: BaseException | None = None
         self.connected = False
         self.connections = 0
         self.socket: ClientConnection | None = None
@@ -115,7 +117,12 @@ class Stage(Tapes):
     def _spawn(self, what: Any) -> None:
         task = asyncio.create_task(what)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            self.failure = self.failure or task.exception()
 
     async def _hold(self) -> None:
         """Keeps the connection until the server refuses it."""

@@ -191,11 +191,13 @@ class Viewer:
         """Waits for content; AssertionError with what is on the page when it does not come."""
         try:
             async with asyncio.timeout(seconds), self._came:
-                await self._came.wait_for(lambda: true() or self._reader.done())
+                await self._came.wait_for(lambda: true() or self._reader.done() or self.stage.failure)
         except TimeoutError:
             pass
         if self._reader.done():
             await self._reader
+        if self.stage.failure:
+            raise self.stage.failure
         assert true(), f"waited in vain for {what}; exceptions {self.exceptions}; the page says:\n{self.text}"
 
     async def settled(self, seconds: float = PATIENCE) -> None:
@@ -211,9 +213,10 @@ class Viewer:
             words = ["streamlit", *(["none", self.session] if self.session else [])]
             try:
                 async with connect(address, subprotocols=[Subprotocol(word) for word in words], **how) as self._socket:
-                    self._connected, self._asked, self._running = True, [], []
-                    await self._something_came()
+                    self._asked, self._running = [], []
                     await self._rerun()
+                    self._connected = True
+                    await self._something_came()
                     again = asyncio.create_task(self._ask_again(self._run))
                     try:
                         await self._read(self._socket)

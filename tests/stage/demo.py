@@ -14,7 +14,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 
 import app as whole
-from components.assets import Scripts
+from components.shell.assets import Scripts
 from components.stage.route import routes
 from models.service.client import close_trainer, trainer
 

@@ -2,11 +2,11 @@
 
 import streamlit as st
 
+from components.shell.visitor import visitor
 from components.stage import figures
 from components.stage.panels import Chart, Headline, Panel, Stack, blocks_of
 from components.stage.stage import stage
-from components.still_chart import still_chart
-from components.viewers import visitor
+from components.stage.still import still_chart
 from models.spec import RunConfig, plan
 from models.spec.query import from_query
 

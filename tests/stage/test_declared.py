@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from streamlit.testing.v1 import AppTest
 
-from components.depth_charts import Series
+from components.charts.depth import Series
 from components.stage import figures, files, panels, sentences, stage
 from components.stage.asked import Asked
 from components.stage.bindings import AtFrame, Crosses, Frames, Map, Past, Ratio, Row, bound, held

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from components.depth_charts import log_range
-from components.figures import GREEN, ORANGE, decades_axis, decimate, enlarged
+from components.charts.depth import log_range
+from components.charts.parts import GREEN, ORANGE, decades_axis, decimate, enlarged
 from components.stage import figures
 from components.stage.files import FOLDER
 

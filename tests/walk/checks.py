@@ -55,8 +55,8 @@ def refusal(before: Seen, done: Done, after: Seen) -> Iterator[str]:
 def reload(before: Seen, done: Done, after: Seen) -> Iterator[str]:
     """The same address shows the same page, part and setting.
 
-    What it may lose is what belongs to the visit: where a playhead stands, what was typed into a lab or searched for, and
-    what is folded out or lies in the main area at all but for the words of `PLACES`.
+    What it may lose is what belongs to the visit: where a playhead stands, what was typed into a lab, and what is
+    folded out or lies in the main area at all but for the words of `PLACES`.
     """
     if done.same:
         yield from _differences(before.place, after.place)

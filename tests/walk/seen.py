@@ -31,7 +31,7 @@ READ = """() => {
   const charts = all(".stage-chart").map((e) => ({
     name: e.ariaLabel ?? "a chart without a name",
     traces: e.data?.length ?? 0,
-    reason: (e.layout?.annotations ?? []).find((note) => note.xref === "paper" && note.x === 0.5)?.text ?? "",
+    reason: e.layout?.annotations?.find((note) => note.xref === "paper" && note.x === 0.5)?.text ?? e.firstChild?.data ?? "",
   }))
   const links = all("a[href]", main ?? document).map((e) => ({
     name: e.innerText.trim(), href: e.getAttribute("href"), whole: e.href,
@@ -59,7 +59,7 @@ READ = """() => {
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart's accessible name, how many traces it has, and what is written in its middle where there are none."""
+    """A chart's accessible name, how many traces it has, and what is written in its place where there are none."""
 
     name: str
     traces: int

@@ -10,6 +10,7 @@ import { brief, Connection, Tape } from "./tape.js"
 const CALM_SECONDS = 0.5 // between two pictures for whoever wants no motion
 const REST_SECONDS = 0.4 // after the last move, before the server hears where the playhead is
 const FOLLOW_SECONDS = 1
+const EAGER_SECONDS = 3 // that a page may take to hear of a control
 const FRAME_SECONDS = 0.04 // of drawing; whatever is not drawn by then waits for the next frame
 const PANELS = { chart: Chart, stack: Stack }
 
@@ -131,7 +132,8 @@ class Stage {
     this.moves = {
       play: moved(() => {
         for (const other of stages.values()) if (other.head.playing) other.moves.pause() // one thing is trained at a time
-        this.head.play(clock())
+        this.pressedAt = clock()
+        this.head.play(this.pressedAt)
       }),
       pause: moved(() => this.head.pause()),
       step: moved(() => this.head.step()),
@@ -190,11 +192,14 @@ class Stage {
     const name = JSON.stringify([data.name, ...data.runs.map(({ link, seeds }) => [link, seeds])])
     const fresh = name !== this.name
     if (fresh) {
+      // Whoever presses Train before the page has taken a moved control over means what the controls say.
+      const eager = this.head.playing && clock() - this.pressedAt < EAGER_SECONDS
       this.name = name
       this.tapes = data.runs.map((run) => new Tape(run))
       this.head = new Playhead(Math.max(...data.runs.map((run) => run.last)), this.head.speed)
       Object.assign(this.head, places.get(name))
       places.delete(name)
+      if (eager) this.head.play(clock())
       this.heard = ""
     } else {
       for (const [at, run] of data.runs.entries()) if (run.opening) this.tapes[at].open(run.opening)
@@ -403,7 +408,10 @@ class Stage {
     this.unlisten?.()
     document.removeEventListener("visibilitychange", this.here)
     cancelAnimationFrame(this.due)
-    for (const panel of this.panels.values()) panel.clear?.(this.plotly)
+    for (const panel of this.panels.values()) {
+      panel.clear?.(this.plotly)
+      panel.home.remove()
+    }
   }
 }
 
@@ -417,7 +425,9 @@ export const mount = (component, where) => {
   if (!parts.has(name)) parts.set(name, new Map())
   const declared = parts.get(name)
   if (!declared.has(root)) declared.set(root, { grid: root.querySelector(".stage-grid") })
-  Object.assign(declared.get(root), { data, fire })
+  const part = declared.get(root)
+  const turn = (part.turn ?? 0) + 1
+  Object.assign(part, { data, fire, turn })
   root.classList.toggle("below", Boolean(data.below))
   if (data.below) {
     stages.get(name)?.declarePanels()
@@ -427,6 +437,7 @@ export const mount = (component, where) => {
   }
   const stage = stages.get(name)
   return () => {
+    if (part.turn !== turn) return // Streamlit ends a mount that is overtaken by the next one of the same element
     declared.delete(root)
     if (data.below) return stages.get(name)?.declarePanels()
     if (stages.get(name) === stage) stages.delete(name)

@@ -135,6 +135,30 @@ def test_a_page_that_is_run_while_it_plays_hears_where_the_playhead_rests_even_w
     at_rest(page, 0)
 
 
+MOUNTS = """async (order) => {
+    const address = performance.getEntriesByType("resource").find(({ name }) => name.endsWith("/stage.js")).name
+    const { mount } = await import(address)
+    const place = document.createElement("div")
+    place.innerHTML = document.querySelector(".stage").parentElement.innerHTML
+    place.querySelector(".stage-grid").replaceChildren()
+    document.body.append(place)
+    const heading = { kind: "heading", key: "one", title: "Mounted", run: 0, span: 12, row: 0 }
+    const run = { link: "", seeds: 1, last: 9, opening: null }
+    const data = { name: "mounted", ticket: "", runs: [run], panels: [heading], at: [0, false], tells: "never", keys: "" }
+    const component = { data, parentElement: place, setStateValue() {}, setTriggerValue() {} }
+    const ends = []
+    for (const one of order) one < 0 ? ends[-one - 1]() : ends.push(mount(component, { base: location.href }))
+    const said = place.querySelectorAll(".stage-heading").length
+    place.remove()
+    return said
+}"""
+
+
+@pytest.mark.parametrize(("order", "panels"), [([1, 2, -1], 1), ([1, -1, 2], 1), ([1, 2, -1, -2], 0)])
+def test_a_mount_that_another_one_has_overtaken_ends_nothing_and_leaves_nothing(resting, order, panels):
+    assert resting.evaluate(MOUNTS, order) == panels
+
+
 def test_a_drag_redraws_charts_and_sentences_while_the_mouse_is_down(played):
     page = played
     box = scrubber(page).bounding_box()

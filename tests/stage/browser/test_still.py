@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 from streamlit.testing.v1 import AppTest
 
-from components.assets import plotly_chunk
+from components.shell.assets import plotly_chunk
 from tests.stage.demo import PAGE
 
 GROWN = "() => chart().data[0].x.length"

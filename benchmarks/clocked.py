@@ -1,0 +1,65 @@
+"""The app with a clock: `streamlit run benchmarks/clocked.py` is `app.py`, and /computed says when every row was computed.
+
+Its trainer is `python -m benchmarks.clocked models.service.worker`, the worker with the time (`time.monotonic`, one for all
+processes of a machine) in its messages.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import streamlit as st
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+import app as whole
+from components.shell.assets import Scripts
+from components.stage.route import routes
+from models.service import client, wire, worker
+from models.service.client import WorkerTrainer
+from models.service.wire import Message
+
+SCRIPT = Path(__file__)
+COMMAND = (sys.executable, "-m", "benchmarks.clocked", "models.service.worker")  # by that last word it is found
+
+_computed: dict[str, list[tuple[float, float, int, int]]] = {}
+
+
+def _clocked(kind: str) -> WorkerTrainer:
+    """A trainer of which every slice is noted: when its first row was begun and its last one was there, their numbers."""
+    trainer = WorkerTrainer(COMMAND)
+    shelf = trainer._shelf
+    file: Callable[[Message], None] = shelf.apply
+
+    def noted(message: Message) -> None:
+        if message["kind"] == "progress" and message["added"]:
+            end, rows = message["clock"], (message["length"] - message["added"], message["length"])
+            _computed.setdefault(message["key"], []).append((end - message["seconds"], end, *rows))
+        file(message)
+
+    shelf.apply = noted  # type: ignore[method-assign]
+    return trainer
+
+
+async def computed(_request: Request) -> JSONResponse:
+    """By run, its slices: begun, over, the first row, the one after the last."""
+    return JSONResponse(_computed)
+
+
+client._made = _clocked
+app = st.App(
+    whole.MAIN,
+    lifespan=whole.lifespan,
+    routes=[Route("/healthz", whole.health), Route("/computed", computed), *routes()],
+    middleware=[Middleware(whole.OnlyReading), Middleware(Scripts)],
+)
+
+if __name__ == "__main__":
+    send = wire.send
+    wire.send = lambda stream, message: send(stream, message | {"clock": time.monotonic()})
+    worker.main()

@@ -1,0 +1,1 @@
+"""The page Anatomy: one block taken apart."""

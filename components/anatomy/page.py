@@ -1,0 +1,120 @@
+"""One block taken apart: equation, diagram and code of the same plan, and what breaks when one block is changed."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from components.anatomy.stack_row import stack_row
+from components.charts.depth import Series, depth_profile, log_range
+from components.charts.diagram import show_diagram
+from components.controls.panel import excepted
+from components.shell.address import kept, put, put_again
+from components.shell.hide import any_hidden, hidden
+from components.shell.style import BADGES
+from components.stage.profiles import profile_of
+from components.stage.still import still_chart
+from components.stage.view import View, look, trouble
+from models.insight.verdict import activation_sentence, gradient_sentence
+from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, plan
+from models.spec.code import block_code, block_parts
+from models.spec.equation import equation
+from models.spec.overrides import in_words, with_override
+
+BLOCK = "anatomy_block"
+SENTENCE_HEIGHT = 84  # three lines in half of the page, so that the charts below never jump
+
+
+def three_views(cfg: RunConfig, block: int) -> None:
+    """Diagram, equation and PyTorch code of a block, all written from one plan; nothing where theory is hidden."""
+    if hidden("theory"):
+        return  # the code says what the equation says
+    show_diagram(cfg, block)
+    left, right = st.columns(2) if cfg.net == "mlp" else (st.container(), st.container())
+    with left:
+        st.markdown("**Equation**")
+        st.latex(equation(cfg, block))
+    with right:
+        st.markdown("**The same in PyTorch**")
+        st.code(f"{block_parts(cfg, block)}\n\n{block_code(cfg, block)}".strip(), language="python", wrap_lines=True)
+
+
+def one_block(cfg: RunConfig) -> int:
+    """The stack as a row; the chosen block's skip and norm can be switched, and the block taken out. Which is chosen."""
+    choice = kept(BLOCK, (cfg.depth + 1) // 2, name="block", bounds=(1, cfg.depth))
+    st.session_state[BLOCK] = min(int(st.session_state[BLOCK]), cfg.depth)
+    stack_row(cfg, key="stack_row", chosen_key=BLOCK)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        block = int(st.number_input("Block", 1, cfg.depth, width=130, **choice))
+        sublayer = plan(cfg).of_block(block)[0]
+        own = {key: value for at, key, value in cfg.overrides if at == block}
+        norm = own.get("norm", cfg.norm) != "none"
+        _switch("Residual here", block, "residual", bool(own.get("residual", cfg.residual)), cfg.residual)
+        _switch("Norm here", block, "norm", norm, cfg.norm != "none", off="none", disabled=cfg.norm == "none")
+        _switch("Take the block out", block, "identity", sublayer.identity, False)
+        if cfg.overrides and not any_hidden(excepted(cfg.overrides)):
+            st.button("Put all blocks back", on_click=put, args=({"overrides": ()},), key="anatomy_back")
+    return block
+
+
+def signal(cfg: RunConfig) -> bool:
+    """The profiles at initialisation, with those of the unchanged stack as a ghost; whether they are still to come."""
+    found, waiting = look(cfg)
+    view: View | None = found or st.session_state.get("anatomy_view")
+    whole = look(replace(cfg, overrides=()))[0] if cfg.overrides else None
+    refused = trouble(cfg) if waiting else ""
+    if refused:
+        st.error(refused)
+    if view is None:
+        st.caption("torch is loading in the trainer")
+        return not refused
+    st.session_state["anatomy_view"] = view
+    if view.recorded:
+        st.caption(f"torch is loading in the trainer · :{BADGES['recorded']}-badge[recorded]")
+    now, before = profile_of(view), profile_of(whole) if whole else None
+    sites = view.trace.sites
+    for column, title, key, sentence in zip(
+        st.columns(2),
+        ("Activation by depth", "Gradient by depth"),
+        ("act_rms", "grad_rms"),
+        (activation_sentence(sites, now.act_rms), gradient_sentence(sites, now.grad_rms)),
+        strict=True,
+    ):
+        with column:
+            if not hidden("verdict"):
+                with st.container(height=SENTENCE_HEIGHT, border=False):
+                    st.markdown(sentence)
+            series = [Series("all blocks alike", getattr(before, key), "ghost")] if before else []
+            series.append(Series("as set", getattr(now, key), "now"))
+            held = log_range(None, *(s.values for s in series))
+            figure = depth_profile(title=title, unit="RMS", sites=sites, series=series, range_=held)
+            still_chart(figure, key=f"anatomy_{key}", alt=f"{title}, chart", height=280)
+    return waiting and not refused
+
+
+def history(cfg: RunConfig) -> None:
+    """Where the arrangement comes from and who uses it; nothing where theory is hidden."""
+    if hidden("theory"):
+        return
+    whole = arrangement_of(cfg)  # Mix-LN is made of exceptions
+    name = whole or arrangement_of(replace(cfg, overrides=()))
+    if name is None:
+        st.markdown("These settings are nobody's named arrangement.")
+        return
+    arrangement, but = ARRANGEMENTS[name], "" if whole else f", but for {in_words(cfg.overrides)}"
+    st.markdown(f"**{name}**{but}. {arrangement.reading}\n\nPaper: {arrangement.source}. Used by: {arrangement.used_by}")
+
+
+def _switch(label: str, block: int, key: str, on: bool, usual: bool, *, off: str | bool = False, disabled: bool = False) -> None:
+    """A switch over one exception of one block; at its usual value there is no exception. None where its field is hidden."""
+    if any_hidden(("overrides", key)):
+        return
+    state = f"anatomy_{key}"
+    put({state: on})
+
+    def change() -> None:
+        put_again()
+        wanted = bool(st.session_state[state])
+        value = None if wanted == usual else (True if wanted else off)
+        put({"overrides": with_override(st.session_state.overrides, block, key, value)})
+
+    st.toggle(label, key=state, on_change=change, disabled=disabled)

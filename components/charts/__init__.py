@@ -1,0 +1,1 @@
+"""Numbers in, figure out: plain dicts that plotly draws."""

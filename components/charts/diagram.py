@@ -1,0 +1,193 @@
+"""The block as a drawing, from the same plan that the model is built from: norms stand where the model has them.
+
+The SVG takes its text colour from the page and its other colours from the charts.
+"""
+
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+
+import streamlit as st
+
+from components.charts.parts import BLUE, GREEN, ORANGE
+from models.spec import RunConfig, plan
+from models.spec.plan import SublayerPlan
+
+SHORT = {"layer norm": "LayerNorm", "rms norm": "RMSNorm", "batch norm": "BatchNorm", "dynamic tanh": "DyT"}
+SKIP_Y, BRANCH_Y, STEP = 34, 104, 20
+BOX_HEIGHT = 34
+HEIGHT = 148
+
+
+@dataclass
+class Drawing:
+    """SVG parts along a line from left to right; `x` is where the next part starts."""
+
+    x: float = 10
+    parts: list[str] = field(default_factory=list)
+
+    def box(self, label: str, y: float, kind: str) -> None:
+        """A box on the line at height y, with the piece of line that leads to it."""
+        width = 16 + 8.2 * len(label)
+        self.wire(self.x, y, self.x + STEP, y)
+        self.x += STEP
+        place = f'x="{self.x:.0f}" y="{y - BOX_HEIGHT / 2:.0f}" width="{width:.0f}" height="{BOX_HEIGHT}"'
+        self.parts.append(f'<rect class="{kind}" {place} rx="6"/>')
+        self.text(label, self.x + width / 2, y)
+        self.x += width
+
+    def wire(self, x1: float, y1: float, x2: float, y2: float, kind: str = "wire") -> None:
+        """A straight piece of line."""
+        self.parts.append(f'<line class="{kind}" x1="{x1:.0f}" y1="{y1:.0f}" x2="{x2:.0f}" y2="{y2:.0f}"/>')
+
+    def text(self, label: str, x: float, y: float, kind: str = "name") -> None:
+        """Text, centred unless it is a caption."""
+        self.parts.append(f'<text class="{kind}" x="{x:.0f}" y="{y:.0f}">{escape(label)}</text>')
+
+    def add(self, y: float) -> None:
+        """The circle where skip and branch meet."""
+        self.parts.append(f'<circle class="add" cx="{self.x:.0f}" cy="{y:.0f}" r="12"/>')
+        self.text("+", self.x, y + 1, "plus")
+
+
+# On a narrow screen the drawing keeps a readable size and is scrolled.
+STYLE = f"""
+.diagram-place{{overflow-x:auto}}.diagram-place:focus-visible{{outline:2px solid var(--st-text-color);outline-offset:-2px}}
+.block-diagram{{display:block;max-width:100%;height:auto;color:var(--st-text-color)}}
+.block-diagram text{{fill:currentColor;font:14px var(--st-font,sans-serif);text-anchor:middle;dominant-baseline:central}}
+.block-diagram .plus{{font-size:19px}}.block-diagram .side,.block-diagram .caption{{font-size:13px}}
+.block-diagram .caption{{text-anchor:start}}
+.block-diagram .wire{{stroke:currentColor;stroke-width:2}}.block-diagram .skip{{stroke:{BLUE};stroke-width:5}}
+.block-diagram .norm{{fill:{ORANGE}33;stroke:{ORANGE};stroke-width:2.5}}
+.block-diagram .branch{{fill:{GREEN}26;stroke:{GREEN};stroke-width:2}}
+.block-diagram .scale,.block-diagram .head{{fill:none;stroke:currentColor;stroke-dasharray:4 3}}
+.block-diagram .add{{fill:none;stroke:currentColor;stroke-width:2}}
+"""
+READABLE = 0.72  # the least scale at which its text is read
+
+_component = st.components.v2.component(
+    "block_diagram",
+    html='<div class="diagram-place" role="group" aria-label="Block diagram, scrolls sideways" tabindex="0"></div>',
+    css=STYLE,
+    js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
+
+
+def show_diagram(cfg: RunConfig, block: int | None = None) -> None:
+    """Puts a block of a configuration on the page, the last one if not said."""
+    _component(key="block_diagram", data={"svg": block_diagram(cfg, block)})
+
+
+def block_diagram(cfg: RunConfig, block: int | None = None) -> str:
+    """SVG of a block (the last one if not said), sublayer by sublayer, and what comes after it.
+
+    After the last one that is what joins the streams, the final norm and the head; after another one the next.
+    """
+    arranged, block = plan(cfg), block or cfg.depth
+    drawing = Drawing()
+    drawing.text("x", drawing.x + 4, SKIP_Y)
+    drawing.x += 14
+    if cfg.stack == "dlcl":
+        drawing.box(_weighted_sum(cfg), SKIP_Y, "scale")
+    for sublayer in arranged.of_block(block):
+        _sublayer(drawing, cfg, sublayer)
+    if block < cfg.depth:
+        drawing.box(f"block {block + 1}", SKIP_Y, "head")
+    else:
+        _end(drawing, cfg, arranged.final_norm)
+    width, title = drawing.x + 12, escape(_title(cfg, arranged.of_block(block)[-1]))
+    drawing.text(_which_block(cfg, block), 6, HEIGHT - 10, "caption")
+    size = f'viewBox="0 0 {width:.0f} {HEIGHT}" width="{width:.0f}" height="{HEIGHT}" style="min-width:{READABLE * width:.0f}px"'
+    return (
+        f'<svg class="block-diagram" role="img" aria-label="{title}" {size}><title>{title}</title>{"".join(drawing.parts)}</svg>'
+    )
+
+
+def _end(drawing: Drawing, cfg: RunConfig, final_norm: str) -> None:
+    """What follows the last block."""
+    if cfg.stack == "dlcl":
+        drawing.box(_weighted_sum(cfg), SKIP_Y, "scale")
+    if cfg.stack == "residual":
+        collected = "x₀ + all branches"
+        drawing.box(f"+ {collected}" if cfg.norm == "none" else f"+ {SHORT[cfg.norm]}({collected})", SKIP_Y, "norm")
+    if final_norm != "none":
+        drawing.box(f"final {SHORT[final_norm]}", SKIP_Y, "norm")
+    drawing.box("head", SKIP_Y, "head")
+
+
+def _sublayer(drawing: Drawing, cfg: RunConfig, sublayer: SublayerPlan) -> None:
+    """One sublayer: the branch below, the skip above, the add, and the norms where the plan has them."""
+    if sublayer.identity:
+        drawing.box("taken out", SKIP_Y, "scale")
+        return
+    start = drawing.x
+    drawing.wire(start, SKIP_Y, start + STEP, SKIP_Y)
+    drawing.wire(start + STEP, SKIP_Y, start + STEP, BRANCH_Y)
+    drawing.x = start + STEP
+    for label, kind in _branch_boxes(cfg, sublayer):
+        drawing.box(label, BRANCH_Y, kind)
+    drawing.wire(drawing.x, BRANCH_Y, drawing.x + STEP, BRANCH_Y)
+    drawing.x += STEP
+    drawing.wire(drawing.x, BRANCH_Y, drawing.x, SKIP_Y + 12 if sublayer.skip else SKIP_Y)
+    middle = (start + STEP + drawing.x) / 2
+    if sublayer.skip:
+        drawing.wire(start + STEP, SKIP_Y, drawing.x - 12, SKIP_Y, "skip")
+        drawing.text("skip" if sublayer.skip == 1 else f"skip × {sublayer.skip:.3g}", middle, SKIP_Y - 16, "side")
+        drawing.add(SKIP_Y)
+        drawing.x += 12
+    else:
+        drawing.text("no skip", middle, SKIP_Y, "side")
+    for again in range(sublayer.repeats):
+        if again and sublayer.skip:
+            drawing.box("+ x" if sublayer.skip == 1 else f"+ {sublayer.skip:.3g} x", SKIP_Y, "scale")
+        if sublayer.norm_add != "none":
+            drawing.box(SHORT[sublayer.norm_add], SKIP_Y, "norm")
+
+
+def _branch_boxes(cfg: RunConfig, sublayer: SublayerPlan) -> list[tuple[str, str]]:
+    """The branch from left to right as (label, kind)."""
+    boxes = [(SHORT.get(sublayer.norm_in, ""), "norm")]
+    if sublayer.input_scale != 1:
+        boxes.append((f"× {sublayer.input_scale:.2g}", "scale"))
+    mid = (SHORT.get(sublayer.norm_mid, ""), "norm")
+    if sublayer.kind == "attn":
+        boxes += [
+            ("attention, QK-norm" if cfg.qk_norm else "attention", "branch"),
+            mid,
+            ("W", "branch") if mid[0] else ("", ""),
+        ]
+    elif sublayer.kind == "mlp" and cfg.layers_per_branch == 1:
+        boxes += [("W", "branch"), mid, (cfg.activation, "branch")]
+    else:
+        boxes += [("W₁", "branch"), mid, (cfg.activation, "branch"), ("W₂", "branch")]
+    boxes.append((SHORT.get(sublayer.norm_out, ""), "norm"))
+    if sublayer.gate:
+        boxes.append((f"× {sublayer.gate}", "scale"))
+    elif sublayer.scale != 1:
+        boxes.append((f"× {sublayer.scale:.3g}", "scale"))
+    return [box for box in boxes if box[0]]
+
+
+def _weighted_sum(cfg: RunConfig) -> str:
+    """What DLCL's blocks and its head read."""
+    return "Σ W · earlier outputs" if cfg.norm == "none" else f"Σ W · {SHORT[cfg.norm]}(earlier outputs)"
+
+
+def _which_block(cfg: RunConfig, block: int) -> str:
+    """Which block is drawn, and how many others are set differently."""
+    own: dict[int, set[tuple[str, str | bool]]] = {}
+    for at, key, value in cfg.overrides:
+        own.setdefault(at, set()).add((key, value))
+    others = sum(own.get(at, set()) != own.get(block, set()) for at in range(1, cfg.depth + 1))
+    exceptions = f"; {others} other block{'s are' if others > 1 else ' is'} set differently" if others else ""
+    return f"block {block} of {cfg.depth}{exceptions}"
+
+
+def _title(cfg: RunConfig, sublayer: SublayerPlan) -> str:
+    """What the drawing shows, for who cannot see it."""
+    if sublayer.identity:
+        return f"Block diagram: {cfg.net}, taken out"
+    own = {key: value for at, key, value in cfg.overrides if at == sublayer.block}
+    skip = "with a skip" if sublayer.skip else "without a skip"
+    return f"Block diagram: {cfg.net}, {own.get('placement', cfg.placement)}, {own.get('norm', cfg.norm)}, {skip}"

@@ -1,0 +1,204 @@
+"""Charts of a map: one panel per arrangement on one colour scale, and how wide the range of learning rates is."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from components.charts.parts import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    RED,
+    Figure,
+    colour_ticks,
+    finished,
+    frame_of,
+    listed,
+    rounded_grid,
+)
+from models.maps.cells import Outcome
+from models.maps.sensitivity import Width
+from models.maps.spec import MapSpec
+from models.maps.table import MEASURES, by_cell, grid
+from models.spec import knobs
+
+HATCH = (-0.25, 0.0, 0.25)  # where the strokes of a hatched cell cross its middle
+LOOKS = (  # colour, dash, symbol: told apart without colour
+    (BLUE, "solid", "circle"),
+    (ORANGE, "dash", "square"),
+    (GREEN, "dot", "diamond"),
+    (PURPLE, "dashdot", "cross"),
+    (GREY, "longdash", "triangle-up"),
+    (RED, "longdashdot", "x"),
+)
+LOSS, BEYOND = "final loss", 1.5  # losses above this multiple of guessing share one colour: they are all lost
+Scale = tuple[float, float]
+
+
+def shared_scale(spec: MapSpec, outcomes: Sequence[Outcome], measure: str, guessing: float) -> Scale:
+    """The least and the greatest value of a measure over all panels, as the colours have them (log10 where they are).
+
+    A loss ends at BEYOND times that of `guessing`, so that one lost cell does not take all colours for itself.
+    """
+    cells = np.concatenate([_coloured(grid(spec, outcomes, name, measure)[0], measure).ravel() for name in spec.arrangements])
+    finite = cells[np.isfinite(cells)]
+    if not len(finite):
+        return 0.0, 1.0
+    low, high = float(finite.min()), float(finite.max())
+    if measure == LOSS:
+        high = min(high, math.log10(BEYOND * guessing))
+    return (low, high) if high > low else (low - 0.5, high + 0.5)
+
+
+def panel(spec: MapSpec, outcomes: Sequence[Outcome], arrangement: str, measure: str, scale: Scale) -> Figure:
+    """One arrangement: cells by colour, those that diverged hatched with the step, those that are not done empty."""
+    one = MEASURES[measure]
+    layout = frame_of(arrangement, x=knobs()[spec.x.field][1].label, y=knobs()[spec.y.field][1].label, legend=False)
+    layout["xaxis"] |= _ticks(spec.x.values)
+    layout["yaxis"] |= _ticks(spec.y.values)
+    cells = by_cell(spec, outcomes)
+    if not any(key[0] == arrangement for key in cells):
+        return finished([], layout, "not computed yet")
+    values, lost = grid(spec, outcomes, arrangement, measure)
+    shown = _coloured(values, measure)
+    words = [[_words(spec, cells.get((arrangement, x, y), []), x, y) for x in spec.x.values] for y in spec.y.values]
+    bar: dict[str, Any] = {"thickness": 10, "title": {"text": one.unit, "side": "right"}, "outlinewidth": 0}
+    shade = {
+        "type": "heatmap",
+        "name": arrangement,
+        "x": list(range(len(spec.x.values))),
+        "y": list(range(len(spec.y.values))),
+        "z": listed(np.round(shown, 4), np.isfinite(shown)),
+        "customdata": rounded_grid(values),
+        "text": words,
+        "hovertemplate": "%{text}<extra></extra>",
+        "hoverongaps": True,
+        "zmin": scale[0],
+        "zmax": scale[1],
+        "colorscale": "Viridis",
+        "reversescale": one.rising,
+        "xgap": 1,
+        "ygap": 1,
+        "colorbar": bar | (colour_ticks(np.array(scale)) if one.log else {}),
+    }
+    return finished([shade, *_hatched(lost, values)], layout, "")
+
+
+def widths_chart(spec: MapSpec, found: Sequence[Width], other: str) -> Figure:
+    """Decades of learning rate that reach the target, over the other axis: the mean over seeds, and the seeds' range as bars."""
+    layout = frame_of("Width of the range of learning rates", x=knobs()[other][1].label, y="decades")
+    places = {value: at for at, value in enumerate(spec.y.values if spec.y.field == other else spec.x.values)}
+    layout["xaxis"] |= _ticks(tuple(places)) | {"showgrid": True}
+    layout["yaxis"] |= {"rangemode": "tozero"}
+    traces = []
+    for (colour, dash, symbol), name in zip(LOOKS, spec.arrangements, strict=False):
+        mine = [width for width in found if width.arrangement == name]
+        means = [float(width.decades.mean()) for width in mine]
+        traces.append(
+            {
+                "type": "scatter",
+                "name": name,
+                "x": [places[width.other] for width in mine],
+                "y": [round(mean, 4) for mean in means],
+                "mode": "lines+markers",
+                "line": {"color": colour, "width": 2, "dash": dash},
+                "marker": {"color": colour, "symbol": symbol, "size": 8},
+                "error_y": {
+                    "type": "data",
+                    "symmetric": False,
+                    "array": [round(float(width.decades.max()) - mean, 4) for width, mean in zip(mine, means, strict=True)],
+                    "arrayminus": [round(mean - float(width.decades.min()), 4) for width, mean in zip(mine, means, strict=True)],
+                    "thickness": 1.2,
+                    "width": 4,
+                },
+                "hovertemplate": "%{y:.3g} decades<extra>%{fullData.name}</extra>",
+            }
+        )
+    return finished(traces, layout, "no arrangement is done at all learning rates yet")
+
+
+def _coloured(values: np.ndarray, measure: str) -> np.ndarray:
+    """What the colours show: log10 of what is positive where the measure is logarithmic."""
+    if not MEASURES[measure].log:
+        return values
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(values > 0, np.log10(values), np.nan)
+
+
+def _ticks(values: Sequence[float]) -> dict[str, Any]:
+    return {
+        "tickmode": "array",
+        "tickvals": list(range(len(values))),
+        "ticktext": [f"{value:g}" for value in values],
+        "range": [-0.5, len(values) - 0.5],
+        "showgrid": False,
+        "ticks": "",
+    }
+
+
+def _hatched(lost: np.ndarray, values: np.ndarray) -> list[dict[str, Any]]:
+    """Strokes through every cell that diverged, and its step where no colour stands behind it."""
+    xs: list[float | None] = []
+    ys: list[float | None] = []
+    for row, column in np.argwhere(np.isfinite(lost)).tolist():
+        for shift in HATCH:
+            reach = 0.42 - abs(shift)
+            xs += [column - reach + shift, column + reach + shift, None]
+            ys += [row - reach - shift, row + reach - shift, None]
+    if not xs:
+        return []
+    strokes = {
+        "type": "scatter",
+        "name": "diverged",
+        "x": xs,
+        "y": ys,
+        "mode": "lines",
+        "line": {"color": RED, "width": 1},
+        "hoverinfo": "skip",
+    }
+    bare = np.argwhere(np.isfinite(lost) & ~np.isfinite(values))
+    steps = {
+        "type": "scatter",
+        "name": "diverged at step",
+        "x": bare[:, 1].tolist(),
+        "y": bare[:, 0].tolist(),
+        "mode": "text",
+        "text": [f"<b>{lost[row, column]:.0f}</b>" for row, column in bare.tolist()],
+        "hoverinfo": "skip",
+    }
+    return [strokes, steps]
+
+
+def _words(spec: MapSpec, runs: Sequence[Outcome], x: float, y: float) -> str:
+    """What the hover says of a cell."""
+    lines = [f"{knobs()[spec.x.field][1].label} {x:g}, {knobs()[spec.y.field][1].label} {y:g}"]
+    if not runs:
+        return lines[0] + "<br>not computed yet"
+    lost = [run for run in runs if run.diverged is not None]
+    kept = [run for run in runs if run.diverged is None]
+    if lost:
+        first = min(lost, key=lambda run: run.diverged or 0)
+        lines.append(f"diverged at step {first.diverged}, {first.site or 'loss'} ({len(lost)} of {len(runs)} seeds)")
+    if kept:
+        losses, rights = [run.final_loss for run in kept], [run.accuracy for run in kept]
+        lines.append("final loss " + _range(losses, "{:.3g}"))
+        lines.append("held-out accuracy " + _range(rights, "{:.0%}"))
+        reached = [run.steps_to_target for run in kept if run.steps_to_target is not None]
+        said = _range(reached, "{:.0f}") if reached else "never"
+        lines.append(
+            f"steps to a loss of {spec.target:g}: {said}" + (f" ({len(reached)} of {len(runs)} seeds)" if reached else "")
+        )
+    ratios = [run.gradient_ratio for run in runs if math.isfinite(run.gradient_ratio)]
+    if ratios:
+        lines.append("gradient ratio at initialisation " + _range(ratios, "{:+.2g}") + " decades")
+    return "<br>".join(lines)
+
+
+def _range(values: Sequence[float], how: str) -> str:
+    """One number, or the least to the greatest of several."""
+    low, high = how.format(min(values)), how.format(max(values))
+    return low if low == high else f"{low} to {high}"

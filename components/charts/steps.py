@@ -1,0 +1,173 @@
+"""Charts over steps: the loss, and maps of every layer at every step. An empty input gives an empty figure that says why."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from components.charts.parts import (
+    BLUE,
+    GREY,
+    ORANGE,
+    RED,
+    Figure,
+    colour_ticks,
+    decimate,
+    finished,
+    frame_of,
+    level,
+    listed,
+    note,
+    rounded,
+    rounded_grid,
+    scatter,
+    site_ticks,
+)
+from models.trace import Divergence
+
+MAP_STEPS = 150
+
+
+def loss_chart(
+    *,
+    step: np.ndarray | Sequence[int],
+    loss: np.ndarray | Sequence[float],
+    shown_step: int | None = None,
+    held_out_step: np.ndarray | Sequence[int] = (),
+    held_out_loss: np.ndarray | Sequence[float] = (),
+    chance: float | None = None,
+    total_steps: int | None = None,
+    divergence: Divergence | None = None,
+) -> Figure:
+    """The raw training loss, the held-out loss at the frames, and the loss of guessing; nothing is smoothed.
+
+    A cross at the upper edge marks a loss that is not finite and the step of a divergence, once the steps have come to it.
+    """
+    step, loss = np.asarray(step), np.asarray(loss, float)
+    top = _loss_top(loss, chance)
+    layout = frame_of("Loss", x="step", y="cross-entropy")
+    layout["xaxis"] |= {"range": [0, max(1, total_steps or len(step))]}
+    layout["yaxis"] |= {"range": [0, top]}
+    layout["shapes"], layout["annotations"] = [], []
+    if chance is not None:
+        layout["shapes"].append(level(y=chance, dash="dot"))
+        layout["annotations"].append(note("guessing", x=1, xref="paper", y=chance, xanchor="right", yanchor="bottom"))
+    if not len(step):
+        return finished([], layout, "not trained yet")
+    if shown_step is not None:
+        layout["shapes"].append(level(x=shown_step))
+    largest = float(loss[np.isfinite(loss)].max(initial=0.0))
+    if largest > top:
+        layout["annotations"].append(
+            note(f"up to {largest:.3g}", x=1, xref="paper", y=1, yref="paper", xanchor="right", yanchor="top")
+        )
+    traces = [
+        _training_line(step, loss, top),
+        scatter("held-out", held_out_step, held_out_loss, ORANGE, mode="lines+markers", dash="dash", symbol="diamond"),
+        _crosses(step, loss, top, divergence),
+    ]
+    return finished(traces, layout, "no finite loss")
+
+
+def step_map(
+    *, title: str, unit: str, sites: Sequence[str], step: np.ndarray, values: np.ndarray, shown_step: int | None = None
+) -> Figure:
+    """log10 of values (T, S) as colour over step and depth; cells that are zero or not finite have colours of their own."""
+    layout = frame_of(title, x="step", y="depth", legend=False)
+    layout["yaxis"] |= {"type": "category", "ticks": "", **site_ticks(sites, names=True)}
+    layout["xaxis"] |= {"tickformat": "d", "ticks": ""} | ({"dtick": 1} if len(step) <= 6 else {})
+    layout["shapes"] = _shown_line(shown_step) if shown_step is not None else []
+    if len(step) == 0 or len(sites) == 0:
+        return finished([], layout, "not trained yet")
+    picked = np.unique(np.linspace(0, len(step) - 1, min(MAP_STEPS, len(step))).round().astype(int))
+    cells = np.asarray(values, float)[picked].T
+    place = {"x": np.asarray(step)[picked].tolist(), "y": list(sites)}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.where(np.isfinite(cells) & (cells > 0), np.log10(cells), np.nan)
+    bar = {"thickness": 10, "title": {"text": unit, "side": "right"}, "outlinewidth": 0, **colour_ticks(logs)}
+    trace = {
+        "type": "heatmap",
+        **place,
+        "z": listed(np.round(logs, 3), np.isfinite(logs)),
+        "customdata": rounded_grid(cells),
+        "hovertemplate": "%{y}, step %{x}: %{customdata:.4g}<extra></extra>",
+        "hoverongaps": False,
+        "colorscale": "Viridis",
+        "colorbar": bar,
+        "showscale": bool(np.isfinite(logs).any()),
+        "name": title,
+    }
+    return finished([trace, *_lost_cells(cells, place, layout)], layout, "")
+
+
+def _training_line(step: np.ndarray, loss: np.ndarray, top: float) -> dict[str, Any]:
+    """Finite losses, the largest of which leave through the top of the plot; what was measured is in the hover."""
+    finite = np.flatnonzero(np.isfinite(loss))
+    kept = finite[decimate(loss[finite])]
+    trace = scatter("training", step[kept], np.minimum(loss[kept], 1.5 * top), BLUE)
+    return trace | {
+        "customdata": rounded(loss[kept]),
+        "hovertemplate": "step %{x}: %{customdata:.4g}<extra>training</extra>",
+    }
+
+
+def _crosses(step: np.ndarray, loss: np.ndarray, top: float, divergence: Divergence | None) -> dict[str, Any]:
+    """One cross for each step whose loss is not finite and for the divergence, whichever quantity it was in."""
+    at = dict(zip(step.tolist(), loss.tolist(), strict=True))
+    steps = {k for k, value in at.items() if not math.isfinite(value)} | (
+        {divergence.step} if divergence and divergence.step <= max(at, default=-1) else set()
+    )
+    marked = sorted(steps)
+    mark = scatter("diverged", marked, np.full(len(marked), top * 0.97), RED, mode="markers", symbol="x")
+    return mark | {
+        "customdata": [f"{at.get(k, math.nan):.4g}" for k in marked],
+        "hovertemplate": "step %{x}: %{customdata}<extra>diverged</extra>",
+    }
+
+
+def _shown_line(step: int) -> list[dict[str, Any]]:
+    """A light line with dark edges, which is seen on every colour of a map."""
+    dark, light = level(x=step), level(x=step)
+    dark["line"] = {"color": "#111111", "width": 4}
+    light["line"] = {"color": "#ffffff", "width": 2}
+    return [dark, light]
+
+
+def _lost_cells(cells: np.ndarray, place: dict[str, Any], layout: dict[str, Any]) -> list[dict[str, Any]]:
+    """A second map of the cells that have no logarithm, grey for zero and red for not finite, with their count in words."""
+    zero, lost = cells == 0, ~np.isfinite(cells)
+    if not (zero | lost).any():
+        return []
+    words = [
+        f"{int(found.sum())} {name}" for found, name in ((zero, "exactly 0 (grey)"), (lost, "not finite (red)")) if found.any()
+    ]
+    layout["annotations"] = [
+        note(f"cells: {', '.join(words)}", x=1, xref="paper", xanchor="right", y=1, yref="paper", yanchor="bottom")
+    ]
+    layout["margin"]["t"] = 44
+    kinds = np.where(lost, 1.0, np.where(zero, 0.0, np.nan))
+    return [
+        {
+            "type": "heatmap",
+            "name": "zero or not finite",
+            **place,
+            "z": listed(kinds, zero | lost),
+            "zmin": 0,
+            "zmax": 1,
+            "customdata": listed(np.select([zero, np.isnan(cells), cells > 0], ["0", "nan", "inf"], "-inf"), zero | lost),
+            "hovertemplate": "%{y}, step %{x}: %{customdata}<extra></extra>",
+            "hoverongaps": False,
+            "colorscale": [[0, GREY], [1, RED]],
+            "showscale": False,
+        }
+    ]
+
+
+def _loss_top(loss: np.ndarray, chance: float | None) -> float:
+    """The upper end of the loss axis: the largest loss, but not more than four times the larger of chance and the first."""
+    finite = loss[np.isfinite(loss)]
+    base = max(chance or 0.0, 1e-6)
+    if not len(finite):
+        return 1.3 * base
+    return 1.08 * max(base * 1.2, min(float(finite.max()), 4 * max(base, float(finite[0]))))

@@ -1,0 +1,178 @@
+"""What a net says, as figures: regions in the plane, mistaken digits, answers beside their targets."""
+
+from typing import Any
+
+import numpy as np
+
+from components.charts.parts import BLUE, GREEN, ORANGE, RED, Figure, finished, frame_of, note, rounded
+
+CLASS_COLOURS = (BLUE, ORANGE, GREEN)
+CLASS_SYMBOLS = ("circle", "square", "triangle-up")
+SIDE, GAP, CAPTION, PER_ROW = 8, 5, 3.6, 4  # of a digit, in its pixels: side, gap, room for a caption; digits in a row
+SHOWN_SEQUENCES = 2
+LEFT = {"constrain": "domain", "constraintoward": "left"}  # square pixels, from the left
+# Symbols are dark on light cells in both themes; a wrong answer also has a cross.
+INPUT, TARGET, RIGHT, WRONG = 0, 1, 2, 3
+CELLS = ("#dfe3e8", "#b9c2cc", GREEN, RED)
+
+
+def decision_map(picture: dict[str, Any]) -> Figure:
+    """The class of every place in the plane, paler where the net is unsure, with held-out points by class."""
+    grid, confidence = np.asarray(picture["grid"]), np.asarray(picture["confidence"], float)
+    points, labels = np.asarray(picture["points"], float).reshape(-1, 2), np.asarray(picture["labels"])
+    classes = range(int(max(grid.max(initial=0), labels.max(initial=0))) + 1)
+    axis = rounded(picture["axis"])
+    regions = [_region(one, axis, np.where(grid == one, np.clip(confidence, 0, 1), np.nan)) for one in classes]
+    low, high = picture["extent"]
+    layout = frame_of("Decision regions", x="", y="")
+    layout["xaxis"] |= {"range": [low, high], **LEFT}
+    layout["yaxis"] |= {"range": [low, high], "constrain": "domain", "scaleanchor": "x"}
+    layout["margin"] |= {"l": 36, "b": 24}
+    return finished([*regions, *(_points(one, points[labels == one]) for one in classes)], layout, "no points")
+
+
+def digit_mistakes(picture: dict[str, Any]) -> Figure:
+    """Mistaken digits, four in a row, each with its truth and the net's answer."""
+    mistakes = np.asarray(picture["mistakes"], float)
+    layout = _without_axes("Held-out digits it got wrong")
+    if not len(mistakes):
+        return finished([], layout, "no mistake on the held-out digits")
+    pitch = SIDE + CAPTION
+    corners = [((at % PER_ROW) * (SIDE + GAP), (at // PER_ROW) * pitch) for at in range(len(mistakes))]
+    captions = zip(corners, picture["truth"], picture["guess"], picture["confidence"], strict=True)
+    layout["annotations"] = [
+        note(f"{truth}, not {guess} ({sure:.0%})", size=11, x=x + (SIDE - 1) / 2, y=y - 0.7, yanchor="bottom")
+        for (x, y), truth, guess, sure in captions
+    ]
+    layout["xaxis"] |= {"range": [-GAP / 2 - 0.5, max(x for x, _ in corners) + SIDE + GAP / 2 - 0.5], **LEFT}
+    layout["yaxis"] |= {"range": [corners[-1][1] + SIDE - 0.5, -CAPTION], "scaleanchor": "x", "constrain": "domain"}
+    traces = [
+        {
+            "type": "heatmap",
+            "name": f"mistake {at + 1}",
+            "x": [x + pixel for pixel in range(SIDE)],
+            "y": [y + pixel for pixel in range(SIDE)],
+            "z": [rounded(row) for row in image],
+            "zmin": 0,
+            "zmax": 16,
+            "colorscale": "Cividis",
+            "showscale": False,
+            "hoverinfo": "skip",
+        }
+        for at, ((x, y), image) in enumerate(zip(corners, mistakes, strict=True))
+    ]
+    return finished(traces, layout, "")
+
+
+def sequence_table(picture: dict[str, Any]) -> Figure:
+    """What was given, what was asked and what came, symbol by symbol, folded at half its length to fit a phone."""
+    sequences = [np.asarray(picture[key]) for key in ("input", "target", "guess")]
+    layout = _without_axes("Input, target and answer")
+    rows: list[_Row] = []
+    for given, target, guess in list(zip(*sequences, strict=True))[:SHOWN_SEQUENCES]:
+        rows += _folded(given, target, guess, len(rows))
+    width = max((len(row[2]) for row in rows), default=0)
+    layout["yaxis"] |= {
+        "visible": True,
+        "showgrid": False,
+        "ticks": "",
+        "autorange": "reversed",
+        "tickvals": [at for at, _, _, _ in rows],
+        "ticktext": [name for _, name, _, _ in rows],
+    }
+    layout["margin"] |= {"l": 56, "b": 8}
+    trace = {
+        "type": "heatmap",
+        "name": "symbols",
+        "x": list(range(width)),
+        "y": [at for at, _, _, _ in rows],
+        "z": [kinds for _, _, kinds, _ in rows],
+        "text": [texts for _, _, _, texts in rows],
+        "texttemplate": "%{text}",
+        "textfont": {"size": 12, "color": "#111111"},
+        "zmin": 0,
+        "zmax": len(CELLS) - 1,
+        "colorscale": [[at / (len(CELLS) - 1), colour] for at, colour in enumerate(CELLS)],
+        "showscale": False,
+        "xgap": 2,
+        "ygap": 2,
+        "hoverongaps": False,
+        "hovertemplate": "%{text}<extra></extra>",
+    }
+    return finished([trace], layout, "no sequences")
+
+
+# Height, name, kind of each cell (None for an empty one) and its text.
+_Row = tuple[float, str, list[int | None], list[str]]
+
+
+def _folded(given: np.ndarray, target: np.ndarray, guess: np.ndarray, above: int) -> list[_Row]:
+    """The first half of the input, then the places that are asked, from the first on.
+
+    Where all of these are asked, what the net reads there is the target one place earlier, and is not repeated.
+    """
+    half = (len(given) + 1) // 2
+    start = min(int((target >= 0).argmax()), len(given) - half)
+    window = slice(start, start + half)
+    asked = target[window] >= 0
+    right = guess[window] == target[window]
+    whole: list[int | None] = [INPUT] * half
+    rows = [("input", whole, given[:half].tolist())]
+    if not asked.all():
+        rows += [("then", whole, given[window].tolist())]
+    rows += [
+        ("target", [TARGET if q else None for q in asked], target[window].tolist()),
+        ("answer", [(RIGHT if ok else WRONG) if q else None for q, ok in zip(asked, right, strict=True)], guess[window].tolist()),
+    ]
+    first = above + (0.5 if above else 0.0)
+    return [
+        (first + at, name, kinds, [_symbol(kind, value) for kind, value in zip(kinds, values, strict=True)])
+        for at, (name, kinds, values) in enumerate(rows)
+    ]
+
+
+def _symbol(kind: int | None, value: int) -> str:
+    return "" if kind is None else f"{value}<br>✗" if kind == WRONG else str(value)
+
+
+def _region(one: int, axis: list[float | None], strength: np.ndarray) -> dict[str, Any]:
+    return {
+        "type": "heatmap",
+        "name": f"says {one}",
+        "x": axis,
+        "y": axis,
+        "z": [rounded(row) for row in strength],
+        "zmin": 0,
+        "zmax": 1,
+        "colorscale": [[0, "rgba(128,128,128,0)"], [1, CLASS_COLOURS[one]]],
+        "opacity": 0.45,
+        "showscale": False,
+        "showlegend": False,
+        "hoverongaps": False,
+        "hovertemplate": f"says {one} with %{{z:.2f}}<extra></extra>",
+    }
+
+
+def _points(one: int, points: np.ndarray) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "name": f"class {one}",
+        "x": rounded(points[:, 0]),
+        "y": rounded(points[:, 1]),
+        "mode": "markers",
+        "marker": {
+            "color": CLASS_COLOURS[one],
+            "symbol": CLASS_SYMBOLS[one],
+            "size": 6,
+            "line": {"width": 0.7, "color": "#ffffff"},
+        },
+        "hovertemplate": f"class {one}<extra></extra>",
+    }
+
+
+def _without_axes(title: str) -> dict[str, Any]:
+    layout = frame_of(title, x="", y="", legend=False)
+    layout["xaxis"] |= {"visible": False}
+    layout["yaxis"] |= {"visible": False}
+    layout["margin"] |= {"l": 8, "b": 8}
+    return layout

@@ -1,0 +1,105 @@
+"""The set-up of the open card: gathered from numpy and the trainer once Run was pressed, then judged by its numbers."""
+
+from typing import Any
+
+import streamlit as st
+
+from components.charts.depth import Series, depth_profile
+from components.charts.parts import Figure
+from components.shell import compare_link
+from components.shell.link import COMPARE, PLAYGROUND
+from components.shell.text import badge, drawn, listed, number
+from components.shell.visitor import owner
+from components.stage.view import sentence
+from models.claims.card import FAILS, HOLDS, PARTLY, Asked, Card, Computed, Lines, Outcome, Source, Trained
+from models.claims.numbers import NUMBERS
+from models.service.client import Owner, trainer
+from models.spec.pairings import MAX_COLUMNS
+
+NAME, WAIT_SECONDS = "error", 0.4
+ROLES = ("now", "other", "formula", "initial")
+ICONS = {HOLDS: ":material/check_circle:", FAILS: ":material/cancel:", PARTLY: ":material/rule:"}
+
+
+def watch(card: Card) -> bool:
+    """The button, how far the work is, and what came out; whether it goes on."""
+    key = f"error_{card.key}_running"
+
+    def press(running: bool) -> None:
+        st.session_state[key] = running
+
+    if not st.session_state.get(key):
+        st.button("Run", key=f"{key}_run", icon=":material/play_arrow:", type="primary", on_click=press, args=(True,))
+        _open(card)
+        return False
+    who = owner(NAME, *(source.cfg for source in card.needs.values() if isinstance(source, Trained)))
+    who = who._replace(screen=f"{NAME} {card.key}")  # another card gives up what this one waits for
+    gathered: dict[str, Any] = {}
+    shares: list[float] = []
+    for name, source in card.needs.items():
+        value, share, problem = gather(source, who._replace(part=name))
+        if problem:
+            st.error(f"{name}: {sentence(problem)}")
+            st.button("Clear", key=f"{key}_clear", icon=":material/close:", on_click=press, args=(False,))
+            return False
+        shares.append(share)
+        if value is not None:
+            gathered[name] = value
+    if len(gathered) < len(card.needs):
+        done = sum(shares) / len(shares)
+        st.progress(min(1.0, done), text=f"Running: {done:.0%}. {'' if trainer().status().state == 'ready' else _state()}")
+        st.button("Stop", key=f"{key}_stop", icon=":material/close:", on_click=press, args=(False,))
+        return True
+    st.button("Clear", key=f"{key}_clear", icon=":material/close:", on_click=press, args=(False,))
+    show(card, card.judge(gathered))
+    _open(card)
+    return False
+
+
+def gather(source: Source, who: Owner) -> tuple[Any, float, str]:
+    """What a source has to say, None while it is not there; how much of it is done, from 0 to 1; why there is none."""
+    if isinstance(source, Computed):
+        return NUMBERS[source.name](), 1.0, ""
+    if isinstance(source, Asked):
+        answer = trainer().ask(source.question, source.cfg, wait=WAIT_SECONDS, owner=who, **source.args)
+        if answer is None:
+            return None, trainer().share(source.question, source.cfg, **source.args), ""
+        return answer.value, 1.0, answer.error
+    tape = trainer().want(source.cfg, source.cfg.steps, owner=who)
+    if tape.error:
+        return None, 0.0, tape.error
+    return (tape.trace() if tape.done else None), tape.length / source.cfg.steps, ""
+
+
+def show(card: Card, outcome: Outcome) -> None:
+    """The verdict, the sentence, its numbers and their chart."""
+    condition = f" {outcome.condition}" if outcome.verdict == PARTLY else ""
+    said = f"{outcome.verdict[:1].upper()}{outcome.verdict[1:]}{condition}."
+    st.markdown(f"{ICONS[outcome.verdict]} **{said}** {outcome.sentence} {badge(card.badge)}")
+    cells = {
+        name: [one if isinstance(one, str) else number(float(one)) for one in column] for name, column in outcome.table.items()
+    }
+    listed(card.setup, cells)
+    if outcome.lines is not None:
+        drawn(chart(outcome.lines), outcome.lines.title, f"error_{card.key}_lines")
+
+
+def chart(lines: Lines) -> Figure:
+    """The lines of an outcome over depth."""
+    sites = [f"x{at}" for at in range(max(len(one) for one in lines.values.values()))]
+    series = [Series(name, one, role) for (name, one), role in zip(lines.values.items(), ROLES, strict=False)]
+    return depth_profile(title=lines.title, unit=lines.unit, sites=sites, series=series)
+
+
+def _open(card: Card) -> None:
+    """The way to the nets of a card, where it has any."""
+    nets = list(card.nets.values())
+    if len(nets) == 1:
+        st.page_link(PLAYGROUND, label="Open in the playground", icon=":material/tune:", query_params=nets[0].to_query())
+    elif nets:
+        query = compare_link.to_query(nets[:MAX_COLUMNS], seeds=1)
+        st.page_link(COMPARE, label="Open these nets in Compare", icon=":material/compare_arrows:", query_params=query)
+
+
+def _state() -> str:
+    return trainer().status().sentence

@@ -1,0 +1,156 @@
+"""The columns of a comparison: their state, their link and their controls; everything equal is said once."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from components.controls import panel
+from components.shell import address, compare_link, hide, link
+from models.spec import ARRANGEMENTS, RunConfig, knobs
+from models.spec.overrides import in_words
+from models.spec.pairings import MAX_COLUMNS, PAIRINGS, changed, differing
+from models.spec.query import FOREIGN
+
+NAME = "compare"
+COLUMNS, SEEDS, TARGET, DRAWN = "compare_columns", "compare_seeds", "compare_target", "compare_drawn"
+NOTES = "compare_notes"
+ALL = "all"
+LETTERS = compare_link.LETTERS.upper()
+SHARED = ("net", "task", "depth", "width", "steps", "batch", "seed", "lr", "optimizer")  # what an added column takes from A
+ALWAYS_SAID = ("net", "task", "depth", "width", "placement", "norm", "optimizer", "lr", "batch", "seed")
+
+
+def adopt() -> list[str]:
+    """Before the widgets: takes the columns from a link, or from what was compared before."""
+    hide.adopt()
+    query = _columns_in_address()
+    if not address.taken(*compare_link.KEYS, *query):
+        columns, seeds, notes = compare_link.from_query(query)
+        st.session_state[COLUMNS], st.session_state[SEEDS], st.session_state[NOTES] = columns, seeds, notes
+        st.session_state[DRAWN] = None
+    return st.session_state.get(NOTES, [])
+
+
+def write() -> None:
+    """After the widgets: stages the columns for the address."""
+    query = compare_link.to_query(st.session_state[COLUMNS], st.session_state[SEEDS])
+    address.stage(dict.fromkeys((*compare_link.KEYS, *_columns_in_address())) | query)
+
+
+def edit() -> str:
+    """The controls of one column, or of all at once; returns why a change was refused."""
+    columns: list[RunConfig] = st.session_state[COLUMNS]
+    letters = list(LETTERS[: len(columns)])
+    if panel.arranges(knobs()):
+        choices = ["choose one", *PAIRINGS]
+        st.selectbox("Prepared comparison", choices, key="compare_pairing", on_change=_prepared, help=_questions())
+    target = str(st.segmented_control("Change", [ALL, *letters], default=ALL, required=True, key=TARGET))
+    at = letters.index(target) if target in letters else 0
+    shown = (target, columns[at])
+    if st.session_state.get(DRAWN) != shown:
+        link.put({name: getattr(columns[at], name) for name in knobs()})
+    wanted, problem = panel.draw()
+    if wanted is not None and wanted != columns[at]:
+        change = changed(columns[at], wanted)
+        places = range(len(columns)) if target == ALL else [at]
+        problem = _change(columns, places, change)
+    st.session_state[DRAWN] = (target, st.session_state[COLUMNS][at])
+    return problem
+
+
+def say(notes: list[str], problem: str) -> None:
+    """What a link made necessary, and why a change was refused."""
+    if notes:
+        st.info("From the link: " + "; ".join(notes) + ".")
+    if problem:
+        st.error(f"{problem} The columns are as they were.")
+
+
+def columns_and_seeds() -> None:
+    """Add and take away columns, and choose the number of seeds."""
+    columns: list[RunConfig] = st.session_state[COLUMNS]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.slider(
+            "Seeds", 1, compare_link.MAX_SEEDS, key=SEEDS, help="Seeds per column: the middle and the range are drawn.", width=220
+        )
+        full = len(columns) >= MAX_COLUMNS
+        if panel.arranges(set(knobs()) - set(SHARED)):
+            st.selectbox("Arrangement to add", list(ARRANGEMENTS), key="compare_add", width=240, disabled=full)
+            st.button("Add a column", on_click=_add, key="compare_add_now", disabled=full, help=f"At most {MAX_COLUMNS} columns.")
+        letters = list(LETTERS[: len(columns)])
+        if len(columns) > 2:
+            st.button(f"Take {letters[-1]} away", on_click=_take_away, key="compare_take")
+
+
+def differences() -> None:
+    """What differs, as a table with one column per configuration; what is equal, once. What a link hides is in neither."""
+    columns: list[RunConfig] = st.session_state[COLUMNS]
+    letters = list(LETTERS[: len(columns)])
+    names = differing(columns)
+    told = [name for name in names if not hide.hidden(name)]
+    if told:
+        rows = "\n".join(
+            f"| {knobs()[name][1].label} | " + " | ".join(f"**{_word(getattr(cfg, name))}**" for cfg in columns) + " |"
+            for name in told
+        )
+        head = "| differs | " + " | ".join(letters) + " |\n|---|" + "---|" * len(letters)
+        st.markdown(f"{head}\n{rows}")
+    if len(told) < len(names):
+        st.caption("What else differs is hidden by the link." if told else "What differs is hidden by the link.")
+    if not names:
+        st.info("The columns are equal. Choose a column under Change and move a control.")
+    first = columns[0]
+    shown = ("net", "task", "depth", "width", "placement", "norm", "optimizer", "lr", "batch", "seed")
+    equal = [name for name in shown if name not in names and not hide.hidden(name)]
+    if equal:
+        words = (f"{knobs()[name][1].label.lower()} {_word(getattr(first, name))}" for name in equal)
+        st.caption("Equal in all: " + ", ".join(words))
+
+
+def _columns_in_address() -> dict[str, str]:
+    return {key: value for key, value in st.query_params.to_dict().items() if key not in FOREIGN}
+
+
+def _change(columns: list[RunConfig], places: Iterable[int], change: dict[str, object]) -> str:
+    """Applies a change to columns; all of it or, where one of them cannot take it, nothing and why."""
+    after = list(columns)
+    for at in places:
+        try:
+            after[at] = replace(columns[at], **change)  # type: ignore[arg-type]
+        except ValueError as error:
+            return f"Column {LETTERS[at]} cannot take that: {error}."
+    st.session_state[COLUMNS] = after
+    return ""
+
+
+def _prepared() -> None:
+    name = str(st.session_state.compare_pairing)
+    if name in PAIRINGS:
+        st.session_state[COLUMNS], st.session_state[DRAWN] = list(PAIRINGS[name].make()), None
+
+
+def _questions() -> str:
+    return "\n".join(f"- {name}: {pairing.question}" for name, pairing in PAIRINGS.items())
+
+
+def _add() -> None:
+    columns: list[RunConfig] = st.session_state[COLUMNS]
+    first = columns[0]
+    shared = {name: getattr(first, name) for name in SHARED}
+    st.session_state[COLUMNS] = [*columns, RunConfig.arranged(str(st.session_state.compare_add), **shared)][:MAX_COLUMNS]
+
+
+def _take_away() -> None:
+    st.session_state[COLUMNS] = st.session_state[COLUMNS][:-1]
+    st.session_state[TARGET], st.session_state[DRAWN] = ALL, None
+
+
+def _word(value: Any) -> str:
+    """A field's value as a reader calls it."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, tuple):
+        return in_words(value) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,84 @@
+"""A comparison at work: one player over all columns, shared axes, and of each column its stack and what the app says of it."""
+
+from collections.abc import Collection
+
+import streamlit as st
+
+from components.compare.columns import COLUMNS, LETTERS, NAME, SEEDS
+from components.shell import compare_link, link
+from components.shell.hide import hidden
+from components.shell.naming import chance, name_of
+from components.stage import figures
+from components.stage.panels import COLUMNS as SPANNED
+from components.stage.panels import Chart, Heading, Headline, Link, Panel, Stack, blocks_of
+from components.stage.stage import stage
+from models.service.client import key_of
+from models.spec import RunConfig, plan
+from models.spec.budget import over_budget
+from models.spec.pairings import clashes
+
+HEIGHT = 300  # of a chart, in pixels
+
+
+def watch() -> None:
+    """The player over all columns, the shared charts, the columns."""
+    configurations: list[RunConfig] = st.session_state[COLUMNS]
+    seeds = int(st.session_state[SEEDS])
+    letters = LETTERS[: len(configurations)]
+    refused = [(letter, over_budget(cfg, seeds)) for letter, cfg in zip(letters, configurations, strict=True)]
+    for letter, sentence in refused:
+        if sentence:
+            st.error(f"Column {letter}: {sentence}")
+    if any(sentence for _, sentence in refused):
+        return
+    clash = clashes(configurations)
+    for sentence in clash.values():
+        st.info(sentence)
+    tip = "Every column divided by column A; losses subtracted."
+    against = st.toggle("Difference from A", key="compare_difference", help=tip)
+    panels = _charts(configurations, seeds, against=against, without=clash.keys())
+    for run, cfg in enumerate(configurations):
+        panels += _column(cfg, run, SPANNED // len(configurations))
+    tag = "1 seed" if seeds == 1 else f"{seeds} seeds, trained together: geometric median and range"
+
+    def opened(run: int) -> None:
+        st.switch_page(link.PLAYGROUND, query_params=configurations[run].to_query())
+
+    stage(
+        NAME,
+        configurations,
+        panels,
+        seeds=seeds,
+        tells="never",
+        shared=" all",
+        names=list(letters),
+        start=compare_link.begun(),
+        facts=[tag],
+        on_open=opened,
+    )
+
+
+def _charts(configurations: list[RunConfig], seeds: int, *, against: bool, without: Collection[str]) -> list[Panel]:
+    """The charts that all columns share; `without` names the axes that they do not have in common."""
+    labels = [f"{letter} {name_of(cfg)}".rstrip() for letter, cfg in zip(LETTERS, configurations, strict=False)]
+    sites = max((plan(cfg).sites for cfg in configurations), key=len)
+    made = {}
+    if "depth" not in without:
+        for title, track in (("Activation by depth", "act_rms"), ("Gradient by depth", "grad_rms")):
+            made[title] = figures.profiles(title, track, sites, labels, seeds=seeds, against=against)
+    if "loss" not in without:
+        steps, guessing = max(cfg.steps for cfg in configurations), chance(configurations[0])
+        made["Loss"] = figures.losses(labels, steps=steps, chance=guessing, seeds=seeds, against=against)
+    span = SPANNED // max(1, len(made))
+    return [Chart(title, span=span, figure=one, height=HEIGHT, fit=int(against)) for title, one in made.items()]
+
+
+def _column(cfg: RunConfig, run: int, span: int) -> list[Panel]:
+    """A column: its stack, what the app says of it unless that is hidden, and the way to the playground."""
+    letter = LETTERS[run]
+    said = Heading(letter, run, span, 2) if hidden("verdict") else Headline(f"Verdict of {letter}", run, span, 2, label=letter)
+    return [
+        Stack(f"Signal and gradient of {letter}", run, span, 1, blocks=blocks_of(cfg), label=letter, scale="shared"),
+        said,
+        Link("Open in the playground", run, span, 3, href=f"playground?{key_of(cfg)}"),
+    ]

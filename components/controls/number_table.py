@@ -1,0 +1,161 @@
+"""A table of numbers that a visitor edits cell by cell or pastes whole. Whatever is wrong with it, the last good one stays."""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.shell import address
+from models.spec.query import literal
+
+MOST_CELLS = 400
+LARGEST = 1e9
+LONGEST = 1500  # characters of a table in the address
+Names = Sequence[str] | Callable[[int], Sequence[str]]  # what rows or columns are called, or would be if there were so many
+
+
+def parsed(text: str) -> np.ndarray:
+    """The table (rows, columns) in a text: a line a row, cells apart by commas, semicolons, tabs or spaces.
+
+    ValueError with a sentence for text, NaN, infinity, rows of different length, fewer than two columns and too many cells.
+    """
+    lines = [line for line in text.replace("[", " ").replace("]", "\n").splitlines() if line.strip(" ,;\t")]
+    cells = [[cell for cell in re.split(r"[,;\s]+", line.strip(" ,;\t")) if cell] for line in lines]
+    count = sum(len(row) for row in cells)
+    if not count:
+        raise ValueError("There is no number in it.")
+    if count > MOST_CELLS:
+        raise ValueError(f"The table has {count:,} cells; at most {MOST_CELLS} are taken.")
+    lengths = sorted({len(row) for row in cells})
+    if len(lengths) > 1:
+        raise ValueError(f"All rows must be of one length; here they have from {lengths[0]} to {lengths[-1]} cells.")
+    return checked(np.array([[_number(cell) for cell in row] for row in cells]))
+
+
+def checked(values: np.ndarray) -> np.ndarray:
+    """The table, if every cell is a number that can be worked with. ValueError with a sentence otherwise."""
+    if values.ndim != 2 or values.shape[1] < 2:
+        raise ValueError("A token needs at least two features: two columns or more.")
+    if not np.isfinite(values).all():
+        row, column = np.argwhere(~np.isfinite(values))[0] + 1
+        raise ValueError(f"Row {row}, column {column} holds no finite number.")
+    if np.abs(values).max() > LARGEST:
+        raise ValueError(f"Numbers up to {LARGEST:,.0f} are taken; here is {np.abs(values).max():.3g}.")
+    return values
+
+
+def table(key: str, default: np.ndarray, *, name: str, rows: Names = (), columns: Names = ()) -> np.ndarray:
+    """The table as it stands, (rows, columns); in the address under `name` wherever it is not the default, its example's."""
+    state, default = st.session_state, np.asarray(default, float)
+    _adopt(key, default, name)
+    widget = f"{key}_cells_{state[f'{key}_version']}"
+    if widget not in state:  # first drawn, or drawn again after a walk to another page
+        state[f"{key}_base"] = state[f"{key}_good"]
+    base: np.ndarray = state[f"{key}_base"]
+    state[f"{key}_names"] = (rows, columns)
+    frame = pd.DataFrame(base, _named(rows, len(base), "token"), _named(columns, base.shape[1], "feature"))
+    edited = st.data_editor(frame, key=widget, width="stretch", num_rows="fixed", alt="Table to edit, table")
+    try:
+        state[f"{key}_good"] = checked(np.asarray(edited, dtype=float))
+    except ValueError as problem:
+        st.error(f"{problem} What is computed below is still the last table that was whole.")
+    good: np.ndarray = state[f"{key}_good"]
+    link = _text(good, default)
+    address.stage({name: link if _fits(link) else None})
+    if not _fits(link):
+        st.caption("This table is too large for a link.")
+    with st.popover("Paste a table", icon=":material/content_paste:"):
+        text = st.text_area(
+            "Numbers, a line a row",
+            key=f"{key}_paste",
+            placeholder="1, 2, -1\n3, 1, 0.5",
+            help=f"Apart by commas, spaces, tabs or semicolons; brackets are ignored. At most {MOST_CELLS} cells.",
+        )
+        if st.button("Use it", key=f"{key}_use"):
+            _use(key, text)
+    return good
+
+
+def put(key: str, values: np.ndarray) -> None:
+    """Replaces the table, before it is drawn or in a callback."""
+    state = st.session_state
+    state[f"{key}_good"], state[f"{key}_not_taken"] = np.asarray(values, float), ""
+    state[f"{key}_version"] = state.get(f"{key}_version", -1) + 1
+
+
+def _adopt(key: str, default: np.ndarray, name: str) -> None:
+    """Before the table is drawn: takes over what the address says of it, or its default where that has become another one."""
+    state, text = st.session_state, st.query_params.get(name)
+    good, before = state.get(f"{key}_good"), state.get(f"{key}_default", default)
+    state[f"{key}_default"], refused = default, f"{key}_not_taken"
+    if good is not None and (address.taken(name) or _stands(_text(good, before), text)):
+        if text is None and not np.array_equal(before, default):
+            put(key, default)
+    else:
+        address.taken(name)
+        try:
+            put(key, default if text is None else _read(text))
+        except ValueError as problem:
+            put(key, default)
+            state[refused] = f"The table {name} of the link was not taken. {problem}"
+    if state[refused] and np.array_equal(state[f"{key}_good"], default):
+        st.info(state[refused])
+
+
+def _stands(here: str | None, text: str | None) -> bool:
+    """Whether this session's table is the one that the address means: it has ten digits of each number, or no room for it."""
+    return here == text if _fits(here) else text is None and bool(st.session_state.get(address.RESTORED))
+
+
+def _text(values: np.ndarray, default: np.ndarray) -> str | None:
+    """The table as it stands in an address: rows apart by semicolons, cells by commas. None is the default."""
+    if np.array_equal(values, default):
+        return None
+    return ";".join(",".join(f"{cell:.10g}" for cell in row) for row in values)
+
+
+def _fits(text: str | None) -> bool:
+    return len(text or "") <= LONGEST
+
+
+def _read(text: str) -> np.ndarray:
+    """The table of an address. ValueError with a sentence."""
+    if not _fits(text):
+        raise ValueError(f"It has {len(text):,} characters; a link holds {LONGEST:,} of a table.")
+    return parsed(text.replace(";", "\n"))
+
+
+def _use(key: str, text: str) -> None:
+    try:
+        values = parsed(text)
+    except ValueError as problem:
+        st.error(f"{problem} The table is as it was.")
+        return
+    put(key, values)
+    st.rerun()
+
+
+def names(key: str) -> tuple[list[str], list[str]]:
+    """What the rows and the columns of the table are called, once it was drawn."""
+    values: np.ndarray = st.session_state[f"{key}_good"]
+    rows, columns = st.session_state[f"{key}_names"]
+    return _named(rows, len(values), "token"), _named(columns, values.shape[1], "feature")
+
+
+def _number(cell: str) -> float:
+    try:
+        found = float(cell)
+    except ValueError:
+        raise ValueError(f"'{literal(cell[:20])}' is not a number.") from None
+    if not math.isfinite(found):
+        raise ValueError(f"{cell[:20]} is not a finite number.")
+    return found
+
+
+def _named(given: Names, count: int, word: str) -> list[str]:
+    """Names of its own where there are as many as needed, else numbers."""
+    found = list(given(count) if callable(given) else given)
+    return found if len(found) == count else [f"{word} {at + 1}" for at in range(count)]

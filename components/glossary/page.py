@@ -1,0 +1,99 @@
+"""The glossary page: a word in full, opened by the address or chosen, and all words to search in."""
+
+import re
+
+import streamlit as st
+
+from components.shell import address
+from components.shell.link import PAGES
+from models.lessons.glossary import ENTRIES, Entry, Sense, key_of, near, search
+
+KEY = "word"
+CHOSEN, SEARCH = "glossary_word", "glossary_search"
+LONGEST = 100  # characters of a search
+MET = {
+    "": (PAGES / "start" / "start.py", "Start"),
+    "playground": (PAGES / "train" / "playground.py", "Playground"),
+    "compare": (PAGES / "train" / "compare.py", "Compare"),
+    "anatomy": (PAGES / "explore" / "anatomy.py", "Anatomy"),
+    "lessons": (PAGES / "learn" / "lessons.py", "Lessons"),
+    **{
+        lab: (PAGES / "labs" / f"{lab}.py", title)
+        for lab, title in {
+            "normalization": "Normalisation",
+            "attention": "Attention",
+            "gradients": "Gradients",
+            "residual": "Residual",
+            "autoregression": "Autoregression",
+        }.items()
+    },
+}
+PAPER = re.compile(r"\b(\d{4}\.\d{4,5})\b")
+
+
+def draw() -> None:
+    """The word that is open, and the list."""
+    choice = address.kept(CHOSEN, None, name=KEY, among=ENTRIES, near=_nearest)
+    word = st.selectbox(
+        "Word",
+        list(ENTRIES),
+        index=None,
+        format_func=lambda key: ENTRIES[key].word,
+        placeholder="Choose a word, or type a part of it",
+        **choice,
+    )
+    if word is not None:
+        _open(ENTRIES[word])
+    _list()
+
+
+def meaning(sense: Sense) -> str:
+    """A sense as Markdown: what it is of, its sentences, its formula and its source with links to the papers."""
+    of = f"*{sense.of}* · " if sense.of else ""
+    formula = f" ${sense.formula}$" if sense.formula else ""
+    linked = PAPER.sub(r"[\1](https://arxiv.org/abs/\1)", _plain(sense.source))
+    return f"{of}{_plain(sense.text)}{formula}" + (f" ({linked})" if linked else "")
+
+
+def _nearest(asked: str) -> str:
+    """The word that is written most like one that the glossary does not have."""
+    close = near(asked.replace("-", " "))
+    return f" The nearest is **{ENTRIES[close].word}**." if close else ""
+
+
+def _open(entry: Entry) -> None:
+    with st.container(border=True):
+        st.subheader(entry.word, anchor=False)
+        for sense in entry.senses:
+            st.markdown(meaning(sense))
+        others = list(dict.fromkeys(key_of(word) for sense in entry.senses for word in sense.see))
+        others = [word for word in others if word != key_of(entry.word)]
+        if others:
+            key = f"glossary_see_{key_of(entry.word)}"
+
+            def follow() -> None:
+                st.session_state[CHOSEN], st.session_state[key] = st.session_state[key], None
+
+            st.pills("See also", others, format_func=lambda word: ENTRIES[word].word, key=key, on_change=follow)
+        st.caption("Met in")
+        with st.container(horizontal=True):
+            for address in dict.fromkeys(page for sense in entry.senses for page in sense.met):
+                page, title = MET[address]
+                st.page_link(page, label=title)
+
+
+def _list() -> None:
+    tip, kept = "Any part of a word or of its meaning", address.kept(SEARCH, "", name="search", bounds=(0, LONGEST))
+    text = st.text_input("Search", max_chars=LONGEST, placeholder=tip, **kept)
+    found = search(text)
+    if not found:
+        st.info(f"None of the {len(ENTRIES)} words, and none of their meanings, holds all of that.")
+        return
+    st.caption(f"{len(found)} of {len(ENTRIES)} words")
+    lines = [f"- **{_plain(ENTRIES[key].word)}**: " + "; ".join(meaning(one) for one in ENTRIES[key].senses) for key in found]
+    st.markdown("\n".join(lines))
+
+
+def _plain(text: str) -> str:
+    """Text whose stars, underscores, brackets, colons and dollars mean nothing to Markdown."""
+    return re.sub(r"([\\*_\[\]$`~#<>])", r"\\\1", text)

@@ -1,0 +1,114 @@
+"""Charts of the attention lab: numbers with a sign over rows and columns, lines over any numbers, who waits for whom."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from components.charts.depth import Series, depth_profile
+from components.charts.linear import linear_profile
+from components.charts.parts import BLUE, GREY, Figure, finished, frame_of, listed, rounded_grid
+
+
+def signed_map(
+    title: str, *, rows: Sequence[str], columns: Sequence[str], values: np.ndarray, unit: str, x: str, y: str
+) -> Figure:
+    """Values (R, C) as colour, the first row at the top; grey is 0, and both signs have the same range."""
+    layout = frame_of(title, x=x, y=y, legend=False)
+    layout["yaxis"] |= {"autorange": "reversed", "showgrid": False, "ticks": "", **_some(rows)}
+    layout["xaxis"] |= {"showgrid": False, "ticks": "", **_some(columns)}
+    cells = np.asarray(values, float).reshape(len(rows), len(columns))
+    if not cells.size:
+        return finished([], layout, "nothing is added to the tokens")
+    bound = float(np.abs(cells[np.isfinite(cells)]).max(initial=0.0)) or 1.0
+    shade = {
+        "type": "heatmap",
+        "name": title,
+        "x": list(columns),
+        "y": list(rows),
+        "z": listed(np.round(cells, 4), np.isfinite(cells)),
+        "zmin": -bound,
+        "zmax": bound,
+        "customdata": rounded_grid(cells),
+        "hovertemplate": "%{y}, %{x}: %{customdata:.4g}<extra></extra>",
+        "hoverongaps": False,
+        "colorscale": "RdBu",
+        "colorbar": {"thickness": 10, "title": {"text": unit, "side": "right"}, "outlinewidth": 0},
+    }
+    return finished([shade], layout, "")
+
+
+def lines(
+    title: str,
+    *,
+    over: str,
+    at: Sequence[object],
+    unit: str,
+    series: Sequence[Series],
+    guides: Sequence[float] = (),
+    log: bool = False,
+) -> Figure:
+    """Lines over whatever `over` says, one value for each of `at`; guides are of a linear axis only."""
+    sites = [str(one) for one in at]
+    if log:
+        figure = depth_profile(title=title, unit=unit, sites=sites, series=series)
+    else:
+        figure = linear_profile(title=title, unit=unit, sites=sites, series=series, guides=guides)
+    figure["layout"]["xaxis"]["title"]["text"] = over
+    return figure
+
+
+def waiting_graph(title: str, steps: np.ndarray, *, recurrent: bool) -> Figure:
+    """Who needs whose result: a chain from state to state, or every output straight from the tokens up to its own.
+
+    `steps` (n, n) are those in which a token (column) gets to a place (row), negative where it never does.
+    """
+    count = len(steps)
+    layout = frame_of(title, x="token", y="", legend=False)
+    layout["xaxis"] |= {"dtick": 1, "showgrid": False}
+    layout["yaxis"] |= {
+        "tickmode": "array",
+        "tickvals": [0, 1],
+        "ticktext": ["token", "state" if recurrent else "output"],
+        "range": [-0.3, 1.3],
+        "showgrid": False,
+    }
+    ends = [((at, 0), (at, 1)) for at in range(1, count + 1)]
+    if recurrent:
+        ends += [((at, 1), (at + 1, 1)) for at in range(1, count)]
+    else:
+        ends = [((seen, 0), (at, 1)) for at in range(1, count + 1) for seen in range(1, at + 1)]
+    path: list[tuple[float | None, float | None]] = []
+    for begin, end in ends:
+        path += [begin, end, (None, None)]
+    arrows: dict[str, Any] = {
+        "type": "scatter",
+        "name": "needs",
+        "x": [x for x, _ in path],
+        "y": [y for _, y in path],
+        "mode": "lines",
+        "line": {"color": GREY, "width": 1.5},
+        "hoverinfo": "skip",
+    }
+    places = [(at, row) for row in (0, 1) for at in range(1, count + 1)]
+    known = [0] * count + steps.max(1).tolist()
+    dots: dict[str, Any] = {
+        "type": "scatter",
+        "name": "known after",
+        "x": [x for x, _ in places],
+        "y": [y for _, y in places],
+        "mode": "markers+text",
+        "text": [str(step) if step else "" for step in known],
+        "textposition": "top center",
+        "marker": {"color": BLUE, "size": 10, "symbol": ["square"] * count + ["circle"] * count},
+        "hovertemplate": "token %{x}: known after %{customdata} steps<extra></extra>",
+        "customdata": known,
+    }
+    return finished([arrows, dots], layout, "no tokens")
+
+
+def _some(names: Sequence[str], most: int = 8) -> dict[str, Any]:
+    """At most so many of the names as ticks, evenly spaced."""
+    every = max(1, -(-len(names) // most))
+    shown = list(names[::every])
+    return {"type": "category", "tickmode": "array", "tickvals": shown, "ticktext": shown, "tickangle": 0}

@@ -1,0 +1,114 @@
+"""One head on tables that one edits: Q, K and V, scores, scaling, masks, softmax, weighted sum."""
+
+import numpy as np
+import streamlit as st
+
+from components.controls import number_table as table
+from components.labs.attention import head_shown as shown
+from components.labs.attention.head_words import Tables, arithmetic, fits, looks, slip
+from components.shell.address import kept
+from components.shell.text import badge
+from models.labs.attention import attend, divisor, visible
+from models.labs.attention_examples import PROJECTIONS, Projection
+
+KEY = "attention_head"
+FIRST = next(iter(PROJECTIONS))
+PARTS = {"x": "X, the tokens", "w_q": "W_Q", "w_k": "W_K", "w_v": "W_V"}
+
+
+def draw() -> None:
+    """The tables, the switches, and what follows from them."""
+    example = _preset()
+    left, right = st.columns(2)
+    with left:
+        x = _table("x", example)
+    matrices = []
+    for column, part in zip(st.columns(3), ("w_q", "w_k", "w_v"), strict=True):
+        with column:
+            matrices.append(_table(part, example))
+    x, w_q, w_k, w_v = _fitting((x, matrices[0], matrices[1], matrices[2]), example)
+    with right:
+        scaled, causal, pads, at = _switches(len(x), example)
+    seen = visible(len(x), len(x), causal=causal, pads=pads)
+    q, k, v = x @ w_q, x @ w_k, x @ w_v
+    by = divisor("√d_k", w_q.shape[1], x.shape[1])
+    with_it, without = attend(q, k, v, by=by, seen=seen), attend(q, k, v, by=1.0, seen=seen)
+    head = with_it if scaled else without
+    st.latex(r"\mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}}\right)V")
+    st.latex(r"Q=XW_Q,\quad K=XW_K,\quad V=XW_V")
+    st.markdown(f"**{looks(head, at)}** {badge('formula')}")
+    steps, weights = st.columns(2)
+    with steps:
+        st.markdown(arithmetic(head, x, w_q, at))
+    with weights:
+        shown.weights_map(head)
+    shown.matrices(head)
+    shown.scaling(with_it, without)
+    shown.linear(x, (w_q, w_k, w_v), by)
+
+
+def _preset() -> Projection:
+    key = f"{KEY}_preset"
+
+    def put() -> None:
+        example = PROJECTIONS[st.session_state[key]]
+        for part in PARTS:
+            table.put(f"{KEY}_{part}", getattr(example, part))
+        st.session_state[f"{KEY}_causal"], st.session_state[f"{KEY}_scaled"] = example.causal, _scaled(example)
+        st.session_state[f"{KEY}_pads"] = []
+
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    choice = kept(key, FIRST, name="example", among=PROJECTIONS)
+    name = left.selectbox("Examples", list(PROJECTIONS), on_change=put, **choice)
+    right.button("Begin anew with it", key=f"{KEY}_again", on_click=put, width="stretch")
+    if said := slip(name):
+        st.info(said)
+    return PROJECTIONS[name]
+
+
+def _scaled(example: Projection) -> bool:
+    return example.scaling != "none"
+
+
+def _switches(count: int, example: Projection) -> tuple[bool, bool, frozenset[int], int]:
+    """Whether scores are scaled, whether later tokens are hidden, which tokens are padding, and whose way is written out."""
+    tip = "Divides every score by the root of the key's size. Off: by 1."
+    scaled = st.toggle("Divide by √d_k", help=tip, **kept(f"{KEY}_scaled", _scaled(example), name="scaled"))
+    tip = "A token sees itself and what came before: scores of later tokens become minus infinity."
+    causal = st.toggle("Causal mask", help=tip, **kept(f"{KEY}_causal", example.causal, name="causal"))
+    tip = "Tokens that only fill up the length: nobody looks at them."
+    choice = kept(f"{KEY}_pads", [], name="padding", among=range(count), many=True)
+    pads = st.multiselect("Padding", range(count), format_func=_token, help=tip, **choice)
+    choice = kept(f"{KEY}_token", 0, name="token", among=range(count))
+    at = st.selectbox("Token that looks", range(count), format_func=_token, **choice)
+    return bool(scaled), bool(causal), frozenset(pads), int(at)
+
+
+def _token(at: int) -> str:
+    return f"token {at + 1}"
+
+
+def _names(part: str, example: Projection) -> tuple[list[str], list[str]]:
+    """Names of rows and columns: a matrix has a feature a row, and an entry of q, k or v a column."""
+    values: np.ndarray = getattr(example, part)
+    if part == "x":
+        return [], []
+    return [f"feature {at + 1}" for at in range(len(values))], [f"{part[2]}{at + 1}" for at in range(values.shape[1])]
+
+
+def _table(part: str, example: Projection) -> np.ndarray:
+    rows, columns = _names(part, example)
+    st.markdown(f"**{PARTS[part]}**")
+    name = part.replace("_", "")
+    return table.table(f"{KEY}_{part}", getattr(example, part), name=name, rows=rows, columns=columns)
+
+
+def _fitting(tables: Tables, example: Projection) -> Tables:
+    """The tables, or the last ones that fitted together, with the sentence that says why."""
+    problem = fits(tables)
+    if problem:
+        st.error(f"{problem} What is computed below is still of the last tables that fitted.")
+    else:
+        st.session_state[f"{KEY}_fitting"] = tables
+    last: Tables = st.session_state.get(f"{KEY}_fitting", (example.x, example.w_q, example.w_k, example.w_v))
+    return last

@@ -1,0 +1,76 @@
+"""What is shown of one head beside its arithmetic: the map of its weights, its matrices, what scaling does, what is linear."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.charts.tokens import token_map
+from components.shell.text import badge, drawn, listed, number
+from models.labs.attention import Head, entropy, straightness, variance
+
+KEY = "attention_head"
+WRITTEN_IN = 8  # tokens up to which the weights are written into the cells of the map
+
+
+def weights_map(head: Head) -> None:
+    """Who looks at whom, hidden cells left empty."""
+    names = [str(at + 1) for at in range(len(head.q))]
+    texts = None
+    if len(names) <= WRITTEN_IN:
+        pairs = zip(head.weights.tolist(), head.seen.tolist(), strict=True)
+        texts = [[f"{value:.2f}" if there else "" for value, there in zip(*row, strict=True)] for row in pairs]
+    title = "Attention weights"
+    figure = token_map(
+        title=title,
+        tokens=names,
+        rows=names,
+        values=head.weights,
+        unit="share",
+        y="token that looks",
+        hidden=~head.seen,
+        texts=texts,
+    )
+    drawn(figure, title, f"{KEY}_map", height=320)
+
+
+def matrices(head: Head) -> None:
+    """Every matrix on the way, with its shape."""
+    found = {"Q": head.q, "K": head.k, "V": head.v, "Scores QKᵀ": head.scores, "Weights": head.weights, "Output": head.output}
+    for row in (list(found.items())[:3], list(found.items())[3:]):
+        for column, (name, values) in zip(st.columns(3), row, strict=True):
+            with column:
+                st.markdown(f"**{name}** {values.shape}")
+                frame = pd.DataFrame(values, index=[f"token {at + 1}" for at in range(len(values))])
+                frame.columns = [str(at + 1) for at in range(values.shape[1])]
+                st.dataframe(frame.style.format("{:.4g}"), alt=f"{name}, table", height="content" if len(values) <= 8 else 260)
+
+
+def scaling(with_it: Head, without: Head) -> None:
+    """What dividing by the root does to the spread of the scores and of the weights."""
+    st.markdown(f"**What the division does** {badge('formula')}")
+    alive = with_it.seen.any(1)
+    if not alive.any():
+        st.caption("Nobody sees anything, so there is nothing to compare.")
+        return
+    rows = {f"divided by √{with_it.k.shape[1]}": with_it, "as they are": without}
+    most = with_it.seen.sum(1)[alive]
+    listed(
+        "What the division does",
+        {
+            "scores": list(rows),
+            "variance": [number(variance(head.scores / head.divisor, head.seen)) for head in rows.values()],
+            "entropy of the weights, nats (mean)": [number(entropy(head.weights)[alive].mean()) for head in rows.values()],
+            "at most (all alike)": [number(np.log(most).mean())] * 2,
+            "largest weight (mean)": [number(head.weights.max(1)[alive].mean()) for head in rows.values()],
+        },
+    )
+
+
+def linear(x: np.ndarray, weights: tuple[np.ndarray, np.ndarray, np.ndarray], by: float) -> None:
+    """Whether attention is linear in its input, tried on the table."""
+    held, own = straightness(x, x[::-1] * 0.5, weights, by)
+    st.markdown(
+        f"**Is attention linear?** With the weights of X held fixed, A(X + Y) - A(X) - A(Y) is {number(held, 2)} at most, which "
+        f"is rounding; with weights that follow the input it is {number(own, 3)}. It is linear only while its weights are held. "
+        f"(Y is half of X with its rows reversed; no mask, scores divided by the root.) {badge('formula')}"
+    )

@@ -1,0 +1,96 @@
+"""What is said of one head: the way of a token in numbers, where it looks, what the notes printed, why tables do not fit."""
+
+import numpy as np
+
+from components.shell.text import number, vector
+from models.labs.attention import Head, attend, divisor
+from models.labs.attention_examples import PRINTED_Q, PROJECTIONS, ROWS
+
+Tables = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+MOST_TOKENS = 32
+WRITTEN_OUT = 6  # terms of a sum that are written out
+
+
+def looks(head: Head, at: int) -> str:
+    """Where one token looks hardest, or why nowhere."""
+    weights = head.weights[at]
+    if not weights.any():
+        return f"Token {at + 1} sees nothing: all it may look at is padding. Its output is 0."
+    top = int(weights.argmax())
+    return f"Token {at + 1} looks hardest at token {top + 1}: {weights[top]:.2%} of its output is that token's value."
+
+
+def arithmetic(head: Head, x: np.ndarray, w_q: np.ndarray, at: int) -> str:
+    """The way of one token from its features to its output, every step with its numbers."""
+    scores, scaled, weights = head.scores[at], head.scaled[at], head.weights[at]
+    lines = [
+        f"**Token {at + 1}, x = {vector(x[at])}**",
+        f"q = x W_Q = **{vector(head.q[at])}**; its first entry is {dot(x[at], w_q[:, 0])} = {number(head.q[at, 0])}",
+    ]
+    lines += [f"q·k{j + 1} = {dot(head.q[at], k)} = **{number(scores[j], 5)}**" for j, k in enumerate(head.k[:WRITTEN_OUT])]
+    if len(head.k) > WRITTEN_OUT:
+        lines.append(f"all {len(head.k)} scores: {vector(scores)}")
+    root = "1" if head.divisor == 1 else f"√{head.k.shape[1]} = {number(head.divisor)}"
+    lines.append(f"over {root}, and -∞ where nothing is seen: {_masked(scaled)}")
+    top = scaled.max()
+    if np.isfinite(top):
+        powers = np.exp(scaled - top)
+        lines.append(
+            f"e to the power of each, less the largest (which changes no share): {vector(powers)}, together "
+            f"{number(powers.sum())}"
+        )
+    lines.append(f"weights: **{shares(weights)}**, which sum to {number(weights.sum())}")
+    terms = [f"{number(weight, 3)}·v{j + 1}" for j, weight in enumerate(weights) if weight > 0]
+    whole = " + ".join(terms) if 0 < len(terms) <= WRITTEN_OUT else "the weighted sum of the values"
+    lines.append(f"output: {whole} = **{vector(head.output[at])}**")
+    return "  \n".join(lines)
+
+
+def slip(name: str) -> str:
+    """What the notes printed for this example where it was wrong, beside what comes out; empty where nothing was."""
+    example = PROJECTIONS[name]
+    q, k, v = (example.x @ w for w in (example.w_q, example.w_k, example.w_v))
+    if name.startswith("Examples 10 and 11"):
+        head = attend(q, k, v, by=divisor(example.scaling, q.shape[1], example.x.shape[1]))
+        printed = ROWS["Examples 10 and 11: token 1 as it is, over √4"]
+        return (
+            f"The notes print {vector(PRINTED_Q)} for the first row of Q; the first row of X times W is {vector(q[0])}. They go "
+            f"on to the weights {vector(printed.printed_weights)} and the output {vector(printed.printed_output)} for token 1; "
+            f"from this X and W they are {vector(head.weights[0].round(4))} and {vector(head.output[0].round(3))}."
+        )
+    if name.startswith("Example 24"):
+        return "The notes announce the mask without numbers: every row sums to 1 over its past, and the first one is [1, 0, 0]."
+    return ""
+
+
+def fits(tables: Tables) -> str:
+    """Why these tables cannot be multiplied, in a sentence; empty where they can."""
+    x, *matrices = tables
+    if len(x) > MOST_TOKENS:
+        return f"X has {len(x)} tokens; at most {MOST_TOKENS} are taken here."
+    for name, w in zip(("W_Q", "W_K", "W_V"), matrices, strict=True):
+        if len(w) != x.shape[1]:
+            return f"X has {x.shape[1]} features, so {name} needs {x.shape[1]} rows; it has {len(w)}."
+    if matrices[0].shape[1] != matrices[1].shape[1]:
+        return f"Queries and keys must be of one size; W_Q has {matrices[0].shape[1]} columns, W_K {matrices[1].shape[1]}."
+    return ""
+
+
+def shares(weights: np.ndarray) -> str:
+    """Weights with five decimals, without zeros at the end: [0.00005, 0.0067, 0.99326]."""
+    return "[" + ", ".join(f"{weight:.5f}".rstrip("0").rstrip(".") for weight in weights) + "]"
+
+
+def dot(left: np.ndarray, right: np.ndarray) -> str:
+    """The products of a dot product as text, where they are few."""
+    if len(left) > WRITTEN_OUT:
+        return f"a sum of {len(left)} products"
+    return " + ".join(f"{_signed(a)}·{_signed(b)}" for a, b in zip(left, right, strict=True))
+
+
+def _signed(value: float) -> str:
+    return number(value) if value >= 0 else f"({number(value)})"
+
+
+def _masked(values: np.ndarray) -> str:
+    return "[" + ", ".join(number(value, 5) if np.isfinite(value) else "-∞" for value in values) + "]"

@@ -1,0 +1,32 @@
+"""The attention lab: its parts, of which the chosen one is drawn."""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from components.labs.attention import head as attention_head
+from components.labs.attention import positions as attention_positions
+from components.labs.attention import recurrence as attention_recurrence
+from components.labs.attention import rows as attention_rows
+from components.labs.attention import scaling as attention_scaling
+from components.labs.attention import shapes as attention_shapes
+from components.labs.attention import trained as attention_trained
+from components.shell.address import kept
+
+KEY = "attention"
+PARTS: dict[str, Callable[[], None]] = {
+    "One head": attention_head.draw,
+    "One row of scores": attention_rows.draw,
+    "Why √d_k": attention_scaling.draw,
+    "Shapes": attention_shapes.draw,
+    "Positions": attention_positions.draw,
+    "Inside trained nets": attention_trained.draw,
+    "One by one or at once": attention_recurrence.draw,
+}
+
+
+def draw() -> None:
+    """The choice, and the part that is chosen."""
+    choice = kept(f"{KEY}_part", next(iter(PARTS)), name="part", among=PARTS)
+    part = st.segmented_control("Part", list(PARTS), required=True, **choice)
+    PARTS[str(part)]()

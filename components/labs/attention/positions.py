@@ -1,0 +1,158 @@
+"""Positions: what is added or turned, how places score by their distance, longer texts, and tokens in another order."""
+
+import numpy as np
+import streamlit as st
+
+from components.charts.depth import Series
+from components.charts.parts import Figure
+from components.labs.attention import position_words as said
+from components.labs.attention.charts import lines, signed_map
+from components.shell.address import kept
+from components.shell.text import badge, drawn, listed, number
+from models.labs.position_kinds import KINDS, added, one_head, scores
+from models.labs.positions import angles, by_distance, order_difference
+
+KEY = "attention_positions"
+SINES = "sinusoidal"
+# Positions and features of an example.
+EXAMPLES = {"32 positions, 16 features": (32, 16), "Example 13: four features": (8, 4), "128 positions, 64 features": (128, 64)}
+COUNTS, WIDTHS, SEEDS = (2, 128), range(2, 65, 2), (0, 999)
+TOKENS, FEATURES = 6, 8  # of the check in another order
+ROUNDING = 1e-9
+
+
+def draw() -> None:
+    """The controls, and everything about the way that is chosen."""
+    kind, count, width, seed = _controls()
+    st.markdown(f"**{kind.capitalize()}**: {KINDS[kind]}.")
+    if kind == SINES:
+        choice = kept(f"{KEY}_place", 1, name="place", bounds=(0, count - 1))
+        place = int(st.number_input("Position written out", 0, count - 1, **choice))
+        st.latex(r"p_{t,2i}=\sin\frac{t}{10000^{2i/D}},\qquad p_{t,2i+1}=\cos\frac{t}{10000^{2i/D}}")
+        st.markdown(f"{said.row(place, width)} {badge('formula')}")
+    left, right = st.columns(2)
+    with left:
+        drawn(table_map(kind, count, width, seed), TABLES[kind], f"{KEY}_table", height=340)
+    with right:
+        _distance(kind, count, width, seed)
+    st.markdown(f"**A longer text.** {said.longer(kind, count, width)} {badge('formula')}")
+    st.caption(
+        "What trained nets make of longer texts, and how well a place can be read inside them: under “Inside trained nets”."
+    )
+    _order(seed)
+
+
+TABLES = {
+    SINES: "Table that is added",
+    "learned": "Table that is added",
+    "rotary": "Angles that turn",
+    "none": "Nothing is added",
+}
+
+
+def table_map(kind: str, count: int, width: int, seed: int) -> Figure:
+    """The table as a map; of rotary the cosines and sines of its angles, a pair of features each."""
+    values = added(kind, count, width, seed)
+    columns = [str(at + 1) for at in range(width)]
+    unit = "added"
+    if kind == "rotary":
+        turned = angles(np.arange(count), width)
+        values, unit = np.concatenate((np.cos(turned), np.sin(turned)), axis=1), "cosine, sine"
+        pairs = range(1, width // 2 + 1)
+        columns = [f"cos {at}" for at in pairs] + [f"sin {at}" for at in pairs]
+    rows = [str(at) for at in range(len(values))]
+    x = "angle" if kind == "rotary" else "feature"
+    return signed_map(TABLES[kind], rows=rows, columns=columns, values=values, unit=unit, x=x, y="position")
+
+
+def distance_chart(table: np.ndarray) -> Figure:
+    """Mean, least and greatest score of all pairs at a distance."""
+    found = by_distance(table)
+    series = [
+        Series("mean", found.mean),
+        Series("least of a pair", found.least, "ghost"),
+        Series("greatest of a pair", found.greatest, "pinned"),
+    ]
+    over = "distance: position looked at less position that looks"
+    return lines("Score by distance", over=over, at=found.distance.tolist(), unit="dot product", series=series)
+
+
+def order_rows(seed: int) -> dict[str, dict[str, float]]:
+    """How far one head's answer changes, beyond the order itself, when its tokens are shuffled: by kind, without and with a "
+    "mask."""
+    source = np.random.default_rng([seed, 3])
+    x, order = source.standard_normal((TOKENS, FEATURES)), source.permutation(TOKENS)
+    if (order == np.arange(TOKENS)).all():
+        order = order[::-1]
+    return {
+        kind: {
+            name: order_difference(one_head(kind, TOKENS, FEATURES, causal=causal, seed=seed), x, order)
+            for name, causal in (("no mask", False), ("causal mask", True))
+        }
+        for kind in KINDS
+    }
+
+
+def order_sentence(rows: dict[str, dict[str, float]]) -> str:
+    """What the shuffled tokens show."""
+    blind = [f"“{kind}” with {mask}" for kind, found in rows.items() for mask, off in found.items() if off < ROUNDING]
+    return (
+        f"Blind to the order: {'; '.join(blind) or 'none of them'}. All others answer otherwise when the tokens are shuffled: a "
+        "causal mask alone tells a head that a token has so many before it."
+    )
+
+
+def _distance(kind: str, count: int, width: int, seed: int) -> None:
+    projected = False
+    if kind in (SINES, "learned"):
+        tip = "What a head sees: rows times W_Q with rows times W_K. Off: row with row."
+        projected = bool(st.toggle("Through random W_Q and W_K", help=tip, **kept(f"{KEY}_projected", False, name="projected")))
+    table = scores(kind, count, width, seed=seed, projected=projected)
+    st.markdown(f"**{said.claim(kind, by_distance(table))}** {badge('formula')}")
+    drawn(distance_chart(table), "Score by distance", f"{KEY}_distance")
+    what = "of rows of the table" if kind in (SINES, "learned") else "of one query with one key at all pairs of positions"
+    untrained = " The table is random here, as before training." if kind == "learned" else ""
+    st.caption(f"Dot products {what}.{untrained}")
+
+
+def _order(seed: int) -> None:
+    st.markdown(f"**Tokens in another order** {badge('formula')}")
+    rows = order_rows(seed)
+    st.markdown(order_sentence(rows))
+    listed(
+        "Tokens in another order",
+        {
+            "position": list(rows),
+            "largest difference, no mask": [number(found["no mask"], 3) for found in rows.values()],
+            "largest difference, causal mask": [number(found["causal mask"], 3) for found in rows.values()],
+        },
+    )
+    st.caption(
+        f"One head with random weights on {TOKENS} tokens of {FEATURES} features: its answer to the shuffled tokens less its "
+        "answer to the tokens, shuffled. About 1e-16 is rounding."
+    )
+
+
+def _controls() -> tuple[str, int, int, int]:
+    key = f"{KEY}_preset"
+
+    def put() -> None:
+        st.session_state[f"{KEY}_count"], st.session_state[f"{KEY}_width"] = EXAMPLES[st.session_state[key]]
+        st.session_state[f"{KEY}_kind"] = SINES
+
+    example = st.selectbox(
+        "Examples", list(EXAMPLES), on_change=put, **kept(key, next(iter(EXAMPLES)), name="table", among=EXAMPLES)
+    )
+    if example.startswith("Example 13"):
+        st.info(said.slip())
+    choice = kept(f"{KEY}_kind", SINES, name="encoding", among=KINDS)
+    kind = str(st.segmented_control("Position", list(KINDS), required=True, **choice))
+    one, two, three = st.columns(3)
+    choice = kept(f"{KEY}_count", EXAMPLES[example][0], name="positions", bounds=COUNTS)
+    count = int(one.slider("Positions", *COUNTS, **choice))
+    tip = "Of a token; of rotary, of a query or key. Even, for they come in pairs."
+    choice = kept(f"{KEY}_width", EXAMPLES[example][1], name="features", among=WIDTHS)
+    width = int(two.slider("Features", min(WIDTHS), max(WIDTHS), step=WIDTHS.step, help=tip, **choice))
+    tip = "Of the learned table, of W_Q and W_K, of the query and key, and of the head below."
+    seed = int(three.number_input("Other random numbers", *SEEDS, help=tip, **kept(f"{KEY}_seed", 0, name="seed", bounds=SEEDS)))
+    return kind, count, width, seed

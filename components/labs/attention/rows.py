@@ -1,0 +1,121 @@
+"""One row of scores: its softmax, the sum of values that it weighs, and numbers that are no weights at all."""
+
+import numpy as np
+import streamlit as st
+
+from components.controls import number_table as table
+from components.labs.attention.head_words import shares
+from components.shell.address import kept
+from components.shell.text import badge, listed, number, vector
+from models.labs.attention import entropy, softmax
+from models.labs.attention_examples import ROWS, SCORES, WEIGHTS, Row
+
+KEY = "attention_rows"
+FIRST = next(iter(ROWS))
+DIVISORS = (0.01, 100.0)
+SUMS_TO_ONE = 1e-3  # how far from 1 the sum of rounded weights may be
+
+
+def draw() -> None:
+    """The row, its kind, the values, and what follows."""
+    example = _preset()
+    numbers, *others = table.table(f"{KEY}_row", np.array([example.numbers]), name="scores", rows=["row"], columns=_columns)
+    if others:
+        st.caption(f"Only the first of these {1 + len(others)} rows is read.")
+    left, middle, right = st.columns(3, vertical_alignment="bottom")
+    choice = kept(f"{KEY}_kind", example.kind, name="kind", among=(SCORES, WEIGHTS))
+    kind = str(left.segmented_control("These are", [SCORES, WEIGHTS], required=True, **choice))
+    tip = "The root of the key's size: 2 for keys of 4 entries."
+    choice = kept(f"{KEY}_by", example.by, name="divisor", bounds=DIVISORS)
+    by = middle.number_input("Divide scores by", *DIVISORS, format="%g", help=tip, **choice)
+    choice = kept(f"{KEY}_weigh", bool(example.values), name="weigh")
+    with_values = right.toggle("Weigh values with them", **choice)
+    st.markdown(f"{steps(numbers, kind, float(by))} {badge('formula')}")
+    weights = softmax(numbers / by) if kind == SCORES else numbers
+    if kind == SCORES:
+        listed(
+            "Scores and weights",
+            {
+                "token": [str(at + 1) for at in range(len(numbers))],
+                "score": [number(score, 5) for score in numbers],
+                "score, divided": [number(score / by, 5) for score in numbers],
+                "weight": [f"{weight:.5f}" for weight in weights],
+            },
+        )
+    if with_values:
+        _weighed(weights, example)
+
+
+def steps(numbers: np.ndarray, kind: str, by: float) -> str:
+    """From the numbers to weights, written out; or whether given weights can be those of a softmax."""
+    if kind == WEIGHTS:
+        total = float(numbers.sum())
+        if (numbers < 0).any():
+            return f"**The least of them is {number(numbers.min())}: a softmax gives no negative weight.**"
+        if abs(total - 1) > SUMS_TO_ONE:
+            each = f"Each over the sum would be {shares(numbers / total)}. " if total else ""
+            return f"**They sum to {total:.2f}: no softmax gave them, for its weights sum to 1.** {each}"
+        return f"They sum to {number(total)}, as the weights of a softmax do."
+    scaled = numbers / by
+    powers = np.exp(scaled - scaled.max())
+    weights = softmax(scaled)
+    return (
+        f"softmax of {vector(scaled, 5)}: e to the power of each, less the largest, {vector(powers)}, together "
+        f"{number(powers.sum())}. Weights: **{shares(weights)}**, which sum to {number(weights.sum())}; the entropy is "
+        f"{number(float(entropy(weights)), 3)} nats, at most ln {len(weights)} = {number(np.log(len(weights)), 3)}."
+    )
+
+
+def slip(example: Row) -> str:
+    """What the notes print for these numbers, beside what comes out."""
+    if example.kind == WEIGHTS:
+        total = sum(example.numbers)
+        return (
+            f"The notes give {vector(example.numbers)} as attention weights over seven tokens. They sum to {total:.2f}, and "
+            "those of a softmax sum to 1."
+        )
+    weights = softmax(np.array(example.numbers) / example.by)
+    over = "" if example.by == 1 else f" over {number(example.by)}"
+    said = (
+        f"The notes print the weights {vector(example.printed_weights)}, which sum to {sum(example.printed_weights):.2f}; the "
+        f"softmax of {vector(example.numbers, 5)}{over} is {shares(weights)}."
+    )
+    if example.printed_output:
+        output = weights @ np.array(example.values)
+        said += f" They print the output {vector(example.printed_output)}; with the right values it is {vector(output.round(3))}."
+    return said
+
+
+def _weighed(weights: np.ndarray, example: Row) -> None:
+    """The values, a row a token, and their weighted sum."""
+    values = table.table(f"{KEY}_values", np.array(example.values or ROWS[FIRST].values), name="values")
+    if len(values) != len(weights):
+        st.error(
+            f"There are {len(weights)} numbers and {len(values)} rows of values; a weighted sum needs one row for each number."
+        )
+        return
+    terms = " + ".join(f"{number(weight, 3)}·{vector(row, 3)}" for weight, row in zip(weights, values, strict=True))
+    st.markdown(f"Weighted sum: {terms} = **{vector((weights @ values).round(4))}** {badge('formula')}")
+
+
+def _preset() -> Row:
+    key = f"{KEY}_preset"
+
+    def put() -> None:
+        example = ROWS[st.session_state[key]]
+        table.put(f"{KEY}_row", np.array([example.numbers]))
+        st.session_state[f"{KEY}_kind"], st.session_state[f"{KEY}_by"] = example.kind, example.by
+        st.session_state[f"{KEY}_weigh"] = bool(example.values)
+        if example.values:
+            table.put(f"{KEY}_values", np.array(example.values))
+
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    choice = kept(key, FIRST, name="row", among=ROWS)
+    name = left.selectbox("The notes' rows", list(ROWS), on_change=put, **choice)
+    right.button("Begin anew with it", key=f"{KEY}_again", on_click=put, width="stretch")
+    st.info(slip(ROWS[name]))
+    return ROWS[name]
+
+
+def _columns(count: int) -> list[str]:
+    return [f"token {at + 1}" for at in range(count)]

@@ -1,0 +1,72 @@
+"""Shapes: many heads side by side, and attention between two sequences beside attention within one."""
+
+import pandas as pd
+import streamlit as st
+
+from components.shell.address import kept
+from components.shell.text import badge, listed
+from components.stage.view import sentence
+from models.labs.attention_shapes import Shape, Sizes, many_heads, two_sequences
+
+KEY = "attention_shapes"
+# Example 14: five tokens, eight heads, values of 64; the other sequence of example 27 has seven.
+EXAMPLE = Sizes(tokens=5, d_model=512, heads=8, d_v=64, others=7)
+CONTROLS = {
+    "tokens": ("Tokens n", 32, "Of the sequence that looks."),
+    "d_model": ("Features d_model", 1024, "Of a token."),
+    "heads": ("Heads h", 32, "They share the features evenly: d_k = d_model / h."),
+    "d_v": ("Entries of a value d_v", 256, "In most nets as many as d_k."),
+    "others": ("Tokens of the other sequence m", 32, "What an encoder has read."),
+}
+
+
+def draw() -> None:
+    """The sizes, and both tables."""
+    sizes = _sizes()
+    st.markdown(f"**Many heads** {badge('formula')}")
+    try:
+        steps = many_heads(sizes)
+    except ValueError as problem:
+        st.error(f"{sentence(str(problem))} d_k = d_model / h must be whole.")
+        return
+    st.markdown(said(sizes, dict(steps)))
+    listed("Shapes of many heads", {"what": [name for name, _ in steps], "shape": [str(shape) for _, shape in steps]}, "content")
+    st.markdown(f"**Between two sequences** {badge('formula')}")
+    n, m, d_k, d_v = sizes.tokens, sizes.others, sizes.d_k, sizes.d_v
+    st.markdown(
+        "In cross-attention the decoder asks and the encoder answers: queries come from one sequence, keys and values from the "
+        f"other. One head: Q (n, d_k) = ({n}, {d_k}), K (m, d_k) = ({m}, {d_k}), V (m, d_v) = ({m}, {d_v}) give "
+        f"(n, d_v) = ({n}, {d_v}). **A decoder-only net, as all nets of this app, has no cross-attention:** it has one sequence."
+    )
+    table = pd.DataFrame({name: {row: str(cell) for row, cell in rows.items()} for name, rows in two_sequences(sizes).items()})
+    listed("Shapes of self-attention and cross-attention", table.reset_index(names="one head of"), "content")
+    st.caption("Every shape is read off arrays of these sizes that went through the attention of this page.")
+
+
+def said(sizes: Sizes, shapes: dict[str, Shape]) -> str:
+    """What the heads make of the tokens, in a sentence, and the number of weights."""
+    head, joined = shapes["output of one head"], shapes["heads side by side"]
+    weights = sum(
+        shapes[name][0] * shapes[name][1] * times
+        for name, times in (("W_Q and W_K, all heads", 2), ("W_V, all heads", 1), ("W_O", 1))
+    )
+    count = (
+        f"Each of the {sizes.heads} heads gives {head}; side by side they are {joined}" if sizes.heads > 1 else f"It gives {head}"
+    )
+    return f"{count}, and W_O brings them back to {shapes['result, as X']}. Together {weights:,} weights, without biases."
+
+
+def _sizes() -> Sizes:
+    found: dict[str, int] = {}
+    for columns in (list(CONTROLS)[:3], list(CONTROLS)[3:]):
+        for column, name in zip(st.columns(3), columns, strict=False):
+            label, most, tip = CONTROLS[name]
+            choice = kept(f"{KEY}_{name}", getattr(EXAMPLE, name), name=name, bounds=(1, most))
+            found[name] = int(column.number_input(label, 1, most, help=tip, **choice))
+
+    def again() -> None:
+        for name in CONTROLS:
+            st.session_state[f"{KEY}_{name}"] = getattr(EXAMPLE, name)
+
+    st.button("Example 14: 5 tokens, 8 heads, values of 64", key=f"{KEY}_again", on_click=again)
+    return Sizes(**found)

@@ -1,0 +1,149 @@
+"""Positions inside trained nets: how well a place is read after every sublayer, with skips and without, and longer texts."""
+
+from dataclasses import replace
+
+import numpy as np
+import streamlit as st
+
+from components.instruments.panel import Measured, Panel
+from components.labs import several
+from components.labs.attention.charts import signed_map
+from components.labs.attention.position_words import claim
+from components.labs.attention.positions import distance_chart
+from components.labs.attention.trained_words import beyond_chart, beyond_sentence, place_chart, place_sentence
+from components.shell.address import kept
+from components.shell.link import PLAYGROUND
+from components.shell.naming import chance
+from components.shell.text import badge, drawn, listed, number
+from components.shell.waiting import waits
+from components.stage import figures
+from components.stage.panels import COLUMNS, Chart
+from components.stage.stage import stage
+from components.stage.tickets import At
+from components.stage.view import View
+from models.labs.position_kinds import KINDS
+from models.labs.positions import by_distance
+from models.spec import RunConfig, plan
+
+NAME = "attention_trained"
+NETS = {"with skips": True, "without skips": False}
+SIZE: dict[str, object] = {
+    "net": "transformer", "task": "book", "width": 64, "heads": 4, "batch": 16, "lr": 0.003, "warmup": 50, "seed": 0
+}  # fmt: skip
+DEPTHS, STEPS = (1, 8), (20, 1000)
+LEARNED = "learned"
+
+
+def draw() -> None:
+    """The section."""
+    st.markdown(
+        "Two transformers that read Moby-Dick a character at a time, alike but for their skips, trained here. After every "
+        "sublayer a linear decoder guesses from a token's vector at which place of the text it stands."
+    )
+    cfgs = controls()
+    waits(NAME, lambda: watch(cfgs))
+
+
+def controls() -> list[RunConfig]:
+    """The two nets that are set."""
+    one, two, three = st.columns(3)
+    tip = "How both nets are told where a token stands."
+    choice = kept(f"{NAME}_position", next(iter(KINDS)), name="position", among=KINDS)
+    position = one.selectbox("Position of both nets", list(KINDS), help=tip, **choice)
+    depth = two.slider("Blocks", *DEPTHS, **kept(f"{NAME}_depth", 6, name="depth", bounds=DEPTHS))
+    steps = three.number_input("Training steps", *STEPS, step=20, **kept(f"{NAME}_steps", 300, name="steps", bounds=STEPS))
+    return [configuration(residual, str(position), int(depth), int(steps)) for residual in NETS.values()]
+
+
+def configuration(residual: bool, position: str, depth: int, steps: int) -> RunConfig:
+    """One of the two."""
+    cfg = RunConfig.arranged("pre-norm", **SIZE | {"position": position, "depth": depth, "steps": steps})
+    return replace(cfg, residual=residual)
+
+
+def watch(cfgs: list[RunConfig]) -> bool:
+    """The player over both losses, and what is measured where the playhead rests; whether some of it is still to come."""
+    both = figures.losses(list(NETS), steps=cfgs[0].steps, chance=chance(cfgs[0]))
+    at = stage(NAME, cfgs, [Chart("Loss", figure=both, span=COLUMNS, height=220)], shared=" both")
+    views, waiting = several.views(cfgs, at)
+    return (bool(views) and _show(_panels(views, at))) or waiting
+
+
+def _panels(views: list[View], at: At) -> dict[str, Panel]:
+    return {name: Panel(f"{NAME} {name}", view, at, screen=NAME) for name, view in zip(NETS, views, strict=True)}
+
+
+def _show(panels: dict[str, Panel]) -> bool:
+    """Everything measured; whether some of it is still to come."""
+    views = [panel.view for panel in panels.values()]
+    losses = [f"{number(float(view.trace.loss[view.row]), 3)} {name}" for name, view in zip(panels, views, strict=True)]
+    st.caption(f"At step {max(view.row for view in views)} the loss is {' and '.join(losses)}.")
+    found = {name: panel.ask("place") for name, panel in panels.items()}
+    both = {name: one for name, one in found.items() if one is not None}
+    if len(both) == len(NETS):
+        _places(both)
+    _beyond(panels["with skips"])
+    with st.container(horizontal=True):
+        for name, view in zip(panels, views, strict=True):
+            label = f"The net {name} in the playground"
+            st.page_link(PLAYGROUND, label=label, icon=":material/tune:", query_params=view.cfg.to_query())
+    return any(panel.waiting for panel in panels.values())
+
+
+def _places(found: dict[str, Measured]) -> None:
+    """The place read from the stream of both nets, and the table of a net that learned one."""
+    kept = found["with skips"]
+    chance = float(kept.value["chance"])
+    accuracy = {name: one.value["accuracy"] for name, one in found.items()}
+    st.markdown(f"**{place_sentence(accuracy, chance, kept.step)}** {badge('measured')}")
+    sites = plan(kept.cfg).sites
+    drawn(place_chart(sites, accuracy, chance), "Place read from the stream", f"{NAME}_place")
+    r2 = {name: one.value["r2"] for name, one in found.items()}
+    listed(
+        "Place read after every sublayer",
+        {
+            "site": list(sites),
+            **{f"right, {name}": [f"{share:.1%}" for share in values] for name, values in accuracy.items()},
+            **{f"R², {name}": [number(float(value), 3) for value in values] for name, values in r2.items()},
+        },
+        240,
+    )
+    st.caption(
+        f"Ridge regression learned from {kept.value['learned_from']} texts of training and tried on {kept.value['tested']} "
+        "held-out ones, in eval mode. R² is of the place as a number: a rough idea of the place is worth something there. What a "
+        "decoder can read is not yet what the net uses."
+    )
+    rows = np.asarray(kept.value["table"], float)
+    if kept.cfg.position == LEARNED and len(rows):
+        _learned_table(rows)
+
+
+def _learned_table(rows: np.ndarray) -> None:
+    st.markdown(f"**The learned table of the net with skips.** {claim(LEARNED, by_distance(rows @ rows.T))} {badge('measured')}")
+    left, right = st.columns(2)
+    places, features = [str(at) for at in range(len(rows))], [str(at + 1) for at in range(rows.shape[1])]
+    with left:
+        title = "Learned table"
+        figure = signed_map(title, rows=places, columns=features, values=rows, unit="added", x="feature", y="position")
+        drawn(figure, title, f"{NAME}_table", height=320)
+    with right:
+        drawn(distance_chart(rows @ rows.T), "Score by distance of the learned table", f"{NAME}_distance", height=320)
+
+
+def _beyond(panel: Panel) -> None:
+    """The net with skips on texts twice as long as those of training."""
+    st.markdown("**Longer than in training**")
+    cfg = panel.cfg
+    if cfg.position == LEARNED:
+        st.info(f"A learned table has {cfg.tokens} rows: there is none for token {cfg.tokens + 1}, and the net cannot read it.")
+        return
+    found = panel.ask("beyond")
+    if found is None:
+        return
+    loss, tokens = np.asarray(found.value["loss"], float), int(found.value["tokens"])
+    st.markdown(f"**{beyond_sentence(loss, tokens, found.step)}** {badge('measured')}")
+    drawn(beyond_chart(loss, tokens), "Loss by place", f"{NAME}_beyond")
+    st.caption(
+        f"The net with skips on {found.value['windows']} held-out texts of {len(loss)} characters; it was trained on {tokens}. "
+        "Later places have more text before them, so with nothing else in the way the loss would go down."
+    )

@@ -1,0 +1,71 @@
+"""The figures of the autoregression lab: candidates for a token, what appending changes, where the blocks look."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from components.charts.depth import Series, depth_profile
+from components.charts.parts import BLUE, ORANGE, Figure, finished, frame_of, note, rounded
+from components.charts.tokens import LIKELIEST, token_map
+from models.insight.lens import shown
+
+
+def candidates_chart(title: str, names: Sequence[str], p: np.ndarray, tempered: np.ndarray, chosen: int) -> Figure:
+    """The twelve likeliest of all classes (C,) and the chosen one: as the net says, and at the temperature, as bars."""
+    layout = frame_of(title, x="token", y="probability")
+    if not (np.isfinite(p).all() and len(p)):
+        return finished([], layout, "nothing to choose from")
+    order = np.argsort(-np.asarray(p, float), kind="stable")[:LIKELIEST].tolist()
+    order += [chosen] * (chosen not in order)
+    labels, places = [shown(names[at]) for at in order], list(range(1, len(order) + 1))
+    layout["xaxis"] |= {"tickmode": "array", "tickvals": places, "ticktext": labels, "tickangle": 0}
+    layout["yaxis"] |= {"rangemode": "tozero"}
+    layout["barmode"] = "group"
+    at = order.index(chosen)
+    height = float(max(p[chosen], tempered[chosen]))
+    layout["annotations"] = [note("said", x=places[at], y=height, yanchor="bottom", showarrow=False)]
+    kinds = {"as the net says": (p, BLUE, ""), "at the temperature": (tempered, ORANGE, "/")}
+    bars = [
+        {
+            "type": "bar",
+            "name": name,
+            "x": places,
+            "y": rounded(np.asarray(values, float)[order]),
+            "text": labels,
+            "textposition": "none",
+            "marker": {"color": colour, "pattern": {"shape": pattern}},
+            "hovertemplate": "%{text}: %{y:.4g}<extra>%{fullData.name}</extra>",
+        }
+        for name, (values, colour, pattern) in kinds.items()
+    ]
+    return finished(bars, layout, "nothing to choose from")
+
+
+def revision_chart(title: str, tokens: Sequence[str], causal: np.ndarray, none: np.ndarray) -> Figure:
+    """The largest change of a logit by place (T - 1,) when one more token is read, on a log axis; 0 is a mark at its edge."""
+    names = [f"{at + 1} {shown(token)}" for at, token in enumerate(tokens)]
+    series = [Series("no mask", none, "other"), Series("causal mask", causal)]
+    figure = depth_profile(title=title, unit="largest change of a logit", sites=names, series=series)
+    every = max(1, -(-len(tokens) // 32))
+    places = list(range(0, len(tokens), every))
+    figure["layout"]["xaxis"] |= {
+        "title": {"text": "token read", "standoff": 4},
+        "tickvals": places,
+        "ticktext": [shown(tokens[at]) for at in places],
+        "tickangle": 0,
+    }
+    return figure
+
+
+def looks_map(title: str, tokens: Sequence[str], blocks: Sequence[str], weights: np.ndarray, position: int) -> Figure:
+    """Where one position looks in every block, (L, T); later tokens are hidden by the causal mask."""
+    later = np.repeat((np.arange(len(tokens)) > position)[None], len(blocks), 0)
+    return token_map(
+        title=title,
+        tokens=[shown(token) for token in tokens],
+        rows=list(blocks),
+        values=weights,
+        unit="share",
+        hidden=later,
+        marked=position + 1,
+    )

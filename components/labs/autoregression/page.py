@@ -1,0 +1,112 @@
+"""The autoregression lab: a small transformer that is trained here, its loss, and what is done with it."""
+
+import numpy as np
+import streamlit as st
+
+from components.instruments.panel import Panel
+from components.labs import several
+from components.labs.autoregression import inside as autoregression_inside
+from components.labs.autoregression import text as autoregression_text
+from components.labs.autoregression.examples import EXAMPLES
+from components.labs.autoregression.text import NAME, control
+from components.shell.link import defined
+from components.shell.naming import chance
+from components.shell.text import badge, number
+from components.shell.waiting import waits
+from components.stage import figures
+from components.stage.panels import COLUMNS, Chart
+from components.stage.stage import place, stage
+from components.stage.tickets import At
+from components.stage.view import View, sentence
+from models.insight.verdict import loss_sentence
+from models.lessons.glossary import ARRANGEMENT
+from models.spec import ARRANGEMENTS, TASKS, RunConfig
+from models.spec.budget import over_budget
+
+LOSS = "Loss of the transformer"
+# Trained so, each task is learned in less than a minute of one processor core: depth, steps, how places are told apart.
+NETS: dict[str, tuple[int, int, str]] = {
+    "book": (4, 600, "sinusoidal"),
+    "copy": (2, 600, "sinusoidal"),
+    "reverse": (2, 400, "sinusoidal"),
+    "sort": (2, 600, "sinusoidal"),
+    "recall": (2, 1500, "rotary"),
+}
+DEPTHS, STEPS = (1, 8), (50, 3000)
+SIZE: dict[str, object] = {"net": "transformer", "width": 64, "heads": 4, "batch": 32, "lr": 0.003, "warmup": 50, "seed": 0}
+
+
+def draw() -> None:
+    """The whole lab."""
+    cfg = controls()
+    if cfg is not None:
+        waits(NAME, lambda: watch(cfg))
+
+
+def controls() -> RunConfig | None:
+    """The example, the task and the net; the configuration, or None where the page says why there is none."""
+    tip, choice = "Sets the task, the prompt and how it goes on.", control("example", next(iter(EXAMPLES)), among=EXAMPLES)
+    example = EXAMPLES[st.selectbox("Example", list(EXAMPLES), on_change=_take, help=tip, **choice)]
+    one, two, three, four = st.columns(4)
+    task = str(one.selectbox("Task of the net", list(NETS), **control("task", example.task, among=NETS)))
+    autoregression_text.adopt(task, example)
+    tip = defined("How skip and norm are arranged. x + F(x) around every sublayer is pre-norm without its norm.", ARRANGEMENT)
+    choice = control("arrangement", "pre-norm", among=ARRANGEMENTS)
+    arrangement = str(two.selectbox("Arrangement", list(ARRANGEMENTS), help=tip, **choice))
+    usual = dict(zip(("depth", "steps"), NETS[task], strict=False))
+    depth = three.slider("Blocks", *DEPTHS, **control("depth", usual["depth"], task, bounds=DEPTHS))
+    steps = four.number_input("Training steps", *STEPS, step=50, **control("steps", usual["steps"], task, bounds=STEPS))
+    st.caption(sentence(TASKS[task].reading))
+    cfg = configuration(task, arrangement, int(depth), int(steps))
+    if refusal := over_budget(cfg):
+        st.error(refusal)
+        return None
+    return cfg
+
+
+def configuration(task: str, arrangement: str, depth: int, steps: int) -> RunConfig:
+    """The net of this page; all its nets are as wide and learn with the same optimiser."""
+    return RunConfig.arranged(arrangement, **SIZE | {"task": task, "depth": depth, "steps": steps, "position": NETS[task][2]})
+
+
+def watch(cfg: RunConfig) -> bool:
+    """The player over the loss, and what the net says where the playhead rests; whether some of it is still to come."""
+    at = _stage(cfg)
+    views, waiting = several.views([cfg], at)
+    if not views:
+        return waiting
+    _loss(views[0])
+    panel = Panel(NAME, views[0], at)
+    read = autoregression_text.draw(panel)
+    if read is not None:
+        autoregression_inside.revised(panel, *read)
+        autoregression_inside.refined(panel, read[0])
+    return waiting or panel.waiting
+
+
+def _stage(cfg: RunConfig) -> At:
+    """The page is told when the run begins to play, for then the net is not asked to speak, and when it rests again."""
+    untrained = loss_sentence(None, 0, chance(cfg))
+    loss = Chart(LOSS, figure=figures.loss(cfg), says="loss", before=untrained, ends=True, span=COLUMNS, height=220)
+    return stage(NAME, [cfg], [loss], tells="rest" if place(NAME, [cfg]).playing else "follow", shared=" the transformer")
+
+
+def _loss(view: View) -> None:
+    """What the loss means for the right token."""
+    trace, row, guessing = view.trace, view.row, chance(view.cfg)
+    loss = float(trace.loss[row])
+    likely = f": the right token gets a probability of {np.exp(-loss):.0%} (geometric mean)" if np.isfinite(loss) else ""
+    st.markdown(
+        f"**At step {row} of {view.cfg.steps} the loss is {number(loss, 3)} nats{likely}; guessing costs {number(guessing, 3)}.**"
+    )
+    st.caption(f"{badge('measured')} on the batch of the step, one seed.")
+
+
+def _take() -> None:
+    """Puts an example into the controls."""
+    state = st.session_state
+    example = EXAMPLES[str(state[f"{NAME}_example"])]
+    state[f"{NAME}_task"] = example.task
+    state[f"{NAME}_prompt_{example.task}"] = example.prompt
+    state[f"{NAME}_temperature"], state[f"{NAME}_length"] = example.temperature, example.length
+    state[f"{NAME}_end_{example.task}"] = example.end

@@ -1,0 +1,167 @@
+"""The chain of factors by hand: choose them, see their product, the +1 of the skip, and the update left to every layer."""
+
+import numpy as np
+import streamlit as st
+
+from components.charts.depth import Series, depth_profile, log_range
+from components.charts.parts import Figure
+from components.controls import number_table as table
+from components.shell.address import kept
+from components.shell.link import defined, help_of
+from components.shell.text import badge, drawn, latex, listed, number
+from models.labs.chain import PRESETS, arriving, standing_still, updated, with_skip, with_skip_at_random
+
+KEY = "gradients"
+MODES = ("one factor for all layers", "factors of my own")
+FIRST, OWN = "Half at every layer", "Example 16: factors below 1"  # what one factor, and factors of one's own, begin with
+FACTORS, WEIGHTS, RATES = (-3.0, 3.0), (-10.0, 10.0), (0.0001, 10.0)
+WRITTEN = 8  # factors up to which a product is written out
+DEEPEST = 100
+
+
+def draw() -> None:
+    """The section of the chain."""
+    st.subheader("A chain of factors, by hand", anchor=False)
+    factors = _factors(_preset())
+    _products(factors)
+    _chart(factors)
+    _updates(factors)
+
+
+def chain_chart(factors: np.ndarray) -> Figure:
+    """|gradient| at x_0 ... x_L without skip, with one, and with one past random branches."""
+    series = [
+        Series("no skip: f", np.abs(arriving(factors))),
+        Series("skip: 1 + f", np.abs(arriving(with_skip(factors))), "other"),
+        Series("skip, random f: √(1 + f²)", arriving(with_skip_at_random(factors)), "formula"),
+    ]
+    sites = [f"x{at}" for at in range(len(factors) + 1)]
+    held = log_range(None, *(one.values for one in series))
+    return depth_profile(title="Gradient along the chain", unit="|gradient|", sites=sites, series=series, range_=held)
+
+
+def _preset() -> tuple[float, ...]:
+    key = f"{KEY}_preset"
+
+    def put() -> None:
+        factors = PRESETS[st.session_state[key]].factors
+        st.session_state[f"{KEY}_mode"] = MODES[not _alike(factors)]
+        if _alike(factors):
+            st.session_state[f"{KEY}_factor"], st.session_state[f"{KEY}_depth"] = factors[0], len(factors)
+        else:
+            table.put(f"{KEY}_own", np.array([factors]))
+
+    choice = kept(key, FIRST, name="example", among=PRESETS)
+    preset = PRESETS[st.selectbox("Begin with", list(PRESETS), on_change=put, **choice)]
+    st.caption(preset.reading)
+    return preset.factors
+
+
+def _alike(factors: tuple[float, ...]) -> bool:
+    return len(set(factors)) == 1
+
+
+def _factors(preset: tuple[float, ...]) -> np.ndarray:
+    """The factors (L,) that are set, from the first layer to the last."""
+    mode = st.segmented_control(
+        "Factors", MODES, required=True, **kept(f"{KEY}_mode", MODES[not _alike(preset)], name="mode", among=MODES)
+    )
+    one, many = (preset, PRESETS[OWN].factors) if _alike(preset) else (PRESETS[FIRST].factors, preset)
+    if mode == MODES[0]:
+        left, right = st.columns(2)
+        tip = "What a layer multiplies the gradient by: its weight times the slope of its activation."
+        choice = kept(f"{KEY}_factor", one[0], name="factor", bounds=FACTORS)
+        factor = left.number_input("Factor", *FACTORS, step=0.05, format="%g", help=tip, **choice)
+        tip = defined("Layers of the chain, each with this factor.", "depth")
+        choice = kept(f"{KEY}_depth", len(one), name="length", bounds=(1, DEEPEST))
+        depth = right.slider("Depth", 1, DEEPEST, help=tip, **choice)
+        return np.full(int(depth), float(factor))
+    values = table.table(f"{KEY}_own", np.array([many]), name="factors", rows=["factor"], columns=_layers)
+    return np.asarray(values).ravel()
+
+
+def _products(factors: np.ndarray) -> None:
+    """The products with their numbers, and what they say."""
+    bare, skipped = arriving(factors)[0], arriving(with_skip(factors))[0]
+    st.latex(rf"\frac{{\partial x_L}}{{\partial x_0}}=\prod_l f_l={_written(factors)}={latex(bare)}")
+    st.latex(rf"\text{{with a skip}}\quad\prod_l(1+f_l)={_written(factors, plus=True)}={latex(skipped)}")
+    at_random = arriving(with_skip_at_random(factors))[0]
+    st.markdown(
+        f"**Through {len(factors)} layers {number(bare, 3)} of the gradient comes back without a skip, "
+        f"{number(skipped, 3)} with one.** {_verdict(bare, skipped)} "
+        f"In a net of random branches the returned parts are at right angles to the skip's, so squares add: "
+        f"√(1 + f²) a layer, {number(at_random, 3)} in all. {badge('formula')}"
+    )
+
+
+def _verdict(bare: float, skipped: float) -> str:
+    """What the +1 did, and that it is no promise."""
+    if skipped == 0:
+        return "The +1 did not save it: a branch with factor -1 cancels its skip exactly."
+    if abs(skipped) > 100:
+        return "The +1 keeps the gradient from vanishing and makes it explode: which is why residual nets need a norm too."
+    if abs(skipped) < 0.01:
+        return "It vanishes even with the +1, because the factors are negative and eat it up."
+    if abs(bare) < 0.01:
+        return "The +1 is what keeps it."
+    return "Neither vanishes nor explodes here."
+
+
+def _chart(factors: np.ndarray) -> None:
+    drawn(chain_chart(factors), "Gradient along the chain", f"{KEY}_chain")
+
+
+def _updates(factors: np.ndarray) -> None:
+    """w - lr * gradient for every layer, without and with a skip, and which weights float32 leaves where they are."""
+    st.markdown("**What it leaves the weights:** every layer's weight moves by the learning rate times what arrives behind it.")
+    left, right = st.columns(2)
+    weight = left.number_input("Weight", *WEIGHTS, step=0.1, **kept(f"{KEY}_weight", 0.5, name="weight", bounds=WEIGHTS))
+    choice = kept(f"{KEY}_lr", 0.1, name="lr", bounds=RATES)
+    rate = right.number_input("Learning rate", *RATES, step=0.01, format="%g", help=help_of("lr"), **choice)
+    bare, skipped = arriving(factors)[1:], arriving(with_skip(factors))[1:]
+    _first_update(weight, rate, bare[0], skipped[0])
+    still = int(standing_still(weight, bare, rate).sum())
+    st.markdown(
+        f"In float32 {still} of {len(factors)} weights do not move at all without a skip: their update is smaller than the last "
+        f"digit of {number(weight)}. With a skip {int(standing_still(weight, skipped, rate).sum())} do not. {badge('formula')}"
+        if still
+        else f"All {len(factors)} weights move, the first by {number(rate * bare[0], 3)} without a skip and by "
+        f"{number(rate * skipped[0], 3)} with one. {badge('formula')}"
+    )
+    rows = {
+        "layer": range(1, len(factors) + 1),
+        "factor": factors,
+        "gradient": bare,
+        "w - lr * gradient": updated(weight, bare, rate),
+        "1 + factor": with_skip(factors),
+        "gradient with skip": skipped,
+        "w - lr * gradient with skip": updated(weight, skipped, rate),
+    }
+    with st.popover("Every layer's update", icon=":material/table:", key=f"{KEY}_updates"):
+        listed("Every layer's update", {name: [number(v, 8) for v in values] for name, values in rows.items()}, 300)
+        st.caption("The gradient is what arrives at the layer's output; each layer's own slope by its weight is taken as 1.")
+
+
+def _first_update(weight: float, rate: float, bare: float, skipped: float) -> None:
+    """The first layer's update with its numbers, without and with a skip."""
+    for gradient, words in ((bare, ""), (skipped, r"\text{with a skip}\quad ")):
+        moved = latex(updated(weight, np.array([gradient]), rate)[0], 8)
+        st.latex(rf"{words}w_1\leftarrow w-\eta\,g_1={latex(weight)}-{latex(rate)}\cdot {_bracketed(gradient)}={moved}")
+
+
+def _bracketed(value: float) -> str:
+    return f"({latex(value)})" if value < 0 else latex(value)
+
+
+def _written(factors: np.ndarray, *, plus: bool = False) -> str:
+    """A product written out, or as a power where all factors are one, or by its ends."""
+    terms = [_bracketed(f) for f in factors]
+    terms = [f"(1{'' if f < 0 else '+'}{latex(f)})" for f in factors] if plus else terms
+    if len(set(factors.tolist())) == 1:
+        return f"{terms[0]}^{{{len(terms)}}}"
+    shown = terms if len(terms) <= WRITTEN else [*terms[:3], r"\cdots", *terms[-2:]]
+    return r"\cdot ".join(shown)
+
+
+def _layers(count: int) -> list[str]:
+    return [f"layer {at + 1}" for at in range(count)]

@@ -1,0 +1,136 @@
+"""The chain's product beside a real network's gradient: the formula and the measurement on one axis."""
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from components.charts.depth import Series, depth_profile, log_range
+from components.charts.parts import Figure
+from components.labs.gradients.words import compared, law
+from components.shell.address import kept
+from components.shell.link import PLAYGROUND, help_of
+from components.shell.text import badge, drawn
+from components.shell.visitor import owner
+from components.shell.waiting import waits
+from components.stage.view import sentence
+from models.labs.activations import FUNCTIONS
+from models.labs.growth import INITS, Growth, growth
+from models.service.client import trace_from, trainer
+from models.spec import RunConfig
+from models.trace import Trace
+
+KEY = "gradients_net"
+NORMS = {"no norm": "none", "pre-norm": "pre-norm", "post-norm": "post-norm"}
+LAYERS, SEEDS = (1, 2), (1, 6)
+DEEPEST = 100
+WAIT_SECONDS = 1.5
+
+Seen = tuple[RunConfig, list[Trace]]
+
+
+def draw() -> None:
+    """The section."""
+    cfg, seeds = controls()
+    waits("gradients", lambda: watch(cfg, seeds))
+
+
+def controls() -> tuple[RunConfig, int]:
+    """The section's opening and the net that is set, with the number of its seeds."""
+    st.subheader("The same on a real network", anchor=False)
+    st.markdown(
+        "An MLP of width 64 on real digits, before any training: its gradient at every point of the stream, and the product."
+    )
+    one, two, three = st.columns(3)
+    with one:
+        depth = st.slider("Depth of the net", 1, DEEPEST, **_kept("depth", 50, bounds=(1, DEEPEST)))
+        residual = st.toggle("Residual", help=help_of("residual"), **_kept("residual", False))
+    with two:
+        choice = _kept("activation", next(iter(FUNCTIONS)), among=FUNCTIONS)
+        activation = st.selectbox("Activation", list(FUNCTIONS), help=help_of("activation"), **choice)
+        init = st.selectbox("Initialisation", INITS, help=help_of("init"), **_kept("init", INITS[0], among=INITS))
+    with three:
+        norm = st.selectbox("Where layer norm stands", list(NORMS), **_kept("norm", next(iter(NORMS)), among=NORMS))
+        left, right = st.columns(2)
+        tip, choice = help_of("layers_per_branch"), _kept("layers", LAYERS[0], among=LAYERS)
+        layers = left.segmented_control("Layers per branch", LAYERS, required=True, help=tip, **choice)
+        tip = "Six nets that differ in their random weights alone: the line is their geometric mean."
+        seeds = right.segmented_control("Seeds", SEEDS, required=True, help=tip, **_kept("seeds", SEEDS[0], among=SEEDS))
+    cfg = RunConfig(
+        depth=int(depth),
+        residual=bool(residual),
+        activation=str(activation),
+        init=str(init),
+        placement=NORMS[str(norm)],
+        norm="none" if norm == "no norm" else "layer norm",
+        layers_per_branch=int(layers or 1),
+    )
+    return cfg, int(seeds or 1)
+
+
+def watch(cfg: RunConfig, seeds: int) -> bool:
+    """Both charts and what they say, or what was measured before until the answer is there; whether it is still to come."""
+    before: Seen | None = st.session_state.get(f"{KEY}_seen")
+    question = "profile" if seeds == 1 else "profiles"
+    args: dict[str, Any] = {} if seeds == 1 else {"seeds": seeds}
+    answer = trainer().ask(question, cfg, wait=WAIT_SECONDS, owner=owner(KEY), **args)
+    if answer is not None and answer.value is None:
+        st.error(sentence(answer.error))
+        return False
+    if answer is not None and answer.value is not None:
+        found = [answer.value] if seeds == 1 else answer.value["traces"]
+        before = st.session_state[f"{KEY}_seen"] = cfg, [trace_from(one) for one in found]
+    if before is None:
+        st.caption("torch is loading in the trainer")
+        return True
+    if answer is None:
+        st.caption("Measuring; what is shown is of what was set before.")
+    _show(*before)
+    return answer is None
+
+
+def net_chart(title: str, traces: list[Trace], measured: np.ndarray, product: np.ndarray) -> Figure:
+    """Measured RMS (K, S), its geometric mean with the least and the greatest, and the formula (S,)."""
+    with np.errstate(divide="ignore"):
+        mean = np.exp(np.log(measured.astype(float)).mean(0))
+    series = [Series("formula", product, "formula")]
+    if len(measured) > 1:
+        series += [Series("least", measured.min(0), "ghost"), Series("greatest", measured.max(0), "initial")]
+    series.append(Series("measured", mean))
+    held = log_range(None, *(one.values for one in series))
+    return depth_profile(title=title, unit="RMS", sites=traces[0].sites, series=series, range_=held)
+
+
+def anchored(traces: list[Trace], product: Growth) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """By chart: the measured RMS (K, S), and the product that starts where the measurement starts: x0, or the gradient's end."""
+    act, grad = np.stack([one.act_rms[0] for one in traces]), np.stack([one.grad_rms[0] for one in traces])
+    return {
+        "Activation of the net": (act, product.act_rms * _mean(act[:, 0])),
+        "Gradient of the net": (grad, product.grad_rms * _mean(grad[:, -1])),
+    }
+
+
+def _show(cfg: RunConfig, traces: list[Trace]) -> None:
+    product = growth(cfg)
+    gradients = np.stack([one.grad_rms[0] for one in traces])
+    st.markdown(f"**{compared(cfg, gradients, product.grad_rms)}**")
+    st.markdown(law(cfg))
+    for column, (title, (measured, formula)) in zip(st.columns(2), anchored(traces, product).items(), strict=True):
+        with column:
+            drawn(net_chart(title, traces, measured, formula), title, f"{KEY}_{title.partition(' ')[0].lower()}_chart")
+    st.caption(
+        f"{badge('measured')} on the first batch of the run, by autograd. {badge('formula')} for infinite width, from the "
+        "activation's moments under a Gaussian, block by block; its line starts where the measured one does. "
+        "[Poole 2016](https://arxiv.org/abs/1606.05340), [Schoenholz 2017](https://arxiv.org/abs/1611.01232)."
+    )
+    st.page_link(PLAYGROUND, label="Train it in the playground", icon=":material/tune:", query_params=cfg.to_query())
+
+
+def _mean(values: np.ndarray) -> float:
+    """The geometric mean of what is finite and not 0; NaN where nothing is."""
+    alive = values[np.isfinite(values) & (values > 0)].astype(float)
+    return float(np.exp(np.log(alive).mean())) if len(alive) else float("nan")
+
+
+def _kept(name: str, default: Any, **legal: Any) -> dict[str, Any]:
+    return kept(f"{KEY}_{name}", default, name=name, **legal)

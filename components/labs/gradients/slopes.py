@@ -1,0 +1,89 @@
+"""The activations' derivatives: their curves, their largest values, and what is left of them under a Gaussian."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from components.charts.depth import ROLES
+from components.charts.parts import Figure, finished, frame_of, level, rounded
+from components.shell.address import kept
+from components.shell.text import badge, drawn, listed, number
+from models.labs.activations import FUNCTIONS, moments, slope, steepest, value
+
+KEY = "gradients"
+REACH = 4.0
+SPREADS = (0.1, 5.0)
+
+
+def draw() -> None:
+    """The section of the derivatives."""
+    st.subheader("Where the factors come from: the activation's derivative", anchor=False)
+    choice = kept(f"{KEY}_shown", ["relu", "gelu", "tanh", "sigmoid"], name="activations", among=FUNCTIONS, many=True)
+    shown = st.multiselect("Activations", list(FUNCTIONS), **choice)
+    left, right = st.columns(2)
+    choice = kept(f"{KEY}_z", 0.0, name="z", bounds=(-REACH, REACH))
+    z = left.slider("z", -REACH, REACH, step=0.05, help="What the activation reads.", **choice)
+    tip = "The standard deviation of z. With fan-in weights and an input of unit size it is 1."
+    choice = kept(f"{KEY}_spread", 1.0, name="spread", bounds=SPREADS)
+    spread = right.slider("Spread of z", *SPREADS, step=0.1, help=tip, **choice)
+    left, right = st.columns(2)
+    for column, kind, title in ((left, value, "Activation φ(z)"), (right, slope, "Derivative φ'(z)")):
+        with column:
+            drawn(curve_chart(title, shown, kind is slope, z), title, f"{KEY}_{'slope' if kind is slope else 'value'}")
+    _bound(spread)
+    _table(shown, z, spread)
+
+
+def curve_chart(title: str, shown: Sequence[str], derivative: bool, z: float) -> Figure:
+    """φ or φ' of the chosen activations over z, each with its own colour, dash and marker; a guide at z."""
+    grid = np.linspace(-REACH, REACH, 161)
+    order = list(FUNCTIONS)
+    traces = [
+        {
+            "type": "scatter",
+            "name": name,
+            "x": rounded(grid),
+            "y": rounded((slope if derivative else value)(name, grid)),
+            "hovertemplate": "z %{x}: %{y:.4g}<extra>%{fullData.name}</extra>",
+            **list(ROLES.values())[order.index(name)],
+            "mode": "lines",
+        }
+        for name in order
+        if name in shown
+    ]
+    layout = frame_of(title, x="z", y="φ'" if derivative else "φ")
+    layout["shapes"] = [level(x=z)]
+    return finished(traces, layout, "choose an activation")
+
+
+def _bound(spread: float) -> None:
+    at, most = steepest("sigmoid")
+    left = moments("sigmoid", spread).slope_square
+    st.markdown(
+        f"**The sigmoid's derivative is at most {number(most)}, at z = {number(at)}.** It is often said that its gradient "
+        f"shrinks by 1/4 per layer: that is the bound for one factor with a weight of at most 1. For z of spread {number(spread)}"
+        f" the mean square of the derivative is {number(left, 3)}, so a layer of fan-in weights passes on √{number(left, 3)} = "
+        f"{number(left**0.5, 3)}. {badge('formula')}"
+    )
+
+
+def _table(shown: Sequence[str], z: float, spread: float) -> None:
+    """φ' at z, its largest value, and the Gaussian means by quadrature."""
+    found = {name: (steepest(name), moments(name, spread)) for name in FUNCTIONS if name in shown}
+    rows = {
+        "activation": list(found),
+        f"φ' at {number(z)}": [number(float(slope(name, np.array(z)))) for name in found],
+        "largest φ'": [number(top[1]) for top, _ in found.values()],
+        "at z": [number(top[0], 3) for top, _ in found.values()],
+        "E φ": [f"{m.mean + 0.0:.4f}" for _, m in found.values()],
+        "E φ²": [f"{m.square:.4f}" for _, m in found.values()],
+        "Var φ": [f"{m.variance:.4f}" for _, m in found.values()],
+        "E φ'²": [f"{m.slope_square:.4f}" for _, m in found.values()],
+        "√E φ'²": [f"{m.slope_square**0.5:.4f}" for _, m in found.values()],
+    }
+    listed("Derivatives of the activations", rows)
+    st.caption(
+        f"Means over z from N(0, {number(spread)}²), by quadrature over 4,000 cells. √E φ'² is the factor that a layer of fan-in "
+        "weights has in length, on average over its weights."
+    )

@@ -1,0 +1,76 @@
+"""Batch norm in training and in use: its memory fills batch by batch, and what it does when the data move afterwards."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.controls import number_table as table
+from components.shell.address import kept
+from models.labs.normalization import MOMENTUM, Running, fresh, normalised, remembered
+
+KEY = "normalization"
+MODES = ("train", "eval")
+SHIFTS = (-100.0, 100.0)
+
+
+def memory(values: np.ndarray, counted: np.ndarray | None) -> tuple[np.ndarray, Running | None]:
+    """The table that is normalised, and in eval mode the statistics that are used instead of its own."""
+    _, features = table.names(KEY)
+    key = f"{KEY}_running"
+    running: Running = st.session_state.get(key, fresh(len(features)))
+    if len(running.mean) != len(features):
+        running = fresh(len(features))
+    choice = kept(f"{KEY}_mode", MODES[0], name="mode", among=MODES)
+    mode = st.segmented_control("Mode", MODES, required=True, **choice)
+
+    def learn(batches: int) -> None:
+        try:
+            st.session_state[key] = remembered(running, values, counted, batches)
+        except ValueError as problem:
+            st.session_state[f"{KEY}_refused"] = str(problem)
+
+    with st.container(horizontal=True):
+        st.button("Train on this batch once", key=f"{KEY}_learn_1", on_click=learn, args=(1,))
+        st.button("Train on it 10 times", key=f"{KEY}_learn_10", on_click=learn, args=(10,))
+        st.button("Forget", key=f"{KEY}_forget", on_click=lambda: st.session_state.pop(key, None))
+    if refused := st.session_state.pop(f"{KEY}_refused", ""):
+        st.error(refused)
+    _told(values, counted, running, features)
+    if mode == "train":
+        return values, None
+    return _shifted(values, running), running
+
+
+def _told(values: np.ndarray, counted: np.ndarray | None, running: Running, features: list[str]) -> None:
+    """The statistics of this batch beside those remembered."""
+    seen = values if counted is None else values[counted]
+    rows = {"batch mean": seen.mean(0), "batch variance, / n": seen.var(0)} if len(seen) else {}
+    if len(seen) > 1:
+        rows["batch variance, / (n - 1)"] = seen.var(0, ddof=1)
+    rows |= {"running mean": running.mean, "running variance": running.variance}
+    st.dataframe(pd.DataFrame(rows, index=features).T, alt="Statistics of the batch and of the memory, table")
+    st.caption(
+        f"Batches remembered: {running.batches}. Each one: running = {1 - MOMENTUM:g} × running + {MOMENTUM:g} × batch, from "
+        f"mean 0 and variance 1. torch's momentum of {MOMENTUM:g} is the weight of the new batch; the paper's of "
+        f"{1 - MOMENTUM:g} is that of the old. Training divides by the variance over n, the memory keeps the one over n - 1. "
+        "Eval reads the memory only: "
+        "who forgets model.eval() normalises by the batch at hand."
+    )
+
+
+def _shifted(values: np.ndarray, running: Running) -> np.ndarray:
+    """The data in use, moved against those of training; what that does to batch norm and to layer norm."""
+    choice = kept(f"{KEY}_shift", 0.0, name="shift", bounds=SHIFTS)
+    shift = st.number_input("Shift of the data in use", *SHIFTS, step=0.5, format="%g", width=220, **choice)
+    moved = values + shift
+    batch = np.abs(
+        normalised(moved, "batch norm", running=running).values - normalised(values, "batch norm", running=running).values
+    ).max()
+    layer = np.abs(normalised(moved, "layer norm").values - normalised(values, "layer norm").values).max()
+    st.caption(
+        f"Adding {shift:g} to every number moves the result of batch norm by up to {batch:.4g}, that of layer norm by "
+        f"{layer:.1g}. This is a shift between training and use. "
+        "Internal covariate shift, the moving of a layer's input while the layers "
+        "before it learn, is another thing; later work disputes that it is why batch norm helps (Santurkar et al. 2018)."
+    )
+    return moved

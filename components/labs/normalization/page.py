@@ -1,0 +1,136 @@
+"""The normalisation lab: a table of tokens, normalised live, with the cells that share statistics in one colour."""
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from components.controls import number_table as table
+from components.labs.normalization import table as tables
+from components.labs.normalization.memory import memory
+from components.labs.normalization.parts import PARTS
+from components.labs.normalization.steps import steps
+from components.shell.address import kept
+from models.labs.normalization import ACROSS_TOKENS, CELL, GROUP, METHODS, SEQUENCE, Normed, normalised
+from models.labs.notes import TABLES, Example
+
+KEY = "normalization"
+FIRST = "three tokens, layer norm"
+EPS = [0.0, 1e-8, 1e-5, 1e-3, 1e-1, 1.0]
+LEGAL = (-100.0, 100.0)  # of gain and bias
+TIPS = {
+    "layer norm": "Token by token, over its features; the same in training and in use.",
+    "rms norm": "As layer norm, without taking the mean away.",
+    "group norm": "Token by token, over groups of features.",
+    "batch norm": "Feature by feature, over all tokens of the batch; in use, by what it remembers of training.",
+    "instance norm": "Feature by feature, over the tokens of one sequence. With one sequence it is batch norm in training.",
+    "joint layer norm": "Over tokens and features at once: what nn.LayerNorm([T, d]) does, and seldom what is meant.",
+    "dynamic tanh": "No statistics: every number is squashed by itself.",
+    "min-max": "Feature by feature: the least becomes 0, the greatest 1.",
+    "z-score": "Feature by feature: mean 0 and standard deviation 1, without eps.",
+}
+
+
+def draw() -> None:
+    """The whole lab."""
+    example, values = _chosen_table()
+    method = st.selectbox("Method", list(METHODS), **_kept("method", example.method, among=METHODS))
+    st.caption(TIPS[method])
+    settings = _settings(values, method, example)
+    if method == "batch norm":
+        values, settings["running"] = memory(values, settings["counted"])
+    names, features = table.names(KEY)
+    st.latex(METHODS[method].equation)
+    found = _normalised(values, method, settings)
+    if found is not None:
+        tables.result(values, found, method, names, features)
+    tokens = range(len(values))
+    choice = _kept("row", 0, "token", among=tokens)
+    row = st.selectbox("Step by step for token", tokens, format_func=names.__getitem__, **choice)
+    if found is not None:
+        steps(values, found, method, row, settings)
+    st.subheader("Look closer", anchor=False)
+    choice = _kept("part", None, among=PARTS)
+    part = st.segmented_control("Look closer", list(PARTS), label_visibility="collapsed", **choice)
+    if part:
+        PARTS[part](values, row, float(settings["eps"]), names)
+
+
+def _normalised(values: np.ndarray, method: str, settings: dict[str, Any]) -> Normed | None:
+    """The norm's result; None, and a sentence on the page, where its statistics do not exist."""
+    try:
+        return normalised(values, method, **settings)
+    except ValueError as problem:
+        st.error(str(problem))
+        return None
+
+
+def _chosen_table() -> tuple[Example, np.ndarray]:
+    """One of the notes' tables to begin with, and the table as it stands."""
+    choice = _kept("preset", FIRST, "example", among=TABLES)
+
+    def put() -> None:
+        example = TABLES[st.session_state[choice["key"]]]
+        table.put(KEY, example.values)
+        st.session_state[f"{KEY}_method"], st.session_state[f"{KEY}_padding"] = example.method, _pads(example)
+
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    example = TABLES[left.selectbox("The notes' tables", list(TABLES), on_change=put, **choice)]
+    right.button("Begin anew with it", key=f"{KEY}_again", on_click=put, width="stretch")
+    if example.note:
+        st.info(example.note)
+    return example, table.table(KEY, example.values, name="table", rows=example.rows, columns=example.columns)
+
+
+def _pads(example: Example) -> list[int]:
+    """The rows of an example that are no words."""
+    return [at for at, name in enumerate(example.rows) if name.startswith("pad")]
+
+
+def _settings(values: np.ndarray, method: str, example: Example) -> dict[str, Any]:
+    """What the method is applied with; controls that it does not read are not drawn, and keep their values."""
+    tokens, features = values.shape
+    kind = METHODS[method]
+    found: dict[str, Any] = {"eps": 1e-5, "counted": None}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if kind.shares != CELL and method not in {"min-max", "z-score"}:
+            choice = _kept("eps", 1e-5, among=EPS)
+            found["eps"] = st.select_slider("eps", EPS, format_func="{:g}".format, width=200, **choice)
+        for name, usual in (("gain", 1.0), ("bias", 0.0)):
+            choice = _kept(name, usual, bounds=LEGAL)
+            found[name] = st.number_input(name.capitalize(), *LEGAL, step=0.1, format="%g", width=130, **choice)
+        if kind.spread == "variance":
+            tip = "Divides the sum of squares by n - 1 instead of n. The norms of torch divide by n."
+            found["unbiased"] = st.toggle("Unbiased variance", help=tip, **_kept("unbiased", False))
+        if kind.shares == GROUP:
+            tip = "1 group is layer norm; as many groups as features leave every number alone with itself: all zeros."
+            choice = _kept("groups", 1, among=_divisors(features))
+            found["groups"] = st.selectbox("Groups", _divisors(features), help=tip, width=130, **choice)
+        if kind.shares == SEQUENCE:
+            tip = "The rows are cut into so many sequences of equal length; each has its own statistics."
+            choice = _kept("sequences", 1, among=_divisors(tokens))
+            found["sequences"] = st.selectbox("Sequences", _divisors(tokens), help=tip, width=130, **choice)
+        if kind.shares == CELL:
+            found["alpha"] = st.slider("alpha", 0.1, 3.0, step=0.1, width=200, **_kept("alpha", 0.5, bounds=(0.1, 3.0)))
+    padding = _kept("padding", _pads(example), among=range(tokens), many=True)  # an example sets it where it is not drawn too
+    if kind.shares in ACROSS_TOKENS:
+        found["counted"] = _counted(tokens, padding)
+    return found
+
+
+def _counted(tokens: int, choice: dict[str, Any]) -> np.ndarray | None:
+    """Which tokens enter statistics over tokens; None for all."""
+    names, _ = table.names(KEY)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        tip = "Rows that are no words."
+        padding = st.multiselect("Padding tokens", range(tokens), format_func=names.__getitem__, help=tip, **choice)
+        left_out = st.toggle("Leave padding out of the statistics", disabled=not padding, **_kept("left_out", False, "leave"))
+    return np.array([at not in padding for at in range(tokens)]) if left_out and padding else None
+
+
+def _kept(control: str, default: Any, name: str = "", **legal: Any) -> dict[str, Any]:
+    return kept(f"{KEY}_{control}", default, name=name or control, **legal)
+
+
+def _divisors(count: int) -> list[int]:
+    return [part for part in range(1, count + 1) if count % part == 0]

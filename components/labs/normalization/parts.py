@@ -1,0 +1,143 @@
+"""What one can look at more closely: layer norm by hand against torch's, what it promises, and who sees whom."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.charts.depth import Series, depth_profile
+from components.labs.normalization.descent import scale_and_descent
+from components.labs.normalization.swallows import swallowed
+from components.shell.waiting import waits
+from components.stage.still import still_chart
+from components.stage.view import sentence
+from models.labs.normalization import normalised
+from models.labs.normalization_laws import TINY_EPS, by_hand, shortfall, sized, told
+from models.service.client import trainer
+from models.spec import RunConfig
+
+WAIT_SECONDS = 0.4
+TRUE_EPS = 1e-5  # the eps that torch's layer norm has by default
+SIZES = [1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 1e-1, 1.0, 10.0]
+Part = Callable[[np.ndarray, int, float, list[str]], None]
+
+
+def hand_against_torch(values: np.ndarray, row: int, eps: float, _names: list[str]) -> None:
+    """The layer norm that many notes write, the formula, and what torch answers for the chosen token."""
+    x = values[row]
+    hand, formula = by_hand(x, eps), normalised(x[None], "layer norm", eps=eps).values[0]
+    length, size = np.linalg.norm(formula), len(x)
+    st.latex(
+        r"\text{by hand: } \frac{x - \mu}{s_{n-1} + \varepsilon} \qquad \text{torch: } "
+        r"\frac{x - \mu}{\sqrt{\sigma_n^2 + \varepsilon}}"
+    )
+    st.markdown(
+        f"`x.std()` divides by n - 1, layer norm by n: by hand the result is shorter by 1 - sqrt({size - 1}/{size}) = "
+        f"{shortfall(size):.2%} with {size} features, {shortfall(64):.2%} with 64, {shortfall(512):.2%} with 512. "
+        + (f"Here it is **{1 - np.linalg.norm(hand) / length:.2%} shorter**. " if length and np.isfinite(hand).all() else "")
+        + "The notes give the two as equivalent, and the Annotated Transformer writes the first; for many features they agree."
+    )
+
+    def answered() -> bool:
+        answer = trainer().ask("layer_norm", RunConfig(), wait=WAIT_SECONDS, row=x.tolist(), eps=eps)
+        rows = {"by hand": hand, "formula": formula}
+        if answer is None:
+            st.caption("Asking torch ...")
+        elif answer.value is None:
+            st.error(sentence(answer.error))
+        else:
+            ours = np.asarray(answer.value["row"], float)
+            rows |= {"torch": ours, "torch - formula": ours - formula, "torch - by hand": ours - hand}
+            st.caption("torch's layer norm, asked of the trainer, beside the formula. :blue-badge[measured]")
+        features = [f"feature {at + 1}" for at in range(size)]
+        st.dataframe(pd.DataFrame(rows, index=features).T, alt="Layer norm by hand and by torch, table")
+        return answer is None
+
+    waits("normalization_torch", answered)
+
+
+def promised(values: np.ndarray, row: int, eps: float, _names: list[str]) -> None:
+    """What layer norm fixes and what it does not: spread 1 only where eps is small beside it, no bound on one feature's share."""
+    x = values[row]
+    y = normalised(x[None], "layer norm", eps=eps).values[0]
+    largest = float(np.abs(y).max())
+    share = largest**2 / float(y @ y) if y.any() else 0.0
+    st.markdown(
+        f"Before gain and bias, token {row + 1} comes out with spread **{y.std():.4f}** over n ({y.std(ddof=1):.4f} over n - 1): "
+        f'sigma / sqrt(sigma² + eps) = {x.std():.4g} / sqrt({x.var():.4g} + {eps:g}). "Standard deviation exactly 1" needs '
+        "gain 1 and bias 0, the biased spread, and a variance far above eps."
+    )
+    st.markdown(
+        f"Its largest number is {largest:.4f} of at most sqrt({len(x)} - 1) = {np.sqrt(len(x) - 1):.4f}, and holds "
+        f"**{share:.1%}** of the sum of squares. Layer norm fixes that sum; one of many features can carry nearly all of it. "
+        "Type a large number into the table to see it."
+    )
+    if x.std() == 0:
+        st.caption("This token has no spread that could be stretched.")
+        return
+    layer = [normalised(sized(x, size)[None], "layer norm", eps=eps).values.std() for size in SIZES]
+    rms = [normalised(sized(x, size)[None], "rms norm", eps=TINY_EPS).values.std() for size in SIZES]
+    true = [normalised(sized(x, size)[None], "layer norm", eps=TRUE_EPS).values.std() for size in SIZES]
+    series = [
+        Series(f"layer norm, eps {eps:g}", np.array(layer)),
+        Series(f"layer norm, eps {TRUE_EPS:g}", np.array(true), "other"),
+        Series("rms norm, torch's eps", np.array(rms), "formula"),
+    ]
+    figure = depth_profile(title="Spread that comes out", unit="spread", sites=[f"{size:g}" for size in SIZES], series=series)
+    figure["layout"]["xaxis"]["title"]["text"] = "spread that goes in"
+    still_chart(figure, key="normalization_small", alt="Spread that comes out, chart", height=280)
+    with st.popover("Numbers", key="normalization_small_numbers", icon=":material/table:"):
+        frame = pd.DataFrame({one.name: one.values for one in series}, index=[f"{size:g}" for size in SIZES])
+        st.dataframe(frame, alt="Spread that comes out, table")
+    st.caption(
+        "This token, centred and stretched. Only for a centred token are layer norm and rms norm the same function, and with "
+        f"small inputs their eps part them: rms norm's default in torch is {TINY_EPS:.2g} in 32 bits. :green-badge[formula]"
+    )
+
+
+def undone(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
+    """Gain and bias can undo the norm on one token: gain = its spread, bias = its mean."""
+    x = values[row]
+    spread, mean = float(np.sqrt(x.var() + eps)), float(x.mean())
+    again = normalised(x[None], "layer norm", eps=eps, gain=spread, bias=mean).values[0]
+    st.markdown(
+        f"With gain {spread:.4g} (its spread) and bias {mean:.4g} (its mean), token {row + 1} comes out of layer norm as it "
+        f"went in, up to {np.abs(again - x).max():.1g}. For the other tokens the same gain and bias are wrong: the norm can be "
+        "undone for one token, not for all. :green-badge[formula]"
+    )
+    others = normalised(values, "layer norm", eps=eps, gain=spread, bias=mean).values - values
+    frame = pd.DataFrame({"largest difference": np.abs(others).max(1)}, index=names)
+    st.dataframe(frame, alt="Difference by token, table")
+
+
+def who_sees_whom(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
+    """How far every token's result moves when one number of the chosen token changes, for four norms."""
+    st.markdown(
+        f"The first number of **{names[row]}** grows by 1. How far does every token's result move? A norm over tokens carries "
+        "news from one to the others, backwards too: in a causal model that is a look into the future."
+    )
+    rows: dict[str, np.ndarray] = {}
+    for method in ("layer norm", "rms norm", "batch norm", "joint layer norm"):
+        try:
+            rows[method] = told(values, method, row, eps=eps)
+        except ValueError as problem:
+            st.caption(f"{method.capitalize()}: {problem}")
+    st.dataframe(pd.DataFrame(rows, index=names).T, alt="How far every token moves, table")
+    heard = {method: [name for name, by in zip(names, moved, strict=True) if by > 0] for method, moved in rows.items()}
+    st.markdown("  \n".join(f"**{method}** moves {len(who)} of {len(names)} tokens" for method, who in heard.items()))
+    st.caption(
+        "Joint layer norm is nn.LayerNorm([T, d]). Layer norm takes its statistics neither over the batch nor over T and d "
+        "together; batch norm is not per token: torch's BatchNorm1d wants (B, d, T), and padding and future tokens enter its "
+        "statistics. :green-badge[formula]"
+    )
+
+
+PARTS: dict[str, Part] = {
+    "By hand against torch": hand_against_torch,
+    "What layer norm promises": promised,
+    "What it swallows": swallowed,
+    "Gain and bias": undone,
+    "Who sees whom": who_sees_whom,
+    "What scale costs": scale_and_descent,
+}

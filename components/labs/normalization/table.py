@@ -1,0 +1,86 @@
+"""The table before and after a norm: cells that share statistics have one colour and one letter; what they share beside them."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.charts.parts import BLUE, GREEN, ORANGE, PURPLE
+from models.labs.normalization import CELL, FEATURE, GROUP, METHODS, SEQUENCE, TABLE, TOKEN, Normed
+
+COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
+VEIL = "40"  # a quarter: the text above keeps the theme's colour and its contrast
+AXIS = {
+    TOKEN: "Statistics are taken over the features of each token: the cells of a **row** share them.",
+    FEATURE: "Statistics are taken over the tokens, feature by feature: the cells of a **column** share them.",
+    GROUP: "Statistics are taken over groups of features of each token: the cells of a **part of a row** share them.",
+    SEQUENCE: "Statistics are taken over the tokens of each sequence, feature by feature: a **part of a column** shares them.",
+    TABLE: "Statistics are taken over tokens and features at once: **all cells** share them.",
+    CELL: "No statistics at all: every **cell** is mapped by itself.",
+}
+
+
+def result(values: np.ndarray, found: Normed, method: str, names: list[str], features: list[str]) -> None:
+    """The table as it goes in and as it comes out, and the statistics of every set of cells."""
+    st.markdown(f"{AXIS[METHODS[method].shares]} :green-badge[formula]")
+    letters = pd.DataFrame([[letter(int(at)) for at in row] for row in found.shared], names, features)
+    before, after = st.columns(2)
+    with before:
+        st.markdown("**In**")
+        _coloured(pd.DataFrame(values, names, features), letters, found, method, "Table before the norm, table")
+    with after:
+        st.markdown("**Out**")
+        _coloured(pd.DataFrame(found.values, names, features), letters, found, method, "Normalised table, table")
+    if METHODS[method].shares != CELL:
+        st.caption("Cells with the same letter and colour share statistics.")
+    if found.undefined.any():
+        sets = _listed(letters.to_numpy()[found.undefined])
+        cure = "" if method in {"min-max", "z-score"} else " torch answers nan there; an eps above 0 cures it."
+        st.warning(f"Where the cells of a set are all alike the formula says 0 / 0 (sets {sets}). This page puts 0.{cure}")
+    with st.popover("Statistics, and what comes out", icon=":material/table:"):
+        st.dataframe(statistics(found, method), alt="Statistics of every set, table")
+        st.dataframe(spreads(found.values, names, features), alt="Mean and RMS of the result, table")
+
+
+def statistics(found: Normed, method: str) -> pd.DataFrame:
+    """One row a set of cells: its letter, what was taken away and what was divided by."""
+    _, first = np.unique(found.shared, return_index=True)
+    kind = METHODS[method]
+    cells: dict[str, list[float]] = {}
+    if kind.centre:
+        cells[kind.centre] = found.centre.ravel()[first].tolist()
+    if kind.spread:
+        cells[kind.spread] = found.spread.ravel()[first].tolist()
+        cells["divided by"] = found.scale.ravel()[first].tolist()
+    return pd.DataFrame(cells, index=[letter(int(found.shared.ravel()[at])) for at in first])
+
+
+def spreads(out: np.ndarray, names: list[str], features: list[str]) -> pd.DataFrame:
+    """Mean and RMS of every row and every column."""
+    mean = [*out.mean(1), *out.mean(0)]
+    rms = np.sqrt([*(out**2).mean(1), *(out**2).mean(0)])
+    return pd.DataFrame({"mean": mean, "RMS": rms}, index=[*names, *features])
+
+
+def letter(at: int) -> str:
+    """a, b, ... z, aa, ab, ...: as the columns of a spreadsheet."""
+    return ("" if at < 26 else letter(at // 26 - 1)) + chr(ord("a") + at % 26)
+
+
+def cell(value: float) -> str:
+    """Three decimals, so that a column lines up; four digits where that would hide a number or be too long."""
+    return f"{value:.3f}" if value == 0 or 5e-4 <= abs(value) < 1000 else f"{value:.4g}"
+
+
+def _coloured(numbers: pd.DataFrame, letters: pd.DataFrame, found: Normed, method: str, alt: str) -> None:
+    shown = numbers.map(cell)
+    if METHODS[method].shares == CELL:
+        st.dataframe(shown, alt=alt)
+        return
+    colours = [[f"background-color: {COLOURS[int(at) % len(COLOURS)]}{VEIL}" for at in row] for row in found.shared]
+    styles = pd.DataFrame(colours, letters.index, letters.columns)
+    st.dataframe((shown + " " + letters).style.apply(lambda _: styles, axis=None), alt=alt)
+
+
+def _listed(letters: np.ndarray) -> str:
+    found = list(dict.fromkeys(letters.tolist()))
+    return ", ".join(found[:6]) + (", ..." if len(found) > 6 else "")

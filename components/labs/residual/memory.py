@@ -1,0 +1,74 @@
+"""The stream as a memory: x + F(x) keeps x, F = 0 is the identity, and without the skip there is nothing to go back to."""
+
+import numpy as np
+import streamlit as st
+
+from components.charts.depth import Series
+from components.charts.linear import linear_profile
+from components.charts.parts import Figure
+from components.shell.address import kept
+from components.shell.text import badge, drawn, number, vector
+from models.labs.residual import WALKS, cosine, walk
+
+KEY = "residual_memory"
+EXAMPLE = WALKS["Example 18: no norm"]
+BLOCKS, WIDTH = 24, 48
+SIZES, SEEDS = (0.0, 3.0), (0, 999)
+
+
+def draw() -> None:
+    """The section."""
+    st.subheader("The stream as a memory", anchor=False)
+    x, branch = np.array(EXAMPLE.token), np.array(EXAMPLE.branches[0])
+    tip = "Multiplies what the branch says. At 0 the block is the identity."
+    size = st.slider("Size of F", *SIZES, step=0.1, help=tip, **kept(f"{KEY}_size", 1.0, name="size", bounds=SIZES))
+    written = size * branch
+    name = "x + F(x)" if size == 1 else f"x + {number(size)} F(x)"
+    total = walk(x, [written], "none")[0].sum
+    st.markdown(
+        f"{name} = {vector(x)} + {vector(written)} = **{vector(total)}**. Take the write off again, and x is back: "
+        f"{vector(total)} - {vector(written)} = {vector((total - written).round(10))}."
+    )
+    st.markdown(
+        "**The block is the identity, because F = 0: all that it has to learn is to say nothing.** Without the skip F = 0 "
+        f"would be the end of the signal, {vector(0 * branch)}. {badge('formula')}"
+        if size == 0
+        else f"The identity is reached at F = 0: turn the size down. Without the skip the block gives {vector(written)}: cosine "
+        f"{number(cosine(written, x), 3)} with x instead of {number(cosine(total, x), 3)}, and no way back to x. "
+        f"{badge('formula')}"
+    )
+    _after_many_blocks(size)
+
+
+def _after_many_blocks(size: float) -> None:
+    """What is left of a token after many random writes."""
+    seed = st.number_input("Other random writes", *SEEDS, width=200, **kept(f"{KEY}_seed", 0, name="seed", bounds=SEEDS))
+    said = remembered(WIDTH, BLOCKS, size, int(seed))
+    drawn(memory_chart(said), "What is left of x", f"{KEY}_chart")
+    without = f"{number(said['no skip'][-1], 3)} without a skip" if size else "without a skip nothing is left, a stream of zeros"
+    st.markdown(
+        f"{BLOCKS} blocks that each write a random vector of {number(size)} times the token's size: at the end the stream's "
+        f"cosine with x is {number(said['skip'][-1], 3)} with a skip, {number(said['skip, post-norm'][-1], 3)} with a norm "
+        f"after every add, and {without}. {badge('formula')}"
+    )
+
+
+def remembered(width: int, blocks: int, size: float, seed: int) -> dict[str, np.ndarray]:
+    """The cosine of the stream with x_0 after 0 ... `blocks` random writes (blocks + 1,), by what carries it."""
+    source = np.random.default_rng(seed)
+    x = source.normal(size=width)
+    x /= np.sqrt(np.mean(x**2))
+    writes = size * source.normal(size=(blocks, width))
+    ways = {"skip": ("none", 1.0), "skip, post-norm": ("post-norm", 1.0), "no skip": ("none", 0.0)}
+    return {
+        name: np.array([1.0, *(cosine(step.after, x) for step in walk(x, writes, placement, skip=skip))])
+        for name, (placement, skip) in ways.items()
+    }
+
+
+def memory_chart(found: dict[str, np.ndarray]) -> Figure:
+    """What `remembered` gives, over the blocks."""
+    roles = ("now", "other", "initial")
+    series = [Series(name, values, role) for (name, values), role in zip(found.items(), roles, strict=True)]
+    sites = [f"x{at}" for at in range(BLOCKS + 1)]
+    return linear_profile(title="What is left of x", unit="cosine with x", sites=sites, series=series, guides=(0, 1))

@@ -1,0 +1,176 @@
+"""Add & norm on one token, with its numbers: what every sublayer read and wrote, and what is left of each write at the end."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.controls import number_table as table
+from components.shell.address import kept
+from components.shell.link import defined
+from components.shell.text import badge, listed, number, vector
+from models.labs.residual import EPS, WALKED, WALKS, Normed, Step, Walk, layer_norm, left_over, walk
+from models.spec.placement import PLACEMENTS
+
+KEY = "residual"
+FIRST = "Examples 2 and 3 in a row, post-norm"
+SKIPS = (0.0, 8.0)
+
+
+def draw() -> np.ndarray:
+    """The section; the table that is set: the token and the outputs of its branches (1 + M, D)."""
+    st.subheader("Add & norm on one token, step by step", anchor=False)
+    example = _preset()
+    values = table.table(f"{KEY}_token", _rows(example), name="table", rows=row_names)
+    st.caption("The first row is the token, every other row what the branch of one sublayer gives out.")
+    left, right = st.columns(2)
+    help_ = (
+        "Where the norm stands. The branches' outputs are given, so a norm before them changes what they read, not what they say."
+    )
+    choice = kept(f"{KEY}_placement", example.placement, name="placement", among=WALKED)
+    placement = left.selectbox("Placement", WALKED, help=defined(help_, "placement"), **choice)
+    tip = defined("The number on the skip; 0 takes it away.", "skip weight")
+    skip = right.number_input("Skip weight", *SKIPS, step=0.5, help=tip, **kept(f"{KEY}_skip", 1.0, name="skip", bounds=SKIPS))
+    steps = walk(values[0], values[1:], str(placement), skip=skip)
+    if not steps:
+        st.info("A second row is the first branch: add one.")
+        return values
+    st.latex(rf"y={_weighted(PLACEMENTS[str(placement)].formula, skip)}")
+    for at, step in enumerate(steps, start=1):
+        _step(at, step, skip)
+    _what_was_read(steps, values, str(placement), skip)
+    _reads_and_writes(steps, values, skip)
+    return values
+
+
+def row_names(count: int) -> list[str]:
+    """Names of the rows: the token, then its branches."""
+    return ["x", *(f"F{at}(x)" for at in range(1, count))]
+
+
+def slip(example: Walk) -> str:
+    """What the notes print and what is right, where the two differ; empty where they agree."""
+    if example.printed_variance is None:
+        return ""
+    found = walk(np.array(example.token), np.array(example.branches), example.placement)[-1].norm_add
+    assert found is not None
+    return (
+        f"The notes print {number(example.printed_variance)}; the variance of {vector(found.given)} is {found.variance:.4f}. So "
+        f"the result is {vector(found.values.round(3))}, not {vector(np.array(example.printed_result))}. An easy slip, and a "
+        "good check: the squares of a normed token average 1, those of the printed one "
+        f"{np.mean(np.square(example.printed_result)):.3f}."
+    )
+
+
+def _preset() -> Walk:
+    key = f"{KEY}_preset"
+
+    def put() -> None:
+        example = WALKS[st.session_state[key]]
+        table.put(f"{KEY}_token", _rows(example))
+        st.session_state[f"{KEY}_placement"], st.session_state[f"{KEY}_skip"] = example.placement, 1.0
+
+    choice = kept(key, FIRST, name="example", among=WALKS)
+    example = WALKS[st.selectbox("The notes' examples", list(WALKS), on_change=put, **choice)]
+    if said := slip(example):
+        st.info(said)
+    return example
+
+
+def _rows(example: Walk) -> np.ndarray:
+    return np.array([example.token, *example.branches], float)
+
+
+def _step(at: int, step: Step, skip: float) -> None:
+    """The arithmetic of one sublayer, a line for each thing that happens."""
+    lines = [f"**Sublayer {at}**"]
+    lines.append(_normed("reads N(x)", step.norm_in) if step.norm_in else f"reads x = {vector(step.read)}")
+    lines.append(_normed("writes N(F)", step.norm_out) if step.norm_out else f"writes F = {vector(step.written)}")
+    kept = "x" if skip == 1 else f"{number(skip)} x" if skip else "0"
+    lines.append(
+        f"add: {kept} + what was written = {vector(skip * step.before)} + {vector(step.written)} = **{vector(step.sum)}**"
+    )
+    if step.norm_add:
+        lines.append(_normed("norm", step.norm_add))
+    st.markdown("  \n".join(lines))
+
+
+def _normed(name: str, found: Normed) -> str:
+    """The mean, the variance and the result, as they are worked out by hand."""
+    x, count = found.given, len(found.given)
+    terms = " + ".join(number(value) if value >= 0 else f"({number(value)})" for value in x)
+    squares = " + ".join(f"{number(value)}²" if value >= 0 else f"({number(value)})²" for value in x - found.mean)
+    written_out = count <= 6
+    mean = f"({terms}) / {count} = " if written_out else ""
+    variance = f"({squares}) / {count} = " if written_out else ""
+    return (
+        f"{name}: mean {mean}{found.mean:.4f}, variance {variance}{found.variance:.4f}, so (x - {found.mean:.4f}) / "
+        f"√({found.variance:.4f} + {EPS:g}) = **{vector(found.values.round(3))}**"
+    )
+
+
+def _what_was_read(steps: list[Step], values: np.ndarray, placement: str, skip: float) -> None:
+    """Whether the second sublayer reads a normed stream, and that a norm on the branch is not a norm on the sum."""
+    if len(steps) > 1 and placement in ("post-norm", "pre-norm"):
+        second, rms = steps[1], float(np.sqrt(np.mean(steps[1].before ** 2)))
+        st.markdown(
+            f"In post-norm the second sublayer does not read an un-normed stream: it reads {vector(second.read.round(3))}, the "
+            f"first norm's output, of RMS {number(rms, 3)}."
+            if placement == "post-norm"
+            else f"In pre-norm it is the stream that stays un-normed, here {vector(second.before)} of RMS {number(rms, 3)}; the "
+            f"second branch reads the normed copy {vector(second.read.round(3))}."
+        )
+    if placement in ("sandwich", "post-norm", "res-post-norm"):
+        names = ("post-norm", "sandwich", "res-post-norm")
+        ends = {name: walk(values[0], values[1:], name, skip=skip)[-1].after.round(3) for name in names}
+        st.markdown(
+            f"A norm on the sum is not a norm on the branch: post-norm ends at {vector(ends['post-norm'])}, sandwich at "
+            f"{vector(ends['sandwich'])}, as does res-post-norm ({vector(ends['res-post-norm'])}) when the branches say the "
+            "same; those two differ in what their branches read."
+        )
+
+
+def _reads_and_writes(steps: list[Step], values: np.ndarray, skip: float) -> None:
+    """The stream as a ledger: read, written, sum; and how much of each write the end still holds."""
+    st.markdown("**Reads and writes of the residual stream**")
+    rows = {
+        "sublayer": [str(at) for at in range(1, len(steps) + 1)],
+        "read": [vector(step.read.round(3)) for step in steps],
+        "wrote": [vector(step.written.round(3)) for step in steps],
+        "sum": [vector(step.sum.round(3)) for step in steps],
+        "stream after": [vector(step.after.round(3)) for step in steps],
+    }
+    listed("Reads and writes", rows)
+    factors = left_over(steps, skip=skip)
+    pieces = [values[0], *(step.written for step in steps)]
+    centred = [piece - piece.mean() if steps[-1].norm_add else piece for piece in pieces]
+    names = ["x", *(f"write {at}" for at in range(1, len(steps) + 1))]
+    shares = {
+        "part": [*names, "their sum"],
+        "times": [*(number(f) for f in factors), ""],
+        "in the stream's end": [
+            *(vector((f * piece).round(3)) for f, piece in zip(factors, centred, strict=True)),
+            vector(sum((f * piece for f, piece in zip(factors, centred, strict=True)), np.zeros(values.shape[1])).round(3)),
+        ],
+    }
+    listed("What is left of every write", pd.DataFrame(shares))
+    st.markdown(
+        f"**The end of the stream is the sum of all that was written, x times {number(factors[0], 3)}.** "
+        + (
+            "Every norm after an add divides what was there before, so the oldest writes fade or grow with each one."
+            if steps[-1].norm_add
+            else "Nothing that was written is ever changed: the stream is a memory."
+            if skip == 1
+            else "Each skip multiplies what was there before by its weight."
+        )
+        + f" {badge('formula')}"
+    )
+    normed = layer_norm(steps[-1].after)
+    if not steps[-1].norm_add and PLACEMENTS[st.session_state[f"{KEY}_placement"]].final_norm:
+        st.caption(f"A final norm stands before the head of this placement: it reads {vector(normed.values.round(3))}.")
+
+
+def _weighted(formula: str, skip: float) -> str:
+    """The placement's formula with the skip's weight."""
+    if skip == 1:
+        return formula
+    return formula.replace("x+", f"{number(skip)}\\,x+" if skip else "", 1)

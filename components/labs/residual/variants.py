@@ -1,0 +1,125 @@
+"""What other skips do to the same token: scaled, recursive, DeepNorm's, and DLCL's sums over all that was before."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.shell.address import kept
+from components.shell.link import PLAYGROUND
+from components.shell.text import badge, latex, listed, number, vector
+from models.labs.residual import EPS, average_weights, combined, cosine, layer_norm, recursive_skip, scaled_skip
+from models.spec import RunConfig
+from models.spec.scales import deepnorm_gain, scale_value
+
+KEY = "residual_variants"
+WEIGHTS, REPEATS = (0.0, 8.0), (1, 4)
+ARRANGED = ("scaled skip", "recursive skip", "DeepNorm", "DLCL")  # by their names in the playground
+
+
+def draw(values: np.ndarray) -> None:
+    """The section, on the token and the branches of the table (1 + M, D)."""
+    st.subheader("The same token under other skips", anchor=False)
+    x, branches = values[0], values[1:]
+    if not len(branches):
+        return
+    left, right = st.columns(2)
+    tip = "The number on the skip of N(weight * x + F)."
+    choice = kept(f"{KEY}_weight", 2.0, name="weight", bounds=WEIGHTS)
+    weight = left.slider("Skip weight of the scaled skip", *WEIGHTS, step=0.1, help=tip, **choice)
+    tip = "How often x is added and the sum normed. 1 is post-norm, 2 did best in the paper."
+    choice = kept(f"{KEY}_repeats", 2, name="repeats", bounds=REPEATS)
+    repeats = right.slider("Repeats of the recursive skip", *REPEATS, help=tip, **choice)
+    _table(x, branches, weight, repeats)
+    _recursive(x, branches[0], repeats)
+    _deepnorm(x, branches[0], len(branches))
+    _dlcl(x, branches)
+    with st.container(horizontal=True):
+        for name in ARRANGED:
+            query = RunConfig.arranged(name).to_query()
+            st.page_link(PLAYGROUND, label=f"{name[0].upper()}{name[1:]} in a net", icon=":material/tune:", query_params=query)
+
+
+def found(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> dict[str, tuple[str, np.ndarray]]:
+    """By name: the formula as LaTeX and the token after the first branch."""
+    branch, deep = branches[0], scale_value("deepnorm", len(branches))
+    reads, _ = combined(x, branches[:1], average_weights(1))
+    return {
+        "no skip": ("N(F)", layer_norm(branch).values),
+        "post-norm": ("N(x+F)", layer_norm(x + branch).values),
+        "scaled skip": (rf"N({latex(weight)}\,x+F)", scaled_skip(x, branch, weight).values),
+        "recursive skip": (rf"y_{{{repeats}}},\ y_k=N(x+y_{{k-1}})", recursive_skip(x, branch, repeats)[-1].values),
+        "DeepNorm's sum": (rf"N({latex(deep)}\,x+F)", scaled_skip(x, branch, deep).values),
+        "DLCL, what the head reads": (r"\tfrac12 N(x)+\tfrac12 N(N(x)+F)", reads[-1]),
+    }
+
+
+def _table(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> None:
+    results = found(x, branches, weight, repeats)
+    st.latex(
+        r"\begin{aligned}" + r"\\".join(rf"\text{{{name}}}&:\ {how}" for name, (how, _) in results.items()) + r"\end{aligned}"
+    )
+    rows = {
+        "skip": list(results),
+        "after the first branch": [vector(value.round(3)) for _, value in results.values()],
+        "cosine with x": [_cosine(value, x - x.mean()) for _, value in results.values()],
+        "cosine with F": [_cosine(value, branches[0] - branches[0].mean()) for _, value in results.values()],
+    }
+    listed("The same token under other skips", pd.DataFrame(rows))
+    st.caption(f"Cosines with x and F after their means are taken off, as every norm does. {badge('formula')}")
+
+
+def _cosine(x: np.ndarray, y: np.ndarray) -> str:
+    """The cosine between two tokens, or that one of them, all zeros, has no direction."""
+    found = cosine(x, y)
+    return "no direction" if np.isnan(found) else number(found)
+
+
+def _recursive(x: np.ndarray, branch: np.ndarray, repeats: int) -> None:
+    """The recursion with its numbers, and the skip weight that it amounts to."""
+    steps = recursive_skip(x, branch, repeats)
+    lines = [
+        f"y{at} = N({vector(step.given.round(3))}) = {vector(step.values.round(3))}" for at, step in enumerate(steps, start=1)
+    ]
+    st.markdown("**Recursive skip**  \n" + "  \n".join(lines))
+    weight = effective_weight(x, branch, repeats)
+    st.markdown(
+        f"Norms forget size, so this is a scaled skip whose weight the norm finds: N({number(weight)} x + F) = "
+        f"{vector(scaled_skip(x, branch, weight).values.round(3))}. {badge('formula')}"
+    )
+
+
+def effective_weight(x: np.ndarray, branch: np.ndarray, repeats: int) -> float:
+    """The w with which N(w x + F) is the recursive skip, but for eps: y_1 is (x + F) / s_1, so x + y_1 is (1 + s_1) x + F."""
+    weight = 1.0
+    for _ in range(repeats - 1):
+        weight += float(np.sqrt(scaled_skip(x, branch, weight).variance + EPS))
+    return weight
+
+
+def _deepnorm(x: np.ndarray, branch: np.ndarray, sublayers: int) -> None:
+    """That the skip's weight is half of DeepNorm."""
+    weight, gain = scale_value("deepnorm", sublayers), deepnorm_gain(sublayers)
+    st.markdown(
+        f"**DeepNorm** is not this weight alone. For the {sublayers} sublayer{'s' * (sublayers > 1)} of this token the skip "
+        f"weighs M^(1/4) = {number(weight)}, and its value, output and feed-forward matrices start (4M)^(-1/4) = {number(gain)} "
+        "times as large, queries and keys as they are. With 100 blocks of two sublayers: "
+        f"{number(scale_value('deepnorm', 200))} and {number(deepnorm_gain(200))}."
+    )
+
+
+def _dlcl(x: np.ndarray, branches: np.ndarray) -> None:
+    """What every block and the head read, as sums of all earlier outputs."""
+    weights = average_weights(len(branches))
+    if len(branches) > 1:
+        tip = "What block 2 reads of y0, the token itself; the rest it reads of y1. Learned; the average at first."
+        choice = kept(f"{KEY}_dlcl", 0.5, name="dlcl", bounds=(0.0, 1.0))
+        own = st.slider("DLCL: weight of the token in what block 2 reads", 0.0, 1.0, step=0.05, help=tip, **choice)
+        weights[1] = [own, 1 - own]
+    reads, outputs = combined(x, branches, weights)
+    lines = []
+    for at, (row, read) in enumerate(zip(weights, reads, strict=True)):
+        terms = " + ".join(f"{number(w, 3)} N(y{k})" for k, w in enumerate(row))
+        who = "the head" if at == len(branches) else f"block {at + 1}"
+        wrote = "" if at == len(branches) else f", y{at + 1} = that + F = {vector(outputs[at + 1].round(3))}"
+        lines.append(f"{who} reads {terms} = {vector(read.round(3))}{wrote}")
+    st.markdown("**DLCL**, dynamic linear combination of layers  \n" + "  \n".join(lines) + f"  \n{badge('formula')}")

@@ -1,0 +1,247 @@
+"""The map page: which arrangement trains where? Runs appear as they finish, and every cell can be opened."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import streamlit as st
+
+from components.charts.maps import BEYOND, LOSS, panel, shared_scale, widths_chart
+from components.charts.table import table_of
+from components.maps import specification
+from components.shell import compare_link, waiting
+from components.shell.address import kept, put, put_again
+from components.shell.link import COMPARE, PLAYGROUND
+from components.shell.naming import chance
+from components.shell.style import BADGES
+from components.shell.visitor import visitor
+from components.stage.still import still_chart
+from models.maps import Cell, MapSpec, MapStore, Outcome
+from models.maps.cells import cells, configs, duration, refused, unit_seconds, units
+from models.maps.prepared import COMMAND, PREPARED, recording
+from models.maps.process import Standing, closed, works
+from models.maps.sensitivity import rate_axis, sentence, widths
+from models.maps.table import MEASURES, frame_of
+from models.maps.work import own_jobs
+from models.spec import knobs
+from models.spec.pairings import MAX_COLUMNS
+
+OWN = "your own"
+KEY = "map"  # in the address
+PATIENCE = 2.0  # seconds that a map which nobody wants may take to end
+WANTED, BEGUN, CELL, BASKET = "map_wanted", "maps_begun", "map_cell", "map_basket"
+
+
+def draw() -> None:
+    """The page below its title."""
+    chosen = _chosen()
+    if chosen == OWN:
+        spec = specification.edited()
+        with st.container(horizontal=True):
+            specification.pasted()
+            _export(spec)
+    else:
+        st.markdown(PREPARED[chosen].question)
+        spec = PREPARED[chosen].spec
+    names = {name: measure.label for name, measure in MEASURES.items()}
+    choice = kept("map_measure", next(iter(names)), name="colour", among=names)
+    measure = str(st.selectbox("Colour", list(names), format_func=names.__getitem__, **choice))
+    if (refusal := refused(spec)) and chosen == OWN:
+        st.error(refusal)
+        return
+    waiting.waits(f"map_{spec.digest}", lambda: watch(spec, chosen, measure))
+
+
+def watch(spec: MapSpec, chosen: str, measure: str) -> bool:
+    """Buttons, progress, panels and what can be done with a cell; whether it is computed."""
+    store = MapStore(spec)
+    done = store.done()
+    kept = [Outcome.unpacked(run) for one in done.values() for run in one["runs"]]
+    total = len(cells(spec)) * spec.seeds
+    wanted = st.session_state.get(WANTED) == spec.digest and len(kept) < total
+    if wanted:
+        works().want(spec, visitor())
+    standing = works().standing(spec)
+    if standing.state == "failed":
+        st.session_state[WANTED], wanted = "", False
+    _buttons(spec, store, wanted, len(kept), total)
+    shown = recording(chosen) if chosen != OWN and not kept and not wanted else None
+    outcomes = list(shown.outcomes) if shown is not None else kept
+    if shown is not None:
+        st.caption(
+            f":{BADGES['recorded']}-badge[recorded] on {shown.day} with torch {shown.torch} and Python {shown.python} by "
+            f"`{COMMAND}`; {counted(spec.seeds, 'seed')}, geometric mean. Compute it here to see whether the same comes out."
+        )
+    else:
+        _progress(spec, standing, {at: one["seconds"] for at, one in done.items()})
+    _panels(spec, outcomes, measure)
+    _cell(spec)
+    if rate_axis(spec):
+        _sensitivity(spec, outcomes)
+    _downloads(spec, outcomes)
+    return wanted
+
+
+def _chosen() -> str:
+    """Which map is open."""
+    names = {**{key: prepared.title for key, prepared in PREPARED.items()}, OWN: "Your own map"}
+    choice = kept("map_choice", next(iter(names)), name=KEY, among=names)
+    return str(st.selectbox("Map", list(names), format_func=names.__getitem__, **choice))
+
+
+def _buttons(spec: MapSpec, store: MapStore, wanted: bool, done: int, total: int) -> None:
+    blocked = closed() or refused(spec)  # a recording is shown even where it cannot be computed again
+    begun: set[str] = st.session_state.setdefault(BEGUN, set())  # by this visitor: nobody else's can be forgotten
+
+    def compute() -> None:
+        st.session_state[WANTED] = spec.digest
+        begun.add(spec.digest)
+
+    def pause() -> None:
+        st.session_state[WANTED] = ""
+        works().leave(spec, visitor())
+
+    def cancel() -> None:
+        pause()
+        if works().ended(spec, PATIENCE):
+            store.forget()
+        else:
+            st.toast("Somebody else on this server is computing this map: it was not forgotten.", icon=":material/info:")
+
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if wanted:
+            tip = "What is done is kept; a unit that is being worked on is begun anew."
+            st.button("Pause", key="map_pause", icon=":material/pause:", type="primary", on_click=pause, help=tip)
+        elif done < total and not blocked:
+            label = "Go on" if done else "Compute it here"
+            st.button(label, key="map_compute", icon=":material/play_arrow:", type="primary", on_click=compute)
+        if done and not wanted and spec.digest in begun:
+            tip = "Forgets the runs of this map that were computed here, for everybody on this server."
+            st.button("Forget", key="map_cancel", icon=":material/delete:", on_click=cancel, help=tip)
+        if done < total and blocked:
+            st.caption(f":material/info: {blocked}")
+        elif done < total:
+            seconds = sum(map(unit_seconds, units(spec))) * (1 - done / total)
+            st.caption(
+                f"{total - done:,} runs, about {duration(seconds / own_jobs())} in {counted(own_jobs(), 'process', 'es')} here"
+            )
+
+
+def _progress(spec: MapSpec, standing: Standing, kept: dict[int, float]) -> None:
+    """How far it is, how long it will take at the pace so far, and what it waits for. `kept`: seconds by unit that is done."""
+    if standing.state == "failed":
+        st.error(f"{standing.sentence} What was done is kept.")
+    if not kept and standing.state == "ended":
+        return
+    every = units(spec)
+    done, total = sum(len(every[at]) for at in kept), sum(map(len, every))
+    cost = sum(unit_seconds(every[at]) for at in kept)
+    left = sum(unit_seconds(unit) for at, unit in enumerate(every) if at not in kept)
+    pace = sum(kept.values()) / cost if cost else 1.0
+    words = {
+        "running": f"computing, about {duration(left * pace / own_jobs())} left",
+        "waiting": f"waiting: {counted(standing.ahead, 'other map')} on this server first",
+    }
+    word = "all runs are done" if done == total else words.get(standing.state, "at rest")
+    st.progress(done / total, text=f"{done:,} of {total:,} runs · {word} · :{BADGES['measured']}-badge[measured]")
+
+
+def _panels(spec: MapSpec, outcomes: Sequence[Outcome], measure: str) -> None:
+    guessing = chance(configs(spec, cells(spec)[0])[0])
+    scale = shared_scale(spec, outcomes, measure, guessing)
+    across = min(3, len(spec.arrangements))
+    for first in range(0, len(spec.arrangements), across):  # row by row, so that a phone keeps the order
+        for column, name in zip(st.columns(across), spec.arrangements[first : first + across], strict=False):
+            with column:
+                figure = panel(spec, outcomes, name, measure, scale)
+                key = f"map_panel_{spec.digest}_{name}"
+                alt = f"Map of {name}, {MEASURES[measure].label.lower()}, chart"
+                still_chart(figure, key=key, alt=alt, height=300, on_click=partial(_picked, spec, name))
+    beyond = (
+        f" Losses above {guessing * BEYOND:.2g} ({BEYOND:g} times guessing) share the last colour." if measure == LOSS else ""
+    )
+    st.caption(
+        f"{MEASURES[measure].label}, one colour scale for all panels. Hatched: a seed diverged; the number is its first step "
+        f"that is not finite.{beyond} A click chooses the cell."
+    )
+
+
+def _picked(spec: MapSpec, name: str, x: object, y: object) -> None:
+    """A click in a panel: the cell whose middle is nearest."""
+    if isinstance(x, int | float) and isinstance(y, int | float):
+        column, row = round(x), round(y)
+        if 0 <= column < len(spec.x.values) and 0 <= row < len(spec.y.values):
+            st.session_state[CELL] = Cell(name, spec.x.values[column], spec.y.values[row])
+
+
+def _cell(spec: MapSpec) -> None:
+    """One cell: by click or by these controls; into the playground or into a comparison."""
+    every = cells(spec)
+    kept(CELL, every[0], name="cell", among=every)
+    cell: Cell = st.session_state[CELL]
+    left, middle, right = st.columns(3)
+
+    def choose(name: str) -> None:
+        put_again()
+        st.session_state[CELL] = Cell(*(st.session_state[f"map_cell_{part}"] for part in ("arrangement", "x", "y")))
+
+    for column, part, label, options in (
+        (left, "arrangement", "Cell: arrangement", spec.arrangements),
+        (middle, "x", knobs()[spec.x.field][1].label, spec.x.values),
+        (right, "y", knobs()[spec.y.field][1].label, spec.y.values),
+    ):
+        put({f"map_cell_{part}": getattr(cell, part)})
+        column.selectbox(label, options, key=f"map_cell_{part}", on_change=choose, args=(part,))
+    basket: list[Cell] = [one for one in st.session_state.get(BASKET, []) if one in every]
+
+    def add() -> None:
+        st.session_state[BASKET] = [*basket, cell][-MAX_COLUMNS:]
+
+    with st.container(horizontal=True, vertical_alignment="center"):
+        query = configs(spec, cell)[0].to_query()
+        st.page_link(PLAYGROUND, label="Open this run in the playground", icon=":material/tune:", query_params=query)
+        st.button("Add to a comparison", key="map_add", icon=":material/add:", on_click=add, disabled=cell in basket)
+        if len(basket) > 1:
+            chosen = [configs(spec, one)[0] for one in basket]
+            query = compare_link.to_query(chosen, seeds=1)
+            label = f"Compare {len(basket)} runs"
+            st.page_link(COMPARE, label=label, icon=":material/compare_arrows:", query_params=query)
+        elif basket:
+            st.caption("1 run is chosen; a comparison has 2 to 4.")
+
+
+def _sensitivity(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
+    """How wide the range of learning rates is that reaches the target."""
+    st.subheader("Sensitivity to the learning rate", anchor=False)
+    found = widths(spec, outcomes)
+    st.markdown(f"**{sentence(spec, found)}**")
+    other = spec.y.field if rate_axis(spec) == "x" else spec.x.field
+    figure = widths_chart(spec, found, other)
+    still_chart(figure, key=f"map_widths_{spec.digest}", alt="Width of the range of learning rates, chart", height=300)
+    with st.popover("Numbers", icon=":material/table:", key="map_widths_numbers"):
+        st.dataframe(table_of(figure), alt="Width of the range of learning rates, table")
+    edge = " A range that touches an end of the axis may be wider than this map shows." if any(w.edge for w in found) else ""
+    st.caption(
+        f"The longest unbroken row of rates that reach a loss of {spec.target:g} within the run, in decades; each rate stands "
+        f"for the stretch halfway to its neighbours. "
+        f"The mean of {counted(spec.seeds, 'seed')}, bars from the least to the greatest.{edge}"
+    )
+
+
+def _downloads(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
+    frame = frame_of(spec, outcomes)
+    with st.container(horizontal=True):
+        with st.popover("Table", icon=":material/table:", key="map_table"):
+            st.dataframe(frame, alt="All runs of the map, table", height=320)
+        st.download_button("Table (CSV)", frame.to_csv(index=False), f"map-{spec.digest}.csv", "text/csv", key="map_csv")
+        name = f"map-{spec.digest}.json"
+        st.download_button("Specification (JSON)", spec.to_json(), name, "application/json", key="map_json")
+    st.caption(f"On any machine: `python -m models map map-{spec.digest}.json --out map.csv`")
+
+
+def _export(spec: MapSpec) -> None:
+    st.caption(f"{len(cells(spec)):,} cells, {len(cells(spec)) * spec.seeds:,} runs")
+
+
+def counted(count: int, thing: str, plural: str = "s") -> str:
+    """2 seeds, 1 seed."""
+    return f"{count:,} {thing}{'' if count == 1 else plural}"

@@ -1,0 +1,185 @@
+"""The playground's parts between its controls and its charts: what is refused, what is kept, what is compared."""
+
+import secrets
+from dataclasses import replace
+
+import streamlit as st
+
+from components.charts.diagram import show_diagram
+from components.controls import settled
+from components.instruments import instruments, remedies
+from components.playground import picture, take_home
+from components.shell import compare_link, link, projector
+from components.shell.address import kept
+from components.shell.hide import any_hidden, hidden
+from components.shell.waiting import waits
+from components.stage.panels import Headline, Panel, Stack, blocks_of
+from components.stage.profiles import Profile, profile_of
+from components.stage.stage import below, place, stage
+from components.stage.view import View, look, trouble
+from models.insight.remedy import failed
+from models.spec import ARRANGEMENTS, RunConfig, arrangement_of
+from models.spec.equation import equation
+from models.spec.overrides import with_override
+
+NAME = "playground"
+GHOST, PINNED, VIEW = "ghost", "pinned", "view"
+STARTED, STOP, FIT, ROWS = "playground_started", "playground_stop_loss", "playground_fit", "playground_rows"
+SWITCHED = "playground_switched"
+STACK_HEIGHT = 150
+
+
+def watch(cfg: RunConfig) -> None:
+    """The stage, and what is measured of the step where its playhead rests."""
+    if st.session_state.pop(link.RERUN, False):
+        st.session_state[STARTED] = secrets.token_hex(4)
+    waits(NAME, lambda: _watched(cfg))
+
+
+def _watched(cfg: RunConfig) -> bool:
+    """Stage, controls of the charts, instrument; whether an answer is still to come."""
+    if st.session_state.pop(SWITCHED, False):
+        st.rerun()  # the controls stand outside of what runs again by itself
+    before: View | None = st.session_state.get(VIEW)
+    if before is not None and before.cfg != cfg:
+        _leave(before, cfg)
+    at = place(NAME, [cfg])
+    view, late = look(cfg, at.step)
+    others = _others(cfg)
+    _stage(cfg, others)
+    refused = late and bool(trouble(cfg))
+    if view is None:
+        return not refused
+    st.session_state[VIEW] = view
+    take_home.check(view)
+    measuring = not hidden("verdict") and _remedy(view)
+    if not projector.on():
+        _below(cfg, others)
+        measuring |= not hidden("instruments") and instruments(view, at)
+    _look_again(view)
+    return (late or measuring) and not refused
+
+
+def _stage(cfg: RunConfig, others: list[tuple[str, Profile]]) -> None:
+    """The player, the verdict, the living stack and the three charts."""
+    large, fit = projector.on(), _fit()
+    toggles = not any_hidden(("overrides", "residual"))
+    panels: list[Panel] = [] if hidden("verdict") else [Headline()]
+    panels.append(Stack(blocks=blocks_of(cfg), toggles=toggles, fit=fit, height=projector.STACK if large else STACK_HEIGHT))
+    panels += picture.three(cfg, others, fit, large=large)
+    stage(
+        NAME,
+        [cfg],
+        panels,
+        tells="follow" if st.session_state.get("instrument") else "rest",
+        keys=projector.HINT if large else "",
+        start=st.session_state.get(STARTED, ""),
+        stop_loss=float(st.session_state.get(STOP, 0.0)),
+        facts=[f"seed {cfg.seed}, 1 seed"],
+        on_toggle=_switch,
+    )
+
+
+def _switch(_run: int, block: int) -> None:
+    """Switches the skip of a block that was clicked, which is one of the exceptions."""
+    cfg = settled.last()
+    own = {key: value for at, key, value in cfg.overrides if at == block}
+    wanted = not own.get("residual", cfg.residual)
+    value = None if wanted == cfg.residual else wanted
+    link.put({"overrides": with_override(cfg.overrides, block, "residual", value)})
+    st.session_state[SWITCHED] = True
+
+
+def what_is_set(cfg: RunConfig) -> None:
+    """The block diagram and the equation of the configuration, from the same plan that the model is built from; ways out."""
+    if not hidden("theory"):
+        name = arrangement_of(cfg)
+        st.subheader("What is set", anchor=False)
+        if name:
+            st.markdown(f"**{name}**. {ARRANGEMENTS[name].reading} *{ARRANGEMENTS[name].source}*")
+        show_diagram(cfg)
+        st.latex(equation(cfg))
+    if hidden("export"):
+        return
+    with st.container(horizontal=True):
+        other = replace(cfg, residual=not cfg.residual) if cfg.stack == "single" else RunConfig.arranged("pre-norm", net=cfg.net)
+        query = compare_link.to_query([cfg, other], seeds=1)
+        st.page_link(link.COMPARE, label="Compare with...", icon=":material/compare_arrows:", query_params=query)
+        st.page_link(link.ANATOMY, label="Take the block apart", icon=":material/account_tree:", query_params=cfg.to_query())
+    take_home.take_home(cfg, st.session_state.get(VIEW))
+
+
+def _leave(before: View, cfg: RunConfig) -> None:
+    """Makes the picture before the last change the ghost, where the two can be read together.
+
+    A net of less than half the ghost's depth would be drawn into a corner of its own chart.
+    """
+    shown, _ = look(before.cfg, place(NAME, [before.cfg]).step)
+    ghost = profile_of(shown or before)
+    alike = ghost.beside(cfg)
+    st.session_state[GHOST] = ghost if alike and before.cfg.depth <= 2 * cfg.depth else None
+    if not alike:
+        _fit_axes()  # they were held for what is no longer drawn
+
+
+def _below(cfg: RunConfig, others: list[tuple[str, Profile]]) -> None:
+    """What the charts are compared with, and one of the panels below them."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        choice = kept("panel", picture.PANELS[0], name="panel", among=picture.PANELS)
+        panels = st.segmented_control("Below", picture.PANELS, required=True, **choice)
+        st.button("Pin this profile", icon=":material/keep:", on_click=_pin, args=(cfg,), key="pin")
+        st.button("Fit the axes", on_click=_fit_axes, key="fit")
+        with st.popover("More"):
+            st.button("Clear ghost and pin", on_click=_clear, key="clear", disabled=not others)
+            tip = "The playhead stops at the first step whose training loss is this small; 0 is off."
+            st.number_input("Stop at loss", 0.0, 10.0, step=0.05, key=STOP, help=tip, width=150, persist_state="session")
+    below(NAME, "panel", picture.panel(cfg, others, _fit(), str(panels)))
+
+
+def _look_again(view: View) -> None:
+    """Runs the page again once a run has rows: what it offers to take home stands outside of what runs again by itself."""
+    there = bool(view.tape and view.tape.length)
+    if st.session_state.get(ROWS) != (view.cfg, there):
+        known = st.session_state.get(ROWS, (None, False))
+        st.session_state[ROWS] = view.cfg, there
+        if there and known == (view.cfg, False):
+            st.rerun()
+
+
+def _others(cfg: RunConfig) -> list[tuple[str, Profile]]:
+    """The profiles to compare with: the one before the last change, and the pinned one where it is of the same net and task."""
+    kept = [(role, st.session_state.get(role)) for role in (GHOST, PINNED)]
+    return [(role, profile) for role, profile in kept if profile is not None and profile.beside(cfg)]
+
+
+def _remedy(view: View) -> bool:
+    """Where a run has failed, one change that helps. Whether that is still being looked for."""
+    if not failed(view.cfg, view.trace, view.row):
+        return False
+    found = remedies.found(view)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for remedy, came_of_it in found.offers[:1]:
+            label = f"Set {remedy.label}"
+            if st.button(label, on_click=link.put, args=(remedy.fields,), key="remedy", help=came_of_it):
+                st.rerun()  # a press here runs the fragment alone, and the controls stand outside of it
+        st.caption(found.said)
+    return found.waiting
+
+
+def _fit() -> int:
+    """How often the axes have been fitted: as long as that stays, they never shrink."""
+    return int(st.session_state.get(FIT, 0))
+
+
+def _fit_axes() -> None:
+    st.session_state[FIT] = _fit() + 1
+
+
+def _pin(cfg: RunConfig) -> None:
+    view, _ = look(cfg, place(NAME, [cfg]).step)
+    if view is not None:
+        st.session_state[PINNED] = profile_of(view)
+
+
+def _clear() -> None:
+    st.session_state[GHOST] = st.session_state[PINNED] = None

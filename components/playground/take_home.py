@@ -1,0 +1,103 @@
+"""Take the result home: configuration, numbers, report, script, a link that checks itself; and bring a configuration in."""
+
+from collections.abc import Callable
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from components.playground.picture import report_figures
+from components.shell import link
+from components.shell.hide import any_hidden
+from components.stage.view import View
+from models.export import compare, configuration_from, configuration_json, digest_of, standalone_script, trace_csv
+from models.service.client import trainer
+from models.spec import RunConfig, knobs
+from models.trace import Trace
+
+PASTED, REFUSED = "pasted_configuration", "pasted_refused"
+
+
+def take_home(cfg: RunConfig, view: View | None) -> None:
+    """A folded panel; closed, it computes nothing."""
+    with st.expander("Take it home", icon=":material/download:", key="take_home", on_change="rerun") as panel:
+        if panel.open:
+            shown = view if view is not None and view.cfg == cfg and view.tape is not None and view.tape.length else None
+            _downloads(cfg, shown)
+            _link(cfg, shown)
+            _bring_in()
+
+
+def check(view: View) -> None:
+    """Where the link carries a digest of somebody's numbers: whether the same came out here."""
+    digest = st.query_params.get("digest")
+    if digest and view.tape is not None and view.tape.length:
+        found = compare(digest, view.trace, _torch())
+        show = {True: st.success, False: st.warning, None: st.info}[found.same]
+        show(found.sentence)
+
+
+def _downloads(cfg: RunConfig, view: View | None) -> None:
+    """Files are made when they are asked for, from the rows that are there then."""
+
+    def file(label: str, name: str, mime: str, make: Callable[[], str]) -> None:
+        st.download_button(label, make, name, mime, on_click="ignore", key=f"take_{name}")
+
+    with st.container(horizontal=True):
+        file("Configuration (JSON)", "configuration.json", "application/json", lambda: configuration_json(cfg))
+        file("Script (PyTorch)", "run.py", "text/x-python", lambda: standalone_script(cfg))
+        if view is not None:
+            file("Numbers (CSV)", "numbers.csv", "text/csv", lambda: trace_csv(_now(view)))
+            file("Report (HTML)", "report.html", "text/html", lambda: _report(view))
+    st.caption(
+        "The script needs nothing but torch and prints the same loss and per-layer numbers as this page. "
+        + ("" if view is not None else "Numbers and report come with the first training step.")
+    )
+
+
+def _now(view: View) -> Trace:
+    """All rows that have come by now."""
+    tape = view.tape
+    trace = tape.trace() if tape is not None else None
+    return trace if trace is not None else view.trace
+
+
+def _report(view: View) -> str:
+    from components.playground.report import report_html
+
+    trace = _now(view)
+    whole = View(view.cfg, trace, min(view.row, len(trace) - 1), view.tape)
+    return report_html(view.cfg, trace, report_figures(whole), trainer().status().versions)
+
+
+def _link(cfg: RunConfig, view: View | None) -> None:
+    """A link to this run; once it has rows, with a digest that lets the reader's page check the result."""
+    query = cfg.to_query() | ({"digest": digest_of(view.trace.first(cfg.steps), _torch())} if view is not None else {})
+    base = (st.context.url or "").partition("?")[0]
+    also = " with a digest of the numbers: it runs again and says whether the same came out" if view else ""
+    st.markdown(f"**Link**{also}")
+    st.code(f"{base}?{urlencode(query)}", language=None, wrap_lines=True)
+
+
+def _bring_in() -> None:
+    if any_hidden(knobs()):
+        return  # it would set what is hidden
+    st.text_area("Paste a configuration (JSON) or a link", key=PASTED, max_chars=100_000, height=100)
+    st.button("Use it", on_click=_use, key="use_pasted")
+    if st.session_state.get(REFUSED):
+        st.error(st.session_state[REFUSED])
+
+
+def _use() -> None:
+    """Takes the pasted configuration over, or says why not."""
+    try:
+        cfg, notes = configuration_from(str(st.session_state.get(PASTED, "")))
+    except ValueError as error:
+        st.session_state[REFUSED] = str(error)
+        return
+    link.put({name: getattr(cfg, name) for name in knobs()})
+    st.session_state[REFUSED], st.session_state[link.NOTES] = "", notes
+
+
+def _torch() -> str | None:
+    """The version of torch in the trainer; None while it is not known."""
+    return trainer().status().versions.get("torch")

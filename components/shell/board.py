@@ -1,0 +1,99 @@
+"""The class board in a lesson: a visitor's guess goes to the class of the link, and what the class has guessed is one chart."""
+
+import secrets
+
+import streamlit as st
+
+from components.charts.parts import BLUE, Figure, enlarged, finished, frame_of, note
+from components.shell import projector
+from components.stage.still import still_chart
+from models.lessons.board import RULE, board, valid
+from models.lessons.lesson import Lesson
+
+KEY = "class"
+CODE, MEMBER, TOLD = "class_code", "class_member", "class_told"
+ROW = 44  # pixels for a bar and the option over it
+
+
+def code() -> str:
+    """The class of this visit: the one in the address, or in the last that had one; empty where there is none."""
+    asked = st.query_params.get(KEY)
+    if asked is not None:
+        st.session_state[CODE] = asked if valid(asked) else ""
+    return str(st.session_state.get(CODE, ""))
+
+
+def refused() -> None:
+    """Says that the code in the address cannot be one."""
+    if not valid(st.query_params.get(KEY, "none")):
+        st.info(f"From the link: {RULE}; your guess counts for yourself only.")
+
+
+def again(lesson: Lesson) -> None:
+    """The next guess of this lesson is to be counted, though the board has heard one already."""
+    st.session_state.get(TOLD, set()).discard((code(), lesson.key))
+
+
+def show(lesson: Lesson, guess: str) -> None:
+    """Tells the board this visitor's guess, once, unless it was made on a projector; draws what the class has guessed."""
+    if not code():
+        return
+    told: set[tuple[str, str]] = st.session_state.setdefault(TOLD, set())
+    # Once: what the teacher has cleared must not come back with the next look.
+    this = code(), lesson.key
+    if guess and this not in told and projector.on():
+        told.add(this)  # it starts the nets for all to see and is nobody's guess, in the usual view afterwards neither
+    elif guess and this not in told:
+        member = st.session_state.setdefault(MEMBER, secrets.token_hex(8))
+        if refusal := board().guess(*this, member, guess):
+            st.caption(refusal)
+        else:
+            told.add(this)
+    counts = board().counts(*this)
+    if counts is not None:
+        draw(code(), counts, key=f"board_{lesson.key}", scale=projector.FACTOR if projector.on() else 1.0)
+
+
+def draw(name: str, counts: dict[str, int], *, key: str, scale: float = 1.0) -> None:
+    """What a class has guessed: a sentence, the chart, its numbers."""
+    st.markdown(sentence(name, counts))
+    figure, height = enlarged(guesses_chart(counts), scale), round(scale * (90 + ROW * len(counts)))
+    still_chart(figure, key=key, alt="Guesses of the class, chart", height=height)
+
+
+def sentence(name: str, counts: dict[str, int]) -> str:
+    """How many have guessed, and what most of them."""
+    total, most = sum(counts.values()), max(counts.values())
+    if not total:
+        return f"Class {name}: no guess yet."
+    leading = [option for option, count in counts.items() if count == most]
+    ahead = f"{most} for *{leading[0]}*" if len(leading) == 1 else f"{len(leading)} options lead with {most} each"
+    return f"Class {name}: {total} {'guess' if total == 1 else 'guesses'}, {ahead}."
+
+
+def guesses_chart(counts: dict[str, int]) -> Figure:
+    """A bar per option, in the order of the lesson, with the option and its count over it."""
+    layout = frame_of("Guesses of the class", x="guesses", y="", legend=False)
+    places = list(range(len(counts), 0, -1))
+    top = max([*counts.values(), 4])
+    layout["margin"] |= {"l": 10}
+    layout["xaxis"] |= {"range": [0, 1.05 * top], "tickformat": "d", "nticks": 6, "showgrid": False}
+    layout["yaxis"] |= {"range": [0.5, len(counts) + 0.8], "showticklabels": False, "showgrid": False}
+    layout["annotations"] = [
+        note(f"{option}: <b>{count}</b>", x=0, y=place + 0.18, size=12) | {"xanchor": "left", "yanchor": "bottom"}
+        for place, (option, count) in zip(places, counts.items(), strict=True)
+    ]
+    bars = {
+        "type": "bar",
+        "orientation": "h",
+        "name": "guesses",
+        "y": places,
+        "x": list(counts.values()),
+        "text": list(counts),
+        "customdata": list(counts.values()),
+        "textposition": "none",
+        "width": 0.34,
+        "marker": {"color": BLUE},
+        "hovertemplate": "%{text}: %{x}<extra></extra>",
+    }
+    return finished([bars], layout, "")

@@ -1,0 +1,53 @@
+"""A comparison in the address bar: one key per column, each holding that column's own link."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from urllib.parse import parse_qsl, urlencode
+
+import streamlit as st
+
+from models.spec import RunConfig
+from models.spec.pairings import MAX_COLUMNS, PAIRINGS
+
+LETTERS = "abcd"
+KEYS = (*LETTERS, "seeds")  # of the address
+MAX_SEEDS = 8
+FIRST = "residual on and off"
+BEGUN = "compare_begun"
+
+
+def begin() -> None:
+    """Makes the comparison that is walked to play as soon as it is shown, once."""
+    st.session_state[BEGUN] = secrets.token_hex(8)
+
+
+def begun() -> str:
+    """What asked for the comparison to play, in a text of its own; empty where nothing has."""
+    return str(st.session_state.get(BEGUN, ""))
+
+
+def to_query(columns: Sequence[RunConfig], seeds: int) -> dict[str, str]:
+    """The columns and the number of seeds as text."""
+    query = {letter: urlencode(cfg.to_query()) for letter, cfg in zip(LETTERS, columns, strict=False)}
+    return query | ({"seeds": str(seeds)} if seeds > 1 else {})
+
+
+def from_query(query: Mapping[str, str]) -> tuple[list[RunConfig], int, list[str]]:
+    """Two to four legal configurations, a number of seeds, and in words what was clamped or ignored."""
+    notes: list[str] = []
+    columns: list[RunConfig] = []
+    for letter in sorted(set(query) & set(LETTERS)):
+        cfg, said = RunConfig.from_query(dict(parse_qsl(query[letter][:4000], keep_blank_values=True)[:60]))
+        columns.append(cfg)
+        notes += [f"column {letter.upper()}: {note}" for note in said]
+    extra = [key for key in query if len(key) == 1 and key.isalpha() and key not in LETTERS]
+    if extra:
+        notes.append(f"a comparison has at most {MAX_COLUMNS} columns: {len(extra)} more were ignored")
+    if len(columns) == 1:
+        columns.append(RunConfig())
+        notes.append("a comparison needs two columns: the second is the default network")
+    text = query.get("seeds", "1")
+    seeds = min(max(int(text), 1), MAX_SEEDS) if text.isdecimal() and len(text) < 6 else 1
+    if text != str(seeds):
+        notes.append(f"seeds became {seeds}; legal is 1 to {MAX_SEEDS}")
+    return columns or list(PAIRINGS[FIRST].make()), seeds, notes

@@ -1,0 +1,65 @@
+"""The configuration in the address bar: adopted when it comes from outside, written when a control moves.
+
+Written by hand rather than by `bind`, which never clamps, forgets controls that are not drawn, and makes one history
+entry per control when an arrangement sets several.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from urllib.parse import quote
+
+import streamlit as st
+
+from components.shell import address
+from models.spec import RunConfig, knobs
+from models.spec.query import FOREIGN
+
+# Absolute: the main script, to which page paths are relative, is another one in tests.
+PAGES = Path(__file__).parents[2] / "pages"
+PLAYGROUND, COMPARE = PAGES / "train" / "playground.py", PAGES / "train" / "compare.py"
+ANATOMY = PAGES / "explore" / "anatomy.py"
+LESSONS = PAGES / "learn" / "lessons.py"
+NOTES = "link_notes"
+RERUN = "link_rerun"  # whether the link asks for its run to be computed again and compared
+
+put = address.put
+
+
+def adopt() -> list[str]:
+    """Before the widgets: puts the address's configuration into their state; returns what it clamped or ignored, in words."""
+    query = st.query_params.to_dict()
+    if not address.taken("digest", *knobs(), *_strange(query)):
+        cfg, notes = RunConfig.from_query(query)
+        put({name: getattr(cfg, name) for name in knobs()})
+        st.session_state[NOTES] = notes
+        st.session_state[RERUN] = "digest" in query
+    return st.session_state.get(NOTES, [])
+
+
+def write(cfg: RunConfig) -> None:
+    """After the widgets: stages the configuration for the address. Foreign keys stay; a digest was of another run."""
+    before, query = st.query_params.to_dict(), cfg.to_query()
+    other = query != {key: value for key, value in before.items() if key not in FOREIGN}
+    gone = [*(set(knobs()) - set(query)), *_strange(before), *(["digest"] if other else [])]
+    address.stage(dict.fromkeys(gone) | query)
+
+
+def _strange(query: Iterable[str]) -> list[str]:
+    """The keys of an address that no page reads, and the one that stands for several fields."""
+    return [key for key in query if key not in FOREIGN and key not in knobs()]
+
+
+def defined(tip: str, word: str) -> str:
+    """A control's help that ends with the way to its word in the glossary. Relative, so that it holds under a base path too."""
+    return f"{tip} [Glossary](glossary?word={quote(word.casefold(), safe='')})"
+
+
+def help_of(field: str) -> str:
+    """The help of a configuration's field, wherever its control is drawn."""
+    knob = knobs()[field][1]
+    return defined(knob.help, knob.label)
+
+
+def dismiss_notes() -> None:
+    """Forgets what the last link made necessary to say."""
+    st.session_state[NOTES] = []

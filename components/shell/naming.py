@@ -1,0 +1,23 @@
+"""What a configuration is called, and what its loss is measured against."""
+
+import math
+
+from components.shell.hide import any_hidden, hidden
+from models.spec import TASKS, RunConfig, arrangement_of
+from models.spec.arrangements import architecture_fields
+
+ARRANGED = tuple(architecture_fields("pre-norm", 1))  # the fields that an arrangement sets
+
+
+def name_of(cfg: RunConfig) -> str:
+    """A configuration in a few words, for a legend; without what a link hides, and empty where that is all."""
+    arrangement = None if any_hidden(ARRANGED) else arrangement_of(cfg)
+    parts = {"residual": "skip" if cfg.residual else "no skip", "placement": cfg.placement, "norm": cfg.norm}
+    words = [arrangement] if arrangement else [word for name, word in parts.items() if not hidden(name)]
+    size = [str(value) for name, value in (("depth", cfg.depth), ("width", cfg.width)) if not hidden(name)]
+    return ", ".join([*words, "x".join(size)] if len(size) == 2 else words)
+
+
+def chance(cfg: RunConfig) -> float:
+    """The loss of a net that answers at random: ln(classes)."""
+    return math.log(TASKS[cfg.task].classes)

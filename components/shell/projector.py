@@ -1,0 +1,31 @@
+"""The projector view, `?view=projector`: large type and few things. The keys that move the playhead are the stage's."""
+
+import streamlit as st
+
+KEY, VALUE = "view", "projector"
+FACTOR = 1.45  # how many times as large the type of charts is
+HEIGHT = 320  # of a chart, in pixels: with what stands above it, 720
+STACK, BELOW_STACK = 110, 260  # the same for the living stack and the charts below it
+
+HINT = "Space plays and pauses, → steps, R resets."
+
+# `:root` outweighs the size that Streamlit sets for `html`, and everything in Streamlit is measured in it. The rest makes
+# room: player, sentence and charts are to stand on 1280x720 without scrolling.
+STYLE = """<style>
+:root { font-size: 20px }
+@media (max-width: 700px) { :root { font-size: 18px } }
+.stMainBlockContainer { padding-top: 3.5rem; padding-left: 1.5rem; padding-right: 1.5rem }
+.stMainBlockContainer h1 { padding: 0 0 0.5rem; font-size: 1.5rem }
+.stMainBlockContainer .stVerticalBlock { gap: 0.5rem }
+.stMainBlockContainer [class*="_speed "] { flex-basis: 8.5rem !important; width: 8.5rem !important }
+</style>"""
+
+
+def on() -> bool:
+    """Whether the address asks for the projector view."""
+    return st.query_params.get(KEY) == VALUE
+
+
+def enlarge() -> None:
+    """Large type on this page, until it is left."""
+    st.html(STYLE)

@@ -1,0 +1,19 @@
+"""On whose behalf the trainer is asked: a visitor's session, and the part of the page that asks."""
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from components.shell.address import HERE
+from models.service.client import Owner, tape_key
+from models.spec import RunConfig
+
+
+def visitor() -> str:
+    """The name of this visitor's session; empty outside of a page."""
+    context = get_script_run_ctx()
+    return context.session_id if context else ""
+
+
+def owner(part: str, *runs: RunConfig, seeds: int = 1) -> Owner:
+    """This visitor on the page that is shown, of which one part is about these runs."""
+    return Owner(visitor(), str(st.session_state.get(HERE, "")), part, frozenset(tape_key(cfg, seeds) for cfg in runs))

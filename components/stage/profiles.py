@@ -1,0 +1,33 @@
+"""One row's profiles over depth, kept to compare with."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from components.shell.naming import name_of
+from components.stage.view import View
+from models.spec import RunConfig
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One row's profiles over depth, kept to compare with: what they are of, and (S,), (S,), (depth,), (S,)."""
+
+    cfg: RunConfig
+    label: str
+    act_rms: np.ndarray
+    grad_rms: np.ndarray
+    weight_grad_rms: np.ndarray
+    sample_cosine: np.ndarray
+
+    def beside(self, cfg: RunConfig) -> bool:
+        """Whether it can be read beside a configuration: sites and loss of another net or task are other things."""
+        return (self.cfg.net, self.cfg.task) == (cfg.net, cfg.task)
+
+
+def profile_of(view: View) -> Profile:
+    """The profiles of the row that is shown."""
+    trace, row, frame = view.trace, view.row, view.frame
+    cosine = frame.sample_cosine if frame else np.full(len(trace.sites), np.nan)
+    label = f"{name_of(view.cfg)}, step {row}".removeprefix(", ")
+    return Profile(view.cfg, label, trace.act_rms[row], trace.grad_rms[row], trace.weight_grad_rms[row], cosine)

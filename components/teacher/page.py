@@ -1,0 +1,153 @@
+"""The teacher's page: a link to hand out, and the board of a class. The class is this page's: its address holds the key."""
+
+import secrets
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from components.controls import settled
+from components.shell import address, hide, projector
+from components.shell import board as drawn_board
+from models.lessons.board import GONE, MOST_CODE, RULE, board, valid, valid_key
+from models.lessons.lessons import LESSONS
+from models.spec import RunConfig, knobs
+
+PLAYGROUND = "playground"
+CLASS, OPENED = drawn_board.KEY, "key"  # in this page's address: the class that is open, and the key that proves whose it is
+MINE = "teacher_class"  # the same, for the visit
+POLL_SECONDS = 2.0
+TIP = "What is hidden is not there for whoever opens the link, and keeps its value. It is no lock: the address can be edited."
+IN_LESSONS = ("answers", "lessons", "verdict", "export")
+IN_PLAYGROUND = ("arrangement", "verdict", "theory", "instruments", "export")
+
+
+def draw() -> None:
+    """What to open, what to hide, how, for whom; the address; the board."""
+    left, right = st.columns(2)
+    with left:
+        target = _target()
+        choice = address.kept("teacher_projector", False, name="projector")
+        large = st.toggle("Projector view", help=f"Large type, few things. {projector.HINT}", **choice)
+    with right:
+        code, opened = _class()
+    names = IN_LESSONS if target in LESSONS else (*IN_PLAYGROUND, *(name for name in knobs() if name != "overrides"))
+    usual = list(IN_LESSONS[:2]) if target in LESSONS else []
+    choice = address.kept(f"teacher_hide_{target in LESSONS}", usual, name="hides", among=names, many=True)
+    hidden = st.multiselect("Hide", names, format_func=_named, help=TIP, **choice)
+    _address(target, hidden, large=large, code=code if opened else "")
+    if opened and target in LESSONS:
+        _board(target, code, opened)
+
+
+def link_to(target: str, cfg: RunConfig, hidden: list[str], *, large: bool, code: str) -> str:
+    """Path and query of a link: a lesson by its key, or PLAYGROUND with a configuration."""
+    query = {"lesson": target} if target in LESSONS else cfg.to_query()
+    query |= {hide.KEY: ",".join(hidden)} if hidden else {}
+    query |= {projector.KEY: projector.VALUE} if large else {}
+    query |= {CLASS: code} if code and target in LESSONS else {}
+    path = "lessons" if target in LESSONS else PLAYGROUND
+    return f"{path}?{urlencode(query, safe=',')}" if query else path
+
+
+def _named(name: str) -> str:
+    """A name as it stands in the link, and what it hides."""
+    return f"{name}: {hide.PARTS[name] if name in hide.PARTS else knobs()[name][1].label}"
+
+
+def _target() -> str:
+    titles = {key: f"{at}. {lesson.title}" for at, (key, lesson) in enumerate(LESSONS.items(), start=1)}
+    titles[PLAYGROUND] = "The playground as it stands"
+    choice = address.kept("teacher_target", next(iter(titles)), name="open", among=titles)
+    return str(st.selectbox("Open", list(titles), format_func=titles.__getitem__, **choice))
+
+
+def _class() -> tuple[str, str]:
+    """The class code, and the key of this page where it is open; else nothing. Only the button opens one."""
+    code, key = _mine()
+    refused = st.session_state.pop("teacher_refused", "")
+    if key:
+        problem = board().look_after(code, key)
+        if not problem:
+            st.markdown(f"Class **{code}** is open.")
+            tip = "Forgets the class and all its guesses."
+            st.button(
+                "Close the class", key="teacher_close", icon=":material/close:", on_click=_close, args=(code, key), help=tip
+            )
+            st.caption("This page's address holds the key of the class: who has it can clear the board, and nobody else.")
+            return code, key
+        if problem == GONE:
+            st.info(
+                f"Class {code} is not open. A class is forgotten when the server restarts, and hours after its page was closed."
+            )
+        else:
+            refused = problem
+    st.session_state.setdefault("teacher_code", st.query_params.get(CLASS, "")[:MOST_CODE])
+    tip = f"{RULE}. Students' guesses are pooled under it, without names: who loads the page again can guess again."
+    st.text_input("Class code", key="teacher_code", max_chars=MOST_CODE, placeholder="physics-1", help=tip)
+    st.button("Open the class", key="teacher_open", icon=":material/groups:", on_click=_open)
+    if refused:
+        st.error(refused)
+    return "", ""
+
+
+def _mine() -> tuple[str, str]:
+    """Code and key of this visitor's class: from the address, or from before a walk through the navigation."""
+    asked = st.query_params.get(CLASS, ""), st.query_params.get(OPENED, "")
+    if not address.taken(CLASS, OPENED) and valid(asked[0]) and valid_key(asked[1]):
+        st.session_state[MINE] = asked
+    mine: tuple[str, str] = st.session_state.get(MINE, ("", ""))
+    if all(mine):
+        address.stage({CLASS: mine[0], OPENED: mine[1]})
+    return mine
+
+
+def _open() -> None:
+    code = str(st.session_state["teacher_code"]).strip()
+    kept, key = st.session_state.get(MINE, ("", ""))
+    if code != kept:  # else the teacher's bookmark goes on working
+        key = secrets.token_urlsafe(9)
+    st.session_state["teacher_refused"] = refusal = board().open(code, key)
+    if not refusal:
+        st.session_state[MINE] = code, key
+
+
+def _close(code: str, key: str) -> None:
+    board().close(code, key)
+    st.session_state[MINE] = "", ""
+    address.stage({CLASS: None, OPENED: None})
+
+
+def _address(target: str, hidden: list[str], *, large: bool, code: str) -> None:
+    """The finished addresses: what to hand out, and the same with nothing hidden."""
+    cfg = settled.last()
+    # This page's own address without its name: the app may live below a path.
+    base = (st.context.url or "").partition("?")[0].removesuffix("/").removesuffix("/teacher")
+    st.subheader("Link", anchor=False)
+    whole = f"{base}/{link_to(target, cfg, hidden, large=large, code=code)}"
+    left, right = st.columns(2)  # side by side, so that the board below is on the screen
+    with left:
+        st.caption("To hand out:")
+        st.code(whole, language=None, wrap_lines=True)
+    if hidden:
+        with right:
+            st.caption("The same with nothing hidden, for afterwards:")
+            st.code(f"{base}/{link_to(target, cfg, [], large=large, code=code)}", language=None, wrap_lines=True)
+    if base:
+        st.link_button("Open it in a new tab", whole, icon=":material/open_in_new:")
+
+
+def _board(target: str, code: str, key: str) -> None:
+    st.subheader("Board", anchor=False)
+
+    @st.fragment(run_every=POLL_SECONDS)
+    def moving() -> None:
+        # A class whose teacher has gone is forgotten. This one may have been closed in another tab.
+        if board().look_after(code, key):
+            st.rerun()
+        counts = board().counts(code, target)
+        if counts is not None:
+            drawn_board.draw(code, counts, key=f"teacher_board_{target}", scale=1.2)
+
+    moving()
+    label, tip = "Clear the board", "Forgets the guesses of this lesson."
+    st.button(label, key="teacher_clear", icon=":material/delete:", help=tip, on_click=board().clear, args=(code, key, target))

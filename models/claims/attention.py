@@ -1,0 +1,91 @@
+"""Common errors about attention: what the scores are divided by, what is linear, and what N counts."""
+
+from models.claims.card import Card, Computed, Outcome, Values, arxiv, verdict
+
+ONE = (0.5, 2.0)  # a variance within has size 1, give or take
+ROUNDING = 1e-9
+VASWANI = arxiv(Attention_is_all_you_need="1706.03762")
+
+
+def _root(values: Values) -> Outcome:
+    found = values["numbers"]
+    variance = found["variance"]
+    said = (
+        f"With d_k = 16 and d_model = 64 the variance of q·k is {variance['nothing']:.3g}; over √d_model it is "
+        f"{variance['√d_model']:.3g}, over √d_k {variance['√d_k']:.3g}. An embedding of RMS {found['embedding']:.3g} "
+        "meets positions "
+        f"of RMS {found['position']:.3g}; times √d_model it has {found['scaled']:.3g}."
+    )
+    table = {
+        "number": [
+            *(f"variance of scores over {name}" for name in variance),
+            "RMS of the embedding",
+            "times √d_model",
+            "position",
+        ],
+        "found": [*variance.values(), found["embedding"], found["scaled"], found["position"]],
+    }
+    return Outcome(verdict([ONE[0] < variance["√d_model"] < ONE[1]]), said, table)
+
+
+def _linear(values: Values) -> Outcome:
+    found = values["numbers"]
+    said = (
+        f"A(x + y) differs from A(x) + A(y) by {found['held']:.1g} with the attention weights held fixed, and by "
+        f"{found['own']:.3g} "
+        f"with its own, where A(x) itself is up to {found['size']:.3g}."
+    )
+    table = {"attention weights": ["held fixed", "its own"], "largest difference": [found["held"], found["own"]]}
+    fates = [found["held"] < ROUNDING * found["size"], found["own"] < ROUNDING * found["size"]]
+    return Outcome(verdict(fates), said, table, "the attention weights are held fixed")
+
+
+def _rows(values: Values) -> Outcome:
+    found = values["numbers"]
+    said = (
+        f"In X of shape {found['shape']} a change of row 2 moves row 1 of the output by {found['tokens']:.3g}: rows "
+        "see each other. "
+        f"With a batch, {found['batched']}, a change of sample 2 moves sample 1 by {found['samples']:.3g}."
+    )
+    table = {
+        "axis": ["first axis of X", "first axis of a batch"],
+        "output 1 moves by": [found["tokens"], found["samples"]],
+    }
+    return Outcome(verdict([found["tokens"] < ROUNDING]), said, table)
+
+
+CARDS = [
+    Card(
+        "root-of-d",
+        "attention",
+        "Scores are divided by √d_model.",
+        "By √d_k, the size of one head's keys: only then is their variance 1. What √d_model multiplies in the original is the "
+        "embedding, before the positions are added; with weights shared between embedding and head that sets its size.",
+        VASWANI,
+        "20,000 random pairs q, k of size 16, in a model of width 64; embeddings of variance 1/d beside sinusoidal positions.",
+        {"numbers": Computed("scores")},
+        _root,
+    ),
+    Card(
+        "linear-attention",
+        "attention",
+        "Self-attention is linear.",
+        "It is a weighted sum, linear only while its weights are held fixed; they depend on the input through a softmax.",
+        VASWANI,
+        "One head on two random inputs and on their sum.",
+        {"numbers": Computed("linear")},
+        _linear,
+        "formula",
+    ),
+    Card(
+        "n-is-the-batch",
+        "attention",
+        "In X of shape (N, d_model), N is the batch size.",
+        "N is the number of tokens, which see each other. A batch adds an axis, along which nothing is exchanged.",
+        VASWANI,
+        "One head; row 2 of X is changed, then sample 2 of a batch.",
+        {"numbers": Computed("rows")},
+        _rows,
+        "formula",
+    ),
+]

@@ -1,0 +1,58 @@
+"""Common errors of reading charts and of averaging: sizes of different tensors on one axis, and means of log-normal numbers."""
+
+import numpy as np
+
+from models.claims.card import Asked, Card, Computed, Outcome, Values, arxiv, verdict
+
+TYPICAL = 2.0  # a mean within this factor of the median speaks for a typical net
+
+
+def _sizes(values: Values) -> Outcome:
+    found = values["torch"]
+    tensors = found["tensor"]
+    by_length, by_rms = (sorted(tensors, key=lambda one: -found[kind][tensors.index(one)]) for kind in ("length", "rms"))
+    said = (
+        f"By length the {by_length[0]} has the largest gradient, by RMS the {by_rms[0]}; the first weight has "
+        f"{found['numbers'][0]:,} numbers and the last bias {found['numbers'][-1]}."
+    )
+    table = {"tensor": tensors, "numbers": found["numbers"], "length": found["length"], "RMS": found["rms"]}
+    return Outcome(verdict([by_length == by_rms]), said, table)
+
+
+def _log_normal(values: Values) -> Outcome:
+    gains = np.asarray(values["numbers"]["gains"], float)
+    mean, median = float(gains.mean()), float(np.median(gains))
+    alive = gains[gains > 0]
+    geometric = float(np.exp(np.log(alive).mean()))
+    said = (
+        f"Over {len(gains)} seeds the mean of the gains is {mean:.3g}, their median {median:.3g} and their geometric mean "
+        f"{geometric:.3g}; {(gains < mean).mean():.0%} of the nets lie below the mean."
+    )
+    table = {"average": ["mean", "median", "geometric mean", "largest"], "gain": [mean, median, geometric, float(gains.max())]}
+    return Outcome(verdict([1 / TYPICAL < mean / median < TYPICAL]), said, table)
+
+
+CARDS = [
+    Card(
+        "gradient-norms",
+        "reading charts",
+        "The tensor with the longest gradient has the largest gradient.",
+        "A length grows with the root of the number of entries. On one axis plot the RMS; and plot the stream's gradient, for a "
+        "parameter's is a sum over tokens, which hides the law over depth.",
+        arxiv(Understanding_difficulty_of_training="2004.08249"),
+        "A small torch net on random labels, one backward pass, every tensor's gradient by length and by RMS.",
+        {"torch": Asked("fact", args={"name": "gradient sizes"})},
+        _sizes,
+    ),
+    Card(
+        "log-normal",
+        "reading charts",
+        "The mean over seeds shows a typical net.",
+        "A product of many random factors is log-normal: a few seeds make the mean. Use the geometric mean or the median, and "
+        "show the band.",
+        arxiv(Products_of_many_random_matrices="1812.05994"),
+        "The gain of 32 random ReLU layers of width 16 under He's initialisation, 400 seeds.",
+        {"numbers": Computed("products")},
+        _log_normal,
+    ),
+]

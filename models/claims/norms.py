@@ -1,0 +1,147 @@
+"""Common errors about layer norm and RMS norm: what they compute, over what, and what they leave."""
+
+import numpy as np
+
+from models.claims.card import FAILS, HOLDS, PARTLY, Asked, Card, Computed, Outcome, Values, arxiv, verdict
+
+SAME = 1e-3  # a share by which two results may differ and still be called the same
+EXACT = 1e-4  # the same for two formulas that are said to be one
+LEAK = 1e-6  # a result that moves by less has not seen what was changed
+DOMINATES = 0.9  # of the sum of squares: so much in one feature is nearly all of it
+LAYER = arxiv(Layer_norm="1607.06450")
+TORCH_LAYER = {"nn.LayerNorm": "https://docs.pytorch.org/docs/stable/generated/torch.nn.LayerNorm.html"}
+TORCH_RMS = {"nn.RMSNorm": "https://docs.pytorch.org/docs/stable/generated/torch.nn.RMSNorm.html"}
+
+
+def _by_hand(values: Values) -> Outcome:
+    found = values["torch"]
+    sizes, short = found["features"], np.asarray(found["short"])
+    law = [1 - float(np.sqrt((size - 1) / size)) for size in sizes]
+    said = (
+        f"The norm by hand comes out {short[0]:.1%} too short with {sizes[0]} features and {short[-1]:.2%} with {sizes[-1]}; "
+        f"sqrt((d - 1) / d) says {law[0]:.1%} and {law[-1]:.2%}."
+    )
+    table = {"features": sizes, "too short, measured": short, "1 - sqrt((d - 1) / d)": law}
+    return Outcome(verdict((np.abs(short) < EXACT).tolist()), said, table, "there are very many features")
+
+
+def _spread(values: Values) -> Outcome:
+    found = values["numbers"]
+    given, out = found["given"], found["biased"]
+    everything = [*out, found["gain"], found["unbiased"]]
+    said = (
+        f"Spread {given[0]:g} comes out as {out[0]:.4f}, but spread {given[-1]:g} as {out[-1]:.3f}; with a gain of 2 it is "
+        f"{found['gain']:.3f}; and the unbiased deviation of four normed features is {found['unbiased']:.3f}."
+    )
+    cases = [*(f"spread {one:g}" for one in given), "gain 2, bias 1", "spread 1, four features, unbiased"]
+    return Outcome(
+        verdict([abs(one - 1) < SAME for one in everything]),
+        said,
+        {"token": cases, "deviation after layer norm": everything},
+        "the variance is far above eps, gain and bias have not acted, and the deviation is the biased one",
+    )
+
+
+def _over_what(values: Values) -> Outcome:
+    found = values["torch"]
+    seen = dict(zip(found["norm"], zip(found["future"], found["neighbour"], strict=True), strict=True))
+    own, joint = seen["LayerNorm(D)"], seen["LayerNorm([T, D])"]
+    said = (
+        f"A change in the last token moves the first one by {own[0]:.3g} in LayerNorm(D) and by {joint[0]:.3g} in "
+        f"LayerNorm([T, D]), which sees the future; a change in another sample moves them by {own[1]:.3g} and {joint[1]:.3g}."
+    )
+    # Held against both forms of the claim: over the batch, and over all of a sequence without harm.
+    fates = [own[1] > LEAK, joint[1] > LEAK, joint[0] <= LEAK]
+    table = {"norm": list(seen), "last token changed": found["future"], "other sample changed": found["neighbour"]}
+    return Outcome(verdict(fates), said, table, "nothing later is in what it is taken over")
+
+
+def _rms(values: Values) -> Outcome:
+    numbers, small = values["numbers"], values["torch"]
+    apart, lost = numbers["apart"], numbers["lost"]
+    ratio = small["rms"] / small["layer"]
+    fates = [apart["with its mean"] < SAME, apart["centred"] < SAME, abs(ratio - 1) < SAME]
+    said = (
+        f"On a token with a mean the two differ by {apart['with its mean']:.3g}, on the same token centred by "
+        f"{apart['centred']:.1g}; RMS norm swallows {lost['rms norm']} direction, layer norm {lost['layer norm']}. As torch has "
+        f"them, a centred token of RMS {small['given']:.0e} leaves RMS norm (eps {small['rms eps']:.3g}) with {small['rms']:.3f} "
+        f"and layer norm (eps {small['layer eps']:.0e}) with {small['layer']:.4f}."
+    )
+    table = {
+        "case": ["token with a mean", "centred token", "RMS norm of a tiny token", "layer norm of a tiny token"],
+        "number": [*apart.values(), small["rms"], small["layer"]],
+        "what it is": ["largest difference", "largest difference", "RMS after", "RMS after"],
+    }
+    return Outcome(verdict(fates), said, table, "the token is centred and both have the same eps")
+
+
+def _dominated(values: Values) -> Outcome:
+    found = values["numbers"]
+    largest, share, bound = found["largest"], found["share"], found["bound"]
+    said = (
+        f"A feature {found['times'][-1]:,.0f} times larger comes out at {largest[-1]:.3f}, just below sqrt(d - 1) = {bound:.3f}, "
+        f"and holds {share[-1]:.1%} of the sum of squares, which is {found['sum'][-1]:.1f} whatever came in."
+    )
+    table = {"times larger": found["times"], "after layer norm": largest, "share of the squares": share}
+    return Outcome(
+        HOLDS if share.max() < 0.5 else PARTLY if share.max() < DOMINATES else FAILS, said, table, "it is not too large"
+    )
+
+
+CARDS = [
+    Card(
+        "by-hand",
+        "norms",
+        "`(x - x.mean()) / (x.std() + eps)` is layer norm.",
+        "`x.std()` divides by n - 1 and eps belongs inside the root: the result is shorter by sqrt((d - 1) / d), "
+        "13.4 % at d = 4.",
+        LAYER | TORCH_LAYER | {"Annotated Transformer": "https://nlp.seas.harvard.edu/annotated-transformer/"},
+        "The line as it is often written, beside nn.LayerNorm, on 16 random tokens of 4 to 512 features.",
+        {"torch": Asked("fact", args={"name": "by hand"})},
+        _by_hand,
+    ),
+    Card(
+        "spread-of-one",
+        "norms",
+        "Layer norm makes the standard deviation exactly 1.",
+        "It makes the biased deviation sqrt(v / (v + eps)), before gain and bias: a token of deviation 0.003 comes out at 0.688.",
+        LAYER,
+        "One token of 64 features, stretched to three spreads, then with a gain, and four features by the unbiased deviation.",
+        {"numbers": Computed("spreads")},
+        _spread,
+        "formula",
+    ),
+    Card(
+        "over-the-batch",
+        "norms",
+        "Layer norm normalises over the batch, or over all tokens of a sequence at once.",
+        "It takes the features of one token. `nn.LayerNorm([T, d])` takes a whole sequence and tells a token about later ones.",
+        LAYER | TORCH_LAYER,
+        "The last token of a sequence, then another sample is changed: how far does the first token's result move?",
+        {"torch": Asked("fact", args={"name": "who is seen"})},
+        _over_what,
+    ),
+    Card(
+        "rms-norm",
+        "norms",
+        "RMS norm is layer norm without the mean, so the result is the same.",
+        "It is the same only for centred tokens and equal eps. Layer norm swallows two directions, RMS norm one; "
+        "torch's RMS norm "
+        "has the machine's eps by default, 1.19e-7 in float32, so tiny tokens come out far larger than from layer norm.",
+        arxiv(RMS_norm="1910.07467") | TORCH_RMS,
+        "Both norms on a token with and without its mean, the rank of their Jacobians, and torch's defaults on tiny tokens.",
+        {"numbers": Computed("rms and layer"), "torch": Asked("fact", args={"name": "small tokens"})},
+        _rms,
+    ),
+    Card(
+        "one-feature",
+        "norms",
+        "Layer norm stops one feature from dominating.",
+        "It bounds a feature by sqrt(d - 1) and fixes the sum of squares; one feature can still hold nearly all of it.",
+        LAYER,
+        "A token of 64 features whose first is 1, 10 and 1,000 times larger.",
+        {"numbers": Computed("outlier")},
+        _dominated,
+        "formula",
+    ),
+]

@@ -1,0 +1,257 @@
+"""Common errors about where the norm goes: growth, vanishing, the final norm, names that are taken for one another."""
+
+import numpy as np
+
+from models.claims.card import (
+    FAILS,
+    HOLDS,
+    PARTLY,
+    Asked,
+    Card,
+    Lines,
+    Outcome,
+    Trained,
+    Values,
+    arxiv,
+    gradient,
+    growth,
+    lengths,
+    middle,
+    verdict,
+)
+from models.spec import RunConfig
+
+VANISHED = 0.1  # of the gradient at the stream's end: what reaches its start has vanished below it
+SAME = 1.5  # a factor up to which two stream sizes or branch shares are called the same
+LEVEL = 0.05  # of 1: a stream this close to mean square 1 is normed
+GROWN = 1.1  # an output this much larger than that of two layers has grown
+LINEAR = 1.3  # the power of depth up to which growth counts as linear
+XIONG = arxiv(On_layer_normalization_in_the_transformer="2002.04745")
+DEEP: dict[str, object] = {"depth": 32, "width": 64}
+SMALL: dict[str, object] = {"net": "transformer", "task": "copy", "depth": 6, "width": 32, "batch": 8}
+
+
+def _signal(cfg: RunConfig) -> Asked:
+    return Asked("signal", cfg, {"step": 0})
+
+
+def _never_explodes(values: Values) -> Outcome:
+    signal, trace = values["before training"], values["learning rate 3"]
+    size, ended = growth(signal), trace.divergence
+    fate = ended.sentence() if ended else f"Trained at learning rate 3 it ends at loss {float(trace.loss[-1]):.3g}."
+    said = f"Before training the stream's mean square grows {size:.3g} times over 32 blocks. At learning rate 3: {fate}"
+    table = {"what": ["stream's mean square, end over start", "first step that is not finite"], "found": [size, _step(ended)]}
+    lines = Lines("Mean square of the stream", "mean square", {"mean of six seeds": middle(signal["mean_square"])})
+    return Outcome(
+        verdict([size < SAME, ended is None]), said, table, "steps are small, and a growing stream is counted as none", lines
+    )
+
+
+def _step(ended: object) -> float:
+    return float(getattr(ended, "step", np.nan))
+
+
+def _vanishes(values: Values) -> Outcome:
+    found = {name: gradient(one) for name, one in values.items()}
+    said = "; ".join(f"{name}: {one:.3g}" for name, one in found.items())
+    return Outcome(
+        verdict([one < VANISHED for one in found.values()]),
+        f"Gradient at the start of the stream over that at its end: {said}. Below {VANISHED:g} it has vanished.",
+        {"net": list(found), "gradient, start over end": list(found.values())},
+        "the net is one of those below the bound",
+        Lines("Gradient over its end, MLP", "ratio", {"MLP, 32 blocks": lengths(values["MLP, 32 blocks"])}),
+    )
+
+
+def _final_norm(values: Values) -> Outcome:
+    found = values["torch"]
+    grown = found["bare"][-1] / found["bare"][0]
+    said = (
+        f"torch's pre-norm encoder comes {'without' if found['absent'] else 'with'} a final norm: RMS "
+        f"{found['bare'][0]:.3f} behind "
+        f"{found['depth'][0]} layers, {found['bare'][-1]:.3f} behind {found['depth'][-1]}; with a final norm "
+        f"{found['normed'][-1]:.3f}. Behind post-norm a final norm moves the output by {found['moved']:.1g}."
+    )
+    table = {"layers": found["depth"], "RMS as it comes": found["bare"], "RMS with a final norm": found["normed"]}
+    return Outcome(verdict([not found["absent"], grown < GROWN]), said, table, "a norm is handed to it")
+
+
+def _same_place(values: Values) -> Outcome:
+    sandwich, post = growth(values["sandwich"]), growth(values["post-norm"])
+    said = (
+        f"Over 32 blocks the sandwich's stream grows {sandwich:.3g} times in mean square (1 + M is 33), post-norm's {post:.3g} "
+        f"times; res-post-norm, which norms only the branch's output, {growth(values['res-post-norm']):.3g} times."
+    )
+    return Outcome(
+        verdict([max(sandwich, post) / min(sandwich, post) < SAME]),
+        said,
+        {"net": list(values), "mean square, end over start": [growth(one) for one in values.values()]},
+        lines=Lines(
+            "Mean square of the stream", "mean square", {name: middle(one["mean_square"]) for name, one in values.items()}
+        ),
+    )
+
+
+def _collapses(values: Values) -> Outcome:
+    tokens = {name: float(values[f"{name}, tokens"]["cosine"][-1]) for name in ("pre-norm", "post-norm")}
+    layers = {name: float(np.mean(values[f"{name}, layers"]["neighbour_cosine"])) for name in ("pre-norm", "post-norm")}
+    said = (
+        f"Before training the tokens at the stream's end have cosine {tokens['pre-norm']:.3f} in pre-norm and "
+        f"{tokens['post-norm']:.3f} in post-norm; neighbouring sublayers {layers['pre-norm']:.3f} and {layers['post-norm']:.3f}."
+    )
+    table = {"net": list(tokens), "tokens alike": list(tokens.values()), "sublayers alike": list(layers.values())}
+    fates = [one["pre-norm"] > one["post-norm"] for one in (tokens, layers)]
+    return Outcome(verdict(fates), said, table, "layers are meant, not tokens" if fates[1] else "tokens are meant, not layers")
+
+
+def _exponential(values: Values) -> Outcome:
+    square = middle(values["pre-norm"]["mean_square"])
+    grown = square - square[0]
+    half = len(square) // 2
+    power = float(np.log(grown[-1] / grown[half]) / np.log((len(square) - 1) / half))
+    said = (
+        f"The stream's mean square is {square[0]:.3g} at the start, {square[half]:.3g} after {half} blocks and "
+        f"{square[-1]:.3g} after "
+        f"{len(square) - 1}: what was added grows like depth to the power {power:.2f}. Doubling the depth "
+        "exponentially would give "
+        f"{square[half] ** 2:.3g}."
+    )
+    table = {"blocks": [0, half, len(square) - 1], "mean square": [square[0], square[half], square[-1]]}
+    lines = Lines("Mean square of the stream", "mean square", {"mean of six seeds": square})
+    return Outcome(
+        HOLDS if power > 2 * LINEAR else PARTLY if power > LINEAR else FAILS, said, table, "it is not at the start", lines
+    )
+
+
+def _reads(values: Values) -> Outcome:
+    read = {name: middle(one["mean_square"])[1:-1] for name, one in values.items()}
+    said = (
+        f"What the second and later blocks of post-norm read has mean square {read['post-norm'].min():.3f} to "
+        f"{read['post-norm'].max():.3f}; pre-norm's stream, before the norm in front of the branch, "
+        f"{read['pre-norm'].min():.3f} to "
+        f"{read['pre-norm'].max():.3f}."
+    )
+    table = {"net": list(read), "least": [one.min() for one in read.values()], "most": [one.max() for one in read.values()]}
+    lines = Lines("Mean square of the stream", "mean square", {name: middle(one["mean_square"]) for name, one in values.items()})
+    return Outcome(verdict([float(np.abs(read["post-norm"] - 1).max()) > LEVEL]), said, table, lines=lines)
+
+
+def _only_alpha(values: Values) -> Outcome:
+    share = {name: float(np.mean(one.branch_rms[0] / one.act_rms[0, :-1])) for name, one in values.items()}
+    alone, whole = share["skip weight alone"], share["DeepNorm"]
+    said = (
+        f"Before training a branch is {whole:.3f} of the stream that it reads in DeepNorm, {alone:.3f} with the skip "
+        "weight alone, "
+        f"{alone / whole:.3g} times as much: the smaller first weights are missing."
+    )
+    table = {"net": list(share), "branch over stream, mean over blocks": list(share.values())}
+    return Outcome(verdict([1 / SAME < alone / whole < SAME]), said, table)
+
+
+_PRE, _POST = (RunConfig.arranged(name, **DEEP) for name in ("pre-norm", "post-norm"))
+_LITTLE = {name: RunConfig.arranged(name, **SMALL) for name in ("pre-norm", "post-norm")}
+
+CARDS = [
+    Card(
+        "pre-norm-stable",
+        "placement",
+        "Pre-norm never explodes.",
+        "At the start its stream's mean square grows linearly with depth, in training faster, up to the largest number of half "
+        "precision; and no norm protects from a learning rate that is too large.",
+        XIONG | arxiv(Peri_LN="2502.02732"),
+        "The stream before training, six seeds; then 40 steps at learning rate 3.",
+        {
+            "before training": _signal(_PRE),
+            "learning rate 3": Trained(RunConfig.arranged("pre-norm", depth=16, width=32, batch=32, lr=3.0, steps=40)),
+        },
+        _never_explodes,
+    ),
+    Card(
+        "post-norm-vanishes",
+        "placement",
+        "Post-norm has vanishing gradients.",
+        "At the start it has not, neither in an MLP nor in a plain encoder. What fails is training: tokens become "
+        "alike, queries and "
+        "keys starve, and updates are too large.",
+        XIONG | arxiv(Understanding_difficulty_of_training="2004.08249"),
+        "The gradient's length before training, six seeds, in an MLP and in a transformer.",
+        {"MLP, 32 blocks": _signal(_POST), "transformer, 6 blocks": _signal(_LITTLE["post-norm"])},
+        _vanishes,
+    ),
+    Card(
+        "final-norm",
+        "placement",
+        "`nn.TransformerEncoder` with `norm_first=True` is a whole pre-norm transformer.",
+        "Its `norm` is None by default: the stream, which grows with depth, goes to the head as it is. A final norm "
+        "behind post-norm "
+        "changes nothing.",
+        XIONG | {"nn.TransformerEncoder": "https://docs.pytorch.org/docs/stable/generated/torch.nn.TransformerEncoder.html"},
+        "torch's encoder with 2, 6 and 12 layers, each drawn anew, and the size of what it hands on.",
+        {"torch": Asked("fact", args={"name": "final norm"})},
+        _final_norm,
+    ),
+    Card(
+        "sandwich-is-post-norm",
+        "placement",
+        "Sandwich norm and post-norm are the same.",
+        "Sandwich norms what a branch reads and writes, post-norm norms the sum: one stream grows, the other does "
+        "not. Peri-LN is "
+        "the formula of CogView's Sandwich-LN and of Gemma 2; OLMo 2 norms the branch's output only.",
+        arxiv(CogView="2105.13290", Peri_LN="2502.02732", OLMo_2="2501.00656"),
+        "The stream before training, six seeds, 32 blocks.",
+        {name: _signal(RunConfig.arranged(name, **DEEP)) for name in ("sandwich", "post-norm", "res-post-norm")},
+        _same_place,
+    ),
+    Card(
+        "rank-collapse",
+        "placement",
+        "Pre-norm suffers from rank collapse, post-norm does not.",
+        "There are two collapses. In pre-norm neighbouring layers become alike, in post-norm the tokens do, at the "
+        "start already.",
+        arxiv(Signal_propagation_in_transformers="2206.03126", The_curse_of_depth="2502.05795"),
+        "Two transformers of 6 blocks before training: cosine between tokens, and between the stream before and "
+        "after a sublayer.",
+        {
+            f"{name}, {what}": Asked(question, cfg, {"step": 0})
+            for name, cfg in _LITTLE.items()
+            for what, question in (("tokens", "collapse"), ("layers", "stream"))
+        },
+        _collapses,
+    ),
+    Card(
+        "pre-norm-exponential",
+        "placement",
+        "The variance of pre-norm grows exponentially.",
+        "That is said of bounds and of trained nets. At the start it grows linearly: every block adds the same amount.",
+        arxiv(The_curse_of_depth="2502.05795", Peri_LN="2502.02732") | XIONG,
+        "The stream of 64 blocks before training, six seeds.",
+        {"pre-norm": _signal(RunConfig.arranged("pre-norm", depth=64, width=64))},
+        _exponential,
+    ),
+    Card(
+        "post-norm-reads-raw",
+        "placement",
+        "In post-norm the sublayer reads an un-normalised input.",
+        "From the second block on it reads what the norm before has handed on. It is pre-norm's stream that is un-normalised.",
+        arxiv(Attention_is_all_you_need="1706.03762") | XIONG,
+        "The stream before training, six seeds, 32 blocks.",
+        {"post-norm": _signal(_POST), "pre-norm": _signal(_PRE)},
+        _reads,
+    ),
+    Card(
+        "deepnorm-is-alpha",
+        "placement",
+        "DeepNorm multiplies the residual by alpha.",
+        "It also draws the first weights smaller by beta, those of values, outputs and feed-forward nets, not of "
+        "queries and keys; "
+        "encoder-decoders have other constants. Without beta it is another method.",
+        arxiv(DeepNet="2203.00555"),
+        "Branch over stream before training, 32 blocks: DeepNorm, its skip weight alone, and post-norm.",
+        {
+            "DeepNorm": Trained(RunConfig.arranged("DeepNorm", steps=1, **DEEP)),
+            "skip weight alone": Trained(RunConfig.arranged("DeepNorm", init="xavier", steps=1, **DEEP)),
+            "post-norm": Trained(RunConfig.arranged("post-norm", init="xavier", steps=1, **DEEP)),
+        },
+        _only_alpha,
+    ),
+]

@@ -1,0 +1,168 @@
+"""Common errors about the skip and about branches that start at 0."""
+
+import numpy as np
+
+from models.claims.card import Asked, Card, Lines, Outcome, Trained, Values, arxiv, gradient, lengths, middle, verdict
+from models.insight.theory import rate
+from models.lessons.found import final_loss, gradient_change, learned, likeness
+from models.spec import RunConfig
+
+UNCHANGED = 2.0  # a gradient within this factor at both ends went through unchanged
+DOUBLE = 0.05  # of 2: a factor per block this close is a doubling
+LEVEL = 1.0  # decades over depth up to which a gradient looks healthy
+CHANCE = float(np.log(10))
+NORMED = ("layer norm, no skip", "batch norm, no skip")  # the nets that the claim of norm alone is about
+DEEP: dict[str, object] = {"depth": 32, "width": 64}
+HE = arxiv(Deep_residual_learning="1512.03385", Identity_mappings="1603.05027")
+
+
+def _signal(cfg: RunConfig) -> Asked:
+    return Asked("signal", cfg, {"step": 0})
+
+
+def _unchanged(values: Values) -> Outcome:
+    found = {name: gradient(one) for name, one in values.items()}
+    said = "; ".join(f"{name}: {one:.3g}" for name, one in found.items())
+    return Outcome(
+        verdict([1 / UNCHANGED < one < UNCHANGED for one in found.values()]),
+        f"Gradient at the start of the stream over that at its end: {said}.",
+        {"net": list(found), "gradient, start over end": list(found.values())},
+        "the norms divide out what the branches add to it",
+        Lines("Gradient over its end", "ratio", {name: lengths(one) for name, one in values.items()}),
+    )
+
+
+def _trains(values: Values) -> Outcome:
+    ends = {name: final_loss(one) for name, one in values.items()}
+    normed = [learned(values[name], CHANCE) for name in NORMED]
+    said = "; ".join(f"{name}: {one:.3g}" if np.isfinite(one) else f"{name}: diverged" for name, one in ends.items())
+    return Outcome(
+        verdict(normed),
+        f"Mean loss of the last twenty of 100 steps, 24 blocks: {said}. Guessing costs {CHANCE:.2f}.",
+        {"net": list(ends), "loss": list(ends.values())},
+        "it is a norm that trains here without a skip",
+    )
+
+
+def _doubles(values: Values) -> Outcome:
+    found = {name: rate(middle(one["mean_square"])) for name, one in values.items()}
+    gains = {name: float(np.mean(one["v_f"])) for name, one in values.items()}
+    said = "; ".join(f"{name}: v = {gains[name]:.3g}, factor {found[name]:.3g}" for name in found)
+    return Outcome(
+        verdict([abs(one - 2) < 2 * DOUBLE for one in found.values()]),
+        f"Mean square of the stream by block, without a norm: {said}. The law is 1 + v.",
+        {"weights": list(found), "v of a branch": list(gains.values()), "factor per block": list(found.values())},
+        "the branches have v = 1",
+        Lines("Mean square of the stream", "mean square", {name: middle(one["mean_square"]) for name, one in values.items()}),
+    )
+
+
+def _gates(values: Values) -> Outcome:
+    first = {name: float(np.abs(one.weight_grad_rms[0]).max()) for name, one in values.items()}
+    later = {name: float(np.abs(one.weight_grad_rms[-1]).max()) for name, one in values.items()}
+    closed = "ReZero"
+    said = (
+        f"At step 0 the largest RMS gradient of a block's weights is {first[closed]:.3g} in ReZero, at step "
+        f"{len(values[closed]) - 1} {later[closed]:.3g}; pre-norm starts with {first['pre-norm']:.3g}."
+    )
+    table = {"net": list(first), "weight gradient at step 0": list(first.values()), "at the last step": list(later.values())}
+    return Outcome(verdict([first[closed] > 0]), said, table)
+
+
+def _one_chart(values: Values) -> Outcome:
+    found = {
+        name: (gradient_change(one), likeness(one), float(np.ptp(np.log10(one.weight_grad_rms[0]))), learned(one, CHANCE))
+        for name, one in values.items()
+    }
+    said = "; ".join(
+        f"{name}: stream gradient over {abs(change):.1f} decades, weight gradients over {spread:.1f}, sample cosine {alike:.2f}, "
+        f"{'learns' if fate else 'does not learn'}"
+        for name, (change, alike, spread, fate) in found.items()
+    )
+    table = {
+        "net": list(found),
+        "decades of the stream gradient": [one[0] for one in found.values()],
+        "decades of the weight gradients": [one[2] for one in found.values()],
+        "sample cosine at the end": [one[1] for one in found.values()],
+        "last loss": [final_loss(one) for one in values.values()],
+    }
+    # The claim reads one chart: a level gradient is a net that learns, another one is a net that does not.
+    fates = [(abs(change) < LEVEL) == fate for change, _, _, fate in found.values()]
+    return Outcome(verdict(fates), f"{said}.", table, "cosine and weight gradients are looked at too")
+
+
+CARDS = [
+    Card(
+        "unchanged",
+        "skip",
+        "The residual lets the gradient through unchanged, so it cannot vanish.",
+        "The identity term does not vanish, but the sum can explode, (1 + v)^(L/2) without a norm, and in post-norm every norm "
+        "multiplies the identity too.",
+        HE | arxiv(On_layer_normalization_in_the_transformer="2002.04745"),
+        "The gradient's length before training, six seeds, 32 blocks.",
+        {
+            "residual only": _signal(RunConfig.arranged("residual only", **DEEP)),
+            "post-norm": _signal(RunConfig.arranged("post-norm", **DEEP)),
+            "post-norm, one-layer branches": _signal(RunConfig.arranged("post-norm", layers_per_branch=1, **DEEP)),
+            "pre-norm": _signal(RunConfig.arranged("pre-norm", **DEEP)),
+        },
+        _unchanged,
+    ),
+    Card(
+        "norm-alone",
+        "skip",
+        "Normalisation alone lets you train deep nets.",
+        "A deep plain net with layer norm or batch norm and without a skip trains no better than one without a norm.",
+        arxiv(Mean_field_theory_of_batch_norm="1902.08129", Deep_residual_learning="1512.03385"),
+        "Four nets of 24 blocks learn the digits for 100 steps.",
+        {
+            "layer norm, no skip": Trained(RunConfig.arranged("plain + norm", depth=24, width=32, steps=100)),
+            "batch norm, no skip": Trained(RunConfig.arranged("plain + norm", norm="batch norm", depth=24, width=32, steps=100)),
+            "no norm, no skip": Trained(
+                RunConfig.arranged("plain", init="orthogonal", init_gain=1.19, depth=24, width=32, steps=100)
+            ),
+            "layer norm and skip": Trained(RunConfig.arranged("pre-norm", depth=24, width=32, steps=100)),
+        },
+        _trains,
+    ),
+    Card(
+        "doubles",
+        "skip",
+        "Activations of a ResNet double with every block.",
+        "The mean square grows by 1 + v, and v is what a branch makes of a unit input: it depends on the weights.",
+        HE | arxiv(Fixup="1901.09321"),
+        "The stream before training, six seeds, 16 blocks, without a norm, for three sizes of weights.",
+        {
+            f"gain {gain:g}": _signal(RunConfig.arranged("residual only", init_gain=gain, depth=16, width=64))
+            for gain in (0.5, 1.0, 1.189)
+        },
+        _doubles,
+    ),
+    Card(
+        "zero-gates",
+        "skip",
+        "With ReZero or a zero initialisation all weights get a gradient.",
+        "At the first step none of the weights behind a closed gate does: what they would say is multiplied by 0. Only the gates "
+        "move; from the second step on the weights follow.",
+        arxiv(ReZero="2003.04887", Fixup="1901.09321"),
+        "Three steps of ReZero and of pre-norm, 8 blocks.",
+        {name: Trained(RunConfig.arranged(name, depth=8, width=32, batch=32, steps=3)) for name in ("ReZero", "pre-norm")},
+        _gates,
+    ),
+    Card(
+        "one-chart",
+        "skip",
+        "The chart of the stream's gradient shows whether a net is healthy: level is good.",
+        "A net with level gradients may never learn, because all inputs have become one direction; and a falling "
+        "stream gradient may "
+        "leave the weight gradients level. Stream gradient, weight gradient and sample cosine are read together.",
+        arxiv(Deep_information_propagation="1611.01232", Mean_field_theory_of_batch_norm="1902.08129"),
+        "Three nets learn the digits for 150 steps; gradient and sample cosine are those before training.",
+        {
+            "post-norm, 64 blocks": Trained(RunConfig.arranged("post-norm", depth=64, width=32, batch=32, steps=150)),
+            "plain, 12 blocks": Trained(RunConfig.arranged("plain", depth=12, width=32, batch=32, steps=150)),
+            "pre-norm, 16 blocks": Trained(RunConfig.arranged("pre-norm", depth=16, width=32, batch=32, steps=150)),
+        },
+        _one_chart,
+    ),
+]

@@ -1,0 +1,161 @@
+"""The part of a stand-alone script that is its sublayers: only the classes that its configuration needs."""
+
+from dataclasses import replace
+
+from models.export.script.quote import Definition, quoted
+from models.spec import RunConfig, plan
+from models.spec.code import branch_code, filled, norm_code, sum_code, wrapped
+from models.spec.plan import SublayerPlan
+
+CLASS_NAMES = {"mlp": "MLP", "attn": "Attention", "ffn": "FeedForward"}
+ACTIVATION_CODE = {
+    "relu": "F.relu",
+    "gelu": "F.gelu",
+    "silu": "F.silu",
+    "tanh": "torch.tanh",
+    "sigmoid": "torch.sigmoid",
+}
+
+
+def model_code(cfg: RunConfig) -> str:
+    """Python that defines the norms, branches and sublayers of a configuration, as many classes as there are kinds."""
+    kinds = kinds_of(cfg)
+    branches = dict.fromkeys((kind.kind, kind.norm_mid) for kind in kinds.values() if not kind.identity)
+    parts = [_quoted_parts(cfg)]
+    parts += [_branch_class(cfg, *branch) for branch in branches]
+    parts += [_sublayer_class(cfg, name, kind) for name, kind in kinds.items()]
+    return "\n\n\n".join([part for part in parts if part])
+
+
+def _quoted_parts(cfg: RunConfig) -> str:
+    """Norms, rotary turns and position tables as the app has them."""
+    arranged = plan(cfg)
+    norms = {getattr(s, slot) for s in arranged.sublayers if not s.identity for slot in filled(s) if slot != "norm_again"}
+    norms |= {arranged.final_norm, cfg.norm if cfg.stack != "single" else "none"}
+    wanted: list[Definition] = []
+    wanted += [("models.nets.norms", "TokenBatchNorm")] * ("batch norm" in norms)
+    wanted += [("models.nets.norms", "DynamicTanh")] * ("dynamic tanh" in norms)
+    if cfg.net == "transformer":
+        wanted += [("models.nets.branches", "Rotary")] * (cfg.position == "rotary")
+        wanted += [("models.nets.embedding", "Positions")] * (cfg.position in ("sinusoidal", "learned"))
+        wanted += [("models.nets.embedding", "sinusoids")] * (cfg.position == "sinusoidal")
+    return quoted(*wanted)
+
+
+def kinds_of(cfg: RunConfig) -> dict[str, SublayerPlan]:
+    """The different sublayers of a net by the name of their class; what differs by block only is left out."""
+    kinds = list(dict.fromkeys(kind_of(sublayer) for sublayer in plan(cfg).sublayers))
+    found: dict[str, SublayerPlan] = {}
+    for kind in kinds:
+        name = "TakenOut" if kind.identity else CLASS_NAMES[kind.kind] + "Sublayer"
+        alike = sum(known.rstrip("0123456789") == name for known in found)
+        found[name + (str(alike + 1) if alike else "")] = kind
+    return found
+
+
+def kind_of(sublayer: SublayerPlan) -> SublayerPlan:
+    """A sublayer's plan without its place, which its class does not know."""
+    if sublayer.identity:
+        return SublayerPlan("", 0, "", "none", "none", "none", "none", 1.0, 1.0, "", 1.0, 1, True)
+    # Where nothing is normed, block 1 reads the stream itself, not 1 * x: autograd would add gradients up in another order.
+    same = 1.0 if sublayer.norm_in != "none" or sublayer.input_scale == 1 else 0.0
+    return replace(sublayer, site="", block=0, input_scale=same)
+
+
+def _branch_name(kind: str, norm_mid: str) -> str:
+    return CLASS_NAMES[kind] + ("" if norm_mid == "none" else "".join(word.capitalize() for word in norm_mid.split()))
+
+
+def _branch_class(cfg: RunConfig, kind: str, norm_mid: str) -> str:
+    """The class of F: attention, one layer or two."""
+    if kind == "attn":
+        return _attention_class(cfg, norm_mid)
+    one = kind == "mlp" and cfg.layers_per_branch == 1
+    first, width = ("w", "WIDTH") if one else ("w1", "HIDDEN")
+    made = [f"self.{first} = nn.Linear(WIDTH, {width})"]
+    made += [f"self.norm_mid = {norm_of(cfg, norm_mid, width)}"] * (norm_mid != "none")
+    made += [] if one else ["self.w2 = nn.Linear(HIDDEN, WIDTH)"]
+    inner = wrapped(norm_mid, "self.norm_mid", f"self.{first}(x)")
+    if cfg.activation != "identity":
+        inner = f"{ACTIVATION_CODE[cfg.activation]}({inner})"
+    formula = inner if one else f"self.w2({inner})"
+    title = "one layer" if one else "two layers, token by token"
+    return class_code(_branch_name(kind, norm_mid), f"The branch: {title}.", made, [f"return {formula}"])
+
+
+def _attention_class(cfg: RunConfig, norm_mid: str) -> str:
+    made = ["self.w_q, self.w_k, self.w_v, self.w_o = (nn.Linear(WIDTH, WIDTH) for _ in range(4))"]
+    query, key = "self.w_q(x)", "self.w_k(x)"
+    heads = ".unflatten(-1, (HEADS, -1)).transpose(1, 2)"
+    query, key, value = query + heads, key + heads, "self.w_v(x)" + heads
+    if cfg.qk_norm:
+        made += [f"self.norm_{x} = {norm_of(cfg, 'rms norm', 'WIDTH // HEADS')}" for x in ("q", "k")]
+        query, key = f"self.norm_q({query})", f"self.norm_k({key})"
+    if cfg.position == "rotary":
+        made.append("self.turn = Rotary(TOKENS, WIDTH // HEADS)")
+        query, key = f"self.turn({query})", f"self.turn({key})"
+    made += [f"self.norm_mid = {norm_of(cfg, norm_mid, 'WIDTH')}"] * (norm_mid != "none")
+    body = [
+        f"q = {query}",
+        f"k = {key}",
+        f"v = {value}",
+        f"mixed = F.scaled_dot_product_attention(q, k, v, is_causal={cfg.mask == 'causal'})",
+        f"return self.w_o({wrapped(norm_mid, 'self.norm_mid', 'mixed.transpose(1, 2).flatten(2)')})",
+    ]
+    title = "The branch: attention of every token to itself and what came before."
+    if cfg.mask == "none":
+        title = "The branch: attention of every token to all tokens."
+    return class_code(_branch_name("attn", norm_mid), title, made, body)
+
+
+def _sublayer_class(cfg: RunConfig, name: str, kind: SublayerPlan) -> str:
+    """The class of one kind of sublayer, whose forward pass is its equation."""
+    argument = "l" if cfg.input_scale != "one" else ""
+    if kind.identity:
+        passed = ["return x, 0.0"] if cfg.stack == "residual" else ["return x"]
+        return class_code(name, "A sublayer taken out: the stream passes untouched.", [], passed, argument)
+    made = [f"self.function = {_branch_name(kind.kind, kind.norm_mid)}()"]
+    slots = [slot for slot in filled(kind) if slot != "norm_mid"]
+    made += [f"self.{s} = {norm_of(cfg, kind.norm_add if s == 'norm_again' else getattr(kind, s), 'WIDTH')}" for s in slots]
+    if kind.gate:
+        channels = "1" if kind.gate == "zero gate" else "WIDTH"
+        made.append(f"self.gate = nn.Parameter(torch.full(({channels},), {kind.scale!r}))")
+    branch, body = branch_code(cfg, kind, _own, lambda inner: f"self.function({inner})"), []
+    made += ["self.l = l"] * ("self.l*" in branch)
+    if cfg.stack == "residual" or (kind.skip and cfg.skip_scale != 1):
+        # The branch first, as in the app: autograd adds gradients up in the order of the forward pass.
+        branch, body = "branch", [f"branch = {branch}"]
+    title = "The stream plus the branch." if kind.skip else "The branch alone: nothing carries the stream past it."
+    if kind.repeats > 1:
+        body.append(f"once = {sum_code(cfg, kind, _own, branch)}")
+        body.append(f"return {sum_code(cfg, kind, _own, 'once', 'norm_again')}")
+        title = "The stream plus the branch, and the stream once more."
+    elif cfg.stack == "residual":
+        # Without skip and norm the sum is still a tensor of its own: the branch's gradient comes from two streams.
+        total = sum_code(cfg, kind, _own, branch)
+        body.append(f"return {'0.0 + branch' if total == 'branch' else total}, branch")
+        title = "What the stream becomes, and the branch for the second stream."
+    else:
+        body.append(f"return {sum_code(cfg, kind, _own, branch)}")
+    return class_code(name, title, made, body, argument)
+
+
+def _own(slot: str) -> str:
+    return f"self.{slot}"
+
+
+def norm_of(cfg: RunConfig, norm: str, width: str) -> str:
+    """The code that makes a norm of that name; the script says its eps once."""
+    return "nn.Identity()" if norm == "none" else norm_code(norm, width, "EPS", affine=cfg.affine)
+
+
+def class_code(name: str, title: str, made: list[str], body: list[str], argument: str = "") -> str:
+    """A module: what `__init__` makes and what `forward` computes."""
+    pad = "\n        "
+    opening = f"    def __init__(self{', ' + argument if argument else ''}):{pad}super().__init__(){pad}"
+    return (
+        f'class {name}(nn.Module):\n    """{title}"""\n\n{opening.rstrip()}'
+        + "".join(pad + line for line in made)
+        + "\n\n    def forward(self, x):"
+        + "".join(pad + line for line in body)
+    )

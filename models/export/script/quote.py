@@ -1,0 +1,66 @@
+"""Definitions of the app's own modules as text, with all that they stand on: read, not imported, so that no torch is loaded."""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+
+Definition = tuple[str, str]  # module, name
+
+
+def quoted(*wanted: Definition) -> str:
+    """The source of top-level definitions and of those they use, each once, what is used before its user."""
+    found: dict[Definition, str] = {}
+    for module, name in wanted:
+        _collect(module, name, found)
+    blocks, before = "", ""
+    for text in found.values():
+        short = not text.startswith(("def ", "class ", "@"))
+        blocks += ("" if not before else "\n" if short and before == "short" else "\n\n\n") + text
+        before = "short" if short else "long"
+    return blocks
+
+
+@cache
+def arguments_of(module: str, name: str) -> tuple[str, ...]:
+    """The arguments, as text, of the call that a top-level name is assigned."""
+    source, definitions, _ = _parsed(module)
+    assigned = definitions[name]
+    assert isinstance(assigned, ast.Assign)
+    assert isinstance(assigned.value, ast.Call)
+    return tuple(ast.get_source_segment(source, argument) or "" for argument in assigned.value.args)
+
+
+def _collect(module: str, name: str, found: dict[Definition, str]) -> None:
+    source, definitions, imports = _parsed(module)
+    if name in imports:
+        _collect(imports[name], name, found)
+        return
+    if name not in definitions or (module, name) in found:
+        return
+    node = definitions[name]
+    for used in sorted({part.id for part in ast.walk(node) if isinstance(part, ast.Name)} - {name}):
+        _collect(module, used, found)
+    found[module, name] = _text(source, node)
+
+
+def _text(source: str, node: ast.stmt) -> str:
+    first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+    return "\n".join(source.splitlines()[first - 1 : node.end_lineno])
+
+
+@cache
+def _parsed(module: str) -> tuple[str, dict[str, ast.stmt], dict[str, str]]:
+    """A module's text, its top-level definitions, and from which of our modules it imports which names."""
+    source = (ROOT / (module.replace(".", "/") + ".py")).read_text(encoding="utf-8")
+    definitions: dict[str, ast.stmt] = {}
+    imports: dict[str, str] = {}
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            definitions[node.name] = node
+        elif isinstance(node, ast.Assign):
+            definitions |= {target.id: node for target in node.targets if isinstance(target, ast.Name)}
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("models."):
+            imports |= {alias.name: node.module for alias in node.names}
+    return source, definitions, imports
