@@ -74,7 +74,7 @@ def clashes(columns: Sequence[RunConfig]) -> dict[str, str]:
     if len(nets) > 1:
         found["depth"] = (
             "An MLP block is one sublayer and a transformer block is two: "
-            "their depths have no common axis, so only the loss is drawn."
+            "their depths have no common axis, so they share the chart of the loss alone."
         )
     if len(tasks) > 1:
         found["loss"] = (
