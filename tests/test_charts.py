@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.charts import parts as figures
-from components.charts import table as charts
 from components.charts.depth import ROLES, Series, cosine_chart, depth_profile, log_range
 from components.charts.parts import Figure, decimate, rounded
 from components.charts.steps import loss_chart, step_map
@@ -283,7 +282,7 @@ def test_roles_differ_without_their_colours():
 @pytest.mark.parametrize("colour", ["BLUE", "ORANGE", "GREEN", "PURPLE", "GREY", "RED"])
 @pytest.mark.parametrize("page", ["#ffffff", "#0e1117", "#191917"])
 def test_colours_stand_out_on_light_and_dark_pages(colour, page):
-    lighter, darker = sorted((_luminance(getattr(charts, colour)), _luminance(page)), reverse=True)
+    lighter, darker = sorted((_luminance(getattr(figures, colour)), _luminance(page)), reverse=True)
     assert (lighter + 0.05) / (darker + 0.05) >= 3
 
 
