@@ -21,6 +21,7 @@ from benchmarks import (
     soak,
     stage,
     training,
+    verdicts,
     walk,
 )
 from benchmarks.report import Figure, heading, machine, show
@@ -41,9 +42,11 @@ BENCHMARKS: dict[str, Callable[[], Iterable[Figure]]] = {
     "instruments": instruments.instruments,
     "maps": maps.maps,
     "remedies": remedies.remedies,
+    "verdicts": verdicts.verdicts,
+    "held-out": partial(verdicts.verdicts, seed=verdicts.HELD_OUT_SEED),
     "soak": soak.soak,
 }
-LONG = ("soak",)
+LONG = ("soak", "held-out")
 
 
 def main(arguments: list[str]) -> int:

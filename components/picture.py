@@ -13,6 +13,7 @@ from components.hide import any_hidden, hidden
 from components.stage import figures
 from components.stage.panels import COLUMNS, Chart, Panel, Text
 from components.view import View
+from models.insight.baseline import loss_of_guessing
 from models.spec import TASKS, RunConfig, arrangement_of, plan
 from models.spec.plan import block_name
 
@@ -104,8 +105,8 @@ def report_figures(view: View) -> list[Figure]:
 
 
 def chance(cfg: RunConfig) -> float:
-    """The loss of a net that answers at random: ln(classes)."""
-    return math.log(TASKS[cfg.task].classes)
+    """The loss of guessing in the task of a configuration."""
+    return loss_of_guessing(cfg.task)
 
 
 def _profile(cfg: RunConfig, title: str, track: str, others: list[tuple[str, Profile]]) -> Figure:
