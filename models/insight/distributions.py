@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from models.trace import site_in_words
+
 GAUSSIAN = 3.0  # kurtosis of a normal distribution
 NEAR = 1.0  # distance from it within which a finite width cannot tell the two apart
 HEAVY = 10.0  # kurtosis above which a few features carry most of a token
@@ -49,4 +51,5 @@ def _tails(sites: tuple[str, ...], kurtosis: np.ndarray) -> str:
         shape = "far above a Gaussian's 3: a few features carry most of a token"
     else:
         shape = f"{'heavier' if last > GAUSSIAN else 'lighter'} tails than a Gaussian's 3"
-    return f"The kurtosis of a token is {first:.2g} at {sites[0]} and {last:.2g} at {sites[-1]}: {shape}."
+    ends = f"{first:.2g} at {site_in_words(sites[0])} and {last:.2g} at {site_in_words(sites[-1])}"
+    return f"The kurtosis of a token is {ends}: {shape}."

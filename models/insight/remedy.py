@@ -1,11 +1,11 @@
 """Changes that may help a run that diverged or learned nothing. Which of them do, a trial says (`models.instruments.trial`)."""
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from models.spec import NORMS, TASKS, RunConfig, knobs, plan
+from models.insight.baseline import loss_of_guessing
+from models.spec import NORMS, RunConfig, knobs, plan
 from models.spec.arrangements import architecture_fields
 from models.spec.overrides import in_words
 from models.trace import Trace
@@ -58,7 +58,7 @@ def failed(cfg: RunConfig, trace: Trace, row: int) -> bool:
     """Whether a run has diverged by this row, or ends there no better than guessing."""
     if trace.divergence is not None:
         return row >= trace.divergence.step
-    return row == cfg.steps and float(trace.loss[-LAST:].mean()) >= LEARNED * math.log(TASKS[cfg.task].classes)
+    return row == cfg.steps and float(trace.loss[-LAST:].mean()) >= LEARNED * loss_of_guessing(cfg.task)
 
 
 def _changes(cfg: RunConfig) -> dict[str, dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from models.insight.verdict import decades
+from models.insight.words import decades
 from models.maps.spec import MapSpec
 from models.spec import RunConfig
 from models.spec.budget import PER_FURTHER_SEED, RUN_LIMIT, STEP_LIMIT, memory_bytes, step_seconds

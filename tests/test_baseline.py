@@ -1,0 +1,54 @@
+"""What guessing costs, beside the best constant guess on batches that the tasks really draw."""
+
+import math
+import sys
+from subprocess import run
+
+import pytest
+import torch
+
+from models.insight.baseline import entropy, loss_of_guessing
+from models.spec import TASKS, RunConfig
+from models.tasks import generator, open_task
+from models.tasks.base import NO_LOSS
+
+SAMPLES = 20_000
+
+
+def answers(task: str) -> torch.Tensor:
+    """Targets (B, T) of many training samples, -100 where no loss is taken."""
+    return open_task(RunConfig(task=task, batch=1), "cpu").draw(SAMPLES, generator(0, "baseline"))[1]
+
+
+def best_constant(y: torch.Tensor, classes: int) -> float:
+    """The cross-entropy of always giving the shares of the classes as they are in these answers."""
+    shares = torch.bincount(y[y != NO_LOSS], minlength=classes).double()
+    return torch.special.entr(shares / shares.sum()).sum().item()
+
+
+@pytest.mark.parametrize("task", [name for name in TASKS if name != "sort"])
+def test_guessing_costs_what_the_best_constant_answer_costs_on_batches(task):
+    assert loss_of_guessing(task) == pytest.approx(best_constant(answers(task), TASKS[task].classes), abs=0.01)
+
+
+def test_in_sort_the_place_alone_says_much():
+    y = answers("sort")
+    asked = [y[:, place] for place in range(y.shape[1]) if (y[:, place] != NO_LOSS).all()]
+    by_place = [best_constant(one, TASKS["sort"].classes) for one in asked]
+    assert loss_of_guessing("sort") == pytest.approx(sum(by_place) / len(by_place), abs=0.01)
+    assert loss_of_guessing("sort") == pytest.approx(0.64 * math.log(16), abs=0.01)
+
+
+def test_letters_of_a_book_are_guessed_by_their_frequency():
+    assert loss_of_guessing("book") == pytest.approx(3.06, abs=0.01)
+    assert loss_of_guessing("book") < 0.72 * math.log(TASKS["book"].classes)
+
+
+def test_entropy_by_hand():
+    assert entropy([1, 1, 0]) == pytest.approx(math.log(2))
+    assert entropy([3, 1]) == pytest.approx(-0.75 * math.log(0.75) - 0.25 * math.log(0.25))
+
+
+def test_the_pages_know_it_without_torch():
+    code = "import sys; from models.insight.baseline import loss_of_guessing as g; g('book'); sys.exit('torch' in sys.modules)"
+    assert run([sys.executable, "-c", code], check=False).returncode == 0
