@@ -91,7 +91,7 @@ def test_a_trainer_that_cannot_start_is_given_up_with_a_sentence(visitors, monke
         assert page.get_by_role("switch", name="Residual").is_visible()
         start = visitors("/", server=broken.url)
         expect(start.locator(".stage-status")).to_contain_text("The trainer cannot run: it ended 5 times in a row")
-        expect(start.locator(".stage-sentence")).to_have_text([re.compile("not trained yet", re.IGNORECASE)] * 4)
+        expect(start.locator(".stage-why")).to_have_text([re.compile("not trained yet", re.IGNORECASE)] * 4)
 
 
 def test_where_plotly_cannot_be_found_the_charts_are_plain_lines(visitors):

@@ -1,6 +1,7 @@
 // The stage: holds the tapes of a page, moves along them, and draws what the page has declared, at most once a frame.
 
 import { Bar } from "./bar.js"
+import { Curve, Digits, Guess } from "./cell.js"
 import { AGAIN, Chart, load, themeOf } from "./chart.js"
 import { listen } from "./keys.js"
 import { Playhead, reach } from "./playhead.js"
@@ -12,7 +13,7 @@ const REST_SECONDS = 0.4 // after the last move, before the server hears where t
 const FOLLOW_SECONDS = 1
 const EAGER_SECONDS = 3 // that a page may take to hear of a control
 const FRAME_SECONDS = 0.04 // of drawing; whatever is not drawn by then waits for the next frame
-const PANELS = { chart: Chart, stack: Stack }
+const PANELS = { chart: Chart, stack: Stack, curve: Curve, digits: Digits, guess: Guess }
 
 const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (text.endsWith(".") ? "" : ".")
 const clock = () => performance.now() / 1000
@@ -58,7 +59,10 @@ class Heading {
 // A click is the page's, which keeps the visit; a new tab or window is the browser's.
 class Link {
   constructor(place, { opened }) {
-    this.el = place.appendChild(document.createElement("a"))
+    const line = place.appendChild(document.createElement("p"))
+    line.className = "stage-why"
+    this.said = line.appendChild(document.createElement("span"))
+    this.el = line.appendChild(document.createElement("a"))
     this.el.className = "stage-link"
     this.el.onclick = (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return
@@ -70,9 +74,15 @@ class Link {
   declare(panel) {
     this.el.textContent = panel.title
     this.el.href = panel.href
+    this.panel = panel
   }
 
-  draw() {}
+  draw(now) {
+    const { run, says, before, text } = this.panel
+    if (!says) return
+    const said = `${text || now.tapes[run]?.sentence(says, now.row) || before} `
+    if (this.said.textContent !== said) this.said.textContent = said
+  }
 }
 
 // How a net goes on with a prompt, at the frame before the playhead.

@@ -1,0 +1,5 @@
+"""The story."""
+
+import streamlit as st
+
+st.title("The story", anchor=False)
