@@ -6,7 +6,7 @@ into norms. Nothing is copied, nothing changes the arithmetic of the training.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -36,6 +36,23 @@ class Place:
     call: int = 0
 
 
+class Hook:
+    """A hook of ours on a module. A copy of a watched model, or a saved one, has a hook in its place that does nothing."""
+
+    def __init__(self, call: Callable[..., None], *first: Any) -> None:
+        self._call, self._first = call, first
+
+    def __call__(self, *args: Any) -> None:
+        self._call(*self._first, *args)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Hook, (nothing,)
+
+
+def nothing(*_args: Any) -> None:
+    """What a copied hook does."""
+
+
 class Probe:
     """Keeps what passed the places in the last forward pass, and the gradients that came back to them.
 
@@ -43,14 +60,13 @@ class Probe:
     Without them every call counts. `failed` is told of an error of ours, which never reaches the training.
     """
 
-    def __init__(
-        self, places: Sequence[Place], *, gradients: bool, failed: Callable[[Exception], None] | None = None
-    ) -> None:
+    def __init__(self, places: Sequence[Place], *, gradients: bool, failed: Callable[[Exception], None] | None = None) -> None:
         self.places = tuple(places)
         self.gradients = gradients
         self.listening = True
         self.at_once: set[int] = set()  # places whose tensor is overwritten later, so that its norm is taken on the spot
         self.forget()
+        self._attached = True
         self._failed = failed
         self._within: bool | None = None
         self._calls: dict[nn.Module, int] = {}
@@ -89,9 +105,13 @@ class Probe:
         """The forward pass is over: calls from now on are checkpointing at work."""
         self._within = False
 
+    def expect(self, places: Iterable[int]) -> None:
+        """Of these places the gradient is still to come, when checkpointing computes them again."""
+        self._waiting |= set(places)
+
     def remove(self) -> None:
         """Takes the hooks off."""
-        self.listening = False
+        self.listening = self._attached = False
         for handle in self._handles:
             handle.remove()
 
@@ -100,13 +120,12 @@ class Probe:
         for at, place in enumerate(self.places):
             sides.setdefault((place.module, place.side), []).append(at)
         handles = []
-        for module, side in sorted(sides, key=lambda found: found[1] == "input"):
-            wanted = sides[module, side]
+        for (module, side), wanted in sides.items():
             if side == "input":
-                keep = partial(self._given, wanted, (module, "output") in sides)
+                keep = Hook(self._given, wanted, (module, "output") in sides)
                 handles.append(module.register_forward_pre_hook(keep, with_kwargs=True))
             else:
-                handles.append(module.register_forward_hook(partial(self._gave, wanted)))
+                handles.append(module.register_forward_hook(Hook(self._gave, wanted)))
         return handles
 
     def _given(self, wanted: list[int], again: bool, module: nn.Module, args: Any, kwargs: Any) -> None:
@@ -158,7 +177,7 @@ class Probe:
                 self._waiting.add(at)
 
     def _receive(self, at: int, grad: Tensor) -> None:
-        if self.listening:
+        if self._attached:
             try:
                 kept = self.received[at]
                 # Twice through one graph (`retain_graph`): gradients add up, as those of parameters do.
@@ -222,3 +241,8 @@ def norms_in(tensors: Sequence[Tensor], dtype: torch.dtype) -> Tensor:
     if first.numel() <= STACKED and all(t.shape == first.shape and t.dtype == first.dtype for t in tensors):
         return torch.linalg.vector_norm(torch.stack(list(tensors)).flatten(1), dim=1, dtype=dtype)
     return torch.stack(torch._foreach_norm(list(tensors), 2, dtype))
+
+
+def joined(tensors: Sequence[Tensor]) -> Tensor:
+    """All numbers of some tensors in one row, by one call however many tensors there are."""
+    return torch._C._nn.flatten_dense_tensors(list(tensors))

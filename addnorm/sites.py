@@ -167,7 +167,9 @@ def residual(node: Node, additions: Mapping[int, Node]) -> Sum | None:
     parts = [list(terms(parent, additions)) for parent in (left, right)]
     pairs = [(one, other) for one in parts[0] for other in parts[1]]
     every = [_skip_and_branch(node, *pair) for pair in pairs + [(other, one) for one, other in pairs]]
-    return min((total for total in every if total is not None), key=lambda total: (total.projected, total.source.at), default=None)
+    return min(
+        (total for total in every if total is not None), key=lambda total: (total.projected, total.source.at), default=None
+    )
 
 
 def terms(node: Node, additions: Mapping[int, Node]) -> Iterator[Node]:
@@ -247,11 +249,14 @@ def _call(node: Node) -> tuple[str, str]:
 
 
 def last_point(total: Node, usual: Sequence[Way]) -> Node:
-    """Where a sum that no other skips from leaves off: after the same calls as the others, made by the same kind of module."""
+    """Where a sum that no other skips from leaves off: after the same calls as the others, made by a module inside the one
+
+    that adds, or by the same kind of module as there.
+    """
     made, waiting = [total], sorted(total.children, key=lambda child: child.at)
-    for call in max(set(usual), key=usual.count, default=()):
-        fits = (node for node in waiting if _call(node) == call and all(parent in made for parent in node.parents))
-        node = next(fits, None)
+    for op, owner in max(sorted(set(usual)), key=usual.count, default=()):
+        ready = (node for node in waiting if node.op == op and all(parent in made for parent in node.parents))
+        node = next((node for node in ready if within(node.owner, total.owner) or _call(node)[1] == owner), None)
         if node is None:
             return total
         made.append(node)
@@ -281,8 +286,8 @@ def boundary_of(graph: Graph, point: Node, total: Node | None) -> Boundary | Non
     outputs = [boundary for boundary in known if boundary.place.side == "output"]
     if total is not None:
         adding = [boundary for boundary in outputs if boundary.name == total.owner]
-        if adding:
-            return adding[0]
+        numbered = [boundary for boundary in outputs if re.search(r"\d", boundary.name)]
+        outputs = adding[:1] or numbered or outputs
     if outputs:
         return min(outputs, key=lambda found: (found.name.count("."), found.order))
     # What is given to a module without weights may only tell it a shape.

@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import torch
@@ -17,7 +16,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
-from addnorm.probe import Key, Place
+from addnorm.probe import Hook, Key, Place
 
 LARGEST = 40_000  # tensors of a pass that are kept apart; masks of ancestors grow with the square
 ADDITIONS = {"add", "__add__", "__radd__", "add_", "__iadd__"}
@@ -39,6 +38,7 @@ class Node:
     ops: int
     parametrised: bool = False
     alias: bool = False
+    differentiable: bool = False
     overwritten: bool = False  # a later call worked in place on it
     children: list[Node] = field(default_factory=list)
 
@@ -90,14 +90,15 @@ class Tracer(TorchFunctionMode):
         self._open: list[str] = [""]
         self._calls: dict[int, int] = {}
         self._order = 0
+        self._measuring = False
         self._exits = ExitStack()
 
     def __enter__(self) -> Tracer:
         for name, module in self._model.named_modules():
             if module is self._model:
                 continue
-            before = module.register_forward_pre_hook(partial(self._enters, name), with_kwargs=True)
-            after = module.register_forward_hook(partial(self._leaves, name), always_call=True, with_kwargs=True)
+            before = module.register_forward_pre_hook(Hook(self._enters, name), with_kwargs=True)
+            after = module.register_forward_hook(Hook(self._leaves, name), always_call=True, with_kwargs=True)
             self._exits.callback(before.remove)
             self._exits.callback(after.remove)
         super().__enter__()
@@ -111,11 +112,9 @@ class Tracer(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
-        if self.failure is None and not self.graph.too_large and isinstance(out, Tensor | tuple | list | None):
-            try:
-                self._note(getattr(func, "__name__", ""), args, kwargs, out)
-            except Exception as error:  # whatever goes wrong here must not reach the forward pass
-                self.failure = error
+        watching = self.failure is None and not self.graph.too_large and not self._measuring
+        if watching and isinstance(out, Tensor | tuple | list | None):
+            self._try(lambda: self._note(getattr(func, "__name__", ""), args, kwargs, out))
         return out
 
     def _note(self, op: str, args: Any, kwargs: Any, out: Any) -> None:
@@ -167,6 +166,7 @@ class Tracer(TorchFunctionMode):
         dtype = str(tensor.dtype).removeprefix("torch.")
         own = 1 << at
         node = Node(at, op, parents, shape, dtype, self._open[-1], tensor._version, ancestors | own, ops, bool(names), alias)
+        node.differentiable = tensor.requires_grad
         for parent in parents:
             parent.children.append(node)
         graph.nodes.append(node)
@@ -182,16 +182,23 @@ class Tracer(TorchFunctionMode):
 
     def _enters(self, name: str, module: nn.Module, args: Any, kwargs: Any) -> None:
         self._open.append(name)
-        self._boundary(name, module, "input", (*enumerate(args), *kwargs.items()))
+        self._try(lambda: self._boundary(name, module, "input", (*enumerate(args), *kwargs.items())))
 
     def _leaves(self, name: str, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
         if output is not None:
-            self._link(module, args, kwargs, output)
-            found = [(key, tensor) for tensor, key in tensors_in(output)]
-            self._boundary(name, module, "output", found)
+            self._try(lambda: self._link(module, args, kwargs, output))
+            self._try(lambda: self._boundary(name, module, "output", [(key, tensor) for tensor, key in tensors_in(output)]))
         self._calls[id(module)] = self._calls.get(id(module), 0) + 1
         if self._open[-1] == name:
             self._open.pop()
+
+    def _try(self, look: Callable[[], None]) -> None:
+        """Whatever goes wrong here must not reach the forward pass."""
+        if self.failure is None:
+            try:
+                look()
+            except Exception as error:
+                self.failure = error
 
     def _link(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
         """What a module gives without torch having been seen at work (a kernel of somebody's own) comes from what it was given."""
@@ -216,7 +223,9 @@ class Tracer(TorchFunctionMode):
             known = self.graph.boundaries.setdefault(node.at, [])
             known.append(Boundary(self._order, name, place))
             if len(known) == 1 and self._measure is not None:
+                self._measuring = True
                 self._measure(node.at, tensor)
+                self._measuring = False
 
 
 def floating(tensor: Tensor) -> bool:
