@@ -28,7 +28,7 @@ KINDS = ("start", "sum", "output")
 ENDS = ("done", "error", "recorder")
 
 
-class Fault(ValueError):
+class FaultError(ValueError):
     """What is wrong with a line, in a sentence without its number."""
 
 
@@ -133,17 +133,17 @@ class Reader:
         self._line += 1
         try:
             if len(line) > LONGEST_LINE:
-                raise Fault("is longer than a line of a recording can be")
+                raise FaultError("is longer than a line of a recording can be")
             entry = parsed(line)
             if self.recording.whole:
-                raise Fault("stands after the end of the recording")
+                raise FaultError("stands after the end of the recording")
             if not self.recording.header:
                 self._take_header(entry)
             elif "end" in entry:
                 self.recording.end = ending(entry)
             else:
                 self._take_row(entry)
-        except Fault as fault:
+        except FaultError as fault:
             self._stop(str(fault))
 
     def _stop(self, fault: str) -> None:
@@ -152,9 +152,9 @@ class Reader:
     def _take_header(self, entry: dict[str, Any]) -> None:
         version = entry.get("addnorm")
         if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-            raise Fault("is not the header of a recording")
+            raise FaultError("is not the header of a recording")
         if version > VERSION:
-            raise Fault(f"says that this is version {version} of the format; this program reads up to version {VERSION}")
+            raise FaultError(f"says that this is version {version} of the format; this program reads up to version {VERSION}")
         found = self.recording
         found.sites = tuple(site_of(item) for item in listed(entry, "sites"))
         found.blocks = tuple(block_of(item) for item in listed(entry, "blocks"))
@@ -166,25 +166,25 @@ class Reader:
             count(entry, key)
         for key in ("versions", "meta"):
             if not isinstance(entry.get(key, {}), dict):
-                raise Fault(f"has a {key} that is no object")
+                raise FaultError(f"has a {key} that is no object")
         if not isinstance(entry.get("optimizer"), dict | None):
-            raise Fault("has an optimizer that is no object")
+            raise FaultError("has an optimizer that is no object")
         found.header = entry
 
     def _take_row(self, entry: dict[str, Any]) -> None:
         found = self.recording
         step = count(entry, "step")
         if found.steps and step <= found.steps[-1]:
-            raise Fault(f"is of step {step}, after step {found.steps[-1]}")
+            raise FaultError(f"is of step {step}, after step {found.steps[-1]}")
         self._numbers += 2 * len(found.sites) + 2 * len(found.blocks) + len(SCALARS) + 2
         if self._numbers > MOST_NUMBERS:
-            raise Fault("is one row too many; the rows before it are shown")
+            raise FaultError("is one row too many; the rows before it are shown")
         scalars = {name: number(entry.get(name), name) for name in SCALARS}
         seconds = number(entry.get("seconds"), "seconds")
         rows = {name: numbers(entry.get(name), name, found.width(name), may_lack=name == "update") for name in SERIES}
         skipped = entry.get("skipped", False)
         if not isinstance(skipped, bool):
-            raise Fault("has a skipped that is neither true nor false")
+            raise FaultError("has a skipped that is neither true nor false")
         found.steps.append(step)
         found.seconds.append(math.nan if seconds is None else seconds)
         for name, values in (*rows.items(), *((name, [value]) for name, value in scalars.items())):
@@ -217,21 +217,21 @@ def read(path: str | os.PathLike[str], *, growing: bool = False) -> Recording:
 
 
 def parsed(line: bytes) -> dict[str, Any]:
-    """A line as a mapping. Raises Fault."""
+    """A line as a mapping. Raises FaultError."""
     try:
         entry = json.loads(line.decode("utf-8"), parse_constant=_no_constant)
     except UnicodeDecodeError:
-        raise Fault("is not text") from None
+        raise FaultError("is not text") from None
     except RecursionError:
-        raise Fault("is nested too deeply") from None
-    except Fault:
+        raise FaultError("is nested too deeply") from None
+    except FaultError:
         raise
     except ValueError:
-        raise Fault("is not JSON") from None
+        raise FaultError("is not JSON") from None
     if not isinstance(entry, dict):
-        raise Fault("is no object")
+        raise FaultError("is no object")
     if too_deep(entry):
-        raise Fault("is nested too deeply")
+        raise FaultError("is nested too deeply")
     return entry
 
 
@@ -250,88 +250,88 @@ def _inside(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
 
 
 def _no_constant(name: str) -> Any:
-    raise Fault(f"has a bare {name}, which JSON does not know")
+    raise FaultError(f"has a bare {name}, which JSON does not know")
 
 
 def number(value: Any, name: str) -> float | None:
-    """A number of a row: finite ones as numbers, others by name, null for what was not measured. Raises Fault."""
+    """A number of a row: finite ones as numbers, others by name, null for what was not measured. Raises FaultError."""
     if isinstance(value, str) and value in NAMED:
         return NAMED[value]
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Fault(f"has a {name} that is no number")
+        raise FaultError(f"has a {name} that is no number")
     try:
         found = float(value)
     except OverflowError:
         found = math.inf
     if not math.isfinite(found):
-        raise Fault(f"has a {name} beyond all numbers")
+        raise FaultError(f"has a {name} beyond all numbers")
     return found
 
 
 def numbers(value: Any, name: str, width: int, *, may_lack: bool = False) -> list[float | None]:
-    """A series of a row. Raises Fault."""
+    """A series of a row. Raises FaultError."""
     if value is None and may_lack:
         return [None] * width
     if not isinstance(value, list):
-        raise Fault(f"has a {name} that is no list")
+        raise FaultError(f"has a {name} that is no list")
     if len(value) != width:
-        raise Fault(f"has {len(value)} numbers of {name} where there should be {width}")
+        raise FaultError(f"has {len(value)} numbers of {name} where there should be {width}")
     return [number(item, name) for item in value]
 
 
 def count(entry: dict[str, Any], key: str) -> int:
-    """A whole number from 0 to 2^53. Raises Fault."""
+    """A whole number from 0 to 2^53. Raises FaultError."""
     value = entry.get(key)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 2**53:
-        raise Fault(f"has a {key} that is no count")
+        raise FaultError(f"has a {key} that is no count")
     return value
 
 
 def text(entry: dict[str, Any], key: str) -> str:
-    """A text of bounded length. Raises Fault."""
+    """A text of bounded length. Raises FaultError."""
     value = entry.get(key)
     if not isinstance(value, str) or len(value) > LONGEST_NAME:
-        raise Fault(f"has a {key} that is no text" if not isinstance(value, str) else f"has a {key} that is too long")
+        raise FaultError(f"has a {key} that is no text" if not isinstance(value, str) else f"has a {key} that is too long")
     return value
 
 
 def listed(entry: dict[str, Any], key: str) -> list[Any]:
-    """A list of bounded length. Raises Fault."""
+    """A list of bounded length. Raises FaultError."""
     value = entry.get(key)
     if not isinstance(value, list):
-        raise Fault(f"has {key} that are no list")
+        raise FaultError(f"has {key} that are no list")
     if len(value) > MOST_SITES:
-        raise Fault(f"has more than {MOST_SITES} {key}")
+        raise FaultError(f"has more than {MOST_SITES} {key}")
     return value
 
 
 def site_of(item: Any) -> SiteInfo:
-    """A site of the header. Raises Fault."""
+    """A site of the header. Raises FaultError."""
     if not isinstance(item, dict):
-        raise Fault("has a site that is no object")
+        raise FaultError("has a site that is no object")
     shape = item.get("shape")
     if not isinstance(shape, list) or len(shape) > 16:
-        raise Fault("has a site without a shape")
+        raise FaultError("has a site without a shape")
     kind = text(item, "kind")
     if kind not in KINDS:
-        raise Fault("has a site of an unknown kind")
+        raise FaultError("has a site of an unknown kind")
     sizes = tuple(count({"shape": size}, "shape") for size in shape)
     return SiteInfo(text(item, "name"), kind, text(item, "module"), sizes, text(item, "dtype"))
 
 
 def block_of(item: Any) -> BlockInfo:
-    """A block of the header. Raises Fault."""
+    """A block of the header. Raises FaultError."""
     if not isinstance(item, dict):
-        raise Fault("has a block that is no object")
+        raise FaultError("has a block that is no object")
     return BlockInfo(text(item, "name"), count(item, "site"), count(item, "parameters"))
 
 
 def ending(entry: dict[str, Any]) -> dict[str, Any]:
-    """The last line. Raises Fault."""
+    """The last line. Raises FaultError."""
     if entry["end"] not in ENDS:
-        raise Fault("ends in an unknown way")
+        raise FaultError("ends in an unknown way")
     return {
         "end": entry["end"],
         "reason": text(entry, "reason"),

@@ -26,7 +26,6 @@ from addnorm.probe import Hook, Probe, joined, norms
 from addnorm.rows import Fetch, Part, Row, Rows, parts_of
 from addnorm.sites import (
     Block,
-    Sites,
     blocks_by_name,
     blocks_of,
     chosen_modules,
@@ -65,13 +64,7 @@ def watch(
     free name is taken (`tape.path`). Raises ValueError for arguments that make no sense; anything else that goes wrong is one
     warning, and the training goes on.
     """
-    if every < 1:
-        raise ValueError(f"every: {every} is no number of steps")
-    try:
-        json.dumps(meta, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"meta: {error}") from None
-    return Tape(model, path, optimizer, scaler, every, sites, dict(meta or {}))
+    return Tape(model, path, optimizer=optimizer, scaler=scaler, every=every, sites=sites, meta=meta)
 
 
 def unwatch(model: nn.Module) -> None:
@@ -86,25 +79,35 @@ def bare(model: nn.Module) -> nn.Module:
 
 
 class Tape:
-    """A recording while it is made. Use it as a context manager, or `close` it."""
+    """A recording while it is made. Use it as a context manager, or `close` it.
+
+    `called`: whether a forward pass is a call of the model; else `begin_pass` and `end_pass` say where one is.
+    """
 
     def __init__(
         self,
         model: nn.Module,
         path: str | os.PathLike[str],
-        optimizer: torch.optim.Optimizer | None,
-        scaler: Any,
-        every: int,
-        wanted: Wanted,
-        meta: dict[str, Any],
-        brackets: bool = True,
+        *,
+        optimizer: torch.optim.Optimizer | None = None,
+        scaler: Any = None,
+        every: int = 1,
+        sites: Wanted = "auto",
+        meta: Mapping[str, Any] | None = None,
+        called: bool = True,
     ) -> None:
+        if every < 1:
+            raise ValueError(f"every: {every} is no number of steps")
+        try:
+            json.dumps(meta, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"meta: {error}") from None
         self.path = Path(path)
         self.sites = noted((), ())
         self._model = bare(model)
         self._optimizer, self._scaler = optimizer, scaler
-        self._every, self._meta = every, meta
-        self._chosen = None if isinstance(wanted, str) and wanted == "auto" else chosen_modules(self._model, wanted)
+        self._every, self._meta = every, dict(meta or {})
+        self._chosen = None if isinstance(sites, str) and sites == "auto" else chosen_modules(self._model, sites)
         self._began = time.monotonic()
         self._blocks: list[Block] = []
         self._probe: Probe | None = None
@@ -117,39 +120,39 @@ class Tape:
         self._before: tuple[Row, list[tuple[int, nn.Parameter, Tensor]]] | None = None  # weights, sampled before an update
         self._steps = self._written = 0
         self._passes = 0
-        self._failing = self._closure = False
+        self._failing = self._closure = self._compiled = False
         self._process = os.getpid()
         self._undo: list[Callable[[], object]] = []
         self._writer: Writer | None = None
         self._headed = False
-        refusal = refused(self._model)
-        if _rank() != 0:
-            return  # the first process writes, for all
+        if _rank() == 0:  # the first process writes, for all
+            self._start(called)
+
+    def _start(self, called: bool) -> None:
+        """Opens the file and hooks the model, or says in a sentence why not."""
         if (earlier := _watched.get(self._model)) is not None:
             _say(f"this model was being watched already; the recording {earlier.path} ends here")
             earlier.close()
-        if refusal:
+        if refusal := refused(self._model):
             _say(f"{refusal} Nothing is recorded.")
             return
         try:
-            self._writer = Writer(path)
+            self._writer = Writer(self.path)
         except OSError as error:
-            _say(f"{path} cannot be written ({error.strerror or error}). Nothing is recorded.")
+            _say(f"{self.path} cannot be written ({error.strerror or error}). Nothing is recorded.")
             return
         self.path = self._writer.path
         _watched[self._model] = self
         self._compiled = is_compiled(self._model)
         if self._compiled:
-            _say(
-                "this model was compiled before it was watched, and hooks see nothing inside it: loss and weights are recorded only"
-            )
-        if brackets:
+            _say("this model was compiled before it was watched, so that hooks see nothing inside it: no sites are recorded")
+        if called:
             self._hook(self._model)
-        if optimizer is not None:
-            self._undo.append(optimizer.register_step_pre_hook(self._before_update).remove)
-            self._undo.append(optimizer.register_step_post_hook(self._after_update).remove)
-        if scaler is not None and optimizer is not None:
-            self._watch_skips(scaler)
+        if self._optimizer is not None:
+            self._undo.append(self._optimizer.register_step_pre_hook(self._before_update).remove)
+            self._undo.append(self._optimizer.register_step_post_hook(self._after_update).remove)
+            if self._scaler is not None:
+                self._watch_skips(self._scaler)
         atexit.register(self.close)
 
     def __enter__(self) -> Self:

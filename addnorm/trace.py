@@ -11,7 +11,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
@@ -123,10 +122,26 @@ class Tracer(TorchFunctionMode):
         made = [tensor for tensor, _ in tensors_in(out) if floating(tensor)]
         if not made:
             return
-        given = [tensor for tensor, _ in tensors_in((*args, *kwargs.values()), deep=2)]
+        parents, names, constant = self._sources([tensor for tensor, _ in tensors_in((*args, *kwargs.values()), deep=2)])
+        for tensor in made:
+            before: Node | None = self._node_of.get(tensor)
+            if id(tensor) in self._names or (before is not None and before.version == tensor._version):
+                continue  # handed through as it is
+            if constant:
+                self._made_of[tensor] = names
+                continue
+            node = self._add(op, parents, tensor, names)
+            if before is not None:
+                before.overwritten, node.alias = True, False
+            self._node_of[tensor] = node
+            if op in ADDITIONS and len(parents) == 2:
+                self.graph.additions.append(node)
+
+    def _sources(self, given: Sequence[Tensor]) -> tuple[tuple[Node, ...], tuple[str, ...], bool]:
+        """What a call was given: tensors of the pass, names of parameters, and whether there is nothing but parameters."""
         parents: list[Node] = []
         names: list[str] = []
-        constant = True  # nothing but parameters so far; a look-up depends on its indices too
+        others = 0  # indices of a look-up, masks, buffers
         for tensor in given:
             if id(tensor) in self._names:
                 names.append(self._names[id(tensor)])
@@ -135,22 +150,8 @@ class Tracer(TorchFunctionMode):
             elif floating(tensor) and id(tensor) not in self._buffers:
                 parents.append(self._node(tensor))
             else:
-                constant = False
-        for tensor in made:
-            if id(tensor) in self._names:
-                continue  # a parameter handed through
-            if names and not parents and constant:
-                self._made_of[tensor] = tuple(names)
-                continue
-            before: Node | None = self._node_of.get(tensor)
-            if before is not None and before.version == tensor._version:
-                continue  # handed through as it is
-            node = self._add(op, tuple(parents), tensor, tuple(names))
-            if before is not None:
-                before.overwritten, node.alias = True, False
-            self._node_of[tensor] = node
-            if op in ADDITIONS and len(parents) == 2:
-                self.graph.additions.append(node)
+                others += 1
+        return tuple(parents), tuple(names), bool(names) and not parents and not others
 
     def _add(self, op: str, parents: tuple[Node, ...], tensor: Tensor, names: tuple[str, ...]) -> Node:
         graph = self.graph
@@ -201,7 +202,7 @@ class Tracer(TorchFunctionMode):
                 self.failure = error
 
     def _link(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
-        """What a module gives without torch having been seen at work (a kernel of somebody's own) comes from what it was given."""
+        """What a module gives without torch having been seen at work, by a kernel of somebody's own, comes from what it got."""
         lost = [t for t, _ in tensors_in(output) if floating(t) and t not in self._node_of and t not in self._made_of]
         if lost and not self.graph.too_large:
             given = [t for t, _ in tensors_in((*args, *kwargs.values()), deep=2) if floating(t) and id(t) not in self._names]
