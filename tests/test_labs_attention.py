@@ -102,10 +102,10 @@ def test_example_12_keeps_mean_and_variance_apart():
         np.testing.assert_allclose([one.variance for one in row], expected, rtol=0.25)
 
 
-def test_example_25_is_said_with_the_steps_of_the_tables():
+def test_a_recurrent_cell_and_attention_are_told_apart_by_the_steps_of_the_tables():
     sentence = attention_recurrence.said(reach(7, recurrent=True), reach(7, recurrent=False))
     assert sentence.startswith("A recurrent cell needs 7 steps for 7 tokens")
-    assert "all 28 pairs in 1 matrix product" in sentence
+    assert f"all {7 * 8 // 2} pairs at once, in two matrix products with a softmax between them" in sentence
     frame = attention_recurrence.table(reach(3, recurrent=True))
     assert frame.iloc[:, 1:].to_numpy().tolist() == [["1", "-", "-"], ["2", "1", "-"], ["3", "2", "1"]]
 

@@ -25,7 +25,7 @@ NORMS = {
         "Ba 2016, 1607.06450",
     ),
     "rms norm": Entry(
-        "scales the features of one token, keeps their mean",
+        "scales the features of one token to unit mean square and, unlike layer norm, does not subtract their mean",
         r"\gamma\odot\frac{x}{\sqrt{\operatorname{mean}(x^2)+\varepsilon}}",
         "Zhang & Sennrich 2019, 1910.07467",
     ),
@@ -59,7 +59,8 @@ INITS = {
         "Glorot & Bengio 2010",
     ),
     "torch": Entry(
-        "PyTorch's default for a linear layer: uniform within 1/sqrt(inputs), a variance of 1/(3 inputs); biases start at 0",
+        "PyTorch's default for the weights of a linear layer: uniform within 1/sqrt(inputs), a variance of 1/(3 inputs); "
+        "PyTorch draws its biases from the same range, here they start at 0",
         r"\mathcal U(\pm 1/\sqrt{n_\text{in}})",
         "torch.nn.Linear",
     ),

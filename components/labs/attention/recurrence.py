@@ -45,8 +45,8 @@ def said(recurrent: np.ndarray, attention: np.ndarray) -> str:
     pairs = int((attention > 0).sum())
     return (
         f"A recurrent cell needs {recurrent.max()} steps for {count} tokens, and the first token gets to the last place through "
-        f"{recurrent[-1, 0]} of them; attention takes all {pairs} pairs in {attention.max()} matrix product, and every token is "
-        "one step away."
+        f"{recurrent[-1, 0]} of them; attention takes all {pairs} pairs at once, in two matrix products with a softmax between them, and "
+        f"every token is {attention.max()} step away."
     )
 
 

@@ -99,7 +99,10 @@ def _verdict(bare: float, skipped: float) -> str:
     if skipped == 0:
         return "The +1 did not save it: a branch with factor -1 cancels its skip exactly."
     if abs(skipped) > 100:
-        return "The +1 keeps the gradient from vanishing and makes it explode: which is why residual nets need a norm too."
+        return (
+            "The +1 keeps the gradient from vanishing and makes it explode: a deep residual net also needs branches that add "
+            "little, by a norm before each, by small first weights or by a gate that starts at 0."
+        )
     if abs(skipped) < 0.01:
         return "It vanishes even with the +1, because the factors are negative and eat it up."
     if abs(bare) < 0.01:
