@@ -167,8 +167,8 @@ COLLAPSE = Lesson(
     },
     code=Code("models/training/frames.py", "mean_cosines"),
     challenge=Challenge(
-        "Keep the samples apart in 32 layers with a layer norm and no skip: a mean sample cosine of at most 0.3 before training, and a loss of 1.5 "
-        "within 120 steps. You may touch activation and initialisation only.",
+        "Keep the samples apart in 32 layers with a layer norm and no skip: a mean sample cosine of at most 0.3 before "
+        "training, and a loss of 1.5 within 120 steps. You may touch activation and initialisation only.",
         _COLLAPSE["layer norm, no skip"],
         ("activation", "init"),
         (cosine_at_most(0.3), loss_within(1.5, 120)),

@@ -62,8 +62,9 @@ EXPLODING = Lesson(
         list(_ADDED),
     ),
     why="Adding is a product too: a branch that adds $v$ times the mean square multiplies it by $1+v$, and the RMS by "
-    "$(1+v)^{L/2}$ after $L$ blocks. Half looks harmless; $1.5^{16}$ is 657. The skip cured the vanishing and turned it around, for the "
-    "gradient in the same way. Branches at 0.3 add 0.045 and give a factor of 2, and the net learns.",
+    "$(1+v)^{L/2}$ after $L$ blocks. Half looks harmless; $1.5^{16}$ is 657. The skip cured the vanishing and turned "
+    "it around, for the gradient in the same way. Branches at 0.3 add 0.045 and give a factor of 2, and the net "
+    "learns.",
     sources={
         "He 2016 (ResNet)": "https://arxiv.org/abs/1512.03385",
         "Zhang 2019 (Fixup)": "https://arxiv.org/abs/1901.09321",
@@ -93,10 +94,10 @@ SKIP = Lesson(
     nets=_SKIP,
     charts=("grad_rms", "sample_cosine", "loss"),
     found=by_learning(_FATES, list(_SKIP), DIGITS),
-    why="Reading the same size everywhere is not enough. Without a skip each block replaces what it reads, and ReLU draws all samples together a "
-    "little every time: at the end all of them point in one direction, and the head has nothing to tell them apart by. With a "
-    "skip a block changes what it reads a little and hands the rest on, so that the samples stay apart. A net can have a "
-    "level gradient and still not learn: read the sample cosine beside it.",
+    why="Reading the same size everywhere is not enough. Without a skip each block replaces what it reads, and ReLU "
+    "draws all samples together a little every time: at the end all of them point in one direction, and the head has "
+    "nothing to tell them apart by. With a skip a block changes what it reads a little and hands the rest on, so that "
+    "the samples stay apart. A net can have a level gradient and still not learn: read the sample cosine beside it.",
     sources={
         "He 2016 (ResNet)": "https://arxiv.org/abs/1512.03385",
         "Balduzzi 2017 (shattered gradients)": "https://arxiv.org/abs/1702.08591",
