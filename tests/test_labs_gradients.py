@@ -27,12 +27,12 @@ from tests.labs_page import lab
 DECADES = 0.35  # by which one seed of width 64 may miss the formula over 20 blocks
 
 
-# --- example 16: the chain by hand ---
+# --- the chain by hand ---
 
 
-def test_example_16_a_product_of_factors_below_1_vanishes_and_the_skip_adds_1_to_each():
+def test_a_product_of_factors_below_1_vanishes_and_the_skip_adds_1_to_each():
     """By torch: x_l = f_l x_{l-1}, with and without the skip."""
-    factors = np.array(PRESETS["Example 16: factors below 1"].factors)
+    factors = np.array(PRESETS["Factors below 1"].factors)
     assert (np.abs(factors) < 1).all()
     for skip, own in ((0.0, factors), (1.0, with_skip(factors))):
         points = [torch.ones((), dtype=torch.float64, requires_grad=True)]

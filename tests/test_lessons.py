@@ -207,7 +207,7 @@ def test_nothing_of_the_run_is_shown_before_the_guess() -> None:
     assert page.button(key="lesson_vanishing_guess_settle").disabled
 
 
-@pytest.mark.parametrize(("at", "said"), [(2, "Your guess was right"), (0, "Your guess was not so")])
+@pytest.mark.parametrize(("at", "said"), [(2, "Your guess was right"), (0, "Not quite: it was")])
 def test_after_the_guess_the_nets_are_trained_and_the_numbers_decide(at: int, said: str) -> None:
     page = watched(guessed(lessons(lesson="vanishing"), at), "lesson_vanishing")
     assert said in words(page)
@@ -215,7 +215,7 @@ def test_after_the_guess_the_nets_are_trained_and_the_numbers_decide(at: int, sa
     assert LESSONS["vanishing"].why in words(page)
     assert {"Gradient by depth", "Activation by depth", "Loss"} <= set(charts(page))
     assert "def forward" in "".join(code.value for code in page.code)
-    verdict = "right" if at == 2 else "not so"
+    verdict = "right" if at == 2 else "not quite"
     assert f"({verdict})" in page.code[-1].value
 
 

@@ -13,7 +13,7 @@ from models.labs.chain import PRESETS, arriving, standing_still, updated, with_s
 
 KEY = "gradients"
 MODES = ("one factor for all layers", "factors of my own")
-FIRST, OWN = "Half at every layer", "Example 16: factors below 1"  # what one factor, and factors of one's own, begin with
+FIRST, OWN = "Half at every layer", "Factors below 1"  # what one factor, and factors of one's own, begin with
 FACTORS, WEIGHTS, RATES = (-3.0, 3.0), (-10.0, 10.0), (0.0001, 10.0)
 WRITTEN = 8  # factors up to which a product is written out
 DEEPEST = 100
