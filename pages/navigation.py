@@ -94,7 +94,7 @@ page = st.navigation(
                 title="Autoregression",
                 icon=":material/keyboard_tab:",
                 url_path="autoregression",
-                help="A small transformer, trained here, goes on with your prompt one token at a time.",
+                help="A small transformer, trained here, continues your prompt one token at a time.",
             ),
         ],
         "Learn": [
@@ -110,7 +110,7 @@ page = st.navigation(
                 title="Common errors",
                 icon=":material/fact_check:",
                 url_path="errors",
-                help="Claims of lecture notes, each with a set-up that shows it hold or fail.",
+                help="Claims that are often made, each with a set-up that shows it hold or fail.",
             ),
             st.Page(
                 HERE / "learn" / "glossary.py",

@@ -11,12 +11,13 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from components.claims.run import chart
-from models.claims.card import FAILS, HOLDS, PARTLY, TOPICS, Asked, Computed, Outcome, Source, Trained, growth, middle
+from models.claims.card import FAILS, HOLDS, PARTLY, TOPICS, Asked, Computed, Outcome, Source, Trained, gradient, growth, middle
 from models.claims.claims import ERRORS, found
 from models.claims.numbers import NUMBERS
 from models.insight.theory import law
 from models.instruments import INSTRUMENTS
 from models.instruments.facts import FACTS, fact
+from models.labs.growth import growth as growth_by_moments
 from models.service.questions import QUESTIONS
 from models.spec import RunConfig
 from models.spec.budget import over_budget, step_seconds
@@ -167,6 +168,70 @@ def test_a_fact_that_does_not_exist_is_refused_by_name() -> None:
         fact("nothing")
 
 
+def test_behind_a_closed_gate_no_weight_of_a_block_has_a_first_gradient_and_a_last_matrix_of_0_has_one() -> None:
+    """By hand: x + a w2 relu(w1 n(x)), from which the gradient of w1 has the factor a w2, and that of w2 the factor a."""
+    for name, (gate, scale) in {"ReZero": (0.0, 1.0), "zero last": (1.0, 0.0)}.items():
+        source = torch.Generator().manual_seed(1)
+        w1, w2, head = (torch.randn(8, 8, generator=source).requires_grad_() for _ in range(3))
+        a, x = torch.tensor(gate, requires_grad=True), torch.randn(16, 8, generator=source)
+        with torch.no_grad():
+            w2.mul_(scale)
+        y = (x + a * (x @ w1).relu() @ w2) @ head
+        torch.nn.functional.cross_entropy(y, torch.arange(16) % 8).backward()
+        sizes = {"gate": a.grad, "first matrix": w1.grad, "last matrix": w2.grad, "head": head.grad}
+        found = gathered("zero-gates")["parts"][name]
+        for part in sizes.keys() & found.keys():
+            size = sizes[part]
+            assert size is not None
+            assert bool(found[part] > 0) == bool(size.abs().max() > 0), (name, part)
+        assert found["embedding"] > 0
+        assert (gathered("zero-gates")[name].weight_grad_rms[1] > 0).all()  # of a block, whose matrices count together
+
+
+def test_sigmoid_branches_of_two_layers_return_less_than_the_norms_take_and_relu_branches_as_much() -> None:
+    """By the moments: a branch's gain b on the way back, and 1 / (1 + f) taken by each norm, f what it writes."""
+    values = gathered("post-norm-vanishes")
+    for name, activation, depth in (("MLP, 32 blocks", "relu", 32), ("sigmoid MLP, 64 blocks", "sigmoid", 64)):
+        expected = growth_by_moments(RunConfig.arranged("post-norm", activation=activation, depth=depth, width=64)).grad_rms
+        assert np.log10(gradient(values[name])) == pytest.approx(np.log10(expected[0] / expected[-1]), abs=0.6)
+    assert gradient(values["sigmoid MLP, 64 blocks"]) < 0.01
+    assert gradient(values["MLP, 32 blocks"]) > 0.3
+    assert gradient(values["transformer, 6 blocks"]) > 0.3
+    assert outcome("post-norm-vanishes").verdict == PARTLY
+
+
+def test_a_typical_narrow_net_of_hes_weights_loses_most_of_its_mean_square_and_the_mean_over_nets_keeps_it() -> None:
+    """By hand: products of random matrices and ReLUs, many draws."""
+    source, draws, width, depth = np.random.default_rng(7), 3000, 16, 32
+    x = source.standard_normal((draws, width))
+    start = (x**2).mean(1)
+    for _ in range(depth):
+        x = np.maximum(np.einsum("kij,kj->ki", source.standard_normal((draws, width, width)) * np.sqrt(2 / width), x), 0)
+    gains = (x**2).mean(1) / start
+    typical = np.exp(np.log(gains[gains > 0]).mean())
+    assert typical < 0.25
+    assert 0.5 < gains.mean() < 2
+    narrow, wide = (middle(gathered("he-keeps")[name]["mean_square"]) for name in ("width 16", "width 512"))
+    assert narrow[-1] / narrow[0] < 0.5
+    assert 0.5 < wide[-1] / wide[0] < 2
+
+
+def test_batch_norm_without_a_skip_learns_where_layer_norm_and_no_norm_do_not() -> None:
+    card = ERRORS["norm-alone"]
+    traces = {name: value(source) for name, source in card.needs.items()}
+    assert {cfg.init for cfg in card.nets.values()} == {"fan-in"}  # the control differs in its norm alone
+    ends = {name: float(np.mean(trace.loss[-20:])) for name, trace in traces.items()}
+    assert ends["batch norm, no skip"] < 0.5 * np.log(10)
+    assert min(ends["layer norm, no skip"], ends["no norm, no skip"]) > 0.5 * np.log(10)
+    assert card.judge(traces).verdict == PARTLY
+
+
+def test_what_an_exponential_law_would_give_is_the_first_halfs_factor_once_more() -> None:
+    square = middle(gathered("pre-norm-exponential")["pre-norm"]["mean_square"])
+    half = len(square) // 2
+    assert f"to {square[0] * (square[half] / square[0]) ** 2:.3g}." in outcome("pre-norm-exponential").sentence
+
+
 @pytest.mark.parametrize("name", FACTS)
 def test_a_fact_is_the_same_every_time(name: str) -> None:
     assert fact(name) == fact(name)
@@ -253,7 +318,7 @@ CONTRARY: dict[str, tuple[str, Callable[[dict[str, Any]], None]]] = {
     "deepnorm-is-alpha": (HOLDS, tapes(branch_rms=lambda t: t.act_rms[:, :-1])),
     "unchanged": (HOLDS, signals(grad_norm=1.0)),
     "doubles": (HOLDS, signals(mean_square=2.0)),
-    "zero-gates": (HOLDS, tapes(weight_grad_rms=lambda t: np.ones_like(t.weight_grad_rms))),
+    "zero-gates": (HOLDS, put("parts", **{"ReZero": {"gate": 1.0}, "zero last": {"head": 1.0}})),
     "quarter": (HOLDS, as_claimed),
     "copies": (HOLDS, put("torch", apart=[0.1, 0.1])),
     "he-keeps": (HOLDS, signals(mean_square=1.0)),

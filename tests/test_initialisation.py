@@ -8,6 +8,7 @@ import torch
 from models.nets import INITS, build_model
 from models.spec import ARRANGEMENTS, RunConfig
 from models.spec.scales import deepnorm_gain, gate_start, scale_value
+from models.spec.vocabulary import INITS as NAMED
 
 WIDTH, EXPANSION, DEPTH = 256, 2, 3
 NETS = {
@@ -170,3 +171,14 @@ def test_building_a_net_leaves_torchs_own_random_numbers_alone():
     assert all(torch.equal(first[name], weight) for name, weight in branch_weights(RunConfig(depth=1, width=16)).items())
     torch.manual_seed(3)
     assert torch.equal(torch.rand(2), expected)
+
+
+def test_torch_draws_biases_from_the_range_of_its_weights_and_this_app_starts_them_at_0() -> None:
+    torch.manual_seed(0)
+    bias = torch.nn.Linear(64, 4096).bias
+    assert bias.abs().max().item() <= 1 / 8
+    assert bias.var().item() == pytest.approx(1 / (3 * 64), rel=0.05)
+    ours = [p for name, p in build_model(RunConfig(init="torch")).named_parameters() if name.endswith("bias")]
+    assert all(not one.any() for one in ours)
+    said = NAMED["torch"].reading
+    assert "PyTorch draws its biases from the same range, here they start at 0" in said

@@ -16,8 +16,8 @@ from models.labs.activations import FUNCTIONS
 from models.labs.attention_examples import PROJECTIONS, ROWS
 from models.labs.chain import PRESETS
 from models.labs.normalization import METHODS
-from models.labs.notes import TABLES
 from models.labs.residual import WALKED, WALKS
+from models.labs.tables import TABLES
 from models.maps import MapSpec
 from models.maps.cells import Cell, cells
 from models.maps.prepared import PREPARED
@@ -86,7 +86,7 @@ VISITS: dict[str, tuple[str, list[Set], dict[str, str]]] = {
     "one head": (
         "attention",
         [
-            [("selectbox", "attention_head_preset", "Example 24: the same with a causal mask")],
+            [("selectbox", "attention_head_preset", "The same with a causal mask")],
             [("table", "attention_head_x", "1 0 0 0\n0 2 0 0\n1 1 1 1\n0 0 0 0.5")],
             [
                 ("table", "attention_head_w_v", "1 0\n0 1\n1 1\n0 0"),
@@ -97,7 +97,7 @@ VISITS: dict[str, tuple[str, list[Set], dict[str, str]]] = {
             ],
         ],
         {
-            "example": "example-24-the-same-with-a-causal-mask",
+            "example": "the-same-with-a-causal-mask",
             "x": "1,0,0,0;0,2,0,0;1,1,1,1;0,0,0,0.5",
             "wv": "1,0;0,1;1,1;0,0",
             "causal": "false",
@@ -110,14 +110,14 @@ VISITS: dict[str, tuple[str, list[Set], dict[str, str]]] = {
         "attention",
         [
             [("segmented_control", "attention_part", "One row of scores")],
-            [("selectbox", "attention_rows_preset", "Example 11: the same over √4")],
+            [("selectbox", "attention_rows_preset", "The same over √4")],
             [("number_input", "attention_rows_by", 4.0), ("toggle", "attention_rows_weigh", True)],
             [("table", "attention_rows_row", "1 2"), ("segmented_control", "attention_rows_kind", "weights")],
             [("table", "attention_rows_values", "1 2\n3 4")],
         ],
         {
             "part": "one-row-of-scores",
-            "row": "example-11-the-same-over-4",
+            "row": "the-same-over-4",
             "scores": "1,2",
             "kind": "weights",
             "divisor": "4",
@@ -157,7 +157,7 @@ VISITS: dict[str, tuple[str, list[Set], dict[str, str]]] = {
         ],
         {
             "part": "positions",
-            "table": "example-13-four-features",
+            "table": "four-features",
             "encoding": "learned",
             "positions": "12",
             "features": "6",
@@ -236,7 +236,7 @@ VISITS: dict[str, tuple[str, list[Set], dict[str, str]]] = {
     "residual": (
         "residual",
         [
-            [("selectbox", "residual_preset", "Example 4: pre-norm")],
+            [("selectbox", "residual_preset", "Pre-norm")],
             [
                 ("table", "residual_token", "1 2\n3 5\n0 0.5\n1 1"),
                 ("selectbox", "residual_placement", "sandwich"),
@@ -251,7 +251,7 @@ VISITS: dict[str, tuple[str, list[Set], dict[str, str]]] = {
             [("slider", "residual_variants_dlcl", 0.25)],
         ],
         {
-            "example": "example-4-pre-norm",
+            "example": "pre-norm",
             "table": "1,2;3,5;0,0.5;1,1",
             "placement": "sandwich",
             "skip": "1.5",
@@ -267,7 +267,7 @@ VISITS: dict[str, tuple[str, list[Set], dict[str, str]]] = {
     "autoregression": (
         "autoregression",
         [
-            [("selectbox", "autoregression_example", "Example 26: stop at a full stop or at the length")],
+            [("selectbox", "autoregression_example", "Stop at a full stop or at the length")],
             [
                 ("slider", "autoregression_depth_book", 1),
                 ("number_input", "autoregression_steps_book", 50),
@@ -281,7 +281,7 @@ VISITS: dict[str, tuple[str, list[Set], dict[str, str]]] = {
             [("selectbox", "autoregression_position", 1), ("selectbox", "autoregression_head", "head 2")],
         ],
         {
-            "example": "example-26-stop-at-a-full-stop-or-at-the-length",
+            "example": "stop-at-a-full-stop-or-at-the-length",
             "depth-book": "1",
             "steps-book": "50",
             "arrangement": "post-norm",
@@ -387,6 +387,32 @@ def test_an_example_in_a_link_brings_its_table_and_its_settings_and_a_method_bes
     assert page.session_state["normalization_good"].tolist() == [[1, 2], [3, 5]]
     assert page.selectbox(key="normalization_method").value == other
     assert address(page)["example" if name != "three tokens, layer norm" else "method"]
+
+
+@pytest.mark.parametrize(
+    ("lab_name", "query", "key", "name"),
+    [
+        (
+            "attention",
+            {"example": "example-24-the-same-with-a-causal-mask"},
+            "attention_head_preset",
+            "The same with a causal mask",
+        ),
+        ("attention", {"example": "examples-10-and-11-x-times-w"}, "attention_head_preset", "X times W"),
+        ("residual", {"example": "example-18-no-norm"}, "residual_preset", "No norm"),
+        ("gradients", {"example": "example-16-factors-below-1"}, "gradients_preset", "Factors below 1"),
+    ],
+)
+def test_an_example_is_found_by_the_number_that_its_name_had(lab_name: str, query: dict[str, str], key: str, name: str) -> None:
+    page = linked(lab_name, **query)
+    assert page.selectbox(key=key).value == name
+    assert "There is no example" not in words(page)
+
+
+def test_an_example_whose_name_is_gone_is_said_to_be_gone() -> None:
+    page = linked("residual", example="examples-2-and-3-in-a-row-post-norm")
+    assert page.selectbox(key="residual_preset").value == next(iter(WALKS))
+    assert "There is no example of that name" in words(page)
 
 
 def test_an_example_alone_is_its_whole_address() -> None:

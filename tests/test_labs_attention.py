@@ -35,20 +35,20 @@ X = SOURCE.normal(size=(4, 3)).round(1)
 W = SOURCE.normal(size=(3, 2)).round(1)
 
 
-# --- what the notes printed, and what comes out ---
+# --- widely copied slips, and the right values ---
 
 
 def test_examples_10_and_11_say_the_right_queries_weights_and_output():
-    said = slip("Examples 10 and 11: X times W")
+    said = slip("X times W")
     assert said.startswith(
-        "The notes print [0.3, 0.7, 1.1, 1.5] for the first row of Q; the first row of X times W is [0.9, 1, 1.1,"
+        "A widely copied worked example gives [0.3, 0.7, 1.1, 1.5] for the first row of Q; the right values are [0.9, 1, 1.1,"
     )
     assert "the weights [0.02, 0.28, 0.7] and the output [1, 2, 3, 4]" in said
     assert "they are [0.0029, 0.0522, 0.9449] and [3.075, 3.486, 3.897, 4.307]" in said
 
 
-def test_example_9_says_that_the_printed_weights_do_not_sum_to_1():
-    said = row_slip(ROWS["Example 9: six scores"])
+def test_says_that_the_printed_weights_do_not_sum_to_1():
+    said = row_slip(ROWS["Six scores"])
     assert "[0.217, 0.217, 0.217, 0.132, 0.217, 0.132], which sum to 1.13" in said
     assert "is [0.19183, 0.19183, 0.19183, 0.11635, 0.19183, 0.11635]." in said
 
@@ -56,30 +56,31 @@ def test_example_9_says_that_the_printed_weights_do_not_sum_to_1():
 @pytest.mark.parametrize(
     ("name", "right"),
     [
-        ("Example 11: three scores of the notes", "the softmax of [3.74, 8.74, 13.74] is [0.00005, 0.00669, 0.99326]."),
-        ("Example 11: the same over √4", "the softmax of [3.74, 8.74, 13.74] over 2 is [0.00619, 0.07539, 0.91842]."),
+        ("Three scores", "the softmax of [3.74, 8.74, 13.74] is [0.00005, 0.00669, 0.99326]."),
+        ("The same over √4", "the softmax of [3.74, 8.74, 13.74] over 2 is [0.00619, 0.07539, 0.91842]."),
         (
-            "Examples 10 and 11: token 1 as it is, over √4",
+            "Token 1 as it is, over √4",
             "[1, 2, 3, 4]; with the right values it is [3.075, 3.486, 3.897, 4.307].",
         ),
     ],
 )
-def test_example_11_says_what_the_softmax_is(name, right):
+def test_says_what_the_softmax_is(name, right):
     assert right in row_slip(ROWS[name])
-    assert "print the weights [0.02, 0.28, 0.7]" in row_slip(ROWS[name])
+    assert "gives the weights [0.02, 0.28, 0.7]" in row_slip(ROWS[name])
 
 
-def test_example_13_says_what_position_1_is():
+def test_says_what_position_1_is():
     assert position_words.slip() == (
-        "The notes print [0.0001, 0.9999, 0.0002, 0.9998] for position 1 with 4 features; sines and cosines of 1 and 1/100 are "
+        "A widely copied worked example gives [0.0001, 0.9999, 0.0002, 0.9998] for position 1 with 4 features; the right values, "
+        "sines and cosines of 1 and 1/100, are "
         "[0.841, 0.54, 0.01, 1]."
     )
     assert "row: **[0, 1, 0, 1]**" in position_words.row(0, 4)
     assert "sin(1/1) = 0.8415, cos(1/1) = 0.5403; sin(1/100) = 0.01, cos(1/100) = 1 " in position_words.row(1, 4)
 
 
-def test_example_22_says_that_no_softmax_gave_these_weights():
-    row = ROWS['Example 22: weights of "cat"']
+def test_says_that_no_softmax_gave_these_weights():
+    row = ROWS['Weights of "cat"']
     assert "They sum to 1.40, and those of a softmax sum to 1." in row_slip(row)
     assert "They sum to 1.40: no softmax gave them" in steps(np.array(row.numbers), WEIGHTS, 1.0)
 
@@ -90,7 +91,7 @@ def test_weights_that_a_softmax_could_have_given_are_told_from_others():
     assert "They sum to 0.00: no softmax" in steps(np.zeros(2), WEIGHTS, 1.0)
 
 
-def test_example_12_keeps_mean_and_variance_apart():
+def test_keeps_mean_and_variance_apart():
     found = experiment(0)
     at = SIZES.index(64)
     raw, scaled = found["as they are"][at], found["divided by √d_k"][at]
@@ -102,18 +103,18 @@ def test_example_12_keeps_mean_and_variance_apart():
         np.testing.assert_allclose([one.variance for one in row], expected, rtol=0.25)
 
 
-def test_example_25_is_said_with_the_steps_of_the_tables():
+def test_a_recurrent_cell_and_attention_are_told_apart_by_the_steps_of_the_tables():
     sentence = attention_recurrence.said(reach(7, recurrent=True), reach(7, recurrent=False))
     assert sentence.startswith("A recurrent cell needs 7 steps for 7 tokens")
-    assert "all 28 pairs in 1 matrix product" in sentence
+    assert f"all {7 * 8 // 2} pairs at once, in two matrix products with a softmax between them" in sentence
     frame = attention_recurrence.table(reach(3, recurrent=True))
     assert frame.iloc[:, 1:].to_numpy().tolist() == [["1", "-", "-"], ["2", "1", "-"], ["3", "2", "1"]]
 
 
-# --- shapes: examples 14 and 27 ---
+# --- shapes ---
 
 
-def test_example_14_five_tokens_through_eight_heads_of_64():
+def test_five_tokens_through_eight_heads_of_64():
     shapes = dict(many_heads(attention_shapes.EXAMPLE))
     assert shapes["output of one head"] == (5, 64)
     assert shapes["heads side by side"] == shapes["result, as X"] == (5, 512)
@@ -130,7 +131,7 @@ def test_values_may_be_of_another_size_than_keys():
     assert shapes["result, as X"] == (3, 12)
 
 
-def test_example_27_cross_attention_asks_with_one_sequence_and_answers_with_the_other():
+def test_cross_attention_asks_with_one_sequence_and_answers_with_the_other():
     found = two_sequences(Sizes(tokens=3, d_model=16, heads=2, d_v=6, others=5))
     cross = found["decoder, cross"]
     assert (cross["queries from"], cross["keys and values from"]) == ("decoder", "encoder")
@@ -339,11 +340,11 @@ def test_every_example_of_a_head_sets_its_tables_and_its_mask(page, name):
     assert arithmetic(head, example.x, example.w_q, 0) in words(page)
 
 
-def test_example_24_gives_the_first_token_itself_alone(page):
-    page.selectbox(key="attention_head_preset").select("Example 24: the same with a causal mask")
+def test_gives_the_first_token_itself_alone(page):
+    page.selectbox(key="attention_head_preset").select("The same with a causal mask")
     sound(page.run())
     assert "weights: **[1, 0, 0]**, which sum to 1" in words(page)
-    assert "every row sums to 1 over its past" in words(page)
+    assert "every row of weights sums to 1 over its past" in words(page)
     grid = charts(page)["Attention weights"]["data"][0]["z"]
     assert [[cell is None for cell in row] for row in grid] == np.triu(np.ones((3, 3), bool), 1).tolist()
 
@@ -387,7 +388,7 @@ def test_tables_that_do_not_fit_together_leave_the_last_that_did(page):
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_every_row_of_the_notes_says_what_it_is(page, name):
+def test_every_example_says_what_it_is(page, name):
     opened(page, "One row of scores")
     page.selectbox(key="attention_rows_preset").select(name)
     sound(page.run())
@@ -397,7 +398,7 @@ def test_every_row_of_the_notes_says_what_it_is(page, name):
     assert ("Weighted sum" in words(page)) == bool(example.values)
 
 
-def test_example_9_is_weighed_with_its_values(page):
+def test_is_weighed_with_its_values(page):
     opened(page, "One row of scores")
     assert "**[0.3459, 0.3082, 0.4418]**" in words(page)
 
@@ -430,7 +431,7 @@ def test_heads_that_do_not_divide_the_features_are_refused_in_words(page):
     page.number_input(key="attention_shapes_heads").set_value(5)
     sound(page.run())
     assert "512 columns cannot be shared by 5 heads" in words(page)
-    press(page, "Example 14")
+    press(page, "Load example: 5 tokens")
     assert not page.error
 
 
@@ -444,7 +445,7 @@ def test_every_kind_of_position_is_shown_and_checked(page, kind):
     assert "Score by distance" in charts(page)
 
 
-def test_example_13_sets_four_features_and_says_what_the_notes_print(page):
+def test_sets_four_features_and_says_the_right_row(page):
     opened(page, "Positions")
     page.selectbox(key="attention_positions_preset").select(list(EXAMPLES)[1])
     sound(page.run())

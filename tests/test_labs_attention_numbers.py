@@ -33,8 +33,8 @@ def projected(name: str):
 # --- the worked examples ---
 
 
-def test_example_9_softmax_and_weighted_sum():
-    row = ROWS["Example 9: six scores"]
+def test_softmax_and_weighted_sum():
+    row = ROWS["Six scores"]
     weights = softmax(np.array(row.numbers))
     close(weights, [0.1918, 0.1918, 0.1918, 0.1163, 0.1918, 0.1163], 4)
     close(weights @ np.array(row.values), [0.346, 0.308, 0.442])
@@ -42,31 +42,31 @@ def test_example_9_softmax_and_weighted_sum():
     assert weights.sum() == pytest.approx(1)
 
 
-def test_example_10_queries():
+def test_queries():
     close(TOKENS @ MATRIX, [[0.90, 1.00, 1.10, 1.20], [2.02, 2.28, 2.54, 2.80], [3.14, 3.56, 3.98, 4.40]], 9)
     assert not np.allclose(PRINTED_Q, (TOKENS @ MATRIX)[0])
 
 
-def test_example_11_softmax_saturates():
-    close(softmax(np.array(ROWS["Example 11: three scores of the notes"].numbers)), [0.00005, 0.0067, 0.9933], 4)
+def test_softmax_saturates():
+    close(softmax(np.array(ROWS["Three scores"].numbers)), [0.00005, 0.0067, 0.9933], 4)
     assert softmax(np.array([3.74, 8.74, 13.74]))[0] == pytest.approx(0.00005, abs=5e-6)
-    halved = ROWS["Example 11: the same over √4"]
+    halved = ROWS["The same over √4"]
     assert halved.by == divisor("√d_k", 4, 512)
     close(softmax(np.array(halved.numbers) / halved.by), [0.0062, 0.0754, 0.9184], 4)
 
 
-def test_example_11_with_the_right_scores_of_example_10():
-    head = projected("Examples 10 and 11: X times W")
+def test_with_the_right_scores_of_example_10():
+    head = projected("X times W")
     close(head.scores[0], [4.46, 10.252, 16.044], 9)
     close(head.weights[0], [0.0029, 0.0522, 0.9449], 4)
     close(head.output[0], [3.075, 3.486, 3.897, 4.307])
-    given = ROWS["Examples 10 and 11: token 1 as it is, over √4"]
+    given = ROWS["Token 1 as it is, over √4"]
     close(given.numbers, head.scores[0], 9)
     close(softmax(np.array(given.numbers) / given.by) @ np.array(given.values), head.output[0], 9)
 
 
 @pytest.mark.parametrize("d_k", [1, 16, 64, 256])
-def test_example_12_the_variance_of_a_dot_product_is_d_k_and_its_mean_is_0(d_k):
+def test_the_variance_of_a_dot_product_is_d_k_and_its_mean_is_0(d_k):
     """Five standard errors: the variance of a sample variance of q.k is (kurtosis - 1) d_k² / draws, of kurtosis 3 + 6 / d_k."""
     off = 5 * np.sqrt((2 + 6 / d_k) / DRAWS)
     raw, scaled = sampled(d_k, by=1.0), sampled(d_k, by=d_k**0.5)
@@ -76,7 +76,7 @@ def test_example_12_the_variance_of_a_dot_product_is_d_k_and_its_mean_is_0(d_k):
     assert scaled.variance == pytest.approx(raw.variance / d_k)
 
 
-def test_example_12_without_scaling_the_softmax_of_wide_heads_saturates():
+def test_without_scaling_the_softmax_of_wide_heads_saturates():
     raw, scaled = sampled(512, by=1.0), sampled(512, by=512**0.5)
     assert raw.entropy < 0.2
     assert 1.2 < scaled.entropy < np.log(8)
@@ -89,11 +89,11 @@ def test_error_22_by_the_root_of_d_model_scores_of_many_heads_come_out_too_small
     assert wrong.variance == pytest.approx(1 / 8, rel=0.15)
 
 
-def test_example_13_sinusoidal_positions():
+def test_sinusoidal_positions():
     close(sinusoids(np.arange(2), 4), [[0, 1, 0, 1], [0.841, 0.540, 0.010, 1.000]])
 
 
-def test_example_14_shapes_of_many_heads():
+def test_shapes_of_many_heads():
     x, w = np.ones((5, 512)), np.ones((512, 512))
     found = heads(x, w, w, w, 8)
     assert {head.output.shape for head in found} == {(5, 64)}
@@ -102,26 +102,26 @@ def test_example_14_shapes_of_many_heads():
         heads(x, w, w, w, 5)
 
 
-def test_example_22_the_weights_of_cat_are_no_softmax():
-    row = ROWS['Example 22: weights of "cat"']
+def test_the_weights_of_cat_are_no_softmax():
+    row = ROWS['Weights of "cat"']
     assert row.kind == WEIGHTS != SCORES
     assert sum(row.numbers) == pytest.approx(1.40)
 
 
-def test_example_24_causal_mask():
-    weights = projected("Example 24: the same with a causal mask").weights
+def test_causal_mask():
+    weights = projected("The same with a causal mask").weights
     np.testing.assert_allclose(weights.sum(1), 1)
     np.testing.assert_array_equal(weights[0], [1, 0, 0])
     np.testing.assert_array_equal(np.triu(weights, 1), 0)
 
 
-def test_example_25_a_recurrent_cell_needs_n_steps_and_attention_one():
+def test_a_recurrent_cell_needs_n_steps_and_attention_one():
     assert reach(7, recurrent=True).max() == reach(7, recurrent=True)[6, 0] == 7
     assert set(reach(7, recurrent=False)[np.tril_indices(7)]) == {1}
     assert (reach(7, recurrent=True)[np.triu_indices(7, 1)] == -1).all()
 
 
-def test_example_27_cross_attention_takes_queries_from_one_sequence_and_the_rest_from_another():
+def test_cross_attention_takes_queries_from_one_sequence_and_the_rest_from_another():
     q, k, v = np.ones((3, 8)), np.ones((5, 8)), np.ones((5, 6))
     head = attend(q, k, v, by=8**0.5)
     assert (head.weights.shape, head.output.shape) == ((3, 5), (3, 6))

@@ -1,4 +1,4 @@
-"""The autoregression lab: examples 19, 20 and 26 on nets that are trained here, its sentences, its charts, and the page."""
+"""The autoregression lab: its examples on nets that are trained here, its sentences, its charts, and the page."""
 
 import json
 
@@ -88,7 +88,7 @@ def changes(*difference, before=(1, 2, 3), after=(1, 2, 3)):
 def test_the_sentence_on_revision_follows_the_numbers():
     moved = changes(1.5, 0.2, 3.0, after=(1, 5, 6))
     kept = revision_sentence(changes(0, 1e-15, 0), moved, "\n")
-    assert kept.startswith('Nothing that was said is revised: "↵" is appended')
+    assert kept.startswith('Earlier tokens never change: "↵" is appended')
     assert "1e-15, which is rounding" in kept
     assert "moves by 3, and 2 of 3 would" in kept
     assert "rounding" not in revision_sentence(changes(0, 0, 0), moved, "a")
@@ -163,7 +163,7 @@ def test_the_page_shows_the_candidates_before_anything_is_said_or_trained(page):
     assert text(page) == "Call me Ish"
     assert "All of it is the prompt. Nothing was asked for yet." in words(page)
     assert len(chosen(page)) == 12
-    assert "Nothing that was said is revised" in words(page)
+    assert "Earlier tokens never change" in words(page)
     assert {"Change by token", "Lens by site and token", "Attention by block"} <= set(charts(page))
     assert panels(page, "chart")["Loss of the transformer"]["says"] == "loss"
 
@@ -273,7 +273,7 @@ def test_while_the_net_trains_it_is_not_asked_to_speak_and_what_it_said_stays(pa
     seen = text(page)
     rests(page, 20, playing=True)
     assert declared(page)["tells"] == "rest"
-    assert "Pause, and the net of the step shown goes on with the text." in words(page)
+    assert "Pause, and the net of the step shown continues the text." in words(page)
     assert "Measured at step 0; pause to measure the step shown." in words(page)
     assert page.button(key="autoregression_next").disabled
     assert page.button(key="autoregression_generate").disabled

@@ -1,4 +1,4 @@
-"""The normalisation lab: the worked examples of the notes with their right numbers, torch as the judge, and the page itself."""
+"""The normalisation lab: the worked examples with their right numbers, torch as the judge, and the page itself."""
 
 import numpy as np
 import plotly.graph_objects as go
@@ -21,7 +21,7 @@ from models.labs.normalization_laws import (
     sized,
     told,
 )
-from models.labs.notes import TABLES
+from models.labs.tables import TABLES
 from models.service.questions import layer_norm
 from models.spec import RunConfig
 from tests.app_page import charts, press, sound, walk, words
@@ -39,21 +39,21 @@ def close(found, expected, digits=3):
 # --- the worked examples ---
 
 
-def test_example_1_layer_norm_of_one_token():
+def test_layer_norm_of_one_token():
     x = TABLES["one token"].values
     close(x.mean(), 1.0)
     close(x.var(), 1.1667, 4)
     close(normalised(x, "layer norm").values, [[0.463, 0.926, -1.389]])
 
 
-def test_example_5_layer_norm_of_three_tokens():
+def test_layer_norm_of_three_tokens():
     close(
         normalised(THREE, "layer norm").values,
         [[0.267, 1.069, -1.336], [1.389, -0.463, -0.926], [0.889, -1.397, 0.508]],
     )
 
 
-def test_example_6_batch_norm_of_the_same_and_what_was_printed():
+def test_batch_norm_of_the_same_and_what_was_printed():
     example = TABLES["three tokens, batch norm"]
     found = normalised(example.values, "batch norm")
     close(found.centre[0], [2, 0.667, 0.333])
@@ -64,12 +64,12 @@ def test_example_6_batch_norm_of_the_same_and_what_was_printed():
     assert example.values.var(0)[2] == pytest.approx(1.0556, abs=5e-5)
 
 
-def test_example_7_z_score_and_min_max():
+def test_z_score_and_min_max():
     close(normalised(TABLES["four numbers"].values, "z-score").values[3], [1.342, 1.342])
     close(normalised(TABLES["salary and bonus"].values, "min-max").values.T, [[0, 0.5, 1], [1, 0.4, 0]])
 
 
-def test_example_8_padding_spoils_batch_norm_and_not_layer_norm():
+def test_padding_spoils_batch_norm_and_not_layer_norm():
     counted = np.array([not name.startswith("pad") for name in PADDED.rows])
     close(normalised(PADDED.values, "batch norm").centre[0], [0.090, 0.311, -0.139, 0.035])
     close(normalised(PADDED.values, "batch norm", counted=counted).centre[0], [0.120, 0.415, -0.185, 0.047])
@@ -79,14 +79,14 @@ def test_example_8_padding_spoils_batch_norm_and_not_layer_norm():
 
 
 @pytest.mark.parametrize(("width", "percent"), [(3, 18.4), (4, 13.4), (8, 6.5), (64, 0.78)])
-def test_example_15_layer_norm_by_hand_comes_out_too_short(width, percent):
+def test_layer_norm_by_hand_comes_out_too_short(width, percent):
     x = np.random.default_rng(width).normal(size=width)
     shrunk = 1 - np.linalg.norm(by_hand(x, 1e-9)) / np.linalg.norm(normalised(x[None], "layer norm", eps=1e-9).values)
     assert 100 * shrunk == pytest.approx(percent, abs=0.051)
     assert shortfall(width) == pytest.approx(shrunk, abs=1e-6)
 
 
-def test_example_17_batch_norm_in_training_and_in_use():
+def test_batch_norm_in_training_and_in_use():
     two = normalised(np.array([[1.0, 2.0], [3.0, -5.0]]), "batch norm", eps=0.0).values
     np.testing.assert_allclose(two, [[-1, 1], [1, -1]])
     with pytest.raises(ValueError, match="more than one token"):
@@ -97,13 +97,13 @@ def test_example_17_batch_norm_in_training_and_in_use():
     np.testing.assert_allclose(normalised(SOME, "batch norm", running=fresh(6), eps=0.0).values, SOME)
 
 
-def test_example_23_gain_and_bias_undo_the_norm():
+def test_gain_and_bias_undo_the_norm():
     x = np.array([[1.5, 2.0, -0.5]])
     again = normalised(x, "layer norm", gain=np.sqrt(x.var() + 1e-5), bias=x.mean()).values
     np.testing.assert_allclose(again, x, atol=1e-12)
 
 
-def test_example_28_scale_decides_descent():
+def test_scale_decides_descent():
     samples = features_apart(100)
     np.testing.assert_allclose(curvatures(samples), [1, 1e4])
     steps = descent_steps(samples)
@@ -294,7 +294,7 @@ def page():
 
 
 def chosen(page, name, method=None):
-    """The page with a table of the notes, and with another method than its own."""
+    """The page with an example table, and with another method than its own."""
     page.selectbox(key="normalization_preset").set_value(name)
     sound(page.run())
     if method:
@@ -418,7 +418,7 @@ def test_a_pasted_table_is_used_and_a_wrong_one_leaves_the_last(page):
     press(page, "Use it")
     assert "'x' is not a number. The table is as it was." in words(page)
     assert page.session_state["normalization_good"].shape == (2, 4)
-    press(page, "Begin anew with it")
+    press(page, "Load example")
     np.testing.assert_array_equal(page.session_state["normalization_good"], THREE)
 
 

@@ -45,7 +45,7 @@ from tests.labs_page import lab
 from tests.stage_page import declared, panels, rests, runs
 
 X, ATTENTION, FEED_FORWARD = np.array([1.0, 2, -1]), np.array([0.5, 1.5, -0.5]), np.array([0.25, 0.80, -1.0])
-CHAINED = "Examples 2 and 3 in a row, post-norm"
+CHAINED = "Attention, then feed-forward, post-norm"
 SOURCE = np.random.default_rng(4)
 TOKEN, BRANCHES = SOURCE.normal(size=5), SOURCE.normal(size=(3, 5))
 
@@ -62,15 +62,15 @@ def steps_of(name: str):
 # --- the worked examples ---
 
 
-def test_example_2_add_and_norm_after_attention():
-    (step,) = steps_of("Example 2: after attention, post-norm")
+def test_add_and_norm_after_attention():
+    (step,) = steps_of("After attention, post-norm")
     close(step.sum, [1.5, 3.5, -1.5], 9)
     close([step.norm_add.mean, step.norm_add.variance], [1.1667, 4.2222], 4)
     close(step.after, [0.162, 1.136, -1.298])
 
 
-def test_example_3_from_the_printed_token_and_chained_from_the_right_one():
-    (step,) = steps_of("Example 3: after the feed-forward network, post-norm")
+def test_from_the_printed_token_and_chained_from_the_right_one():
+    (step,) = steps_of("After the feed-forward network, post-norm")
     close(step.sum, [0.40, 1.86, -2.19], 9)
     close([step.norm_add.mean, step.norm_add.variance], [0.0233, 2.8047], 4)
     close(step.after, [0.225, 1.097, -1.322])
@@ -79,20 +79,20 @@ def test_example_3_from_the_printed_token_and_chained_from_the_right_one():
     close(second.after, [0.226, 1.096, -1.322])
 
 
-def test_example_4_pre_norm_of_the_same_token():
-    (step,) = steps_of("Example 4: pre-norm")
+def test_pre_norm_of_the_same_token():
+    (step,) = steps_of("Pre-norm")
     close(step.read, [0.267, 1.069, -1.336])
     close(step.after, [1.5, 3.0, -1.8], 9)
 
 
-def test_example_5_three_tokens_by_themselves():
-    names = [name for name in WALKS if name.startswith("Example 5")]
+def test_three_tokens_by_themselves():
+    names = [name for name in WALKS if name.endswith("token, F = 0")]
     found = [steps_of(name)[0].after for name in names]
     close(found, [[0.267, 1.069, -1.336], [1.389, -0.463, -0.926], [0.889, -1.397, 0.508]])
 
 
-def test_example_18_the_sum_keeps_the_token_and_f_0_is_the_identity():
-    (step,) = steps_of("Example 18: no norm")
+def test_the_sum_keeps_the_token_and_f_0_is_the_identity():
+    (step,) = steps_of("No norm")
     close(step.after, [2.3, 3.2, -0.6], 9)
     (nothing,) = walk(step.before, [np.zeros(3)], "none")
     np.testing.assert_array_equal(nothing.after, step.before)
@@ -102,14 +102,14 @@ def test_example_18_the_sum_keeps_the_token_and_f_0_is_the_identity():
 
 def test_what_the_notes_print_wrong_is_said_with_the_right_value():
     two, three = (
-        slip(WALKS["Example 2: after attention, post-norm"]),
-        slip(WALKS["Example 3: after the feed-forward network, post-norm"]),
+        slip(WALKS["After attention, post-norm"]),
+        slip(WALKS["After the feed-forward network, post-norm"]),
     )
-    assert two.startswith("The notes print 4.89; the variance of [1.5, 3.5, -1.5] is 4.2222.")
+    assert two.startswith("A widely copied worked example gives 4.89 for the variance of [1.5, 3.5, -1.5]; it is 4.2222.")
     assert "[0.162, 1.136, -1.298], not [0.15, 1.06, -1.19]" in two
-    assert three.startswith("The notes print 2.15; the variance of [0.4, 1.86, -2.19] is 2.8047.")
+    assert three.startswith("A widely copied worked example gives 2.15 for the variance of [0.4, 1.86, -2.19]; it is 2.8047.")
     assert "[0.225, 1.097, -1.322], not [0.26, 1.25, -1.5]" in three
-    assert slip(WALKS["Example 4: pre-norm"]) == ""
+    assert slip(WALKS["Pre-norm"]) == ""
 
 
 # --- the walk against the app's sublayer ---
@@ -219,7 +219,7 @@ def test_the_weights_that_dlcl_starts_with_are_the_apps():
         assert weights.tolist() == pytest.approx(row)
 
 
-def test_example_21_a_heavier_skip_keeps_more_of_the_token():
+def test_a_heavier_skip_keeps_more_of_the_token():
     branches = np.array([[0.5, -1.5, 2.0]])
     results = {name: cosine(value, X - X.mean()) for name, (_, value) in found(X, branches, 4.0, 2).items()}
     assert results["no skip"] < results["post-norm"] < results["recursive skip"] < results["scaled skip"]
@@ -363,7 +363,7 @@ def test_every_example_shows_its_own_end(page, name):
     sound(page.run())
     end = "[" + ", ".join(f"{v + 0.0:.4g}" for v in steps_of(name)[-1].after.round(3)) + "]"
     assert end in words(page)
-    assert ("The notes print" in words(page)) == (WALKS[name].printed_variance is not None)
+    assert ("A widely copied worked example" in words(page)) == (WALKS[name].printed_variance is not None)
 
 
 @pytest.mark.parametrize("placement", WALKED)
@@ -404,7 +404,7 @@ def test_at_size_0_the_block_is_the_identity(page):
 
 
 def test_a_branch_of_zeros_has_no_cosine_and_the_table_says_so(page):
-    page.selectbox(key="residual_preset").set_value("Example 5: first token, F = 0")
+    page.selectbox(key="residual_preset").set_value("First token, F = 0")
     sound(page.run())
     (table,) = (frame.value for frame in page.dataframe if "cosine with F" in frame.value)
     assert set(table["cosine with F"]) == {"no direction"}
@@ -460,7 +460,7 @@ def test_without_a_skip_no_layer_can_stand_aside(page):
 
 
 def test_a_walk_to_another_page_loses_nothing(page):
-    page.selectbox(key="residual_preset").select("Example 4: pre-norm")
+    page.selectbox(key="residual_preset").select("Pre-norm")
     sound(page.run())
     page.slider(key="residual_trained_depth").set_value(3)
     sound(page.run())

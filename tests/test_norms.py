@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.nets import NORMS, OneLayer, TwoLayers, build_norm
+from models.spec import vocabulary
 from tests import hand
 
 REAL_NORMS = [name for name in NORMS if name != "none"]
@@ -64,6 +65,16 @@ def test_eps_stands_inside_the_root_of_both_norms():
     ):
         found = build_norm(name, 64).double()(x).square().mean(-1).sqrt()
         hand.assert_close(found, torch.full_like(found, expected))
+
+
+def test_rms_norm_neither_subtracts_the_mean_nor_keeps_it_as_its_entry_says():
+    x = torch.tensor([[[3.0, 4.0, 5.0]]])
+    found = build_norm("rms norm", 3, 0.0)(x)
+    assert found.mean().item() == pytest.approx(4 / math.sqrt((9 + 16 + 25) / 3))  # 0.98, from a mean of 4
+    assert found.square().mean().item() == pytest.approx(1)
+    said = vocabulary.NORMS["rms norm"].reading
+    assert "to unit mean square" in said
+    assert "does not subtract their mean" in said
 
 
 def test_rms_norm_keeps_the_mean_direction_that_layer_norm_removes():

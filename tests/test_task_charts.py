@@ -79,15 +79,15 @@ def test_the_plane_is_a_square_of_its_extent(pictures):
     assert layout["yaxis"]["scaleanchor"] == "x"
 
 
-def test_every_mistaken_digit_has_its_pixels_and_says_truth_answer_and_confidence():
+def test_every_mistaken_digit_has_its_pixels_and_says_answer_and_truth():
     mistakes = np.arange(6 * 64).reshape(6, 8, 8) % 17
     picture = {"mistakes": mistakes, "truth": [3, 8, 1, 4, 9, 7], "guess": [5, 3, 7, 9, 4, 1]}
     picture["confidence"] = [0.991, 0.9, 0.8, 0.7, 0.6, 0.5]
     figure = digit_mistakes(picture)
     assert [np.array(trace["z"]).tolist() for trace in figure["data"]] == mistakes.tolist()
     captions = [note["text"] for note in figure["layout"]["annotations"]]
-    assert captions[0] == "3, not 5 (99%)"
-    assert captions[-1] == "7, not 1 (50%)"
+    assert captions[0] == "Said 5, is 3"
+    assert captions[-1] == "Said 1, is 7"
     assert len(captions) == 6
 
 

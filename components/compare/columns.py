@@ -81,7 +81,7 @@ def columns_and_seeds() -> None:
             st.button("Add a column", on_click=_add, key="compare_add_now", disabled=full, help=f"At most {MAX_COLUMNS} columns.")
         letters = list(LETTERS[: len(columns)])
         if len(columns) > 2:
-            st.button(f"Take {letters[-1]} away", on_click=_take_away, key="compare_take")
+            st.button(f"Remove {letters[-1]}", on_click=_take_away, key="compare_take")
 
 
 def differences() -> None:

@@ -1,1 +1,1 @@
-"""The labs: lecture notes as things to touch. Each page composes parts that stand here."""
+"""The labs: worked examples to change. Each page composes parts that stand here."""

@@ -46,7 +46,7 @@ def as_text() -> str:
     lines = []
     for number, (key, lesson) in enumerate(LESSONS.items(), start=1):
         one = done(key)
-        verdict = {None: "run not over", True: "right", False: "not so"}[one.right]
+        verdict = {None: "run not over", True: "right", False: "not quite"}[one.right]
         verdict = "answer kept back" if hidden("answers") else verdict
         said = f"guess: {one.guess} ({verdict})" if one.guess else "no guess yet"
         passed = "open" if one.passed is None else f"passed with {urlencode(one.passed) or 'the default network'}"

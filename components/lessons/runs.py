@@ -100,9 +100,10 @@ def _happened(lesson: Lesson, tapes: list[Tape]) -> None:
     one, finding = progress.done(lesson.key), lesson.found([trace for tape in tapes for trace in tape.traces()])
     new = one.right is None
     one.right = one.guess == finding.answer
-    verdict = ":material/check_circle: Your guess was right" if one.right else ":material/cancel: Your guess was not so"
+    right = f":material/check_circle: Your guess was right: *{finding.answer}*."
+    wrong = f":material/cancel: Not quite: it was *{finding.answer}*, and you said *{one.guess}*."
     st.subheader("What happened", anchor=False)
     st.markdown(f"**{finding.sentence}** {badge('measured')}")
-    st.markdown(f"{verdict}: you said *{one.guess}*, and the numbers say *{finding.answer}*.")
+    st.markdown(right if one.right else wrong)
     if new:
         st.rerun()

@@ -94,7 +94,7 @@ def what_is_set(cfg: RunConfig) -> None:
     """The block diagram and the equation of the configuration, from the same plan that the model is built from; ways out."""
     if not hidden("theory"):
         name = arrangement_of(cfg)
-        st.subheader("What is set", anchor=False)
+        st.subheader("This network", anchor=False)
         if name:
             st.markdown(f"**{name}**. {ARRANGEMENTS[name].reading} *{ARRANGEMENTS[name].source}*")
         show_diagram(cfg)
@@ -126,11 +126,11 @@ def _below(cfg: RunConfig, others: list[tuple[str, Profile]]) -> None:
     """What the charts are compared with, and one of the panels below them."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         choice = kept("panel", picture.PANELS[0], name="panel", among=picture.PANELS)
-        panels = st.segmented_control("Below", picture.PANELS, required=True, **choice)
+        panels = st.segmented_control("Show", picture.PANELS, required=True, **choice)
         st.button("Pin this profile", icon=":material/keep:", on_click=_pin, args=(cfg,), key="pin")
-        st.button("Fit the axes", on_click=_fit_axes, key="fit")
+        st.button("Rescale", on_click=_fit_axes, key="fit")
         with st.popover("More"):
-            st.button("Clear ghost and pin", on_click=_clear, key="clear", disabled=not others)
+            st.button("Remove comparison curves", on_click=_clear, key="clear", disabled=not others)
             tip = "The playhead stops at the first step whose training loss is this small; 0 is off."
             st.number_input("Stop at loss", 0.0, 10.0, step=0.05, key=STOP, help=tip, width=150, persist_state="session")
     below(NAME, "panel", picture.panel(cfg, others, _fit(), str(panels)))

@@ -19,7 +19,7 @@ PASTED, REFUSED = "pasted_configuration", "pasted_refused"
 
 def take_home(cfg: RunConfig, view: View | None) -> None:
     """A folded panel; closed, it computes nothing."""
-    with st.expander("Take it home", icon=":material/download:", key="take_home", on_change="rerun") as panel:
+    with st.expander("Export and share", icon=":material/download:", key="take_home", on_change="rerun") as panel:
         if panel.open:
             shown = view if view is not None and view.cfg == cfg and view.tape is not None and view.tape.length else None
             _downloads(cfg, shown)

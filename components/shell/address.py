@@ -29,6 +29,7 @@ KEPT = "address_kept"  # widgets drawn in this run whose values stand in the add
 DEFAULTS = "address_defaults"  # by key of the address, the widget of the page that is shown and the default it had last
 PUT = "address_put"  # by widget, the values before, the one put there and the address then: the browser may not have heard
 UNTOLD = "address_untold"  # whether the run that put something has not come to its end
+NUMBERED = re.compile(r"^examples?-\d+(-and-\d+)?-")  # what options were called in addresses from before 2026-11-22
 SAID = "address_said"  # by key of the address, what was wrong with it, and the value that was taken instead
 
 _history = st.components.v2.component("history", js=(Path(__file__).parent / "history.js").read_text())
@@ -239,6 +240,7 @@ def _parsed(text: str, default: Any, options: list[Any] | None, bounds: tuple[fl
         named = {slug(option): option for option in options}
         assert len(named) == len(options), "two options would be one in the address"
         asked = [slug(one) for one in (text.split(",") if many else [text]) if one]
+        asked = [one if one in named else NUMBERED.sub("", one) for one in asked]
         if not set(asked) <= set(named) or not (asked or many):
             raise ValueError(text)
         found = [named[one] for one in asked]

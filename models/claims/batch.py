@@ -72,11 +72,11 @@ def _per_token(values: Values) -> Outcome:
 def _shift(values: Values) -> Outcome:
     found = values["numbers"]
     left = {
-        "batch norm in use, one feature shifted": abs(found["batch norm"][1] - found["batch norm"][0]),
+        "batch norm at inference, one feature shifted": abs(found["batch norm"][1] - found["batch norm"][0]),
         "layer norm, one feature shifted": abs(found["layer norm"][1] - found["layer norm"][0]),
         "layer norm, every feature shifted alike": found["token shift"],
     }
-    said = "Of a shift of 3 between training and use there is left: " + "; ".join(f"{k} {v:.2g}" for k, v in left.items())
+    said = "Of a shift of 3 between training and inference there is left: " + "; ".join(f"{k} {v:.2g}" for k, v in left.items())
     table = {"case": list(left), "shift left": list(left.values())}
     return Outcome(
         verdict([one < REMOVED for one in left.values()]),
@@ -105,7 +105,7 @@ CARDS = [
     Card(
         "batch-norm-momentum",
         "batch norm",
-        "Momentum 0.1 keeps a tenth of the old statistics, and batch norm does the same in training and in use.",
+        "Momentum 0.1 keeps a tenth of the old statistics, and batch norm does the same in training and at inference.",
         "In torch 0.1 is the weight of the new batch, 0.9 in the sense of TensorFlow. The variance that is kept is "
         "unbiased, the one "
         "divided by is not; a batch of one is an error, a batch of two becomes ±1; use needs `model.eval()`.",
@@ -128,10 +128,11 @@ CARDS = [
         "covariate-shift",
         "batch norm",
         "Norm layers remove covariate shift.",
-        "Two things share the name. A shift between training and use stays: batch norm in use divides by what it remembers. The "
-        "shift between layers was the first explanation of why batch norm helps, and later work disputes it.",
+        "Two things share the name. A shift between training and inference stays: batch norm at inference divides by "
+        "what it remembers. The shift between layers was the first explanation of why batch norm helps, and later work "
+        "disputes it.",
         BATCH | arxiv(How_does_batch_norm_help="1805.11604"),
-        "256 tokens are seen in training; in use one feature has moved by 3, then all of them.",
+        "256 tokens are seen in training; at inference one feature has moved by 3, then all of them.",
         {"numbers": Computed("shifted")},
         _shift,
     ),

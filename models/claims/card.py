@@ -61,7 +61,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Card:
-    """One claim of lecture notes.
+    """One claim that is often made.
 
     `setup` says what Run does; `needs` names what is gathered, and `judge` takes it under these names. `sources`: address by
     name. `badge`: measured, or formula where no net and no draw takes part.

@@ -1,4 +1,4 @@
-"""The common errors of lecture notes as cards, by key, in the order in which they are listed."""
+"""The common errors as cards, by key, in the order in which they are listed."""
 
 from models.claims import attention as errors_attention
 from models.claims import batch as errors_batch

@@ -101,7 +101,7 @@ def outlier() -> dict[str, Any]:
 
 
 def shifted() -> dict[str, Any]:
-    """Data that moves by 3 between training and use: the mean that each norm hands on, in training and in use."""
+    """Data that moves by 3 between training and inference: the mean that each norm hands on in each."""
     source = np.random.default_rng(31)
     seen = source.standard_normal((256, 8))
     used = seen + 3.0 * (np.arange(8) == 0)

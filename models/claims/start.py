@@ -71,7 +71,10 @@ def _dying(values: Values) -> Outcome:
     plain = dead["plain, 32 blocks"]
     worst = HOLDS if plain.max() < DEAD / 10 else PARTLY if plain.mean() < DEAD else FAILS
     return Outcome(
-        worst, f"Units that are 0 for every sample, before any step: {said}.", table, "the dead units are more than at the start"
+        worst,
+        f"Units that are 0 on all of a fixed set of about 128 tokens, before any step: {said}.",
+        table,
+        "the dead units are more than at the start",
     )
 
 
@@ -106,9 +109,8 @@ CARDS = [
         "he-keeps",
         "initialisation",
         "He's initialisation preserves the variance.",
-        "In expectation. One seed of a narrow deep net can be off by a factor of ten and more: average over seeds, "
-        "geometrically, and "
-        "show the band.",
+        "It preserves the mean over all weights, to which a few large nets contribute most. A typical narrow deep net loses most "
+        "of it, and one seed may be off by a factor of ten and more; a net that is wide for its depth stays near the mean.",
         arxiv(Delving_deep_into_rectifiers="1502.01852", Products_of_many_random_matrices="1812.05994"),
         "A thin and a wide ReLU net of 32 one-layer blocks, six seeds each.",
         {

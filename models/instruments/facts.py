@@ -1,4 +1,4 @@
-"""What torch's own layers do, where notes say something else: each fact builds them, feeds them and returns numbers.
+"""What torch's layers and nets built of them do, where it is often told otherwise: a fact builds, feeds and measures them.
 
 Every fact draws from the same seed. Legend: B batch, T tokens, D features.
 """
@@ -9,9 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from models.spec import RunConfig
+from models.training import Run, cross_entropy
+
 SIZES = (4, 8, 64, 512)
 DEPTHS = (2, 6, 12)
 WIDTH, HEADS, TOKENS = 32, 4, 8
+CLOSED: dict[str, Any] = {"depth": 8, "width": 32, "batch": 32}
 
 
 def by_hand() -> dict[str, Any]:
@@ -128,6 +132,22 @@ def gradient_sizes() -> dict[str, Any]:
     }
 
 
+def closed_branches() -> dict[str, Any]:
+    """RMS of the first gradient of each part of nets whose branches start at 0: ReZero, and a last matrix of 0."""
+    parts = {"embedding": "embed.", "gate": ".gate", "first matrix": ".w1.weight", "last matrix": ".w2.weight", "head": "head."}
+    closed = {"ReZero": RunConfig.arranged("ReZero", **CLOSED), "zero last": RunConfig(init="zero last", **CLOSED)}
+    found: dict[str, Any] = {}
+    for name, cfg in closed.items():
+        run = Run(cfg, probe=False, frames=False)
+        x, y = run.next_batch()
+        cross_entropy(run.model(x), y).backward()
+        run.close()
+        grads = {own: p.grad for own, p in run.model.named_parameters() if p.grad is not None}
+        of_part = {part: [grad.flatten() for own, grad in grads.items() if piece in own] for part, piece in parts.items()}
+        found[name] = {part: _rms(torch.cat(some)).item() for part, some in of_part.items() if some}
+    return found
+
+
 def _rms(x: Tensor) -> Tensor:
     return x.square().mean(-1).sqrt()
 
@@ -151,6 +171,7 @@ FACTS: dict[str, Callable[[], dict[str, Any]]] = {
     "copies": copies,
     "final norm": final_norm,
     "gradient sizes": gradient_sizes,
+    "closed branches": closed_branches,
 }
 
 

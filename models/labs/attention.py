@@ -136,7 +136,7 @@ def straightness(
 def reach(n: int, *, recurrent: bool) -> np.ndarray:
     """The number of steps, one after the other, in which token j (column) gets to token i (row), (n, n); -1 where it never does.
 
-    A recurrent cell passes it on from token to token; causal attention takes it in one matrix product.
+    A recurrent cell passes it on from token to token; causal attention takes all of them at once.
     """
     ago = np.arange(n)[:, None] - np.arange(n)
     return np.where(ago < 0, -1, ago + 1 if recurrent else 1)

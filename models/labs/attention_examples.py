@@ -1,4 +1,4 @@
-"""The notes' examples of attention, with what they printed where that was wrong. Right numbers are computed, never stored."""
+"""Worked examples of attention, with widely copied slips. The right numbers are computed, never stored."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ class Projection:
 
 @dataclass(frozen=True)
 class Row:
-    """One row of scores or of weights, the values (m, d_v) it is to weigh, and what the notes printed."""
+    """One row of scores or of weights, the values (m, d_v) it is to weigh, and a widely copied slip (`printed_`)."""
 
     numbers: tuple[float, ...]
     kind: str
@@ -45,9 +45,9 @@ def _random(tokens: int, d: int, d_k: int) -> Projection:
 
 
 PROJECTIONS: dict[str, Projection] = {
-    "Examples 10 and 11: X times W": Projection(TOKENS, MATRIX, MATRIX, MATRIX),
-    "Example 24: the same with a causal mask": Projection(TOKENS, MATRIX, MATRIX, MATRIX, causal=True),
-    "Example 11: the same without scaling": Projection(TOKENS, MATRIX, MATRIX, MATRIX, scaling="none"),
+    "X times W": Projection(TOKENS, MATRIX, MATRIX, MATRIX),
+    "The same with a causal mask": Projection(TOKENS, MATRIX, MATRIX, MATRIX, causal=True),
+    "The same without scaling": Projection(TOKENS, MATRIX, MATRIX, MATRIX, scaling="none"),
     "Five random tokens, d_k = 2": _random(5, 4, 2),
     "The token is its query, key and value": Projection(np.eye(4).round(1), 2 * np.eye(4), 2 * np.eye(4), np.eye(4)),
 }
@@ -56,13 +56,11 @@ _VALUES = ((1, 0, 0), (0, 1, 0.5), (0, 0, 1), (0.5, 0.5, 0), (0.5, 0, 0.5), (0, 
 _PROJECTED = tuple(tuple(row) for row in (TOKENS @ MATRIX).round(6).tolist())
 
 ROWS: dict[str, Row] = {
-    "Example 9: six scores": Row(
-        (1, 1, 1, 0.5, 1, 0.5), SCORES, _VALUES, printed_weights=(0.217, 0.217, 0.217, 0.132, 0.217, 0.132)
-    ),
-    "Example 11: three scores of the notes": Row((3.74, 8.74, 13.74), SCORES, printed_weights=(0.02, 0.28, 0.70)),
-    "Example 11: the same over √4": Row((3.74, 8.74, 13.74), SCORES, by=2.0, printed_weights=(0.02, 0.28, 0.70)),
-    "Examples 10 and 11: token 1 as it is, over √4": Row(
+    "Six scores": Row((1, 1, 1, 0.5, 1, 0.5), SCORES, _VALUES, printed_weights=(0.217, 0.217, 0.217, 0.132, 0.217, 0.132)),
+    "Three scores": Row((3.74, 8.74, 13.74), SCORES, printed_weights=(0.02, 0.28, 0.70)),
+    "The same over √4": Row((3.74, 8.74, 13.74), SCORES, by=2.0, printed_weights=(0.02, 0.28, 0.70)),
+    "Token 1 as it is, over √4": Row(
         (4.46, 10.252, 16.044), SCORES, _PROJECTED, by=2.0, printed_weights=(0.02, 0.28, 0.70), printed_output=(1, 2, 3, 4)
     ),
-    'Example 22: weights of "cat"': Row((0.1, 0.3, 0.4, 0.1, 0.05, 0.35, 0.1), WEIGHTS),
+    'Weights of "cat"': Row((0.1, 0.3, 0.4, 0.1, 0.05, 0.35, 0.1), WEIGHTS),
 }

@@ -40,7 +40,7 @@ def standing_still(weight: float, gradients: np.ndarray, rate: float) -> np.ndar
 
 
 PRESETS = {
-    "Example 16: factors below 1": Preset(
+    "Factors below 1": Preset(
         (0.9, 0.5, 0.8, 0.3, 0.7, 0.6, 0.9, 0.4, 0.5, 0.8), "No factor is small, and yet their product is."
     ),
     "Half at every layer": Preset((0.5,) * 10, "Ten halvings leave a thousandth."),

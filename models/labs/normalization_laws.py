@@ -9,7 +9,7 @@ TINY_EPS = 2.0**-23  # torch's default eps of rms norm in 32 bits
 
 
 def by_hand(x_D: np.ndarray, eps: float = 1e-5) -> np.ndarray:
-    """Layer norm as many notes write it: (x - mean) / (std + eps) with the unbiased std, and eps outside the root.
+    """Layer norm as it is often written: (x - mean) / (std + eps) with the unbiased std, and eps outside the root.
 
     Not a number where a token has no spread and eps is 0.
     """

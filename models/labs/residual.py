@@ -39,7 +39,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Walk:
-    """A worked example: a token, the outputs of its branches (M, D), a placement, and what the notes print where it is a slip."""
+    """A worked example: a token, the outputs of its branches (M, D), a placement, and a widely copied slip (`printed_`)."""
 
     token: tuple[float, ...]
     branches: tuple[tuple[float, ...], ...]
@@ -50,18 +50,18 @@ class Walk:
 
 NOTHING = (0.0, 0.0, 0.0)
 WALKS = {
-    "Examples 2 and 3 in a row, post-norm": Walk((1, 2, -1), ((0.5, 1.5, -0.5), (0.25, 0.80, -1.0)), "post-norm"),
-    "Example 2: after attention, post-norm": Walk(
+    "Attention, then feed-forward, post-norm": Walk((1, 2, -1), ((0.5, 1.5, -0.5), (0.25, 0.80, -1.0)), "post-norm"),
+    "After attention, post-norm": Walk(
         (1, 2, -1), ((0.5, 1.5, -0.5),), "post-norm", printed_variance=4.89, printed_result=(0.15, 1.06, -1.19)
     ),
-    "Example 3: after the feed-forward network, post-norm": Walk(
+    "After the feed-forward network, post-norm": Walk(
         (0.15, 1.06, -1.19), ((0.25, 0.80, -1.0),), "post-norm", printed_variance=2.15, printed_result=(0.26, 1.25, -1.50)
     ),
-    "Example 4: pre-norm": Walk((1, 2, -1), ((0.5, 1.0, -0.8),), "pre-norm"),
-    "Example 5: first token, F = 0": Walk((1, 2, -1), (NOTHING,), "post-norm"),
-    "Example 5: second token, F = 0": Walk((3, 1, 0.5), (NOTHING,), "post-norm"),
-    "Example 5: third token, F = 0": Walk((2, -1, 1.5), (NOTHING,), "post-norm"),
-    "Example 18: no norm": Walk((1.5, 2.0, -0.5), ((0.8, 1.2, -0.1),), "none"),
+    "Pre-norm": Walk((1, 2, -1), ((0.5, 1.0, -0.8),), "pre-norm"),
+    "First token, F = 0": Walk((1, 2, -1), (NOTHING,), "post-norm"),
+    "Second token, F = 0": Walk((3, 1, 0.5), (NOTHING,), "post-norm"),
+    "Third token, F = 0": Walk((2, -1, 1.5), (NOTHING,), "post-norm"),
+    "No norm": Walk((1.5, 2.0, -0.5), ((0.8, 1.2, -0.1),), "none"),
 }
 
 

@@ -32,8 +32,8 @@ WARMUP = Lesson(
     why="Adam's first steps move every weight by about the learning rate, however small its gradient is. In post-norm the head "
     "sees mostly what the last blocks have made; when all blocks jump at once, this changes altogether, and the net ends where "
     "all samples look alike, from where it does not come back. Small first steps let it leave that region. They do not make it "
-    "robust: at the full rate its loss may jump up again, which a falling rate prevents. In pre-norm x0 arrives past all blocks, "
-    "so that the same steps do little harm. Large pre-norm models are still warmed up: less is at stake, not nothing.",
+    "robust: at the full rate its loss may jump up again, which a falling rate prevents. In pre-norm the input arrives past all "
+    "blocks, so that the same steps do little harm. Large pre-norm models are still warmed up: less is at stake, not nothing.",
     sources={
         "Xiong 2020": "https://arxiv.org/abs/2002.04745",
         "Liu 2020 (Admin: what makes it hard to train)": "https://arxiv.org/abs/2004.08249",
@@ -112,10 +112,10 @@ GATES = Lesson(
     charts=("act_rms", "grad_rms", "loss"),
     found=by_learning(_DEEP_FATES, list(_DEEP), DIGITS),
     why="What depth needs is not a norm but a stream that is little changed by any one block. ReZero starts as the identity, so "
-    "signal and gradient are exactly level at any depth, and opens its gates as training asks for it; before the first step "
-    "only the gates have a gradient, the weights behind them have none. DeepNorm keeps the norm after the add and makes it "
-    "harmless: the skip weighs M^(1/4), the weights are smaller by (4M)^(-1/4), so that x0 still arrives through all norms. "
-    "With one of the two parts alone it is another method.",
+    "signal and gradient are exactly level at any depth, and opens its gates as training asks for it; at the first step no "
+    "weight of a block has a gradient, only its gate has, while embedding and head learn from the start. DeepNorm keeps the norm "
+    "after the add and makes it harmless: the skip weighs $M^{1/4}$, the weights are smaller by $(4M)^{-1/4}$, so that the input "
+    "still arrives through all norms. With one of the two parts alone it is another method.",
     sources={
         "Bachlechner 2020 (ReZero)": "https://arxiv.org/abs/2003.04887",
         "Wang 2022 (DeepNorm)": "https://arxiv.org/abs/2203.00555",
@@ -131,7 +131,7 @@ GATES = Lesson(
 )
 
 _COLLAPSE = {
-    "norm, no skip": RunConfig.arranged("plain + norm", steps=STEPS),
+    "layer norm, no skip": RunConfig.arranged("plain + norm", steps=STEPS),
     "post-norm": RunConfig.arranged("post-norm", steps=STEPS),
     "pre-norm": RunConfig(steps=STEPS),
 }
@@ -140,8 +140,8 @@ _ALIKE = ("below 0.3: about as different as before", "0.3 to 0.9: more alike", "
 COLLAPSE = Lesson(
     key="collapse",
     title="What collapses",
-    question="32 layers with a norm in each and no skip: signal and gradient are level. Different digits enter with a cosine "
-    "near 0 between them. What is their mean cosine after the last layer, before any training?",
+    question="32 layers with a layer norm in each and no skip: signal and gradient are level. Different digits enter with a "
+    "cosine near 0 between them. What is their mean cosine after the last layer, before any training?",
     options=_ALIKE,
     nets=_COLLAPSE,
     charts=("sample_cosine", "grad_rms", "loss"),
@@ -155,21 +155,21 @@ COLLAPSE = Lesson(
         ),
         list(_COLLAPSE),
     ),
-    why="A norm levels sizes, not directions. ReLU's outputs are never negative, so any two of them have a positive cosine, and "
-    "layer after layer the cosine climbs towards 1: what is left of the input is a small difference on top of a large common "
-    "part. The head then sees nearly the same vector for every digit. A skip carries the differences past the layers; how much "
-    "of them arrives depends on what stands on the skip path. In a transformer the same happens to tokens, because attention "
-    "averages.",
+    why="A layer norm or an RMS norm levels sizes, not directions. ReLU's outputs are never negative, so any two of them have a "
+    "positive cosine, and layer after layer the cosine climbs towards 1: what is left of the input is a small difference on top "
+    "of a large common part. The head then sees nearly the same vector for every digit. Batch norm takes that common part away, "
+    "because it subtracts every feature's mean over the batch: with it the cosine settles near 0.4. A skip carries the "
+    "differences past the layers; how much of them arrives depends on what stands on the skip path. In a transformer the same "
+    "happens to tokens, because attention averages.",
     sources={
-        "Yang 2019 (batch norm and depth)": "https://arxiv.org/abs/1902.08129",
         "Dong 2021 (attention loses rank)": "https://arxiv.org/abs/2103.03404",
         "Noci 2022 (signal propagation in Transformers)": "https://arxiv.org/abs/2206.03126",
     },
     code=Code("models/training/frames.py", "mean_cosines"),
     challenge=Challenge(
-        "Keep 32 layers with a norm and no skip apart: a mean sample cosine of at most 0.3 before training, and a loss of 1.5 "
-        "within 120 steps. You may touch activation and initialisation only.",
-        _COLLAPSE["norm, no skip"],
+        "Keep the samples apart in 32 layers with a layer norm and no skip: a mean sample cosine of at most 0.3 before "
+        "training, and a loss of 1.5 within 120 steps. You may touch activation and initialisation only.",
+        _COLLAPSE["layer norm, no skip"],
         ("activation", "init"),
         (cosine_at_most(0.3), loss_within(1.5, 120)),
     ),

@@ -66,9 +66,10 @@ PLACE = Lesson(
     charts=("grad_rms", "sample_cosine", "loss"),
     found=by_learning(_FREE, list(_PLACED), DIGITS),
     why="Before training post-norm looks the best of the three: signal and gradient are level. Watch the sample cosine. After "
-    "the add, the norm scales skip and branch down together, so that of x0 only (1+v)^(-L/2) arrives: with v = 1/2 and 64 blocks "
-    "2e-6. What arrives instead is what the last blocks have made of it, and ReLU has drawn that together. Where the skip passes "
-    "no norm, x0 arrives whole. Pre-norm pays with a stream that grows as the root of 1 + vL, so that later blocks weigh less.",
+    "the add, the norm scales skip and branch down together, so that of the input only $(1+v)^{-L/2}$ arrives: with $v = 1/2$ "
+    "and 64 blocks 2e-6. What arrives instead is what the last blocks have made of it, and ReLU has drawn that together. Where "
+    "the skip passes no norm, the input arrives whole. Pre-norm pays with a stream that grows as $\\sqrt{1+vL}$, so that later "
+    "blocks weigh less.",
     sources={
         "Vaswani 2017 (post-norm)": "https://arxiv.org/abs/1706.03762",
         "Xiong 2020 (pre-norm)": "https://arxiv.org/abs/2002.04745",
@@ -100,7 +101,7 @@ FINAL = Lesson(
     key="final",
     title="Why the final norm",
     question="32 pre-norm blocks with He's weights. Pre-norm nets have one more norm, between the last block and the head. "
-    "Without it, and before the first step: how much loss does the net make beside guessing (2.30)?",
+    "Without it, and before the first step: how large is its loss compared with guessing (2.30)?",
     options=_SURE,
     nets=_HEADS,
     charts=("act_rms", "grad_rms", "loss"),
@@ -114,7 +115,7 @@ FINAL = Lesson(
         ),
         list(_HEADS),
     ),
-    why="Pre-norm leaves the skip free, so the stream grows: its RMS by the root of 1 + vL. Every block reads a normed copy and "
+    why="Pre-norm leaves the skip free, so the stream grows: its RMS by $\\sqrt{1+vL}$. Every block reads a normed copy and "
     "does not notice. The head does: it multiplies what is there, and logits that are many times too large are a net that is "
     "very sure and wrong. The final norm gives the head a stream of the size it was made for, whatever the depth. It is no "
     "block's norm, and forgetting it is easy: copies of the Transformer that moved the norm often did.",

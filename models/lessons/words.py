@@ -139,14 +139,14 @@ NET: dict[str, Term] = {
         see=("autoregression", "softmax"),
     ),
     "autoregression": Term(
-        "Saying a token, appending it to the text, and saying the next one after all of it. Under a causal mask nothing that was "
-        "said is revised.",
+        "Saying a token, appending it to the text, and saying the next one after all of it. Under a causal mask earlier tokens "
+        "never change.",
         r"p(x_1,\ldots,x_T)=\prod_t p(x_t\mid x_{<t})",
         met=("autoregression",),
         see=("causal", "end symbol", "temperature"),
     ),
     "end symbol": Term("The token after which generating stops before its length is reached.", met=("autoregression",)),
-    "prompt": Term("The text that a net is given to go on with.", met=("autoregression",), see=("context",)),
+    "prompt": Term("The text that a net is given to continue.", met=("autoregression",), see=("context",)),
     "padding": Term(
         "Tokens that only fill a batch up to one length; a norm over the batch must leave them out.",
         met=("normalization", "attention"),
@@ -196,7 +196,7 @@ NET: dict[str, Term] = {
         "The net as it is used, not trained: batch norm then takes its running statistics.", see=("running statistics",)
     ),
     "covariate shift": Term(
-        "Inputs that are distributed otherwise in use than in training.",
+        "Inputs that are distributed otherwise at inference than in training.",
         source="Ioffe & Szegedy 2015, 1502.03167, argue with it for batch norm; Santurkar 2018, 1805.11604, dispute that",
         met=("normalization",),
     ),

@@ -1,4 +1,4 @@
-"""Autoregression lab: a small transformer, trained here, goes on with a prompt one token at a time."""
+"""Autoregression lab: a small transformer, trained here, continues a prompt one token at a time."""
 
 import streamlit as st
 

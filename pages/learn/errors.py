@@ -1,4 +1,4 @@
-"""Common errors: claims of lecture notes, what is true, and a set-up that shows each claim hold or fail."""
+"""Common errors: claims that are often made, what is true, and a set-up that shows each claim hold or fail."""
 
 import streamlit as st
 

@@ -84,14 +84,14 @@ def test_from_start_to_playground_anatomy_and_compare_and_back_with_nothing_touc
         visitor.goes(name)
     for name in ("Anatomy", "Playground", "Start"):
         visitor.goes_back(name)
-    visitor.goes("Playground", "What is set", "pre-norm")
+    visitor.goes("Playground", "This network", "pre-norm")
     visitor.follows("Take the block apart", "Anatomy", "LayerNorm(")
     visitor.follows("Train it in the playground", "Playground", "pre-norm")
     visitor.goes("Anatomy", "LayerNorm(").goes("Playground", "pre-norm", DRAWN).reloads("pre-norm")
 
 
 def test_a_net_is_broken_and_the_remedy_that_is_offered_mends_it(person):
-    visitor = person("Playground", f"depth=16&width=16&batch=32&steps={STEPS}&init_gain=2").reads("What is set")
+    visitor = person("Playground", f"depth=16&width=16&batch=32&steps={STEPS}&init_gain=2").reads("This network")
     visitor.chooses("Norm", "none")
     visitor.reads("residual only")
     visitor.presses(TRAIN, "Diverged at step", "Tried for").rests()
@@ -112,7 +112,7 @@ def test_a_net_is_broken_and_the_remedy_that_is_offered_mends_it(person):
 
 def test_a_link_with_a_digest_says_elsewhere_that_the_same_came_out(person):
     author = person("Playground", SMALL + "&seed=31").trains(last=STEPS)
-    author.unfolds("Take it home")
+    author.unfolds("Export and share")
     author.reads("with a digest of the numbers")
     link = urlsplit(author.tab.get_by_role("code").filter(has_text="digest=").inner_text().strip())
     reader = person("Playground", link.query, **OWN)
@@ -133,7 +133,7 @@ def test_a_map_is_chosen_and_shared_and_one_of_its_cells_is_opened_in_the_playgr
     expect(visitor.combobox("Map")).to_have_value(named)
     visitor.chooses("Cell: arrangement", "post-norm")
     visitor.chooses("Depth", "8")
-    visitor.follows("Open this run in the playground", "Playground", "What is set", "post-norm")
+    visitor.follows("Open this run in the playground", "Playground", "This network", "post-norm")
     expect(visitor.slider("Depth")).to_have_value("8")
     visitor.goes_back("Maps", "Sensitivity to the learning rate")
     expect(visitor.combobox("Cell: arrangement")).to_have_value("post-norm")
@@ -259,7 +259,7 @@ def test_an_open_instrument_is_open_after_a_reload_and_in_a_second_tab(person):
 def test_a_part_of_a_lab_and_its_example_are_kept(person):
     visitor = person("Attention")
     visitor.picks("One row of scores")
-    visitor.chooses("The notes' rows", "Example 22")
+    visitor.chooses("Examples", "Weights of")
     expect(visitor.tab.get_by_role("radio", name="weights", exact=True)).to_be_checked()  # that example's own
     chosen = visitor.choices
     visitor.reloads()

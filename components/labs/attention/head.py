@@ -60,7 +60,7 @@ def _preset() -> Projection:
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     choice = kept(key, FIRST, name="example", among=PROJECTIONS)
     name = left.selectbox("Examples", list(PROJECTIONS), on_change=put, **choice)
-    right.button("Begin anew with it", key=f"{KEY}_again", on_click=put, width="stretch")
+    right.button("Load example", key=f"{KEY}_again", on_click=put, width="stretch")
     if said := slip(name):
         st.info(said)
     return PROJECTIONS[name]
@@ -80,7 +80,7 @@ def _switches(count: int, example: Projection) -> tuple[bool, bool, frozenset[in
     choice = kept(f"{KEY}_pads", [], name="padding", among=range(count), many=True)
     pads = st.multiselect("Padding", range(count), format_func=_token, help=tip, **choice)
     choice = kept(f"{KEY}_token", 0, name="token", among=range(count))
-    at = st.selectbox("Token that looks", range(count), format_func=_token, **choice)
+    at = st.selectbox("Query token", range(count), format_func=_token, **choice)
     return bool(scaled), bool(causal), frozenset(pads), int(at)
 
 

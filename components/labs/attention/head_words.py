@@ -1,4 +1,4 @@
-"""What is said of one head: the way of a token in numbers, where it looks, what the notes printed, why tables do not fit."""
+"""What is said of one head: the way of a token in numbers, where it looks, widely copied slips, why tables do not fit."""
 
 import numpy as np
 
@@ -47,19 +47,20 @@ def arithmetic(head: Head, x: np.ndarray, w_q: np.ndarray, at: int) -> str:
 
 
 def slip(name: str) -> str:
-    """What the notes printed for this example where it was wrong, beside what comes out; empty where nothing was."""
+    """What is widely copied of this example where it is wrong, and the right values; else empty or a word on it."""
     example = PROJECTIONS[name]
     q, k, v = (example.x @ w for w in (example.w_q, example.w_k, example.w_v))
-    if name.startswith("Examples 10 and 11"):
+    if name == "X times W":
         head = attend(q, k, v, by=divisor(example.scaling, q.shape[1], example.x.shape[1]))
-        printed = ROWS["Examples 10 and 11: token 1 as it is, over √4"]
+        printed = ROWS["Token 1 as it is, over √4"]
         return (
-            f"The notes print {vector(PRINTED_Q)} for the first row of Q; the first row of X times W is {vector(q[0])}. They go "
-            f"on to the weights {vector(printed.printed_weights)} and the output {vector(printed.printed_output)} for token 1; "
-            f"from this X and W they are {vector(head.weights[0].round(4))} and {vector(head.output[0].round(3))}."
+            f"A widely copied worked example gives {vector(PRINTED_Q)} for the first row of Q; the right values are "
+            f"{vector(q[0])}. It goes on to the weights {vector(printed.printed_weights)} and the output "
+            f"{vector(printed.printed_output)} for token 1; from this X and W they are "
+            f"{vector(head.weights[0].round(4))} and {vector(head.output[0].round(3))}."
         )
-    if name.startswith("Example 24"):
-        return "The notes announce the mask without numbers: every row sums to 1 over its past, and the first one is [1, 0, 0]."
+    if example.causal:
+        return "Under the mask every row of weights sums to 1 over its past, and the first one is [1, 0, 0]."
     return ""
 
 

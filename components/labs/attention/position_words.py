@@ -1,4 +1,4 @@
-"""What is said of positions: whether distance alone matters, what a longer text meets, what the notes printed."""
+"""What is said of positions: whether distance alone matters, what a longer text meets, a widely copied slip."""
 
 import numpy as np
 
@@ -12,11 +12,11 @@ ROUNDING = 1e-9  # of the largest score, below which a difference is none
 
 
 def slip() -> str:
-    """The notes' row for position 1, beside what comes out."""
+    """A widely copied row for position 1, and the right values."""
     right = sinusoids(np.arange(2), len(PRINTED_POSITION))[1]
     return (
-        f"The notes print {vector(PRINTED_POSITION)} for position 1 with {len(PRINTED_POSITION)} features; sines and cosines of "
-        f"1 and 1/100 are {vector(right.round(3))}."
+        f"A widely copied worked example gives {vector(PRINTED_POSITION)} for position 1 with {len(PRINTED_POSITION)} "
+        f"features; the right values, sines and cosines of 1 and 1/100, are {vector(right.round(3))}."
     )
 
 

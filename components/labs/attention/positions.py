@@ -15,7 +15,7 @@ from models.labs.positions import angles, by_distance, order_difference
 KEY = "attention_positions"
 SINES = "sinusoidal"
 # Positions and features of an example.
-EXAMPLES = {"32 positions, 16 features": (32, 16), "Example 13: four features": (8, 4), "128 positions, 64 features": (128, 64)}
+EXAMPLES = {"32 positions, 16 features": (32, 16), "Four features": (8, 4), "128 positions, 64 features": (128, 64)}
 COUNTS, WIDTHS, SEEDS = (2, 128), range(2, 65, 2), (0, 999)
 TOKENS, FEATURES = 6, 8  # of the check in another order
 ROUNDING = 1e-9
@@ -143,7 +143,7 @@ def _controls() -> tuple[str, int, int, int]:
     example = st.selectbox(
         "Examples", list(EXAMPLES), on_change=put, **kept(key, next(iter(EXAMPLES)), name="table", among=EXAMPLES)
     )
-    if example.startswith("Example 13"):
+    if example == "Four features":
         st.info(said.slip())
     choice = kept(f"{KEY}_kind", SINES, name="encoding", among=KINDS)
     kind = str(st.segmented_control("Position", list(KINDS), required=True, **choice))

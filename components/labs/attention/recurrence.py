@@ -44,9 +44,9 @@ def said(recurrent: np.ndarray, attention: np.ndarray) -> str:
     count = len(recurrent)
     pairs = int((attention > 0).sum())
     return (
-        f"A recurrent cell needs {recurrent.max()} steps for {count} tokens, and the first token gets to the last place through "
-        f"{recurrent[-1, 0]} of them; attention takes all {pairs} pairs in {attention.max()} matrix product, and every token is "
-        "one step away."
+        f"A recurrent cell needs {recurrent.max()} steps for {count} tokens, and the first token gets to the last "
+        f"place through {recurrent[-1, 0]} of them; attention takes all {pairs} pairs at once, in two matrix products "
+        f"with a softmax between them, and every token is {attention.max()} step away."
     )
 
 

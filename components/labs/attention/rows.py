@@ -67,22 +67,22 @@ def steps(numbers: np.ndarray, kind: str, by: float) -> str:
 
 
 def slip(example: Row) -> str:
-    """What the notes print for these numbers, beside what comes out."""
+    """What is widely copied for these numbers, and the right values."""
     if example.kind == WEIGHTS:
         total = sum(example.numbers)
         return (
-            f"The notes give {vector(example.numbers)} as attention weights over seven tokens. They sum to {total:.2f}, and "
-            "those of a softmax sum to 1."
+            f"A widely copied worked example gives {vector(example.numbers)} as attention weights over seven tokens. "
+            f"They sum to {total:.2f}, and those of a softmax sum to 1."
         )
     weights = softmax(np.array(example.numbers) / example.by)
     over = "" if example.by == 1 else f" over {number(example.by)}"
     said = (
-        f"The notes print the weights {vector(example.printed_weights)}, which sum to {sum(example.printed_weights):.2f}; the "
-        f"softmax of {vector(example.numbers, 5)}{over} is {shares(weights)}."
+        f"A widely copied worked example gives the weights {vector(example.printed_weights)}, which sum to "
+        f"{sum(example.printed_weights):.2f}; the softmax of {vector(example.numbers, 5)}{over} is {shares(weights)}."
     )
     if example.printed_output:
         output = weights @ np.array(example.values)
-        said += f" They print the output {vector(example.printed_output)}; with the right values it is {vector(output.round(3))}."
+        said += f" It gives the output {vector(example.printed_output)}; with the right values it is {vector(output.round(3))}."
     return said
 
 
@@ -111,8 +111,8 @@ def _preset() -> Row:
 
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     choice = kept(key, FIRST, name="row", among=ROWS)
-    name = left.selectbox("The notes' rows", list(ROWS), on_change=put, **choice)
-    right.button("Begin anew with it", key=f"{KEY}_again", on_click=put, width="stretch")
+    name = left.selectbox("Examples", list(ROWS), on_change=put, **choice)
+    right.button("Load example", key=f"{KEY}_again", on_click=put, width="stretch")
     st.info(slip(ROWS[name]))
     return ROWS[name]
 

@@ -63,9 +63,9 @@ def draw() -> None:
 
 
 def said(raw: Sampled, scaled: Sampled) -> str:
-    """Mean and variance apart, which the notes' argument mixes up."""
+    """Mean and variance of a score, which are often mixed up."""
     return (
-        f"The notes argue that the dot product sums to d_k. Its mean is 0 ({number(raw.mean, 2)} in {raw.draws:,} draws); it is "
+        f"It is often said that the dot product sums to d_k. Its mean is 0 ({number(raw.mean, 2)} in {raw.draws:,} draws); it is "
         f"its variance that is d_k = {raw.d_k} ({number(raw.variance, 3)}), so a score is typically √{raw.d_k} = "
         f"{number(raw.d_k**0.5)} away from 0. Divided by that root the variance is 1 ({number(scaled.variance, 3)})."
     )

@@ -9,7 +9,6 @@ from components.stage.view import sentence
 from models.labs.attention_shapes import Shape, Sizes, many_heads, two_sequences
 
 KEY = "attention_shapes"
-# Example 14: five tokens, eight heads, values of 64; the other sequence of example 27 has seven.
 EXAMPLE = Sizes(tokens=5, d_model=512, heads=8, d_v=64, others=7)
 CONTROLS = {
     "tokens": ("Tokens n", 32, "Of the sequence that looks."),
@@ -68,5 +67,5 @@ def _sizes() -> Sizes:
         for name in CONTROLS:
             st.session_state[f"{KEY}_{name}"] = getattr(EXAMPLE, name)
 
-    st.button("Example 14: 5 tokens, 8 heads, values of 64", key=f"{KEY}_again", on_click=again)
+    st.button("Load example: 5 tokens, 8 heads, values of 64", key=f"{KEY}_again", on_click=again)
     return Sizes(**found)

@@ -1,4 +1,4 @@
-"""What the autoregression lab can begin with: examples of the notes, or beside them."""
+"""The examples of the autoregression lab."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ NO_END = "none"
 
 @dataclass(frozen=True)
 class Example:
-    """An example of the notes, or beside them: a task, a prompt, and how it is gone on with."""
+    """A task, a prompt, and how the net continues it."""
 
     task: str
     prompt: str
@@ -19,9 +19,9 @@ class Example:
 
 
 EXAMPLES = {
-    "Example 19: a prompt, the next token, append, repeat": Example("book", "Call me Ish"),
-    "Example 20: refinement, which value belongs to this key?": Example("recall", TEXTS["recall"], length=1),
-    "Example 26: stop at a full stop or at the length": Example("book", "The whale ", temperature=0.8, length=120, end="."),
+    "A prompt, the next token, append, repeat": Example("book", "Call me Ish"),
+    "Refinement, which value belongs to this key?": Example("recall", TEXTS["recall"], length=1),
+    "Stop at a full stop or at the length": Example("book", "The whale ", temperature=0.8, length=120, end="."),
     "A sequence that is said again": Example("copy", TEXTS["copy"], length=16),
     "A sequence that is said in order": Example("sort", TEXTS["sort"], length=16),
 }

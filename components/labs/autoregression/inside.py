@@ -1,4 +1,4 @@
-"""Nothing that was said is revised, and how what is said comes about block by block: measured on the text that is read."""
+"""Earlier tokens never change, and how what is said comes about block by block: measured on the text that is read."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ RESIDUAL = PLAYGROUND.parents[1] / "labs" / "residual.py"
 
 def revised(panel: Panel, text: str, count: int) -> None:
     """What the last token of the text changes at the places before it, with the mask and without."""
-    st.subheader("Nothing that was said is revised", anchor=False)
+    st.subheader("Earlier tokens never change", anchor=False)
     st.markdown(
         "The net reads the text without its last token, then with it. Under the causal mask no place sees a later one, so its "
         "logits stay as they were. Then the same weights once more with the mask taken away."
@@ -51,8 +51,8 @@ def refined(panel: Panel, text: str) -> None:
     """For one position, what the head would say after every sublayer, and where every block looks."""
     st.subheader("The context refines every token, block by block", anchor=False)
     st.markdown(
-        '"It" is the animal or the street, depending on what stood before: the notes tell that a token gathers its meaning '
-        "layer by layer. Here it is measured: what the head of the net would say if the net ended at a site, and where attention "
+        '"It" is the animal or the street, depending on what stood before: a token gathers its meaning layer by layer. '
+        "Here it is measured: what the head of the net would say if the net ended at a site, and where attention "
         "looks. The book's net reads characters and is far too small for pronouns; the task **recall** is the same question in "
         "small: a key is mentioned again, and the net must find what it stood beside."
     )

@@ -1,4 +1,4 @@
-"""A prompt, and the net going on with it: one token at a press or many, with the candidates that each was chosen from."""
+"""A prompt, and the net that continues it: one token at a press or many, with the candidates that each was chosen from."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,7 +54,7 @@ def control(name: str, default: Any, task: str = "", **legal: Any) -> dict[str, 
 
 
 def adopt(task: str, example: Example) -> None:
-    """Takes the prompt, and how it is gone on with, from the address: before the net is there to draw their controls."""
+    """Takes the prompt, and how it is continued, from the address: before the net is there to draw their controls."""
     own = example.task == task
     control("prompt", example.prompt if own else TEXTS[task], task, bounds=(0, LONGEST_PROMPT))
     control("temperature", example.temperature, bounds=TEMPERATURES)
@@ -66,7 +66,7 @@ def adopt(task: str, example: Example) -> None:
 def draw(panel: Panel) -> tuple[str, int] | None:
     """The prompt and everything said after it; the text that the net reads now and its tokens, None while that is unknown."""
     cfg = panel.cfg
-    st.subheader("The net goes on with your prompt", anchor=False)
+    st.subheader("The net continues your prompt", anchor=False)
     prompt = _prompt(cfg)
     temperature, seed, length, end = _settings(cfg)
     written = st.session_state.get(f"{NAME}_written")
@@ -170,7 +170,7 @@ def _buttons(panel: Panel, written: Written, found: Measured | None, args: dict[
         st.button("Generate", key=f"{NAME}_generate", icon=":material/fast_forward:", on_click=many, disabled=not can)
         st.button("Back to the prompt", key=f"{NAME}_again", icon=":material/undo:", on_click=again, disabled=not written.said)
     if panel.at.playing:
-        st.caption("Pause, and the net of the step shown goes on with the text.")
+        st.caption("Pause, and the net of the step shown continues the text.")
 
 
 def _said(written: Written, next_one: dict[str, Any], temperature: float, step: int) -> None:

@@ -48,7 +48,7 @@ def revision_sentence(found: dict[str, np.ndarray], bare: dict[str, np.ndarray],
     if not np.isfinite([kept, moved]).all():
         return "The logits are not finite: nothing can be compared."
     rounding = "" if kept == 0 else ", which is rounding" if kept < ROUNDING else ""
-    verdict = "Nothing that was said is revised" if kept < ROUNDING else "What was said is revised"
+    verdict = "Earlier tokens never change" if kept < ROUNDING else "Earlier tokens change"
     return (
         f'{verdict}: "{shown(token)}" is appended, and no logit of the {places} place{"" if places == 1 else "s"} before it '
         f"moves by more than {kept:.2g}{rounding}. Without the mask the largest of them moves by {moved:.2g}, "

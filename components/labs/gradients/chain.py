@@ -13,7 +13,7 @@ from models.labs.chain import PRESETS, arriving, standing_still, updated, with_s
 
 KEY = "gradients"
 MODES = ("one factor for all layers", "factors of my own")
-FIRST, OWN = "Half at every layer", "Example 16: factors below 1"  # what one factor, and factors of one's own, begin with
+FIRST, OWN = "Half at every layer", "Factors below 1"  # what one factor, and factors of one's own, begin with
 FACTORS, WEIGHTS, RATES = (-3.0, 3.0), (-10.0, 10.0), (0.0001, 10.0)
 WRITTEN = 8  # factors up to which a product is written out
 DEEPEST = 100
@@ -99,7 +99,10 @@ def _verdict(bare: float, skipped: float) -> str:
     if skipped == 0:
         return "The +1 did not save it: a branch with factor -1 cancels its skip exactly."
     if abs(skipped) > 100:
-        return "The +1 keeps the gradient from vanishing and makes it explode: which is why residual nets need a norm too."
+        return (
+            "The +1 keeps the gradient from vanishing and makes it explode: a deep residual net also needs branches that add "
+            "little, by a norm before each, by small first weights or by a gate that starts at 0."
+        )
     if abs(skipped) < 0.01:
         return "It vanishes even with the +1, because the factors are negative and eat it up."
     if abs(bare) < 0.01:

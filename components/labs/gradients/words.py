@@ -59,10 +59,7 @@ def law(cfg: RunConfig) -> str:
             f"where a branch writes as much as it reads; here the first adds {number(forward, 3)}."
         )
     if cfg.residual and cfg.placement == "post-norm":
-        return (
-            f"{gains} The skip's 1 is not left alone: the norm after every add divides the gradient too. {_balance(change)} What "
-            "fails in deep post-norm transformers is their training, not the gradient of an MLP at its start."
-        )
+        return f"{gains} The skip's 1 is not left alone: the norm after every add divides the gradient too. {_balance(change)}"
     if cfg.residual:
         return f"{gains} The stream grows from block to block, so a later branch's part of stream and gradient is smaller."
     if cfg.norm != "none":
@@ -79,9 +76,9 @@ def law(cfg: RunConfig) -> str:
 def _balance(change: float) -> str:
     """Whether what the norms take is what the branches give, by the decades of the product."""
     if abs(change) < LEVEL:
-        return "Here the branches give back what the norms take, so post-norm does not vanish."
+        return "Here the branches give back what the norms take: at the start the gradient does not vanish."
     if change < 0:
-        return f"Here the norms take more than the branches give back: {abs(change):.2g} decades in all."
+        return f"Here the norms take more than the branches give back: at the start the gradient falls {abs(change):.2g} decades."
     return f"Here the branches give back more than the norms take: {change:.2g} decades in all."
 
 

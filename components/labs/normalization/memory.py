@@ -1,4 +1,4 @@
-"""Batch norm in training and in use: its memory fills batch by batch, and what it does when the data move afterwards."""
+"""Batch norm in training and at inference: its memory fills batch by batch, and what it does when the data move afterwards."""
 
 import numpy as np
 import pandas as pd
@@ -59,9 +59,9 @@ def _told(values: np.ndarray, counted: np.ndarray | None, running: Running, feat
 
 
 def _shifted(values: np.ndarray, running: Running) -> np.ndarray:
-    """The data in use, moved against those of training; what that does to batch norm and to layer norm."""
+    """The data at inference, moved against those of training; what that does to batch norm and to layer norm."""
     choice = kept(f"{KEY}_shift", 0.0, name="shift", bounds=SHIFTS)
-    shift = st.number_input("Shift of the data in use", *SHIFTS, step=0.5, format="%g", width=220, **choice)
+    shift = st.number_input("Shift of the data at inference", *SHIFTS, step=0.5, format="%g", width=220, **choice)
     moved = values + shift
     batch = np.abs(
         normalised(moved, "batch norm", running=running).values - normalised(values, "batch norm", running=running).values
@@ -69,7 +69,7 @@ def _shifted(values: np.ndarray, running: Running) -> np.ndarray:
     layer = np.abs(normalised(moved, "layer norm").values - normalised(values, "layer norm").values).max()
     st.caption(
         f"Adding {shift:g} to every number moves the result of batch norm by up to {batch:.4g}, that of layer norm by "
-        f"{layer:.1g}. This is a shift between training and use. "
+        f"{layer:.1g}. This is a shift between training and inference. "
         "Internal covariate shift, the moving of a layer's input while the layers "
         "before it learn, is another thing; later work disputes that it is why batch norm helps (Santurkar et al. 2018)."
     )

@@ -12,17 +12,17 @@ from components.labs.normalization.parts import PARTS
 from components.labs.normalization.steps import steps
 from components.shell.address import kept
 from models.labs.normalization import ACROSS_TOKENS, CELL, GROUP, METHODS, SEQUENCE, Normed, normalised
-from models.labs.notes import TABLES, Example
+from models.labs.tables import TABLES, Example
 
 KEY = "normalization"
 FIRST = "three tokens, layer norm"
 EPS = [0.0, 1e-8, 1e-5, 1e-3, 1e-1, 1.0]
 LEGAL = (-100.0, 100.0)  # of gain and bias
 TIPS = {
-    "layer norm": "Token by token, over its features; the same in training and in use.",
+    "layer norm": "Token by token, over its features; the same in training and at inference.",
     "rms norm": "As layer norm, without taking the mean away.",
     "group norm": "Token by token, over groups of features.",
-    "batch norm": "Feature by feature, over all tokens of the batch; in use, by what it remembers of training.",
+    "batch norm": "Feature by feature, over all tokens of the batch; at inference, by what it remembers of training.",
     "instance norm": "Feature by feature, over the tokens of one sequence. With one sequence it is batch norm in training.",
     "joint layer norm": "Over tokens and features at once: what nn.LayerNorm([T, d]) does, and seldom what is meant.",
     "dynamic tanh": "No statistics: every number is squashed by itself.",
@@ -66,7 +66,7 @@ def _normalised(values: np.ndarray, method: str, settings: dict[str, Any]) -> No
 
 
 def _chosen_table() -> tuple[Example, np.ndarray]:
-    """One of the notes' tables to begin with, and the table as it stands."""
+    """The example that is chosen, and the table as it stands."""
     choice = _kept("preset", FIRST, "example", among=TABLES)
 
     def put() -> None:
@@ -75,8 +75,8 @@ def _chosen_table() -> tuple[Example, np.ndarray]:
         st.session_state[f"{KEY}_method"], st.session_state[f"{KEY}_padding"] = example.method, _pads(example)
 
     left, right = st.columns([3, 1], vertical_alignment="bottom")
-    example = TABLES[left.selectbox("The notes' tables", list(TABLES), on_change=put, **choice)]
-    right.button("Begin anew with it", key=f"{KEY}_again", on_click=put, width="stretch")
+    example = TABLES[left.selectbox("Examples", list(TABLES), on_change=put, **choice)]
+    right.button("Load example", key=f"{KEY}_again", on_click=put, width="stretch")
     if example.note:
         st.info(example.note)
     return example, table.table(KEY, example.values, name="table", rows=example.rows, columns=example.columns)

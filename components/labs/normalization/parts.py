@@ -24,7 +24,7 @@ Part = Callable[[np.ndarray, int, float, list[str]], None]
 
 
 def hand_against_torch(values: np.ndarray, row: int, eps: float, _names: list[str]) -> None:
-    """The layer norm that many notes write, the formula, and what torch answers for the chosen token."""
+    """Layer norm as it is often written by hand, the formula, and what torch answers for the chosen token."""
     x = values[row]
     hand, formula = by_hand(x, eps), normalised(x[None], "layer norm", eps=eps).values[0]
     length, size = np.linalg.norm(formula), len(x)
@@ -36,7 +36,7 @@ def hand_against_torch(values: np.ndarray, row: int, eps: float, _names: list[st
         f"`x.std()` divides by n - 1, layer norm by n: by hand the result is shorter by 1 - sqrt({size - 1}/{size}) = "
         f"{shortfall(size):.2%} with {size} features, {shortfall(64):.2%} with 64, {shortfall(512):.2%} with 512. "
         + (f"Here it is **{1 - np.linalg.norm(hand) / length:.2%} shorter**. " if length and np.isfinite(hand).all() else "")
-        + "The notes give the two as equivalent, and the Annotated Transformer writes the first; for many features they agree."
+        + "The two are often given as equivalent, and the Annotated Transformer writes the first; for many features they agree."
     )
 
     def answered() -> bool:

@@ -11,7 +11,7 @@ from components.shell.text import badge, drawn, number, vector
 from models.labs.residual import WALKS, cosine, walk
 
 KEY = "residual_memory"
-EXAMPLE = WALKS["Example 18: no norm"]
+EXAMPLE = WALKS["No norm"]
 BLOCKS, WIDTH = 24, 48
 SIZES, SEEDS = (0.0, 3.0), (0, 999)
 

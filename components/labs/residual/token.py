@@ -12,7 +12,7 @@ from models.labs.residual import EPS, WALKED, WALKS, Normed, Step, Walk, layer_n
 from models.spec.placement import PLACEMENTS
 
 KEY = "residual"
-FIRST = "Examples 2 and 3 in a row, post-norm"
+FIRST = "Attention, then feed-forward, post-norm"
 SKIPS = (0.0, 8.0)
 
 
@@ -48,13 +48,14 @@ def row_names(count: int) -> list[str]:
 
 
 def slip(example: Walk) -> str:
-    """What the notes print and what is right, where the two differ; empty where they agree."""
+    """A widely copied slip in this example and the right values; empty where there is none."""
     if example.printed_variance is None:
         return ""
     found = walk(np.array(example.token), np.array(example.branches), example.placement)[-1].norm_add
     assert found is not None
     return (
-        f"The notes print {number(example.printed_variance)}; the variance of {vector(found.given)} is {found.variance:.4f}. So "
+        f"A widely copied worked example gives {number(example.printed_variance)} for the variance of {vector(found.given)}; "
+        f"it is {found.variance:.4f}. So "
         f"the result is {vector(found.values.round(3))}, not {vector(np.array(example.printed_result))}. An easy slip, and a "
         "good check: the squares of a normed token average 1, those of the printed one "
         f"{np.mean(np.square(example.printed_result)):.3f}."
@@ -70,7 +71,7 @@ def _preset() -> Walk:
         st.session_state[f"{KEY}_placement"], st.session_state[f"{KEY}_skip"] = example.placement, 1.0
 
     choice = kept(key, FIRST, name="example", among=WALKS)
-    example = WALKS[st.selectbox("The notes' examples", list(WALKS), on_change=put, **choice)]
+    example = WALKS[st.selectbox("Examples", list(WALKS), on_change=put, **choice)]
     if said := slip(example):
         st.info(said)
     return example

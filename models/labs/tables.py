@@ -1,4 +1,4 @@
-"""The tables of the lecture notes, with what they printed where that was wrong. The right numbers are computed, never stored."""
+"""Example tables, with widely copied slips. The right numbers are computed, never stored."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Example:
-    """A table of the notes (tokens by features), its names, the method it is about, and a word on it."""
+    """A table (tokens by features), its names, the method it is about, and a word on it."""
 
     values: np.ndarray
     method: str
@@ -26,14 +26,14 @@ TABLES: dict[str, Example] = {
     "three tokens, batch norm": Example(
         _table((1, 2, -1), (3, 1, 0.5), (2, -1, 1.5)),
         "batch norm",
-        note="The notes print 1.11 for the variance of the third feature; the variance of [-1, 0.5, 1.5] is 1.0556.",
+        note="A widely copied worked example gives 1.11 for the variance of the third feature, [-1, 0.5, 1.5]; it is 1.0556.",
     ),
     "salary and bonus": Example(_table((1.0e6, 15), (1.5e6, 12), (2.0e6, 10)), "min-max", ("A", "B", "C"), ("salary", "bonus")),
     "four numbers": Example(
         _table((10, 10_000), (12, 12_000), (14, 14_000), (16, 16_000)),
         "z-score",
         columns=("in kilograms", "in grams"),
-        note="The notes have the first column. In another unit the z-scores are the same: 16 is at 1.342 in both.",
+        note="The same weights in two units. Their z-scores are the same: 16 kilograms and 16,000 grams are both at 1.342.",
     ),
     "six tokens and two pads": Example(
         _table(
