@@ -41,8 +41,21 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Groups 
     return Groups(config, log) if config.getvalue("dist") == "loadscope" else None
 
 
+# Start servers, train lessons and maps to their ends, or copy the whole project.
+SLOW = (
+    "test_benchmarks", "test_errors", "test_faults", "test_how_to_add", "test_lessons", "test_limits", "test_load", "test_maps",
+    "test_maps_page", "test_maps_work", "test_proxies", "test_remedies", "test_script", "test_service", "test_app", "watch",
+)  # fmt: skip
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest group comes first: at the end it would run alone."""
+    """Marks what needs a browser or takes long. The longest group comes first: at the end it would run alone."""
+    for item in items:
+        if "/browser/" in item.nodeid:
+            item.add_marker(pytest.mark.browser)
+        name = item.nodeid.split("::", maxsplit=1)[0].removeprefix("tests/").split("/")[0].removesuffix(".py")
+        if name in SLOW or item.nodeid.startswith("tests/stage/test_route"):
+            item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: group(item.nodeid) != "alone")
 
 
