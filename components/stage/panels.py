@@ -101,6 +101,15 @@ class Digits(Panel):
 
 
 @dataclass(frozen=True)
+class Digit(Panel):
+    """One of those ten, large, and what the net reads it as."""
+
+    which: int = 0
+
+    kind: ClassVar[str] = "digit"
+
+
+@dataclass(frozen=True)
 class Curve(Panel):
     """The loss as far as it was seen, small, on an axis from 0 to `top` that never moves: what leaves it is marked at its edge.
 

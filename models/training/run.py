@@ -167,7 +167,7 @@ class Run:
 
 
 def profile_at_init(cfg: RunConfig) -> Trace:
-    """What the page shows before training: row 0 of the tape, and frame 0 without held-out figures."""
+    """What the page shows before training: row 0 of the tape, and frame 0 with little of its picture and no held-out figures."""
     run = Run(cfg, frames=False)
     cosine, dead = run._taker.fixed_subset()
     picture = run._taker.first_picture()

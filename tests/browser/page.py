@@ -15,6 +15,7 @@ SMALL = "depth=3&width=16&batch=16&steps=40"
 # Every page of the navigation, as somebody finds it who has pressed nothing yet.
 PAGES = (
     "/",
+    "/story",
     f"/playground?{SMALL}",
     f"/compare?a={quote(SMALL)}&b={quote(SMALL + '&residual=false')}",
     f"/anatomy?{SMALL}",

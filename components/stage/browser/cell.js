@@ -112,6 +112,30 @@ export class Digits {
   }
 }
 
+export class Digit {
+  constructor(place) {
+    this.el = place.appendChild(document.createElement("div"))
+    this.el.className = "stage-digit"
+    this.image = this.el.appendChild(document.createElement("div"))
+    this.said = this.el.appendChild(document.createElement("p"))
+  }
+
+  declare(panel) {
+    this.panel = panel
+  }
+
+  draw(now) {
+    const ten = now.tapes[this.panel.run]?.frame(now.shown)?.ten
+    if (!ten) return
+    const { which } = this.panel
+    if (!this.image.firstChild) this.image.append(picture(ten.images[which]))
+    const answer = ten.answers[which]
+    const read = answer === null ? "no answer: no number is left" : `read as ${answer}`
+    const text = `A ${which}, ${read} ${answer === which ? "✓" : "✗"}`
+    if (this.said.textContent !== text) this.said.textContent = text
+  }
+}
+
 export class Curve {
   constructor(place) {
     this.place = place

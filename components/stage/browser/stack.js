@@ -115,7 +115,10 @@ export class Stack {
     this.values = { act: blocks.map(({ site }) => act[site]), grad: blocks.map(({ site }) => grad[site]) }
     const scaled = this.panel.scale === "shared" ? now.tapes.filter((one) => one.length) : [tape]
     for (const name of TRACKS) {
-      const seen = (position) => scaled.map((one) => one.vector(`${name}_rms`, Math.min(position, one.length - 1)))
+      const seen = (position) =>
+        scaled.map((one) =>
+          one.vector(`${name}_rms`, now.alone && one !== tape ? 0 : Math.min(position, one.length - 1)),
+        )
       const first = logRange(undefined, ...seen(0))
       const [low, high] = logRange(this.held[name], ...seen(now.position))
       this.held[name] = [Math.max(low, first[0] - ROOM), Math.min(high, first[1] + ROOM)]
