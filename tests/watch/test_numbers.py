@@ -342,6 +342,8 @@ def test_norms_hold_what_float32_cannot_square() -> None:
     assert norms(tensors).tolist() == pytest.approx(expected, rel=1e-6)
     assert norms([torch.tensor([3.0 + 4.0j])]).tolist() == pytest.approx([5.0])
     assert norms([torch.tensor([1.0, math.inf])]).tolist() == [math.inf]
+    assert norms([torch.tensor(-2.0), torch.tensor(3.0)]).tolist() == [2.0, 3.0]
+    assert norms([torch.empty(0, 3)]).tolist() == [0.0]
 
 
 def test_losses_are_averaged_over_a_step_and_may_come_before_or_after_it(tmp_path: Path) -> None:
