@@ -86,5 +86,10 @@ def _shown(recording: Recording, name: str, at: int) -> Iterator[str]:
         yield "-" if not measured else f"{value:.4g}" if math.isfinite(value) else str(value)
 
 
+def command() -> int:
+    """`addnorm` on the command line."""
+    return main(sys.argv[1:])
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(command())

@@ -239,7 +239,7 @@ def norms_in(tensors: Sequence[Tensor], dtype: torch.dtype) -> Tensor:
     """
     first = tensors[0]
     if first.numel() <= STACKED and all(t.shape == first.shape and t.dtype == first.dtype for t in tensors):
-        return torch.linalg.vector_norm(torch.stack(list(tensors)).flatten(1), dim=1, dtype=dtype)
+        return torch.linalg.vector_norm(torch.stack(list(tensors)).reshape(len(tensors), -1), dim=1, dtype=dtype)
     return torch.stack(torch._foreach_norm(list(tensors), 2, dtype))
 
 

@@ -260,13 +260,13 @@ def number(value: Any, name: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise FaultError(f"has a {name} that is no number")
+        raise FaultError(f"has a value of {name} that is no number")
     try:
         found = float(value)
     except OverflowError:
         found = math.inf
     if not math.isfinite(found):
-        raise FaultError(f"has a {name} beyond all numbers")
+        raise FaultError(f"has a value of {name} beyond all numbers")
     return found
 
 
@@ -275,7 +275,7 @@ def numbers(value: Any, name: str, width: int, *, may_lack: bool = False) -> lis
     if value is None and may_lack:
         return [None] * width
     if not isinstance(value, list):
-        raise FaultError(f"has a {name} that is no list")
+        raise FaultError(f"has {name} that is no list")
     if len(value) != width:
         raise FaultError(f"has {len(value)} numbers of {name} where there should be {width}")
     return [number(item, name) for item in value]

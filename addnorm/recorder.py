@@ -458,9 +458,8 @@ class Tape:
         dropped = writer.dropped + self._rows.dropped
         last = {"end": how, "reason": reason[:LONGEST], "rows": self._written, "dropped": dropped}
         if not writer.close(lambda: last) and how != "recorder":
-            _say(
-                f"the end of {self.path} could not be written ({_short(writer.failure) if writer.failure else 'the disk is too slow'})"
-            )
+            why = _short(writer.failure) if writer.failure else "the disk is too slow"
+            _say(f"the end of {self.path} could not be written ({why})")
         if how == "done" and not self._written:
             _say(f"{self.path} has no rows: give watch the optimizer, or call tape.step() in every step")
 

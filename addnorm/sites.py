@@ -96,7 +96,7 @@ def find_sites(graph: Graph, model: nn.Module) -> Sites:
             if branch and (several or boundary.place.side == "input"):
                 name = branch  # the module that adds does so for more than one branch
         kind = "sum" if total else "start"
-        found.append(Site(name, kind, boundary.place, boundary.name, point.shape, point.dtype, point.at))
+        found.append(Site(name, kind, boundary.place, boundary.name, point.shape, point.dtype, boundary.node))
     return noted(unique(found), [f"{lost} sums of the stream reach no module and are left out."] * bool(lost))
 
 

@@ -53,6 +53,7 @@ class Boundary:
     order: int
     name: str
     place: Place
+    node: int
 
 
 class Graph:
@@ -222,7 +223,7 @@ class Tracer(TorchFunctionMode):
             node = self._node(tensor)
             place = Place(module, side, key, self._calls.get(id(module), 0))
             known = self.graph.boundaries.setdefault(node.at, [])
-            known.append(Boundary(self._order, name, place))
+            known.append(Boundary(self._order, name, place, node.at))
             if len(known) == 1 and self._measure is not None:
                 self._measuring = True
                 self._measure(node.at, tensor)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from addnorm.read import Recording
 
@@ -23,12 +22,16 @@ def verdict(recording: Recording, at: int) -> str:
             return f"Not finite: the {what} of step {recording.steps[at]} first at {found}."
     assert not isinstance(act, str)
     assert not isinstance(grad, str)
-    said = [change_in_words("the stream", change(act[0], act[-1]), "over depth")] if len(act) > 1 else []
-    said += [change_in_words("its gradient", change(grad[-1], grad[0]), "on the way back")] if len(grad) > 1 else []
-    if not said:
+    changes = {}
+    if len(act) > 1:
+        changes["the stream", "over depth"] = change(act[0], act[-1])
+    if len(grad) > 1:
+        changes["its gradient", "on the way back"] = change(grad[-1], grad[0])
+    if not changes:
         return "Too little was measured for a verdict."
-    changes = [change(act[0], act[-1])] * (len(act) > 1) + [change(grad[-1], grad[0])] * (len(grad) > 1)
-    kind = "Exploding" if max(changes) > EXPLODING else "Vanishing" if min(changes) < VANISHING else "Level"
+    said = [change_in_words(what, size, path) for (what, path), size in changes.items()]
+    sizes = changes.values()
+    kind = "Exploding" if max(sizes) > EXPLODING else "Vanishing" if min(sizes) < VANISHING else "Level"
     missing = "" if grad else "; no gradient was measured"
     return f"{kind}: {', '.join(said)}{missing}.{large_updates(recording, at)}"
 
@@ -79,7 +82,7 @@ def change(start: float, end: float) -> float:
 def change_in_words(name: str, size: float, path: str) -> str:
     """A change over depth without its full stop."""
     if math.isinf(size):
-        return f"{name} {'starts at' if size > 0 else 'reaches'} exactly 0 {path}"
+        return f"{name} {'starts at' if size > 0 else 'falls to'} exactly 0 {path}"
     if abs(size) < LEVEL:
         return f"{name} stays within a factor of {10 ** abs(size):.2g} {path}"
     verb = "grows" if size > 0 else "falls"
@@ -93,6 +96,3 @@ def shortened(name: str, width: int) -> str:
         return clean
     left = (width - 1) // 2
     return f"{clean[:left]}…{clean[len(clean) - (width - 1 - left) :]}"
-
-
-__all__: Sequence[str] = ("change", "change_in_words", "first_not_finite", "shortened", "verdict")

@@ -75,7 +75,7 @@ def torch_encoder(*, norm_first: bool) -> Callable[[], tuple[nn.Module, dict[str
 
     def build() -> tuple[nn.Module, dict[str, Any]]:
         layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True, norm_first=norm_first)
-        x = torch.linspace(-1, 1, 160).reshape(2, 5, 16)
+        x = torch.linspace(-1, 1, 160).reshape(2, 5, 16).requires_grad_()
         return nn.TransformerEncoder(layer, 2, enable_nested_tensor=False), {"src": x}
 
     return build
@@ -84,7 +84,7 @@ def torch_encoder(*, norm_first: bool) -> Callable[[], tuple[nn.Module, dict[str
 def torch_transformer() -> tuple[nn.Module, dict[str, Any]]:
     """torch's own encoder and decoder, post-norm."""
     model = nn.Transformer(16, 2, 1, 1, 32, dropout=0.0, batch_first=True)
-    x = torch.linspace(-1, 1, 160).reshape(2, 5, 16)
+    x = torch.linspace(-1, 1, 160).reshape(2, 5, 16).requires_grad_()
     return model, {"src": x, "tgt": x.flip(1)}
 
 
