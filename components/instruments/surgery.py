@@ -9,8 +9,8 @@ import streamlit as st
 from components.charts import Figure, Series, depth_profile
 from components.instruments.panel import Instrument, Measured, Panel
 from components.linear_charts import SHARE, linear_profile
-from models.insight.surgery import OPERATIONS, SWAP, UNNORM, cut_sentence, lesion_sentence, norm_slots, partners
 from models.insight.baseline import loss_of_guessing
+from models.insight.surgery import OPERATIONS, SWAP, UNNORM, cut_sentence, lesion_sentence, norm_slots, partners
 from models.spec import TASKS, RunConfig, plan
 from models.spec.plan import block_name
 
