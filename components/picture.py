@@ -14,6 +14,7 @@ from components.stage import figures
 from components.stage.panels import COLUMNS, Chart, Panel, Text
 from components.view import View
 from models.insight.baseline import loss_of_guessing
+from models.insight.words import vectors
 from models.spec import TASKS, RunConfig, arrangement_of, plan
 from models.spec.plan import block_name
 
@@ -119,7 +120,7 @@ def _series(others: list[tuple[str, Profile]], key: str) -> list[Series]:
 
 def _weights_and_samples(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int) -> list[Panel]:
     blocks = [block_name(block) for block in range(1, cfg.depth + 1)]
-    title, besides = "Weight gradient by depth", "Sample cosine by depth"
+    title, besides = "Weight gradient by depth", f"{vectors(cfg).removesuffix('s').capitalize()} cosine by depth"
     weights = figures.profile(title, "weight_grad_rms", blocks, others=_series(others, "weight_grad_rms"))
     samples = figures.cosine(plan(cfg).sites, others=_series(others, "sample_cosine"), title=besides)
     spoken = not hidden("verdict")
