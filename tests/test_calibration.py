@@ -30,8 +30,8 @@ def test_estimates_and_refusals_are_for_the_machine_that_was_found():
     cfg = RunConfig(depth=64, width=128, batch=64)
     before = step_seconds(cfg)
     parts, sizes = step_parts(cfg)
-    calibrated(Machine(fixed=1.0, growing=10.0))
-    assert step_seconds(cfg) == pytest.approx(parts + 10 * sizes)
+    calibrated(Machine(fixed=1.0, growing=50.0))
+    assert step_seconds(cfg) == pytest.approx(parts + 50 * sizes)
     assert "one step would take" in over_budget(cfg)
     calibrated(Machine())
     assert step_seconds(cfg) == before
