@@ -14,6 +14,7 @@ from models.spec import RunConfig
 from models.spec.budget import Machine, calibrated, step_seconds
 from models.training import Run
 
+SLICE_SECONDS = 0.05
 TOLD = ("layers_per_branch", "norm", "placement", "stack", "activation", "branch_scale", "position", "heads")
 
 
@@ -39,7 +40,7 @@ CONFIGS = (
     mlp(128, 256, 64),
     mlp(32, 64, 64, layers_per_branch=1),
     mlp(32, 32, 16, task="copy"),
-    mlp(16, 64, 64, task="spiral", norm="none"),
+    mlp(16, 64, 64, task="spiral", norm="none", lr=1e-4),
     mlp(64, 64, 128, stack="dlcl"),
     mlp(128, 64, 64, stack="dlcl"),
     mlp(48, 64, 64, placement="sandwich", norm="rms norm", activation="gelu"),
@@ -56,7 +57,7 @@ CONFIGS = (
 )
 
 
-def budget(configs: Sequence[RunConfig] = CONFIGS, rounds: int = 12) -> list[Figure]:
+def budget(configs: Sequence[RunConfig] = CONFIGS, rounds: int = 6) -> list[Figure]:
     """Estimated and measured time of a probed step without frames, estimated for this machine as the trainer measures it. A
     figure is how far off, the worse way round.
     """
@@ -66,8 +67,10 @@ def budget(configs: Sequence[RunConfig] = CONFIGS, rounds: int = 12) -> list[Fig
     runs = {cfg: Run(cfg, frames=False) for cfg in configs}
     for run in runs.values():
         run.advance(2)
-    seconds = taking_turns({name_of(cfg): partial(run.advance, 1) for cfg, run in runs.items()}, rounds)
-    pairs = {cfg: (step_seconds(cfg), median(seconds[name_of(cfg)])) for cfg in configs}
+    # As the trainer works: a slice of one run, then one of the next.
+    steps = {cfg: max(1, min(round(SLICE_SECONDS / step_seconds(cfg)), (cfg.steps - 2) // rounds)) for cfg in configs}
+    seconds = taking_turns({name_of(cfg): partial(run.advance, steps[cfg]) for cfg, run in runs.items()}, rounds)
+    pairs = {cfg: (step_seconds(cfg), median(seconds[name_of(cfg)]) / steps[cfg]) for cfg in configs}
     calibrated(Machine())
     speed = median(taken / estimated for estimated, taken in pairs.values())
     note = f"this machine takes {machine.fixed:g} of the reference's time for parts, {machine.growing:g} for sizes"
