@@ -43,6 +43,7 @@ BENCHMARKS: dict[str, Callable[[], Iterable[Figure]]] = {
     "maps": maps.maps,
     "remedies": remedies.remedies,
     "verdicts": verdicts.verdicts,
+    "updates": verdicts.updates,
     "held-out": partial(verdicts.verdicts, seed=verdicts.HELD_OUT_SEED),
     "soak": soak.soak,
 }

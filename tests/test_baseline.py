@@ -2,15 +2,23 @@
 
 import math
 import sys
+from dataclasses import replace
 from subprocess import run
 
+import numpy as np
 import pytest
 import torch
 
+from components import picture
+from components.stage import figures
+from components.stage.sentences import said_at
+from models.export.findings import progress_sentence
 from models.insight.baseline import entropy, loss_of_guessing
+from models.insight.remedy import failed
 from models.spec import TASKS, RunConfig
 from models.tasks import generator, open_task
 from models.tasks.base import NO_LOSS
+from models.training import profile_at_init
 
 SAMPLES = 20_000
 
@@ -42,6 +50,20 @@ def test_in_sort_the_place_alone_says_much():
 def test_letters_of_a_book_are_guessed_by_their_frequency():
     assert loss_of_guessing("book") == pytest.approx(3.06, abs=0.01)
     assert loss_of_guessing("book") < 0.72 * math.log(TASKS["book"].classes)
+
+
+@pytest.mark.parametrize("task", ["book", "sort", "digits"])
+def test_charts_sentences_and_remedies_have_the_same_loss_of_guessing(task):
+    cfg = RunConfig(task=task, net="transformer", depth=1, width=8, batch=2, steps=4, device="cpu")
+    trace = profile_at_init(cfg)
+    guessing = loss_of_guessing(task)
+    assert picture.chance(cfg) == guessing
+    assert figures.loss(cfg)["layout"]["shapes"][0]["y0"] == guessing
+    assert f"guessing costs {guessing:.2f}" in progress_sentence(cfg, trace)
+    assert f"guessing costs {guessing:.2f}" in said_at(cfg, trace, 0)["loss"]
+    for share, lost in ((0.89, False), (0.91, True)):
+        ended = replace(trace, loss=np.full(5, share * guessing, np.float32))
+        assert failed(cfg, ended, cfg.steps) == lost
 
 
 def test_entropy_by_hand():

@@ -81,7 +81,7 @@ def spectrum_chart(values: np.ndarray) -> Figure:
     """Singular values (D,) by rank."""
     ranks = [str(at + 1) for at in range(len(values))]
     figure = depth_profile(
-        title="Stretch of a token by rank", unit="singular value", sites=ranks, series=[Series("x0 to end", values)]
+        title="Stretch of a token by rank", unit="singular value", sites=ranks, series=[Series("input to end", values)]
     )
     figure["layout"]["xaxis"]["title"] = {"text": "rank, the largest first", "standoff": 4}
     return figure

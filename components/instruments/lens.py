@@ -112,7 +112,7 @@ def notes(found: Measured, position: int) -> list[str]:
         )
     if cfg.stack == "residual":
         lines.append(
-            "ResiDual: read at a site is x + N(y), what its end would be there, y the sum of x0 and all branches so far."
+            "ResiDual: read at a site is x + N(y), what its end would be there, y the sum of the input and all branches so far."
         )
     if cfg.stack == "dlcl":
         lines.append(

@@ -38,7 +38,7 @@ def units_sentence(activation: str, tokens: int, inside: list[str], dead: np.nda
         where = "" if np.isfinite(shares).all() else ", as far as the branches are finite"
         return f"No {what}{where}."
     meant = f" (0 for all {tokens} tokens of the batch)" if kind == "dead" else ""
-    return f"Inside {inside[worst]}, {shares[worst]:.0%} of the {what}{meant}; no branch has more."
+    return f"Inside {site_in_words(inside[worst])}, {shares[worst]:.0%} of the {what}{meant}; no branch has more."
 
 
 def _tails(sites: tuple[str, ...], kurtosis: np.ndarray) -> str:

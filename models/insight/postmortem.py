@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.insight.verdict import EXPLODING, LARGE_UPDATE
-from models.insight.words import change_in_words, decades, of_their_size, times
+from models.insight.words import change_in_words, decades, factor, of_their_size, times
 from models.spec import RunConfig
 from models.trace import Trace
 
@@ -72,7 +72,7 @@ def _overflow(_cfg: RunConfig, trace: Trace) -> str:
     if len(trace) > 1:
         return ""
     good = trace.act_rms[0][np.isfinite(trace.act_rms[0])]
-    grown = f"multiplies the stream by {_per_sublayer(good):.2g}" if len(good) > 1 else "leaves it"
+    grown = f"multiplies the stream by {_per_sublayer(good)}" if len(good) > 1 else "leaves it"
     return (
         f"Before any update: each sublayer {grown}, and {max(1, len(good) - 1)} are enough to leave the range of float32. The "
         f"net at its start is the cause, no learning rate helps."
@@ -97,7 +97,7 @@ def _loud_gradient(_cfg: RunConfig, trace: Trace) -> str:
     return (
         f"Before training {change_in_words('the stream', stream, 'over depth')}, but "
         f"{change_in_words('its gradient', gradient, 'on the way back')}{_first_update(trace)}. Each sublayer multiplies the "
-        f"gradient by about {_per_sublayer(trace.grad_rms[0][::-1]):.2g}, and depth without anything that holds it is the cause."
+        f"gradient by about {_per_sublayer(trace.grad_rms[0][::-1])}, and depth without anything that holds it is the cause."
     )
 
 
@@ -130,9 +130,9 @@ def _changes(trace: Trace) -> tuple[float, float]:
     return decades(act[0], act[-1]), decades(grad[-1], grad[0])
 
 
-def _per_sublayer(profile: np.ndarray) -> float:
-    """The mean factor from one point of the stream to the next."""
-    return float(10 ** (decades(profile[0], profile[-1]) / (len(profile) - 1)))
+def _per_sublayer(profile: np.ndarray) -> str:
+    """The mean factor from one point of the stream to the next, of what grows."""
+    return factor(decades(profile[0], profile[-1]) / (len(profile) - 1))
 
 
 def _first_update(trace: Trace) -> str:

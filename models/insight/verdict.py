@@ -17,7 +17,7 @@ from models.trace import Frame, Trace, site_in_words
 EXPLODING = 100.0  # factor by which stream or gradient grow over depth
 VANISHING = 30.0  # factor by which they fall
 COLLAPSED = 0.95  # mean cosine between different samples at the end of the stream
-LARGE_UPDATE = 0.1  # of a block's weights in one step, above which an update is large
+LARGE_UPDATE = 0.3  # of a block's weights in one step: above it few runs learn, below it most do, Adam's too
 DEAD = 0.5  # share of a block's ReLU units that give 0 for all tokens looked at, above which most of the block is dead
 INERT = 1e-3  # branch over stream, below which a branch adds nothing yet
 
@@ -34,9 +34,9 @@ THRESHOLDS = (
 STARTS = {
     "healthy": "Most nets that start like this learn.",
     "inert": "Most nets that start like this learn.",
-    "exploding": "Most nets that start like this diverge or learn nothing.",
-    "vanishing": "Most nets that start like this learn nothing in 200 steps.",
-    "collapsed": "Of the nets that start like this about half learn.",
+    "exploding": "Most nets that start like this diverge, or learn slowly or not at all.",
+    "vanishing": "Most nets that start like this learn nothing in 200 steps; with Adam some do.",
+    "collapsed": "More than half of the nets that start like this learn nothing in 200 steps.",
 }
 
 

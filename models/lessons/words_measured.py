@@ -96,13 +96,13 @@ MEASURED: dict[str, Term] = {
     ),
     # --- verdicts ---
     "exploding": Term(
-        f"The verdict where stream or gradient grow by more than {EXPLODING:g} decades over depth.", see=("vanishing", "decade")
+        f"The verdict where stream or gradient become more than {EXPLODING:g} times larger over depth.", see=("vanishing",)
     ),
     "vanishing": Term(
-        f"The verdict where one of them falls by more than {-VANISHING:g} decades over depth.", see=("exploding", "decade")
+        f"The verdict where one of them becomes more than {VANISHING:g} times smaller over depth.", see=("exploding",)
     ),
     "collapsed": Term(
-        f"The verdict where different samples end with a cosine above {COLLAPSED:g}: the head cannot tell them apart.",
+        f"The verdict where different samples, or tokens, end with a mean cosine above {COLLAPSED:g}: nearly one direction.",
         see=("sample cosine",),
     ),
     "inert": Term(
@@ -112,7 +112,8 @@ MEASURED: dict[str, Term] = {
         f"The verdict where a block changes by more than {LARGE_UPDATE:.0%} in one step.", see=("update to weight",)
     ),
     "dead": Term(
-        f"A ReLU unit that gives 0 for every sample; the verdict is given above {DEAD:.0%} of a block's units.", see=("relu",)
+        f"A ReLU unit that gives 0 for all of about 128 fixed tokens; the verdict is given above {DEAD:.0%} of a block's units.",
+        see=("relu",),
     ),
     "diverged": Term("A run that met a number that is infinite or not a number; it ends there.", see=("post-mortem",)),
     "healthy": Term("The verdict where none of the others is given.", see=("exploding", "vanishing", "collapsed")),
