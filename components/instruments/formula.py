@@ -79,7 +79,7 @@ def _weights(cfg: RunConfig) -> int:
 FORMULA = Instrument(
     draw,
     "formula",
-    "The net at its start, whatever step is shown, on Gaussian x0 of unit mean square with cross-entropy on random labels; "
+    "The net at its start, whatever step is shown, on a Gaussian input of unit mean square with cross-entropy on random labels; "
     "six seeds, averaged as logarithms because a product of random factors is log-normal. A_l is the mean square of the "
     "stream, G_l the length of the gradient there. The formula follows the stream from sublayer to sublayer: with skip "
     "weight a, branch scale s and what the branch makes of its input, A ← a²A + s²v_f and G² ← (a² + s²v_b) G² going back, "

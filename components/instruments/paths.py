@@ -34,12 +34,14 @@ def share_chart(sites: Sequence[str], skip: np.ndarray, branch: np.ndarray) -> F
 
 
 def length_chart(share: np.ndarray, projection: np.ndarray, counts: np.ndarray | None) -> Figure:
-    """Shares of x0's gradient (K,) by the number of branches passed, over the share of paths (K,) where they can be counted."""
+    """The shares (K,) of the input's gradient by branches passed, over the share of paths (K,) where they can be counted."""
     series = [Series("|G_k| over their sum", share), Series("projection on the whole", projection, "other")]
     if counts is not None:
         series.append(Series("formula: share of paths", counts, "formula"))
     places = [str(k) for k in range(len(share))]
-    figure = linear_profile(title="Gradient at x0 by branches passed", unit="share", sites=places, series=series, guides=(0,))
+    figure = linear_profile(
+        title="Gradient at the input by branches passed", unit="share", sites=places, series=series, guides=(0,)
+    )
     figure["layout"]["xaxis"]["title"] = {"text": "branches passed", "standoff": 4}
     return figure
 
@@ -67,7 +69,9 @@ def _adds(panel: Panel, found: Measured) -> None:
 def _lengths(panel: Panel, found: Measured) -> None:
     value = found.value
     panel.say(lengths_sentence(value["share"]))
-    panel.chart(length_chart(value["share"], value["projection"], path_counts(found.cfg)), "Gradient at x0 by branches passed")
+    panel.chart(
+        length_chart(value["share"], value["projection"], path_counts(found.cfg)), "Gradient at the input by branches passed"
+    )
     panel.table("Length of what passed k branches", k=range(len(value["length"])), length=value["length"])
     _samples(found)
 
@@ -97,7 +101,7 @@ PATHS = Instrument(
     "collected stream, in DLCL x is the weighted sum that the sublayer reads. Drawn is the projection <g_part, g_skip + "
     "g_branch> / |g_skip + g_branch|², whose two shares add up to 1; one is above 1 where the other points against the sum. "
     "The share by length, |g_skip| / (|g_skip| + |g_branch|), is in the table. Branches passed (Veit 2016, "
-    "arXiv 1605.06431): the gradient at x0 is the sum of G_k, what passed exactly k branches, carried backward apart: "
+    "arXiv 1605.06431): the gradient at the input is the sum of G_k, what passed exactly k branches, carried backward apart: "
     "G_k ← Sᵀ G_k + Bᵀ G_(k-1). The lengths |G_k| do not add up to |G| because the G_k are not parallel; <G_k, G> / |G|² do "
     "add up to 1. The formula counts paths: Binomial(M, 1/2) where all M skips are open. It says nothing of gradients.",
 )
