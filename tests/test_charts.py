@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.charts import parts as figures
-from components.charts import table as charts
 from components.charts.depth import ROLES, Series, cosine_chart, depth_profile, log_range
 from components.charts.parts import Figure, decimate, rounded, site_names, site_ticks
 from components.charts.steps import loss_chart, step_map
