@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from components.charts import parts as figures
 from components.charts.depth import ROLES, Series, cosine_chart, depth_profile, log_range
-from components.charts.parts import Figure, decimate, rounded
+from components.charts.parts import Figure, decimate, rounded, site_names, site_ticks
 from components.charts.steps import loss_chart, step_map
 from components.charts.table import table_of
 from models.trace import Divergence
@@ -309,7 +309,20 @@ def test_ticks_name_the_last_site_and_are_few():
     sites = ["x0", *(f"b{block:02d}.{kind}" for block in range(1, 49) for kind in ("attn", "ffn"))]
     axis = depth_profile(title="t", unit="RMS", sites=sites, series=[Series("now", np.ones(97))])["layout"]["xaxis"]
     assert len(axis["tickvals"]) == len(axis["ticktext"]) == 5
-    assert (axis["tickvals"][-1], axis["ticktext"][-1]) == (96, "b48")
+    assert (axis["tickvals"][-1], axis["ticktext"][-1]) == (96, "48")
+
+
+def test_a_chart_over_depth_counts_blocks_from_the_input_and_its_hover_names_the_place():
+    sites = ["x0", *(f"b{block:02d}" for block in range(1, 33))]
+    figure = depth_profile(title="t", unit="RMS", sites=sites, series=[Series("now", np.ones(33))])
+    axis = figure["layout"]["xaxis"]
+    assert axis["title"]["text"] == "block"
+    assert dict(zip(axis["tickvals"], axis["ticktext"], strict=True)) == {0: "input", 8: "8", 16: "16", 24: "24", 32: "32"}
+    assert figure["data"][0]["text"][::16] == ["input", "block 16", "block 32"]
+    halves = site_ticks(["x0", "b01.attn", "b01.ffn", "b02.attn", "b02.ffn"])
+    assert (halves["tickvals"], halves["ticktext"]) == ([0, 2, 4], ["input", "1", "2"])  # a block ends with its last sublayer
+    assert site_names(["b02.attn", "b02.ffn"], 2) == ["block 2, attention", "block 2, feed-forward"]
+    assert site_ticks(["1", "4", "16"])["ticktext"] == ["1", "4", "16"]  # numbers that are no blocks
 
 
 def test_a_net_of_another_depth_has_its_own_places():
@@ -322,7 +335,7 @@ def test_the_table_behind_a_profile_is_its_input(values):
     sites = _sites(len(values))
     figure = depth_profile(title="t", unit="RMS", sites=sites, series=[Series("now", np.array(values))])
     table = table_of(figure)
-    assert table["at"].tolist() == list(sites)
+    assert table["at"].tolist() == site_names(sites, len(values))
     _same_to_four_digits(table["value"], values)
 
 
@@ -337,7 +350,7 @@ def test_the_table_behind_the_loss_is_its_input():
 def test_the_table_behind_a_map_is_its_input_with_sites_as_rows():
     values = np.array([[1.23456, 0.0], [np.inf, 2e-30], [np.nan, 7.0]])
     table = table_of(step_map(title="t", unit="RMS", sites=("x0", "b01"), step=np.arange(3), values=values))
-    assert table.index.tolist() == ["x0", "b01"]
+    assert table.index.tolist() == ["input", "block 1"]
     assert table.columns.tolist() == [0, 1, 2]
     _same_to_four_digits(table.to_numpy().ravel(), values.T.ravel())
 

@@ -164,11 +164,11 @@ def test_the_panel_checks_the_block_that_is_chosen():
     sound(page.run())
     assert "gradient and finite difference differ by" in words(page)
     box = next(box for box in page.selectbox if box.label == "Block to check")
-    assert box.value == "b04"
-    box.set_value("b02")
+    assert box.value == "block 4"
+    box.set_value("block 2")
     sound(page.run())
     figure = charts(page)["Relative error by step of the difference"]
     go.Figure(figure)
     assert json.loads(json.dumps(figure, allow_nan=False)) == figure
     tables = [frame.value for frame in page.dataframe]
-    assert any("RMS of" in table.columns and table["RMS of"][0] == "weights of b02" for table in tables)
+    assert any("RMS of" in table.columns and table["RMS of"][0] == "weights of block 2" for table in tables)

@@ -201,7 +201,7 @@ def test_the_map_keeps_every_share_and_names_its_bins():
     assert table.loc["+0.00", 0] == 0.75
     assert table.loc["+6.00 and above", 2] == 0.25
     assert np.isnan(table.loc["+0.00", 1])
-    assert figure["layout"]["xaxis"]["ticktext"] == ["x0", "b01", "b01"]
+    assert figure["layout"]["xaxis"]["ticktext"] == ["input", "1"]
     empty = histogram_map(title="t", x="depth", places=[], centres=np.empty(0), shares=np.empty((0, 0)))
     assert empty["data"] == []
     assert empty["layout"]["annotations"]
@@ -248,13 +248,13 @@ def test_the_panel_opens_with_a_sentence_and_shows_a_layer_over_time_at_a_button
     assert "The kurtosis of a token is" in words(page)
     assert {"Histogram by depth", "Kurtosis by depth", "Units after the activation"} <= charts(page).keys()
     select = next(box for box in page.selectbox if box.label == "Layer over time")
-    assert select.value == "stream at b04"
-    select.set_value("inside b04, after the activation")
+    assert select.value == "stream, block 4"
+    select.set_value("inside block 4, after the activation")
     sound(page.run())
     next(button for button in page.button if button.label.startswith("Measure this layer")).click()
     sound(page.run())
     figure = charts(page)["Histogram over time"]
-    assert "inside b04" in figure["layout"]["title"]["text"]
+    assert "inside block 4" in figure["layout"]["title"]["text"]
     page.session_state["depth"] = 3  # where there is no such layer
     sound(page.run())
-    assert next(box for box in page.selectbox if box.label == "Layer over time").value == "stream at b03"
+    assert next(box for box in page.selectbox if box.label == "Layer over time").value == "stream, block 3"

@@ -314,9 +314,12 @@ def text_box(page):
 def test_the_panel_reads_a_text_and_goes_on_with_what_the_net_says():
     page = opened(net="transformer", task="book", heads="2")
     assert 'At token 11, "h", the net says' in words(page)
-    assert {"Attention of b01, head 1", "Attention of b01 at token 11", "Lens by site and token", "Likeliest next"} <= charts(
-        page
-    ).keys()
+    assert {
+        "Attention of block 1, head 1",
+        "Attention of block 1 at token 11",
+        "Lens by site and token",
+        "Likeliest next",
+    } <= charts(page).keys()
     likeliest = charts(page)["Likeliest next"]["data"][0]["text"][0]
     press(page, "Next")
     assert text_box(page).value == "Call me Ish" + {"␣": " "}.get(likeliest, likeliest)

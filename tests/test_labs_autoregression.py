@@ -33,9 +33,7 @@ def test_every_task_and_arrangement_makes_a_net_that_the_budget_allows(task):
         assert configuration(task, arrangement, 3, 100).mask == "causal"
 
 
-def test_the_page_has_examples_19_20_and_26_and_their_prompts_can_be_read():
-    for number in (19, 20, 26):
-        assert any(name.startswith(f"Example {number}:") for name in EXAMPLES)
+def test_the_prompts_of_all_examples_can_be_read():
     for example in EXAMPLES.values():
         run = Run(configuration(example.task, "pre-norm", 1, 50), probe=False, frames=False)
         end = "" if example.end == "none" else example.end
@@ -92,7 +90,7 @@ def test_the_sentence_on_revision_follows_the_numbers():
     assert "1e-15, which is rounding" in kept
     assert "moves by 3, and 2 of 3 would" in kept
     assert "rounding" not in revision_sentence(changes(0, 0, 0), moved, "a")
-    assert revision_sentence(changes(0, 0.5, 0), moved, "a").startswith("What was said is revised")
+    assert revision_sentence(changes(0, 0.5, 0), moved, "a").startswith("Earlier tokens change")
     assert "not finite" in revision_sentence(changes(0, np.nan, 0), moved, "a")
 
 

@@ -20,6 +20,7 @@ from components.charts.parts import (
     frame_of,
     level,
     marks,
+    over_blocks,
     rounded,
     short,
     site_names,
@@ -45,7 +46,7 @@ ROLES: dict[str, dict[str, Any]] = {
 class Series:
     """A line over depth: its name in the legend, one value per site, and its role (a key of ROLES).
 
-    `start` is the first site that has a value: a branch has none at x0.
+    `start` is the first site that has a value: a branch has none at the input.
     """
 
     name: str
@@ -80,7 +81,7 @@ def depth_profile(
         values = np.asarray(one.values, float)
         edges = edge_marks(one.name, values, sites, low, high, compared=_compared(one), start=one.start)
         traces += [_depth_line(one, sites, values > 0), *edges]
-    layout = frame_of(title, x="depth", y=unit, ticks=site_ticks(sites))
+    layout = frame_of(title, x=over_blocks(sites), y=unit, ticks=site_ticks(sites))
     layout["yaxis"] |= {"type": "log", "range": [low, high], **decades_axis(low, high)}
     return finished(traces, layout, "nothing measured yet")
 
@@ -100,7 +101,7 @@ def cosine_chart(*, sites: Sequence[str], series: Sequence[Series], title: str =
         traces.append(_depth_line(one, sites, there))
         lost = np.flatnonzero(~there)
         traces += marks("no direction", one.name, values, sites, lost, y=low, symbol="x", compared=_compared(one))
-    layout = frame_of(title, x="depth", y="cosine", ticks=site_ticks(sites))
+    layout = frame_of(title, x=over_blocks(sites), y="cosine", ticks=site_ticks(sites))
     layout["yaxis"] |= {"range": [low, 1.08], "dtick": 0.25}
     layout["shapes"] = [level(y=1.0, dash="dot")]
     return finished(traces, layout, "nothing measured yet")

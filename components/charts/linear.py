@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from components.charts.depth import ROLES, Series
-from components.charts.parts import Figure, finished, frame_of, level, marks, rounded, short, site_names, site_ticks
+from components.charts.parts import Figure, finished, frame_of, level, marks, over_blocks, rounded, short, site_names, site_ticks
 
 SHARE = (-0.03, 1.05)  # bounds of an axis of shares: both ends are seen
 LEAST = 1e-6  # height of an axis whose values are all one
@@ -34,7 +34,7 @@ def linear_profile(
         colour = "" if one.role == "now" else ROLES[one.role]["line"]["color"]
         traces.append(_line(one, sites, values))
         traces += marks("no value", one.name, values, sites, lost, y=low, symbol="x", compared=colour)
-    layout = frame_of(title, x="depth", y=unit, ticks=site_ticks(sites))
+    layout = frame_of(title, x=over_blocks(sites), y=unit, ticks=site_ticks(sites))
     layout["yaxis"] |= {"range": [low, high]}
     layout["shapes"] = [level(y=guide, dash="dot") for guide in guides]
     return finished(traces, layout, "nothing measured yet")

@@ -5,6 +5,7 @@ building graph objects would cost more than all the rest. Text and grid colours 
 """
 
 import math
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -22,6 +23,8 @@ NARROW = 240  # pixels that a legend has in a third of a page
 LEGEND_ROW = 17
 TYPE_SIZE = 12  # of all text that has no size of its own
 NAME_LENGTH = 30
+SITE = re.compile(r"x0|b(?P<block>\d+)(\.(?P<kind>attn|ffn))?")
+SUBLAYER_WORDS = {"attn": "attention", "ffn": "feed-forward"}
 
 
 def decimate(values: np.ndarray, points: int = MAX_POINTS) -> np.ndarray:
@@ -170,19 +173,50 @@ def marks(
     ]
 
 
+def site_word(site: str) -> str:
+    """A site as people read it: "input" for x0, "block 3" for b03, "block 3, attention" for b03.attn; others as they are."""
+    found = SITE.fullmatch(site)
+    if found is None:
+        return site
+    block, kind = found["block"], found["kind"]
+    return "input" if block is None else f"block {int(block)}{f', {SUBLAYER_WORDS[kind]}' if kind else ''}"
+
+
 def site_names(sites: Sequence[str], count: int) -> list[str]:
-    """The names of a series' places; a net of another depth has other sites, which are counted."""
-    return list(sites) if len(sites) == count else [f"site {at}" for at in range(count)]
+    """The names of a series' places as people read them; a net of another depth has other sites, which are counted."""
+    return [site_word(site) for site in sites] if len(sites) == count else [f"site {at}" for at in range(count)]
 
 
 def site_ticks(sites: Sequence[str], *, names: bool = False) -> dict[str, Any]:
-    """At most five names of sites, the last one among them; at their positions, or at their names where the axis has those."""
-    places = sorted({round(at) for at in np.linspace(0, len(sites) - 1, min(5, len(sites)))})
+    """At most six ticks, the ends among them: block numbers, after "input"; what is no site keeps its name.
+
+    They stand at positions, or with `names` at the names of `site_names` where the axis has those. A block's tick stands
+    at its last sublayer.
+    """
+    ends = {_tick(site): at for at, site in enumerate(sites)}
+    texts = list(ends)
+    if texts and over_blocks(sites) and texts[-1] != "input":
+        wanted = {str(round(at)) for at in np.linspace(0, int(texts[-1]), 5)}
+        texts = [text for at, text in enumerate(texts) if at == 0 or text in wanted]
+    else:
+        texts = [texts[at] for at in sorted({round(at) for at in np.linspace(0, len(texts) - 1, min(5, len(texts)))})]
+    words = site_names(sites, len(sites))
     return {
         "tickmode": "array",
-        "tickvals": [sites[at] for at in places] if names else places,
-        "ticktext": [sites[at].partition(".")[0] for at in places],
+        "tickvals": [words[ends[text]] if names else ends[text] for text in texts],
+        "ticktext": texts,
     }
+
+
+def over_blocks(sites: Sequence[str]) -> str:
+    """The title of an axis over these sites: "block", or none where they are something else."""
+    return "block" if all(SITE.fullmatch(site) for site in sites) else ""
+
+
+def _tick(site: str) -> str:
+    """What a tick says of a site: its block's number, "input", or the site itself where it is none."""
+    found = SITE.fullmatch(site)
+    return site_word(site) if found is None or found["block"] is None else str(int(found["block"]))
 
 
 def decades_axis(low: float, high: float) -> dict[str, Any]:

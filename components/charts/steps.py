@@ -19,9 +19,11 @@ from components.charts.parts import (
     level,
     listed,
     note,
+    over_blocks,
     rounded,
     rounded_grid,
     scatter,
+    site_names,
     site_ticks,
 )
 from models.trace import Divergence
@@ -74,7 +76,7 @@ def step_map(
     *, title: str, unit: str, sites: Sequence[str], step: np.ndarray, values: np.ndarray, shown_step: int | None = None
 ) -> Figure:
     """log10 of values (T, S) as colour over step and depth; cells that are zero or not finite have colours of their own."""
-    layout = frame_of(title, x="step", y="depth", legend=False)
+    layout = frame_of(title, x="step", y=over_blocks(sites), legend=False)
     layout["yaxis"] |= {"type": "category", "ticks": "", **site_ticks(sites, names=True)}
     layout["xaxis"] |= {"tickformat": "d", "ticks": ""} | ({"dtick": 1} if len(step) <= 6 else {})
     layout["shapes"] = _shown_line(shown_step) if shown_step is not None else []
@@ -82,7 +84,7 @@ def step_map(
         return finished([], layout, "not trained yet")
     picked = np.unique(np.linspace(0, len(step) - 1, min(MAP_STEPS, len(step))).round().astype(int))
     cells = np.asarray(values, float)[picked].T
-    place = {"x": np.asarray(step)[picked].tolist(), "y": list(sites)}
+    place = {"x": np.asarray(step)[picked].tolist(), "y": site_names(sites, len(sites))}
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.where(np.isfinite(cells) & (cells > 0), np.log10(cells), np.nan)
     bar = {"thickness": 10, "title": {"text": unit, "side": "right"}, "outlinewidth": 0, **colour_ticks(logs)}

@@ -15,6 +15,7 @@ from models.claims.card import FAILS, HOLDS, PARTLY, Asked, Card, Computed, Line
 from models.claims.numbers import NUMBERS
 from models.service.client import Owner, trainer
 from models.spec.pairings import MAX_COLUMNS
+from models.spec.plan import block_name
 
 NAME, WAIT_SECONDS = "error", 0.4
 ROLES = ("now", "other", "formula", "initial")
@@ -86,7 +87,7 @@ def show(card: Card, outcome: Outcome) -> None:
 
 def chart(lines: Lines) -> Figure:
     """The lines of an outcome over depth."""
-    sites = [f"x{at}" for at in range(max(len(one) for one in lines.values.values()))]
+    sites = ["x0", *(block_name(at) for at in range(1, max(len(one) for one in lines.values.values())))]
     series = [Series(name, one, role) for (name, one), role in zip(lines.values.items(), ROLES, strict=False)]
     return depth_profile(title=lines.title, unit=lines.unit, sites=sites, series=series)
 

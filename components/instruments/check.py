@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from components.charts.depth import Series, depth_profile
-from components.charts.parts import Figure
+from components.charts.parts import Figure, site_word
 from components.instruments.panel import Instrument, Measured, Panel
 from models.insight.check import check_sentence, relative_error, rounding, single_sentence
 from models.spec import RunConfig, plan
@@ -17,7 +17,7 @@ QUICK = 1e8  # multiplications of a forward pass up to which its fifty repetitio
 
 
 def draw(panel: Panel) -> None:
-    blocks = {block_name(block): block for block in range(1, panel.cfg.depth + 1)}
+    blocks = {f"block {block}": block for block in range(1, panel.cfg.depth + 1)}
     chosen = st.selectbox("Block to check", list(blocks), index=len(blocks) - 1, key=panel.key("block"))
     if _work(panel.cfg) <= QUICK:
         found = panel.ask("check", block=blocks[chosen])
@@ -70,7 +70,7 @@ def tape_rows(found: Measured, trace: Any) -> dict[str, list[str]]:
     on_tape = {"weights": (trace.weight_grad_rms, block - 1), "stream": (trace.grad_rms, site)}
     for name, exact in found.value["rms"].items():
         series, at = on_tape[name]
-        label = block_name(block) if name == "weights" else plan(found.cfg).sites[site]
+        label = site_word(block_name(block) if name == "weights" else plan(found.cfg).sites[site])
         if found.step < len(series) and at < series.shape[1]:
             tape = float(series[found.step, at])
             rows.append((f"{name} of {label}", f"{exact:.8g}", f"{tape:.8g}", single_sentence(tape, exact)))

@@ -1,11 +1,13 @@
 """Distributions: histograms of the stream, their tails, dead and saturated units, and one layer's histogram over time."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import streamlit as st
 
 from components.charts.depth import Series, depth_profile
 from components.charts.linear import SHARE, linear_profile
-from components.charts.parts import Figure, level
+from components.charts.parts import Figure, level, over_blocks, site_names, site_ticks, site_word
 from components.charts.steps import step_map
 from components.instruments.panel import Instrument, Measured, Panel
 from models.insight.distributions import GAUSSIAN, distributions_sentence
@@ -22,14 +24,15 @@ def draw(panel: Panel) -> None:
 
 
 def histogram_map(
-    *, title: str, x: str, places: np.ndarray | list[str], centres: np.ndarray, shares: np.ndarray, shown: int = 5
+    *, title: str, x: str, places: Sequence[str], centres: np.ndarray, shares: np.ndarray, shown: int = 5
 ) -> Figure:
     """Shares (N, bins) as colour, log10, over N places on an axis named `x` and values in units of the RMS."""
     figure = step_map(title=title, unit="share", sites=_bin_names(centres), step=np.arange(len(places)), values=shares)
     layout = figure["layout"]
-    names = [str(place) for place in places]
+    names = site_names([str(place) for place in places], len(places))
     picked = sorted({round(at) for at in np.linspace(0, len(names) - 1, min(shown, len(names)))}) if names else []
-    ticks = {"tickmode": "array", "tickvals": picked, "ticktext": [names[at].partition(".")[0] for at in picked]}
+    ticks = {"tickmode": "array", "tickvals": picked, "ticktext": [names[at] for at in picked]}
+    ticks = site_ticks(places) if over_blocks(places) else ticks
     layout["xaxis"] |= {"title": {"text": x, "standoff": 4}, **ticks}
     rows = np.linspace(0, len(centres) - 1, 5).round().astype(int).tolist() if len(centres) else []
     edges = [*(f"{centres[at]:g}" for at in rows)]
@@ -69,7 +72,7 @@ def _shapes(panel: Panel, found: Measured) -> None:
     with shapes:
         title = "Histogram by depth"
         panel.chart(
-            histogram_map(title=title, x="depth", places=list(sites), centres=value["centres"], shares=value["shares"]), title
+            histogram_map(title=title, x="block", places=list(sites), centres=value["centres"], shares=value["shares"]), title
         )
     with tails:
         title = "Kurtosis by depth"
@@ -89,16 +92,16 @@ def _over_time(panel: Panel) -> None:
     """One layer, chosen, over the frames up to the step shown."""
     arranged = plan(panel.cfg)
     active = [one.site for one in arranged.sublayers if one.kind != "attn" and not one.identity]
-    layers = {f"stream at {site}": (site, False) for site in arranged.sites}
-    layers |= {f"inside {site}, after the activation": (site, True) for site in active}
+    layers = {f"stream, {site_word(site)}": (site, False) for site in arranged.sites}
+    layers |= {f"inside {site_word(site)}, after the activation": (site, True) for site in active}
     chosen = st.selectbox("Layer over time", list(layers), index=len(arranged.sites) - 1, key=panel.key("layer"))
     site, inside = layers[chosen]
     film = panel.ask_by_button("layer film", "Measure this layer up to the step shown", site=site, inside=inside)
     if film is None:
         return
-    where = "inside" if film.args["inside"] else "stream at"
+    where = "inside" if film.args["inside"] else "stream,"
     figure = histogram_map(
-        title=f"Histogram over time: {where} {film.args['site']}",
+        title=f"Histogram over time: {where} {site_word(film.args['site'])}",
         x="step (frames, evenly spaced)",
         places=[str(step) for step in film.value["steps"]],
         centres=film.value["centres"],

@@ -9,7 +9,7 @@ from components.charts.depth import Series, depth_profile
 from components.charts.parts import RED, Figure, colour_ticks, finished, frame_of, listed, note, rounded_grid
 from components.instruments.panel import Instrument, Panel
 from models.insight.landscape import edge, edge_sentence, jacobian_sentence, sharpness_sentence, slice_sentence
-from models.spec import RunConfig, plan
+from models.spec import RunConfig
 
 CELLS = {"15 x 15": 15, "21 x 21": 21, "25 x 25": 25}
 REACHES = (0.1, 0.25, 0.5, 1.0)
@@ -142,7 +142,7 @@ def _jacobian(panel: Panel) -> None:
     with_batch = (
         f" Batch norm takes its statistics from all {found.value['samples']} samples." if found.value["samples"] > 1 else ""
     )
-    st.caption(f"Token {found.value['token']} of the first sample, {plan(found.cfg).sites[0]} to the end.{where}{with_batch}")
+    st.caption(f"Token {found.value['token']} of the first sample, input to the end.{where}{with_batch}")
 
 
 def _lost(cells: np.ndarray, place: dict[str, Any], layout: dict[str, Any]) -> list[dict[str, Any]]:

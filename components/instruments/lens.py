@@ -7,12 +7,11 @@ import pandas as pd
 import streamlit as st
 
 from components.charts.depth import Series, depth_profile
-from components.charts.parts import Figure
+from components.charts.parts import Figure, site_names, site_word
 from components.charts.tokens import likeliest_chart, token_map
 from components.instruments.panel import Instrument, Measured, Panel
 from models.insight.lens import SEED, attention_sentence, lens_sentence, next_class, shown, tempered
 from models.spec import TASKS, RunConfig, plan
-from models.spec.plan import block_name
 
 # The start of the book, and 16 symbols of each task; `recall` goes on with the first key that is asked for.
 TEXTS = {
@@ -47,7 +46,7 @@ def _asked(panel: Panel) -> Measured | None:
     cfg = panel.cfg
     what, where = st.columns([3, 1])
     with where:
-        blocks = {block_name(block): block for block in range(1, cfg.depth + 1)}
+        blocks = {f"block {block}": block for block in range(1, cfg.depth + 1)}
         block = blocks[st.selectbox("Attention of block", list(blocks), key=panel.key("block"))]
     with what:
         if cfg.task not in TEXTS:
@@ -128,15 +127,13 @@ def _attention(panel: Panel, found: Measured, position: int, head: int) -> None:
     if not len(value["attention"]):
         return
     tokens, weights = [shown(token) for token in value["tokens"]], value["attention"]
-    count, block = len(tokens), block_name(found.args["block"])
+    count, block = len(tokens), f"block {found.args['block']}"
     later = np.triu(np.ones((count, count), bool), 1) & (found.cfg.mask == "causal")
     one, all_heads = st.columns(2)
     with one:
         title = f"Attention of {block}, head {head + 1}"
         panel.chart(
-            token_map(
-                title=title, tokens=tokens, rows=tokens, values=weights[head], unit="share", y="token that looks", hidden=later
-            ),
+            token_map(title=title, tokens=tokens, rows=tokens, values=weights[head], unit="share", y="query token", hidden=later),
             title,
             height=340,
         )
@@ -170,7 +167,7 @@ def lens_map(title: str, sites: tuple[str, ...], value: dict[str, Any], position
     return token_map(
         title=title,
         tokens=[shown(token) for token in value["tokens"]],
-        rows=list(sites),
+        rows=site_names(sites, len(sites)),
         values=value["chance"],
         unit="probability",
         x="token read",
@@ -199,7 +196,7 @@ def lens_rows(sites: tuple[str, ...], value: dict[str, Any], position: int) -> p
     return pd.DataFrame(
         [
             {
-                "site": sites[at],
+                "site": site_word(sites[at]),
                 "says": "not finite" if top[at] < 0 else shown(names[top[at]]),
                 "probability": f"{value['chance'][at, position]:.3g}",
                 "of the final answer": f"{value['final_chance'][at, position]:.3g}",

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from components.charts.parts import Figure
+from components.charts.parts import Figure, site_word
 from components.charts.table import table_of
 from components.shell.hide import hidden
 from components.shell.visitor import visitor
@@ -83,7 +83,10 @@ class Panel:
     def table(self, title: str, **columns: Sequence[Any]) -> None:
         """Numbers that no chart shows; drawn where tables are switched on."""
         if self.tables:
-            st.dataframe(pd.DataFrame(columns), alt=f"{title}, table", height=220)
+            words = {
+                name: [site_word(one) if isinstance(one, str) else one for one in column] for name, column in columns.items()
+            }
+            st.dataframe(pd.DataFrame(words), alt=f"{title}, table", height=220)
 
     def ask(self, question: str, **args: Any) -> Measured | None:
         """What the trainer measures at the step shown, or what it measured before while that is being worked on.

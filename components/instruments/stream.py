@@ -16,7 +16,7 @@ def draw(panel: Panel) -> None:
     panel.say(stream_sentence(sites, value["stream_rms"], value["share"]))
     sizes, shares, angles = st.columns(3)
     with sizes:
-        branches = np.concatenate([[np.nan], value["branch_rms"]])  # no branch stands before x0
+        branches = np.concatenate([[np.nan], value["branch_rms"]])  # no branch stands before the input
         series = [Series("stream", value["stream_rms"]), Series("branch", branches, "other", start=1)]
         panel.chart(
             depth_profile(title="Stream and branch by depth", unit="RMS", sites=sites, series=series), "Stream and branch"

@@ -57,11 +57,11 @@ def _chosen(panel: Panel) -> dict[str, Any] | None:
     first, second, third = st.columns(3)
     operation = first.selectbox("Operation", list(OPERATIONS), key=panel.key("operation"))
     st.caption(OPERATIONS[operation])
-    blocks = {block_name(block): block for block in range(1, panel.cfg.depth + 1)}
+    blocks = {f"block {block}": block for block in range(1, panel.cfg.depth + 1)}
     block = blocks[second.selectbox("Block to cut", list(blocks), index=len(blocks) // 2, key=panel.key("block"))]
     args: dict[str, Any] = {"operation": operation, "block": block}
     if operation == SWAP:
-        others = {block_name(other): other for other in partners(panel.cfg, block)}
+        others = {f"block {other}": other for other in partners(panel.cfg, block)}
         if not others:
             st.info(f"Block {block} has no other block of the same parts whose weights would fit.")
             return None

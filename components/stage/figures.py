@@ -66,7 +66,7 @@ def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
 
 def step_map(title: str, track: str, sites: Sequence[str], *, run: int = 0, unit: str = "RMS") -> Figure:
     """A vector of every row so far as colours over step and depth."""
-    layout = frame_of(title, x="step", y="depth", legend=False)
+    layout = frame_of(title, x="step", y="block", legend=False)
     layout["yaxis"] |= {"type": "category", "ticks": "", **site_ticks(sites, names=True)}
     layout["xaxis"] |= {"tickformat": "d", "ticks": ""}
     layout["margin"]["t"] = 44
@@ -74,7 +74,7 @@ def step_map(title: str, track: str, sites: Sequence[str], *, run: int = 0, unit
         "type": "heatmap",
         "name": title,
         "x": [],
-        "y": list(sites),
+        "y": site_names(sites, len(sites)),
         "hovertemplate": "%{y}, step %{x}: %{customdata:.4g}<extra></extra>",
         "hoverongaps": False,
         "colorscale": "Viridis",
@@ -91,8 +91,9 @@ def profiles(
     `against`: each divided by the first. `sites`: those of the deepest.
     """
     unit = "RMS, ratio to A" if against else "RMS"
+    places = {"text": site_names(sites, len(sites))}
     traces = [
-        one
+        _at_places(one, places)
         for run, label in enumerate(labels)
         for one in _band(run, label, Row, track, seeds=seeds, against=against, markers=True)
     ]
@@ -101,7 +102,7 @@ def profiles(
 
 def ratios(title: str, track: str, over: str, sites: Sequence[str], lines: Sequence[tuple[str, str]], *, unit: str) -> Figure:
     """One vector of several runs over another of theirs, by depth, on a linear axis from 0; each run's label and its role."""
-    layout = frame_of(title, x="depth", y=unit, ticks=site_ticks(sites))
+    layout = frame_of(title, x="block", y=unit, ticks=site_ticks(sites))
     layout["shapes"] = [level(y=0, dash="dot")]
     traces = [bound(_over_depth(label, sites, role), Ratio(track, run, over=over)) for run, (label, role) in enumerate(lines)]
     return held({"data": traces, "layout": layout}, y="linear")
@@ -127,8 +128,9 @@ def losses(labels: Sequence[str], *, steps: int, chance: float, seeds: int = 1, 
 
 def cosines(sites: Sequence[str], labels: Sequence[str]) -> Figure:
     """The cosine between samples of several runs over depth at the frame before the playhead. `sites`: those of the deepest."""
-    places = {"x": list(range(len(sites))), "text": list(sites), "connectgaps": False}
-    traces = [bound(_line(run, label) | places, AtFrame("sample_cosine", run)) for run, label in enumerate(labels)]
+    places = {"x": list(range(len(sites))), "text": site_names(sites, len(sites)), "connectgaps": False}
+    lines = [_at_places(_line(run, label), places) for run, label in enumerate(labels)]
+    traces = [bound(line, AtFrame("sample_cosine", run)) for run, line in enumerate(lines)]
     return _held_cosines(sites, traces)
 
 
@@ -165,6 +167,13 @@ def _line(run: int, label: str) -> dict[str, Any]:
     }
 
 
+def _at_places(trace: dict[str, Any], places: dict[str, Any]) -> dict[str, Any]:
+    """A run's line over depth, whose hover names the place."""
+    if trace.get("hoverinfo") == "skip":
+        return trace
+    return trace | places | {"hovertemplate": trace["hovertemplate"].replace("%{x}", "%{text}")}
+
+
 def _diverged(run: int, label: str) -> dict[str, Any]:
     cross = _empty(scatter("diverged", [], [], RUN_STYLES[run]["color"], mode="markers", symbol="x"))
     hover = "step %{x}: %{customdata}<extra>" + f"{label} diverged</extra>"
@@ -185,7 +194,7 @@ def _over_depth(name: str, sites: Sequence[str], role: str) -> dict[str, Any]:
         "name": name,
         "meta": name,
         "x": list(range(len(sites))),
-        "text": list(sites),
+        "text": site_names(sites, len(sites)),
         "hovertemplate": "%{text}: %{y:.4g}<extra>%{meta}</extra>",
         "connectgaps": False,
         **ROLES[role],
@@ -193,7 +202,7 @@ def _over_depth(name: str, sites: Sequence[str], role: str) -> dict[str, Any]:
 
 
 def _in(title: str, unit: str, sites: Sequence[str], traces: list[dict[str, Any]]) -> Figure:
-    layout = frame_of(title, x="depth", y=unit, ticks=site_ticks(sites))
+    layout = frame_of(title, x="block", y=unit, ticks=site_ticks(sites))
     layout["yaxis"] |= {"type": "log"}
     return {"data": traces, "layout": layout}
 

@@ -72,7 +72,7 @@ def _dying(values: Values) -> Outcome:
     worst = HOLDS if plain.max() < DEAD / 10 else PARTLY if plain.mean() < DEAD else FAILS
     return Outcome(
         worst,
-        f"Units that are 0 on all of a fixed set of about 128 tokens, before any step: {said}.",
+        f"Units that are 0 on all of a fixed set of 128 digits, before any step: {said}.",
         table,
         "the dead units are more than at the start",
     )

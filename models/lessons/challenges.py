@@ -110,13 +110,13 @@ def accuracy_at_least(share: float) -> Goal:
 
 
 def stream_within(factor: float) -> Goal:
-    """Before training, a stream whose RMS at the end is within a factor of that at x0."""
+    """Before training, a stream whose RMS at the end is within a factor of that at the input."""
 
     def met(trace: Trace) -> tuple[bool, str]:
         ratio = float(trace.act_rms[0, -1] / trace.act_rms[0, 0])
         return bool(1 / factor <= ratio <= factor), f"it changes by a factor of {ratio:.3g}"
 
-    return Goal(f"before training, a stream whose RMS at the end is within a factor of {factor:g} of x0's", met)
+    return Goal(f"before training, a stream whose RMS at the end is within a factor of {factor:g} of the input's", met)
 
 
 def cosine_at_most(cosine: float) -> Goal:

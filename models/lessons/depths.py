@@ -84,8 +84,8 @@ INIT = Lesson(
     },
     code=Code("models/nets/initialisation.py", "initialise"),
     challenge=Challenge(
-        "No norm, 32 blocks with a skip: keep the stream within a factor of 1.5 before training, and reach a loss of 0.1 within "
-        "100 steps. You may touch the initialisation only.",
+        "No norm, 32 blocks with a skip: keep the signal (residual stream) within a factor of 1.5 before training, and "
+        "reach a loss of 0.1 within 100 steps. You may touch the initialisation only.",
         RunConfig.arranged("residual only", steps=100),
         ("init",),
         (stream_within(1.5), loss_within(0.1, 100)),
@@ -111,18 +111,19 @@ GATES = Lesson(
     nets=_DEEP,
     charts=("act_rms", "grad_rms", "loss"),
     found=by_learning(_DEEP_FATES, list(_DEEP), DIGITS),
-    why="What depth needs is not a norm but a stream that is little changed by any one block. ReZero starts as the identity, so "
-    "signal and gradient are exactly level at any depth, and opens its gates as training asks for it; at the first step no "
-    "weight of a block has a gradient, only its gate has, while embedding and head learn from the start. DeepNorm keeps the norm "
-    "after the add and makes it harmless: the skip weighs $M^{1/4}$, the weights are smaller by $(4M)^{-1/4}$, so that the input "
-    "still arrives through all norms. With one of the two parts alone it is another method.",
+    why="What depth needs is not a norm but a signal (residual stream) that is little changed by any one block. ReZero "
+    "starts as the identity, so signal and gradient are exactly level at any depth, and opens its gates as training "
+    "asks for it; at the first step no weight of a block has a gradient, only its gate has, while embedding and head "
+    "learn from the start. DeepNorm keeps the norm after the add and makes it harmless: the skip weighs $M^{1/4}$, the "
+    "weights are smaller by $(4M)^{-1/4}$, so that the input still arrives through all norms. With one of the two "
+    "parts alone it is another method.",
     sources={
         "Bachlechner 2020 (ReZero)": "https://arxiv.org/abs/2003.04887",
         "Wang 2022 (DeepNorm)": "https://arxiv.org/abs/2203.00555",
     },
     code=Code("models/nets/sublayer.py", "Gate"),
     challenge=Challenge(
-        "48 blocks with a skip, no norm and no gate: reach a loss of 0.1 within 80 steps with a stream that grows by at most a "
+        "48 blocks with a skip, no norm and no gate: reach a loss of 0.1 within 80 steps with a signal that grows by at most a "
         "factor of 4 before training. You may touch the branch scale only.",
         RunConfig.arranged("residual only", depth=48, steps=80),
         ("branch_scale",),

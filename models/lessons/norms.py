@@ -65,11 +65,11 @@ PLACE = Lesson(
     nets=_PLACED,
     charts=("grad_rms", "sample_cosine", "loss"),
     found=by_learning(_FREE, list(_PLACED), DIGITS),
-    why="Before training post-norm looks the best of the three: signal and gradient are level. Watch the sample cosine. After "
-    "the add, the norm scales skip and branch down together, so that of the input only $(1+v)^{-L/2}$ arrives: with $v = 1/2$ "
-    "and 64 blocks 2e-6. What arrives instead is what the last blocks have made of it, and ReLU has drawn that together. Where "
-    "the skip passes no norm, the input arrives whole. Pre-norm pays with a stream that grows as $\\sqrt{1+vL}$, so that later "
-    "blocks weigh less.",
+    why="Before training post-norm looks the best of the three: signal and gradient are level. Watch the sample "
+    "cosine. After the add, the norm scales skip and branch down together, so that of the input only $(1+v)^{-L/2}$ "
+    "arrives: with $v = 1/2$ and 64 blocks 2e-6. What arrives instead is what the last blocks have made of it, and "
+    "ReLU has drawn that together. Where the skip passes no norm, the input arrives whole. Pre-norm pays with a signal "
+    "(residual stream) that grows as $\\sqrt{1+vL}$, so that later blocks weigh less.",
     sources={
         "Vaswani 2017 (post-norm)": "https://arxiv.org/abs/1706.03762",
         "Xiong 2020 (pre-norm)": "https://arxiv.org/abs/2002.04745",
@@ -115,10 +115,11 @@ FINAL = Lesson(
         ),
         list(_HEADS),
     ),
-    why="Pre-norm leaves the skip free, so the stream grows: its RMS by $\\sqrt{1+vL}$. Every block reads a normed copy and "
-    "does not notice. The head does: it multiplies what is there, and logits that are many times too large are a net that is "
-    "very sure and wrong. The final norm gives the head a stream of the size it was made for, whatever the depth. It is no "
-    "block's norm, and forgetting it is easy: copies of the Transformer that moved the norm often did.",
+    why="Pre-norm leaves the skip free, so the signal (residual stream) grows: its RMS by $\\sqrt{1+vL}$. Every block "
+    "reads a normed copy and does not notice. The head does: it multiplies what is there, and logits that are many "
+    "times too large are a net that is very sure and wrong. The final norm gives the head a signal of the size it was "
+    "made for, whatever the depth. It is no block's norm, and forgetting it is easy: copies of the Transformer that "
+    "moved the norm often did.",
     sources={
         "Radford 2019 (GPT-2 adds it)": "https://openai.com/index/better-language-models/",
         "Xiong 2020": "https://arxiv.org/abs/2002.04745",

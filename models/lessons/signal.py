@@ -52,13 +52,13 @@ _ADDED = {
 EXPLODING = Lesson(
     key="exploding",
     title="Exploding",
-    question="Now a skip around each of 32 blocks, and still no norm: every branch adds half of the stream's mean square to it. "
-    "Before training, how large is the stream at the end compared with its beginning?",
+    question="Now a skip around each of 32 blocks, and still no norm: every branch adds half of the mean square of the "
+    "signal (residual stream) to it. Before training, how large is the signal at the end compared with its beginning?",
     options=_GROWING,
     nets=_ADDED,
     charts=("act_rms", "grad_rms", "loss"),
     found=also(
-        by_size(_GROWING, (math.log10(3), 2), stream_change, of=0, what="the stream without a norm", path="over 32 blocks"),
+        by_size(_GROWING, (math.log10(3), 2), stream_change, of=0, what="the signal without a norm", path="over 32 blocks"),
         list(_ADDED),
     ),
     why="Adding is a product too: a branch that adds $v$ times the mean square multiplies it by $1+v$, and the RMS by "

@@ -24,7 +24,8 @@ _FINAL = ", ".join(name for name, placement in PLACEMENTS.items() if placement.f
 NET: dict[str, Term] = {
     # --- the net ---
     "stream": Term(
-        "The vector of each token that runs from the embedding to the head, and to which the branches add.",
+        "The signal of the net: the vector of each sample or token that runs from the embedding to the output head, and to which "
+        "the branches add.",
         r"x_0,\ldots,x_M",
         met=("playground", "anatomy", "residual"),
         see=("branch", "skip", "site", "width"),
@@ -58,7 +59,8 @@ NET: dict[str, Term] = {
         see=("placement", "norm"),
     ),
     "site": Term(
-        "A point of the stream at which it is measured: x0 after the embedding, then one after every sublayer, such as b03.attn.",
+        "A point of the stream at which it is measured: the input, after the embedding, then one after every sublayer. In "
+        "exported numbers they are x0, then b03 or b03.attn.",
         see=("stream", "sublayer"),
     ),
     "final norm": Term(
@@ -67,10 +69,12 @@ NET: dict[str, Term] = {
         see=("placement", "pre-norm"),
     ),
     "embedding": Term(
-        "The first layer: it turns a token, or an input, into the stream's first vector x0.", see=("stream", "token")
+        "The first layer: it turns a token, or an image, into the stream's first vector, the input of the stack.",
+        see=("stream", "token"),
     ),
     "head": Term(
-        "The last linear layer: it turns the end of the stream into one logit per class. An attention head is another thing.",
+        "The output head, the last linear layer: it turns the end of the stream into one logit per class. An attention head is "
+        "another thing.",
         see=("logit", "attention head"),
     ),
     "feed-forward": Term(
@@ -100,7 +104,7 @@ NET: dict[str, Term] = {
     ),
     # --- attention and text ---
     "token": Term(
-        "One unit of a sequence: a character of the book, a symbol, a row of an image. An MLP sees an image as one token.",
+        "One unit of a sequence: a character of the book, a symbol, a row of an image. An MLP reads an image as one vector.",
         met=("playground", "autoregression"),
         see=("context", "stream"),
     ),

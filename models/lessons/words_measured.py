@@ -12,7 +12,10 @@ MEASURED: dict[str, Term] = {
         see=("stream",),
     ),
     "signal": Term(
-        "The size of the stream, and of the gradient, at every site, before any training.", met=EVERYWHERE, see=("rms", "site")
+        "What runs through the net, also called the residual stream: its size, and that of its gradient, is measured at every "
+        "site.",
+        met=EVERYWHERE,
+        see=("rms", "site"),
     ),
     "gradient": Term(
         "How the loss changes with a number of the net. Drawn by depth is the gradient by the stream at every site.",
@@ -112,7 +115,8 @@ MEASURED: dict[str, Term] = {
         f"The verdict where a block changes by more than {LARGE_UPDATE:.0%} in one step.", see=("update to weight",)
     ),
     "dead": Term(
-        f"A ReLU unit that gives 0 for all of about 128 fixed tokens; the verdict is given above {DEAD:.0%} of a block's units.",
+        "A ReLU unit that gives 0 for all of a fixed set of about 128 samples or tokens; the verdict is given above "
+        f"{DEAD:.0%} of a block's units.",
         see=("relu",),
     ),
     "diverged": Term("A run that met a number that is infinite or not a number; it ends there.", see=("post-mortem",)),

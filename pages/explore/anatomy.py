@@ -8,6 +8,10 @@ from components.shell import hide, link
 from components.shell.waiting import waits
 
 st.title("Anatomy of a block", anchor=False)
+st.markdown(
+    "Choose one block and change what is in it: equation, diagram and code follow, and the charts show where the signal "
+    "(residual stream) and the gradient break."
+)
 notes = link.adopt()
 hide.adopt()
 with st.sidebar:

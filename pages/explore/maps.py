@@ -5,5 +5,8 @@ import streamlit as st
 from components.maps import page
 
 st.title("Maps: where does it train?", anchor=False)
-st.markdown("Every cell is a training run. Read a recorded map, compute one of your own, and open any cell.")
+st.markdown(
+    "Choose a recorded map or compute one of your own: every cell is a training run, its colour shows whether the net learned, "
+    "and a press opens it."
+)
 page.draw()

@@ -6,7 +6,7 @@ from components.labs.attention import page
 
 st.title("Attention", anchor=False)
 st.markdown(
-    "Edit a few tokens and the matrices of a head, and follow attention number by number; then see how tokens learn where they "
-    "stand."
+    "Edit a few tokens and the matrices of an attention head, and follow attention number by number; then see how tokens learn "
+    "where they stand."
 )
 page.draw()

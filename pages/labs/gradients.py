@@ -8,8 +8,8 @@ from components.labs.gradients import slopes as gradient_slopes
 
 st.title("Gradients", anchor=False)
 st.markdown(
-    "Choose the factors that a gradient meets on its way back, see what is left of it at every layer with and without a skip, "
-    "and check the product against a real network."
+    "Choose the factors that a gradient meets on its way back: you see what is left of it at every layer, with and without a "
+    "skip, and beside it the gradient of a real network."
 )
 gradient_chain.draw()
 gradient_slopes.draw()

@@ -9,8 +9,8 @@ from components.labs.residual import variants as residual_variants
 
 st.title("Residual", anchor=False)
 st.markdown(
-    "Change a token and what the branches say, and follow add & norm through every sublayer; then train three nets and see "
-    "whether their layers stand aside."
+    "Change a token and what the branches say, and follow the signal (residual stream) through add & norm, sublayer by "
+    "sublayer; then train three nets and see whether their layers stand aside."
 )
 values = residual_token.draw()
 residual_memory.draw()

@@ -5,7 +5,10 @@ import streamlit as st
 from components.claims import page
 
 st.title("Common errors", anchor=False)
-st.markdown("Choose a sentence that is often said, press Run, and let the numbers decide whether it holds.")
+st.markdown(
+    "Choose a sentence that is often said and press Run: numbers measured here, of the signal (residual stream), the gradient "
+    "and the loss, show whether it holds."
+)
 card = page.choose()
 if card is not None:
     page.draw(card)

@@ -5,5 +5,5 @@ import streamlit as st
 from components.teacher import page
 
 st.title("Teacher", anchor=False)
-st.markdown("Make a link for your class, and see what it guesses.")
+st.markdown("Make a link that opens a lesson or a network for your class, and see here what the class guesses.")
 page.draw()

@@ -5,6 +5,10 @@ import streamlit as st
 from components.compare import columns, runs
 
 st.title("Compare", anchor=False)
+st.markdown(
+    "Put two to four networks side by side and train them together: shared axes show where their signals (residual streams) "
+    "and gradients part, and which of them learns."
+)
 notes = columns.adopt()
 with st.sidebar:
     problem = columns.edit()

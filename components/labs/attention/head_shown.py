@@ -26,7 +26,7 @@ def weights_map(head: Head) -> None:
         rows=names,
         values=head.weights,
         unit="share",
-        y="token that looks",
+        y="query token",
         hidden=~head.seen,
         texts=texts,
     )

@@ -73,7 +73,7 @@ def distance_chart(table: np.ndarray) -> Figure:
         Series("least of a pair", found.least, "ghost"),
         Series("greatest of a pair", found.greatest, "pinned"),
     ]
-    over = "distance: position looked at less position that looks"
+    over = "distance: position of the key less that of the query"
     return lines("Score by distance", over=over, at=found.distance.tolist(), unit="dot product", series=series)
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
+from components.charts.parts import site_names
 from components.instruments.panel import Measured, Panel
 from components.labs import several
 from components.labs.attention.charts import signed_map
@@ -102,7 +103,7 @@ def _places(found: dict[str, Measured]) -> None:
     listed(
         "Place read after every sublayer",
         {
-            "site": list(sites),
+            "site": site_names(sites, len(sites)),
             **{f"right, {name}": [f"{share:.1%}" for share in values] for name, values in accuracy.items()},
             **{f"R², {name}": [number(float(value), 3) for value in values] for name, values in r2.items()},
         },

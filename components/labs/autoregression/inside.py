@@ -14,7 +14,6 @@ from components.shell.link import PLAYGROUND
 from components.shell.text import badge, drawn
 from models.insight.lens import lens_sentence, shown
 from models.spec import plan
-from models.spec.plan import block_name
 
 NAME = "autoregression"
 ROW = 18  # pixels of a site in the map of the lens
@@ -112,7 +111,7 @@ def _looks(value: dict[str, Any], position: int, head: int) -> None:
     """`head` 0 is the mean of them."""
     weights = value["attention"]
     rows = np.asarray(weights.mean(1) if head == 0 else weights[:, head - 1])[:, position]
-    blocks = [block_name(at + 1) for at in range(len(weights))]
+    blocks = [f"block {at + 1}" for at in range(len(weights))]
     st.markdown(f"**{looks_sentence(value['tokens'], rows, position, blocks)}**")
     title = "Attention by block"
     drawn(

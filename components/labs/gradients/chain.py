@@ -35,7 +35,7 @@ def chain_chart(factors: np.ndarray) -> Figure:
         Series("skip: 1 + f", np.abs(arriving(with_skip(factors))), "other"),
         Series("skip, random f: √(1 + f²)", arriving(with_skip_at_random(factors)), "formula"),
     ]
-    sites = [f"x{at}" for at in range(len(factors) + 1)]
+    sites = ["input", *(f"layer {at}" for at in range(1, len(factors) + 1))]
     held = log_range(None, *(one.values for one in series))
     return depth_profile(title="Gradient along the chain", unit="|gradient|", sites=sites, series=series, range_=held)
 

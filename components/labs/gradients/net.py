@@ -39,7 +39,8 @@ def controls() -> tuple[RunConfig, int]:
     """The section's opening and the net that is set, with the number of its seeds."""
     st.subheader("The same on a real network", anchor=False)
     st.markdown(
-        "An MLP of width 64 on real digits, before any training: its gradient at every point of the stream, and the product."
+        "An MLP of width 64 on real digits, before any training: its gradient at every point of the signal (residual stream), "
+        "and the product."
     )
     one, two, three = st.columns(3)
     with one:
@@ -102,7 +103,7 @@ def net_chart(title: str, traces: list[Trace], measured: np.ndarray, product: np
 
 
 def anchored(traces: list[Trace], product: Growth) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """By chart: the measured RMS (K, S), and the product that starts where the measurement starts: x0, or the gradient's end."""
+    """By chart: the measured RMS (K, S), and the product that starts where the measurement does: input, or gradient's end."""
     act, grad = np.stack([one.act_rms[0] for one in traces]), np.stack([one.grad_rms[0] for one in traces])
     return {
         "Activation of the net": (act, product.act_rms * _mean(act[:, 0])),

@@ -20,7 +20,7 @@ def compared(cfg: RunConfig, measured: np.ndarray, product: np.ndarray) -> str:
     if not np.isfinite(ends).all():
         lost = "exactly 0" if (ends < 0).any() else "a number beyond float32"
         return (
-            f"Measured ({seeds}): the gradient is {lost} when it reaches x0. Formula: {_fall(expected, cfg.depth)}. "
+            f"Measured ({seeds}): the gradient is {lost} when it reaches the input. Formula: {_fall(expected, cfg.depth)}. "
             "The formula knows no smallest or largest number; float32 ends at 1e-45 and 3e38."
         )
     mean = float(ends.mean())
@@ -86,5 +86,6 @@ def _fall(change: float, depth: int) -> str:
     """A change over all layers in decades, and as a factor per layer."""
     verb = "grows" if change > 0 else "falls"
     return (
-        f"it {verb} {abs(change):.3g} decades from the end back to x0, a factor of {number(10 ** (change / depth), 3)} per layer"
+        f"it {verb} {abs(change):.3g} decades from the end back to the input, a factor of "
+        f"{number(10 ** (change / depth), 3)} per layer"
     )

@@ -9,6 +9,7 @@ from components.charts.parts import Figure
 from components.shell.address import kept
 from components.shell.text import badge, drawn, number, vector
 from models.labs.residual import WALKS, cosine, walk
+from models.spec.plan import block_name
 
 KEY = "residual_memory"
 EXAMPLE = WALKS["No norm"]
@@ -70,5 +71,5 @@ def memory_chart(found: dict[str, np.ndarray]) -> Figure:
     """What `remembered` gives, over the blocks."""
     roles = ("now", "other", "initial")
     series = [Series(name, values, role) for (name, values), role in zip(found.items(), roles, strict=True)]
-    sites = [f"x{at}" for at in range(BLOCKS + 1)]
+    sites = ["x0", *(block_name(at) for at in range(1, BLOCKS + 1))]
     return linear_profile(title="What is left of x", unit="cosine with x", sites=sites, series=series, guides=(0, 1))
