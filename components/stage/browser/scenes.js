@@ -1,10 +1,11 @@
 // A stage that is scrolled: the scene in the middle of the screen says which run the picture beside it is of.
 
 const CHOICE_MILLISECONDS = 150 // of rest, before the page hears what was chosen
-const MIDDLE = "-50% 0px -50% 0px"
-const NARROW = "(max-width: 640px)" // the picture lies over the upper half: what is read is below it
-const BELOW = "-80% 0px -20% 0px"
-const BAR = 72 // pixels of Streamlit's own above the picture, and a little air
+const NARROW = "(max-width: 640px)" // the picture lies over the upper part: what is read is below it
+const [BAR, LINE] = [72, 40] // pixels: of Streamlit's own above the picture, with a little air; of a heading
+const SETTLE_SECONDS = 1
+
+const clock = () => performance.now() / 1000
 
 const made = (place, name, className = "") => {
   const el = place.appendChild(document.createElement(name))
@@ -58,8 +59,9 @@ class Choice {
 export class Scenes {
   // `entered()` is called whenever another scene is in the middle; `at` says which, counted from 0.
   constructor(root, { entered }) {
-    Object.assign(this, { root, entered, at: 0, parts: [] })
+    Object.assign(this, { root, entered, at: 0, until: 0, parts: [] })
     this.list = root.querySelector(".stage-scenes")
+    this.picture = root.querySelector(".stage-picture")
     this.places = root.querySelector(".stage-places")
   }
 
@@ -99,26 +101,39 @@ export class Scenes {
       if (choice) part.choice = new Choice(el, (chosen) => this.fire("choice", chosen))
       return part
     })
-    const rootMargin = matchMedia(NARROW).matches ? BELOW : MIDDLE
+    this.watch()
+    this.sized ??= new ResizeObserver(() => {
+      this.watch()
+      if (clock() < this.until) this.scroll()
+    })
+    this.sized.observe(this.picture)
+  }
+
+  // Which scene crosses the line where it is read: the middle of the screen, on a phone the foot of the picture.
+  watch() {
+    const narrow = matchMedia(NARROW).matches
+    const line = narrow ? Math.min(this.picture.offsetHeight + BAR + LINE, 0.95 * innerHeight) : innerHeight / 2
+    this.list.style.setProperty("--foot", narrow ? `${this.picture.offsetHeight + BAR}px` : "22vh")
+    this.observer?.disconnect()
     this.observer = new IntersectionObserver(
       (entries) => {
         const seen = entries.filter((entry) => entry.isIntersecting).at(-1)
-        if (seen) this.enter(this.parts.findIndex(({ el }) => el === seen.target))
+        if (seen && clock() > this.until) this.enter(this.parts.findIndex(({ el }) => el === seen.target))
       },
-      { rootMargin },
+      { rootMargin: `${-Math.floor(line)}px 0px ${-Math.floor(innerHeight - line - 1)}px 0px` },
     )
+    for (const { el } of this.parts) this.observer.observe(el)
   }
 
-  // Scrolls there. At first at once, and only then whatever is scrolled to counts.
+  // Goes there, and stays while the picture takes its room; what is scrolled past on the way does not count.
   show(at, first = false) {
     this.enter(at, first)
-    requestAnimationFrame(() => {
-      const { el } = this.parts[at]
-      const picture = this.list.previousElementSibling
-      el.style.scrollMarginTop = matchMedia(NARROW).matches ? `${picture.offsetHeight + BAR}px` : ""
-      if (at || !first) el.scrollIntoView({ block: "start" })
-      for (const part of this.parts) this.observer.observe(part.el)
-    })
+    this.until = at || !first ? clock() + SETTLE_SECONDS : 0
+    requestAnimationFrame(() => this.until && this.scroll())
+  }
+
+  scroll() {
+    this.parts[this.at].el.scrollIntoView({ block: "start" })
   }
 
   enter(at, first = false) {
@@ -134,5 +149,6 @@ export class Scenes {
 
   leave() {
     this.observer?.disconnect()
+    this.sized?.disconnect()
   }
 }

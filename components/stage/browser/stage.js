@@ -315,6 +315,8 @@ class Stage {
     const last = Math.max(...active.map((tape) => tape.last))
     if (last !== head.last) head.last = last
     const { there, over } = reach(active)
+    const ended = tapes.filter((tape) => tape.over).length
+    if (this.cast && ended !== this.ended) Object.assign(this, { ended, told: "" }) // the text of a scene may be of its end
     if (this.cast?.plays && over && there && calm() && !this.arrived) {
       this.arrived = true
       head.seek(there) // who wants no motion sees the end at once
@@ -394,7 +396,12 @@ class Stage {
       return
     Object.assign(this, { told: this.place(), toldAt: time, untold: false })
     this.connection.say() // first: what it said last is of a moment ago
-    this.say("at", { step: head.shown, playing: head.playing, runs: data.runs.map((run) => run.link) })
+    this.say("at", {
+      step: head.shown,
+      playing: head.playing,
+      runs: data.runs.map((run) => run.link),
+      ended: this.ended,
+    })
   }
 
   // One line: where the page is, how fast, on what; and what is awaited.
