@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -64,7 +65,7 @@ def test_every_page_says_under_its_title_what_one_does_there_and_sees(path: Path
     under = [
         (ast.unparse(title), after)
         for block in blocks
-        for title, after in zip(block, block[1:], strict=False)
+        for title, after in pairwise(block)
         if ast.unparse(title).startswith("st.title('")
     ]
     assert under
