@@ -39,6 +39,8 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
     limits = " ".join(f"{name}={value}" for name, value in set_by_hand(os.environ).items())
     log.event("server_started", streamlit=st.__version__, python=platform.python_version(), limits=limits or "default")
     trainer()
+    from components.playground import page  # noqa: F401
+    from components.start import cells  # noqa: F401
 
     yield
     close_trainer()

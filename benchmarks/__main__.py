@@ -9,7 +9,21 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from benchmarks import browser, classroom, cost, instruments, maps, remedies, seeds, serving, soak, stage, training, walk
+from benchmarks import (
+    browser,
+    classroom,
+    cost,
+    instruments,
+    maps,
+    remedies,
+    seeds,
+    serving,
+    soak,
+    stage,
+    training,
+    verdicts,
+    walk,
+)
 from benchmarks.report import Figure, heading, machine, show
 from benchmarks.timing import default_step, stolen
 
@@ -28,9 +42,12 @@ BENCHMARKS: dict[str, Callable[[], Iterable[Figure]]] = {
     "instruments": instruments.instruments,
     "maps": maps.maps,
     "remedies": remedies.remedies,
+    "verdicts": verdicts.verdicts,
+    "updates": verdicts.updates,
+    "held-out": partial(verdicts.verdicts, seed=verdicts.HELD_OUT_SEED),
     "soak": soak.soak,
 }
-LONG = ("soak",)
+LONG = ("soak", "held-out")
 
 
 def main(arguments: list[str]) -> int:

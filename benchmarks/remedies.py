@@ -1,16 +1,16 @@
 """Whether what is offered to a run that failed lets it learn: runs that fail in many ways, each with its first remedy."""
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import torch
 
 from benchmarks.report import Figure
+from models.insight.baseline import loss_of_guessing
 from models.insight.postmortem import postmortem
 from models.insight.remedy import LAST, LEARNED, candidates, failed, ranked
 from models.instruments.trial import trial
-from models.spec import TASKS, RunConfig
+from models.spec import RunConfig
 from models.training import Replays, Run
 from models.training.replay import finished
 
@@ -71,8 +71,8 @@ def remedies(failing: Mapping[str, RunConfig] = FAILING) -> Iterator[Figure]:
             continue
         remedy = every[helping[0]]
         after = _trained(replace(cfg, **remedy.fields)).trace()
-        loss, chance = float(after.loss[-LAST:].mean()), math.log(TASKS[cfg.task].classes)
-        good = after.divergence is None and loss < LEARNED * chance
+        loss = float(after.loss[-LAST:].mean())
+        good = after.divergence is None and loss < LEARNED * loss_of_guessing(cfg.task)
         learned += good
         note = f"{remedy.label}; {len(helping)} of {len(tried)} tried help{'' if good else '; IT DOES NOT LEARN'}"
         yield Figure(name, loss, "loss", note=note)

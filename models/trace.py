@@ -5,6 +5,7 @@ the net after the last update; what only advances a run has rows 0 to N - 1. A f
 log-spaced steps.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,6 +14,18 @@ from typing import Any
 import numpy as np
 
 SCALARS = ("loss", "lr", "grad_norm", "clip_factor")
+SUBLAYERS = {"attn": "attention", "ffn": "feed-forward net"}
+
+
+def site_in_words(site: str) -> str:
+    """A point of the stream as a sentence names it: x0 is "the input", b07 "block 7", b07.attn "the attention of block 7"."""
+    block, _, sublayer = site.partition(".")
+    if site == "x0":
+        return "the input"
+    if not re.fullmatch(r"b\d+", block):
+        return site
+    number = f"block {int(block[1:])}"
+    return f"the {SUBLAYERS[sublayer]} of {number}" if sublayer else number
 
 
 @dataclass(frozen=True)
@@ -55,7 +68,7 @@ class Divergence:
 
     def sentence(self) -> str:
         """Where the run ended, in words."""
-        place = f" at {self.site} (block {self.block})" if self.block else f" at {self.site}" if self.site else ""
+        place = f" at {site_in_words(self.site)}" if self.site else ""
         return f"Diverged at step {self.step}: the first non-finite tensor is the {self.quantity}{place}."
 
 

@@ -25,6 +25,13 @@ page = st.navigation(
                 help="Four nets, with and without skip and norm, trained side by side.",
             ),
             st.Page(
+                HERE / "start" / "story.py",
+                title="The story",
+                icon=":material/auto_stories:",
+                url_path="story",
+                help="Five scenes: what 32 blocks do to a digit, and what add and norm do about it.",
+            ),
+            st.Page(
                 HERE / "train" / "playground.py",
                 title="Playground",
                 icon=":material/tune:",

@@ -10,6 +10,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 from models.service.client import close_trainer
+from models.spec.budget import Machine, calibrated
 
 torch.set_num_threads(1)
 
@@ -41,8 +42,21 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Groups 
     return Groups(config, log) if config.getvalue("dist") == "loadscope" else None
 
 
+# Start servers, train lessons and maps to their ends, or copy the whole project.
+SLOW = (
+    "test_benchmarks", "test_errors", "test_faults", "test_how_to_add", "test_lessons", "test_limits", "test_load", "test_maps",
+    "test_maps_page", "test_maps_work", "test_proxies", "test_remedies", "test_script", "test_service", "test_app", "watch",
+)  # fmt: skip
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest group comes first: at the end it would run alone."""
+    """Marks what needs a browser or takes long. The longest group comes first: at the end it would run alone."""
+    for item in items:
+        if "/browser/" in item.nodeid:
+            item.add_marker(pytest.mark.browser)
+        name = item.nodeid.split("::", maxsplit=1)[0].removeprefix("tests/").split("/")[0].removesuffix(".py")
+        if name in SLOW or item.nodeid.startswith("tests/stage/test_route"):
+            item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: group(item.nodeid) != "alone")
 
 
@@ -54,6 +68,12 @@ def trainer_in_this_process() -> Iterator[None]:
         close_trainer()
         yield
         close_trainer()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def reference_machine() -> None:
+    """Estimates are for the reference machine, until a worker of these tests says what this one is like."""
+    calibrated(Machine())
 
 
 @pytest.fixture(scope="session", autouse=True)

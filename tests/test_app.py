@@ -5,8 +5,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.stage.lines import frame_json
 from components.stage.sentences import said_at
-from components.start.cells import CELLS
-from models.service.client import key_of, trainer
+from models.service.client import trainer
 from models.service.connection import ROOT
 from models.spec import ARRANGEMENTS, TASKS, RunConfig, knobs
 from models.spec.arrangements import architecture_fields
@@ -280,22 +279,6 @@ def test_a_visitor_who_walks_away_and_back_finds_what_was_set():
     sound(page.run())
     assert address(page) == SMALL | {"norm": "rms norm"}
     assert configuration(page).norm == "rms norm"
-
-
-def test_the_start_page_has_four_nets_under_one_player_and_each_is_found_in_the_playground():
-    page = sound(AppTest.from_file(APP, default_timeout=PATIENCE).run())
-    shown = declared(page)
-    links = [key_of(cell.cfg) for cell in CELLS]
-    assert [run["link"] for run in shown["runs"]] == links
-    named = [(panel["title"], panel["run"]) for panel in shown["panels"] if panel["kind"] == "chart"]
-    assert named == [
-        ("Loss, residual and norm", 0),
-        ("Loss, residual, no norm", 1),
-        ("Loss, norm, no residual", 2),
-        ("Loss, neither", 3),
-    ]
-    ways = [panel["href"] for panel in shown["panels"] if panel["kind"] == "link"]
-    assert ways == [f"playground?{link}" for link in links]
 
 
 def test_step_0_reads_the_same_to_a_visitor_who_comes_after_another():

@@ -88,7 +88,9 @@ WEB = (
     "models.export",
     *NUMPY_SIDE,
 )
-TORCH_SIDE_OF_SERVICE = tuple(f"models.service.{name}" for name in ("worker", "engine", "questions", "inprocess", "record"))
+TORCH_SIDE_OF_SERVICE = tuple(
+    f"models.service.{name}" for name in ("worker", "engine", "calibration", "questions", "inprocess", "record")
+)
 
 # The first line that fits a module says what of ours it may import, besides its own room.
 MAY_IMPORT: dict[str, tuple[str, ...]] = {

@@ -6,6 +6,7 @@ import pytest
 from models.spec import RunConfig
 from models.training import Run
 from models.training.batched import Batched
+from tests.test_seeds import double  # noqa: F401
 
 SMALL = {"task": "circles", "depth": 3, "width": 16, "batch": 8, "steps": 30}
 MEMBERS = (

@@ -1,18 +1,21 @@
 """Every benchmark runs, small, and returns figures; how a figure is judged and printed. No figure is judged here."""
 
 import math
+import re
+from dataclasses import replace
 
 import pytest
 
-from benchmarks import browser, classroom, cost, instruments, maps, remedies, seeds, serving, soak, training
+from benchmarks import browser, classroom, cost, instruments, maps, remedies, seeds, serving, soak, training, verdicts
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.loops import Bare, Hooks, StreamSites
 from benchmarks.report import Figure, show
 from benchmarks.timing import percentile, ratio, taking_turns
+from models.insight.verdict import STARTS, verdict
 from models.instruments import INSTRUMENTS
 from models.maps import Axis, MapSpec
 from models.spec import RunConfig
-from models.training import Run
+from models.training import Run, profile_at_init
 
 TINY = RunConfig(depth=2, width=8, batch=8, optimizer="adam", lr=1e-3, steps=40, device="cpu")
 LIGHT = "depth=2&width=8&batch=8&steps=5000"
@@ -132,3 +135,28 @@ def test_an_unknown_part_is_refused_with_the_known_ones(capsys: pytest.CaptureFi
     assert main(["nonsense"]) == 2
     said = capsys.readouterr().out
     assert all(name in said for name in BENCHMARKS)
+
+
+def test_verdicts_on_starts_are_put_beside_what_became_of_the_nets(monkeypatch: pytest.MonkeyPatch) -> None:
+    quick = [replace(cfg, steps=30) for cfg in verdicts.configurations() if cfg.net == "mlp" and cfg.depth <= 8][:6]
+    monkeypatch.setattr(verdicts, "configurations", lambda count, seed: quick)
+    *table, diverging = measured(list(verdicts.verdicts()))
+    assert diverging.at_most == 0.05
+    kinds = [figure.what.split(" at the start")[0] for figure in table]
+    assert kinds == sorted({verdict(cfg, profile_at_init(cfg), 0).kind for cfg in quick})
+    assert sum(int(number) for figure in table for number in re.findall(r" (\d+)", figure.note.split(".")[0])) == len(quick)
+    assert len(measured(list(verdicts.updates()))) == 2
+
+
+def test_the_configurations_of_the_table_are_varied_legal_and_the_same_at_every_call() -> None:
+    drawn, held_out = verdicts.configurations(), verdicts.configurations(seed=verdicts.HELD_OUT_SEED)
+    assert drawn == verdicts.configurations()
+    assert len(drawn) == len(held_out) == 120
+    assert not set(drawn) & set(held_out)
+    for field, least in {"net": 2, "placement": 7, "norm": 5, "depth": 6, "init": 9, "lr": 6, "activation": 6}.items():
+        assert len({getattr(cfg, field) for cfg in drawn}) >= least
+    assert {2, 64} <= {cfg.depth for cfg in drawn}
+
+
+def test_every_kind_of_start_that_is_spoken_of_has_its_line_in_the_table() -> None:
+    assert set(verdicts.CLAIMED) == set(STARTS)

@@ -6,10 +6,23 @@ from dataclasses import replace
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from torch import nn
 
+from models.nets import build_model
 from models.spec import RunConfig, knobs
 from models.spec.arrangements import ARRANGEMENTS
-from models.spec.budget import STEP_LIMIT, affordable, memory_bytes, over_budget, step_seconds
+from models.spec.budget import (
+    PER_NORM,
+    PER_NORMED,
+    PER_SUMMED,
+    PER_TERM,
+    STEP_LIMIT,
+    affordable,
+    memory_bytes,
+    over_budget,
+    step_parts,
+    step_seconds,
+)
 from tests.strategies import configs
 
 TOO_MUCH = RunConfig(depth=128, width=512, batch=128)
@@ -79,6 +92,7 @@ def test_several_seeds_cost_more_than_one_and_less_than_one_after_the_other():
 @given(configs())
 def test_following_the_advice_ends_in_a_configuration_that_fits(cfg):
     """At once where the sentence says that it fits, else after a few more steps."""
+    cfg = replace(cfg, overrides=())
     for _ in range(8):
         sentence = over_budget(cfg)
         if sentence is None:
@@ -86,7 +100,7 @@ def test_following_the_advice_ends_in_a_configuration_that_fits(cfg):
         field, value = advised(sentence)
         assert value < getattr(cfg, field)
         assume(not (cfg.norm == "batch norm" and value == 1))
-        cfg = replace(cfg, **{field: value}, overrides=())
+        cfg = replace(cfg, **{field: value})
         assert ("Nearest that fits" in sentence) <= (over_budget(cfg) is None)
     raise AssertionError(sentence)
 
@@ -107,6 +121,26 @@ def test_a_transformer_costs_more_than_an_mlp_of_the_same_shape_and_more_per_tok
     mlp, transformer = RunConfig(task="copy"), RunConfig(task="copy", net="transformer")
     assert step_seconds(transformer) > step_seconds(mlp)
     assert step_seconds(transformer) > step_seconds(replace(transformer, task="spiral"))
+
+
+@pytest.mark.parametrize("depth", [16, 128])
+def test_dlcls_sums_over_all_earlier_blocks_are_counted(depth):
+    """Their terms grow with the square of the depth, as the weights of the net that is built do."""
+    dlcl, single = (RunConfig(depth=depth, width=8, batch=4, stack=stack, placement="none") for stack in ("dlcl", "single"))
+    terms = sum(weights.numel() for weights in build_model(dlcl).stream.weights)
+    further = step_parts(dlcl)[0] - step_parts(single)[0] - PER_NORM * (depth + 1)
+    assert further / PER_TERM == pytest.approx(terms, rel=0.2)
+    numbers = step_parts(dlcl)[1] - step_parts(single)[1] - PER_NORMED * (depth + 1) * 8 * 4
+    assert numbers / (PER_SUMMED * 8 * 4) == pytest.approx(terms, rel=0.2)
+
+
+def test_every_norm_of_the_net_is_counted():
+    for placement, norms in {"none": 0, "pre-norm": 1, "sandwich": 2, "pre+post": 2}.items():
+        cfg = RunConfig(depth=4, placement=placement)
+        built = sum(isinstance(one, nn.LayerNorm) for one in build_model(cfg).stream.modules())
+        assert built == 4 * norms
+        bare = replace(cfg, placement="none")
+        assert step_parts(cfg)[0] - step_parts(bare)[0] == pytest.approx(PER_NORM * built)
 
 
 def test_memory_counts_the_weights_by_hand():

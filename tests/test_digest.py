@@ -64,7 +64,7 @@ def test_the_two_ends_of_the_stream_count_too(trace: Trace) -> None:
     grad_rms[-1, 0] *= 1.02
     found = compare(digest_of(trace), replace(trace, grad_rms=grad_rms))
     assert found.same is False
-    assert "gradient at x0" in found.sentence
+    assert "gradient at the input" in found.sentence
 
 
 def test_noise_in_the_last_bits_is_not_a_departure(trace: Trace) -> None:

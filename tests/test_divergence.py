@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from models.spec import RunConfig
-from models.trace import Columns, Divergence
+from models.trace import Columns, Divergence, site_in_words
 from models.training import Run
 from models.training.divergence import first_bad_row, where
 
@@ -34,7 +34,14 @@ def test_the_sentence_names_step_block_and_site(diverged):
     found = diverged.divergence
     assert found.block == int(found.site[1:3]) > 0
     assert str(found.step) in found.sentence()
-    assert f"{found.quantity} at {found.site} (block {found.block})" in found.sentence()
+    assert f"{found.quantity} at {site_in_words(found.site)}." in found.sentence()
+    assert f"block {found.block}" in found.sentence()
+
+
+def test_a_site_is_named_as_people_say_it():
+    names = {"x0": "the input", "b07": "block 7", "b112": "block 112", "the head": "the head"}
+    names |= {"b07.attn": "the attention of block 7", "b07.ffn": "the feed-forward net of block 7"}
+    assert {site: site_in_words(site) for site in names} == names
 
 
 def test_the_tape_ends_with_its_first_row_that_is_not_finite(diverged):

@@ -4,6 +4,7 @@ Tests wait for content. What a browser shows of such things is in tests/browser/
 """
 
 import asyncio
+import itertools
 import json
 import math
 import os
@@ -34,7 +35,7 @@ from tests.waiting import PATIENCE
 SILENCE = 10
 END_SECONDS = 10.0  # after a tab was closed
 SMALL = "depth=4&width=16&batch=16&steps=5000"
-NEIGHBOUR = f"{SMALL}&seed=1000"
+LONG = "depth=32&width=64&batch=64&steps=5000"  # longer than a test
 NO_FILES = ("sh", "-c", 'ulimit -f 0; exec "$@"', "sh")  # whoever writes to a file is told that it cannot grow
 
 
@@ -43,6 +44,14 @@ def server() -> Iterator[Server]:
     with serving(PLAYGROUND_SILENCE=str(SILENCE)) as running:
         running.wait_for(b'"ready"')
         yield running
+
+
+_seeds = itertools.count(1000)
+
+
+def own_run() -> str:
+    """The link of somebody whose run is nobody else's, and not over within a test."""
+    return f"{LONG}&seed={next(_seeds)}"
 
 
 def played(scene: Coroutine[Any, Any, None]) -> None:
@@ -111,13 +120,13 @@ def test_a_worker_that_is_killed_ten_times_computes_the_same_rows_in_the_end(mon
 @pytest.mark.skipif(sys.platform == "win32", reason="stops a process")
 def test_a_step_that_hangs_is_ended_said_and_computed_again(server: Server) -> None:
     async def hang() -> None:
-        async with visit(server, f"{SMALL}&seed=1") as viewer:
+        async with visit(server, f"{LONG}&seed=1") as viewer:
             before, worker = await trains(viewer, 5), server.worker()
             os.kill(worker, signal.SIGSTOP)
             said = f"The trainer ended because it had said nothing for {SILENCE} s and is started again"
             await viewer.until(lambda: said in viewer.stage.trainer.get("sentence", ""), "what happened", PATIENCE)
             assert viewer.step >= before
-            await trains(viewer, 200)
+            await trains(viewer, 20)
             assert server.worker() not in (0, worker)
             assert as_computed(viewer)
             assert viewer.exceptions == []
@@ -154,7 +163,7 @@ def test_after_a_restart_of_the_server_the_link_brings_back_the_configuration_an
 
 def test_whoever_loses_both_connections_comes_back_to_the_same_place_and_gets_the_rows_that_are_missing(server: Server) -> None:
     async def cut() -> None:
-        async with visit(server, NEIGHBOUR) as neighbour, visit(server, f"{SMALL}&seed=3") as viewer:
+        async with visit(server, own_run()) as neighbour, visit(server, f"{LONG}&seed=3") as viewer:
             for times in range(1, 4):
                 before = await trains(viewer, 5)
                 arrivals = len(viewer.stage.runs[0].arrivals)
@@ -172,7 +181,7 @@ def test_whoever_loses_both_connections_comes_back_to_the_same_place_and_gets_th
 
 def test_a_visitor_who_never_reads_holds_up_nobody_and_is_let_go(server: Server) -> None:
     async def deaf() -> None:
-        async with Viewer(server.url, PAGE, f"{SMALL}&seed=4") as viewer, visit(server, NEIGHBOUR) as neighbour:
+        async with Viewer(server.url, PAGE, f"{SMALL}&seed=4") as viewer, visit(server, own_run()) as neighbour:
             await viewer.ready()
             await trains(viewer, 500)
             run = {"link": viewer.stage.links[0], "want": 0}
@@ -194,7 +203,7 @@ def test_the_work_of_a_run_ends_soon_after_its_tab_was_closed(server: Server) ->
     async def close() -> None:
         while server.health()["training"]:  # of tests before this
             await asyncio.sleep(0.1)
-        async with Viewer(server.url, PAGE, f"{SMALL}&depth=32&seed=10") as viewer:
+        async with Viewer(server.url, PAGE, f"{LONG}&seed=10") as viewer:
             await viewer.ready()
             await trains(viewer, 5)
             assert server.health()["training"] == 1
@@ -202,7 +211,7 @@ def test_the_work_of_a_run_ends_soon_after_its_tab_was_closed(server: Server) ->
         while server.health()["training"]:
             await asyncio.sleep(0.1)
             assert time.monotonic() < closed + END_SECONDS
-        async with Viewer(server.url, PAGE, f"{SMALL}&depth=32&seed=10") as again:
+        async with Viewer(server.url, PAGE, f"{LONG}&seed=10") as again:
             await again.until(lambda: again.losses, "what is there")
             assert not again.stage.over
 
@@ -241,7 +250,7 @@ def forged(viewer: Viewer) -> Iterator[WidgetState]:
 
 def test_a_visitor_who_forges_values_spoils_at_most_an_own_page(server: Server) -> None:
     async def forge() -> None:
-        async with visit(server, NEIGHBOUR) as neighbour:
+        async with visit(server, own_run()) as neighbour:
             worker, count = server.worker(), 0
             while True:
                 async with Viewer(server.url, PAGE, f"{SMALL}&seed=5") as viewer:
@@ -267,7 +276,7 @@ def test_whoever_speaks_to_the_tape_without_a_page_trains_nothing_and_harms_nobo
     """What the route says to each of these is in tests/stage/test_route.py."""
 
     async def speak() -> None:
-        async with visit(server, NEIGHBOUR) as neighbour:
+        async with visit(server, own_run()) as neighbour:
             await trains(neighbour)
             mine, theirs = neighbour.stage.data["ticket"], f"{SMALL}&seed=11"
             address = server.url.replace("http", "ws", 1) + "/tape"
@@ -294,13 +303,13 @@ def test_whoever_speaks_to_the_tape_without_a_page_trains_nothing_and_harms_nobo
 
 def test_clearing_the_cache_takes_nothing_from_anybody(server: Server) -> None:
     async def clear() -> None:
-        async with visit(server, NEIGHBOUR) as neighbour, visit(server, f"{SMALL}&seed=6") as viewer:
+        async with visit(server, own_run()) as neighbour, visit(server, f"{LONG}&seed=6") as viewer:
             before, worker = await trains(neighbour, 5), server.worker()
             await trains(viewer)
             await viewer.clear_cache()
             await viewer.forge()
             await viewer.settled()
-            assert viewer.sites == 5
+            assert viewer.sites == 33
             assert await trains(neighbour) > before
             assert [viewer.exceptions, neighbour.exceptions] == [[], []]
             assert server.worker() == worker
@@ -315,7 +324,7 @@ def test_a_hundred_sessions_that_open_and_close_leave_the_server_as_it_was(serve
                 await viewer.until(lambda: viewer.stage.connected, "the stage")
 
     async def hundred() -> None:
-        async with visit(server, NEIGHBOUR) as neighbour:
+        async with visit(server, own_run()) as neighbour:
             await trains(neighbour)
             for first in range(0, 100, 10):
                 await asyncio.gather(*(come_and_go(seed) for seed in range(first, first + 10)))

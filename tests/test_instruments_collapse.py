@@ -236,7 +236,10 @@ def test_the_sentences_judge_by_their_numbers():
     sites = ("x0", "b01")
     assert "nearly one direction" in collapse_sentence(sites, True, 8, np.array([0.1, 0.99]), np.array([7.0, 1.1]))
     apart = collapse_sentence(sites, False, 8, np.array([np.nan, 0.5]), np.array([7.0, 3.0]))
-    assert apart == "The batch's tokens have a mean cosine of 0.50 at b01: still apart; they use 3 of at most 8 directions there."
+    assert (
+        apart
+        == "The batch's tokens have a mean cosine of 0.50 at block 1: still apart; they use 3 of at most 8 directions there."
+    )
     well = attention_sentence(np.array([np.nan, 0.6, 0.9]), np.array([np.nan, 2.0, 1.0]), np.array([np.nan, 0.5, 0.4]))
     assert well == "Attention is sharpest in block 2, with 60% of the largest entropy: no block has collapsed onto single tokens."
     bad = attention_sentence(np.array([0.05]), np.array([80.0]), np.array([0.01]))

@@ -231,8 +231,8 @@ def test_the_sentence_names_the_tails_and_the_worst_branch():
         dead=np.array([0.1, 0.7]),
         saturated=np.empty(0),
     )
-    assert "3.2 at x0 and 20 at b02: far above" in text
-    assert "Inside b02, 70% of the units are dead (0 for all 64 tokens of the batch)" in text
+    assert "3.2 at the input and 20 at block 2: far above" in text
+    assert "Inside block 2, 70% of the units are dead (0 for all 64 tokens of the batch)" in text
     assert "not for gelu" in units_sentence("gelu", 8, ["b01"], np.empty(0), np.empty(0))
     assert units_sentence("tanh", 8, ["b01"], np.empty(0), np.zeros(1)) == "No values are saturated."
     some = units_sentence("relu", 8, ["b01", "b02"], np.array([0.0, np.nan]), np.empty(0))

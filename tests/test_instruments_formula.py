@@ -5,6 +5,7 @@ seeds was measured to be off by. Nets without a skip multiply that many random f
 """
 
 import json
+import re
 from math import log10, sqrt
 
 import numpy as np
@@ -230,6 +231,16 @@ def test_the_rate_is_the_slope_of_the_logarithms():
     assert rate(3.0 * 1.5 ** np.arange(9)) == pytest.approx(1.5)
     assert np.isnan(rate(np.array([1.0, 0.0, 2.0])))
     assert np.isnan(rate(np.ones(1)))
+
+
+def test_the_rate_of_the_gradient_is_that_of_its_way_back_and_multiplies_to_what_the_sentence_says():
+    cfg = RunConfig.arranged("residual only", depth=L, width=64, device="cpu")
+    found = signal_at_init(cfg, SEEDS, rows=128)
+    text = formula_sentence(law(cfg), found.mean_square, found.grad_norm)
+    whole, each = (float(re.search(words, text.split("The gradient")[1])[1]) for words in (r"by ([\d.]+) by", r"of ([\d.]+) by"))
+    assert whole == pytest.approx(law(cfg).gradient[0], rel=0.01)
+    assert each**L == pytest.approx(whole, rel=0.02)
+    assert each > 1
 
 
 def test_the_sentence_says_whether_the_seeds_agree():

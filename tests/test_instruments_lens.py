@@ -237,9 +237,9 @@ def test_the_sentence_names_what_is_said_since_when_and_whether_it_is_right():
     facts = {"sites": ("x0", "a", "b", "c"), "classes": ["p", " "], "position": "token 3,"}
     said = lens_sentence(**facts, top=np.array([0, 1, 1, 1]), chance=np.array([0.4, 0.5, 0.6, 0.7]), kl=np.ones(4), truth=1)
     assert said.startswith('At token 3, the net says "␣" with 70%, which is right. The lens says so from a on; ')
-    assert said.endswith('; at x0 it says "p", 1 nats from the end.')
+    assert said.endswith('; at the input it says "p", 1 nats from the end.')
     numbers = {"chance": np.ones(4), "kl": np.zeros(4)}
-    assert "already at x0." in lens_sentence(**facts, **numbers, top=np.zeros(4, int), truth=-1)
+    assert "already at the input." in lens_sentence(**facts, **numbers, top=np.zeros(4, int), truth=-1)
     late = lens_sentence(**facts, **numbers, top=np.array([1, 1, 1, 0]), truth=1)
     assert 'right is "␣"' in late
     assert "only at the end, c" in late

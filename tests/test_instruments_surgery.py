@@ -257,7 +257,7 @@ def test_the_sentences_judge_by_their_numbers():
     assert "no single block is missed" in lesion_sentence(names, 0.3, np.array([0.31, 0.32, 0.3]), 2.3)
     assert "without any one of them it guesses" in lesion_sentence(names, 0.3, np.array([2.3, 9.0, np.nan]), 2.3)
     some = lesion_sentence(names, 0.3, np.array([4.0, 0.3, 0.31]), 2.3)
-    assert "most for b01 (+3.7), +0.01 for the middle one: 2 of 3 are hardly missed, and without any one of 1" in some
+    assert "most for block 1 (+3.7), +0.01 for the middle one: 2 of 3 are hardly missed, and without any one of 1" in some
     assert "has not learned yet" in lesion_sentence(names, 2.3, np.array([2.3, 2.3, 2.2]), 2.3)
 
 
@@ -281,17 +281,17 @@ def test_the_panel_operates_on_what_is_chosen():
     page.session_state["instrument"] = "Surgery"
     page.session_state["instrument_tables"] = True
     sound(page.run())
-    assert "b03 skipped: the held-out loss goes from" in words(page)
+    assert "Block 3 skipped: the held-out loss goes from" in words(page)
     assert "has nothing to lose" in words(page)
     assert {"Held-out loss by cut block", "Held-out accuracy by cut block"} <= charts(page).keys()
     boxes = {box.label: box for box in page.selectbox}
     assert boxes["Operation"].options == list(OPERATIONS)
     boxes["Operation"].set_value(SWAP)
     sound(page.run())
-    assert "b03 and b01 swapped: the held-out loss" in words(page)
+    assert "Block 3 and block 1 swapped: the held-out loss" in words(page)
     next(box for box in page.selectbox if box.label == "Operation").set_value(UNNORM)
     sound(page.run())
-    assert "b03 without its N_in: the held-out loss" in words(page)
+    assert "Block 3 without its N_in: the held-out loss" in words(page)
 
 
 def test_the_panel_says_where_there_is_nothing_to_operate_on():
@@ -299,4 +299,4 @@ def test_the_panel_says_where_there_is_nothing_to_operate_on():
     page.session_state["instrument"] = "Surgery"
     page.session_state["instrument_surgery_operation"] = UNNORM
     sound(page.run())
-    assert "No slot of b03 holds a norm." in words(page)
+    assert "No slot of block 3 holds a norm." in words(page)

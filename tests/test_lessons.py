@@ -28,8 +28,8 @@ pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
 # What every lesson's nets show, by key: the option, and words of the sentence.
 SHOWN = {
-    "vanishing": ("more than 1,000 times smaller", "falls 4.8 decades"),
-    "exploding": ("more than 100 times as large", "grows 2.7 decades"),
+    "vanishing": ("more than 1,000 times smaller", "becomes 64,000 times smaller"),
+    "exploding": ("more than 100 times as large", "becomes 490 times larger"),
     "skip": ("only the net with the skip learns", "held-out accuracy 9"),
     "batch": ("only layer norm", "Guessing costs 2.30"),
     "placement": ("pre-norm and sandwich learn, post-norm does not", "held-out accuracy 9"),
@@ -211,7 +211,7 @@ def test_nothing_of_the_run_is_shown_before_the_guess() -> None:
 def test_after_the_guess_the_nets_are_trained_and_the_numbers_decide(at: int, said: str) -> None:
     page = watched(guessed(lessons(lesson="vanishing"), at), "lesson_vanishing")
     assert said in words(page)
-    assert "falls 4.8 decades" in words(page)
+    assert "becomes 64,000 times smaller" in words(page)
     assert LESSONS["vanishing"].why in words(page)
     assert {"Gradient by depth", "Activation by depth", "Loss"} <= set(charts(page))
     assert "def forward" in "".join(code.value for code in page.code)

@@ -8,8 +8,9 @@ import pytest
 
 from tests.load.server import Server, serving
 from tests.load.viewer import PAGE, Viewer
+from tests.test_faults import LONG
 
-SMALL = "depth=4&width=16&batch=16&steps=5000"
+SMALL = "depth=4&width=16&batch=16"
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +23,7 @@ def server() -> Iterator[Server]:
 def test_three_people_train_a_run_each_and_every_run_advances(server: Server) -> None:
     async def class_of_three() -> None:
         async with AsyncExitStack() as stack:
-            viewers = [await stack.enter_async_context(Viewer(server.url, PAGE, f"{SMALL}&seed={seed}")) for seed in range(3)]
+            viewers = [await stack.enter_async_context(Viewer(server.url, PAGE, f"{LONG}&seed={seed}")) for seed in range(3)]
             for viewer in viewers:
                 await viewer.ready()
                 viewer.train()
@@ -54,11 +55,11 @@ def test_a_moved_control_redraws_the_profile_and_writes_the_link(server: Server)
 
 def test_the_page_runs_again_where_the_playhead_comes_to_rest_and_not_while_it_plays(server: Server) -> None:
     async def play_and_pause() -> None:
-        async with Viewer(server.url, PAGE, f"{SMALL}&seed=9") as viewer:
+        async with Viewer(server.url, PAGE, f"{LONG}&seed=9") as viewer:
             await viewer.ready()
             drawn = len(viewer.reruns)
             viewer.train()
-            await viewer.until(lambda: viewer.step > 100, "the first steps")
+            await viewer.until(lambda: viewer.step > 20, "the first steps")
             assert len(viewer.reruns) == drawn
             viewer.pause()
             await viewer.rested()

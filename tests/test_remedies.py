@@ -1,16 +1,16 @@
 """Changes of a run that failed: tried before they are offered, so that what is offered first lets it learn."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 
+from models.insight.baseline import loss_of_guessing
 from models.insight.postmortem import RULES, UNEXPLAINED, postmortem
 from models.insight.remedy import LEARNED, NEARLY, ORDER, candidates, failed, ranked
 from models.instruments.trial import trial
-from models.spec import TASKS, RunConfig, knobs
+from models.spec import RunConfig, knobs
 from models.spec.pairings import differing
 from models.training import Replays, Run
 from models.training.replay import finished
@@ -60,7 +60,7 @@ def test_a_run_that_fails_learns_with_what_is_offered_first(cfg):
     good = trained(replace(other, steps=300)).trace()
     assert good.divergence is None
     share = LEARNED if tried[first.label]["learns"] else NEARLY  # a transformer that copies takes longer
-    assert good.loss[-20:].mean() < share * math.log(TASKS[cfg.task].classes)
+    assert good.loss[-20:].mean() < share * loss_of_guessing(cfg.task)
 
 
 def test_what_diverges_in_its_trial_is_not_offered_and_a_single_change_comes_before_several():
@@ -102,6 +102,22 @@ def test_every_candidate_is_legal_says_what_it_sets_and_leaves_what_must_stay(cf
 def test_every_cause_suggests_changes_that_there_are():
     for rule in (*RULES, UNEXPLAINED):
         assert set(rule.first) <= set(ORDER)
+
+
+def test_a_plain_net_that_explodes_is_offered_the_skip_and_every_run_that_fails_a_warm_up():
+    plain = RunConfig.arranged("plain", **(SHORT | {"depth": 32}), init="he")
+    exploding = next(rule for rule in RULES if rule.kind == "stream explodes over depth")
+    assert candidates(plain, exploding.first)[0].fields == {"residual": True}
+    for rule in (*RULES, UNEXPLAINED):
+        assert "warmup" in {field for one in candidates(plain, rule.first) for field in one.fields}
+
+
+def test_a_run_that_knows_no_more_of_the_book_than_its_letters_has_failed():
+    """ln(75) would call it a run that has learned: letter frequencies alone bring the loss down to 3.06."""
+    cfg = RunConfig(task="book", depth=2, width=16, batch=4, steps=30, device="cpu")
+    stuck = replace(trained(replace(cfg, lr=1e-6)).trace(), loss=np.full(31, 3.05, np.float32))
+    assert failed(cfg, stuck, cfg.steps)
+    assert not failed(cfg, replace(stuck, loss=np.full(31, 2.6, np.float32)), cfg.steps)
 
 
 def test_only_the_end_of_a_run_can_fail_without_diverging():

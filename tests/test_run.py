@@ -336,7 +336,7 @@ import sys
 from dataclasses import replace
 from models.spec import OPTIMIZERS, RunConfig
 from models.training import Run
-from models.training.seeds import Batched
+from models.training.batched import Batched
 for optimizer in OPTIMIZERS:
     cfg = RunConfig(depth=1, width=8, batch=8, steps=2, optimizer=optimizer, weight_decay=0.1, clip=0.5)
     Run(cfg).advance(2)

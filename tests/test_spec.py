@@ -21,7 +21,7 @@ from models.spec import (
 )
 from models.spec import vocabulary as words
 from models.spec.arrangements import PLAIN_FIELDS
-from models.spec.equation import NORM_SYMBOLS, equation, sublayer_equation
+from models.spec.equation import equation, sublayer_equation
 from models.spec.rules import RULES, Fields, repaired
 
 # --- fields ---
@@ -356,13 +356,15 @@ def test_the_equation_has_the_norms_where_the_placement_puts_them(placement):
     assert shown(placement=placement) == EQUATIONS[placement]
     assert shown(placement=placement, norm="none") == "x + F(x)"
     assert shown(placement=placement, residual=False) == EQUATIONS[placement].replace("x + ", "")
-    for norm, symbol in NORM_SYMBOLS.items():
-        assert shown(placement=placement, norm=norm) == EQUATIONS[placement].replace(r"\operatorname{LN}", symbol)
+    for norm in set(NORMS) - {"none"}:
+        assert shown(placement=placement, norm=norm) == EQUATIONS[placement].replace(r"\operatorname{LN}", NORMS[norm].symbol)
 
 
 def test_every_norm_has_its_symbol():
-    assert set(NORM_SYMBOLS) == set(NORMS) - {"none"}
-    assert len(set(NORM_SYMBOLS.values())) == len(NORM_SYMBOLS)
+    for part in ("symbol", "short", "code"):
+        said = [getattr(entry, part) for norm, entry in NORMS.items() if norm != "none"]
+        assert all(said)
+        assert len(set(said)) == len(said)
 
 
 def test_the_equation_shows_weights_gates_and_what_the_branch_reads():

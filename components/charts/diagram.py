@@ -10,10 +10,9 @@ from pathlib import Path
 import streamlit as st
 
 from components.charts.parts import BLUE, GREEN, ORANGE
-from models.spec import RunConfig, plan
+from models.spec import NORMS, RunConfig, plan
 from models.spec.plan import SublayerPlan
 
-SHORT = {"layer norm": "LayerNorm", "rms norm": "RMSNorm", "batch norm": "BatchNorm", "dynamic tanh": "DyT"}
 SKIP_Y, BRANCH_Y, STEP = 34, 104, 20
 BOX_HEIGHT = 34
 HEIGHT = 148
@@ -110,9 +109,9 @@ def _end(drawing: Drawing, cfg: RunConfig, final_norm: str) -> None:
         drawing.box(_weighted_sum(cfg), SKIP_Y, "scale")
     if cfg.stack == "residual":
         collected = "x₀ + all branches"
-        drawing.box(f"+ {collected}" if cfg.norm == "none" else f"+ {SHORT[cfg.norm]}({collected})", SKIP_Y, "norm")
+        drawing.box(f"+ {collected}" if cfg.norm == "none" else f"+ {NORMS[cfg.norm].short}({collected})", SKIP_Y, "norm")
     if final_norm != "none":
-        drawing.box(f"final {SHORT[final_norm]}", SKIP_Y, "norm")
+        drawing.box(f"final {NORMS[final_norm].short}", SKIP_Y, "norm")
     drawing.box("head", SKIP_Y, "head")
 
 
@@ -142,15 +141,15 @@ def _sublayer(drawing: Drawing, cfg: RunConfig, sublayer: SublayerPlan) -> None:
         if again and sublayer.skip:
             drawing.box("+ x" if sublayer.skip == 1 else f"+ {sublayer.skip:.3g} x", SKIP_Y, "scale")
         if sublayer.norm_add != "none":
-            drawing.box(SHORT[sublayer.norm_add], SKIP_Y, "norm")
+            drawing.box(NORMS[sublayer.norm_add].short, SKIP_Y, "norm")
 
 
 def _branch_boxes(cfg: RunConfig, sublayer: SublayerPlan) -> list[tuple[str, str]]:
     """The branch from left to right as (label, kind)."""
-    boxes = [(SHORT.get(sublayer.norm_in, ""), "norm")]
+    boxes = [(NORMS[sublayer.norm_in].short, "norm")]
     if sublayer.input_scale != 1:
         boxes.append((f"× {sublayer.input_scale:.2g}", "scale"))
-    mid = (SHORT.get(sublayer.norm_mid, ""), "norm")
+    mid = (NORMS[sublayer.norm_mid].short, "norm")
     if sublayer.kind == "attn":
         boxes += [
             ("attention, QK-norm" if cfg.qk_norm else "attention", "branch"),
@@ -161,7 +160,7 @@ def _branch_boxes(cfg: RunConfig, sublayer: SublayerPlan) -> list[tuple[str, str
         boxes += [("W", "branch"), mid, (cfg.activation, "branch")]
     else:
         boxes += [("W₁", "branch"), mid, (cfg.activation, "branch"), ("W₂", "branch")]
-    boxes.append((SHORT.get(sublayer.norm_out, ""), "norm"))
+    boxes.append((NORMS[sublayer.norm_out].short, "norm"))
     if sublayer.gate:
         boxes.append((f"× {sublayer.gate}", "scale"))
     elif sublayer.scale != 1:
@@ -171,7 +170,7 @@ def _branch_boxes(cfg: RunConfig, sublayer: SublayerPlan) -> list[tuple[str, str
 
 def _weighted_sum(cfg: RunConfig) -> str:
     """What DLCL's blocks and its head read."""
-    return "Σ W · earlier outputs" if cfg.norm == "none" else f"Σ W · {SHORT[cfg.norm]}(earlier outputs)"
+    return "Σ W · earlier outputs" if cfg.norm == "none" else f"Σ W · {NORMS[cfg.norm].short}(earlier outputs)"
 
 
 def _which_block(cfg: RunConfig, block: int) -> str:

@@ -14,9 +14,9 @@ from components.stage.view import sentence
 from models.lessons.glossary import ARRANGEMENT
 from models.spec import ARRANGEMENTS, NET_DEFAULTS, TASKS, RunConfig, arrangement_of, knobs
 from models.spec.arrangements import architecture_fields
+from models.spec.cautions import note
 from models.spec.knob import Knob
 from models.spec.overrides import Override
-from models.spec.tasks import note
 
 CUSTOM = "custom"
 # What the page sets when the net is changed: a scene in which that net has something to show within seconds.

@@ -11,7 +11,7 @@ from components.charts.parts import Figure, site_word
 from components.instruments.panel import Instrument, Measured, Panel
 from models.insight.check import check_sentence, relative_error, rounding, single_sentence
 from models.spec import RunConfig, plan
-from models.spec.plan import block_name
+from models.spec.plan import block_name, normed_over_batch
 
 QUICK = 1e8  # multiplications of a forward pass up to which its fifty repetitions are not asked for
 
@@ -31,7 +31,7 @@ def draw(panel: Panel) -> None:
     panel.say(
         check_sentence(what=value["what"], analytic=analytic, difference=picked["difference"], kinks=picked["kinks"], floor=floor)
     )
-    if "batch norm" in _norms(found.cfg):
+    if normed_over_batch(found.cfg):
         st.caption("Batch norm takes its statistics from this batch, in the gradient and at both ends of every difference.")
     table = {
         "gradient of": value["what"],
@@ -84,11 +84,6 @@ def tape_rows(found: Measured, trace: Any) -> dict[str, list[str]]:
 
 def _written(values: np.ndarray) -> list[str]:
     return [f"{value:.10g}" for value in values]
-
-
-def _norms(cfg: RunConfig) -> set[str]:
-    slots = {norm for one in plan(cfg).sublayers for norm in (one.norm_in, one.norm_mid, one.norm_out, one.norm_add)}
-    return slots | {plan(cfg).final_norm, cfg.norm if cfg.stack != "single" else ""}
 
 
 def _work(cfg: RunConfig) -> float:

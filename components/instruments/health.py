@@ -158,8 +158,9 @@ def _blocks(cfg: RunConfig, places: list[int]) -> tuple[str, ...]:
 HEALTH = Instrument(
     draw,
     "measured",
-    "Update to weight: |ΔW|/|W| of a block's matrices in the last update that a frame recorded; 10⁻³ is usual, above 10⁻² is "
-    "marked red (Karpathy, makemore 3, takes the ratio of standard deviations). Signal to noise: |E g|²/tr Cov(g) over k "
+    "Update to weight: |ΔW|/|W| of a block's matrices in the last update that a frame recorded; dotted is Karpathy's 10⁻³ "
+    f"(makemore 3, of standard deviations), red more than {LARGE_UPDATE:.0%}, where few of the runs that were tried learn. "
+    "Adam's are a few per cent. Signal to noise: |E g|²/tr Cov(g) over k "
     "micro-batches of the step's batch, both unbiased, of all parameters of a block. Noise scale: B = tr(Σ)/|G|² with |G|² = "
     "(B_b|g_b|² - B_s|g_s|²)/(B_b - B_s) and tr(Σ) = (|g_s|² - |g_b|²)/(1/B_s - 1/B_b) (McCandlish 2018, arXiv "
     "1812.06162), from one batch of one seed, so a rough number. Gates: ReZero, LayerScale. Gains: γ of every norm. Adam "

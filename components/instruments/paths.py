@@ -11,8 +11,11 @@ from components.charts.parts import Figure
 from components.instruments.panel import Instrument, Measured, Panel
 from models.insight.paths import lengths_sentence, path_counts, shares_sentence
 from models.spec import RunConfig, plan
+from models.spec.plan import normed_over_batch
 
 QUICK = 1e9  # matrix numbers times gradients times tokens up to which the split is taken without being asked for
+
+BY_BRANCHES = "Gradient at the input by branches passed"
 
 
 def draw(panel: Panel) -> None:
@@ -34,14 +37,12 @@ def share_chart(sites: Sequence[str], skip: np.ndarray, branch: np.ndarray) -> F
 
 
 def length_chart(share: np.ndarray, projection: np.ndarray, counts: np.ndarray | None) -> Figure:
-    """The shares (K,) of the input's gradient by branches passed, over the share of paths (K,) where they can be counted."""
+    """Shares of the input's gradient (K,) by the number of branches passed, over the share of paths (K,), where it is known."""
     series = [Series("|G_k| over their sum", share), Series("projection on the whole", projection, "other")]
     if counts is not None:
         series.append(Series("formula: share of paths", counts, "formula"))
     places = [str(k) for k in range(len(share))]
-    figure = linear_profile(
-        title="Gradient at the input by branches passed", unit="share", sites=places, series=series, guides=(0,)
-    )
+    figure = linear_profile(title=BY_BRANCHES, unit="share", sites=places, series=series, guides=(0,))
     figure["layout"]["xaxis"]["title"] = {"text": "branches passed", "standoff": 4}
     return figure
 
@@ -69,9 +70,7 @@ def _adds(panel: Panel, found: Measured) -> None:
 def _lengths(panel: Panel, found: Measured) -> None:
     value = found.value
     panel.say(lengths_sentence(value["share"]))
-    panel.chart(
-        length_chart(value["share"], value["projection"], path_counts(found.cfg)), "Gradient at the input by branches passed"
-    )
+    panel.chart(length_chart(value["share"], value["projection"], path_counts(found.cfg)), BY_BRANCHES)
     panel.table("Length of what passed k branches", k=range(len(value["length"])), length=value["length"])
     _samples(found)
 
@@ -80,13 +79,8 @@ def _samples(found: Measured) -> None:
     samples, batch = found.value["samples"], found.cfg.batch
     if samples == batch:
         return
-    apart = " Batch norm takes its statistics over these alone." if _batch_norm(found.cfg) else ""
+    apart = " Batch norm takes its statistics over these alone." if normed_over_batch(found.cfg) else ""
     st.caption(f"To bound the work: on the first {samples} of the batch's {batch} samples.{apart}")
-
-
-def _batch_norm(cfg: RunConfig) -> bool:
-    slots = {norm for one in plan(cfg).sublayers for norm in (one.norm_in, one.norm_mid, one.norm_out, one.norm_add)}
-    return "batch norm" in slots | {plan(cfg).final_norm} | ({cfg.norm} if cfg.stack != "single" else set())
 
 
 def _quick(cfg: RunConfig) -> bool:

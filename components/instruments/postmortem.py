@@ -12,9 +12,9 @@ from components.instruments.panel import Instrument, Panel
 from components.shell import compare_link, link
 from components.shell.hide import hidden
 from models.export.findings import progress_sentence
-from models.insight.postmortem import postmortem
+from models.insight.postmortem import GROWN, postmortem
 from models.insight.remedy import failed
-from models.insight.verdict import verdict
+from models.insight.verdict import EXPLODING, LARGE_UPDATE, verdict
 from models.spec import RunConfig
 from models.trace import Divergence, Trace
 
@@ -90,8 +90,9 @@ POST_MORTEM = Instrument(
     draw,
     "measured",
     "From the tape: the last row in which every number is finite, and the first in which one is not. The cause is the first "
-    "that fits of a list of rules over the tape: overflow before any update; stream or gradient growing a decade or more over "
-    "depth before training; first updates above 3% of the weights (0.1% is usual); a stream that grew a decade in training. "
+    "that fits of a list of rules over the tape: overflow before any update; stream or gradient becoming more than "
+    f"{EXPLODING:g} times larger over depth before training; first updates above {LARGE_UPDATE:.0%} of the weights; a stream "
+    f"that became {GROWN:g} times larger in training. "
     "Changes are trained for 30 steps first; those that bring the loss below guessing are offered, single changes first. "
     "After a divergence, where none does, those that bring it down to guessing.",
 )

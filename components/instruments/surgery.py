@@ -1,6 +1,5 @@
 """Surgery: what the net shown loses when a block is taken out, silenced, un-normed or moved, and when each is, one by one."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,9 +10,10 @@ from components.charts.depth import Series, depth_profile
 from components.charts.linear import SHARE, linear_profile
 from components.charts.parts import Figure
 from components.instruments.panel import Instrument, Measured, Panel
+from models.insight.baseline import loss_of_guessing
 from models.insight.surgery import OPERATIONS, SWAP, UNNORM, cut_sentence, lesion_sentence, norm_slots, partners
 from models.spec import TASKS, RunConfig, plan
-from models.spec.plan import block_name
+from models.spec.plan import block_name, normed_over_batch
 
 QUICK = 1e10  # multiplications that are not asked for: about a second
 HELD_OUT = {"image": 359, "points": 300, "text": 64, "sequence": 64}  # samples of the held-out split by kind of task
@@ -63,13 +63,13 @@ def _chosen(panel: Panel) -> dict[str, Any] | None:
     if operation == SWAP:
         others = {f"block {other}": other for other in partners(panel.cfg, block)}
         if not others:
-            st.info(f"{block_name(block)} has no other block of the same parts whose weights would fit.")
+            st.info(f"Block {block} has no other block of the same parts whose weights would fit.")
             return None
         args["other"] = others[third.selectbox("Swapped with", list(others), key=panel.key("other"))]
     if operation == UNNORM:
         slots = norm_slots(panel.cfg, block)
         if not slots:
-            st.info(f"No slot of {block_name(block)} holds a norm.")
+            st.info(f"No slot of block {block} holds a norm.")
             return None
         args["slot"] = third.selectbox("Norm to remove", list(slots), key=panel.key("slot"))
     return args
@@ -83,9 +83,9 @@ def _ask(panel: Panel, passes: int, question: str, label: str, **args: Any) -> M
 
 def _named(args: dict[str, Any]) -> str:
     """The operation as the subject of a sentence."""
-    block, other = block_name(args["block"]), args.get("other")
+    block, other = f"Block {args['block']}", args.get("other")
     if args["operation"] == SWAP and other is not None:
-        return f"{block} and {block_name(other)} swapped"
+        return f"{block} and block {other} swapped"
     if args["operation"] == UNNORM:
         return f"{block} without its {args['slot']}"
     return f"{block} skipped" if args["operation"] == next(iter(OPERATIONS)) else f"{block} with its branches zeroed"
@@ -94,7 +94,7 @@ def _named(args: dict[str, Any]) -> str:
 def _lesions(panel: Panel, found: Measured) -> None:
     value, cfg = found.value, found.cfg
     names = [block_name(block) for block in range(1, cfg.depth + 1)]
-    guessing = math.log(TASKS[cfg.task].classes)
+    guessing = loss_of_guessing(cfg.task)
     panel.say(lesion_sentence(names, value["loss"], value["skipped_loss"], guessing))
     losses, accuracies = st.columns(2)
     with losses:
@@ -114,7 +114,7 @@ def _cautions(cfg: RunConfig) -> list[str]:
         found.append("DLCL: the later sums keep their weights; a skipped block stands in them with the sum that it read.")
     if any(one.skip == 0 for one in kept):
         found.append("Where the skip is 0, zeroed branches leave nothing of the stream but the bias of a norm after the add.")
-    if "batch norm" in {cfg.norm, *(one.norm_in for one in kept), *(one.norm_add for one in kept)}:
+    if normed_over_batch(cfg):
         found.append("Batch norm normalises with its running statistics, which were taken from the intact net in training.")
     return found
 
@@ -132,5 +132,6 @@ SURGERY = Instrument(
     "nothing is trained afterwards. The lesion curve (Veit 2016, arXiv 1605.06431) repeats it for each block alone: "
     "skipped, x_l = x_(l-1), its norms after the add gone too; or with its branches zeroed, x_l = N_add(skip(x_(l-1)) + 0), "
     "in which only the branch is gone. In an ensemble of short paths a block is hardly missed; in a plain chain all hangs on "
-    "each. A swap exchanges the weights of two blocks, which asks how much their order matters. Guessing costs ln(classes).",
+    "each. A swap exchanges the weights of two blocks, which asks how much their order matters. Guessing "
+    "costs what the best answer costs that does not look at the question.",
 )

@@ -105,6 +105,7 @@ def _watch(lesson: Lesson, cfg: RunConfig) -> bool:
 
 
 def _verdict(lesson: Lesson, cfg: RunConfig, tape: Tape | None) -> None:
+    """What the numbers of a finished attempt say; the page, which shows the progress, is drawn again when it has passed."""
     if tape is None:
         st.caption("Train the attempt: the verdict comes from its numbers when the run is over.")
         return
@@ -114,5 +115,9 @@ def _verdict(lesson: Lesson, cfg: RunConfig, tape: Tape | None) -> None:
     for said in found.missing:
         st.warning(said)
     if found.passed:
-        progress.done(lesson.key).passed = cfg.to_query()
+        one, link = progress.done(lesson.key), cfg.to_query()
+        new = one.passed != link
+        one.passed = link
         st.success("Passed.", icon=":material/emoji_events:")
+        if new:
+            st.rerun()

@@ -221,8 +221,8 @@ def _sensitivity(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
         st.dataframe(table_of(figure), alt="Width of the range of learning rates, table")
     edge = " A range that touches an end of the axis may be wider than this map shows." if any(w.edge for w in found) else ""
     st.caption(
-        f"The longest unbroken row of rates that reach a loss of {spec.target:g} within the run, in decades; each rate stands "
-        f"for the stretch halfway to its neighbours. "
+        f"The longest unbroken row of rates that reach a loss of {spec.target:g} within the run, in powers of ten; each rate "
+        f"stands for the stretch halfway to its neighbours. "
         f"The mean of {counted(spec.seeds, 'seed')}, bars from the least to the greatest.{edge}"
     )
 

@@ -14,6 +14,7 @@ from components.stage import figures
 from components.stage.panels import COLUMNS, Chart, Panel, Text
 from components.stage.profiles import Profile
 from components.stage.view import View
+from models.insight.words import vectors
 from models.spec import TASKS, RunConfig, plan
 from models.spec.plan import block_name
 
@@ -81,7 +82,7 @@ def _series(others: list[tuple[str, Profile]], key: str) -> list[Series]:
 
 def _weights_and_samples(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int) -> list[Panel]:
     blocks = [block_name(block) for block in range(1, cfg.depth + 1)]
-    title, besides = "Weight gradient by depth", "Sample cosine by depth"
+    title, besides = "Weight gradient by depth", f"{vectors(cfg).removesuffix('s').capitalize()} cosine by depth"
     weights = figures.profile(title, "weight_grad_rms", blocks, others=_series(others, "weight_grad_rms"))
     samples = figures.cosine(plan(cfg).sites, others=_series(others, "sample_cosine"), title=besides)
     spoken = not hidden("verdict")

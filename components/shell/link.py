@@ -18,6 +18,7 @@ from models.spec.query import FOREIGN
 PAGES = Path(__file__).parents[2] / "pages"
 PLAYGROUND, COMPARE = PAGES / "train" / "playground.py", PAGES / "train" / "compare.py"
 ANATOMY = PAGES / "explore" / "anatomy.py"
+START, STORY = PAGES / "start" / "start.py", PAGES / "start" / "story.py"
 LESSONS = PAGES / "learn" / "lessons.py"
 NOTES = "link_notes"
 RERUN = "link_rerun"  # whether the link asks for its run to be computed again and compared

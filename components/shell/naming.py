@@ -1,9 +1,8 @@
 """What a configuration is called, and what its loss is measured against."""
 
-import math
-
 from components.shell.hide import any_hidden, hidden
-from models.spec import TASKS, RunConfig, arrangement_of
+from models.insight.baseline import loss_of_guessing
+from models.spec import RunConfig, arrangement_of
 from models.spec.arrangements import architecture_fields
 
 ARRANGED = tuple(architecture_fields("pre-norm", 1))  # the fields that an arrangement sets
@@ -19,5 +18,5 @@ def name_of(cfg: RunConfig) -> str:
 
 
 def chance(cfg: RunConfig) -> float:
-    """The loss of a net that answers at random: ln(classes)."""
-    return math.log(TASKS[cfg.task].classes)
+    """The loss of guessing in the task of a configuration."""
+    return loss_of_guessing(cfg.task)

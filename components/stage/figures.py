@@ -1,6 +1,5 @@
 """The moving charts as figures with bindings: today's charts over depth and steps, whose numbers the browser fills in."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +20,8 @@ from components.charts.parts import (
     site_ticks,
 )
 from components.stage.bindings import AtFrame, Crosses, Frames, Map, Past, Ratio, Row, bound, held, still
-from models.spec import TASKS, RunConfig
+from models.insight.baseline import loss_of_guessing
+from models.spec import RunConfig
 
 STEP = "step {step}"  # the browser writes the step that is shown
 RUN_STYLES: tuple[dict[str, str], ...] = (  # of several runs side by side, each told from the others without its colour
@@ -48,7 +48,7 @@ def cosine(sites: Sequence[str], *, others: Sequence[Series] = (), run: int = 0,
 
 def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
     """The training loss as far as it has been seen, the held-out loss at the frames, crosses where it is not finite."""
-    chance = math.log(TASKS[cfg.task].classes)
+    chance = loss_of_guessing(cfg.task)
     layout = frame_of("Loss", x="step", y="cross-entropy")
     layout["xaxis"] |= {"range": [0, cfg.steps]}
     layout["shapes"] = [level(y=chance, dash="dot")]

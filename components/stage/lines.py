@@ -29,6 +29,7 @@ MEANINGS = {
     "branch_rms": "RMS of what every branch adds",
     "weight_grad_rms": "RMS of the gradient of every block's weights",
 }
+INKS = "0123456789abcdefg"  # how dark a pixel is, from none to 16
 PICTURES = {"points": decision_map, "image": digit_mistakes, "sequence": sequence_table}
 
 
@@ -52,18 +53,22 @@ def header(cfg: RunConfig, seeds: int, columns: Columns) -> dict[str, Any]:
 
 
 def frame_json(cfg: RunConfig, frame: Frame) -> dict[str, Any]:
-    """A frame for the browser: its numbers, None where they are not finite, and its picture as a figure or as text."""
+    """A frame for the browser: its numbers, None where they are not finite, and its picture as a figure or as text.
+
+    `ten`: the same ten digits at every frame, a letter of INKS a pixel, with answers, None where the net has no number.
+    """
     kind = TASKS[cfg.task].kind
-    draw = PICTURES.get(kind)
+    draw = PICTURES.get(kind) if "kind" in frame.picture else None
     picture = {key: frame.picture[key] for key in ("prompt", "sample")} if frame.picture and kind == "text" else None
-    return {
+    ten = {"ten": _ten(frame.picture)} if "ten" in frame.picture else {}
+    return ten | {
         "step": frame.step,
         "sample_cosine": _plain(frame.sample_cosine),
         "update_to_weight": _plain(frame.update_to_weight),
         "dead_units": _plain(frame.dead_units),
         "held_out_loss": _plain([frame.held_out_loss])[0],
         "held_out_accuracy": _plain([frame.held_out_accuracy])[0],
-        "picture": draw(frame.picture) if draw and frame.picture else picture,
+        "picture": draw(frame.picture) if draw else picture,
     }
 
 
@@ -194,6 +199,14 @@ class Line:
 
     def _json(self, message: dict[str, Any]) -> str:
         return json.dumps(message | {"run": self.at, "turn": self.turn}, allow_nan=False, separators=(",", ":"))
+
+
+def _ten(picture: dict[str, Any]) -> dict[str, Any]:
+    answers = zip(picture["ten_guess"], picture["ten_confidence"], strict=True)
+    return {
+        "images": ["".join(INKS[ink] for ink in image.ravel()) for image in picture["ten"]],
+        "answers": [guess if math.isfinite(sure) else None for guess, sure in answers],
+    }
 
 
 def _plain(values: Any) -> list[float | None]:

@@ -81,10 +81,59 @@ class Heading(Panel):
 
 
 @dataclass(frozen=True)
+class Guess(Panel):
+    """What a run is called, and what this viewer expects of it: one of `options`; once `found` is one of them, how that went.
+
+    The browser keeps the guess for as long as its tab shows the app.
+    """
+
+    options: Sequence[str] = ()
+    found: str = ""
+
+    kind: ClassVar[str] = "guess"
+
+
+@dataclass(frozen=True)
+class Digits(Panel):
+    """Ten digits that no net was trained on, and what this one answers at the frame before the playhead."""
+
+    kind: ClassVar[str] = "digits"
+
+
+@dataclass(frozen=True)
+class Digit(Panel):
+    """One of those ten, large, and what the net reads it as."""
+
+    which: int = 0
+
+    kind: ClassVar[str] = "digit"
+
+
+@dataclass(frozen=True)
+class Curve(Panel):
+    """The loss as far as it was seen, small, on an axis from 0 to `top` that never moves: what leaves it is marked at its edge.
+
+    `level`: the loss of guessing at random.
+    """
+
+    top: float = 3.5
+    level: float = 0.0
+    height: int = 90
+
+    kind: ClassVar[str] = "curve"
+
+
+@dataclass(frozen=True)
 class Link(Panel):
-    """The way from a run to another page, whose address `href` is; a plain click is heard by the page, which walks there."""
+    """The way from a run to another page, whose address `href` is; a plain click is heard by the page, which walks there.
+
+    Before it stands a sentence: `text`, or else a kind of `sentences.KINDS` along the tape, `before` while there is none.
+    """
 
     href: str = ""
+    says: str = ""
+    before: str = ""
+    text: str = ""
 
     kind: ClassVar[str] = "link"
 

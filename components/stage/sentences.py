@@ -3,11 +3,11 @@
 A sentence about the loss changes at every step in its numbers alone, so it travels as a form that the browser fills in.
 """
 
-import math
 from dataclasses import dataclass, field
 from threading import Lock
 from weakref import WeakKeyDictionary
 
+from models.insight.baseline import loss_of_guessing
 from models.insight.verdict import (
     activation_sentence,
     cosine_sentence,
@@ -17,7 +17,7 @@ from models.insight.verdict import (
     weight_sentence,
 )
 from models.service.client import Tape
-from models.spec import TASKS, RunConfig
+from models.spec import RunConfig
 from models.trace import Frame, Trace
 
 KINDS = ("activation", "gradient", "loss", "weight", "cosine", "answers", "verdict", "kind")
@@ -32,9 +32,9 @@ def said_at(cfg: RunConfig, trace: Trace, row: int) -> dict[str, str]:
     return {
         "activation": activation_sentence(trace.sites, trace.act_rms[row]),
         "gradient": gradient_sentence(trace.sites, trace.grad_rms[row]),
-        "loss": _form(loss_sentence(trace, row, math.log(TASKS[cfg.task].classes)), trace, row),
+        "loss": _form(loss_sentence(trace, row, loss_of_guessing(cfg.task)), trace, row),
         "weight": weight_sentence(trace.weight_grad_rms[row]),
-        "cosine": cosine_sentence(frame.sample_cosine) if frame else "",
+        "cosine": cosine_sentence(cfg, frame.sample_cosine) if frame else "",
         "answers": _answers(frame) if frame and row else "",
         "verdict": fate.sentence() if fate and ended else " ".join(one.sentence for one in (first, *others)),
         "kind": "diverged" if ended else first.kind,

@@ -16,6 +16,7 @@ from components.shell.visitor import owner
 from components.stage.files import CSS, LOADER, VERSION
 from components.stage.lines import before, opening
 from components.stage.panels import Panel
+from components.stage.scenes import Scene
 from components.stage.tickets import TICKETS, At
 from components.stage.view import PROFILE_SECONDS
 from models.service.client import key_of, trainer
@@ -48,8 +49,12 @@ def stage(
     reset: str = "",
     stop_loss: float = 0.0,
     facts: Sequence[str] = (),
+    scenes: Sequence[Scene] = (),
+    scene: int = 1,
     on_toggle: Callable[[int, int], None] | None = None,
     on_open: Callable[[int], None] | None = None,
+    on_scene: Callable[[int], None] | None = None,
+    on_choice: Callable[[dict[str, Any]], None] | None = None,
 ) -> At:
     """Draws player and panels over the tapes of some configurations, each with so many seeds; where the playhead rests.
 
@@ -58,6 +63,8 @@ def stage(
     of. `keys`: what is said of space, the right arrow and R, which then move it. `start`, `reset`: a text that is new to the
     browser's tab starts it, or puts it back to the beginning. `on_toggle`: is given run and block of a click in a stack;
     `on_open` the run whose link was followed, outside of a callback, where a page may be left.
+    `scenes`: instead of panels of its own, those of the scene that is scrolled to; `scene`: which is shown first, from 1, and
+    `on_scene` is given the one that was chosen by its number; `on_choice` what was chosen in one that offers a choice.
     ValueError where a panel is bound to what is not among the runs.
     """
     at, links = place(name, runs, seeds), [key_of(cfg) for cfg in runs]
@@ -79,8 +86,10 @@ def stage(
         "reset": reset,
         "stop_loss": stop_loss,
         "facts": list(facts),
+        "scenes": [one.to_json(len(runs), seeds) for one in scenes],
+        "scene": scene,
     }
-    _mounted(name, data, len(runs), on_toggle, on_open)
+    _mounted(name, data, len(runs), on_toggle, on_open, on_scene=on_scene, on_choice=on_choice)
     return at
 
 
@@ -105,6 +114,9 @@ def _mounted(
     runs: int,
     on_toggle: Callable[[int, int], None] | None,
     on_open: Callable[[int], None] | None,
+    *,
+    on_scene: Callable[[int], None] | None = None,
+    on_choice: Callable[[dict[str, Any]], None] | None = None,
 ) -> None:
     """The component under its key, and what it reports handed on."""
     key = f"stage_{name}"
@@ -115,6 +127,8 @@ def _mounted(
         on_at_change=lambda: None,
         on_opened_change=lambda: None,
         on_toggled_change=lambda: _toggled(key, runs, on_toggle),
+        on_scene_change=lambda: _said(key, "scene", int, on_scene),
+        on_choice_change=lambda: _said(key, "choice", dict, on_choice),
     )
     run: Any = shown.opened
     if on_open is not None and type(run) is int and 0 <= run < runs:  # it comes from a browser
@@ -147,6 +161,13 @@ def _openings(runs: Sequence[RunConfig], seeds: int) -> list[dict[str, Any] | No
     for cfg in runs:
         before(service, cfg, seeds)  # all are asked for before the first is waited for
     return [before(service, cfg, seeds, max(0.0, until - time.monotonic())) for cfg in runs]
+
+
+def _said(key: str, what: str, kind: type, heard: Callable[[Any], None] | None) -> None:
+    """Hands on what a browser has said, where it is of the kind that it should be."""
+    said: Any = getattr(st.session_state.get(key), what, None)
+    if heard is not None and type(said) is kind:  # it comes from a browser
+        heard(said)
 
 
 def _toggled(key: str, runs: int, on_toggle: Callable[[int, int], None] | None) -> None:

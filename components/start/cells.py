@@ -1,17 +1,21 @@
-"""The first minute: residual x norm, four nets that differ in nothing else, trained side by side under one player."""
+"""The experiment of the first minute: residual x norm, four nets that differ in nothing else, trained under one player."""
 
 from dataclasses import dataclass
 
 import streamlit as st
 
+from components.shell.hide import hidden
 from components.shell.link import PLAYGROUND
 from components.shell.naming import chance
-from components.stage import figures
-from components.stage.panels import COLUMNS, Chart, Heading, Link, Panel, Stack, blocks_of
-from components.stage.stage import stage
+from components.stage.panels import COLUMNS, Curve, Digits, Guess, Link, Panel, Stack, blocks_of
+from components.stage.stage import place, stage
+from components.start.words import Ended
+from models.insight.outcome import OUTCOMES
 from models.insight.verdict import loss_sentence
-from models.service.client import key_of
+from models.service.client import key_of, trainer
 from models.spec import RunConfig
+
+NAME, WATCHED = "four", "start_watched"
 
 
 @dataclass(frozen=True)
@@ -27,32 +31,59 @@ class Cell:
         return RunConfig(**self.fields)  # type: ignore[arg-type]
 
 
+# Residual across, norm down.
 CELLS = (
     Cell("Residual and norm", {}),
-    Cell("Residual, no norm", {"norm": "none"}),
     Cell("Norm, no residual", {"residual": False}),
+    Cell("Residual, no norm", {"norm": "none"}),
     Cell("Neither", {"residual": False, "norm": "none"}),
 )
-SPAN = COLUMNS // len(CELLS)
+ACROSS, HALF = 2, COLUMNS // 2
 
 
-def draw() -> None:
-    """The player, the four stacks and losses, and the way from each to the playground."""
-    panels = [panel for at, cell in enumerate(CELLS) for panel in _panels(at, cell)]
-    facts = [f"four nets of {RunConfig().depth} blocks"]
-    stage("four", [cell.cfg for cell in CELLS], panels, tells="never", shared=" all four", facts=facts, on_open=_open)
+def ended() -> list[Ended]:
+    """The four runs, once they were watched to their end and until they are reset; empty before, and where a link hides it."""
+    runs = [cell.cfg for cell in CELLS]
+    step, tapes = place(NAME, runs).step, [trainer().tape(cfg) for cfg in runs]
+    over = all(tape.done for tape in tapes)
+    watched = over and step > 0 and (st.session_state.get(WATCHED) or step >= max(tape.length for tape in tapes) - 1)
+    st.session_state[WATCHED] = watched
+    if not watched or hidden("verdict"):
+        return []
+    traces = [tape.trace() for tape in tapes]
+    return [Ended(cell.title, cell.cfg, trace) for cell, trace in zip(CELLS, traces, strict=True) if trace is not None]
+
+
+def draw(found: list[Ended]) -> None:
+    """The player and the four cells; `found`: what became of them, if that is known."""
+    of: list[Ended | None] = [*found] or [None] * len(CELLS)
+    panels = [panel for at, (cell, end) in enumerate(zip(CELLS, of, strict=True)) for panel in _panels(at, cell, end)]
+    stage(NAME, [cell.cfg for cell in CELLS], panels, shared=" all four", facts=["four nets"], on_open=_open)
 
 
 def _open(run: int) -> None:
     st.switch_page(PLAYGROUND, query_params=CELLS[run].cfg.to_query())
 
 
-def _panels(run: int, cell: Cell) -> list[Panel]:
-    name, untrained = f"Loss, {cell.title.lower()}", loss_sentence(None, 0, chance(cell.cfg))
-    figure = figures.loss(cell.cfg, run=run)
+def _panels(run: int, cell: Cell, end: Ended | None) -> list[Panel]:
+    """One cell: on a wide screen three rows of the grid, in a half of it."""
+    cfg, name, row = cell.cfg, cell.title.lower(), 3 * (run // ACROSS)
+    found, why = (end.outcome, end.why) if end else ("", "")
+    untrained = loss_sentence(None, 0, chance(cfg))
+    blocks = blocks_of(cfg)
     return [
-        Heading(cell.title, run, SPAN),
-        Stack(f"Signal and gradient, {cell.title.lower()}", run, SPAN, 1, blocks=blocks_of(cell.cfg), height=96, scale="shared"),
-        Chart(name, run, SPAN, 2, figure=figure, says="loss", before=untrained, ends=True, height=200),
-        Link("Open in the playground", run, SPAN, 3, href=f"playground?{key_of(cell.cfg)}"),
+        Guess(cell.title, run, HALF, row, options=OUTCOMES, found=found),
+        Stack(f"Signal and gradient, {name}", run, HALF // 2 + 1, row + 1, blocks=blocks, height=84, scale="shared"),
+        Curve(f"Loss, {name}", run, HALF // 2 - 1, row + 1, level=chance(cfg), height=96),
+        Digits(f"Ten digits, {name}", run, HALF // 2, row + 2),
+        Link(
+            "Open in the playground",
+            run,
+            HALF // 2,
+            row + 2,
+            href=f"playground?{key_of(cfg)}",
+            says="" if hidden("verdict") else "loss",
+            before=untrained,
+            text=why,
+        ),
     ]

@@ -18,7 +18,7 @@ LIMIT = 400  # characters
 DIGITS = 3
 TOLERANCE = 0.6  # units of the last digit: rounding to one explains half a unit
 SPECIAL = {32767: math.inf, 32766: math.nan}  # mantissas that stand for no number
-ENDS = ("activation at x0", "activation at the end", "gradient at x0", "gradient at the end")
+ENDS = ("activation at the input", "activation at the end", "gradient at the input", "gradient at the end")
 
 
 @dataclass(frozen=True)

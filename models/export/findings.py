@@ -1,9 +1,8 @@
 """What a trace says, in the sentences that the pages show beside their charts."""
 
-import math
-
 import numpy as np
 
+from models.insight.baseline import loss_of_guessing
 from models.insight.verdict import (
     activation_sentence,
     cosine_sentence,
@@ -12,13 +11,13 @@ from models.insight.verdict import (
     verdicts,
     weight_sentence,
 )
-from models.spec import TASKS, RunConfig
+from models.spec import RunConfig
 from models.trace import Trace
 
 
 def progress_sentence(cfg: RunConfig, trace: Trace) -> str:
-    """Where the last training loss stands against a guess at random, with the held-out accuracy."""
-    return loss_sentence(trace, len(trace) - 1, math.log(TASKS[cfg.task].classes))
+    """Where the last training loss stands against the loss of guessing, with the held-out accuracy."""
+    return loss_sentence(trace, len(trace) - 1, loss_of_guessing(cfg.task))
 
 
 def findings(cfg: RunConfig, trace: Trace) -> list[str]:
@@ -34,5 +33,5 @@ def findings(cfg: RunConfig, trace: Trace) -> list[str]:
         activation_sentence(trace.sites, trace.act_rms[-1]),
         gradient_sentence(trace.sites, trace.grad_rms[-1]),
         weight_sentence(trace.weight_grad_rms[-1]),
-        cosine_sentence(frame.sample_cosine if frame else np.full(len(trace.sites), np.nan)),
+        cosine_sentence(cfg, frame.sample_cosine if frame else np.full(len(trace.sites), np.nan)),
     ]

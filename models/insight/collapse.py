@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from models.insight.verdict import COLLAPSED
+from models.trace import site_in_words
 
 SHARP = 0.1  # entropy of attention, of its largest, below which a block looks at hardly more than one token
 LOGIT = 50.0  # above which a softmax gives one token all: e^-50 is far below what float32 can tell from 0
@@ -18,9 +19,9 @@ def collapse_sentence(sites: tuple[str, ...], within: bool, most: int, cosine: n
     if not math.isfinite(last):
         return f"{whose} have no cosine at the end: there are not two finite vectors with a direction."
     fate = "nearly one direction" if last > COLLAPSED else "still apart"
-    before = f"{first:.2f} at {sites[0]} and " if math.isfinite(first) else ""
+    before = f"{first:.2f} at {site_in_words(sites[0])} and " if math.isfinite(first) else ""
     used = f"they use {rank[-1]:.2g} of at most {most} directions there"
-    return f"{whose} have a mean cosine of {before}{last:.2f} at {sites[-1]}: {fate}; {used}."
+    return f"{whose} have a mean cosine of {before}{last:.2f} at {site_in_words(sites[-1])}: {fate}; {used}."
 
 
 def attention_sentence(entropy: np.ndarray, max_logit: np.ndarray, query_key_share: np.ndarray) -> str:

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from models.trace import site_in_words
+
 GAUSSIAN = 3.0  # kurtosis of a normal distribution
 NEAR = 1.0  # distance from it within which a finite width cannot tell the two apart
 HEAVY = 10.0  # kurtosis above which a few features carry most of a token
@@ -36,7 +38,7 @@ def units_sentence(activation: str, tokens: int, inside: list[str], dead: np.nda
         where = "" if np.isfinite(shares).all() else ", as far as the branches are finite"
         return f"No {what}{where}."
     meant = f" (0 for all {tokens} tokens of the batch)" if kind == "dead" else ""
-    return f"Inside {inside[worst]}, {shares[worst]:.0%} of the {what}{meant}; no branch has more."
+    return f"Inside {site_in_words(inside[worst])}, {shares[worst]:.0%} of the {what}{meant}; no branch has more."
 
 
 def _tails(sites: tuple[str, ...], kurtosis: np.ndarray) -> str:
@@ -49,4 +51,5 @@ def _tails(sites: tuple[str, ...], kurtosis: np.ndarray) -> str:
         shape = "far above a Gaussian's 3: a few features carry most of a token"
     else:
         shape = f"{'heavier' if last > GAUSSIAN else 'lighter'} tails than a Gaussian's 3"
-    return f"The kurtosis of a token is {first:.2g} at {sites[0]} and {last:.2g} at {sites[-1]}: {shape}."
+    ends = f"{first:.2g} at {site_in_words(sites[0])} and {last:.2g} at {site_in_words(sites[-1])}"
+    return f"The kurtosis of a token is {ends}: {shape}."

@@ -25,20 +25,21 @@ def formula_sentence(law: Law, mean_square: np.ndarray, grad_norm: np.ndarray) -
     if law.mean_square is None:
         return (
             f"{law.reading[:1].upper()}{law.reading[1:]}, so only the measurement is drawn: the mean square of the stream "
-            f"changes by a factor of {middle(mean_square)[-1]:.3g} over depth, the gradient from the end to x0 by "
+            f"changes by a factor of {middle(mean_square)[-1]:.3g} over depth, the gradient from the end to the input by "
             f"{middle(gradient)[0]:.3g}."
         )
-    text = _compared("The mean square of the stream changes over depth by", law.mean_square, mean_square, -1)
+    text = _compared("The mean square of the stream changes over depth by", law.mean_square, mean_square)
     if law.gradient is None:
         return f"{text} Of the gradient there is only the measurement: {law.reading}."
-    return f"{text} {_compared('The gradient changes on its way back by', law.gradient, gradient, 0)}"
+    return f"{text} {_compared('The gradient changes on its way back by', law.gradient[::-1], gradient[:, ::-1])}"
 
 
-def _compared(what: str, law: np.ndarray, rows: np.ndarray, at: int) -> str:
-    low, high = rows[:, at].min() / NEAR, rows[:, at].max() * NEAR
-    verdict = "within what the seeds span" if low <= law[at] <= high else "outside what the seeds span"
+def _compared(what: str, law: np.ndarray, rows: np.ndarray) -> str:
+    """A law (S,) beside its measurement (K, S), both in the order of the way, at its end and per sublayer."""
+    ends = rows[:, -1]
+    verdict = "within" if ends.min() / NEAR <= law[-1] <= ends.max() * NEAR else "outside"
     return (
-        f"{what} {law[at]:.3g} by the formula, {verdict}: {len(rows)} seeds have {middle(rows)[at]:.3g} "
-        f"({rows[:, at].min():.3g} to {rows[:, at].max():.3g}). "
+        f"{what} {law[-1]:.3g} by the formula, {verdict} what the seeds span: {len(rows)} seeds have {middle(rows)[-1]:.3g} "
+        f"({ends.min():.3g} to {ends.max():.3g}). "
         f"Per sublayer that is a factor of {rate(law):.4g} by the formula and {rate(middle(rows)):.4g} fitted."
     )

@@ -30,11 +30,11 @@ def update_sentence(update: tuple[int, np.ndarray] | None) -> str:
         return f"The update of step {step} is not finite."
     block, least, most = int(np.nanargmax(ratios)) + 1, float(there.min()), float(there.max())
     if most > LARGE_UPDATE:
-        judged = f"too much in block {block}, where more than 1% is risky"
+        judged = f"too much in block {block}; of runs with more than {LARGE_UPDATE:.0%} few learn"
     elif most < SMALL_UPDATE:
         judged = "next to nothing"
     else:
-        judged = f"{USUAL_UPDATE:.1%} is usual"
+        judged = "most runs with updates like this learn"
     return f"The update of step {step} changed the blocks' weights by {least:.2g} to {most:.2g} of their size: {judged}."
 
 

@@ -86,13 +86,14 @@ def jacobian_sentence(values: np.ndarray) -> str:
     if not np.isfinite(values).all():
         return "The Jacobian of the stack is not finite."
     if values[0] == 0:
-        return "The end of the stream does not hear of x0 at all: the whole Jacobian is 0."
+        return "The end of the stream does not hear of the input at all: the whole Jacobian is 0."
     there = values[values > ROUNDING * len(values) * values[0]]
     gone = len(values) - len(there)
     condition = float(there[0] / there[-1])
     fate = "about evenly" if condition <= EVEN else "unevenly"
     lost = f" {gone} of {len(values)} directions are lost to rounding." if gone else ""
     return (
-        f"From x0 to the end of the stack the last token is stretched {fate}, by {there[0]:.3g} at most and {there[-1]:.3g} at "
-        f"least (condition number {condition:.3g}), {float(np.sqrt(np.square(values).mean())):.3g} in the root mean square.{lost}"
+        f"From the input to the end of the stack the last token is stretched {fate}, by {there[0]:.3g} at most and "
+        f"{there[-1]:.3g} at least (condition number {condition:.3g}), "
+        f"{float(np.sqrt(np.square(values).mean())):.3g} in the root mean square.{lost}"
     )

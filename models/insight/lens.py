@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from models.trace import site_in_words
+
 SEED = 0  # of the draws with which a text is continued, the same for everybody
 SHOWN = {" ": "␣", "\n": "↵"}  # how characters are written that nobody sees
 
@@ -35,8 +37,10 @@ def lens_sentence(
     at = settled(top)
     since = "already at" if at == 0 else "only at the end," if at == len(top) - 1 else "from"
     until = "" if at in (0, len(top) - 1) else " on"
-    start = "" if at == 0 or top[0] < 0 else f"; at {sites[0]} it says {names[top[0]]}, {kl[0]:.2g} nats from the end"
-    return f"{says} The lens says so {since} {sites[at]}{until}{start}."
+    start = (
+        "" if at == 0 or top[0] < 0 else f"; at {site_in_words(sites[0])} it says {names[top[0]]}, {kl[0]:.2g} nats from the end"
+    )
+    return f"{says} The lens says so {since} {site_in_words(sites[at])}{until}{start}."
 
 
 def attention_sentence(tokens: list[str], weights: np.ndarray, block: int) -> str:

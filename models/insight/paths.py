@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from models.spec import RunConfig, plan
+from models.trace import site_in_words
 
 DOMINANT = 0.75  # projection above which the skip carries most of the gradient
 FAINT = 0.25  # and below which the branches do
@@ -22,18 +23,19 @@ def shares_sentence(sites: Sequence[str], skip_projection: np.ndarray) -> str:
     )
     return (
         f"At the middle one of the adds {middle:.0%} of the gradient comes through the skip, so {who}; "
-        f"least at {sites[least]}, {skip_projection[least]:.0%}."
+        f"least at {site_in_words(sites[least])}, {skip_projection[least]:.0%}."
     )
 
 
 def lengths_sentence(share: np.ndarray) -> str:
-    """How many branches the gradient at x0 has passed, by the shares of `path_lengths` (K,)."""
+    """How many branches the gradient at the input has passed, by the shares of `path_lengths` (K,)."""
     if not np.isfinite(share).all():
-        return "No gradient reaches x0, or it is not finite: it has no path lengths."
+        return "No gradient reaches the input, or it is not finite: it has no path lengths."
     counts = np.arange(len(share))
     half = int(np.searchsorted(np.cumsum(share), 0.5))
     return (
-        f"The gradient at x0 has passed {counts @ share:.3g} of {len(share) - 1} branches on average, half of it {half} or fewer."
+        f"The gradient at the input has passed {counts @ share:.3g} of {len(share) - 1} branches on average, half of it "
+        f"{half} or fewer."
     )
 
 

@@ -3,19 +3,19 @@
 The rules are read from top to bottom; the first that fits is the likeliest cause. Each names the figures it rests on.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from models.insight.verdict import decades
+from models.insight.verdict import EXPLODING, LARGE_UPDATE
+from models.insight.words import change_in_words, decades, factor, of_their_size, times
 from models.spec import RunConfig
 from models.trace import Trace
 
-LOUD = 1.0  # decades by which stream or gradient grow over depth before training, above which depth itself is the cause
-FIERCE = 0.03  # of a block's weights in the first updates, above which the updates are the cause; 1e-3 is usual
 FIRST_UPDATES = 3  # updates that count as the first ones
-GROWN = 1.0  # decades by which the end of the stream has grown since the first step
+GROWN = 10.0  # factor by which the end of the stream has grown since the first step
 
 
 @dataclass(frozen=True)
@@ -72,45 +72,42 @@ def _overflow(_cfg: RunConfig, trace: Trace) -> str:
     if len(trace) > 1:
         return ""
     good = trace.act_rms[0][np.isfinite(trace.act_rms[0])]
-    rate = decades(good[0], good[-1]) / max(1, len(good) - 1) if len(good) > 1 else np.nan
+    grown = f"multiplies the stream by {_per_sublayer(good)}" if len(good) > 1 else "leaves it"
     return (
-        f"Before any update: the stream grows {rate:.2g} decades per sublayer, and {len(good) - 1} sublayers are enough to "
-        f"leave the range of float32. The initialisation is the cause, no learning rate helps."
+        f"Before any update: each sublayer {grown}, and {max(1, len(good) - 1)} are enough to leave the range of float32. The "
+        f"net at its start is the cause, no learning rate helps."
     )
 
 
-def _loud_stream(cfg: RunConfig, trace: Trace) -> str:
-    growth = decades(trace.act_rms[0, 0], trace.act_rms[0, -1])
-    if growth < LOUD:
+def _loud_stream(_cfg: RunConfig, trace: Trace) -> str:
+    stream, gradient = _changes(trace)
+    if stream < math.log10(EXPLODING):
         return ""
     return (
-        f"The stream grew {growth:.1f} decades over depth before training, and its gradient {_gradient(trace):.1f} on the way "
-        f"back{_so(cfg, ': every update is that much too large')}. Depth without anything that holds the stream is the cause."
+        f"Before training {change_in_words('the stream', stream, 'over depth')}, and "
+        f"{change_in_words('its gradient', gradient, 'on the way back')}{_first_update(trace)}. Depth without anything that "
+        f"holds the stream is the cause."
     )
 
 
-def _loud_gradient(cfg: RunConfig, trace: Trace) -> str:
-    growth = _gradient(trace)
-    if growth < LOUD:
+def _loud_gradient(_cfg: RunConfig, trace: Trace) -> str:
+    stream, gradient = _changes(trace)
+    if gradient < math.log10(EXPLODING):
         return ""
     return (
-        f"The stream kept its size, but its gradient grew {growth:.1f} decades on the way back before "
-        f"training{_so(cfg, ': the first blocks got updates that much larger than the last')}. A norm that "
-        "multiplies every gradient, without a skip, is the cause."
+        f"Before training {change_in_words('the stream', stream, 'over depth')}, but "
+        f"{change_in_words('its gradient', gradient, 'on the way back')}{_first_update(trace)}. Each sublayer multiplies the "
+        f"gradient by about {_per_sublayer(trace.grad_rms[0][::-1])}, and depth without anything that holds it is the cause."
     )
 
 
 def _fierce(_cfg: RunConfig, trace: Trace) -> str:
-    early = [frame for frame in trace.frames if frame.step < FIRST_UPDATES and np.isfinite(frame.update_to_weight).any()]
-    if not early:
+    worst = _largest_update(trace)
+    if worst is None or worst[2] < LARGE_UPDATE:
         return ""
-    worst = max(early, key=lambda frame: float(np.nanmax(frame.update_to_weight)))
-    size, block = float(np.nanmax(worst.update_to_weight)), int(np.nanargmax(worst.update_to_weight)) + 1
-    if size < FIERCE:
-        return ""
+    step, block, size = worst
     return (
-        f"Update {worst.step} changed the weights of block {block} by {size:.0%} of their size, where 0.1% is usual: the steps "
-        f"were too large from the start."
+        f"Update {step} changed the weights of block {block} by {of_their_size(size)}: the steps were too large from the start."
     )
 
 
@@ -118,29 +115,62 @@ def _grown(_cfg: RunConfig, trace: Trace) -> str:
     if len(trace) < 3:
         return ""
     growth = decades(trace.act_rms[0, -1], trace.act_rms[-2, -1])
-    if growth < GROWN:
+    if growth < math.log10(GROWN):
         return ""
     start = int(np.argmax(trace.act_rms[:-1, -1] > 2 * trace.act_rms[0, -1]))
     return (
-        f"The steps were moderate at first, but the end of the stream grew {growth:.1f} decades in training, doubled by step "
-        f"{start}: larger streams give larger gradients, which make the stream larger still."
+        f"The steps were moderate at first, but the end of the stream became {times(growth)} in training, twice as large by "
+        f"step {start}: larger streams give larger gradients, which make the stream larger still."
     )
 
 
-def _so(cfg: RunConfig, said: str) -> str:
-    """What follows where an update is as long as its gradient, which Adam's are not."""
-    return said if cfg.optimizer in {"sgd", "momentum"} else ""
+def _changes(trace: Trace) -> tuple[float, float]:
+    """Decades by which the stream changes over depth and its gradient on the way back, before training."""
+    act, grad = trace.act_rms[0], trace.grad_rms[0]
+    return decades(act[0], act[-1]), decades(grad[-1], grad[0])
 
 
-def _gradient(trace: Trace) -> float:
-    return decades(trace.grad_rms[0, -1], trace.grad_rms[0, 0])
+def _per_sublayer(profile: np.ndarray) -> str:
+    """The mean factor from one point of the stream to the next, of what grows."""
+    return factor(decades(profile[0], profile[-1]) / (len(profile) - 1))
+
+
+def _first_update(trace: Trace) -> str:
+    """What the largest of the first updates did, where it was large; the optimiser's own, whatever the gradient was."""
+    worst = _largest_update(trace)
+    if worst is None or worst[2] < LARGE_UPDATE:
+        return ""
+    step, block, size = worst
+    return f"; update {step} changed the weights of block {block} by {of_their_size(size)}"
+
+
+def _largest_update(trace: Trace) -> tuple[int, int, float] | None:
+    """Step, block and |change| / |weights| of the largest of the first updates that were measured."""
+    measured = [
+        (frame.step, block, float(size))
+        for frame in trace.frames
+        if frame.step < FIRST_UPDATES
+        for block, size in enumerate(frame.update_to_weight, start=1)
+        if np.isfinite(size)
+    ]
+    return max(measured, key=lambda one: one[2], default=None)
 
 
 RULES: tuple[Rule, ...] = (
-    Rule("overflow at initialisation", _overflow, ("init_gain", "skip_scale", "init", "norm", "placement", "branch_scale")),
-    Rule("stream explodes over depth", _loud_stream, ("norm", "placement", "branch_scale", "skip_scale", "init")),
-    Rule("gradient explodes over depth", _loud_gradient, ("residual", "norm", "lr")),
-    Rule("updates too large", _fierce, ("lr", "clip")),
-    Rule("stream grows in training", _grown, ("lr", "clip", "norm")),
+    Rule(
+        "overflow at initialisation",
+        _overflow,
+        ("init_gain", "skip_scale", "residual", "norm", "placement", "branch_scale", "init"),
+    ),
+    Rule(
+        "stream explodes over depth",
+        _loud_stream,
+        ("residual", "norm", "placement", "branch_scale", "skip_scale", "init", "lr", "warmup"),
+    ),
+    Rule("gradient explodes over depth", _loud_gradient, ("residual", "norm", "placement", "branch_scale", "lr", "warmup")),
+    Rule("updates too large", _fierce, ("lr", "warmup", "clip")),
+    Rule("stream grows in training", _grown, ("lr", "branch_scale", "norm", "residual", "warmup", "clip")),
 )
-UNEXPLAINED = Rule("unexplained", lambda cfg, trace: "No rule here explains it; smaller steps may help.", ("lr", "clip"))
+UNEXPLAINED = Rule(
+    "unexplained", lambda cfg, trace: "No rule here explains it; smaller steps may help.", ("lr", "warmup", "clip")
+)

@@ -1,11 +1,11 @@
 """Changes that may help a run that diverged or learned nothing. Which of them do, a trial says (`models.instruments.trial`)."""
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from models.spec import TASKS, RunConfig, knobs, plan
+from models.insight.baseline import loss_of_guessing
+from models.spec import NORMS, RunConfig, knobs, plan
 from models.spec.arrangements import architecture_fields
 from models.spec.overrides import in_words
 from models.trace import Trace
@@ -58,13 +58,13 @@ def failed(cfg: RunConfig, trace: Trace, row: int) -> bool:
     """Whether a run has diverged by this row, or ends there no better than guessing."""
     if trace.divergence is not None:
         return row >= trace.divergence.step
-    return row == cfg.steps and float(trace.loss[-LAST:].mean()) >= LEARNED * math.log(TASKS[cfg.task].classes)
+    return row == cfg.steps and float(trace.loss[-LAST:].mean()) >= LEARNED * loss_of_guessing(cfg.task)
 
 
 def _changes(cfg: RunConfig) -> dict[str, dict[str, Any]]:
     """The fields that each change of ORDER sets; none where it would change nothing for the better."""
     placed, normed = cfg.placement != "none", cfg.norm != "none"
-    bounding = normed and placed and cfg.norm not in {"batch norm", "dynamic tanh"}
+    bounding = normed and placed and NORMS[cfg.norm].over == "token"
     heavy = any(part.skip > 1 and part.norm_add == "none" for part in plan(cfg).sublayers)
     found: dict[str, dict[str, Any]] = {
         "residual": {"residual": True},

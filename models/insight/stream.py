@@ -2,17 +2,17 @@
 
 import numpy as np
 
-from models.insight.verdict import decades
+from models.insight.words import change_in_words, decades
+from models.trace import site_in_words
 
 
 def stream_sentence(sites: tuple[str, ...], stream_rms: np.ndarray, share: np.ndarray) -> str:
     """How much the stream grows, and which sublayer writes the most and the least next to what it reads. (S,), (M,)."""
-    growth = decades(float(stream_rms[0]), float(stream_rms[-1]))
-    grown = f"a factor of {10**growth:.3g}" if np.isfinite(growth) else "beyond all numbers"
+    grown = change_in_words("The stream", decades(float(stream_rms[0]), float(stream_rms[-1])), "over depth")
     if not np.isfinite(share).any():
-        return f"The stream changes by {grown} over depth; no branch can be compared with it."
+        return f"{grown}; no branch can be compared with it."
     most, least = int(np.nanargmax(share)), int(np.nanargmin(share))
     return (
-        f"The stream changes by {grown} over depth; the branch of {sites[most + 1]} adds {share[most]:.2g} times what it "
-        f"reads, that of {sites[least + 1]} {share[least]:.2g} times."
+        f"{grown}; the branch of {site_in_words(sites[most + 1])} adds {share[most]:.2g} times what it "
+        f"reads, that of {site_in_words(sites[least + 1])} {share[least]:.2g} times."
     )

@@ -7,6 +7,7 @@ import numpy as np
 
 from models.spec import RunConfig, plan
 from models.spec.plan import SublayerPlan, block_name
+from models.trace import site_in_words
 
 SKIP, ZERO, UNNORM, SWAP = "skip a block", "zero its branches", "remove a norm", "swap two blocks"
 OPERATIONS = {
@@ -72,7 +73,7 @@ def lesion_sentence(names: Sequence[str], intact: float, skipped: np.ndarray, gu
     cost = np.where(np.isfinite(skipped), skipped - intact, np.inf)
     worst, middle = int(np.argmax(cost)), float(np.median(cost))
     most = f"{cost[worst]:+.2g}" if np.isfinite(cost[worst]) else "no finite loss at all"
-    figures = f"most for {names[worst]} ({most}), {middle:+.2g} for the middle one"
+    figures = f"most for {site_in_words(names[worst])} ({most}), {middle:+.2g} for the middle one"
     if intact > NOT_LEARNED * guessing:
         return f"A net that has not learned yet has nothing to lose; taking one block out changes the held-out loss: {figures}."
     share = cost / (guessing - intact)

@@ -1,31 +1,43 @@
-"""What a set of charts says, in sentences computed from the data. Stream gradient, weight gradient and sample cosine
+"""What a set of charts says, in sentences computed from the data. Stream gradient, weight gradient and the cosine between
 
-are read together: a net can have level gradients and never learn because all inputs have become the same direction,
-and a plain net's stream gradient can fall by decades while its weight gradients stay level.
+samples are read together: a net can have level gradients and all inputs in nearly one direction, and a plain net's stream
+gradient can fall over depth while its weight gradients stay level. `python -m benchmarks verdicts` says what became of nets
+by the verdict at their start: the thresholds and what is said of the starts come from its table.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from models.insight.words import LEVEL, change_in_words, decades, factor, of_their_size, times, vectors
 from models.spec import RunConfig
-from models.trace import Frame, Trace
+from models.trace import Frame, Trace, site_in_words
 
-EXPLODING = 2.0  # decades by which stream or gradient grow over depth
-VANISHING = -1.5  # decades by which they fall
-COLLAPSED = 0.95  # cosine between different samples at the end of the stream
-LARGE_UPDATE = 1e-2  # of a block's weights in one step, above which an update is large; 1e-3 is usual (Karpathy)
-DEAD = 0.5  # share of a block's ReLU units that give 0 for every sample, above which most of the block is dead
+EXPLODING = 100.0  # factor by which stream or gradient grow over depth
+VANISHING = 30.0  # factor by which they fall
+COLLAPSED = 0.95  # mean cosine between different samples at the end of the stream
+LARGE_UPDATE = 0.3  # of a block's weights in one step: above it few runs learn, below it most do, Adam's too
+DEAD = 0.5  # share of a block's ReLU units that give 0 for all tokens looked at, above which most of the block is dead
 INERT = 1e-3  # branch over stream, below which a branch adds nothing yet
-LEVEL = 0.3  # decades that count as no change: a factor of two
 
 THRESHOLDS = (
-    f"Exploding: stream or gradient grow more than {EXPLODING:g} decades over depth. Vanishing: one falls more than "
-    f"{-VANISHING:g}. Collapsed: different samples end with a cosine above {COLLAPSED:g}. Inert: no branch reaches {INERT:g} "
-    f"of the stream. Large updates: a block changes by more than {LARGE_UPDATE:.0%} in a step. Dead: more than {DEAD:.0%} of a "
-    f"block's ReLU units give 0 for every sample. Stream gradient, weight gradient and sample cosine are read together."
+    f"Exploding: stream or gradient become more than {EXPLODING:g} times larger over depth. Vanishing: one becomes more than "
+    f"{VANISHING:g} times smaller. Collapsed: different samples end with a mean cosine above {COLLAPSED:g}. Inert: no branch "
+    f"reaches {INERT:g} of the stream. Large updates: a block changes by more than {LARGE_UPDATE:.0%} in a step. Dead: more "
+    f"than {DEAD:.0%} of a block's ReLU units give 0 for all tokens of a fixed set of about 128. Stream gradient, weight "
+    f"gradient and cosine are read together."
 )
+
+
+# What became of nets by the verdict at their start, from the table of the benchmark; it fails where this is no longer so.
+STARTS = {
+    "healthy": "Most nets that start like this learn.",
+    "inert": "Most nets that start like this learn.",
+    "exploding": "Most nets that start like this diverge, or learn slowly or not at all.",
+    "vanishing": "Most nets that start like this learn nothing in 200 steps; with Adam some do.",
+    "collapsed": "More than half of the nets that start like this learn nothing in 200 steps.",
+}
 
 
 @dataclass(frozen=True)
@@ -36,38 +48,20 @@ class Verdict:
     sentence: str
 
 
-def decades(start: float, end: float) -> float:
-    """log10(end / start); infinite where one of them is zero or not finite."""
-    if not (math.isfinite(start) and math.isfinite(end)):
-        return math.inf
-    if start == 0 or end == 0:
-        return 0.0 if start == end else math.copysign(math.inf, end - start)
-    return math.log10(end) - math.log10(start)
-
-
-def change_in_words(name: str, change: float, path: str) -> str:
-    """A change over depth as a sentence without its full stop."""
-    if math.isinf(change):
-        return f"{name} reaches {'infinity' if change > 0 else 'exactly 0'} {path}"
-    if abs(change) < LEVEL:
-        return f"{name} stays within a factor of {10 ** abs(change):.2g} {path}"
-    verb = "grows" if change > 0 else "falls"
-    size = f"{abs(change):.1f} decades" if abs(change) >= 1 else f"by a factor of {10 ** abs(change):.2g}"
-    return f"{name} {verb} {size} {path}"
-
-
 def activation_sentence(sites: tuple[str, ...], act_rms: np.ndarray) -> str:
     """What the activation does from the first to the last point of the stream, or where it is not finite."""
     if lost := _not_finite("activation", sites, act_rms):
         return lost
-    return _capital(change_in_words("the activation", decades(act_rms[0], act_rms[-1]), f"from {sites[0]} to {sites[-1]}"))
+    path = f"from {site_in_words(sites[0])} to {site_in_words(sites[-1])}"
+    return _capital(change_in_words("the activation", decades(act_rms[0], act_rms[-1]), path))
 
 
 def gradient_sentence(sites: tuple[str, ...], grad_rms: np.ndarray) -> str:
     """What the gradient does on its way back from the last point of the stream to the first, or where it is not finite."""
     if lost := _not_finite("gradient", sites[::-1], grad_rms[::-1]):
         return lost
-    return _capital(change_in_words("the gradient", decades(grad_rms[-1], grad_rms[0]), f"from {sites[-1]} back to {sites[0]}"))
+    path = f"from {site_in_words(sites[-1])} back to {site_in_words(sites[0])}"
+    return _capital(change_in_words("the gradient", decades(grad_rms[-1], grad_rms[0]), path))
 
 
 def weight_sentence(weight_grad_rms: np.ndarray) -> str:
@@ -79,41 +73,47 @@ def weight_sentence(weight_grad_rms: np.ndarray) -> str:
     alive = weight_grad_rms[weight_grad_rms > 0]
     if len(alive) == 0:
         return "No block's weights receive a gradient."
-    spread, still = math.log10(alive.max() / alive.min()), len(weight_grad_rms) - len(alive)
-    far = "within a factor of two of each other" if spread < LEVEL else f"up to {spread:.1f} decades apart"
-    return f"The blocks' weight gradients are {far}" + (f"; {still} blocks receive none." if still else ".")
+    spread, still = decades(alive.min(), alive.max()), len(weight_grad_rms) - len(alive)
+    if spread < LEVEL:
+        far = "The blocks' weight gradients are within a factor of two of each other"
+    else:
+        far = f"The largest of the blocks' weight gradients is {times(spread)} than the smallest"
+    none = f"{still} block{'s' * (still > 1)} receive{'s' * (still == 1)} none"
+    return f"{far}; {none}." if still else f"{far}."
 
 
-def cosine_sentence(sample_cosine: np.ndarray) -> str:
-    """Whether different samples still point in different directions at the end of the stream."""
+def cosine_sentence(cfg: RunConfig, sample_cosine: np.ndarray) -> str:
+    """Whether different samples, or tokens where a sample has several, have different directions at the end of the stream."""
     first, last = float(sample_cosine[0]), float(sample_cosine[-1])
     if not math.isfinite(last):
         return "At the end of the stream there is no direction left to compare."
-    fate = "they can hardly be told apart" if last > COLLAPSED else "they can be told apart"
-    return f"Different samples have cosine {first:.2f} at x0 and {last:.2f} at the end: {fate}."
+    fate = "nearly one direction" if last > COLLAPSED else "different directions"
+    return f"Different {vectors(cfg)} have a mean cosine of {first:.2f} at the input and {last:.2f} at the end: {fate}."
 
 
-def loss_sentence(trace: Trace | None, row: int, chance: float) -> str:
-    """Where the training loss at one row of a tape, if there is one, stands against a guess at random."""
+def loss_sentence(trace: Trace | None, row: int, guessing: float) -> str:
+    """Where the training loss at one row of a tape, if there is one, stands against the loss of guessing."""
     if trace is None or len(trace) == 0:
-        return f"Not trained yet. Guessing at random costs {chance:.2f}."
+        return f"Not trained yet. Guessing costs {guessing:.2f}."
     loss, frame = float(trace.loss[row]), trace.frame_at(row)
     if not math.isfinite(loss):
         return f"The loss is not finite at step {row}."
     if row == 0:
-        return f"Step 0: not trained yet, loss {loss:.3g}; guessing at random costs {chance:.2f}."
-    if loss < 0.5 * chance:
+        return f"Step 0: not trained yet, loss {loss:.3g}; guessing costs {guessing:.2f}."
+    if loss < 0.5 * guessing:
         relation = "it learns"
-    elif loss < 0.9 * chance:
+    elif loss < 0.9 * guessing:
         relation = "it begins to learn"
-    elif loss <= 1.1 * chance:
+    elif loss <= 1.1 * guessing:
         relation = "no better than guessing"
+    elif loss < float(trace.loss[0]):
+        relation = "not yet as good as guessing"
     else:
         relation = "worse than guessing"
     accuracy = ""
     if frame is not None and math.isfinite(frame.held_out_accuracy):
         accuracy = f", held-out accuracy {frame.held_out_accuracy:.0%}{_of_step(frame, row)}"
-    return f"Step {row}: loss {loss:.3g}{accuracy}; guessing costs {chance:.2f}: {relation}."
+    return f"Step {row}: loss {loss:.3g}{accuracy}; guessing costs {guessing:.2f}: {relation}."
 
 
 def verdict(cfg: RunConfig, trace: Trace, row: int) -> Verdict:
@@ -124,11 +124,11 @@ def verdict(cfg: RunConfig, trace: Trace, row: int) -> Verdict:
 def verdicts(cfg: RunConfig, trace: Trace, row: int) -> list[Verdict]:
     """All that is wrong at one row of a tape, the worst first; that it is healthy where nothing is.
 
-    `cfg` is the run's; what is found rests on the tape alone.
+    Row 0 is the net before any update: what is said of it is what became of others that started like this.
     """
     frame = trace.frame_at(row)
     updated = [seen.update_to_weight for seen in trace.frames if seen.step < row and np.isfinite(seen.update_to_weight).any()]
-    return judged(
+    found = judged(
         act_rms=trace.act_rms[row],
         grad_rms=trace.grad_rms[row],
         branch_rms=trace.branch_rms[row],
@@ -137,7 +137,12 @@ def verdicts(cfg: RunConfig, trace: Trace, row: int) -> list[Verdict]:
         update_to_weight=updated[-1] if updated else np.empty(0),
         dead_units=frame.dead_units if frame else np.empty(0),
         of_step=_of_step(frame, row) if frame else "",
+        what=vectors(cfg),
     )
+    first = found[0]
+    if row == 0 and first.kind in STARTS:
+        return [replace(first, sentence=f"{first.sentence} {STARTS[first.kind]}"), *found[1:]]
+    return found
 
 
 def judged(
@@ -150,10 +155,12 @@ def judged(
     update_to_weight: np.ndarray,
     dead_units: np.ndarray,
     of_step: str = "",
+    what: str = "samples",
 ) -> list[Verdict]:
     """The verdicts over all profiles of one step; arrays (S,), (S,), (M,), (depth,), (S,), and (depth,) or empty twice.
 
-    `of_step` says behind cosine and dead units of which step they are, where that is another one.
+    `of_step` says behind cosine and dead units of which step they are, where that is another one; `what` is what the cosine
+    compares.
     """
     if not all(np.isfinite(series).all() for series in (act_rms, grad_rms, branch_rms, weight_grad_rms)):
         return [Verdict("diverged", "Not finite: some numbers have left the range of the machine.")]
@@ -161,37 +168,33 @@ def judged(
     cosine = f"{sample_cosine[-1]:.2f}{of_step}"
     found: list[Verdict] = []
     collapsed = float(sample_cosine[-1]) > COLLAPSED >= float(sample_cosine[0])
-    if max(stream, gradient) > EXPLODING:
+    one_direction = f"all {what} end in nearly one direction (mean cosine {cosine})"
+    if max(stream, gradient) > math.log10(EXPLODING):
         found.append(Verdict("exploding", f"Exploding: {_both(stream, gradient)}."))
-    elif min(stream, gradient) < VANISHING:
-        also = f", and all samples end in nearly one direction (cosine {cosine})" if collapsed else ""
+    elif min(stream, gradient) < -math.log10(VANISHING):
+        also = f", and {one_direction}" if collapsed else ""
         found.append(Verdict("vanishing", f"Vanishing: {_both(stream, gradient)}{_yet_level(weight_grad_rms)}{also}."))
     elif collapsed:
-        found.append(
-            Verdict(
-                "collapsed",
-                f"Collapsed: sizes look fine ({_both(stream, gradient)}), but all samples end in nearly one direction "
-                f"(cosine {cosine}): the net can hardly tell them apart.",
-            )
-        )
+        found.append(Verdict("collapsed", f"Collapsed: sizes look fine ({_both(stream, gradient)}), but {one_direction}."))
     elif branch_rms.max() < INERT * act_rms.max():
         found.append(
             Verdict("inert", "Inert branches: every block is nearly the identity now; training has to switch the branches on.")
         )
     found += _large_updates(update_to_weight) + _dead_units(dead_units, of_step)
-    return found or [Verdict("healthy", f"Healthy: {_both(stream, gradient)}, and samples stay apart (cosine {cosine}).")]
+    apart = f", and {what} stay apart (mean cosine {cosine})" if math.isfinite(sample_cosine[-1]) else ""
+    return found or [Verdict("healthy", f"Healthy: {_both(stream, gradient)}{apart}.")]
 
 
 def _large_updates(update_to_weight: np.ndarray) -> list[Verdict]:
     """That an update changed much of a block's weights, if one did."""
-    if not np.isfinite(update_to_weight).any() or np.nanmax(update_to_weight) <= LARGE_UPDATE:
+    finite = np.where(np.isfinite(update_to_weight), update_to_weight, 0.0)
+    if finite.max(initial=0.0) <= LARGE_UPDATE:
         return []
-    block, size = int(np.nanargmax(update_to_weight)) + 1, float(np.nanmax(update_to_weight))
+    block, size = int(finite.argmax()) + 1, float(finite.max())
     return [
         Verdict(
             "large updates",
-            f"Large updates: the last one that was measured changed the weights of block {block} by {size:.1%} of their size; "
-            f"0.1% is usual.",
+            f"Large updates: the last one that was measured changed the weights of block {block} by {of_their_size(size)}.",
         )
     ]
 
@@ -201,8 +204,8 @@ def _dead_units(dead_units: np.ndarray, of_step: str) -> list[Verdict]:
     if not (dead_units > DEAD).any():
         return []
     block, share = int(np.nanargmax(dead_units)) + 1, float(np.nanmax(dead_units))
-    silent = f"{share:.0%} of the units of block {block} give 0 for every sample{of_step}"
-    return [Verdict("dead", f"Dead units: {silent}, and learn nothing.")]
+    silent = f"{share:.0%} of the units of block {block} give 0 for all tokens of a fixed set{of_step}"
+    return [Verdict("dead", f"Dead units: {silent}; what they give 0 for teaches them nothing.")]
 
 
 def _of_step(frame: Frame, row: int) -> str:
@@ -218,11 +221,15 @@ def _both(stream: float, gradient: float) -> str:
 
 def _yet_level(weight_grad_rms: np.ndarray) -> str:
     """The warning that a falling stream gradient may leave the weight gradients level, all tiny alike or all fine."""
-    alive = weight_grad_rms[weight_grad_rms > 0]
-    if len(alive) < len(weight_grad_rms):
+    if weight_grad_rms.min() <= 0:
         return ""
-    spread = math.log10(alive.max() / alive.min())
-    return f"; the weight gradients are level across blocks, at about {np.median(alive):.0e}" if spread < 1 else ""
+    spread = decades(weight_grad_rms.min(), weight_grad_rms.max())
+    if spread >= 1:
+        return ""
+    return (
+        f"; the weight gradients are level across blocks, within a factor of {factor(spread)} around "
+        f"{np.median(weight_grad_rms):.0e}: late blocks are told as much or as little as early ones"
+    )
 
 
 def _not_finite(what: str, sites: tuple[str, ...], values: np.ndarray) -> str:
@@ -230,7 +237,8 @@ def _not_finite(what: str, sites: tuple[str, ...], values: np.ndarray) -> str:
     lost = np.flatnonzero(~np.isfinite(values))
     if len(lost) == 0:
         return ""
-    return f"The {what} is not finite at {len(lost)} of {len(sites)} points of the stream, first at {sites[lost[0]]}."
+    first = site_in_words(sites[lost[0]])
+    return f"The {what} is not finite at {len(lost)} of {len(sites)} points of the stream, first at {first}."
 
 
 def _capital(sentence: str) -> str:

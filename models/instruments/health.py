@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from models.nets import Net
-from models.nets.norms import DynamicTanh, TokenBatchNorm
+from models.nets.norms import NORM_TYPES, DynamicTanh, TokenBatchNorm
 from models.nets.sublayer import Gate
 from models.training import Still, Work, build_optimizer, cross_entropy
 
@@ -16,7 +16,6 @@ MOST_PARTS = 512  # micro-batches of one sample, of the largest batch
 BATCH_NORM_SAMPLES = 8  # in a micro-batch, from which its statistics stand in for those of the whole batch
 NEAR = 0.1  # distance of |update| / lr from 1 that counts as close
 MOMENTS = ("exp_avg", "exp_avg_sq")
-NORMS = (nn.LayerNorm, nn.RMSNorm, TokenBatchNorm, DynamicTanh)
 
 
 def health(still: Still, parts: int = PARTS) -> Work[dict[str, Any]]:
@@ -77,8 +76,9 @@ def gates_and_gains(net: Net) -> dict[str, Any]:
     gains of each norm that learns them, `gains` (N, 3) with their names; the slope of each dynamic tanh, `slopes`.
     """
     gates = [getattr(sublayer, "scale", None) for sublayer in net.stream.sublayers]
-    norms = [(name.removeprefix("stream.blocks."), part) for name, part in net.named_modules() if isinstance(part, NORMS)]
-    learned = [(name, part.weight) for name, part in norms if part.weight is not None and part.weight.requires_grad]
+    norms = [(name.removeprefix("stream.blocks."), part) for name, part in net.named_modules() if isinstance(part, NORM_TYPES)]
+    gains = [(name, getattr(part, "weight", None)) for name, part in norms]
+    learned = [(name, gain) for name, gain in gains if isinstance(gain, Tensor) and gain.requires_grad]
     slopes = [(name, part.alpha.item()) for name, part in norms if isinstance(part, DynamicTanh)]
     return {
         "gates": _spreads([gate.gate if isinstance(gate, Gate) else None for gate in gates]),

@@ -1,12 +1,12 @@
 """What changes of a run that failed come to: each is trained for a few steps before anybody is told that it helps."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from models.insight.baseline import loss_of_guessing
 from models.insight.remedy import LEARNING, NEARLY, candidates
-from models.spec import TASKS, RunConfig
+from models.spec import RunConfig
 from models.training import Replays, Run, Work
 
 STEPS = 30  # of a trial, beyond a warm-up: what a bad change does, it does in its first steps
@@ -46,7 +46,7 @@ def trial(
 
 def _found(run: Run) -> dict[str, Any]:
     loss = run.trace().loss
-    start, end, chance = float(loss[0]), float(loss[-LAST:].mean()), math.log(TASKS[run.cfg.task].classes)
-    learns, steady = (run.divergence is None and end < min(start, share * chance) for share in (LEARNING, NEARLY))
+    start, end, guessing = float(loss[0]), float(loss[-LAST:].mean()), loss_of_guessing(run.cfg.task)
+    learns, steady = (run.divergence is None and end < min(start, share * guessing) for share in (LEARNING, NEARLY))
     lost = run.divergence.step if run.divergence else -1
     return {"steps": run.step, "start": start, "end": end, "diverged": lost, "learns": learns, "steady": steady}

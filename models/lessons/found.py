@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from models.insight.verdict import change_in_words, decades
+from models.insight.words import change_in_words, decades
 from models.lessons.challenges import recent
 from models.lessons.lesson import Finding
 from models.trace import Trace

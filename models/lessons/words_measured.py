@@ -99,13 +99,13 @@ MEASURED: dict[str, Term] = {
     ),
     # --- verdicts ---
     "exploding": Term(
-        f"The verdict where stream or gradient grow by more than {EXPLODING:g} decades over depth.", see=("vanishing", "decade")
+        f"The verdict where stream or gradient become more than {EXPLODING:g} times larger over depth.", see=("vanishing",)
     ),
     "vanishing": Term(
-        f"The verdict where one of them falls by more than {-VANISHING:g} decades over depth.", see=("exploding", "decade")
+        f"The verdict where one of them becomes more than {VANISHING:g} times smaller over depth.", see=("exploding",)
     ),
     "collapsed": Term(
-        f"The verdict where different samples end with a cosine above {COLLAPSED:g}: the head cannot tell them apart.",
+        f"The verdict where different samples, or tokens, end with a mean cosine above {COLLAPSED:g}: nearly one direction.",
         see=("sample cosine",),
     ),
     "inert": Term(

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from models.insight.verdict import decades
+from models.insight.words import decades
 from models.maps.spec import MapSpec
 from models.spec import RunConfig
-from models.spec.budget import PER_FURTHER_SEED, RUN_LIMIT, STEP_LIMIT, memory_bytes, step_seconds
+from models.spec.budget import PER_FURTHER_SEED, RUN_LIMIT, STEP_LIMIT, memory_bytes, step_parts, step_seconds
 from models.spec.limits import LIMITS
 from models.trace import Trace
 
@@ -159,7 +159,7 @@ def _illegal(spec: MapSpec) -> Iterator[str]:
 
 def _most(cfg: RunConfig) -> int:
     """How many such runs are trained as one."""
-    alone = step_seconds(cfg) * cfg.steps
+    alone = sum(step_parts(cfg)) * cfg.steps  # of the reference machine: units are the same everywhere
     by_time = max(LEAST_TOGETHER, 1 + int((UNIT_SECONDS / alone - 1) / PER_FURTHER_SEED))
     return max(1, min(MOST_TOGETHER, by_time, int(UNIT_BYTES / memory_bytes(cfg))))
 

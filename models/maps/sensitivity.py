@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from models.insight.words import factor
 from models.maps.cells import Outcome
 from models.maps.spec import MapSpec
 
@@ -68,11 +69,14 @@ def sentence(spec: MapSpec, found: Sequence[Width]) -> str:
         pre, post = mean["pre-norm"], mean["post-norm"]
         claim = "holds here" if pre > post else "does not hold here"
         return (
-            f"“Pre-norm is less sensitive to the learning rate than post-norm” {claim}: on average {pre:.2g} decades of rates "
-            f"reach a loss of {spec.target:g} against {post:.2g} ({seeds})."
+            f"“Pre-norm is less sensitive to the learning rate than post-norm” {claim}: the rates that reach a loss "
+            f"of {spec.target:g} span a factor of {factor(pre)} on average against {factor(post)} ({seeds})."
         )
     best = max(mean, key=mean.__getitem__)
-    return f"The widest range has {best}: on average {mean[best]:.2g} decades of rates reach a loss of {spec.target:g} ({seeds})."
+    return (
+        f"The widest range has {best}: the rates that reach a loss of {spec.target:g} span a factor of {factor(mean[best])} on "
+        f"average ({seeds})."
+    )
 
 
 def _longest(rates: Sequence[float], reached: Sequence[bool]) -> tuple[float, bool]:

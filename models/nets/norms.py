@@ -35,6 +35,9 @@ NORMS: dict[str, Callable[[int, float, bool], nn.Module]] = {
 }
 
 
+NORM_TYPES = tuple({type(make(2, 1e-5, True)) for name, make in NORMS.items() if name != "none"})
+
+
 def build_norm(norm: str, width: int, eps: float = 1e-5, affine: bool = True) -> nn.Module:
     """The norm of that name for (..., width); "none" is the identity."""
     return NORMS[norm](width, eps, affine)

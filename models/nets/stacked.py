@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from models.nets.branches import Attention
 from models.nets.build import Net
 from models.nets.embedding import Positions
-from models.nets.norms import DynamicTanh, TokenBatchNorm
+from models.nets.norms import NORM_TYPES, TokenBatchNorm
 from models.nets.sublayer import Gate
 
 
@@ -34,7 +34,8 @@ def stacked(nets: Sequence[Net], tokens: int) -> Net:
         Positions: partial(StackedPositions, tokens=tokens),
     }
     for name, module in list(net.named_modules()):
-        if make := makers.get(type(module)):
+        own = type(module) in NORM_TYPES  # a norm that works on the last axis alone needs nothing of its own here
+        if make := makers.get(type(module), _broadcasting if own else None):
             net.set_submodule(name, make([one.get_submodule(name) for one in nets]))
     return net
 
@@ -175,7 +176,6 @@ LEAVES: dict[type[nn.Module], Callable[..., nn.Module]] = {
     nn.LayerNorm: StackedTokenNorm,
     nn.RMSNorm: StackedTokenNorm,
     TokenBatchNorm: StackedBatchNorm,
-    DynamicTanh: _broadcasting,
     Gate: _broadcasting,
     nn.ParameterList: _parameter_lists,
 }

@@ -20,6 +20,7 @@ from models.service.tape import Tape
 from models.service.wire import Message
 from models.service.wishes import Owner
 from models.spec import RunConfig
+from models.spec.budget import Machine, calibrated
 
 __all__ = [
     "Answer",
@@ -200,7 +201,10 @@ class WorkerTrainer:
         for message in connection.messages():
             if message["kind"] == "ready":
                 ready_at = time.monotonic()
-                event("trainer_ready", pid=message["pid"], devices=",".join(message["devices"]), **message["versions"])
+                speed = message["machine"]
+                calibrated(Machine(**speed))
+                known = {f"slower_{what}": times for what, times in speed.items()} | message["versions"]
+                event("trainer_ready", pid=message["pid"], devices=",".join(message["devices"]), **known)
                 with self._shelf.lock:
                     if not self._closing.is_set():
                         known = message["versions"], tuple(message["devices"]), message["pid"]

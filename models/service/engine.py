@@ -6,7 +6,7 @@ import sys
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
@@ -18,7 +18,7 @@ from models.service.questions import QUESTIONS, WITHOUT_NET
 from models.service.wire import Message
 from models.service.wishes import Wishes
 from models.spec import RunConfig
-from models.spec.budget import held_bytes, over_budget
+from models.spec.budget import Machine, held_bytes, over_budget
 from models.spec.limits import LIMITS
 from models.training import Replays, Run, SeedRuns, Work, available_devices
 
@@ -82,10 +82,11 @@ class Engine:
         self.queue: dict[str, None] = {}
         self._queue_told: list[str] = []
 
-    def hello(self, pid: int) -> None:
-        """Says which versions and devices there are."""
+    def hello(self, pid: int, machine: Machine) -> None:
+        """Says which versions and devices there are, and how slow this machine is."""
         versions = {"python": sys.version.split()[0], "torch": str(torch.__version__)}
-        self.emit({"kind": "ready", "versions": versions, "devices": available_devices(), "pid": pid})
+        known = {"versions": versions, "devices": available_devices(), "pid": pid, "machine": asdict(machine)}
+        self.emit({"kind": "ready", **known})
 
     def want(self, message: Message) -> None:
         """Notes a wish. `since`: a reader that has so many rows of this tape and knows nothing else of it."""

@@ -11,6 +11,7 @@ from models.service.tape import Tape
 from models.service.wire import Message
 from models.service.wishes import Owner
 from models.spec import RunConfig
+from models.spec.budget import Machine
 
 if TYPE_CHECKING:
     from models.service.engine import Engine
@@ -90,7 +91,7 @@ class InProcessTrainer:
 
         torch.set_num_threads(1)  # sums are taken in another order with more, and rows would differ in the last bits
         engine = Engine(self._file)
-        engine.hello(os.getpid())
+        engine.hello(os.getpid(), Machine())
         return engine
 
     def _file(self, message: Message) -> None:

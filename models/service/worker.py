@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from models.log import begin, event, told
 from models.service import wire
 from models.service.wire import Message
+from models.spec.budget import calibrated
 from models.spec.limits import LIMITS
 
 if TYPE_CHECKING:
@@ -35,12 +36,15 @@ def main() -> None:
 
     import torch
 
+    from models.service.calibration import measured
     from models.service.engine import Engine
 
     torch.set_num_threads(LIMITS.cores)
     _bound_memory(LIMITS.address_space)
     engine = Engine(lambda message: wire.send(out, message))
-    engine.hello(os.getpid())  # from here on it is watched: whoever says nothing for long is taken for hung
+    machine = measured()
+    calibrated(machine)
+    engine.hello(os.getpid(), machine)  # from here on it is watched: whoever says nothing for long is taken for hung
     serve(engine, inbox)
 
 

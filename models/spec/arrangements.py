@@ -66,7 +66,8 @@ ARRANGEMENTS = {
         {"placement": "pre-norm"},
     ),
     "pre-norm + GPT-2 init": Arrangement(
-        "Pre-norm whose output matrices start smaller by sqrt(M), so that the stream does not grow at the start.",
+        "Pre-norm whose output matrices start smaller by sqrt(M): at the start all branches together add at most about half "
+        "to the mean square of the stream, at any depth.",
         "Radford 2019 (GPT-2)",
         "GPT-2 (2019), Megatron-LM, nanoGPT.",
         {"placement": "pre-norm", "init": "gpt2"},
@@ -84,7 +85,8 @@ ARRANGEMENTS = {
         {"placement": "res-post-norm"},
     ),
     "res-post-norm + QK-norm": Arrangement(
-        "Res-post-norm with normed queries and keys, which keep attention from saturating on a growing stream (OLMo 2).",
+        "Res-post-norm with normed queries and keys, which keep attention from saturating on a growing stream; OLMo 2 norms "
+        "all heads' queries as one vector, here each head has its own.",
         "OLMo 2, 2501.00656",
         "OLMo 2 (2024).",
         {"placement": "res-post-norm", "norm": "rms norm", "qk_norm": True},

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 from models.spec.config import RunConfig
 from models.spec.plan import SublayerPlan, plan
+from models.spec.vocabulary import NORMS
 
 # What a slot of a sublayer is called in the code: "norm_in" -> "self.norm_in".
 Name = Callable[[str], str]
 
-NORM_CLASSES = {"layer norm": "nn.LayerNorm", "rms norm": "nn.RMSNorm", "batch norm": "TokenBatchNorm"}
 SLOTS = ("norm_in", "norm_mid", "norm_out", "norm_add")
 RULE_CODE = {"deepnorm": "M**0.25", "depth": "M", "1/sqrt(depth)": "1 / math.sqrt(M)", "1/sqrt(2)": "1 / math.sqrt(2)"}
 
@@ -93,11 +93,9 @@ def filled(sublayer: SublayerPlan) -> list[str]:
 
 
 def norm_code(norm: str, width: str, eps: str, *, affine: bool) -> str:
-    """The code that makes a norm; batch norm and dynamic tanh are classes of `models.nets`."""
-    if norm == "dynamic tanh":
-        return f"DynamicTanh({width}{'' if affine else ', affine=False'})"
-    switch = "affine" if norm == "batch norm" else "elementwise_affine"
-    return f"{NORM_CLASSES[norm]}({width}, eps={eps}{'' if affine else f', {switch}=False'})"
+    """The code that makes a norm; what is not torch's own is a class of `models.nets.norms`."""
+    entry = NORMS[norm]
+    return entry.code.format(width=width, eps=eps, switch="" if affine else f", {entry.switch}=False")
 
 
 MATRIX_PATHS = {"W": "w", "W1": "w1", "W2": "w2", "Wq": "w_q", "Wk": "w_k", "Wv": "w_v", "Wo": "w_o"}

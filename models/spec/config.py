@@ -55,7 +55,7 @@ class RunConfig:
     eps: Annotated[float, Knob("Eps", "Added to the variance inside the root.", 1e-12, 1.0, log=True)] = 1e-5
     affine: Annotated[bool, Knob("Affine", "Learned gain and bias after each norm.")] = True
     qk_norm: Annotated[
-        bool, Knob("QK-norm", "RMS norm on queries and keys, per head, whatever the norm is.", nets=TRANSFORMER)
+        bool, Knob("QK-norm", "RMS norm on queries and keys, each head by itself, whatever the norm is.", nets=TRANSFORMER)
     ] = False
     skip_scale: Annotated[
         float | str, Knob("Skip weight", "The number on the skip path, or a rule.", 0.0, 256.0, rules=SKIP_SCALES)

@@ -4,13 +4,7 @@ from models.spec.config import RunConfig
 from models.spec.knob import Entry
 from models.spec.plan import SublayerPlan, plan
 from models.spec.scales import BRANCH_SCALES, SKIP_SCALES
-
-NORM_SYMBOLS = {
-    "layer norm": r"\operatorname{LN}",
-    "rms norm": r"\operatorname{RMS}",
-    "batch norm": r"\operatorname{BN}",
-    "dynamic tanh": r"\operatorname{DyT}",
-}
+from models.spec.vocabulary import NORMS
 
 
 def equation(cfg: RunConfig, block: int | None = None) -> str:
@@ -22,7 +16,7 @@ def equation(cfg: RunConfig, block: int | None = None) -> str:
     if cfg.stack == "dlcl":
         lines += [rf"x_{{l+1}} = \textstyle\sum_{{k\le l}} W_{{l+1,k}}\,{normed(cfg.norm, 'y_k')}"]
     if plan(cfg).final_norm != "none":
-        lines += [rf"\text{{logits}} = W\,{NORM_SYMBOLS[plan(cfg).final_norm]}(x_M)"]
+        lines += [rf"\text{{logits}} = W\,{NORMS[plan(cfg).final_norm].symbol}(x_M)"]
     return r"\begin{aligned}" + r"\\ ".join("&" + line for line in lines) + r"\end{aligned}"
 
 
@@ -42,7 +36,7 @@ def sublayer_equation(cfg: RunConfig, sublayer: SublayerPlan) -> str:
 
 def normed(norm: str, inner: str) -> str:
     """LaTeX of a slot: the norm's symbol around what it norms, or nothing for an empty slot."""
-    return inner if norm == "none" else rf"{NORM_SYMBOLS[norm]}({inner})"
+    return inner if norm == "none" else rf"{NORMS[norm].symbol}({inner})"
 
 
 def _weight(scale: float | str, rules: dict[str, Entry]) -> str:

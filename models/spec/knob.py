@@ -15,6 +15,22 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class NormEntry(Entry):
+    """A norm: all that the app says of it but its module, which is in `models.nets.norms` under the same key.
+
+    `symbol` is LaTeX, `short` its name in a diagram, `code` makes it from {width} and {eps}; {switch} is the argument that
+    leaves gain and bias out, called `affine` unless said otherwise. `over`: what its statistics are of, "token" or "batch",
+    or nothing.
+    """
+
+    symbol: str = ""
+    short: str = ""
+    code: str = ""
+    switch: str = "affine"
+    over: str = ""
+
+
+@dataclass(frozen=True)
 class Knob:
     """What a field may be. Numbers have `low` and `high`; words have `choices`; scales have numbers and named `rules`."""
 

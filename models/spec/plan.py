@@ -6,6 +6,7 @@ from functools import lru_cache
 from models.spec.config import RunConfig
 from models.spec.placement import PLACEMENTS
 from models.spec.scales import GATES, gate_start, scale_value
+from models.spec.vocabulary import NORMS
 
 SUBLAYER_KINDS = {"mlp": ("mlp",), "transformer": ("attn", "ffn")}
 
@@ -61,6 +62,18 @@ def plan(cfg: RunConfig) -> StackPlan:
     kinds = SUBLAYER_KINDS[cfg.net]
     sublayers = tuple(_sublayer(cfg, block, kind) for block in range(1, cfg.depth + 1) for kind in kinds)
     return StackPlan(sublayers, cfg.norm if PLACEMENTS[cfg.placement].final_norm else "none")
+
+
+def norms_of(cfg: RunConfig) -> set[str]:
+    """The norms that a net has, in its slots, at its end, and those that stacks of several streams bring along."""
+    arranged = plan(cfg)
+    slots = {norm for s in arranged.sublayers if not s.identity for norm in (s.norm_in, s.norm_mid, s.norm_out, s.norm_add)}
+    return (slots | {arranged.final_norm, cfg.norm if cfg.stack != "single" else "none"}) - {"none"}
+
+
+def normed_over_batch(cfg: RunConfig) -> bool:
+    """Whether some norm of a net takes its statistics over the batch."""
+    return any(NORMS[norm].over == "batch" for norm in norms_of(cfg))
 
 
 def block_name(block: int) -> str:

@@ -16,7 +16,7 @@ TRUTH = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off"
 MOST_KEYS, LONGEST_VALUE = 200, 20_000  # what is read of a link: no honest one is longer
 # Keys of other parts of a page, which say nothing about a run: kept in an address, never read as a setting.
 FOREIGN = frozenset(
-    {"block", "class", "digest", "error", "hide", "instrument", "key", "lesson", "map", "panel", "spec", "view", "word"}
+    {"block", "class", "digest", "error", "hide", "instrument", "key", "lesson", "map", "panel", "scene", "spec", "view", "word"}
 )
 SHOWN = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .+-/_=")
 

@@ -6,6 +6,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from models.spec.tasks import TASKS
+from models.spec.vocabulary import NORMS
+
+OVER_BATCH = {norm for norm, entry in NORMS.items() if entry.over == "batch"}
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ RULES = (
         lambda c: {"position": "sinusoidal"},
     ),
     Rule(
-        lambda c: c.batch * c.tokens == 1 and "batch norm" in {c.norm, *(value for _, _, value in c.overrides)},
+        lambda c: c.batch * c.tokens == 1 and not OVER_BATCH.isdisjoint({c.norm, *(value for _, _, value in c.overrides)}),
         lambda c: "batch is 1 and batch norm needs two tokens or more to take a variance; legal is batch 2 and up",
         lambda c: {"batch": 2},
     ),

@@ -1,7 +1,6 @@
 """The tasks in words and shapes; their data is made in `models/tasks`, under the same keys."""
 
 from dataclasses import dataclass
-from typing import Any
 
 MAX_TOKENS = 32
 SYMBOLS = 16
@@ -66,30 +65,3 @@ TASKS = {
         vocabulary=2 * SYMBOLS,
     ),
 }
-
-
-def note(cfg: Any) -> str | None:
-    """What a configuration cannot learn or need not learn of its task, in sentences for the page; None if there is nothing."""
-    kind = TASKS[cfg.task].kind
-    if kind not in ("sequence", "text"):
-        return None
-    sentences = []
-    if cfg.net == "mlp" and kind == "sequence":
-        sentences.append(f"An MLP works token by token: it cannot look back, so it cannot {cfg.task}.")
-    if cfg.net == "mlp" and kind == "text":
-        sentences.append("An MLP works token by token: it guesses the next character from one character alone.")
-    if cfg.net == "transformer" and cfg.mask == "none":
-        sentences.append("Without a mask a token sees the next one, which is its answer: a low loss then proves nothing.")
-    if _has_batch_norm(cfg):
-        sentences.append("In training, batch norm averages over later tokens too: what it passes on has seen the future.")
-    return " ".join(sentences) or None
-
-
-def _has_batch_norm(cfg: Any) -> bool:
-    """Whether some slot of the net holds batch norm; the stacks of several streams bring norms of their own."""
-    from models.spec.plan import plan
-
-    arranged = plan(cfg)
-    slots = [(s.norm_in, s.norm_mid, s.norm_out, s.norm_add) for s in arranged.sublayers if not s.identity]
-    own = cfg.norm if cfg.stack != "single" else "none"
-    return "batch norm" in {own, arranged.final_norm, *(norm for slot in slots for norm in slot)}

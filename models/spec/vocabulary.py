@@ -4,7 +4,7 @@ The modules behind NORMS, ACTIVATIONS, INITS and OPTIMIZERS are dicts in `models
 with the same keys; a test holds them equal.
 """
 
-from models.spec.knob import Entry
+from models.spec.knob import Entry, NormEntry
 
 NETS = {
     "mlp": Entry("deep MLP: every block is one branch, applied to each token by itself"),
@@ -17,27 +17,44 @@ NET_DEFAULTS: dict[str, dict[str, object]] = {
     "transformer": {"optimizer": "adam", "lr": 0.001, "expansion": 4},
 }
 
-NORMS = {
-    "none": Entry("no normalisation: every slot is the identity", r"x"),
-    "layer norm": Entry(
+NORMS: dict[str, NormEntry] = {
+    "none": NormEntry("no normalisation: every slot is the identity", r"x"),
+    "layer norm": NormEntry(
         "centres and scales the features of one token",
         r"\gamma\odot\frac{x-\mu}{\sqrt{\sigma^2+\varepsilon}}+\beta",
         "Ba 2016, 1607.06450",
+        symbol=r"\operatorname{LN}",
+        short="LayerNorm",
+        code="nn.LayerNorm({width}, eps={eps}{switch})",
+        switch="elementwise_affine",
+        over="token",
     ),
-    "rms norm": Entry(
+    "rms norm": NormEntry(
         "scales the features of one token to unit mean square and, unlike layer norm, does not subtract their mean",
         r"\gamma\odot\frac{x}{\sqrt{\operatorname{mean}(x^2)+\varepsilon}}",
         "Zhang & Sennrich 2019, 1910.07467",
+        symbol=r"\operatorname{RMS}",
+        short="RMSNorm",
+        code="nn.RMSNorm({width}, eps={eps}{switch})",
+        switch="elementwise_affine",
+        over="token",
     ),
-    "batch norm": Entry(
+    "batch norm": NormEntry(
         "centres and scales each feature over the batch and its tokens; uses running statistics when not training",
         r"\gamma\odot\frac{x-\mu_B}{\sqrt{\sigma_B^2+\varepsilon}}+\beta",
         "Ioffe & Szegedy 2015, 1502.03167",
+        symbol=r"\operatorname{BN}",
+        short="BatchNorm",
+        code="TokenBatchNorm({width}, eps={eps}{switch})",
+        over="batch",
     ),
-    "dynamic tanh": Entry(
+    "dynamic tanh": NormEntry(
         "squashes every feature by itself, with a learned slope that starts at 0.5; no statistics",
         r"\gamma\odot\tanh(\alpha x)+\beta",
         "Zhu 2025, 2503.10622",
+        symbol=r"\operatorname{DyT}",
+        short="DyT",
+        code="DynamicTanh({width}{switch})",
     ),
 }
 

@@ -42,6 +42,10 @@ class TaskData(ABC):
     def picture(self, predict: Predict) -> Picture:
         """What the net says now, for the chart of this kind of task; decided by the weights alone."""
 
+    def first_picture(self, _predict: Predict) -> Picture:
+        """What of the picture is shown before anybody has asked for training: little, because every moved control asks for it."""
+        return {}
+
 
 def generator(seed: int, *words: str | int) -> torch.Generator:
     """A CPU generator that depends on the seed and the words only."""

@@ -58,13 +58,13 @@ class Digits(TaskData):
         return self.x[-HELD_OUT:], self.y[-HELD_OUT:]
 
     def picture(self, predict: Predict) -> Picture:
-        """Held-out images read wrongly, the most confident first, at most 8.
+        """Held-out images read wrongly, the most confident first, at most 8, and what becomes of ten that stay the same.
 
-        `mistakes` (n, 8, 8) in 0 to 16, with one entry of `truth`, `guess` and `confidence` for each.
+        `mistakes` (n, 8, 8) in 0 to 16, with one entry of `truth`, `guess` and `confidence` for each; see `first_picture`.
         """
         x, y = self.held_out
         confidence, guess = (found.cpu().numpy() for found in predict(x)[:, -1].softmax(-1).max(-1))
-        truth = y[:, -1].cpu().numpy()
+        truth, ten = y[:, -1].cpu().numpy(), ten_held_out()
         wrong = np.flatnonzero(guess != truth)
         shown = wrong[np.argsort(-confidence[wrong], kind="stable")][:MISTAKES]
         return {
@@ -73,4 +73,23 @@ class Digits(TaskData):
             "truth": truth[shown].tolist(),
             "guess": guess[shown].tolist(),
             "confidence": confidence[shown].tolist(),
+            **_answers(guess[ten], confidence[ten]),
         }
+
+    def first_picture(self, predict: Predict) -> Picture:
+        """The first held-out image of every digit, 0 to 9: `ten` (10, 8, 8), `ten_guess` and `ten_confidence` (NaN: none)."""
+        logits = predict(self.held_out[0][ten_held_out()])[:, -1]
+        confidence, guess = (found.cpu().numpy() for found in logits.softmax(-1).max(-1))
+        return _answers(guess, confidence)
+
+
+@cache
+def ten_held_out() -> np.ndarray:
+    """Where among the held-out images the first 0 stands, the first 1, ..., the first 9."""
+    labels = images()[1][-HELD_OUT:]
+    return np.array([int(np.flatnonzero(labels == digit)[0]) for digit in range(10)])
+
+
+def _answers(guess: np.ndarray, confidence: np.ndarray) -> Picture:
+    pixels = images()[0][-HELD_OUT:][ten_held_out()].reshape(-1, SIDE, SIDE)
+    return {"ten": pixels, "ten_guess": guess.tolist(), "ten_confidence": confidence.tolist()}

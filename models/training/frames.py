@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -60,6 +61,11 @@ class FrameTaker:
         """
         with torch.no_grad(), statistics_kept(self.model):
             return self._pass(self.task.held_out[0][: self._samples])[:2]
+
+    def first_picture(self) -> dict[str, Any]:
+        """What is shown of the task before training."""
+        with evaluating(self.model), torch.no_grad():
+            return self.task.first_picture(self.model)
 
     def _look(self, step: int) -> Frame:
         x, y = self.task.held_out

@@ -167,9 +167,10 @@ class Run:
 
 
 def profile_at_init(cfg: RunConfig) -> Trace:
-    """What the page shows before training: row 0 of the tape, and frame 0 without its picture and held-out figures."""
+    """What the page shows before training: row 0 of the tape, and frame 0 with little of its picture and no held-out figures."""
     run = Run(cfg, frames=False)
     cosine, dead = run._taker.fixed_subset()
+    picture = run._taker.first_picture()
     run.advance(1)
     blank = np.full(cfg.depth, np.nan, dtype=np.float32)
-    return trace_of(run.columns, run.rows(), [Frame(0, cosine, blank, np.nan, np.nan, dead_units=dead)], run.divergence)
+    return trace_of(run.columns, run.rows(), [Frame(0, cosine, blank, np.nan, np.nan, picture, dead)], run.divergence)

@@ -15,6 +15,7 @@ SMALL = "depth=3&width=16&batch=16&steps=40"
 # Every page of the navigation, as somebody finds it who has pressed nothing yet.
 PAGES = (
     "/",
+    "/story",
     f"/playground?{SMALL}",
     f"/compare?a={quote(SMALL)}&b={quote(SMALL + '&residual=false')}",
     f"/anatomy?{SMALL}",
@@ -119,7 +120,6 @@ def until(page: Any, true: Callable[[], bool], what: str) -> None:
 
 def until_row(page: Any, least: int) -> None:
     """Waits until the scrubber stands at a step or past it."""
-    # Asked from here: the slider of a run that moves is another element than that of a run at rest.
     until(page, lambda: row(page) >= least, f"step {least} on the scrubber")
 
 
@@ -143,7 +143,7 @@ def train(page: Any, steps: int = 60) -> Any:
 
 def status(page: Any) -> Any:
     """The line that says at which step the page is, how fast and on what."""
-    return page.get_by_test_id("stCaptionContainer").filter(has_text=re.compile(r"^\d* ?steps? ")).first
+    return page.locator(".stage-status").first
 
 
 def zoom(page: Any, name: str) -> list[list[float]]:

@@ -16,6 +16,7 @@ from tests.browser.page import address, settled, until
 # Where a page lies and what stands over it, by its name in the navigation; the second is the menu that it is in.
 PAGES = {
     "Start": ("/", "", "Why do deep networks need Add & Norm?"),
+    "The story": ("/story", "", "The story"),
     "Playground": ("/playground", "", "Playground"),
     "Compare": ("/compare", "", "Compare"),
     "Anatomy": ("/anatomy", "", "Anatomy of a block"),

@@ -182,11 +182,11 @@ def test_a_run_is_trained_scrubbed_and_read_as_a_table_by_keyboard(visitors):
     page = drawn(visitors(link(seed=63)))
     pressed_by_keyboard(page, button(page, "Train"))
     until(page, lambda: len(line(page, "Loss")) == 61, "the loss to its end")
-    loss = [f"{value:g}" for value in line(page, "Loss") if value is not None]
+    loss = [f"{value:.4g}" for value in line(page, "Loss") if value is not None]
     pressed_by_keyboard(page, settled(page).get_by_role("button", name="Table of Loss"))
     table = page.get_by_role("region", name="Loss, table")
     read = table.locator("tr").filter(has_text="training").locator("td:last-child").all_inner_texts()
-    assert [f"{float(value):g}" for value in read] == loss
+    assert [f"{float(value):.4g}" for value in read] == loss
     assert findings(page) == []
     pressed_by_keyboard(page, page.get_by_role("button", name="Chart of Loss"), "Space")
     table.wait_for(state="hidden")

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from components.charts.parts import rounded
 from models.spec import RunConfig
 from models.training import Run
 from tests.browser.page import (
@@ -33,7 +32,7 @@ from tests.browser.page import (
 from tests.load.server import Server, serving
 
 LONG = link(depth=128, width=64, steps=5000)  # longer than a fast machine computes until nobody looks at it
-EXPIRY = 95.0  # seconds after which a run that nobody looks at is no longer trained
+EXPIRY = 10.0  # seconds after which a run that nobody looks at is no longer trained
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +66,7 @@ def test_a_worker_that_is_killed_is_restarted_and_the_same_rows_come_out(visitor
     run = Run(RunConfig(seed=21, steps=200, depth=16, width=16, batch=16))
     run.advance(200)
     run.close()
-    until_line(page, "Loss", rounded(run.trace().loss))
+    until_line(page, "Loss", run.trace().loss.tolist())  # bit for bit
 
 
 def test_the_first_visitor_of_a_fresh_server_under_a_path_may_come_by_a_deep_link(visitors, monkeypatch):
@@ -87,29 +86,30 @@ def test_a_trainer_that_cannot_start_is_given_up_with_a_sentence(visitors, monke
     with serving() as broken:
         broken.wait_for()
         page = visitors(link(seed=23), server=broken.url)
-        expect(page.get_by_test_id("stAlert")).to_contain_text("The trainer cannot run: it ended 5 times in a row")
+        expect(status(page)).to_contain_text("The trainer cannot run: it ended 5 times in a row")
         assert broken.health()["trainer"] == "failed"
         assert page.get_by_role("switch", name="Residual").is_visible()
         start = visitors("/", server=broken.url)
         expect(start.locator(".stage-status")).to_contain_text("The trainer cannot run: it ended 5 times in a row")
-        expect(start.locator(".stage-sentence")).to_have_text([re.compile("not trained yet", re.IGNORECASE)] * 4)
+        expect(start.locator(".stage-why")).to_have_text([re.compile("not trained yet", re.IGNORECASE)] * 4)
 
 
-def test_where_plotly_cannot_be_found_the_page_draws_its_charts_another_way(visitors):
+def test_where_plotly_cannot_be_found_the_charts_are_plain_lines(visitors):
     page = visitors.tab()
     # Whoever sets window.Plotly is not heard, as if Streamlit stopped to set it.
     page.add_init_script("Object.defineProperty(window, 'Plotly', { get: () => undefined, set: () => {} })")
     page.goto(visitors.server.url + link(seed=24))
-    page.get_by_text("lose their zoom").wait_for()
-    page.get_by_test_id("stPlotlyChart").locator(".main-svg").first.wait_for()
-    assert page.locator(".stage-chart").count() == 0
+    expect(status(page)).to_contain_text("Charts are plain lines here")
+    sketch = chart(page, "Activation by depth").locator("svg.stage-sketch polyline")
+    before = sketch.get_attribute("points")
     train(page)
+    assert sketch.get_attribute("points") != before
 
 
 def test_a_run_whose_tab_was_closed_is_trained_no_further_and_its_tape_is_kept(visitors, left):
     server, seen, closed = left
     while server.health()["training"]:
-        assert time.monotonic() < closed + EXPIRY + 10  # a moment later is still on time on a busy machine
+        assert time.monotonic() < closed + EXPIRY + 60  # the tests before this one have taken their time, and the machine is busy
         time.sleep(0.5)
     page = drawn(visitors(LONG, server=server.url))
     assert button(page, "Train").is_visible()

@@ -3,10 +3,10 @@
 import re
 from urllib.parse import quote
 
-from tests.browser.page import PHONE, button, chart, drawn, line, press, row, scrubber, until, until_row
+from tests.browser.page import PHONE, button, chart, drawn, line, press, row, scrubber, settled, until, until_row
 
 SMALL = "depth=3&width=16&batch=16&steps=40"
-FOUR = [f"Loss, {cell}" for cell in ("residual and norm", "residual, no norm", "norm, no residual", "neither")]
+FOUR = ("residual and norm", "norm, no residual", "residual, no norm", "neither")
 
 
 def test_two_columns_train_on_shared_axes_and_the_table_says_what_differs(visitors):
@@ -71,11 +71,14 @@ def test_a_click_on_a_block_opens_it_and_its_skip_can_be_cut_there(visitors):
     assert line(page, "Activation by depth", "dot") == whole
 
 
-def test_the_start_page_trains_four_nets_after_one_button(visitors):
-    page = drawn(visitors("/"), *FOUR)
-    assert sentence(page, "neither").startswith("Step 0: not trained yet")
+def test_the_start_page_trains_four_nets_after_one_button_and_scores_what_was_guessed(visitors):
+    page = visitors("/")
+    until(page, lambda: sentence(page, "neither").startswith("Step 0: not trained yet"), "the nets before training")
+    until(page, lambda: all("Ten unseen digits" in answers(page, cell).inner_text() for cell in FOUR), "forty digits")
+    guess(page, "Residual, no norm", "blows up")
+    guess(page, "Neither", "learns")
     press(page, "Train all four")
-    page.get_by_text("Diverged at step").wait_for()
+    until(page, lambda: "no number at step" in curve(page, "residual, no norm").text_content(), "the net that diverges")
     button(page, "Pause").wait_for()
     assert page.get_by_role("heading", level=1).count() == 1
     until_row(page, 5)
@@ -84,15 +87,24 @@ def test_the_start_page_trains_four_nets_after_one_button(visitors):
     step = row(page)
     for name in ("residual and norm", "norm, no residual", "neither"):
         until(page, lambda name=name: sentence(page, name).startswith(f"Step {step}: loss "), f"the sentence of {name}")
-        assert chart(page, f"Loss, {name}").evaluate("el => el.data[0].x.at(-1)") == step
-    assert chart(page, "Loss, residual, no norm").evaluate("el => el.data.some((trace) => trace.marker?.symbol === 'x')")
+        assert f" at step {step}," in curve(page, name).get_attribute("aria-label")
     scrubber(page).focus()
     page.keyboard.press("Home")
-    until(page, lambda: "Diverged" not in sentence(page, "residual, no norm"), "the net before it diverged")
+    until(page, lambda: "not trained yet" in sentence(page, "residual, no norm"), "the net before it diverged")
+    press(page, "Train all four")
+    until(page, lambda: row(page) == 300, "the end")
+    page.get_by_text("Only the net with both learns").wait_for()
+    page.get_by_text("✓ it blows up, as you guessed").wait_for()
+    page.get_by_text("it never moves; you guessed: learns").wait_for()
+    assert "9 right" in answers(page, "residual and norm").inner_text()
+    bottom = page.locator(".stage").evaluate("el => el.getBoundingClientRect().bottom")
+    assert bottom <= 720, "all four are seen at once"
+    press(settled(page), "Reset")
+    page.get_by_text("Guess what each will do").wait_for()
 
 
 def test_who_comes_back_to_the_start_page_finds_it_where_it_was(visitors):
-    page = drawn(visitors("/"), *FOUR)
+    page = visitors("/")
     press(page, "Step")
     press(page, "Step")
     until(page, lambda: sentence(page, "neither").startswith("Step 2: "), "two steps")
@@ -101,20 +113,33 @@ def test_who_comes_back_to_the_start_page_finds_it_where_it_was(visitors):
     page.wait_for_url("**residual=false**")
     assert page.get_by_role("switch", name="Residual").is_checked() is False
     page.go_back()
-    drawn(page, *FOUR)
     until(page, lambda: sentence(page, "neither").startswith("Step 2: "), "the same two steps")
     assert row(page) == 2
 
 
 def test_on_a_phone_each_of_the_four_stands_under_its_name(visitors):
-    page = drawn(visitors("/", **PHONE), *FOUR)
-    placed = page.locator(".stage-heading, .stage-chart").evaluate_all(
-        "els => els.map((el) => [el.getBoundingClientRect().top, el.tagName])"
+    page = visitors("/", **PHONE)
+    until(page, lambda: page.locator(".stage-digits li").count() == 40, "forty digits")
+    placed = page.locator(".stage-heading, .stage-stack, .stage-curve, .stage-digits").evaluate_all(
+        "els => els.map((el) => [el.getBoundingClientRect().top, el.tagName.toUpperCase()])"
     )
-    assert [tag for _, tag in sorted(placed)] == ["H3", "DIV"] * 4
+    assert [tag for _, tag in sorted(placed)] == ["H3", "DIV", "SVG", "FIGURE"] * 4
+
+
+def guess(page, cell: str, option: str) -> None:
+    page.get_by_role("group", name=f"Your guess: {cell}").get_by_role("radio", name=option).check()
+
+
+def curve(page, cell: str):
+    """The loss of one of the four."""
+    return page.locator(f'.stage-curve[aria-label^="Loss, {cell}"]')
+
+
+def answers(page, cell: str):
+    """The ten digits of one of the four."""
+    return page.get_by_role("figure").filter(has=page.get_by_role("list", name=f"Ten digits, {cell}"))
 
 
 def sentence(page, cell: str) -> str:
-    """What stands above the chart of one of the four."""
-    panel = page.locator(".stage-panel").filter(has=chart(page, f"Loss, {cell}"))
-    return panel.locator(".stage-sentence").inner_text()
+    """What is said of one of the four."""
+    return page.locator(".stage-why").nth(FOUR.index(cell)).inner_text()

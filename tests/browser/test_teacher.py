@@ -69,7 +69,7 @@ def test_who_wants_less_motion_gets_none(visitors):
 def test_teacher_mode_fits_a_phone(visitors, path):
     page = visitors(path, viewport=PHONE, color_scheme="dark")
     page.get_by_role("heading", level=1).wait_for()
-    page.locator("[data-testid=stMainBlockContainer] [data-testid=stWidgetLabel]").first.wait_for()
+    page.locator("[data-testid=stMainBlockContainer] :is([data-testid=stWidgetLabel], .stage-speed)").first.wait_for()
     settled(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     assert page.get_by_role("alert").count() == 0

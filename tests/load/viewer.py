@@ -136,8 +136,8 @@ class Viewer:
         self.stage.rest(step)
 
     async def ready(self) -> None:
-        """Waits until the page is drawn, with a profile on its stage, and nothing runs."""
-        await self.until(lambda: self.sites, "the first profile")
+        """Waits until the page is drawn, with a profile on its stage, waits for no answer itself, and nothing runs."""
+        await self.until(lambda: self.sites and not self._timers, "the first profile")
         await self.settled()
 
     async def rested(self) -> None:
@@ -145,6 +145,7 @@ class Viewer:
         stage = self.stage
         await self.until(lambda: not stage.playing and stage.told == (stage.head, False), "the page that hears of the step")
         await self.settled()
+        await self.until(lambda: not self._timers, "what the page has to say of the step")
 
     # --- its page ---
 

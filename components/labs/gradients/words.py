@@ -3,7 +3,7 @@
 import numpy as np
 
 from components.shell.text import number
-from models.insight.verdict import LEVEL, decades
+from models.insight.words import LEVEL, decades
 from models.labs.activations import moments
 from models.labs.growth import branch_gains, growth
 from models.spec import RunConfig

@@ -22,7 +22,8 @@ const SCALES = {
 const [ZERO, LOST, NORM, SKIP] = ["#80858f", "#d84a3a", "#d4760a", "#2f86d6"]
 const [RIBBON, NORMS] = [16, 10] // pixels: the skip above the columns, the norms between
 // Of the scale at the right: its type in ems of the page, its width in ems of that; in a narrow stack it has no titles.
-const [TYPE, LEGEND, SHORT_LEGEND, NARROW] = [0.72, 8.4, 4.6, 280]
+const [TYPE, LEGEND, SHORT_LEGEND, NARROW] = [0.72, 8.4, 5.6, 280]
+const SMALL = 100 // pixels of height below which the scale has words instead of numbers
 const ROOM = 4 // decades beyond the net before training to which a scale may grow: what leaves it is marked
 const TRACKS = ["act", "grad"]
 const PULSE_SECONDS = 1.2
@@ -64,6 +65,7 @@ export class Stack {
     const fits = this.panel?.fit === panel.fit
     this.panel = panel
     if (!fits) this.rescale()
+    this.group.classList.toggle("small", panel.height < SMALL)
     this.group.style.height = `${panel.height}px`
     this.group.setAttribute("aria-label", panel.title)
     this.canvas.style.height = `${panel.height}px`
@@ -113,7 +115,10 @@ export class Stack {
     this.values = { act: blocks.map(({ site }) => act[site]), grad: blocks.map(({ site }) => grad[site]) }
     const scaled = this.panel.scale === "shared" ? now.tapes.filter((one) => one.length) : [tape]
     for (const name of TRACKS) {
-      const seen = (position) => scaled.map((one) => one.vector(`${name}_rms`, Math.min(position, one.length - 1)))
+      const seen = (position) =>
+        scaled.map((one) =>
+          one.vector(`${name}_rms`, now.alone && one !== tape ? 0 : Math.min(position, one.length - 1)),
+        )
       const first = logRange(undefined, ...seen(0))
       const [low, high] = logRange(this.held[name], ...seen(now.position))
       this.held[name] = [Math.max(low, first[0] - ROOM), Math.min(high, first[1] + ROOM)]
@@ -122,7 +127,8 @@ export class Stack {
     this.canvas.height = Math.round(this.panel.height * devicePixelRatio)
     const pen = this.canvas.getContext("2d")
     pen.scale(devicePixelRatio, devicePixelRatio)
-    const legend = this.type * (wide < NARROW * devicePixelRatio ? SHORT_LEGEND : LEGEND)
+    const narrow = this.panel.height < SMALL || wide < NARROW * devicePixelRatio
+    const legend = this.type * (narrow ? SHORT_LEGEND : LEGEND)
     this.row.style.right = `${legend}px`
     const width = wide / devicePixelRatio - legend
     const ink = theme["text-color"] || "#555"
@@ -242,6 +248,10 @@ export class Stack {
       }
       pen.fillStyle = ink
       pen.font = `${this.type}px sans-serif`
+      if (this.panel.height < SMALL) {
+        pen.fillText(name === "act" ? "signal" : title, left + 12, y + half / 2)
+        continue
+      }
       const ends = powers(low, high)
       for (const exponent of new Set([ends[0], ends.at(-1)])) {
         const share = (exponent - low) / (high - low)

@@ -1,9 +1,11 @@
 // The stage: holds the tapes of a page, moves along them, and draws what the page has declared, at most once a frame.
 
 import { Bar } from "./bar.js"
+import { Curve, Digit, Digits, Guess } from "./cell.js"
 import { AGAIN, Chart, load, themeOf } from "./chart.js"
 import { listen } from "./keys.js"
 import { Playhead, reach } from "./playhead.js"
+import { Scenes } from "./scenes.js"
 import { Stack } from "./stack.js"
 import { brief, Connection, Tape } from "./tape.js"
 
@@ -12,7 +14,7 @@ const REST_SECONDS = 0.4 // after the last move, before the server hears where t
 const FOLLOW_SECONDS = 1
 const EAGER_SECONDS = 3 // that a page may take to hear of a control
 const FRAME_SECONDS = 0.04 // of drawing; whatever is not drawn by then waits for the next frame
-const PANELS = { chart: Chart, stack: Stack }
+const PANELS = { chart: Chart, stack: Stack, curve: Curve, digit: Digit, digits: Digits, guess: Guess }
 
 const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (text.endsWith(".") ? "" : ".")
 const clock = () => performance.now() / 1000
@@ -58,7 +60,10 @@ class Heading {
 // A click is the page's, which keeps the visit; a new tab or window is the browser's.
 class Link {
   constructor(place, { opened }) {
-    this.el = place.appendChild(document.createElement("a"))
+    const line = place.appendChild(document.createElement("p"))
+    line.className = "stage-why"
+    this.said = line.appendChild(document.createElement("span"))
+    this.el = line.appendChild(document.createElement("a"))
     this.el.className = "stage-link"
     this.el.onclick = (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return
@@ -70,9 +75,15 @@ class Link {
   declare(panel) {
     this.el.textContent = panel.title
     this.el.href = panel.href
+    this.panel = panel
   }
 
-  draw() {}
+  draw(now) {
+    const { run, says, before, text } = this.panel
+    if (!says) return
+    const said = `${text || now.tapes[run]?.sentence(says, now.row) || before} `
+    if (this.said.textContent !== said) this.said.textContent = said
+  }
 }
 
 // How a net goes on with a prompt, at the frame before the playhead.
@@ -145,6 +156,7 @@ class Stage {
       speed: moved((word) => (this.head.speed = word)),
     }
     this.bar = new Bar(root.querySelector(".stage-bar"), this.moves)
+    this.scenes = new Scenes(root, { entered: (at) => this.enter(at) })
     const address = new URL("tape", base)
     address.protocol = address.protocol.replace("http", "ws")
     this.connection = new Connection(address.href, () => this.go())
@@ -164,6 +176,7 @@ class Stage {
     const { data } = component
     Object.assign(this, { data, say: component.setStateValue })
     this.declareRuns(data)
+    this.scenes.declare(data, component.setTriggerValue)
     const heard = data.at.join(" ") // the page was drawn of this place, whatever it was told
     if (heard !== this.heard) this.told = this.heard = heard
     this.declarePanels()
@@ -195,9 +208,10 @@ class Stage {
       // Whoever presses Train before the page has taken a moved control over means what the controls say.
       const eager = this.head.playing && clock() - this.pressedAt < EAGER_SECONDS
       this.name = name
-      this.tapes = data.runs.map((run) => new Tape(run))
-      this.head = new Playhead(Math.max(...data.runs.map((run) => run.last)), this.head.speed)
-      Object.assign(this.head, places.get(name))
+      const known = data.scenes.length ? this.tapes : [] // the net that a reader chooses changes, the others stay
+      this.tapes = data.runs.map((run) => known.find(({ link }) => link === run.link) ?? new Tape(run))
+      this.head = new Playhead(Math.max(...this.active.map((tape) => tape.last)), this.head.speed)
+      if (!data.scenes.length) Object.assign(this.head, places.get(name))
       places.delete(name)
       if (eager) this.head.play(clock())
       this.heard = ""
@@ -215,7 +229,8 @@ class Stage {
     const wanted = new Set()
     for (const [root, part] of this.parts) {
       if (root !== this.root && !part.data.below) continue // another stage of this name, on its way out
-      part.data.panels.forEach((declared, at) => {
+      const panels = this.cast && root === this.root ? this.cast.panels : part.data.panels
+      panels.forEach((declared, at) => {
         const key = `${part.data.name} ${declared.key}`
         const { home } = this.panel(key, part, declared)
         wanted.add(key)
@@ -254,9 +269,34 @@ class Stage {
     return panel
   }
 
-  // How many rows of each run are wanted, which is shown, and whether that moves on.
+  // The scene that is shown, where there are scenes.
+  get cast() {
+    return this.data?.scenes?.[this.scenes.at]
+  }
+
+  // The tapes that the playhead moves along: all, or that of the scene.
+  get active() {
+    return this.cast ? [this.tapes[this.cast.run]] : this.tapes
+  }
+
+  // Another scene: its run from the beginning, which plays where the scene says so.
+  enter() {
+    this.moves.pause()
+    this.head = new Playhead(this.active[0].last, this.head.speed)
+    Object.assign(this, { told: "", arrived: false })
+    this.declarePanels()
+    if (this.cast.plays && !calm()) this.moves.play()
+    this.connection.wish(this.wishes())
+  }
+
+  // How many rows of each run are wanted, which is shown, and whether that moves on. A scene's are asked for one scene before.
   wishes() {
-    const wants = this.tapes.map((tape) => Math.min(this.head.wanted(), tape.last + 1))
+    const { active } = this
+    const soon = this.cast ? this.data.scenes.slice(0, this.scenes.at + 2) : []
+    const wants = this.tapes.map((tape, run) => {
+      const shown = active.includes(tape) ? this.head.wanted() : 0
+      return soon.some((scene) => scene.whole && scene.run === run) ? tape.last + 1 : Math.min(shown, tape.last + 1)
+    })
     return { wants, at: this.head.shown, playing: this.head.playing }
   }
 
@@ -270,11 +310,15 @@ class Stage {
 
   frame() {
     if (!this.root.isConnected || !this.tapes.length) return
-    const { head, tapes } = this
+    const { head, tapes, active } = this
     const time = clock()
-    const last = Math.max(...tapes.map((tape) => tape.last))
+    const last = Math.max(...active.map((tape) => tape.last))
     if (last !== head.last) head.last = last
-    const { there, over } = reach(tapes)
+    const { there, over } = reach(active)
+    if (this.cast?.plays && over && there && calm() && !this.arrived) {
+      this.arrived = true
+      head.seek(there) // who wants no motion sees the end at once
+    }
     const before = head.shown
     head.tick(time, { there, over })
     this.stopAtLoss(before)
@@ -291,6 +335,7 @@ class Stage {
       furthest: head.furthest,
       playing: head.playing,
       calm: quiet,
+      alone: Boolean(this.cast),
       time,
     }
     const waits = quiet && head.playing && time - this.drawnAt < CALM_SECONDS
@@ -354,7 +399,7 @@ class Stage {
 
   // One line: where the page is, how fast, on what; and what is awaited.
   sayHow(now) {
-    const { tapes, connection, head, data } = this
+    const { active: tapes, connection, head, data } = this
     const states = tapes.map((tape) => tape.state)
     const steps = Math.max(...tapes.map((tape) => tape.last))
     const facts = [`step ${now.shown} of ${steps}`]
@@ -392,7 +437,7 @@ class Stage {
   }
 
   ending() {
-    const { tapes, data } = this
+    const { active: tapes, data } = this
     const lost = tapes.filter((tape) => tape.lost).length
     if (tapes.length === 1) return lost ? "diverged" : "done"
     if (!lost) return "all are done"
@@ -405,6 +450,7 @@ class Stage {
     places.set(this.name, { position: Math.floor(position), furthest, speed })
     this.connection.close()
     this.sized.disconnect()
+    this.scenes.leave()
     this.unlisten?.()
     document.removeEventListener("visibilitychange", this.here)
     cancelAnimationFrame(this.due)

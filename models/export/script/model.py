@@ -5,7 +5,8 @@ from dataclasses import replace
 from models.export.script.quote import Definition, quoted
 from models.spec import RunConfig, plan
 from models.spec.code import branch_code, filled, norm_code, sum_code, wrapped
-from models.spec.plan import SublayerPlan
+from models.spec.plan import SublayerPlan, norms_of
+from models.spec.vocabulary import NORMS
 
 CLASS_NAMES = {"mlp": "MLP", "attn": "Attention", "ffn": "FeedForward"}
 ACTIVATION_CODE = {
@@ -29,12 +30,8 @@ def model_code(cfg: RunConfig) -> str:
 
 def _quoted_parts(cfg: RunConfig) -> str:
     """Norms, rotary turns and position tables as the app has them."""
-    arranged = plan(cfg)
-    norms = {getattr(s, slot) for s in arranged.sublayers if not s.identity for slot in filled(s) if slot != "norm_again"}
-    norms |= {arranged.final_norm, cfg.norm if cfg.stack != "single" else "none"}
-    wanted: list[Definition] = []
-    wanted += [("models.nets.norms", "TokenBatchNorm")] * ("batch norm" in norms)
-    wanted += [("models.nets.norms", "DynamicTanh")] * ("dynamic tanh" in norms)
+    classes = {NORMS[norm].code.partition("(")[0] for norm in norms_of(cfg)}
+    wanted: list[Definition] = [("models.nets.norms", name) for name in sorted(classes) if not name.startswith("nn.")]
     if cfg.net == "transformer":
         wanted += [("models.nets.branches", "Rotary")] * (cfg.position == "rotary")
         wanted += [("models.nets.embedding", "Positions")] * (cfg.position in ("sinusoidal", "learned"))

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import Visitors
+from tests.browser.conftest import Visitors, browser  # noqa: F401
 from tests.load.server import Server, serving
 
 DEMO = Path(__file__).parents[1] / "demo.py"
 
 
 @pytest.fixture(scope="package")
-def demo(browser: Any) -> Iterator[Server]:
+def demo(browser: Any) -> Iterator[Server]:  # noqa: F811
     """The server of the demo, with its trainer."""
     with serving(DEMO) as started:
         started.wait_for(b'"ready"')
@@ -21,7 +21,7 @@ def demo(browser: Any) -> Iterator[Server]:
 
 
 @pytest.fixture
-def visitors(browser: Any, demo: Server) -> Iterator[Visitors]:
+def visitors(browser: Any, demo: Server) -> Iterator[Visitors]:  # noqa: F811
     """Visitors of the demo. Afterwards none of them may have seen an error or asked another host."""
     crowd = Visitors(browser, demo)
     yield crowd

@@ -1,0 +1,19 @@
+.PHONY: app check test quick bench
+
+app:
+	streamlit run app.py
+
+check:
+	ruff format --check .
+	ruff check .
+	mypy
+	npx --yes @biomejs/biome@2.6.8 ci components
+
+test:
+	pytest
+
+quick:
+	pytest -m "not browser and not slow"
+
+bench:
+	python -m benchmarks

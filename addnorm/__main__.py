@@ -1,0 +1,95 @@
+"""`python -m addnorm show run.jsonl`: a recording as a table. It may still be growing."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from typing import NoReturn
+
+from addnorm.read import Recording, read
+from addnorm.words import first_not_finite, shortened, verdict
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one sentence, without the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs a command. 2 and a sentence on stderr where there is nothing to show."""
+    parser = Parser(prog="python -m addnorm", description="Recordings of `addnorm.watch`.")
+    commands = parser.add_subparsers(required=True, metavar="command")
+    show = commands.add_parser("show", help="a recording as a table: site, activation, gradient, and a line of words")
+    show.add_argument("path", help="the file")
+    show.add_argument("--step", type=int, metavar="N", help="the row of that step, or the last before it (default: the last)")
+    given = parser.parse_args(arguments)
+    recording = read(given.path, growing=True)
+    if not recording.header or not len(recording):
+        print(f"{parser.prog}: {shortened(recording.problem or 'There is no row yet.', 500)}", file=sys.stderr)
+        return 2
+    try:
+        print("\n".join(table(recording, given.step)))
+    except BrokenPipeError:  # the reader (`head`) has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    if recording.problem:
+        print(f"{parser.prog}: {shortened(recording.problem, 500)}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def table(recording: Recording, step: int | None = None) -> Iterator[str]:
+    """The lines of the table for one step."""
+    at = row_of(recording, step)
+    header = recording.header
+    rows = f"{len(recording)} {'row' if len(recording) == 1 else 'rows'}"
+    yield f"{shortened(header['model'], 60)}, {header['parameters']:,} parameters, {rows}, {how_it_ended(recording)}"
+    loss = recording.scalars["loss"][at]
+    yield f"step {recording.steps[at]}" + (f", loss {loss:.4g}" if recording.measured("loss", at)[0] else "")
+    room = max(20, shutil.get_terminal_size().columns - 28)
+    width = min(room, max([len(site.name) for site in recording.sites], default=4))
+    yield f"{'site':<{width}}  {'activation':>12}{'gradient':>12}"
+    act, grad = (list(_shown(recording, name, at)) for name in ("act", "grad"))
+    for site, left, right in zip(recording.sites, act, grad, strict=True):
+        yield f"{shortened(site.name, width):<{width}}  {left:>12}{right:>12}"
+    yield shortened(verdict(recording, at), 500)
+    if lost := first_not_finite(recording):
+        yield shortened(lost, 500)
+    yield from (shortened(note, 500) for note in header["notes"])
+
+
+def row_of(recording: Recording, step: int | None) -> int:
+    """The row of a step, or of the last one before it."""
+    if step is None:
+        return len(recording) - 1
+    return max((at for at, known in enumerate(recording.steps) if known <= step), default=0)
+
+
+def how_it_ended(recording: Recording) -> str:
+    """How the recording ended, in words."""
+    end = recording.end
+    if end is None:
+        return "not ended"
+    dropped = f", {end['dropped']} rows dropped" if end["dropped"] else ""
+    how = {"done": "ended", "error": f"ended by {end['reason']}", "recorder": f"given up: {end['reason']}"}[end["end"]]
+    return shortened(how, 200) + dropped
+
+
+def _shown(recording: Recording, name: str, at: int) -> Iterator[str]:
+    for value, measured in zip(recording.row(name, at), recording.measured(name, at), strict=True):
+        yield "-" if not measured else f"{value:.4g}" if math.isfinite(value) else str(value)
+
+
+def command() -> int:
+    """`addnorm` on the command line."""
+    return main(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(command())

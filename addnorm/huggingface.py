@@ -1,0 +1,32 @@
+"""For Hugging Face's `Trainer`: `Trainer(..., callbacks=[WatchCallback("run.jsonl")])`. Needs `transformers`."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from transformers import TrainerCallback
+
+from addnorm.recorder import Tape
+
+
+class WatchCallback(TrainerCallback):  # type: ignore[misc]
+    """Records a training by `Trainer`; takes what `watch` takes, but the model, its optimiser and AMP's scaler."""
+
+    def __init__(self, path: str | os.PathLike[str], **asked: Any) -> None:
+        self.tape: Tape | None = None
+        self._path, self._asked = path, asked
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+        """Hooks the model. Of several processes the first one records."""
+        if not state.is_world_process_zero:
+            return
+        wrapped = given.get("optimizer")
+        optimizer = getattr(wrapped, "optimizer", wrapped)  # accelerate's wrapper has torch's inside
+        scaler = getattr(wrapped, "scaler", None)
+        self.tape = Tape(given["model"], self._path, optimizer=optimizer, scaler=scaler, **self._asked)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+        """Ends the recording."""
+        if self.tape is not None:
+            self.tape.close()

@@ -1,0 +1,59 @@
+"""For Lightning: `Trainer(callbacks=[WatchCallback("run.jsonl")])`. Needs `lightning`, or `pytorch_lightning`."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from addnorm.recorder import Tape
+
+if TYPE_CHECKING:
+    Callback = object
+else:
+    Callback = import_module("lightning.pytorch" if find_spec("lightning") else "pytorch_lightning").Callback
+
+
+class WatchCallback(Callback):
+    """Records a training with automatic optimisation; takes what `watch` takes, but the model and its optimiser.
+
+    A training step may call parts of the module instead of the module, so a pass is what lies between a batch and `backward`.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], **asked: Any) -> None:
+        super().__init__()
+        self.tape: Tape | None = None
+        self._path, self._asked = path, asked
+
+    def on_train_start(self, trainer: Any, module: Any) -> None:
+        """Hooks the model. Of several processes the first one records."""
+        if trainer.is_global_zero:
+            scaler = getattr(trainer.precision_plugin, "scaler", None)
+            self.tape = Tape(module, self._path, scaler=scaler, called=False, **self._asked)
+
+    def on_train_batch_start(self, trainer: Any, module: Any, batch: Any, batch_idx: int) -> None:
+        """A pass begins."""
+        if self.tape is not None:
+            self.tape.begin_pass()
+
+    def on_before_backward(self, trainer: Any, module: Any, loss: Any) -> None:
+        """The pass is over. With several batches to an update Lightning has divided the loss by their number."""
+        if self.tape is not None:
+            self.tape.end_pass()
+            self.tape.loss(loss * trainer.accumulate_grad_batches)
+
+    def on_before_optimizer_step(self, trainer: Any, module: Any, optimizer: Any) -> None:
+        """Closes the row, before the weights change."""
+        if self.tape is not None:
+            self.tape.step()
+
+    def on_exception(self, trainer: Any, module: Any, exception: BaseException) -> None:
+        """Ends the recording with what went wrong."""
+        if self.tape is not None:
+            self.tape.__exit__(type(exception), exception, None)
+
+    def on_fit_end(self, trainer: Any, module: Any) -> None:
+        """Ends the recording."""
+        if self.tape is not None:
+            self.tape.close()

@@ -1,0 +1,344 @@
+"""Reads recordings, whoever wrote them: strict, within bounds, and what was whole before a fault is given.
+
+Needs no torch. A growing file is read by feeding a `Reader` what has come in since.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from addnorm.format import NAMED, SCALARS, SERIES, VERSION
+
+LONGEST_LINE = 8 << 20  # bytes
+MOST_SITES = 20_000
+MOST_NUMBERS = 50_000_000  # of a whole recording, 8 bytes each
+LONGEST_NAME = 1000  # characters
+LARGEST_FILE = 4 << 30  # bytes
+DEEPEST = 8  # levels of nesting
+PIECE = 1 << 20  # bytes that are read at once
+
+KINDS = ("start", "sum", "output")
+ENDS = ("done", "error", "recorder")
+
+
+class FaultError(ValueError):
+    """What is wrong with a line, in a sentence without its number."""
+
+
+@dataclass(frozen=True)
+class SiteInfo:
+    """A site as the header describes it."""
+
+    name: str
+    kind: str
+    module: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class BlockInfo:
+    """A block of weights: its name, the index of the site before which it comes in, and how many weights it has."""
+
+    name: str
+    site: int
+    parameters: int
+
+
+@dataclass
+class Recording:
+    """What has been read so far. Of every scalar and series one flat array, row after row, with NaN where nothing was measured.
+
+    `known` has a 1 for every number that was measured, a NaN too. `problem`: the sentence that says where reading stopped;
+    empty if it did not.
+    """
+
+    header: dict[str, Any] = field(default_factory=dict)
+    sites: tuple[SiteInfo, ...] = ()
+    blocks: tuple[BlockInfo, ...] = ()
+    steps: array[int] = field(default_factory=lambda: array("q"))
+    seconds: array[float] = field(default_factory=lambda: array("d"))
+    scalars: dict[str, array[float]] = field(default_factory=lambda: {name: array("d") for name in SCALARS})
+    series: dict[str, array[float]] = field(default_factory=lambda: {name: array("d") for name in SERIES})
+    known: dict[str, bytearray] = field(default_factory=lambda: {name: bytearray() for name in SCALARS + SERIES})
+    skipped: set[int] = field(default_factory=set)  # rows whose update AMP left out
+    end: dict[str, Any] | None = None
+    problem: str = ""
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the last line has been read."""
+        return self.end is not None
+
+    def row(self, name: str, at: int) -> Sequence[float]:
+        """One row of a series."""
+        width = self.width(name)
+        return self.series[name][at * width : (at + 1) * width]
+
+    def measured(self, name: str, at: int) -> Sequence[int]:
+        """Of one row of a series or scalar, 1 for what was measured."""
+        width = self.width(name)
+        return self.known[name][at * width : (at + 1) * width]
+
+    def width(self, name: str) -> int:
+        """Numbers in a row of a series; 1 for a scalar."""
+        return 1 if name in SCALARS else len(self.sites) if name in ("act", "grad") else len(self.blocks)
+
+
+class Reader:
+    """Takes a recording piece by piece. After a fault it takes no more."""
+
+    def __init__(self) -> None:
+        self.recording = Recording()
+        self._line = 0
+        self._rest = b""
+        self._numbers = 0
+
+    def feed(self, data: bytes) -> Recording:
+        """Reads the lines that these bytes complete."""
+        lines = (self._rest + data).split(b"\n")
+        self._rest = lines.pop()
+        for line in lines:
+            if self.recording.problem:
+                break
+            self._take(line)
+        if len(self._rest) > LONGEST_LINE and not self.recording.problem:
+            self._line += 1
+            self._stop("is longer than a line of a recording can be")
+        if self.recording.problem:
+            self._rest = b""
+        return self.recording
+
+    def finish(self) -> Recording:
+        """Says what is missing, for a file that will not grow any more."""
+        found = self.recording
+        if not found.problem and self._rest:
+            self._line += 1
+            self._stop("is cut off; what was whole before it is shown" if found.header else "is no recording")
+        elif not found.problem and not found.header:
+            found.problem = "The file is empty."
+        return found
+
+    def _take(self, line: bytes) -> None:
+        self._line += 1
+        try:
+            if len(line) > LONGEST_LINE:
+                raise FaultError("is longer than a line of a recording can be")
+            entry = parsed(line)
+            if self.recording.whole:
+                raise FaultError("stands after the end of the recording")
+            if not self.recording.header:
+                self._take_header(entry)
+            elif "end" in entry:
+                self.recording.end = ending(entry)
+            else:
+                self._take_row(entry)
+        except FaultError as fault:
+            self._stop(str(fault))
+
+    def _stop(self, fault: str) -> None:
+        self.recording.problem = f"Line {self._line} {fault}."
+
+    def _take_header(self, entry: dict[str, Any]) -> None:
+        version = entry.get("addnorm")
+        if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+            raise FaultError("is not the header of a recording")
+        if version > VERSION:
+            raise FaultError(f"says that this is version {version} of the format; this program reads up to version {VERSION}")
+        found = self.recording
+        found.sites = tuple(site_of(item) for item in listed(entry, "sites"))
+        found.blocks = tuple(block_of(item) for item in listed(entry, "blocks"))
+        for key in ("model", "dtype", "device", "created"):
+            text(entry, key)
+        for note in listed(entry, "notes"):
+            text({"note": note}, "note")
+        for key in ("parameters", "trained"):
+            count(entry, key)
+        for key in ("versions", "meta"):
+            if not isinstance(entry.get(key, {}), dict):
+                raise FaultError(f"has a {key} that is no object")
+        if not isinstance(entry.get("optimizer"), dict | None):
+            raise FaultError("has an optimizer that is no object")
+        found.header = entry
+
+    def _take_row(self, entry: dict[str, Any]) -> None:
+        found = self.recording
+        step = count(entry, "step")
+        if found.steps and step <= found.steps[-1]:
+            raise FaultError(f"is of step {step}, after step {found.steps[-1]}")
+        self._numbers += 2 * len(found.sites) + 2 * len(found.blocks) + len(SCALARS) + 2
+        if self._numbers > MOST_NUMBERS:
+            raise FaultError("is one row too many; the rows before it are shown")
+        scalars = {name: number(entry.get(name), name) for name in SCALARS}
+        seconds = number(entry.get("seconds"), "seconds")
+        rows = {name: numbers(entry.get(name), name, found.width(name), may_lack=name == "update") for name in SERIES}
+        skipped = entry.get("skipped", False)
+        if not isinstance(skipped, bool):
+            raise FaultError("has a skipped that is neither true nor false")
+        found.steps.append(step)
+        found.seconds.append(math.nan if seconds is None else seconds)
+        for name, values in (*rows.items(), *((name, [value]) for name, value in scalars.items())):
+            into = found.scalars[name] if name in SCALARS else found.series[name]
+            into.extend(math.nan if value is None else value for value in values)
+            found.known[name].extend(value is not None for value in values)
+        if skipped:
+            found.skipped.add(len(found) - 1)
+
+
+def read(path: str | os.PathLike[str], *, growing: bool = False) -> Recording:
+    """A recording from a file. What is wrong with it stands in `problem`, what was whole is given; raises nothing.
+
+    `growing`: a line that is not finished yet is no fault.
+    """
+    reader = Reader()
+    try:
+        if not Path(path).is_file():
+            raise OSError(f"{path} is no file" if Path(path).exists() else f"there is no file {path}")
+        with Path(path).open("rb") as file:
+            left = LARGEST_FILE
+            while not reader.recording.problem and (piece := file.read(min(PIECE, left))):
+                reader.feed(piece)
+                left -= len(piece)
+            if not left and not reader.recording.problem:
+                reader.recording.problem = "The file is larger than a recording can be; what stands before is shown."
+    except (OSError, ValueError) as error:
+        reader.recording.problem = f"{_capital(getattr(error, 'strerror', None) or str(error))}."
+    return reader.recording if growing else reader.finish()
+
+
+def parsed(line: bytes) -> dict[str, Any]:
+    """A line as a mapping. Raises FaultError."""
+    try:
+        entry = json.loads(line.decode("utf-8"), parse_constant=_no_constant)
+    except UnicodeDecodeError:
+        raise FaultError("is not text") from None
+    except RecursionError:
+        raise FaultError("is nested too deeply") from None
+    except FaultError:
+        raise
+    except ValueError:
+        raise FaultError("is not JSON") from None
+    if not isinstance(entry, dict):
+        raise FaultError("is no object")
+    if too_deep(entry):
+        raise FaultError("is nested too deeply")
+    return entry
+
+
+def too_deep(value: Any) -> bool:
+    """Whether something is nested deeper than a recording is."""
+    level: list[Any] = [value]
+    for _ in range(DEEPEST):
+        level = [item for held in level for item in _inside(held) if isinstance(item, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value
+
+
+def _no_constant(name: str) -> Any:
+    raise FaultError(f"has a bare {name}, which JSON does not know")
+
+
+def number(value: Any, name: str) -> float | None:
+    """A number of a row: finite ones as numbers, others by name, null for what was not measured. Raises FaultError."""
+    if isinstance(value, str) and value in NAMED:
+        return NAMED[value]
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise FaultError(f"has a value of {name} that is no number")
+    try:
+        found = float(value)
+    except OverflowError:
+        found = math.inf
+    if not math.isfinite(found):
+        raise FaultError(f"has a value of {name} beyond all numbers")
+    return found
+
+
+def numbers(value: Any, name: str, width: int, *, may_lack: bool = False) -> list[float | None]:
+    """A series of a row. Raises FaultError."""
+    if value is None and may_lack:
+        return [None] * width
+    if not isinstance(value, list):
+        raise FaultError(f"has {name} that is no list")
+    if len(value) != width:
+        raise FaultError(f"has {len(value)} numbers of {name} where there should be {width}")
+    return [number(item, name) for item in value]
+
+
+def count(entry: dict[str, Any], key: str) -> int:
+    """A whole number from 0 to 2^53. Raises FaultError."""
+    value = entry.get(key)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 2**53:
+        raise FaultError(f"has a {key} that is no count")
+    return value
+
+
+def text(entry: dict[str, Any], key: str) -> str:
+    """A text of bounded length. Raises FaultError."""
+    value = entry.get(key)
+    if not isinstance(value, str) or len(value) > LONGEST_NAME:
+        raise FaultError(f"has a {key} that is no text" if not isinstance(value, str) else f"has a {key} that is too long")
+    return value
+
+
+def listed(entry: dict[str, Any], key: str) -> list[Any]:
+    """A list of bounded length. Raises FaultError."""
+    value = entry.get(key)
+    if not isinstance(value, list):
+        raise FaultError(f"has {key} that are no list")
+    if len(value) > MOST_SITES:
+        raise FaultError(f"has more than {MOST_SITES} {key}")
+    return value
+
+
+def site_of(item: Any) -> SiteInfo:
+    """A site of the header. Raises FaultError."""
+    if not isinstance(item, dict):
+        raise FaultError("has a site that is no object")
+    shape = item.get("shape")
+    if not isinstance(shape, list) or len(shape) > 16:
+        raise FaultError("has a site without a shape")
+    kind = text(item, "kind")
+    if kind not in KINDS:
+        raise FaultError("has a site of an unknown kind")
+    sizes = tuple(count({"shape": size}, "shape") for size in shape)
+    return SiteInfo(text(item, "name"), kind, text(item, "module"), sizes, text(item, "dtype"))
+
+
+def block_of(item: Any) -> BlockInfo:
+    """A block of the header. Raises FaultError."""
+    if not isinstance(item, dict):
+        raise FaultError("has a block that is no object")
+    return BlockInfo(text(item, "name"), count(item, "site"), count(item, "parameters"))
+
+
+def ending(entry: dict[str, Any]) -> dict[str, Any]:
+    """The last line. Raises FaultError."""
+    if entry["end"] not in ENDS:
+        raise FaultError("ends in an unknown way")
+    return {
+        "end": entry["end"],
+        "reason": text(entry, "reason"),
+        "rows": count(entry, "rows"),
+        "dropped": count(entry, "dropped"),
+    }
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]

@@ -1,0 +1,166 @@
+"""A row of a recording while its numbers are still on their way from the device."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from addnorm.format import Number, encoded
+from addnorm.probe import norms
+
+
+class Fetch:
+    """A few numbers on their way to the host. Nobody waits for them before `values` is asked for."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._event: Any = None
+        if tensor.device.type == "cuda":
+            self._tensor = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+            with torch.cuda.device(tensor.device):
+                self._tensor.copy_(tensor, non_blocking=True)
+                self._event = torch.cuda.Event()
+                self._event.record()
+        else:
+            self._tensor = tensor
+
+    def ready(self) -> bool:
+        """Whether they have arrived."""
+        return self._event is None or bool(self._event.query())
+
+    def values(self) -> list[float]:
+        """The numbers, waited for if need be."""
+        if self._event is not None:
+            self._event.synchronize()
+        found = self._tensor.tolist()
+        return found if isinstance(found, list) else [found]
+
+
+@dataclass
+class Part:
+    """Norms of some tensors, on their way: which series each belongs to, at which index, and of how many numbers it is.
+
+    `factors`: what the squares are multiplied by, for samples that stand for more.
+    """
+
+    fetch: Fetch
+    targets: list[tuple[str, int, int]]
+    factors: Sequence[float] = ()
+
+
+def parts_of(measured: Sequence[tuple[str, int, Tensor]], already: Sequence[tuple[str, int, int, Tensor]] = ()) -> list[Part]:
+    """Norms of tensors, one read for each device. `already`: norms that were taken before, with the count of their numbers."""
+    by_device: dict[torch.device, list[tuple[str, int, Tensor]]] = {}
+    for name, at, tensor in measured:
+        by_device.setdefault(tensor.device, []).append((name, at, dense(tensor)))
+    found = [
+        Part(Fetch(norms([tensor for *_, tensor in group])), [(name, at, tensor.numel()) for name, at, tensor in group])
+        for group in by_device.values()
+    ]
+    return found + [Part(Fetch(norm), [(name, at, count)]) for name, at, count, norm in already]
+
+
+def dense(tensor: Tensor) -> Tensor:
+    """The numbers of a tensor, of a sparse one those that it holds."""
+    return tensor.coalesce().values() if tensor.is_sparse else tensor
+
+
+@dataclass
+class Row:
+    """One step: what has been measured of it so far."""
+
+    step: int
+    seconds: float = 0.0
+    parts: list[Part] = field(default_factory=list)
+    losses: list[Fetch] = field(default_factory=list)
+    own_loss: bool = False  # told by the training, not found in the model's output
+    lr: float | Fetch | None = None
+    scale: Fetch | None = None  # by which AMP multiplied the loss
+    weights_scaled: bool = False  # whether the gradients of the weights still carry it
+    skipped: bool = False
+
+    def fetches(self) -> list[Fetch]:
+        """All that is on its way."""
+        late = [self.scale] if self.scale else []
+        late += [self.lr] if isinstance(self.lr, Fetch) else []
+        return [*(part.fetch for part in self.parts), *self.losses, *late]
+
+    def ready(self) -> bool:
+        """Whether everything has arrived."""
+        return all(fetch.ready() for fetch in self.fetches())
+
+    def line(self, sites: int, blocks: int) -> dict[str, Any]:
+        """The row as it is written, waited for if need be."""
+        squares, counts = self._sums()
+        scale = self.scale.values()[0] if self.scale else 1.0
+
+        def series(name: str, length: int, factor: float = 1.0) -> list[Number]:
+            return [encoded(_rms(squares.get((name, at)), counts.get((name, at), 0), factor)) for at in range(length)]
+
+        losses = [value for fetch in self.losses for value in fetch.values()]
+        lr = self.lr.values()[0] if isinstance(self.lr, Fetch) else self.lr
+        weight_factor = 1 / scale if self.weights_scaled else 1.0
+        parameters = [square for (name, _), square in squares.items() if name in ("weight_grad", "other_grad")]
+        line: dict[str, Any] = {
+            "step": self.step,
+            "seconds": round(self.seconds, 3),
+            "loss": encoded(sum(losses) / len(losses), 9) if losses else None,
+            "lr": encoded(lr, 9),
+            "grad_norm": encoded(math.sqrt(sum(parameters)) * weight_factor) if parameters else None,
+            "act": series("act", sites),
+            "grad": series("grad", sites, 1 / scale),
+            "weight_grad": series("weight_grad", blocks, weight_factor),
+        }
+        if any(name == "old" for name, _ in squares):
+            line["update"] = [encoded(_ratio(squares.get(("change", at)), squares.get(("old", at)))) for at in range(blocks)]
+        if self.skipped:
+            line["skipped"] = True
+        return line
+
+    def _sums(self) -> tuple[dict[tuple[str, int], float], dict[tuple[str, int], int]]:
+        squares: dict[tuple[str, int], float] = {}
+        counts: dict[tuple[str, int], int] = {}
+        for part in self.parts:
+            factors = part.factors or [1.0] * len(part.targets)
+            for (name, at, count), norm, factor in zip(part.targets, part.fetch.values(), factors, strict=True):
+                squares[name, at] = squares.get((name, at), 0.0) + norm * norm * factor
+                counts[name, at] = counts.get((name, at), 0) + count
+        return squares, counts
+
+
+def _rms(square: float | None, count: int, factor: float) -> float | None:
+    return None if square is None or not count else math.sqrt(square / count) * factor
+
+
+def _ratio(change: float | None, old: float | None) -> float | None:
+    if change is None or old is None:
+        return None
+    return math.sqrt(change / old) if old else (0.0 if change == 0 else math.inf)
+
+
+class Rows:
+    """Rows that wait for their numbers; the newest also for its loss. `write` gets every row once, in order, when it is whole."""
+
+    def __init__(self, write: Callable[[Row], None], most: int = 64) -> None:
+        self._write = write
+        self._most = most
+        self.waiting: list[Row] = []
+        self.dropped = 0
+
+    def add(self, row: Row) -> None:
+        """A row whose numbers are on their way. Where the device is far behind, the oldest is dropped: nobody waits for it."""
+        self.waiting.append(row)
+        while len(self.waiting) > 1 and self.waiting[0].ready():
+            self._write(self.waiting.pop(0))
+        if len(self.waiting) > self._most:
+            self.waiting.pop(0)
+            self.dropped += 1
+
+    def finish(self) -> None:
+        """Writes all that is left, waiting for it."""
+        while self.waiting:
+            self._write(self.waiting.pop(0))

@@ -1,0 +1,81 @@
+"""Writes lines to a file from a thread of its own, so that a slow disk never holds up training."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+WAITING = 1024  # lines that may wait for the disk; further ones are dropped and counted
+PATIENCE = 10.0  # seconds that the end of a recording waits for the disk
+
+
+def free_path(wanted: str | os.PathLike[str]) -> Path:
+    """The path, or `name-2`, `name-3`, ... where there is a file already: no recording is written over."""
+    path = Path(wanted)
+    for count in range(2, 100_000):
+        if not path.exists():
+            break
+        path = Path(wanted).with_stem(f"{Path(wanted).stem}-{count}")
+    return path
+
+
+Line = Callable[[], Mapping[str, Any]]  # made in the thread
+
+
+class Writer:
+    """Appends lines of JSON. Raises OSError where the file cannot be made; `failure` is what went wrong later."""
+
+    def __init__(self, wanted: str | os.PathLike[str]) -> None:
+        Path(wanted).parent.mkdir(parents=True, exist_ok=True)
+        self.path = free_path(wanted)
+        self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
+        self.dropped = 0
+        self.failure: Exception | None = None
+        self._lines: queue.Queue[Line | None] = queue.Queue(WAITING)
+        self._thread = threading.Thread(target=self._work, name="addnorm writer", daemon=True)
+        self._thread.start()
+
+    def write(self, line: Line) -> bool:
+        """Hands a line over; False where too many are waiting, and this one is dropped."""
+        try:
+            self._lines.put_nowait(line)
+        except queue.Full:
+            self.dropped += 1
+            return False
+        return True
+
+    def close(self, last: Line) -> bool:
+        """Writes what is waiting and the last line; False where the disk takes too long."""
+        until = time.monotonic() + PATIENCE
+        try:
+            self._lines.put(last, timeout=PATIENCE)
+            self._lines.put(None, timeout=max(0.0, until - time.monotonic()))
+        except queue.Full:
+            return False
+        self._thread.join(max(0.0, until - time.monotonic()))
+        return not self._thread.is_alive() and self.failure is None
+
+    def _work(self) -> None:
+        going = True
+        while going:
+            lines = [self._lines.get()]
+            while not self._lines.empty():
+                lines.append(self._lines.get())
+            going = None not in lines
+            if self.failure is None:
+                try:
+                    self._append([line for line in lines if line is not None])
+                except Exception as error:
+                    self.failure = error
+        os.close(self._file)
+
+    def _append(self, lines: list[Line]) -> None:
+        text = b"".join(json.dumps(line(), allow_nan=False, separators=(",", ":")).encode() + b"\n" for line in lines)
+        while text:
+            text = text[os.write(self._file, text) :]

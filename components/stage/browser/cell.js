@@ -1,0 +1,198 @@
+// What one cell of an experiment shows besides its stack: a guess, ten digits with their answers, a small loss curve.
+
+import { brief } from "./tape.js"
+
+const NS = "http://www.w3.org/2000/svg"
+const SIDE = 8 // pixels of a digit
+const [LEFT, RIGHT, TOP, FOOT] = [26, 6, 16, 14] // around the plot of a curve
+const INKS = "0123456789abcdefg"
+
+const svg = (name, attributes, text) => {
+  const made = document.createElementNS(NS, name)
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value)
+  if (text !== undefined) made.textContent = text
+  return made
+}
+
+// A digit as an SVG of one square for each pixel with ink, in the colour of the text.
+export const picture = (image) => {
+  const drawn = svg("svg", { viewBox: `0 0 ${SIDE} ${SIDE}`, "aria-hidden": "true", "shape-rendering": "crispEdges" })
+  for (const [at, letter] of [...image].entries()) {
+    const ink = INKS.indexOf(letter) / (INKS.length - 1)
+    const place = { x: at % SIDE, y: Math.floor(at / SIDE), width: 1, height: 1 }
+    if (ink) drawn.append(svg("rect", { ...place, fill: "currentColor", "fill-opacity": ink }))
+  }
+  return drawn
+}
+
+const guesses = new Map() // by the title of what is guessed, for as long as the browser's tab shows the app
+
+export class Guess {
+  constructor(place) {
+    this.el = place.appendChild(document.createElement("div"))
+    this.el.className = "stage-guess"
+    this.heading = this.el.appendChild(document.createElement("h3"))
+    this.heading.className = "stage-heading"
+    this.field = this.el.appendChild(document.createElement("fieldset"))
+    this.score = this.el.appendChild(document.createElement("p"))
+    this.score.setAttribute("aria-live", "polite")
+  }
+
+  declare(panel) {
+    const { title, options, found } = panel
+    this.panel = panel
+    this.heading.textContent = title
+    this.field.setAttribute("aria-label", `Your guess: ${title}`)
+    if (this.field.children.length !== options.length) {
+      const choices = options.map((option) => {
+        const label = document.createElement("label")
+        const radio = document.createElement("input")
+        Object.assign(radio, { type: "radio", name: `guess ${title}`, value: option })
+        radio.onchange = () => guesses.set(title, option)
+        label.append(radio, option)
+        return label
+      })
+      this.field.replaceChildren(...choices)
+    }
+    for (const { firstChild: radio } of this.field.children) radio.checked = radio.value === guesses.get(title)
+    this.field.hidden = Boolean(found)
+    this.score.hidden = !found
+    const text = found && this.words(found, guesses.get(title))
+    if (this.score.textContent !== text) this.score.textContent = text
+  }
+
+  words(found, guessed) {
+    if (!guessed) return `it ${found}`
+    return guessed === found ? `✓ it ${found}, as you guessed` : `it ${found}; you guessed: ${guessed}`
+  }
+
+  draw() {}
+}
+
+export class Digits {
+  constructor(place) {
+    this.el = place.appendChild(document.createElement("figure"))
+    this.el.className = "stage-digits"
+    this.caption = this.el.appendChild(document.createElement("figcaption"))
+    this.list = this.el.appendChild(document.createElement("ol"))
+  }
+
+  declare(panel) {
+    this.panel = panel
+    this.list.setAttribute("aria-label", panel.title)
+  }
+
+  draw(now) {
+    const ten = now.tapes[this.panel.run]?.frame(now.shown)?.ten
+    if (!ten) return
+    const images = ten.images.join()
+    if (images !== this.images) {
+      this.images = images
+      const drawn = ten.images.map((image) => {
+        const item = document.createElement("li")
+        const said = document.createElement("span")
+        said.setAttribute("aria-hidden", "true")
+        item.append(picture(image), said)
+        return item
+      })
+      this.list.replaceChildren(...drawn)
+    }
+    const answers = ten.answers.join()
+    if (answers === this.answers) return
+    this.answers = answers
+    const right = ten.answers.filter((answer, truth) => answer === truth).length
+    this.caption.textContent = `Ten unseen digits and its answers: ${right} right`
+    for (const [truth, item] of [...this.list.children].entries()) {
+      const answer = ten.answers[truth]
+      item.className = answer === truth ? "right" : "wrong"
+      item.lastChild.textContent = answer ?? "–"
+      const read = answer === null ? "no answer" : `read as ${answer}`
+      item.setAttribute("aria-label", `a ${truth}, ${read}, ${answer === truth ? "right" : "wrong"}`)
+    }
+  }
+}
+
+export class Digit {
+  constructor(place) {
+    this.el = place.appendChild(document.createElement("div"))
+    this.el.className = "stage-digit"
+    this.image = this.el.appendChild(document.createElement("div"))
+    this.said = this.el.appendChild(document.createElement("p"))
+  }
+
+  declare(panel) {
+    this.panel = panel
+  }
+
+  draw(now) {
+    const ten = now.tapes[this.panel.run]?.frame(now.shown)?.ten
+    if (!ten) return
+    const { which } = this.panel
+    if (!this.image.firstChild) this.image.append(picture(ten.images[which]))
+    const answer = ten.answers[which]
+    const read = answer === null ? "no answer: no number is left" : `read as ${answer}`
+    const text = `A ${which}, ${read} ${answer === which ? "✓" : "✗"}`
+    if (this.said.textContent !== text) this.said.textContent = text
+  }
+}
+
+export class Curve {
+  constructor(place) {
+    this.place = place
+    this.el = place.appendChild(svg("svg", { class: "stage-curve", role: "img" }))
+  }
+
+  declare(panel) {
+    this.panel = panel
+    this.el.style.height = `${panel.height}px`
+  }
+
+  draw(now) {
+    const { run, top, level, height, title } = this.panel
+    const tape = now.tapes[run]
+    if (!tape?.length) return
+    const width = this.width ?? this.place.clientWidth
+    const x = (row) => LEFT + (row / tape.last) * (width - LEFT - RIGHT)
+    const y = (loss) => TOP + (1 - loss / top) * (height - TOP - FOOT)
+    const until = Math.min(now.furthest, tape.length - 1)
+    const parts = [
+      svg("line", { class: "axis", x1: LEFT, x2: width - RIGHT, y1: y(0), y2: y(0) }),
+      svg("line", { class: "axis", x1: LEFT, x2: LEFT, y1: y(top), y2: y(0) }),
+      svg("line", { class: "level", x1: LEFT, x2: width - RIGHT, y1: y(level), y2: y(level) }),
+      svg("text", { x: LEFT - 4, y: y(top) + 4, "text-anchor": "end" }, top),
+      svg("text", { x: LEFT - 4, y: y(0) + 4, "text-anchor": "end" }, 0),
+      svg("text", { x: width - RIGHT, y: height - 2, "text-anchor": "end" }, `step ${tape.last}`),
+      svg("text", { x: LEFT, y: height - 2 }, "loss"),
+    ]
+    const [lines, beyond] = [[], []]
+    for (let row = 0, pen = false; row <= until; row++) {
+      const loss = tape.number("loss", row)
+      if (loss <= top) lines.push(`${pen ? "L" : "M"}${x(row).toFixed(1)} ${y(loss).toFixed(1)}`)
+      else beyond.push([row, loss])
+      pen = loss <= top
+    }
+    parts.push(svg("path", { class: "line", d: lines.join("") }))
+    parts.push(svg("text", { x: width - RIGHT, y: y(level) - 5, "text-anchor": "end" }, "guessing"))
+    const shown = Math.min(now.shown, tape.length - 1)
+    const loss = tape.number("loss", shown)
+    if (loss <= top) parts.push(svg("circle", { class: "now", cx: x(shown), cy: y(loss), r: 3.5 }))
+    if (beyond.length) parts.push(...this.edge(beyond, x, TOP))
+    this.el.replaceChildren(...parts)
+    this.el.setAttribute("viewBox", `0 0 ${width} ${height}`)
+    if (!now.playing)
+      this.el.setAttribute("aria-label", `${title}: ${brief(loss)} at step ${shown}, guessing ${brief(level)}`)
+  }
+
+  // What is above the axis: an arrow at each such step, a cross where there is no number, and the last of them in words.
+  edge(beyond, x, top) {
+    const marks = beyond.map(([row, loss]) => {
+      const at = x(row) + 4
+      const lost = !Number.isFinite(loss)
+      const shape = lost ? `M${at - 4} ${top - 12}l8 8m0 -8l-8 8` : `M${at - 4} ${top - 4}l4 -8l4 8z`
+      return svg("path", { class: lost ? "lost" : "beyond", d: shape })
+    })
+    const [row, loss] = beyond.at(-1)
+    const said = Number.isFinite(loss) ? `${brief(loss)} at step ${row}` : `no number at step ${row}`
+    return [...marks, svg("text", { x: x(row) + 12, y: top - 4 }, said)]
+  }
+}

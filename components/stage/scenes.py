@@ -1,0 +1,40 @@
+"""Scenes: a stage that is scrolled. Beside a picture that stays, each says what is seen and which run it is of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from components.stage.panels import Panel
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The net of a scene that lets the reader choose: its depth, of at most so many blocks, its residual and its norm."""
+
+    depth: int
+    most: int
+    residual: bool
+    norm: bool
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A heading, sentences, the panels of the picture (one of a kind), all of one run.
+
+    The net stands there before training, or `plays` to the end of its run once the scene is reached. `whole`: its rows are
+    asked for beforehand, because it plays or because the text is of them.
+    """
+
+    title: str
+    text: str
+    run: int
+    panels: Sequence[Panel]
+    plays: bool = False
+    whole: bool = False
+    choice: Choice | None = None
+
+    def to_json(self, runs: int, seeds: int) -> dict[str, Any]:
+        """What the browser reads. A panel is the same one in every scene: only its run changes."""
+        panels = [panel.to_json(runs, seeds) | {"key": panel.kind} for panel in self.panels]
+        choice = vars(self.choice) if self.choice else None
+        return {**vars(self), "panels": panels, "choice": choice}

@@ -1,0 +1,101 @@
+"""The story's page: its runs, its scenes, and the net that the reader chooses, which the address keeps."""
+
+from typing import Any
+
+import streamlit as st
+
+from components.shell import address, hide
+from components.shell.link import PLAYGROUND, START
+from components.shell.naming import chance
+from components.shell.waiting import waits
+from components.stage.panels import COLUMNS, Curve, Digit, Digits, Panel, Stack, blocks_of
+from components.stage.scenes import Choice, Scene
+from components.stage.stage import stage
+from components.stage.view import look
+from components.story import words
+from models.service.client import trainer
+from models.spec import RunConfig
+
+NAME, OWN, SCENE = "story", "story_own", "story_scene"
+DIGIT = 3  # which of the ten enters
+MOST = 64  # blocks that the reader may stack
+PLAIN: dict[str, object] = {"residual": False, "norm": "none"}
+SHALLOW, FADES, GROWS, LEVELS = (
+    RunConfig(depth=2, **PLAIN),  # type: ignore[arg-type]
+    RunConfig(**PLAIN),  # type: ignore[arg-type]
+    RunConfig(norm="none"),
+    RunConfig(),
+)
+HOW = ((True, True), (False, False), (False, True), (True, True), (False, False))  # plays, and is asked for whole
+FIRST = Choice(depth=4, most=MOST, residual=False, norm=False)
+
+
+def draw() -> None:
+    """The five scenes, and the ways on."""
+    hide.adopt()
+    own = _own()
+    runs = [SHALLOW, FADES, GROWS, LEVELS, _net(own)]
+    seen = [words.Seen(cfg, look(cfg)[0], trainer().tape(cfg)) for cfg in runs]
+    said = words.scenes(*seen, digit=DIGIT)
+    scenes = [
+        Scene(title, text, run, _picture(runs[run], run), plays, whole, own if run == len(runs) - 1 else None)
+        for run, ((title, text), (plays, whole)) in enumerate(zip(said, HOW, strict=True))
+    ]
+    stage(NAME, runs, [], scenes=scenes, scene=_scene(), on_scene=_go, on_choice=_choose)
+    waits("story_numbers", lambda: any(look(cfg)[0] is None for cfg in runs) and trainer().status().state != "failed")
+    st.page_link(PLAYGROUND, label="Your net in the playground", icon=":material/tune:", query_params=_net(own).to_query())
+    st.page_link(START, label="The four nets side by side", icon=":material/home:")
+
+
+def _picture(cfg: RunConfig, run: int) -> list[Panel]:
+    return [
+        Digit(f"The digit {DIGIT}", run, COLUMNS // 2, which=DIGIT),
+        Curve("Loss", run, COLUMNS // 2, level=chance(cfg), height=100),
+        Stack(run=run, blocks=blocks_of(cfg), height=200, scale="shared"),
+        Digits("Ten digits", run),
+    ]
+
+
+def _scene() -> int:
+    """The scene that the address names or that was chosen last; the first where none was."""
+    text = st.query_params.get("scene", "1")
+    if not address.taken("scene"):
+        st.session_state[SCENE] = int(text) if text.isdecimal() and len(text) < 3 else 1
+    return min(max(int(st.session_state.get(SCENE, 1)), 1), len(HOW))
+
+
+def _go(scene: int) -> None:
+    if not 1 <= scene <= len(HOW):
+        return
+    st.session_state[SCENE] = scene
+    address.stage({"scene": str(scene)})
+
+
+def _own() -> Choice:
+    """The net that the reader has chosen, as the address says it."""
+    query = st.query_params.to_dict()
+    if not address.taken("depth", "residual", "norm") and {"depth", "residual", "norm"} & query.keys():
+        depth = query.get("depth", "")
+        st.session_state[OWN] = Choice(
+            min(max(int(depth), 1), MOST) if depth.isdecimal() and len(depth) < 4 else FIRST.depth,
+            MOST,
+            query.get("residual") == "true",
+            query.get("norm") == "true",
+        )
+    own: Choice = st.session_state.get(OWN, FIRST)
+    return own
+
+
+def _choose(said: dict[str, Any]) -> None:
+    """What a browser says was chosen, where it can be."""
+    depth, residual, norm = (said.get(name) for name in ("depth", "residual", "norm"))
+    if type(depth) is not int or not 1 <= depth <= MOST or not isinstance(residual, bool) or not isinstance(norm, bool):
+        return
+    st.session_state[OWN] = Choice(depth, MOST, residual, norm)
+    on = {True: "true", False: "false"}
+    address.stage({"scene": str(len(HOW)), "depth": str(depth), "residual": on[residual], "norm": on[norm]})
+
+
+def _net(own: Choice) -> RunConfig:
+    """The default network as the reader would have it."""
+    return RunConfig(depth=own.depth, residual=own.residual, norm=LEVELS.norm if own.norm else "none")

@@ -1,0 +1,111 @@
+"""What the scenes of the story say: two sentences each, made from the numbers of their runs."""
+
+from dataclasses import dataclass
+
+from components.shell.naming import chance
+from components.stage.view import View
+from models.insight.outcome import LEARNS, final_loss, outcome, share, through, times
+from models.service.client import Tape
+from models.spec import RunConfig
+from models.trace import Frame, Trace
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A run as far as the server has it: before training, and on its tape."""
+
+    cfg: RunConfig
+    view: View | None
+    tape: Tape
+
+    @property
+    def before(self) -> Trace | None:
+        """The net before training."""
+        return self.view.trace if self.view else None
+
+    @property
+    def whole(self) -> Trace | None:
+        """The run once it is over."""
+        trace = self.tape.trace() if self.tape.done else None
+        return trace if trace is not None and len(trace) else None
+
+    @property
+    def last(self) -> Frame | None:
+        """The last look at a run that is over."""
+        return self.whole.frames[-1] if self.whole and self.whole.frames else None
+
+
+def scenes(shallow: Seen, fades: Seen, grows: Seen, levels: Seen, own: Seen, *, digit: int) -> list[tuple[str, str]]:
+    """Title and text of each scene; where a number is still to come, the sentence does without."""
+    return [
+        ("The digit enters", _enters(shallow, digit)),
+        (f"{fades.cfg.depth} plain blocks fade it", _fades(fades, shallow)),
+        ("Add the skip: it blows up", _grows(grows)),
+        ("Add the norm: it levels", _levels(levels, digit)),
+        ("Break it yourself", _own(own)),
+    ]
+
+
+def _enters(seen: Seen, digit: int) -> str:
+    first = f"A handwritten {digit} enters as 64 numbers"
+    if seen.last:
+        first += (
+            f", and {seen.cfg.depth} plain blocks learn to read {seen.last.held_out_accuracy:.0%} of the digits kept from them"
+        )
+    else:
+        first += f", and {seen.cfg.depth} plain blocks learn to read it"
+    return f"{first}. Each column is a block: above the line the size of the signal that leaves it, below it of the gradient."
+
+
+def _fades(seen: Seen, shallow: Seen) -> str:
+    first = f"Now {seen.cfg.depth} of these blocks instead of {shallow.cfg.depth}"
+    if not seen.before:
+        return f"{first}."
+    signal, gradient = through(seen.before)
+    first += f": {share(signal)} of the signal comes through, and {share(gradient)} of the gradient comes back"
+    frame = seen.before.frame_at(0)
+    answers = len(set(frame.picture["ten_guess"])) if frame and "ten_guess" in frame.picture else 0
+    alike = "one and the same answer" if answers == 1 else f"{answers} different answers"
+    return f"{first}. " + (f"To ten different digits the net gives {alike}." if answers else "")
+
+
+def _grows(seen: Seen) -> str:
+    first = "The skip, the blue ribbon, carries what comes in past every block and adds what the block says"
+    if not seen.before:
+        return f"{first}."
+    first += f": nothing fades, but the sum grows, and the signal leaves {times(through(seen.before)[0])} as large"
+    second = f"The loss begins at {seen.before.loss[0]:.3g}, where guessing costs {chance(seen.cfg):.2f}"
+    if seen.whole and seen.whole.divergence:
+        second += f"; train it, and at step {seen.whole.divergence.step} no number is left"
+    return f"{first}. {second}."
+
+
+def _levels(seen: Seen, digit: int) -> str:
+    first = "A norm before every block, the dots, brings what the block reads back to one size"
+    if not seen.before:
+        return f"{first}."
+    signal, gradient = through(seen.before)
+    first += f": the signal leaves {times(signal)} as large, and the gradient comes back {times(gradient)} as large"
+    if not (seen.whole and seen.last):
+        return f"{first}. Every block hears what to change: watch the loss."
+    answer = seen.last.picture["ten_guess"][digit]
+    learns = "learns" if outcome(seen.whole, chance(seen.cfg)) == LEARNS else "does not learn"
+    read = f"reads {seen.last.held_out_accuracy:.0%} of the digits kept from it, our {digit} as {answer}"
+    return f"{first}. This net {learns}: after {seen.cfg.steps} steps it {read}."
+
+
+def _own(seen: Seen) -> str:
+    first = "Drag the depth, take the skip or the norm away, and train"
+    if not seen.before:
+        return f"{first}."
+    signal, gradient = through(seen.before)
+    first += f": of your net {_said('signal', 'leaves', signal)}, and {_said('gradient', 'comes back', gradient)}"
+    if not seen.whole:
+        return f"{first}. Where does it stop learning?"
+    became, fate, cost = outcome(seen.whole, chance(seen.cfg)), seen.whole.divergence, f"guessing costs {chance(seen.cfg):.2f}"
+    how = f"at step {fate.step} no number is left" if fate else f"the loss is {final_loss(seen.whole):.2g} in the end, {cost}"
+    return f"{first}. Trained, it {became}: {how}."
+
+
+def _said(what: str, does: str, factor: float) -> str:
+    return f"{share(factor)} of the {what} {does}" if factor < 1 else f"the {what} {does} {times(factor)} as large"

@@ -1,0 +1,1 @@
+"""Three scripts that record themselves: `python -m examples.digits`, `examples.trainer`, `examples.x_transformer`."""

@@ -1,0 +1,51 @@
+"""How sizes and places are written in sentences: "63,000 times larger", "block 32", "tokens"."""
+
+import math
+
+from models.spec import RunConfig
+
+LEVEL = 0.3  # decades that count as no change: a factor of two
+WRITTEN_OUT = 6  # decades, from which on a factor is a power of ten
+SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def decades(start: float, end: float) -> float:
+    """log10(end / start); infinite where one of them is zero or not finite."""
+    if not (math.isfinite(start) and math.isfinite(end)):
+        return math.inf
+    if start == 0 or end == 0:
+        return 0.0 if start == end else math.copysign(math.inf, end - start)
+    return math.log10(end) - math.log10(start)
+
+
+def factor(change: float) -> str:
+    """A change in decades, up or down, as a factor of one or more: "1.5", "63,000", "10²⁵"."""
+    size = abs(change)
+    if size >= WRITTEN_OUT:
+        return f"10{str(round(size)).translate(SUPERSCRIPT)}"
+    times = float(f"{10**size:.2g}")
+    return f"{times:,.0f}" if times >= 10 else f"{times:.2g}"
+
+
+def times(change: float) -> str:
+    """A change in decades as a comparison: "63,000 times larger"."""
+    return f"{factor(change)} times {'larger' if change > 0 else 'smaller'}"
+
+
+def of_their_size(share: float) -> str:
+    """How large a change is next to what it changes: "12% of their size", "30 times their size"."""
+    return f"{share:.0%} of their size" if share < 1 else f"{factor(math.log10(share))} times their size"
+
+
+def change_in_words(name: str, change: float, path: str) -> str:
+    """A change in decades on the way along a path as a sentence without its full stop."""
+    if math.isinf(change):
+        return f"{name} reaches {'infinity' if change > 0 else 'exactly 0'} {path}"
+    if abs(change) < LEVEL:
+        return f"{name} stays within a factor of {factor(change)} {path}"
+    return f"{name} becomes {times(change)} {path}"
+
+
+def vectors(cfg: RunConfig) -> str:
+    """What the cosine compares: samples where each is one token, else the tokens of all samples."""
+    return "samples" if cfg.tokens == 1 else "tokens"

@@ -1,0 +1,36 @@
+"""How fast this machine is beside the one that the budget's estimates are for, from two small nets."""
+
+import time
+from statistics import median
+
+import numpy as np
+
+from models.spec import RunConfig
+from models.spec.budget import Machine, step_parts
+from models.training import Run
+
+# One step of the first is nearly all parts, one of the second nearly all numbers and multiply-adds.
+PARTS = RunConfig(depth=24, width=8, batch=4, device="cpu")
+NUMBERS = RunConfig(depth=2, width=256, batch=128, device="cpu")
+SECONDS = 0.03  # for each
+LEAST_STEPS = 5
+SLOWEST, FASTEST = 8.0, 0.5  # times the reference machine: further off, the measurement is to blame
+
+
+def measured() -> Machine:
+    """The machine that both nets' steps show, in a tenth of a second of processor time."""
+    costs = np.array([step_parts(cfg) for cfg in (PARTS, NUMBERS)])
+    fixed, growing = np.linalg.solve(costs, [_step(cfg) for cfg in (PARTS, NUMBERS)]).clip(FASTEST, SLOWEST)
+    return Machine(round(float(fixed), 2), round(float(growing), 2))
+
+
+def _step(cfg: RunConfig) -> float:
+    """Processor seconds of the middle one of a few steps."""
+    run = Run(cfg, frames=False)
+    run.advance(1)
+    taken: list[float] = []
+    while len(taken) < LEAST_STEPS or sum(taken) < SECONDS:
+        began = time.process_time()
+        run.advance(1)
+        taken.append(time.process_time() - began)
+    return median(taken)

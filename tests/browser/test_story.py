@@ -1,0 +1,64 @@
+"""The story in a real browser: it is scrolled, linked to, walked by keyboard, and its last net is the reader's."""
+
+from tests.browser.page import PHONE, address, settled, until
+
+
+def scene(page) -> str:
+    """The number of the scene that is shown."""
+    return page.locator('.stage-places [aria-current="step"]').inner_text()
+
+
+def picture(page) -> str:
+    """How many blocks the living stack has, and with or without skip."""
+    blocks = page.locator(".stage-blocks button")
+    return f"{blocks.count()} {(blocks.first.get_attribute('aria-label') or '').rsplit(', ', 1)[-1]}"
+
+
+def scroll(page, to: str) -> None:
+    page.mouse.move(300, 500)
+
+    def there() -> bool:
+        page.mouse.wheel(0, 150)
+        return scene(page) == to
+
+    until(page, there, f"scene {to}")
+
+
+def test_scrolling_leads_through_the_scenes_and_the_picture_stays(visitors):
+    page = visitors("/story")
+    until(page, lambda: picture(page) == "2 without skip", "the shallow net")
+    until(page, lambda: "read as 3 ✓" in page.locator(".stage-digit").inner_text(), "a net that has learned to read the digit")
+    for number, shown in (("2", "32 without skip"), ("3", "32 with skip")):
+        scroll(page, number)
+        until(page, lambda shown=shown: picture(page) == shown, f"the net of scene {number}")
+        top = page.locator(".stage-picture").evaluate("el => el.getBoundingClientRect().top")
+        assert 0 < top < 200
+    assert address(page) == "/story"
+    until(page, lambda: "at step 2 no number is left" in page.get_by_role("main").inner_text(), "what its training shows")
+
+
+def test_a_link_opens_a_scene_and_the_keyboard_goes_on_to_the_reader_s_own_net(visitors):
+    page = visitors("/story?scene=3", reduced_motion="reduce")
+    until(page, lambda: scene(page) == "3" and picture(page) == "32 with skip", "the scene of the link")
+    page.get_by_role("navigation", name="Scenes").get_by_role("link", name="5").press("Enter")
+    until(page, lambda: picture(page) == "4 without skip", "the reader's net")
+    page.wait_for_url("**scene=5")
+    depth = page.get_by_role("slider", name="Depth")
+    depth.focus()
+    for _ in range(3):
+        depth.press("ArrowRight")
+    until(page, lambda: picture(page) == "7 without skip", "seven blocks")
+    page.wait_for_url("**depth=7**")
+    page.get_by_role("checkbox", name="Residual").press("Space")
+    until(page, lambda: picture(page) == "7 with skip", "the skip")
+    assert scene(settled(page)) == "5"
+    page.reload()
+    until(page, lambda: scene(page) == "5" and picture(page) == "7 with skip", "the same net")
+
+
+def test_on_a_phone_the_words_of_a_scene_stand_below_its_picture(visitors):
+    page = visitors("/story?scene=2", **PHONE)
+    until(page, lambda: scene(page) == "2" and picture(page) == "32 without skip", "the scene of the link")
+    foot = page.locator(".stage-picture").evaluate("el => el.getBoundingClientRect().bottom")
+    heading = page.get_by_role("heading", name="32 plain blocks fade it")
+    until(page, lambda: foot - 1 <= heading.bounding_box()["y"] < 844, "its heading on the screen")

@@ -1,0 +1,50 @@
+"""How fast this machine is: measured by the worker when it starts, and used by every estimate of the pages."""
+
+import pytest
+
+from models.service import calibration
+from models.service.calibration import FASTEST, SLOWEST, measured
+from models.service.client import WorkerTrainer
+from models.spec import RunConfig
+from models.spec.budget import Machine, calibrated, over_budget, step_parts, step_seconds
+from tests.waiting import until
+
+
+@pytest.mark.parametrize(("fixed", "growing"), [(2.0, 3.0), (0.7, 1.5), (100.0, 1.0)])
+def test_a_machine_is_found_from_the_steps_of_two_nets(monkeypatch, fixed, growing):
+    def step(cfg):
+        parts, sizes = step_parts(cfg)
+        return fixed * parts + growing * sizes
+
+    monkeypatch.setattr(calibration, "_step", step)
+    assert measured() == Machine(min(fixed, SLOWEST), growing)
+
+
+def test_a_real_measurement_is_within_its_bounds():
+    found = measured()
+    assert FASTEST <= found.fixed <= SLOWEST
+    assert FASTEST <= found.growing <= SLOWEST
+
+
+def test_estimates_and_refusals_are_for_the_machine_that_was_found():
+    cfg = RunConfig(depth=64, width=128, batch=64)
+    before = step_seconds(cfg)
+    parts, sizes = step_parts(cfg)
+    calibrated(Machine(fixed=1.0, growing=50.0))
+    assert step_seconds(cfg) == pytest.approx(parts + 50 * sizes)
+    assert "one step would take" in over_budget(cfg)
+    calibrated(Machine())
+    assert step_seconds(cfg) == before
+    assert over_budget(cfg) is None
+
+
+def test_the_worker_measures_when_it_starts_and_the_pages_hear_of_it(monkeypatch):
+    told: list[Machine] = []
+    monkeypatch.setattr("models.service.client.calibrated", told.append)
+    trainer = WorkerTrainer()
+    try:
+        until(lambda: trainer.status().state == "ready", "the worker")
+    finally:
+        trainer.close()
+    assert len(told) == 1
+    assert FASTEST <= told[0].fixed <= SLOWEST

@@ -1,0 +1,182 @@
+"""Start: the four cells as an experiment, and what is said of them once it is over."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from components.stage.lines import INKS, frame_json
+from components.start.cells import CELLS
+from components.start.words import Ended, conclusion
+from models.insight.outcome import BLOWS_UP, LEARNS, OUTCOMES, STAYS, because, fault, outcome, share, times
+from models.service.client import key_of
+from models.spec import RunConfig
+from models.tasks import open_task
+from models.tasks.digits import HELD_OUT, images
+from models.trace import Columns, Divergence, Frame, Trace, trace_of
+from models.training import Run, profile_at_init
+from tests.app_page import APP, PATIENCE, sound, words
+from tests.stage_page import declared, panels, rests, says
+
+CHANCE = math.log(10)
+SMALL = {"depth": 3, "width": 16, "batch": 16, "steps": 12}
+
+
+def tape(loss=(2.3,) * 30, *, act=(1.0, 1.0), grad=(1.0, 1.0), cosine=0.1, diverged=None) -> Trace:
+    """A tape of one block: its losses, and at step 0 the size of the signal and of the gradient at both ends."""
+    columns = Columns(("x0", "b01"), ("b01",), 1)
+    rows = np.ones((len(loss), columns.width), np.float32)
+    rows[:, 0] = loss
+    rows[0, columns.slices["act_rms"]], rows[0, columns.slices["grad_rms"]] = act, grad
+    frame = Frame(0, np.array([0.0, cosine]), np.full(1, np.nan), 2.3, 0.9)
+    return trace_of(columns, rows, [frame], diverged)
+
+
+# --- outcome and reason ---
+
+
+@pytest.mark.parametrize(
+    ("losses", "expected"),
+    [((2.3,) * 30, STAYS), ((2.1,) * 30, STAYS), ((2.3,) * 10 + (2.0,) * 20, LEARNS), ((4.7,) * 30, BLOWS_UP)],
+)
+def test_the_mean_of_the_last_losses_says_what_became_of_a_run(losses, expected):
+    assert outcome(tape(losses), CHANCE) == expected
+
+
+def test_a_run_that_diverged_blew_up_whatever_it_had_learned_before():
+    assert outcome(tape((0.1,) * 30, diverged=Divergence(29, "loss")), CHANCE) == BLOWS_UP
+
+
+def test_a_reason_is_made_from_the_numbers_before_training():
+    assert because(tape(act=(1, 485.2), diverged=Divergence(2, "branch")), CHANCE) == (
+        "The signal leaves 490 times as large, and at step 2 no number is left: the loss is 2.3 at step 0, guessing costs 2.30."
+    )
+    assert because(tape(act=(1, 1.5e-5), grad=(3e-8, 1.9e-3)), CHANCE) == (
+        "1/67,000 of the signal comes through, 1/63,000 of the gradient comes back: the loss stays at 2.30, guessing costs 2.30."
+    )
+    assert fault(tape(cosine=0.99), CHANCE) == "any two digits come out alike (cosine 0.99)"
+    assert fault(tape(cosine=0.5), CHANCE) == "nothing is wrong before training"
+    assert "leaves 4 times as large, the gradient comes back 0.5 times" in because(
+        tape((0.1,) * 30, act=(1, 4), grad=(1, 2)), CHANCE
+    )
+    assert [share(0.0), share(3.0), times(1234.0)] == ["nothing", "3 times", "1,200 times"]
+
+
+def test_the_conclusion_is_of_the_runs_as_they_came_out():
+    both, norm = Ended("A", RunConfig(), tape((0.1,) * 30)), Ended("B", RunConfig(), tape(cosine=0.99))
+    residual = Ended("C", RunConfig(), tape(act=(1, 77), diverged=Divergence(2, "branch")))
+    neither = Ended("D", RunConfig(), tape(act=(1, 0.001)))
+    said = conclusion(both, norm, residual, neither)
+    assert "Only the net with both learns: 90% of unseen digits right" in said
+    assert "it leaves 77 times as large; the norm alone holds its size, but any two digits come out alike (cosine 0.99)" in said
+    other = conclusion(both, replace(norm, trace=tape((0.1,) * 30)), residual, neither)
+    assert other.startswith("**2 of 4 learn: A; B.** C: the signal leaves 77 times as large")
+
+
+# --- ten digits ---
+
+
+def test_the_ten_digits_are_held_out_one_of_each_and_answered_by_the_net_itself():
+    run = Run(RunConfig(**SMALL))
+    run.advance(13)
+    pixels, labels = images()
+    for frame in run.trace().frames:
+        ten = frame.picture["ten"]
+        assert ten.shape == (10, 8, 8)
+        for digit, image in enumerate(ten):
+            first = np.flatnonzero(labels[-HELD_OUT:] == digit)[0]
+            np.testing.assert_array_equal(image.ravel(), pixels[-HELD_OUT:][first])
+    # Measured anew: the net after its last update, on those ten alone.
+    x, y = open_task(run.cfg, "cpu").held_out
+    chosen = [int(np.flatnonzero(y[:, -1] == digit)[0]) for digit in range(10)]
+    run.model.eval()
+    with torch.no_grad():
+        answers = run.model(x[chosen])[:, -1].argmax(-1).tolist()
+    last = run.trace().frames[-1]
+    assert last.step == SMALL["steps"]
+    assert last.picture["ten_guess"] == answers
+
+
+def test_the_net_before_training_answers_already_as_its_first_frame_does():
+    cfg = RunConfig(**SMALL)
+    run = Run(cfg)
+    run.advance(1)
+    (before,), first = profile_at_init(cfg).frames, run.trace().frames[0]
+    assert before.picture["ten_guess"] == first.picture["ten_guess"]
+    assert frame_json(cfg, before)["ten"] == frame_json(cfg, first)["ten"]
+    assert frame_json(cfg, before)["picture"] is None  # the chart of its mistakes waits until somebody asks
+    assert profile_at_init(RunConfig(**SMALL | {"task": "xor"})).frames[0].picture == {}
+
+
+def test_digits_go_to_the_browser_a_letter_a_pixel_and_no_number_is_no_answer():
+    frame = profile_at_init(RunConfig(**SMALL)).frames[0]
+    sent = frame_json(RunConfig(**SMALL), frame)["ten"]
+    back = [[INKS.index(letter) for letter in image] for image in sent["images"]]
+    np.testing.assert_array_equal(back, frame.picture["ten"].reshape(10, 64))
+    lost = replace(frame, picture=frame.picture | {"ten_confidence": [math.nan] * 10})
+    assert frame_json(RunConfig(**SMALL), lost)["ten"]["answers"] == [None] * 10
+
+
+# --- the page ---
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """The four nets, small and soon over."""
+    for cell in CELLS:
+        monkeypatch.setitem(cell.fields, "depth", 20)
+        for name, value in {"width": 16, "batch": 16, "steps": 12}.items():
+            monkeypatch.setitem(cell.fields, name, value)
+
+
+@pytest.fixture
+def start(trainer_in_this_process, short):
+    return sound(AppTest.from_file(APP, default_timeout=PATIENCE).run())
+
+
+def guesses(page):
+    return {title: panel["found"] for title, panel in panels(page, "guess").items()}
+
+
+def test_the_four_cells_stand_residual_across_and_norm_down_and_each_leads_to_the_playground(start):
+    shown = declared(start)
+    assert [(cell.cfg.residual, cell.cfg.norm != "none") for cell in CELLS] == [
+        (True, True),
+        (False, True),
+        (True, False),
+        (False, False),
+    ]
+    assert [run["link"] for run in shown["runs"]] == [key_of(cell.cfg) for cell in CELLS]
+    ways = [panel["href"] for panel in shown["panels"] if panel["kind"] == "link"]
+    assert ways == [f"playground?{key_of(cell.cfg)}" for cell in CELLS]
+    assert {panel["top"] for panel in panels(start, "curve").values()} == {3.5}
+    assert len(panels(start, "digits")) == len(panels(start, "stack")) == 4
+
+
+def test_a_guess_is_asked_for_before_the_button_and_answered_when_all_have_ended(start):
+    assert guesses(start) == {cell.title: "" for cell in CELLS}
+    assert "Guess what each will do" in words(start)
+    halfway = rests(start, 5)
+    assert set(guesses(halfway).values()) == {""}, "not before the playhead has seen the end"
+    page = rests(halfway)
+    found = guesses(page)
+    assert set(found.values()) <= set(OUTCOMES)
+    assert found["Residual, no norm"] == BLOWS_UP
+    assert "Guess what each will do" not in words(page)
+    assert all(panel["text"] for panel in declared(page)["panels"] if panel["kind"] == "link")
+    links = [run["link"] for run in declared(page)["runs"]]
+    scrubbed = says(page, {"at": {"step": 3, "playing": False, "runs": links}})
+    assert guesses(scrubbed) == found
+    again = says(scrubbed, {"at": {"step": 0, "playing": False, "runs": links}})
+    assert set(guesses(again).values()) == {""}, "after a reset the experiment begins anew"
+
+
+def test_a_link_that_hides_what_the_app_says_keeps_the_answer_back(trainer_in_this_process, short):
+    page = AppTest.from_file(APP, default_timeout=PATIENCE)
+    page.query_params["hide"] = "verdict"
+    page = rests(sound(page.run()))
+    assert set(guesses(page).values()) == {""}
+    assert "Guess what each will do" in words(page)

@@ -1,0 +1,165 @@
+"""The story: five scenes of real runs, whose sentences are made from the numbers of those runs, and a net of the reader's own."""
+
+import re
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from components.stage.panels import Curve
+from components.stage.scenes import Scene
+from components.story import page as story
+from components.story import words
+from models.service.client import trainer
+from models.spec import RunConfig
+from models.training import profile_at_init
+from tests.app_page import APP, PATIENCE, address, sound
+from tests.stage_page import declared, runs, says, tapes
+
+pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
+SMALL = {"width": 16, "batch": 16, "steps": 12}
+PLAIN = {"residual": False, "norm": "none"}
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """The story with nets that are soon trained."""
+    monkeypatch.setattr(story, "SHALLOW", RunConfig(depth=2, **PLAIN, **SMALL))
+    monkeypatch.setattr(story, "FADES", RunConfig(depth=20, **PLAIN, **SMALL))
+    monkeypatch.setattr(story, "GROWS", RunConfig(depth=20, norm="none", lr=1.0, **SMALL))
+    monkeypatch.setattr(story, "LEVELS", RunConfig(depth=20, **SMALL))
+
+
+def opened(**query):
+    page = AppTest.from_file(APP, default_timeout=PATIENCE).run()
+    page.switch_page("pages/start/story.py")
+    for key, value in query.items():
+        page.query_params[key] = value
+    return sound(page.run())
+
+
+def texts(page):
+    return [scene["text"] for scene in declared(page)["scenes"]]
+
+
+def factors(cfg):
+    """What a net makes of signal and gradient before training."""
+    trace = profile_at_init(cfg)
+    return trace.act_rms[0, -1] / trace.act_rms[0, 0], trace.grad_rms[0, 0] / trace.grad_rms[0, -1]
+
+
+def test_every_scene_is_of_its_own_run_and_shows_the_same_panels(small):
+    scenes = declared(opened())["scenes"]
+    assert [scene["title"] for scene in scenes] == [
+        "The digit enters",
+        "20 plain blocks fade it",
+        "Add the skip: it blows up",
+        "Add the norm: it levels",
+        "Break it yourself",
+    ]
+    for run, scene in enumerate(scenes):
+        assert {panel["run"] for panel in scene["panels"]} == {scene["run"]} == {run}
+        assert [panel["key"] for panel in scene["panels"]] == ["digit", "curve", "stack", "digits"]
+    assert [bool(scene["choice"]) for scene in scenes] == [False] * 4 + [True]
+
+
+def test_a_scene_of_a_run_that_is_not_there_is_refused():
+    with pytest.raises(ValueError, match="of run 1: there are 1"):
+        Scene("A", "B", 1, [Curve("Loss", 1)]).to_json(1, 1)
+
+
+@pytest.mark.parametrize(("asked", "shown"), [("3", 3), ("5", 5), ("0", 1), ("9", 5), ("-1", 1), ("two", 1), ("9" * 50, 1)])
+def test_a_link_leads_to_a_scene(small, asked, shown):
+    assert declared(opened(scene=asked))["scene"] == shown
+
+
+def test_a_scene_that_is_chosen_stands_in_the_address(small):
+    page = says(opened(), {"scene": 4})
+    assert declared(page)["scene"] == 4
+    assert address(page) == {"scene": "4"}
+    for nonsense in (0, 6, 10**30, True, "2", None, [3]):
+        assert declared(says(page, {"scene": nonsense}))["scene"] == 4
+
+
+def test_the_sentences_say_what_is_measured_before_training(small):
+    said = texts(opened())
+    signal, gradient = factors(story.FADES)
+    shares = [int(number.replace(",", "")) for number in re.findall(r"1/([\d,]+)", said[1])]
+    np.testing.assert_allclose(shares, [1 / signal, 1 / gradient], rtol=0.05)
+    guesses = profile_at_init(story.FADES).frames[0].picture["ten_guess"]
+    count = len(set(guesses))
+    assert ("one and the same answer" if count == 1 else f"{count} different answers") in said[1]
+    grown = float(re.search(r"leaves ([\d,.]+) times", said[2])[1].replace(",", ""))
+    assert grown == pytest.approx(factors(story.GROWS)[0], rel=0.05)
+    assert f"The loss begins at {profile_at_init(story.GROWS).loss[0]:.3g}" in said[2]
+    level = [float(number) for number in re.findall(r"([\d,.]+) times as large", said[3])]
+    np.testing.assert_allclose(level, factors(story.LEVELS), rtol=0.05)
+
+
+def test_what_training_shows_is_said_once_it_has(small):
+    page = opened()
+    before = texts(page)
+    assert "learn to read it" in before[0]
+    assert "no number" not in before[2]
+    assert "watch the loss" in before[3]
+    tapes(page)
+    after = texts(sound(page.run()))
+    trace = trainer().tape(story.SHALLOW).trace()
+    assert f"learn to read {trace.frames[-1].held_out_accuracy:.0%} of the digits" in after[0]
+    fate = trainer().tape(story.GROWS).trace().divergence
+    assert f"at step {fate.step} no number is left" in after[2]
+    frame = trainer().tape(story.LEVELS).trace().frames[-1]
+    assert f"our {story.DIGIT} as {frame.picture['ten_guess'][story.DIGIT]}" in after[3]
+
+
+def test_no_scene_says_more_than_two_sentences(small):
+    page = opened()
+    tapes(page)
+    for said in (*texts(page), *texts(sound(page.run()))):
+        assert 1 <= len(re.findall(r"[.?](?: |$)", said)) <= 2
+
+
+def test_the_reader_chooses_a_net_and_its_link_shows_it_again(small):
+    page = opened()
+    assert runs(page)[4] == RunConfig(depth=4, **PLAIN)
+    page = says(page, {"choice": {"depth": 7, "residual": True, "norm": False}})
+    assert runs(page)[4] == RunConfig(depth=7, norm="none")
+    assert declared(page)["scenes"][4]["choice"] == {"depth": 7, "most": 64, "residual": True, "norm": False}
+    link = address(page)
+    assert link == {"scene": "5", "depth": "7", "residual": "true", "norm": "false"}
+    assert runs(opened(**link)) == runs(page)
+    signal = factors(RunConfig(depth=7, norm="none"))[0]
+    assert f"the signal leaves {float(f'{signal:.2g}'):g} times as large" in texts(page)[4]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"depth": 0, "residual": True, "norm": True},
+        {"depth": 65, "residual": True, "norm": True},
+        {"depth": True, "residual": True, "norm": True},
+        {"depth": 7, "residual": "yes", "norm": True},
+        {"depth": 7},
+        {},
+        [7, True, True],
+    ],
+)
+def test_what_cannot_be_chosen_changes_nothing(small, said):
+    page = opened()
+    assert runs(says(page, {"choice": said})) == runs(page)
+
+
+@pytest.mark.parametrize(("depth", "taken"), [("100000", 4), ("64", 64), ("0", 1), ("-3", 4), ("x", 4), ("99", 64)])
+def test_a_depth_that_a_link_cannot_have_becomes_one_that_it_can(small, depth, taken):
+    assert runs(opened(depth=depth, residual="true", norm="true"))[4].depth == taken
+
+
+def test_a_net_of_which_nothing_is_known_yet_is_told_of_without_numbers(small):
+    unknown = [
+        words.Seen(RunConfig(depth=depth, seed=99), None, trainer().tape(RunConfig(depth=depth, seed=99)))
+        for depth in range(1, 6)
+    ]
+    for title, text in words.scenes(*unknown, digit=3):
+        assert title
+        assert text.endswith(".")
+        assert not re.search(r"\d/|times|%", text)

@@ -1,0 +1,39 @@
+"""The examples run from a clone and leave recordings with the sites of their models."""
+
+from pathlib import Path
+
+import pytest
+
+from addnorm.read import read
+
+
+def test_the_digits_example(tmp_path: Path) -> None:
+    from examples.digits import main
+
+    main(str(tmp_path / "run.jsonl"), steps=3)
+    recording = read(tmp_path / "run.jsonl")
+    assert (recording.problem, len(recording), recording.header["meta"]) == ("", 3, {"task": "digits"})
+    assert [site.name for site in recording.sites] == [str(at) for at in range(13)]
+
+
+def test_the_trainer_example(tmp_path: Path) -> None:
+    pytest.importorskip("transformers", reason="transformers is not installed")
+    pytest.importorskip("accelerate", reason="accelerate is not installed")
+    from examples.trainer import main
+
+    main(str(tmp_path / "run.jsonl"), steps=3)
+    recording = read(tmp_path / "run.jsonl")
+    blocks = [f"transformer.h.{at}{part}" for at in range(6) for part in (".attn", "")]
+    assert (recording.problem, len(recording)) == ("", 3)
+    assert [site.name for site in recording.sites] == ["transformer.drop", *blocks]
+    assert all((*recording.known["act"], *recording.known["grad"], *recording.known["loss"]))
+
+
+def test_the_x_transformers_example(tmp_path: Path) -> None:
+    pytest.importorskip("x_transformers", reason="x-transformers is not installed")
+    from examples.x_transformer import main
+
+    main(str(tmp_path / "run.jsonl"), steps=3)
+    recording = read(tmp_path / "run.jsonl")
+    assert (recording.problem, len(recording)) == ("", 3)
+    assert [site.name for site in recording.sites] == ["post_emb_norm", *(f"attn_layers.layers.{at}.2" for at in range(12))]
