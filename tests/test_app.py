@@ -197,7 +197,7 @@ def test_the_axes_are_held_until_they_are_fitted():
     held = panels(page, "chart")["Gradient by depth"]["fit"]
     move(page, "residual", False)
     assert panels(page, "chart")["Gradient by depth"]["fit"] == held
-    press(page, "Fit")
+    press(page, "Rescale")
     assert {panel["fit"] for panel in panels(page, "chart").values()} == {held + 1}
 
 
@@ -223,7 +223,7 @@ def test_a_pinned_profile_stays_through_changes_until_it_is_cleared():
     move(page, "norm", "none")
     assert line(page, "Activation by depth", "dash") == pinned
     assert line(page, "Activation by depth", "dot") not in (None, pinned)
-    press(page, "Clear")
+    press(page, "Remove comparison curves")
     assert line(page, "Activation by depth", "dash") is None
     assert line(page, "Activation by depth", "dot") is None
 

@@ -321,7 +321,7 @@ def test_a_chart_over_depth_counts_blocks_from_the_input_and_its_hover_names_the
     assert figure["data"][0]["text"][::16] == ["input", "block 16", "block 32"]
     halves = site_ticks(["x0", "b01.attn", "b01.ffn", "b02.attn", "b02.ffn"])
     assert (halves["tickvals"], halves["ticktext"]) == ([0, 2, 4], ["input", "1", "2"])  # a block ends with its last sublayer
-    assert site_names(["b02.attn", "b02.ffn"], 2) == ["block 2, attention", "block 2, feed-forward"]
+    assert site_names(["b02.attn", "b02.ffn"], 2) == ["block 2, attention", "block 2, feed-forward net"]
     assert site_ticks(["1", "4", "16"])["ticktext"] == ["1", "4", "16"]  # numbers that are no blocks
 
 

@@ -349,7 +349,7 @@ def test_the_panel_measures_by_button():
     page.session_state["instrument_landscape_cells"] = "15 x 15"
     sound(page.run())
     assert "the edge of stability lies at a sharpness of 380" in words(page)
-    titles = {"Loss on a plane of weights", "Sharpness by step", "Stretch of a token by rank"}
+    titles = {"Loss on a plane of weights", "Sharpness by step", "Stretch by rank"}
     assert not titles & charts(page).keys()
     for label in ("Walk around", "Measure sharpness", "Take the stack's Jacobian"):
         press(page, label)

@@ -279,7 +279,7 @@ def test_the_chart_divides_what_a_share_is_made_of_block_by_block():
     figure = share_figure(seen.cfg)
     for run, (trace, name) in enumerate(zip(figure["data"], TASKS.values(), strict=True)):
         bind = trace["bind"]
-        assert (trace["name"], bind["run"], trace["text"]) == (name, run, ["b01", "b02", "b03"])
+        assert (trace["name"], bind["run"], trace["text"]) == (name, run, ["block 1", "block 2", "block 3"])
         found = getattr(seen.trace, bind["track"])[5] / getattr(seen.trace, bind["over"])[5, :3]
         np.testing.assert_array_equal(found, shares(seen))
 

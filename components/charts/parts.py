@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from models.trace import SUBLAYERS
+
 Figure = dict[str, Any]
 
 MAX_POINTS = 300
@@ -24,7 +26,6 @@ LEGEND_ROW = 17
 TYPE_SIZE = 12  # of all text that has no size of its own
 NAME_LENGTH = 30
 SITE = re.compile(r"x0|b(?P<block>\d+)(\.(?P<kind>attn|ffn))?")
-SUBLAYER_WORDS = {"attn": "attention", "ffn": "feed-forward"}
 
 
 def decimate(values: np.ndarray, points: int = MAX_POINTS) -> np.ndarray:
@@ -179,7 +180,7 @@ def site_word(site: str) -> str:
     if found is None:
         return site
     block, kind = found["block"], found["kind"]
-    return "input" if block is None else f"block {int(block)}{f', {SUBLAYER_WORDS[kind]}' if kind else ''}"
+    return "input" if block is None else f"block {int(block)}{f', {SUBLAYERS[kind]}' if kind else ''}"
 
 
 def site_names(sites: Sequence[str], count: int) -> list[str]:

@@ -76,7 +76,8 @@ def _shapes(panel: Panel, found: Measured) -> None:
         )
     with tails:
         title = "Kurtosis by depth"
-        series = [Series("mean of tokens", value["kurtosis"]), Series("largest of a token", value["kurtosis_max"], "other")]
+        one = "sample" if found.cfg.tokens == 1 else "token"
+        series = [Series(f"mean of {one}s", value["kurtosis"]), Series(f"largest of a {one}", value["kurtosis_max"], "other")]
         figure = depth_profile(title=title, unit="kurtosis", sites=sites, series=series)
         figure["layout"]["shapes"] = [level(y=GAUSSIAN, dash="dot")]
         panel.chart(figure, title)
@@ -115,10 +116,10 @@ def _over_time(panel: Panel) -> None:
 DISTRIBUTIONS = Instrument(
     draw,
     "measured",
-    "On the batch of the step shown. Histogram: the share of a site's values in 49 bins from -6 to 6 times the site's own "
-    "RMS, each 0.25 RMS wide and symmetric about 0; the outermost two are open, and colour is log10. Kurtosis: "
-    "E(x-μ)⁴/σ⁴ across the features of one token, 3 for a Gaussian; large where few features carry most of a token "
-    "(He 2024, arXiv 2405.19279, takes it over the neurons' norms). Units after the activation (Karpathy, makemore 3): ReLU "
-    "units that are 0, or above 0, for every token of the batch; values with |tanh| > 0.97, or with a sigmoid's slope "
-    "< 0.05. Over time: the same histogram at every frame, each on its own step's batch.",
+    "On the batch of the step shown. Histogram: the share of a site's values in 49 bins from -6 to 6 times the site's "
+    "own RMS, each 0.25 RMS wide and symmetric about 0; the outermost two are open, and colour is log10. Kurtosis: "
+    "E(x-μ)⁴/σ⁴ across the features of one vector (of a sample or a token), 3 for a Gaussian; large where few features "
+    "carry most of it (He 2024, arXiv 2405.19279, takes it over the neurons' norms). Units after the activation "
+    "(Karpathy, makemore 3): ReLU units that are 0, or above 0, for all of the batch; values with |tanh| > 0.97, or "
+    "with a sigmoid's slope < 0.05. Over time: the same histogram at every frame, each on its own step's batch.",
 )

@@ -1,4 +1,4 @@
-"""Landscape: the loss around the net shown, how sharply it bends on the way there, and how the stack stretches a token."""
+"""Landscape: the loss around the net shown, how sharply it bends on the way there, and how the stack stretches its input."""
 
 from typing import Any
 
@@ -80,9 +80,7 @@ def sharpness_chart(steps: np.ndarray, sharpness: np.ndarray, line: np.ndarray) 
 def spectrum_chart(values: np.ndarray) -> Figure:
     """Singular values (D,) by rank."""
     ranks = [str(at + 1) for at in range(len(values))]
-    figure = depth_profile(
-        title="Stretch of a token by rank", unit="singular value", sites=ranks, series=[Series("input to end", values)]
-    )
+    figure = depth_profile(title="Stretch by rank", unit="singular value", sites=ranks, series=[Series("input to end", values)])
     figure["layout"]["xaxis"]["title"] = {"text": "rank, the largest first", "standoff": 4}
     return figure
 
@@ -137,12 +135,13 @@ def _jacobian(panel: Panel) -> None:
     if found is None:
         return
     panel.say(jacobian_sentence(found.value["singular_values"]), bold=False)
-    panel.chart(spectrum_chart(found.value["singular_values"]), "Stretch of a token by rank")
+    panel.chart(spectrum_chart(found.value["singular_values"]), "Stretch by rank")
     where = {"residual": " The end is x_M + N(y_M).", "dlcl": " The end is the last weighted sum."}.get(found.cfg.stack, "")
     with_batch = (
         f" Batch norm takes its statistics from all {found.value['samples']} samples." if found.value["samples"] > 1 else ""
     )
-    st.caption(f"Token {found.value['token']} of the first sample, input to the end.{where}{with_batch}")
+    which = f"Token {found.value['token']} of the first" if found.cfg.tokens > 1 else "The first"
+    st.caption(f"{which} sample of the batch, from the input to the end.{where}{with_batch}")
 
 
 def _lost(cells: np.ndarray, place: dict[str, Any], layout: dict[str, Any]) -> list[dict[str, Any]]:
@@ -174,5 +173,5 @@ LANDSCAPE = Instrument(
     "plane through a space of so many directions shows two of them. Sharpness is the largest eigenvalue of the Hessian of that "
     "loss by all parameters, in float64, by power iteration on Hessian-vector products until |Hv - λv| < 0.02 |λ|, at most 100. "
     "Gradient descent on a quadratic is stable below 2/η, with momentum β below 2(1 + β)/η (Cohen 2021, arXiv 2103.00065). "
-    "Jacobian: singular values of ∂x_M/∂x0 at one token, the others held fixed, by one backward pass per feature.",
+    "Jacobian: singular values of ∂x_M/∂x0 at one sample or token, the others held fixed, by one backward pass per feature.",
 )

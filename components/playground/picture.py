@@ -21,7 +21,7 @@ from models.spec.plan import block_name
 HEIGHT = 262  # of a chart, in pixels
 PROFILES = {"Activation by depth": ("activation", "act_rms"), "Gradient by depth": ("gradient", "grad_rms")}
 PANELS = ("Weights and samples", "Layer by step", "What the net says")
-ANSWERS = {"points": ("Decision regions", 380), "image": ("Digit mistakes", 220), "sequence": ("Input, target and answer", 300)}
+ANSWERS = {"points": ("Decision regions", 380), "image": ("Digit mistakes", 380), "sequence": ("Input, target and answer", 300)}
 VERDICT_ICONS = {
     "healthy": ":material/check_circle:",
     "inert": ":material/bedtime:",

@@ -4,6 +4,7 @@ import numpy as np
 
 from models.claims.card import Asked, Card, Lines, Outcome, Trained, Values, arxiv, gradient, lengths, middle, verdict
 from models.insight.theory import rate
+from models.insight.words import change_in_words, factor
 from models.lessons.found import final_loss, gradient_change, learned, likeness
 from models.spec import RunConfig
 
@@ -79,14 +80,14 @@ def _one_chart(values: Values) -> Outcome:
         for name, one in values.items()
     }
     said = "; ".join(
-        f"{name}: stream gradient over {abs(change):.1f} decades, weight gradients over {spread:.1f}, sample cosine {alike:.2f}, "
-        f"{'learns' if fate else 'does not learn'}"
+        f"{name}: {change_in_words('the stream gradient', change, 'on its way back')}, weight gradients are up to "
+        f"{factor(spread)} times apart, the sample cosine is {alike:.2f}, it {'learns' if fate else 'does not learn'}"
         for name, (change, alike, spread, fate) in found.items()
     )
     table = {
         "net": list(found),
-        "decades of the stream gradient": [one[0] for one in found.values()],
-        "decades of the weight gradients": [one[2] for one in found.values()],
+        "stream gradient, start over end": [10 ** one[0] for one in found.values()],
+        "weight gradients, largest over least": [10 ** one[2] for one in found.values()],
         "sample cosine at the end": [one[1] for one in found.values()],
         "last loss": [final_loss(one) for one in values.values()],
     }

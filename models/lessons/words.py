@@ -60,7 +60,7 @@ NET: dict[str, Term] = {
     ),
     "site": Term(
         "A point of the stream at which it is measured: the input, after the embedding, then one after every sublayer. In "
-        "exported numbers they are x0, then b03 or b03.attn.",
+        "exported numbers they are `x0`, then `b03` or `b03.attn`.",
         see=("stream", "sublayer"),
     ),
     "final norm": Term(

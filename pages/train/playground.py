@@ -16,10 +16,7 @@ if projector.on():
     st.title(name_of(cfg) or "Playground", anchor=False)
 else:
     st.title("Playground", anchor=False)
-    st.markdown(
-        "Set a network in the sidebar and press Train: you see how large its signal (residual stream) and its gradient are "
-        "in every block, and whether it learns."
-    )
+    st.markdown("Set a network and press Train: watch signal (residual stream), gradient and loss, block by block.")
     with st.sidebar:
         wanted, problem = panel.draw()
     cfg = settled.settle(wanted)

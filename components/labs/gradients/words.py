@@ -3,7 +3,7 @@
 import numpy as np
 
 from components.shell.text import number
-from models.insight.words import LEVEL, decades
+from models.insight.words import LEVEL, change_in_words, decades, times
 from models.labs.activations import moments
 from models.labs.growth import branch_gains, growth
 from models.spec import RunConfig
@@ -78,14 +78,12 @@ def _balance(change: float) -> str:
     if abs(change) < LEVEL:
         return "Here the branches give back what the norms take: at the start the gradient does not vanish."
     if change < 0:
-        return f"Here the norms take more than the branches give back: at the start the gradient falls {abs(change):.2g} decades."
-    return f"Here the branches give back more than the norms take: {change:.2g} decades in all."
+        lost = f"at the start the gradient becomes {times(change)} on its way back."
+        return f"Here the norms take more than the branches give back: {lost}"
+    return f"Here the branches give back more than the norms take: the gradient becomes {times(change)} on its way back."
 
 
 def _fall(change: float, depth: int) -> str:
-    """A change over all layers in decades, and as a factor per layer."""
-    verb = "grows" if change > 0 else "falls"
-    return (
-        f"it {verb} {abs(change):.3g} decades from the end back to the input, a factor of "
-        f"{number(10 ** (change / depth), 3)} per layer"
-    )
+    """A change over all layers, in decades, as a sentence with the factor per layer."""
+    said = change_in_words("it", change, "from the end back to the input")
+    return f"{said}, a factor of {number(10 ** (change / depth), 3)} per layer"
