@@ -9,7 +9,7 @@ import torch
 
 from benchmarks.report import Figure
 from benchmarks.timing import taking_turns
-from models.service.calibration import measured
+from models.service.calibration import NUMBERS, PARTS, machine_of
 from models.spec import RunConfig
 from models.spec.budget import Machine, calibrated, step_seconds
 from models.training import Run
@@ -58,21 +58,25 @@ CONFIGS = (
 
 
 def budget(configs: Sequence[RunConfig] = CONFIGS, rounds: int = 6) -> list[Figure]:
-    """Estimated and measured time of a probed step without frames, estimated for this machine as the trainer measures it. A
-    figure is how far off, the worse way round.
+    """Estimated and measured time of a probed step without frames. A figure is how far off, the worse way round.
+
+    The estimate is for this machine as it was meanwhile: the two nets by which the trainer knows it take turns with the others.
     """
     torch.set_num_threads(1)
-    machine = measured()
-    calibrated(machine)
-    runs = {cfg: Run(cfg, frames=False) for cfg in configs}
+    calibrated(Machine())
+    known = {PARTS: "parts", NUMBERS: "numbers"} | {cfg: name_of(cfg) for cfg in configs}
+    runs = {cfg: Run(cfg, frames=False) for cfg in known}
     for run in runs.values():
         run.advance(2)
     # As the trainer works: a slice of one run, then one of the next.
-    steps = {cfg: max(1, min(round(SLICE_SECONDS / step_seconds(cfg)), (cfg.steps - 2) // rounds)) for cfg in configs}
-    seconds = taking_turns({name_of(cfg): partial(run.advance, steps[cfg]) for cfg, run in runs.items()}, rounds)
-    pairs = {cfg: (step_seconds(cfg), median(seconds[name_of(cfg)]) / steps[cfg]) for cfg in configs}
+    steps = {cfg: max(1, min(round(SLICE_SECONDS / step_seconds(cfg)), (cfg.steps - 2) // rounds)) for cfg in known}
+    seconds = taking_turns({known[cfg]: partial(run.advance, steps[cfg]) for cfg, run in runs.items()}, rounds)
+    taken = {cfg: median(seconds[known[cfg]]) / steps[cfg] for cfg in known}
+    machine = machine_of(taken[PARTS], taken[NUMBERS])
+    calibrated(machine)
+    pairs = {cfg: (step_seconds(cfg), taken[cfg]) for cfg in configs}
     calibrated(Machine())
-    speed = median(taken / estimated for estimated, taken in pairs.values())
+    speed = median(measured / estimated for estimated, measured in pairs.values())
     note = f"this machine takes {machine.fixed:g} of the reference's time for parts, {machine.growing:g} for sizes"
     return [Figure("measured / estimated, median", speed, note=note), *(_off(cfg, *pair) for cfg, pair in pairs.items())]
 

@@ -24,14 +24,15 @@ PER_FURTHER_SEED = 0.4  # of a step, beyond the first seed
 # Seconds on one core of the reference machine, from non-negative least squares of relative errors over 217 configurations
 # drawn at random; of those whose step takes 6 ms or more, 97 of 100 lie within a factor of 1.3.
 PER_STEP = 0.5e-3
-PER_SUBLAYER = {"one layer": 0.102e-3, "two layers": 0.17e-3, "attn": 0.374e-3}
-PER_NORM, PER_FACTOR, PER_TURN = 0.092e-3, 0.039e-3, 0.25e-3  # the last: of queries and keys (rotary)
+PER_SUBLAYER = {"one layer": 0.102e-3, "two layers": 0.17e-3, "attn": 0.398e-3}
+PER_NORM, PER_COSTLY_NORM = 0.08e-3, 0.03e-3  # the second further, of norms that take more than one kernel
+PER_FACTOR, PER_TURN = 0.036e-3, 0.225e-3  # the second: of queries and keys (rotary)
 PER_NUMBER = 2.3e-9  # of the stream and inside a branch
-PER_NORMED, PER_COSTLY = 2.4e-9, 1.7e-9  # further, where a norm reads it, and where it takes more than one kernel
+PER_NORMED, PER_COSTLY = 2.5e-9, 1.6e-9  # further, where a norm reads it, and where it takes more than one kernel
 PER_HEAD = 2.6e-7  # of one token
-PER_WEIGHT = {"sgd": 1.7e-9, "momentum": 1.7e-9, "adam": 2.6e-9, "adamw": 2.6e-9}  # however small the batch
+PER_WEIGHT = {"sgd": 1.8e-9, "momentum": 1.8e-9, "adam": 2.8e-9, "adamw": 2.8e-9}  # however small the batch
 PER_MULTIPLY_ADD = 1 / 44e9
-PER_TERM, PER_SUMMED = 2.4e-6, 1.2e-9  # of DLCL's sums over all earlier blocks, and of each of their numbers
+PER_TERM, PER_SUMMED = 3e-6, 1.2e-9  # of DLCL's sums over all earlier blocks, and of each of their numbers
 SMOOTH = ("gelu", "silu", "tanh", "sigmoid")
 ATTENTION_NUMBERS = 5  # per feature: queries, keys, values, what heads return, what is handed on
 
@@ -84,7 +85,8 @@ def _fixed(cfg: RunConfig, one: SublayerPlan) -> float:
     kind = "attn" if attention else "one layer" if _one_layer(cfg, one.kind) else "two layers"
     norms = sum(norm != "none" for norm in _norms(one)) + (one.repeats - 1) + 2 * (attention and cfg.qk_norm)
     turned = PER_TURN * (attention and cfg.position == "rotary")
-    return PER_SUBLAYER[kind] + PER_NORM * norms + PER_FACTOR * _factors(one) + turned
+    costly = sum(norm in ("rms norm", "dynamic tanh") for norm in _norms(one))
+    return PER_SUBLAYER[kind] + PER_NORM * norms + PER_COSTLY_NORM * costly + PER_FACTOR * _factors(one) + turned
 
 
 def _growing(cfg: RunConfig, one: SublayerPlan) -> float:
