@@ -11,6 +11,7 @@ from components.stage.view import trouble
 from models.service.client import trainer
 from models.spec import RunConfig, knobs
 from models.spec.budget import over_budget
+from models.trace import site_in_words
 from tests.app_page import (
     SMALL,
     address,
@@ -152,7 +153,7 @@ def test_an_impossible_combination_is_refused_and_its_button_repairs_it(query, f
 OVER = {
     "a step": {"depth": "128", "width": "512", "batch": "512"},
     "the run": {"depth": "128", "width": "152", "batch": "256", "steps": "5000"},
-    "a transformer": {"net": "transformer", "task": "book", "depth": "48", "width": "512", "heads": "8"},
+    "a transformer": {"net": "transformer", "task": "book", "depth": "48", "width": "384", "heads": "8"},
 }
 
 
@@ -205,7 +206,7 @@ def test_a_divergence_is_named_its_picture_kept_and_its_button_changes_what_it_s
     said = said_at(cfg, trace, found.step)
     assert said["kind"] == "diverged"
     assert f"Diverged at step {found.step}" in said["verdict"]
-    assert f"{found.quantity} at {found.site} (block {found.block})" in said["verdict"]
+    assert f"{found.quantity} at {site_in_words(found.site)}." in said["verdict"]
     assert found.block == int(found.site[1:3])
     assert len(trace) == found.step + 1
     if found.step:
