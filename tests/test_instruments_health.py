@@ -256,7 +256,7 @@ def test_the_last_update_is_that_of_the_last_frame_that_measured_one():
 
 def test_plotly_accepts_the_charts_and_nothing_is_dropped():
     blocks = ("b01", "b02", "b03", "b04")
-    updates = update_chart("t", blocks, np.array([1e-3, 0.05, np.inf, 0.0]))
+    updates = update_chart("t", blocks, np.array([1e-3, 0.5, np.inf, 0.0]))
     signal = signal_chart("t", blocks, np.array([2.0, -0.5, 0.0, np.nan]))
     spread = spread_chart("t", "gain", ["b01", "b02"], np.array([[1.0, 0.5, 2.0], [np.nan] * 3]), 1.0)
     empty = [update_chart("t", blocks, np.empty(0)), spread_chart("t", "gain", [], np.empty((0, 3)), 1.0)]
@@ -265,7 +265,7 @@ def test_plotly_accepts_the_charts_and_nothing_is_dropped():
         assert json.loads(json.dumps(figure, allow_nan=False)) == figure
     assert all(figure["data"] == [] and figure["layout"]["annotations"] for figure in empty)
     found = {trace["name"]: trace for trace in updates["data"]}
-    assert found["above 10<sup>-2</sup>"]["x"] == [1]
+    assert found["above 30%"]["x"] == [1]
     assert (found["exactly 0"]["x"], found["not finite"]["x"]) == ([3], [2])
     lost = {trace["name"]: trace for trace in signal["data"]}
     assert (lost["not above the noise"]["x"], lost["not above the noise"]["customdata"]) == ([1, 2], ["-0.5", "0"])

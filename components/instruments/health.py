@@ -49,7 +49,7 @@ def update_chart(title: str, blocks: tuple[str, ...], ratios: np.ndarray) -> Fig
     figure["layout"]["shapes"] = [level(y=USUAL_UPDATE, dash="dot")]
     large = np.flatnonzero(np.isfinite(ratios) & (ratios > LARGE_UPDATE))
     if len(large):
-        mark = scatter("above 10<sup>-2</sup>", large, ratios[large], RED, mode="markers", symbol="diamond")
+        mark = scatter(f"above {LARGE_UPDATE:.0%}", large, ratios[large], RED, mode="markers", symbol="diamond")
         figure["data"].append(
             mark | {"text": [blocks[at] for at in large], "hovertemplate": "%{text}: %{y:.4g}<extra>large</extra>"}
         )
