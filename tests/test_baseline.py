@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from components import picture
+from components.shell import naming
 from components.stage import figures
 from components.stage.sentences import said_at
 from models.export.findings import progress_sentence
@@ -57,7 +57,7 @@ def test_charts_sentences_and_remedies_have_the_same_loss_of_guessing(task):
     cfg = RunConfig(task=task, net="transformer", depth=1, width=8, batch=2, steps=4, device="cpu")
     trace = profile_at_init(cfg)
     guessing = loss_of_guessing(task)
-    assert picture.chance(cfg) == guessing
+    assert naming.chance(cfg) == guessing
     assert figures.loss(cfg)["layout"]["shapes"][0]["y0"] == guessing
     assert f"guessing costs {guessing:.2f}" in progress_sentence(cfg, trace)
     assert f"guessing costs {guessing:.2f}" in said_at(cfg, trace, 0)["loss"]

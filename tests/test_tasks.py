@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from models.spec import NETS, TASKS, RunConfig
-from models.spec.tasks import note
+from models.spec.cautions import note
 from models.tasks import DATASETS, TaskData, alphabet, open_task
 from models.tasks.book import split, text
 from models.tasks.digits import images
