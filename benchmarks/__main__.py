@@ -22,6 +22,7 @@ from benchmarks import (
     stage,
     training,
     walk,
+    watch,
 )
 from benchmarks.report import Figure, heading, machine, show
 from benchmarks.timing import default_step, stolen
@@ -30,6 +31,7 @@ from benchmarks.timing import default_step, stolen
 BENCHMARKS: dict[str, Callable[[], Iterable[Figure]]] = {
     "probe": training.probe,
     "hooks": training.hooks,
+    "watch": watch.watch,
     "watched": serving.watched,
     "load": classroom.load,
     "controls": serving.controls,
