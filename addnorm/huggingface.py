@@ -10,7 +10,7 @@ from transformers import TrainerCallback
 from addnorm.recorder import Tape
 
 
-class WatchCallback(TrainerCallback):  # type: ignore[misc]
+class WatchCallback(TrainerCallback):
     """Records a training by `Trainer`; takes what `watch` takes, but the model, its optimiser and AMP's scaler."""
 
     def __init__(self, path: str | os.PathLike[str], **asked: Any) -> None:
