@@ -65,6 +65,7 @@ class Probe:
         self.gradients = gradients
         self.listening = True
         self.at_once: set[int] = set()  # places whose tensor is overwritten later, so that its norm is taken on the spot
+        self._on_tensors: list[RemovableHandle] = []  # taken off again, for inputs may come a second time
         self.forget()
         self._attached = True
         self._failed = failed
@@ -82,6 +83,9 @@ class Probe:
 
     def forget(self) -> None:
         """Lets the last pass go, so that its tensors can be freed."""
+        for handle in self._on_tensors:
+            handle.remove()
+        self._on_tensors = []
         self.seen: list[Tensor | None] = [None] * len(self.places)
         self.received: list[Tensor | None] = [None] * len(self.places)
         self.norm_at_once: dict[int, Tensor] = {}
@@ -112,6 +116,7 @@ class Probe:
     def remove(self) -> None:
         """Takes the hooks off."""
         self.listening = self._attached = False
+        self.forget()
         for handle in self._handles:
             handle.remove()
 
@@ -172,7 +177,7 @@ class Probe:
         self._versions[at] = tensor._version
         if self.gradients:
             if tensor.requires_grad:
-                tensor.register_hook(partial(self._receive, at))
+                self._on_tensors.append(tensor.register_hook(partial(self._receive, at)))
             else:
                 self._waiting.add(at)
 

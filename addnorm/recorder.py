@@ -271,7 +271,8 @@ class Tape:
         (self._first[node],) = parts_of([("act", 0, tensor.detach())])
         if tensor.requires_grad:
             row = self._row
-            tensor.register_hook(lambda grad: self._safely(lambda: self._first_gradient(row, node, grad)))
+            hook = tensor.register_hook(lambda grad: self._safely(lambda: self._first_gradient(row, node, grad)))
+            self._undo.append(hook.remove)
 
     def _first_gradient(self, row: Row, node: int, grad: Tensor) -> None:
         if row is self._row and (at := self._first_sites.get(node)) is not None:
