@@ -82,15 +82,18 @@ class Probe:
         return [grad for grad in self.received if grad is not None]
 
     def forget(self) -> None:
-        """Lets the last pass go, so that its tensors can be freed."""
-        for handle in self._on_tensors:
-            handle.remove()
-        self._on_tensors = []
+        """Lets the last pass go, so that its tensors can be freed. Gradients that are still to come are kept all the same."""
         self.seen: list[Tensor | None] = [None] * len(self.places)
         self.received: list[Tensor | None] = [None] * len(self.places)
         self.norm_at_once: dict[int, Tensor] = {}
         self._versions: dict[int, int] = {}
         self._waiting: set[int] = set()  # places whose tensor had no gradient yet: checkpointing computes it again
+
+    def release(self) -> None:
+        """Takes no more gradients of the passes so far: an input that comes again would be counted twice."""
+        for handle in self._on_tensors:
+            handle.remove()
+        self._on_tensors = []
 
     def unspoilt(self, at: int) -> Tensor | None:
         """What passed a place, unless it was overwritten since; from then on its norm is taken on the spot."""
@@ -116,7 +119,7 @@ class Probe:
     def remove(self) -> None:
         """Takes the hooks off."""
         self.listening = self._attached = False
-        self.forget()
+        self.release()
         for handle in self._handles:
             handle.remove()
 

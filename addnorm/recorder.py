@@ -322,6 +322,7 @@ class Tape:
             _say("a step was taken without a forward pass of the model with gradients; it is not recorded")
         if self._probe is not None:
             self._probe.forget()
+            self._probe.release()
         self._steps += 1
         self._passes = 0
         self._row = Row(self._steps)
