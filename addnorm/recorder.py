@@ -283,7 +283,7 @@ class Tape:
         probe = self._probe
         if probe is None:
             return
-        measured = [("grad", at, grad) for at, grad in enumerate(probe.received) if grad is not None]
+        measured = [("grad", at, grad) for at, grad in probe.received_at()]
         already = []
         for at, seen in enumerate(probe.seen):
             if at in probe.norm_at_once and seen is not None:
