@@ -65,6 +65,8 @@ class Probe:
         self.gradients = gradients
         self.listening = True
         self.at_once: set[int] = set()  # places whose tensor is overwritten later, so that its norm is taken on the spot
+        self._on_tensors: list[RemovableHandle] = []  # taken off again, for inputs may come a second time
+        self._pass = 0
         self.forget()
         self._attached = True
         self._failed = failed
@@ -78,15 +80,26 @@ class Probe:
 
     def grads(self) -> list[Tensor]:
         """The gradient of the loss at each place, after `backward`."""
-        return [grad for grad in self.received if grad is not None]
+        return [grad for _, grad in sorted(self.received_at(), key=lambda pair: pair[0])]
+
+    def received_at(self) -> list[tuple[int, Tensor]]:
+        """All gradients with the places they came to; of several passes that share a `backward` there are several."""
+        return [(at, grad) for (_, at), grad in self._received.items()]
 
     def forget(self) -> None:
-        """Lets the last pass go, so that its tensors can be freed."""
+        """Lets the last pass go, so that its tensors can be freed. Gradients that are still to come are kept all the same."""
         self.seen: list[Tensor | None] = [None] * len(self.places)
-        self.received: list[Tensor | None] = [None] * len(self.places)
+        self._received: dict[tuple[int, int], Tensor] = {}  # by pass and place
+        self._pass += 1
         self.norm_at_once: dict[int, Tensor] = {}
         self._versions: dict[int, int] = {}
         self._waiting: set[int] = set()  # places whose tensor had no gradient yet: checkpointing computes it again
+
+    def release(self) -> None:
+        """Takes no more gradients of the passes so far: an input that comes again would be counted twice."""
+        for handle in self._on_tensors:
+            handle.remove()
+        self._on_tensors = []
 
     def unspoilt(self, at: int) -> Tensor | None:
         """What passed a place, unless it was overwritten since; from then on its norm is taken on the spot."""
@@ -112,6 +125,7 @@ class Probe:
     def remove(self) -> None:
         """Takes the hooks off."""
         self.listening = self._attached = False
+        self.release()
         for handle in self._handles:
             handle.remove()
 
@@ -163,7 +177,7 @@ class Probe:
             tensor = value(self.places[at].key)
             if at in self._waiting and isinstance(tensor, Tensor) and tensor.requires_grad:
                 self._waiting.discard(at)
-                tensor.register_hook(partial(self._receive, at))
+                tensor.register_hook(partial(self._receive, (self._pass, at)))
 
     def _keep(self, at: int, tensor: Tensor) -> None:
         if at in self.at_once:
@@ -172,16 +186,16 @@ class Probe:
         self._versions[at] = tensor._version
         if self.gradients:
             if tensor.requires_grad:
-                tensor.register_hook(partial(self._receive, at))
+                self._on_tensors.append(tensor.register_hook(partial(self._receive, (self._pass, at))))
             else:
                 self._waiting.add(at)
 
-    def _receive(self, at: int, grad: Tensor) -> None:
+    def _receive(self, where: tuple[int, int], grad: Tensor) -> None:
         if self._attached:
             try:
-                kept = self.received[at]
+                kept = self._received.get(where)
                 # Twice through one graph (`retain_graph`): gradients add up, as those of parameters do.
-                self.received[at] = grad.detach() if kept is None else kept + grad.detach()
+                self._received[where] = grad.detach() if kept is None else kept + grad.detach()
             except Exception as error:
                 self._fail(error)
 

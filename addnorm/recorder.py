@@ -110,6 +110,8 @@ class Tape:
         self._chosen = None if isinstance(sites, str) and sites == "auto" else chosen_modules(self._model, sites)
         self._began = time.monotonic()
         self._blocks: list[Block] = []
+        self._matrices: list[tuple[int, nn.Parameter]] = []  # the weights of the blocks
+        self._others: list[nn.Parameter] = []  # biases, gains and what is in no block
         self._probe: Probe | None = None
         self._tracer: Tracer | None = None
         self._first: dict[int, Part] = {}  # what the traced pass measured, by node
@@ -269,7 +271,8 @@ class Tape:
         (self._first[node],) = parts_of([("act", 0, tensor.detach())])
         if tensor.requires_grad:
             row = self._row
-            tensor.register_hook(lambda grad: self._safely(lambda: self._first_gradient(row, node, grad)))
+            hook = tensor.register_hook(lambda grad: self._safely(lambda: self._first_gradient(row, node, grad)))
+            self._undo.append(hook.remove)
 
     def _first_gradient(self, row: Row, node: int, grad: Tensor) -> None:
         if row is self._row and (at := self._first_sites.get(node)) is not None:
@@ -280,7 +283,7 @@ class Tape:
         probe = self._probe
         if probe is None:
             return
-        measured = [("grad", at, grad) for at, grad in enumerate(probe.received) if grad is not None]
+        measured = [("grad", at, grad) for at, grad in probe.received_at()]
         already = []
         for at, seen in enumerate(probe.seen):
             if at in probe.norm_at_once and seen is not None:
@@ -314,11 +317,12 @@ class Tape:
             self._rows.add(row)
             self._newest = row
             if not skipped and not self._closure and _update_is_measured(self._steps, self._every):
-                self._before = (row, [(at, p, _sample(p).clone()) for at, p in self._matrices()])
+                self._before = (row, [(at, p, _sample(p).clone()) for at, p in self._matrices])
         elif wanted and not self._passes and self._steps == 0:
             _say("a step was taken without a forward pass of the model with gradients; it is not recorded")
         if self._probe is not None:
             self._probe.forget()
+            self._probe.release()
         self._steps += 1
         self._passes = 0
         self._row = Row(self._steps)
@@ -326,16 +330,10 @@ class Tape:
         if failure is not None:
             raise failure
 
-    def _matrices(self) -> list[tuple[int, nn.Parameter]]:
-        named = dict(self._model.named_parameters())
-        return [(at, named[name]) for at, block in enumerate(self._blocks) for name in block.parameters if name in named]
-
     def _weigh(self, row: Row, skipped: bool) -> None:
         """Gradients of the weights, learning rate and AMP's scale, as they are before the update."""
-        matrices = [(at, p) for at, p in self._matrices() if p.grad is not None]
-        known = {id(p) for _, p in matrices}
-        measured = [("weight_grad", at, p.grad.detach()) for at, p in matrices if p.grad is not None]
-        others = [p.grad.detach() for p in self._model.parameters() if p.grad is not None and id(p) not in known]
+        measured = [("weight_grad", at, p.grad.detach()) for at, p in self._matrices if p.grad is not None]
+        others = [p.grad.detach() for p in self._others if p.grad is not None]
         row.parts += parts_of([*measured, *(("other_grad", 0, grad) for grad in joined_by_kind(others))])
         if self._optimizer is not None:
             lr = self._optimizer.param_groups[0].get("lr")
@@ -390,6 +388,10 @@ class Tape:
 
     def _head(self) -> None:
         self._headed = True
+        named = dict(self._model.named_parameters())
+        self._matrices = [(at, named[name]) for at, block in enumerate(self._blocks) for name in block.parameters]
+        in_blocks = {id(p) for _, p in self._matrices}
+        self._others = [p for p in named.values() if id(p) not in in_blocks]
         header = self._header()
         if self._writer is not None:
             self._writer.write(lambda: header)

@@ -23,6 +23,7 @@ from benchmarks import (
     training,
     verdicts,
     walk,
+    watch,
 )
 from benchmarks.report import Figure, heading, machine, show
 from benchmarks.timing import default_step, stolen
@@ -31,6 +32,7 @@ from benchmarks.timing import default_step, stolen
 BENCHMARKS: dict[str, Callable[[], Iterable[Figure]]] = {
     "probe": training.probe,
     "hooks": training.hooks,
+    "watch": watch.watch,
     "watched": serving.watched,
     "classroom": classroom.classroom,
     "controls": serving.controls,

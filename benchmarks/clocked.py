@@ -6,8 +6,10 @@ processes of a machine) in its messages.
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -51,10 +53,17 @@ async def computed(_request: Request) -> JSONResponse:
     return JSONResponse(_computed)
 
 
-client._made = _clocked
+@asynccontextmanager
+async def lifespan(app: Any) -> AsyncIterator[None]:
+    """The app's own life cycle, with a trainer that notes the time."""
+    client._made = _clocked
+    async with whole.lifespan(app):
+        yield
+
+
 app = st.App(
     whole.MAIN,
-    lifespan=whole.lifespan,
+    lifespan=lifespan,
     routes=[Route("/healthz", whole.health), Route("/computed", computed), *routes()],
     middleware=[Middleware(whole.OnlyReading), Middleware(Scripts)],
 )

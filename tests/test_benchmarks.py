@@ -6,7 +6,20 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks import browser, classroom, cost, instruments, maps, remedies, seeds, serving, soak, training, verdicts
+from benchmarks import (
+    browser,
+    classroom,
+    cost,
+    instruments,
+    maps,
+    remedies,
+    seeds,
+    serving,
+    soak,
+    training,
+    verdicts,
+    watch,
+)  # fmt: skip
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.loops import Bare, Hooks, StreamSites
 from benchmarks.report import Figure, show
@@ -32,6 +45,13 @@ def measured(figures: list[Figure]) -> list[Figure]:
 def test_the_costs_of_watching_are_measured_for_every_shape() -> None:
     assert len(measured(training.probe({"tiny": TINY}, rounds=2, steps=2))) == 3
     assert len(measured(training.hooks({"tiny": TINY}, rounds=2, steps=2))) >= 1
+
+
+def test_the_cost_of_recording_any_model_is_put_beside_histograms() -> None:
+    found = watch.watch({"tiny": (lambda: watch.mlp(8, 2), (4, 8))}, rounds=2, steps=1)
+    assert [figure.at_most for figure in found] == [1.05, None, None]
+    assert len(measured(found)) >= 2
+    assert "3 sites" in found[0].note
 
 
 def test_the_estimate_of_a_step_is_put_beside_the_measurement() -> None:

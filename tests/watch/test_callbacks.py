@@ -56,10 +56,18 @@ def test_hugging_faces_trainer_records_by_a_callback(parts: int, tmp_path: Path)
     model = Wrapped()
     callback = WatchCallback(tmp_path / "run.jsonl")
     asked = transformers.TrainingArguments(
-        output_dir=str(tmp_path), per_device_train_batch_size=8, max_steps=4, gradient_accumulation_steps=parts,
-        report_to=[], save_strategy="no", use_cpu=True, disable_tqdm=True, max_grad_norm=0.0,
-        lr_scheduler_type="constant", logging_strategy="no",
-    )  # fmt: skip
+        output_dir=str(tmp_path),
+        per_device_train_batch_size=8,
+        max_steps=4,
+        gradient_accumulation_steps=parts,
+        max_grad_norm=0.0,
+        lr_scheduler_type="constant",
+        use_cpu=True,
+        report_to=[],
+        save_strategy="no",
+        logging_strategy="no",
+        disable_tqdm=True,
+    )
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
     transformers.Trainer(
         model=model, args=asked, train_dataset=Batches(4 * parts), optimizers=(optimizer, None), callbacks=[callback]

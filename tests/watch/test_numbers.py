@@ -336,6 +336,23 @@ def test_an_update_with_a_closure_is_recorded_after_its_passes(tmp_path: Path) -
     assert all((*recording.known["act"], *recording.known["grad"]))
 
 
+def test_two_passes_before_one_backward_are_both_in_the_row(tmp_path: Path) -> None:
+    def row(*, apart: bool) -> tuple[list[float], list[float]]:
+        model = net()
+        with watch(model, tmp_path / "run.jsonl") as tape:
+            for _ in range(2):
+                xs, ys = batch(0)
+                parts = list(zip(xs.chunk(2), ys.chunk(2), strict=True)) if apart else [(xs, ys)]
+                sum(nn.functional.cross_entropy(model(x), y) / len(parts) for x, y in parts).backward()  # type: ignore[union-attr]
+                tape.step()
+        found = read(tape.path)
+        return list(found.series["act"]), list(found.series["grad"])
+
+    whole, apart = row(apart=False), row(apart=True)
+    assert apart[0] == pytest.approx(whole[0], rel=1e-5)
+    assert apart[1] == pytest.approx(whole[1], rel=1e-5)
+
+
 def test_norms_hold_what_float32_cannot_square() -> None:
     tensors = [torch.full((50,), size) for size in (1e-30, 1e-22, 1.0, 1e22, 1e30, 0.0)] + [torch.full((5000,), 1e25)]
     expected = [size * 50**0.5 for size in (1e-30, 1e-22, 1.0, 1e22, 1e30, 0.0)] + [1e25 * 5000**0.5]
