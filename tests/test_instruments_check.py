@@ -14,7 +14,8 @@ from models.insight.check import check_sentence, relative_error, rounding, singl
 from models.instruments.check import STEPS, check
 from models.spec import ARRANGEMENTS, RunConfig
 from models.training import Replays, Run, finished
-from tests.app_page import SMALL, charts, playground, sound, words
+from tests.app_page import SMALL, charts, labels, playground, press, sound, words
+from tests.stage_page import rests
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
@@ -172,3 +173,13 @@ def test_the_panel_checks_the_block_that_is_chosen():
     assert json.loads(json.dumps(figure, allow_nan=False)) == figure
     tables = [frame.value for frame in page.dataframe]
     assert any("RMS of" in table.columns and table["RMS of"][0] == "weights of block 2" for table in tables)
+
+
+def test_where_the_gradient_is_not_finite_the_panel_says_so_and_shows_no_table():
+    page = rests(playground(norm="none", depth="32", width="32", steps="40"))
+    page.session_state["instrument"] = "Check this number"
+    sound(page.run())
+    if any(label.startswith("Check this block") for label in labels(page)):
+        press(page, "Check this block")
+    assert "There is nothing to check: the loss or its gradient is not finite here." in words(page)
+    assert len(page.dataframe) == 0

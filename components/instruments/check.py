@@ -31,6 +31,8 @@ def draw(panel: Panel) -> None:
     panel.say(
         check_sentence(what=value["what"], analytic=analytic, difference=picked["difference"], kinks=picked["kinks"], floor=floor)
     )
+    if not (np.isfinite(analytic).all() and np.isfinite(picked["difference"]).all()):
+        return  # tables of what is not a number say no more than that
     if normed_over_batch(found.cfg):
         st.caption("Batch norm takes its statistics from this batch, in the gradient and at both ends of every difference.")
     table = {
