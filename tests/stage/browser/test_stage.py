@@ -144,7 +144,8 @@ MOUNTS = """async (order) => {
     document.body.append(place)
     const heading = { kind: "heading", key: "one", title: "Mounted", run: 0, span: 12, row: 0 }
     const run = { link: "", seeds: 1, last: 9, opening: null }
-    const data = { name: "mounted", ticket: "", runs: [run], panels: [heading], at: [0, false], tells: "never", keys: "" }
+    const data = { name: "mounted", ticket: "", runs: [run], panels: [heading], at: [0, false], tells: "never", keys: "",
+        scenes: [] }
     const component = { data, parentElement: place, setStateValue() {}, setTriggerValue() {} }
     const ends = []
     for (const one of order) one < 0 ? ends[-one - 1]() : ends.push(mount(component, { base: location.href }))
@@ -252,7 +253,7 @@ def test_charts_have_their_name_and_their_numbers_as_a_table(resting):
     page.get_by_role("button", name="Table of Gradient by depth").click()
     table = page.get_by_role("region", name="Gradient by depth, table")
     expect(table.get_by_role("row")).to_have_count(6)
-    assert [cell.inner_text() for cell in table.get_by_role("row").nth(1).locator("th, td").all()][:2] == ["step 0", "x0"]
+    assert [cell.inner_text() for cell in table.get_by_role("row").nth(1).locator("th, td").all()][:2] == ["step 0", "input"]
     page.get_by_role("button", name="Chart of Gradient by depth").click()
     expect(table).to_be_hidden()
 
