@@ -38,7 +38,13 @@ def on_cluster(scheduler: str, specification: str, missing: Sequence[int]) -> It
                 if future.status != "finished":
                     error = future.exception() if future.status == "error" else None
                     raise ClusterError(f"The cluster {scheduler} failed at a unit: {_first_line(error) or future.status}.")
-                yield future.result()
+                try:
+                    found = future.result(timeout=LOOK_SECONDS)
+                except TimeoutError:  # its worker has gone, and the result with it: it is computed again
+                    pending.add(future)
+                    _await_worker(client, scheduler)
+                    continue
+                yield found
 
 
 def _client(scheduler: str) -> Any:
