@@ -137,12 +137,12 @@ def _below(cfg: RunConfig, others: list[tuple[str, Profile]]) -> None:
 
 
 def _look_again(view: View) -> None:
-    """Runs the page again once a run has rows: what it offers to take home stands outside of what runs again by itself."""
+    """Runs the page again once a run has rows and what can be exported is open: that stands outside of this fragment."""
     there = bool(view.tape and view.tape.length)
     if st.session_state.get(ROWS) != (view.cfg, there):
         known = st.session_state.get(ROWS, (None, False))
         st.session_state[ROWS] = view.cfg, there
-        if there and known == (view.cfg, False):
+        if there and known == (view.cfg, False) and st.session_state.get("take_home"):
             st.rerun()
 
 

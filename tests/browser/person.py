@@ -8,8 +8,7 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import TimeoutError as NothingYet
-from playwright.sync_api import expect
+from playwright.sync_api import Error, expect
 
 from tests.browser.page import address, settled, until
 
@@ -135,11 +134,11 @@ class Person:
         offered = self.tab.get_by_role("option", name=re.compile(f"^{re.escape(option)}")).first
 
         def opened() -> bool:
-            self.combobox(select).scroll_into_view_if_needed()
-            self.combobox(select).click()
             try:
+                self.combobox(select).scroll_into_view_if_needed()
+                self.combobox(select).click()
                 offered.wait_for(timeout=MOMENT)
-            except NothingYet:
+            except Error:  # it was drawn anew at that moment, or closed again
                 self.tab.keyboard.press("Escape")
                 return False
             offered.click()
