@@ -4,7 +4,6 @@ At every step a person notices a red box, words of a programmer, an address of a
 """
 
 import re
-from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -208,15 +207,29 @@ class Person:
         lines = self.tab.locator("body").aria_snapshot().splitlines()
         return [line.strip(" -:") for line in lines if CHOSEN.search(line) and SCRUBBER not in line]
 
+    @property
+    def steady_choices(self) -> list[str]:
+        """The choices once two looks, half a second apart, find the same: parts of a page come one after the other."""
+        seen: list[list[str]] = [self.choices]
+
+        def same() -> bool:
+            self.tab.wait_for_timeout(500)
+            seen.append(self.choices)
+            return seen[-1] == seen[-2]
+
+        until(self.tab, same, "a page at rest")
+        return seen[-1]
+
     def has_chosen(self, choices: list[str]) -> None:
         """Waits until headings and choices are these; where they never are, says which differ."""
-        with suppress(AssertionError):
+        try:
             until(self.tab, lambda: self.choices == choices, "the same choices")
-        assert self.choices == choices
+        except AssertionError:
+            assert self.choices == choices
 
     def reloads(self, *words: str) -> "Person":
         """Loads the page anew, which must show the same address, headings and choices."""
-        before, kept = self.choices, self.address
+        before, kept = self.steady_choices, self.address
         self.tab.reload()
         self.main.wait_for()
         self.has_chosen(before)
