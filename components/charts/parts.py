@@ -121,11 +121,6 @@ def scatter(
     }
 
 
-def cross_at(step: int, y: float, name: str, colour: str) -> dict[str, Any]:
-    """The cross where a run ended."""
-    return scatter(name, [step], [y], colour, mode="markers", symbol="x")
-
-
 def edge_marks(
     label: str, values: np.ndarray, sites: Sequence[str], low: float, high: float, *, compared: str = "", start: int = 0
 ) -> list[dict[str, Any]]:

@@ -102,8 +102,7 @@ def differences() -> None:
     if not names:
         st.info("The columns are equal. Choose a column under Change and move a control.")
     first = columns[0]
-    shown = ("net", "task", "depth", "width", "placement", "norm", "optimizer", "lr", "batch", "seed")
-    equal = [name for name in shown if name not in names and not hide.hidden(name)]
+    equal = [name for name in ALWAYS_SAID if name not in names and not hide.hidden(name)]
     if equal:
         words = (f"{knobs()[name][1].label.lower()} {_word(getattr(first, name))}" for name in equal)
         st.caption("Equal in all: " + ", ".join(words))

@@ -18,6 +18,7 @@ from components.stage.profiles import Profile, profile_of
 from components.stage.stage import below, place, stage
 from components.stage.view import View, look, trouble
 from models.insight.remedy import failed
+from models.insight.verdict import THRESHOLDS
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of
 from models.spec.equation import equation
 from models.spec.overrides import with_override
@@ -64,7 +65,7 @@ def _stage(cfg: RunConfig, others: list[tuple[str, Profile]]) -> None:
     """The player, the verdict, the living stack and the three charts."""
     large, fit = projector.on(), _fit()
     toggles = not any_hidden(("overrides", "residual"))
-    panels: list[Panel] = [] if hidden("verdict") else [Headline()]
+    panels: list[Panel] = [] if hidden("verdict") else [Headline(help=THRESHOLDS)]
     panels.append(Stack(blocks=blocks_of(cfg), toggles=toggles, fit=fit, height=projector.STACK if large else STACK_HEIGHT))
     panels += picture.three(cfg, others, fit, large=large)
     stage(

@@ -22,16 +22,6 @@ HEIGHT = 262  # of a chart, in pixels
 PROFILES = {"Activation by depth": ("activation", "act_rms"), "Gradient by depth": ("gradient", "grad_rms")}
 PANELS = ("Weights and samples", "Layer by step", "What the net says")
 ANSWERS = {"points": ("Decision regions", 380), "image": ("Digit mistakes", 380), "sequence": ("Input, target and answer", 300)}
-VERDICT_ICONS = {
-    "healthy": ":material/check_circle:",
-    "inert": ":material/bedtime:",
-    "collapsed": ":material/compress:",
-    "vanishing": ":material/trending_down:",
-    "exploding": ":material/trending_up:",
-    "dead": ":material/sleep:",
-    "large updates": ":material/speed:",
-    "diverged": ":material/error:",
-}
 
 
 def three(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int, *, large: bool) -> list[Panel]:

@@ -65,10 +65,11 @@ class Chart(Panel):
 
 @dataclass(frozen=True)
 class Headline(Panel):
-    """The verdict over all charts of a run; `label`: what the run is called, where there are several."""
+    """The verdict over all charts of a run; `label`: its name, where there are several runs; `help`: how it is judged."""
 
     title: str = "Verdict"
     label: str = ""
+    help: str = ""
 
     kind: ClassVar[str] = "headline"
 

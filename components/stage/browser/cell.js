@@ -1,18 +1,11 @@
 // What one cell of an experiment shows besides its stack: a guess, ten digits with their answers, a small loss curve.
 
+import { node as svg } from "./sketch.js"
 import { brief } from "./tape.js"
 
-const NS = "http://www.w3.org/2000/svg"
 const SIDE = 8 // pixels of a digit
 const [LEFT, RIGHT, TOP, FOOT] = [26, 6, 16, 14] // around the plot of a curve
 const INKS = "0123456789abcdefg"
-
-const svg = (name, attributes, text) => {
-  const made = document.createElementNS(NS, name)
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value)
-  if (text !== undefined) made.textContent = text
-  return made
-}
 
 // A digit as an SVG of one square for each pixel with ink, in the colour of the text.
 export const picture = (image) => {

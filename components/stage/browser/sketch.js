@@ -5,7 +5,7 @@ const MAP = "a map: its numbers are in the table until plotly is there"
 const NS = "http://www.w3.org/2000/svg"
 const DASHES = { dot: "2 4", dash: "7 5", dashdot: "7 4 2 4", longdash: "12 5" }
 
-const node = (name, attributes, text) => {
+export const node = (name, attributes, text) => {
   const made = document.createElementNS(NS, name)
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value)
   if (text !== undefined) made.textContent = text

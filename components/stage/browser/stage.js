@@ -33,6 +33,7 @@ class Headline {
     this.panel = panel
     this.el.classList.toggle("labelled", Boolean(panel.label))
     this.label.textContent = panel.label && `${panel.label} `
+    this.el.title = panel.help
   }
 
   draw(now) {

@@ -11,6 +11,10 @@ from components.shell.assets import plotly_chunk
 from tests.stage.demo import PAGE
 
 GROWN = "() => chart().data[0].x.length"
+TENTH = """() => { // where the line is at 10
+    const box = chart().getBoundingClientRect(), axes = chart()._fullLayout
+    return [box.x + axes.xaxis._offset + axes.xaxis.l2p(10), box.y + axes.yaxis._offset + axes.yaxis.l2p(1.975)]
+}"""
 
 
 @pytest.fixture
@@ -82,10 +86,7 @@ def test_zoom_and_node_survive_new_data_and_a_new_theme(growing: Any) -> None:
 def test_hover_survives_new_data(growing: Any) -> None:
     page = growing
     waits_for_points(page, more=30)
-    x, y = page.evaluate("""() => {
-        const box = chart().getBoundingClientRect(), axes = chart()._fullLayout
-        return [box.x + axes.xaxis._offset + axes.xaxis.l2p(10), box.y + axes.yaxis._offset + axes.yaxis.l2p(1.975)]
-    }""")
+    x, y = page.evaluate(TENTH)
     for nudge in range(20):  # a busy browser may still be drawing when the mouse comes
         page.mouse.move(x - 3 + nudge % 2, y)
         page.mouse.move(x, y)
@@ -99,10 +100,7 @@ def test_hover_survives_new_data(growing: Any) -> None:
 def test_a_click_on_a_point_is_heard(growing: Any) -> None:
     page = growing
     waits_for_points(page, more=30)
-    x, y = page.evaluate("""() => {
-        const box = chart().getBoundingClientRect(), axes = chart()._fullLayout
-        return [box.x + axes.xaxis._offset + axes.xaxis.l2p(10), box.y + axes.yaxis._offset + axes.yaxis.l2p(1.975)]
-    }""")
+    x, y = page.evaluate(TENTH)
     for _ in range(20):
         page.mouse.click(x, y)
         page.wait_for_timeout(500)
