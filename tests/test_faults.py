@@ -354,7 +354,8 @@ def test_a_configuration_at_every_limit_at_once_is_refused_with_what_fits(server
             assert viewer.exceptions == []
         fits = replace(cfg, **{labels[label]: int(value)}).to_query()
         async with Viewer(server.url, PAGE, urlencode(fits)) as viewer:
-            await viewer.until(lambda: "Which digit was written?" in viewer.text, "the page of what fits")
+            await viewer.settled()
+            assert "Which digit was written?" in viewer.text
             assert "over budget" not in viewer.text
             assert viewer.exceptions == []
         assert server.worker() == worker
