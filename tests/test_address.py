@@ -90,7 +90,7 @@ CHOICES: dict[str, tuple[str, str, str, Any, dict[str, str]]] = {
     "word": (GLOSSARY, "selectbox", "glossary_word", "layer norm", {"word": "layer-norm"}),
     "instrument": (PLAYGROUND, "pills", "instrument", "Health", {"instrument": "health"}),
     "block": (ANATOMY, "number_input", "anatomy_block", 5, {"block": "5"}),
-    "panel": (PLAYGROUND, "segmented_control", "panel", "Layer by step", {"panel": "layer-by-step"}),
+    "panel": (PLAYGROUND, "segmented_control", "panel", "What the net says", {"panel": "what-the-net-says"}),
 }
 
 

@@ -61,14 +61,30 @@ def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
         bound(_empty(held_out), Frames("held_out_loss", run)),
         bound(crosses | {"hovertemplate": "step %{x}: %{customdata}<extra>diverged</extra>"}, Crosses("loss", run)),
     ]
-    return held({"data": traces, "layout": layout}, y="loss", line="line", chance=chance) | {}
+    return held({"data": traces, "layout": layout}, y="loss", line="line", chance=chance)
 
 
-def step_map(title: str, track: str, sites: Sequence[str], *, run: int = 0, unit: str = "RMS") -> Figure:
-    """A vector of every row so far as colours over step and depth."""
+def in_player(cfg: RunConfig) -> Figure:
+    """The loss for the player: no title, its legend inside, no mark at the step shown, where the slider's thumb stands."""
+    figure = loss(cfg)
+    layout = figure["layout"]
+    words = "  ".join(
+        f'<span style="color:{colour}">{sign}</span> {name}'
+        for sign, name, colour in (("━", "training", BLUE), ("◆", "held-out", ORANGE))
+    )
+    del layout["title"]
+    layout |= {"margin": {"l": 36, "r": 44, "t": 6, "b": 20}, "showlegend": False, "bind": layout["bind"] | {"line": ""}}
+    layout["xaxis"] |= {"title": {"text": ""}}
+    layout["yaxis"] |= {"title": {"text": ""}, "nticks": 3}
+    layout["annotations"] += [note(words, x=1, xref="paper", y=0.5, yref="paper", xanchor="right", size=10)]
+    return figure
+
+
+def step_map(title: str, track: str, sites: Sequence[str], steps: int, *, run: int = 0, unit: str = "RMS") -> Figure:
+    """A vector of every row so far as colours over depth and all the steps that there will be."""
     layout = frame_of(title, x="step", y="block", legend=False)
     layout["yaxis"] |= {"type": "category", "ticks": "", **site_ticks(sites, names=True)}
-    layout["xaxis"] |= {"tickformat": "d", "ticks": ""}
+    layout["xaxis"] |= {"tickformat": "d", "ticks": "", "range": [0, steps]}
     layout["margin"]["t"] = 44
     trace = {
         "type": "heatmap",

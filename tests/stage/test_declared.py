@@ -100,7 +100,7 @@ def test_all_figures_travel_as_json():
         figures.profile("Activation", "act_rms", SITES, others=others),
         figures.cosine(SITES, others=others),
         figures.loss(SMALL),
-        figures.step_map("Map", "grad_rms", SITES),
+        figures.step_map("Map", "grad_rms", SITES, SMALL.steps),
         figures.profiles("Activation", "act_rms", SITES, ["A", "B"], seeds=3, against=True),
         figures.ratios("Share", "branch_rms", "act_rms", SITES[1:], [("A", "now"), ("B", "other")], unit="share"),
         figures.losses(["A", "B"], steps=9, chance=2.3, seeds=3),
