@@ -1,5 +1,6 @@
 """Teacher mode: what a link hides is not there and keeps its value, the projector view, a class whose guesses are one chart."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -177,8 +178,8 @@ def groups(page: AppTest) -> list[str]:
 
 def offered(page: AppTest) -> list[str]:
     """The instruments that can be opened."""
-    rows = [one.proto.options for one in page.get("button_group") if one.proto.label == "Instruments"]
-    return [option.content for row in rows for option in row]
+    said = [json.loads(one.proto.json) for one in page.get("bidi_component")]
+    return [card["name"] for data in said if data.get("label") == "Instruments" for card in data["cards"]]
 
 
 @pytest.mark.parametrize("hide", ["", "verdict"])

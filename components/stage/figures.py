@@ -65,7 +65,7 @@ def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
 
 
 def in_player(cfg: RunConfig) -> Figure:
-    """The loss for the player: no title, its legend inside, no mark at the step shown, where the slider's thumb stands."""
+    """The loss for the player: no title, its legend inside."""
     figure = loss(cfg)
     layout = figure["layout"]
     words = "  ".join(
@@ -73,7 +73,7 @@ def in_player(cfg: RunConfig) -> Figure:
         for sign, name, colour in (("━", "training", BLUE), ("◆", "held-out", ORANGE))
     )
     del layout["title"]
-    layout |= {"margin": {"l": 36, "r": 44, "t": 6, "b": 20}, "showlegend": False, "bind": layout["bind"] | {"line": ""}}
+    layout |= {"margin": {"l": 36, "r": 44, "t": 6, "b": 20}, "showlegend": False}
     layout["xaxis"] |= {"title": {"text": ""}}
     layout["yaxis"] |= {"title": {"text": ""}, "nticks": 3}
     layout["annotations"] += [note(words, x=1, xref="paper", y=0.5, yref="paper", xanchor="right", size=10)]
