@@ -75,16 +75,17 @@ def test_zoom_and_hover_survive_the_next_ticks(visitors):
     press(page, "Pin this profile")  # which stays; the points of the line that is now move
     press(settled(page), "Train")
     until_step(page, 40)
-    profile = chart(page, "Activation by depth")
+    chart(page, "Sample cosine by depth").scroll_into_view_if_needed()
+    profile = chart(page, "Sample cosine by depth")
     profile.evaluate("el => { el.mine = true }")
-    zoomed = zoom(page, "Activation by depth")
+    zoomed = zoom(page, "Sample cosine by depth")
     pinned = profile.evaluate("el => el.data.find((trace) => trace.line?.dash === 'dash').name")
-    hover(page, "Activation by depth", pinned)
+    hover(page, "Sample cosine by depth", pinned)
     for _ in range(2):
         until_step(page, last_step(page) + 1)
-    assert ranges(page, "Activation by depth") == zoomed
+    assert ranges(page, "Sample cosine by depth") == zoomed
     assert profile.evaluate("el => el.mine")
-    label(page, "Activation by depth").wait_for()
+    label(page, "Sample cosine by depth").wait_for()
 
 
 def test_the_loss_is_the_scrubber_a_press_on_the_curve_goes_there_and_it_stays_in_sight(visitors):

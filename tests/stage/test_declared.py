@@ -66,7 +66,8 @@ def test_an_axis_is_held_in_a_way_that_there_is(wrong):
 
 def test_bindings_travel_as_json():
     said = json.loads(json.dumps(bound({"name": "a"}, Row("act_rms", 1, fold="median"))))
-    assert said["bind"] == {"of": "row", "track": "act_rms", "run": 1, "seed": 0, "fold": "median", "log": True, "against": None}
+    folded = {"fold": "median", "log": True, "against": None}
+    assert said["bind"] == {"of": "row", "track": "act_rms", "run": 1, "seed": 0, **folded, "first": False}
     kinds = (Row, Ratio, Past, Crosses, Frames, AtFrame, Map)
     assert [one.of for one in kinds] == ["row", "ratio", "past", "crosses", "frames", "frame", "map"]
 
