@@ -81,6 +81,7 @@ def _attention(panel: Panel, found: Measured) -> None:
 
 COLLAPSE = Instrument(
     draw,
+    "Do different inputs stay different on their way up?",
     "measured",
     "On the batch of the step shown, by site, means over sets of vectors X: the tokens of one sample for a transformer (at most "
     "32 samples), the tokens of the batch for an MLP (at most 256). Cosine: mean over pairs of different vectors. Distance "

@@ -157,6 +157,7 @@ def _blocks(cfg: RunConfig, places: list[int]) -> tuple[str, ...]:
 
 HEALTH = Instrument(
     draw,
+    "Do updates fit the weights, and are units dead?",
     "measured",
     "Update to weight: |ΔW|/|W| of a block's matrices in the last update that a frame recorded; dotted is Karpathy's 10⁻³ "
     f"(makemore 3, of standard deviations), red more than {LARGE_UPDATE:.0%}, where few of the runs that were tried learn. "
