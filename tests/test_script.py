@@ -45,6 +45,7 @@ CASES = {
     "Mix-LN": RunConfig.arranged("Mix-LN", **TRANSFORMER | {"task": "book"}),
     "rotary, normed queries": RunConfig(**TRANSFORMER | {"position": "rotary", "qk_norm": True, "task": "sort", "mask": "none"}),
     "learned positions": RunConfig(**TRANSFORMER | {"position": "learned", "task": "recall"}),
+    "no feed-forward nets": RunConfig(**TRANSFORMER | {"overrides": tuple((at, "identity", "ffn") for at in (1, 2, 3))}),
     "clip, warm-up, cosine": RunConfig(**SMALL | {"clip": 0.1, "warmup": 2, "schedule": "cosine", "steps": 7}),
     "AdamW with decay": RunConfig(**SMALL | {"optimizer": "adamw", "weight_decay": 0.3, "task": "book"}),
     "overrides": RunConfig(

@@ -95,7 +95,7 @@ def block_diagram(cfg: RunConfig, block: int | None = None) -> str:
         drawing.box(f"block {block + 1}", SKIP_Y, "head")
     else:
         _end(drawing, cfg, arranged.final_norm)
-    width, title = drawing.x + 12, escape(_title(cfg, arranged.of_block(block)[-1]))
+    width, title = drawing.x + 12, escape(_title(cfg, arranged.left_of_block(block)[-1]))
     drawing.text(_which_block(cfg, block), 6, HEIGHT - 10, "caption")
     size = f'viewBox="0 0 {width:.0f} {HEIGHT}" width="{width:.0f}" height="{HEIGHT}" style="min-width:{READABLE * width:.0f}px"'
     return (
