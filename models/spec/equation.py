@@ -56,5 +56,8 @@ def _branch_lines(cfg: RunConfig, sublayer: SublayerPlan) -> list[str]:
         name = "F" if sublayer.kind == "mlp" else r"F_\text{ffn}"
         return [f"{name}(z) = {feed_forward}"]
     query, key = (r"\operatorname{RMS}(q)", r"\operatorname{RMS}(k)") if cfg.qk_norm else ("q", "k")
-    heads = rf"\operatorname{{softmax}}({query}\,{key}^\top/\sqrt{{d_k}})\,v"
+    added = {"relative bias": r"+b_{\beta(i-j)}", "alibi": r"-2^{-8h/H}|i-j|"}.get(cfg.position, "")
+    if cfg.position == "rotary":
+        query, key = rf"(R\,{query})", rf"(R\,{key})"
+    heads = rf"\operatorname{{softmax}}({query}\,{key}^\top/\sqrt{{d_k}}{added})\,v"
     return [rf"F_\text{{attn}}(z) = W_O\,{normed(sublayer.norm_mid, heads)}"]

@@ -27,10 +27,11 @@ from models.spec.plan import block_name
 NAME = "attention_feed_forward"
 WHOLE = "whole"
 NETS = {WHOLE: "", "no feed-forward": "ffn", "no attention": "attn"}
-TASKS = {"sort": 400, "book": 400, "recall": 600}  # steps after which the whole net has learned it
+# Steps after which the whole net has learned it, and how it is told where a token stands.
+TASKS = {"sort": (500, "sinusoidal"), "book": (400, "sinusoidal"), "recall": (600, "rotary")}
 DEPTHS, STEPS = (1, 6), (20, 1500)
 SIZE: dict[str, object] = {
-    "net": "transformer", "width": 64, "heads": 4, "batch": 32, "lr": 0.003, "warmup": 50, "seed": 0, "position": "rotary"
+    "net": "transformer", "width": 64, "heads": 4, "batch": 32, "lr": 0.003, "warmup": 50, "seed": 0
 }  # fmt: skip
 
 
@@ -51,13 +52,15 @@ def controls() -> list[RunConfig]:
     task = str(one.selectbox("Task of the three nets", list(TASKS), **kept(f"{NAME}_task", "sort", name="task", among=TASKS)))
     depth = two.slider("Blocks", *DEPTHS, **kept(f"{NAME}_depth", 2, name="blocks", bounds=DEPTHS))
     key = f"{NAME}_steps_{task}"
-    steps = three.number_input("Training steps", *STEPS, step=20, **kept(key, TASKS[task], name=f"updates-{task}", bounds=STEPS))
+    steps = three.number_input(
+        "Training steps", *STEPS, step=20, **kept(key, TASKS[task][0], name=f"updates-{task}", bounds=STEPS)
+    )
     return [configuration(task, kind, int(depth), int(steps)) for kind in NETS.values()]
 
 
 def configuration(task: str, without: str, depth: int, steps: int) -> RunConfig:
     """One of the three: `without` is the kind of sublayer that it lacks in every block."""
-    cfg = RunConfig.arranged("pre-norm", **SIZE | {"task": task, "depth": depth, "steps": steps})
+    cfg = RunConfig.arranged("pre-norm", **SIZE | {"task": task, "depth": depth, "steps": steps, "position": TASKS[task][1]})
     return replace(cfg, overrides=tuple((block, "identity", without) for block in range(1, depth + 1) if without))
 
 
