@@ -61,7 +61,7 @@ def _why_no_attention(found: Measured) -> str:
 
 def _attention(panel: Panel, found: Measured) -> None:
     """What only blocks with attention have; a block that was taken out is left away."""
-    gone = {one.block for one in plan(found.cfg).sublayers if one.identity}
+    gone = {one.block for one in plan(found.cfg).sublayers if one.kind == "attn" and one.identity}
     kept = [at for at in range(found.cfg.depth) if at + 1 not in gone]
     blocks, value = tuple(block_name(at + 1) for at in kept), found.value
     entropy, logits, share = st.columns(3)

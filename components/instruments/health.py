@@ -147,8 +147,8 @@ def _adam(panel: Panel, found: Measured) -> None:
 
 def _with_weights(cfg: RunConfig) -> list[int]:
     """The places of the blocks that were not taken out."""
-    gone = {one.block for one in plan(cfg).sublayers if one.identity}
-    return [block - 1 for block in range(1, cfg.depth + 1) if block not in gone]
+    left = {one.block for one in plan(cfg).sublayers if not one.identity}
+    return [block - 1 for block in range(1, cfg.depth + 1) if block in left]
 
 
 def _blocks(cfg: RunConfig, places: list[int]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from models.insight.surgery import OPERATIONS, SKIP, SWAP, UNNORM, ZERO, norm_slots, partners
 from models.nets import IdentitySublayer, Net
 from models.nets.stacks import Stack
+from models.spec.overrides import PARTS
 from models.spec.plan import block_name
 from models.tasks import TaskData
 from models.tasks.base import NO_LOSS
@@ -69,6 +70,29 @@ def lesions(still: Still) -> Work[dict[str, Any]]:
     return {"loss": loss, "accuracy": accuracy, **curves}
 
 
+def sublayers(still: Still) -> Work[dict[str, Any]]:
+    """Held-out `loss` and `accuracy` of the intact net, and what they are without attention or without feed-forward nets.
+
+    By block (depth,) with that block's sublayer alone skipped (`attn_loss`, `attn_accuracy`, `ffn_loss`, `ffn_accuracy`), and
+    with all of one kind skipped (`all_attn`, `all_ffn`, each [loss, accuracy]). ValueError for a net that has none of them.
+    """
+    net, blocks = still.model.stream, range(1, still.cfg.depth + 1)
+    if still.cfg.net != "transformer":
+        raise ValueError(f"net is {still.cfg.net!r}; only a transformer has attention and feed-forward nets")
+    loss, accuracy, _ = held_out(still.model, still.task)
+    answer: dict[str, Any] = {"loss": loss, "accuracy": accuracy}
+    for at, kind in enumerate(PARTS):
+        alone = []
+        for block in blocks:
+            with replaced(net, skipping(net, block, kind)):
+                alone.append(held_out(still.model, still.task)[:2])
+            yield (at + block / still.cfg.depth) / len(PARTS)
+        with replaced(net, {place: part for block in blocks for place, part in skipping(net, block, kind).items()}):
+            answer[f"all_{kind}"] = list(held_out(still.model, still.task)[:2])
+        answer[f"{kind}_loss"], answer[f"{kind}_accuracy"] = np.array(alone).T
+    return answer
+
+
 @torch.no_grad()
 def held_out(model: Net, task: TaskData) -> tuple[float, float, Tensor]:
     """Loss and accuracy on the held-out split in eval mode, and the answers (N,) where one is asked for."""
@@ -80,9 +104,12 @@ def held_out(model: Net, task: TaskData) -> tuple[float, float, Tensor]:
     return cross_entropy(logits, y).item(), (answers == y[asked]).float().mean().item(), answers
 
 
-def skipping(net: Stack, block: int) -> Parts:
-    """Every sublayer of a block gone. In ResiDual nothing is collected there; in DLCL the sum that it reads is its output."""
-    return {f"{_place(block)}.{kind}": IdentitySublayer() for kind in _sublayers(net, block)}
+def skipping(net: Stack, block: int, only: str = "") -> Parts:
+    """Every sublayer of a block gone, or `only` that of one kind.
+
+    In ResiDual nothing is collected there; in DLCL the sum that it reads is its output.
+    """
+    return {f"{_place(block)}.{kind}": IdentitySublayer() for kind in _sublayers(net, block) if only in ("", kind)}
 
 
 def zeroing(net: Stack, block: int) -> Parts:
