@@ -43,9 +43,9 @@ def value(source: Source) -> Any:
         run.advance(source.cfg.steps)
         run.close()
         return run.trace()
-    if source.question in QUESTIONS:
-        return QUESTIONS[source.question](source.cfg, dict(source.args))
-    work = INSTRUMENTS[source.question](Replays(), source.cfg, **source.args)
+    if source.question.name in QUESTIONS:
+        return QUESTIONS[source.question.name](source.cfg, dict(source.args))
+    work = INSTRUMENTS[source.question.name](Replays(), source.cfg, **source.args)
     while True:
         try:
             next(work)
@@ -74,7 +74,7 @@ def test_every_one_of_the_33_errors_has_a_claim_a_truth_sources_and_a_set_up() -
             if isinstance(source, Computed):
                 assert source.name in NUMBERS
             elif isinstance(source, Asked):
-                assert source.question in QUESTIONS | INSTRUMENTS
+                assert source.question.name in QUESTIONS | INSTRUMENTS
                 assert source.args.get("name", "by hand") in FACTS
 
 

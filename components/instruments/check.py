@@ -9,6 +9,7 @@ import streamlit as st
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure, site_word
 from components.instruments.panel import Instrument, Measured, Panel
+from models import answers
 from models.insight.check import check_sentence, relative_error, rounding, single_sentence
 from models.spec import RunConfig, plan
 from models.spec.plan import block_name, normed_over_batch
@@ -20,9 +21,9 @@ def draw(panel: Panel) -> None:
     blocks = {f"block {block}": block for block in range(1, panel.cfg.depth + 1)}
     chosen = st.selectbox("Block to check", list(blocks), index=len(blocks) - 1, key=panel.key("block"))
     if _work(panel.cfg) <= QUICK:
-        found = panel.ask("check", block=blocks[chosen])
+        found = panel.ask(answers.CHECK, block=blocks[chosen])
     else:
-        found = panel.ask_by_button("check", "Check this block at the step shown", block=blocks[chosen])
+        found = panel.ask_by_button(answers.CHECK, "Check this block at the step shown", block=blocks[chosen])
     if found is None:
         return
     value, place = found.value, (np.arange(len(found.value["what"])), found.value["chosen"])

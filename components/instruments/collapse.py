@@ -6,13 +6,14 @@ from components.charts.depth import Series, cosine_chart, depth_profile
 from components.charts.linear import SHARE, linear_profile
 from components.charts.parts import Figure
 from components.instruments.panel import Instrument, Measured, Panel
+from models import answers
 from models.insight.collapse import attention_sentence, collapse_sentence
 from models.spec import plan
 from models.spec.plan import block_name
 
 
 def draw(panel: Panel) -> None:
-    found = panel.ask("collapse")
+    found = panel.ask(answers.COLLAPSE)
     if found is None:
         return
     value, sites = found.value, plan(found.cfg).sites

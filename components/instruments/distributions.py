@@ -10,6 +10,7 @@ from components.charts.linear import SHARE, linear_profile
 from components.charts.parts import Figure, level, over_blocks, site_names, site_ticks, site_word
 from components.charts.steps import step_map
 from components.instruments.panel import Instrument, Measured, Panel
+from models import answers
 from models.insight.distributions import GAUSSIAN, distributions_sentence
 from models.spec import plan
 
@@ -17,7 +18,7 @@ UNIT_SHARES = {"dead": "0 for the whole batch", "always_on": "above 0 for the wh
 
 
 def draw(panel: Panel) -> None:
-    found = panel.ask("distributions")
+    found = panel.ask(answers.DISTRIBUTIONS)
     if found is not None:
         _shapes(panel, found)
     _over_time(panel)
@@ -97,7 +98,7 @@ def _over_time(panel: Panel) -> None:
     layers |= {f"inside {site_word(site)}, after the activation": (site, True) for site in active}
     chosen = st.selectbox("Layer over time", list(layers), index=len(arranged.sites) - 1, key=panel.key("layer"))
     site, inside = layers[chosen]
-    film = panel.ask_by_button("layer film", "Measure this layer up to the step shown", site=site, inside=inside)
+    film = panel.ask_by_button(answers.LAYER_FILM, "Measure this layer up to the step shown", site=site, inside=inside)
     if film is None:
         return
     where = "inside" if film.args["inside"] else "stream,"

@@ -9,6 +9,7 @@ import streamlit as st
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
 from components.instruments.panel import Instrument, Panel
+from models import answers
 from models.insight.formula import formula_sentence, middle, relative
 from models.insight.theory import branch_gains, law, rate
 from models.spec import RunConfig, plan
@@ -20,7 +21,11 @@ QUICK = 1e7  # weights of the branches up to which the nets are built and run wi
 def draw(panel: Panel) -> None:
     # The start is measured whatever step is shown, and once.
     start = Panel(panel.name, replace(panel.view, row=0), panel.at, tables=panel.tables)
-    found = start.ask("signal") if _weights(panel.cfg) <= QUICK else start.ask_by_button("signal", "Build and run six nets")
+    found = (
+        start.ask(answers.SIGNAL)
+        if _weights(panel.cfg) <= QUICK
+        else start.ask_by_button(answers.SIGNAL, "Build and run six nets")
+    )
     panel.waiting |= start.waiting
     if found is None:
         return

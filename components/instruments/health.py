@@ -7,6 +7,7 @@ from components.charts.depth import Series, depth_profile
 from components.charts.linear import linear_profile
 from components.charts.parts import RED, Figure, level, scatter
 from components.instruments.panel import Instrument, Measured, Panel
+from models import answers
 from models.insight.health import USUAL_UPDATE, last_update, noise_sentence, update_sentence
 from models.insight.verdict import LARGE_UPDATE
 from models.spec import RunConfig, plan
@@ -16,7 +17,7 @@ ROLES = ("now", "formula", "other")
 
 
 def draw(panel: Panel) -> None:
-    found = panel.ask("health")
+    found = panel.ask(answers.HEALTH)
     update = last_update(panel.view.trace, panel.view.row)
     noise = "" if found is None else " " + _noise_sentence(found)
     panel.say(update_sentence(update) + noise)

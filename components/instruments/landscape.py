@@ -8,6 +8,7 @@ import streamlit as st
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import RED, Figure, colour_ticks, finished, frame_of, listed, note, rounded_grid
 from components.instruments.panel import Instrument, Panel
+from models import answers
 from models.insight.landscape import edge, edge_sentence, jacobian_sentence, sharpness_sentence, slice_sentence
 from models.spec import RunConfig
 
@@ -89,7 +90,7 @@ def _slice(panel: Panel) -> None:
     first, second = st.columns(2)
     cells = CELLS[first.selectbox("Cells", list(CELLS), index=1, key=panel.key("cells"))]
     reach = float(second.selectbox("Reach", REACHES, index=len(REACHES) - 1, key=panel.key("reach"), help="In filter lengths."))
-    found = panel.ask_by_button("landscape", "Walk around the step shown", cells=cells, reach=reach)
+    found = panel.ask_by_button(answers.LANDSCAPE, "Walk around the step shown", cells=cells, reach=reach)
     if found is None:
         return
     value = found.value
@@ -102,7 +103,7 @@ def _slice(panel: Panel) -> None:
 
 
 def _sharpness(panel: Panel) -> None:
-    found = panel.ask_by_button("sharpness", "Measure sharpness up to the step shown")
+    found = panel.ask_by_button(answers.SHARPNESS, "Measure sharpness up to the step shown")
     if found is None:
         return
     value, cfg = found.value, found.cfg
@@ -131,7 +132,7 @@ def _jacobian(panel: Panel) -> None:
     if panel.cfg.width > WIDEST:
         st.info(f"The Jacobian of the stack is taken up to a width of {WIDEST}: it is a square of that many rows.")
         return
-    found = panel.ask_by_button("stream jacobian", "Take the stack's Jacobian at the step shown")
+    found = panel.ask_by_button(answers.STREAM_JACOBIAN, "Take the stack's Jacobian at the step shown")
     if found is None:
         return
     panel.say(jacobian_sentence(found.value["singular_values"]), bold=False)

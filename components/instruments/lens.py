@@ -10,6 +10,7 @@ from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure, site_names, site_word
 from components.charts.tokens import likeliest_chart, token_map
 from components.instruments.panel import Instrument, Measured, Panel
+from models import answers
 from models.insight.lens import SEED, attention_sentence, lens_sentence, next_class, shown, tempered
 from models.spec import TASKS, RunConfig, plan
 
@@ -51,13 +52,13 @@ def _asked(panel: Panel) -> Measured | None:
     with what:
         if cfg.task not in TEXTS:
             sample = st.number_input("Held-out sample", 0, value=0, step=1, key=panel.key("sample"))
-            return panel.ask("lens", sample=int(sample), block=block)
+            return panel.ask(answers.LENS, sample=int(sample), block=block)
         characters = TASKS[cfg.task].kind == "text"
         key = _text_key(panel)
         st.session_state.setdefault(key, TEXTS[cfg.task])
         ways = "characters, ↵ for a new line" if characters else "symbols as numbers with spaces between"
         typed = st.text_input(f"Text, at most {cfg.tokens} tokens: {ways}", key=key)
-    return panel.ask("lens", text=typed.replace("↵", "\n"), block=block)
+    return panel.ask(answers.LENS, text=typed.replace("↵", "\n"), block=block)
 
 
 def _text_key(panel: Panel) -> str:

@@ -9,6 +9,7 @@ from components.charts.depth import Series, depth_profile
 from components.charts.linear import linear_profile
 from components.charts.parts import Figure
 from components.instruments.panel import Instrument, Measured, Panel
+from models import answers
 from models.insight.paths import lengths_sentence, path_counts, shares_sentence
 from models.spec import RunConfig, plan
 from models.spec.plan import normed_over_batch
@@ -19,13 +20,13 @@ BY_BRANCHES = "Gradient at the input by branches passed"
 
 
 def draw(panel: Panel) -> None:
-    found = panel.ask("gradient shares")
+    found = panel.ask(answers.GRADIENT_SHARES)
     if found is not None:
         _adds(panel, found)
     if _quick(panel.cfg):
-        lengths = panel.ask("path lengths")
+        lengths = panel.ask(answers.PATH_LENGTHS)
     else:
-        lengths = panel.ask_by_button("path lengths", "Split the gradient by the branches it passed")
+        lengths = panel.ask_by_button(answers.PATH_LENGTHS, "Split the gradient by the branches it passed")
     if lengths is not None:
         _lengths(panel, lengths)
 

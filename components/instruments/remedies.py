@@ -8,6 +8,7 @@ import streamlit as st
 from components.shell.hide import any_hidden, hidden
 from components.shell.visitor import visitor
 from components.stage.view import View, sentence
+from models import answers
 from models.insight.postmortem import postmortem
 from models.insight.remedy import Remedy, candidates, ranked
 from models.service.client import Owner, trainer
@@ -37,9 +38,9 @@ def found(view: View) -> Found:
     asked = {"first": list(first), "without": without}
     # Of the screen of the instrument that is open, whose questions would else be given up for this one.
     who = Owner(visitor(), str(st.session_state.get("instrument") or "remedies"), "remedies")
-    answer = trainer().ask("trial", cfg, wait=WAIT_SECONDS, owner=who, **asked)
+    answer = trainer().ask(answers.TRIAL, cfg, wait=WAIT_SECONDS, owner=who, **asked)
     if answer is None:
-        share = trainer().share("trial", cfg, **asked)
+        share = trainer().share(answers.TRIAL, cfg, **asked)
         return Found([], f"Trying changes of this run for a few steps each: {share:.0%}.", waiting=True)
     if answer.value is None:
         return Found([], literal(sentence(answer.error)))

@@ -5,11 +5,12 @@ import streamlit as st
 
 from components.charts.depth import Series, cosine_chart, depth_profile
 from components.instruments.panel import Instrument, Panel
+from models import answers
 from models.insight.stream import stream_sentence
 
 
 def draw(panel: Panel) -> None:
-    found = panel.ask("stream")
+    found = panel.ask(answers.STREAM)
     if found is None:
         return
     value, sites = found.value, panel.view.trace.sites

@@ -10,6 +10,8 @@ from components.charts.depth import Series, depth_profile
 from components.charts.linear import SHARE, linear_profile
 from components.charts.parts import Figure
 from components.instruments.panel import Instrument, Measured, Panel
+from models import answers
+from models.answers import Question, Value
 from models.insight.baseline import loss_of_guessing
 from models.insight.surgery import OPERATIONS, SWAP, UNNORM, cut_sentence, lesion_sentence, norm_slots, partners
 from models.spec import TASKS, RunConfig, plan
@@ -22,11 +24,11 @@ HELD_OUT = {"image": 359, "points": 300, "text": 64, "sequence": 64}  # samples 
 def draw(panel: Panel) -> None:
     args = _chosen(panel)
     if args is not None:
-        found = _ask(panel, 2, "surgery", "Operate on the step shown", **args)
+        found = _ask(panel, 2, answers.SURGERY, "Operate on the step shown", **args)
         if found is not None:
             panel.say(cut_sentence(_named(found.args), found.value["loss"], found.value["accuracy"], found.value["changed"]))
             panel.table("Held-out split", net=("before", "after"), loss=found.value["loss"], accuracy=found.value["accuracy"])
-    curve = _ask(panel, 2 * panel.cfg.depth, "lesions", "Take out each block of the step shown")
+    curve = _ask(panel, 2 * panel.cfg.depth, answers.LESIONS, "Take out each block of the step shown")
     if curve is not None:
         _lesions(panel, curve)
 
@@ -75,7 +77,7 @@ def _chosen(panel: Panel) -> dict[str, Any] | None:
     return args
 
 
-def _ask(panel: Panel, passes: int, question: str, label: str, **args: Any) -> Measured | None:
+def _ask(panel: Panel, passes: int, question: Question[Value], label: str, **args: Any) -> Measured[Value] | None:
     """At once where so many passes over the held-out split are quick, else at a button."""
     ask = panel.ask if passes * _pass(panel.cfg) <= QUICK else None
     return ask(question, **args) if ask else panel.ask_by_button(question, label, **args)

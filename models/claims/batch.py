@@ -1,5 +1,6 @@
 """Common errors about batch norm: what it cures, what it remembers, whom it sees, and what a shift does."""
 
+from models import answers
 from models.claims.card import Asked, Card, Computed, Lines, Outcome, Values, arxiv, gradient, lengths, verdict
 from models.spec import RunConfig
 
@@ -96,9 +97,11 @@ CARDS = [
         BATCH | arxiv(Mean_field_theory_of_batch_norm="1902.08129"),
         "Signal and gradient before training, six seeds: batch norm without and with skips, and the bare net, 32 blocks deep.",
         {
-            "batch norm, no skip": Asked("signal", RunConfig.arranged("plain + norm", norm="batch norm", **DEEP), {"step": 0}),
-            "batch norm, skips": Asked("signal", RunConfig(norm="batch norm", **DEEP), {"step": 0}),  # type: ignore[arg-type]
-            "no norm, no skip": Asked("signal", RunConfig.arranged("plain", init="orthogonal", **DEEP), {"step": 0}),
+            "batch norm, no skip": Asked(
+                answers.SIGNAL, RunConfig.arranged("plain + norm", norm="batch norm", **DEEP), {"step": 0}
+            ),
+            "batch norm, skips": Asked(answers.SIGNAL, RunConfig(norm="batch norm", **DEEP), {"step": 0}),  # type: ignore[arg-type]
+            "no norm, no skip": Asked(answers.SIGNAL, RunConfig.arranged("plain", init="orthogonal", **DEEP), {"step": 0}),
         },
         _explodes,
     ),
@@ -111,7 +114,7 @@ CARDS = [
         "divided by is not; a batch of one is an error, a batch of two becomes ±1; use needs `model.eval()`.",
         BATCH | TORCH,
         "torch's own layer on batches of eight, two and one.",
-        {"torch": Asked("fact", args={"name": "batch norm memory"})},
+        {"torch": Asked(answers.FACT, args={"name": "batch norm memory"})},
         _memory,
     ),
     Card(
@@ -121,7 +124,7 @@ CARDS = [
         "Its statistics are taken over batch and positions: `BatchNorm1d` on (B, d, T). Padding and later tokens enter them.",
         BATCH | TORCH,
         "A later token, then a token of another sequence is changed: how far does the first token's result move?",
-        {"torch": Asked("fact", args={"name": "who is seen"})},
+        {"torch": Asked(answers.FACT, args={"name": "who is seen"})},
         _per_token,
     ),
     Card(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from models.answers import FACT, Question
 from models.spec import RunConfig
 
 HOLDS, FAILS, PARTLY = "the claim holds", "the claim fails", "the claim holds only if"
@@ -23,7 +24,7 @@ class Computed:
 class Asked:
     """An answer of the trainer: a question or an instrument, of which net, with which arguments."""
 
-    question: str
+    question: Question[Any]
     cfg: RunConfig = field(default_factory=RunConfig)
     args: Mapping[str, Any] = field(default_factory=dict)
 
@@ -82,13 +83,10 @@ class Card:
         """The nets that take part, by name; none where only numbers or torch's own layers do."""
         found: dict[str, RunConfig] = {}
         for name, one in self.needs.items():
-            of_net = isinstance(one, Trained) or (isinstance(one, Asked) and one.question not in OF_TORCH)
+            of_net = isinstance(one, Trained) or (isinstance(one, Asked) and one.question != FACT)
             if of_net and not isinstance(one, Computed) and one.cfg not in found.values():
                 found[name] = one.cfg
         return found
-
-
-OF_TORCH = ("fact",)  # questions about torch itself, whatever the configuration
 
 
 def verdict(fates: Sequence[bool]) -> str:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from models import answers
 from models.claims.card import Asked, Card, Computed, Outcome, Values, arxiv, verdict
 
 TYPICAL = 2.0  # a mean within this factor of the median speaks for a typical net
@@ -41,7 +42,7 @@ CARDS = [
         "parameter's is a sum over tokens, which hides the law over depth.",
         arxiv(Understanding_difficulty_of_training="2004.08249"),
         "A small torch net on random labels, one backward pass, every tensor's gradient by length and by RMS.",
-        {"torch": Asked("fact", args={"name": "gradient sizes"})},
+        {"torch": Asked(answers.FACT, args={"name": "gradient sizes"})},
         _sizes,
     ),
     Card(

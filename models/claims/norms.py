@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from models import answers
 from models.claims.card import FAILS, HOLDS, PARTLY, Asked, Card, Computed, Outcome, Values, arxiv, verdict
 
 SAME = 1e-3  # a share by which two results may differ and still be called the same
@@ -97,7 +98,7 @@ CARDS = [
         "13.4 % at d = 4.",
         LAYER | TORCH_LAYER | {"Annotated Transformer": "https://nlp.seas.harvard.edu/annotated-transformer/"},
         "The line as it is often written, beside nn.LayerNorm, on 16 random tokens of 4 to 512 features.",
-        {"torch": Asked("fact", args={"name": "by hand"})},
+        {"torch": Asked(answers.FACT, args={"name": "by hand"})},
         _by_hand,
     ),
     Card(
@@ -118,7 +119,7 @@ CARDS = [
         "It takes the features of one token. `nn.LayerNorm([T, d])` takes a whole sequence and tells a token about later ones.",
         LAYER | TORCH_LAYER,
         "The last token of a sequence, then another sample is changed: how far does the first token's result move?",
-        {"torch": Asked("fact", args={"name": "who is seen"})},
+        {"torch": Asked(answers.FACT, args={"name": "who is seen"})},
         _over_what,
     ),
     Card(
@@ -130,7 +131,7 @@ CARDS = [
         "has the machine's eps by default, 1.19e-7 in float32, so tiny tokens come out far larger than from layer norm.",
         arxiv(RMS_norm="1910.07467") | TORCH_RMS,
         "Both norms on a token with and without its mean, the rank of their Jacobians, and torch's defaults on tiny tokens.",
-        {"numbers": Computed("rms and layer"), "torch": Asked("fact", args={"name": "small tokens"})},
+        {"numbers": Computed("rms and layer"), "torch": Asked(answers.FACT, args={"name": "small tokens"})},
         _rms,
     ),
     Card(

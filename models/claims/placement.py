@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from models import answers
 from models.claims.card import (
     FAILS,
     HOLDS,
@@ -32,7 +33,7 @@ SMALL: dict[str, object] = {"net": "transformer", "task": "copy", "depth": 6, "w
 
 
 def _signal(cfg: RunConfig) -> Asked:
-    return Asked("signal", cfg, {"step": 0})
+    return Asked(answers.SIGNAL, cfg, {"step": 0})
 
 
 def _never_explodes(values: Values) -> Outcome:
@@ -190,7 +191,7 @@ CARDS = [
         "changes nothing.",
         XIONG | {"nn.TransformerEncoder": "https://docs.pytorch.org/docs/stable/generated/torch.nn.TransformerEncoder.html"},
         "torch's encoder with 2, 6 and 12 layers, each drawn anew, and the size of what it hands on.",
-        {"torch": Asked("fact", args={"name": "final norm"})},
+        {"torch": Asked(answers.FACT, args={"name": "final norm"})},
         _final_norm,
     ),
     Card(
@@ -217,7 +218,7 @@ CARDS = [
         {
             f"{name}, {what}": Asked(question, cfg, {"step": 0})
             for name, cfg in _LITTLE.items()
-            for what, question in (("tokens", "collapse"), ("layers", "stream"))
+            for what, question in (("tokens", answers.COLLAPSE), ("layers", answers.STREAM))
         },
         _collapses,
     ),

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from models import answers
 from models.claims.card import Asked, Card, Lines, Outcome, Trained, Values, arxiv, gradient, lengths, middle, verdict
 from models.insight.theory import rate
 from models.insight.words import change_in_words, factor
@@ -21,7 +22,7 @@ HE = arxiv(Deep_residual_learning="1512.03385", Identity_mappings="1603.05027")
 
 
 def _signal(cfg: RunConfig) -> Asked:
-    return Asked("signal", cfg, {"step": 0})
+    return Asked(answers.SIGNAL, cfg, {"step": 0})
 
 
 def _unchanged(values: Values) -> Outcome:
@@ -153,7 +154,7 @@ CARDS = [
         arxiv(ReZero="2003.04887", Fixup="1901.09321"),
         "ReZero, and pre-norm whose branches start with a last matrix of 0, 8 blocks: the first gradient of every part, then "
         "two steps of training.",
-        {"parts": Asked("fact", args={"name": "closed branches"})}
+        {"parts": Asked(answers.FACT, args={"name": "closed branches"})}
         | {name: Trained(RunConfig.arranged(arranged, **CLOSED, **extra)) for name, (arranged, extra) in BRANCHES.items()},
         _gates,
     ),

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from models import answers
 from models.claims.card import FAILS, HOLDS, PARTLY, Asked, Card, Lines, Outcome, Trained, Values, arxiv, lengths, middle, verdict
 from models.insight.theory import rate
 from models.spec import RunConfig
@@ -13,7 +14,7 @@ DEEP: dict[str, object] = {"depth": 16, "width": 64, "layers_per_branch": 1}
 
 
 def _signal(cfg: RunConfig) -> Asked:
-    return Asked("signal", cfg, {"step": 0})
+    return Asked(answers.SIGNAL, cfg, {"step": 0})
 
 
 def _quarter(values: Values) -> Outcome:
@@ -102,7 +103,7 @@ CARDS = [
         "It deep-copies one layer: all layers start the same. Build each anew, or draw its weights again.",
         {"nn.TransformerEncoder": "https://docs.pytorch.org/docs/stable/generated/torch.nn.TransformerEncoder.html"},
         "Six layers as torch stacks them, and six that were drawn one by one.",
-        {"torch": Asked("fact", args={"name": "copies"})},
+        {"torch": Asked(answers.FACT, args={"name": "copies"})},
         _copies,
     ),
     Card(

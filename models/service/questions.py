@@ -6,22 +6,23 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from models.answers import Profiles
 from models.instruments.facts import fact
-from models.service.messages import trace_message
 from models.spec import RunConfig
+from models.trace import Trace
 from models.training import SeedRuns, profile_at_init
 
 
-def profile(cfg: RunConfig, _args: dict[str, Any]) -> dict[str, Any]:
-    """Row 0 and frame 0 of the tape, before any training: a trace of one row (`messages.trace_from`)."""
-    return trace_message(profile_at_init(cfg))
+def profile(cfg: RunConfig, _args: dict[str, Any]) -> Trace:
+    """Row 0 and frame 0 of the tape, before any training: a trace of one row."""
+    return profile_at_init(cfg)
 
 
-def profiles(cfg: RunConfig, args: dict[str, Any]) -> dict[str, Any]:
-    """Row 0 of the tapes of `seeds` seeds from the configuration's own upwards, computed together: {"traces": [...]}."""
+def profiles(cfg: RunConfig, args: dict[str, Any]) -> Profiles:
+    """Row 0 of the tapes of `seeds` seeds from the configuration's own upwards, computed together."""
     run = SeedRuns(cfg, range(cfg.seed, cfg.seed + int(args["seeds"])), frames=False)
     run.advance(1)
-    return {"traces": [trace_message(trace) for trace in run.traces()]}
+    return Profiles(tuple(run.traces()))
 
 
 def layer_norm(_cfg: RunConfig, args: dict[str, Any]) -> dict[str, Any]:
@@ -37,8 +38,8 @@ def fact_of_torch(_cfg: RunConfig, args: dict[str, Any]) -> dict[str, Any]:
     return fact(str(args["name"]))
 
 
-# Each takes the configuration and the caller's arguments, and returns dicts, lists, strings, numbers and numpy arrays.
-QUESTIONS: dict[str, Callable[[RunConfig, dict[str, Any]], dict[str, Any]]] = {
+# Each takes the configuration and the caller's arguments, and returns the class that `models.answers` says.
+QUESTIONS: dict[str, Callable[[RunConfig, dict[str, Any]], Any]] = {
     "profile": profile,
     "profiles": profiles,
     "layer_norm": layer_norm,

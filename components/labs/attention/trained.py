@@ -22,6 +22,7 @@ from components.stage.panels import COLUMNS, Chart
 from components.stage.stage import stage
 from components.stage.tickets import At
 from components.stage.view import View
+from models import answers
 from models.labs.position_kinds import KINDS
 from models.labs.positions import by_distance
 from models.spec import RunConfig, plan
@@ -79,7 +80,7 @@ def _show(panels: dict[str, Panel]) -> bool:
     views = [panel.view for panel in panels.values()]
     losses = [f"{number(float(view.trace.loss[view.row]), 3)} {name}" for name, view in zip(panels, views, strict=True)]
     st.caption(f"At step {max(view.row for view in views)} the loss is {' and '.join(losses)}.")
-    found = {name: panel.ask("place") for name, panel in panels.items()}
+    found = {name: panel.ask(answers.PLACE) for name, panel in panels.items()}
     both = {name: one for name, one in found.items() if one is not None}
     if len(both) == len(NETS):
         _places(both)
@@ -138,7 +139,7 @@ def _beyond(panel: Panel) -> None:
     if cfg.position == LEARNED:
         st.info(f"A learned table has {cfg.tokens} rows: there is none for token {cfg.tokens + 1}, and the net cannot read it.")
         return
-    found = panel.ask("beyond")
+    found = panel.ask(answers.BEYOND)
     if found is None:
         return
     loss, tokens = np.asarray(found.value["loss"], float), int(found.value["tokens"])

@@ -12,6 +12,7 @@ from components.labs.autoregression.words import looks_sentence, revision_senten
 from components.shell.address import kept
 from components.shell.link import PLAYGROUND
 from components.shell.text import badge, drawn
+from models import answers
 from models.insight.lens import lens_sentence, shown
 from models.spec import plan
 
@@ -30,7 +31,7 @@ def revised(panel: Panel, text: str, count: int) -> None:
     if count < 2:
         st.info("The text has one token. Let the net say one more, and there is a place before it to be revised or not.")
         return
-    found = panel.ask("revision", text=text)
+    found = panel.ask(answers.REVISION, text=text)
     if found is None:
         return
     value = found.value
@@ -55,7 +56,7 @@ def refined(panel: Panel, text: str) -> None:
         "looks. The book's net reads characters and is far too small for pronouns; the task **recall** is the same question in "
         "small: a key is mentioned again, and the net must find what it stood beside."
     )
-    found = panel.ask("refinement", text=text)
+    found = panel.ask(answers.REFINEMENT, text=text)
     if found is None:
         return
     value, cfg = found.value, found.cfg

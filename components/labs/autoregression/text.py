@@ -14,6 +14,7 @@ from components.labs.autoregression.words import reading_notes, stop_sentence
 from components.shell.address import kept
 from components.shell.text import badge, drawn, listed
 from components.stage.view import sentence
+from models import answers
 from models.insight.lens import shown, tempered
 from models.service.client import trainer
 from models.spec import TASKS, RunConfig
@@ -75,7 +76,7 @@ def draw(panel: Panel) -> tuple[str, int] | None:
     settings: dict[str, Any] = {"temperature": temperature, "seed": seed, "end": end}
     _generated(panel, written)
     text = whole(cfg, prompt, [one.token for one in written.said])
-    found = panel.ask("continuation", text=text, count=1, **settings)
+    found = panel.ask(answers.CONTINUATION, text=text, count=1, **settings)
     fresh = found is not None and found.cfg == cfg and found.args == {"text": text, "count": 1, **settings}
     _buttons(panel, written, found if fresh else None, {"text": text, "count": length, **settings})
     if found is None or not fresh:
@@ -131,10 +132,10 @@ def _generated(panel: Panel, written: Written) -> None:
     if written.wanted is None:
         return
     step, args = written.wanted
-    answer = trainer().ask("continuation", panel.cfg, wait=WAIT_SECONDS, owner=panel.owner("generate"), step=step, **args)
+    answer = trainer().ask(answers.CONTINUATION, panel.cfg, wait=WAIT_SECONDS, owner=panel.owner("generate"), step=step, **args)
     if answer is None:
         panel.waiting = True
-        st.progress(min(1.0, trainer().share("continuation", panel.cfg, step=step, **args)), text="Generating")
+        st.progress(min(1.0, trainer().share(answers.CONTINUATION, panel.cfg, step=step, **args)), text="Generating")
         return
     written.wanted = None
     if answer.value is None:

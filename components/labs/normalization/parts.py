@@ -12,6 +12,7 @@ from components.labs.normalization.swallows import swallowed
 from components.shell.waiting import waits
 from components.stage.still import still_chart
 from components.stage.view import sentence
+from models import answers
 from models.labs.normalization import normalised
 from models.labs.normalization_laws import TINY_EPS, by_hand, shortfall, sized, told
 from models.service.client import trainer
@@ -40,7 +41,7 @@ def hand_against_torch(values: np.ndarray, row: int, eps: float, _names: list[st
     )
 
     def answered() -> bool:
-        answer = trainer().ask("layer_norm", RunConfig(), wait=WAIT_SECONDS, row=x.tolist(), eps=eps)
+        answer = trainer().ask(answers.LAYER_NORM, RunConfig(), wait=WAIT_SECONDS, row=x.tolist(), eps=eps)
         rows = {"by hand": hand, "formula": formula}
         if answer is None:
             st.caption("Asking torch ...")
