@@ -12,6 +12,7 @@ from benchmarks.instruments import EXAMPLES
 from models import answers
 from models.answers import Question
 from models.instruments import INSTRUMENTS
+from models.instruments.facts import FACTS
 from models.service import wire
 from models.service.messages import packed, unpacked
 from models.service.questions import QUESTIONS
@@ -28,8 +29,8 @@ NETS = {
 OTHERS: dict[str, dict[str, Any]] = {
     "profile": {},
     "profiles": {"seeds": 2},
-    "layer_norm": {"row": [1.0, 2.0, 4.0], "eps": 1e-5},
-    "fact": {"name": "by hand"},
+    "layer norm": {"row": [1.0, 2.0, 4.0], "eps": 1e-5},
+    **{name: {} for name in FACTS},
 }
 
 
@@ -54,6 +55,7 @@ def test_every_question_is_answered_and_every_answer_has_a_question():
 @pytest.mark.parametrize("name", ASKED)
 def test_an_answer_crosses_the_pipe_as_what_it_is(name):
     kind = ASKED[name].answer
+    assert is_dataclass(kind)
     if name in OTHERS:
         answer = QUESTIONS[name](NETS["MLP"], OTHERS[name])
     else:

@@ -442,7 +442,7 @@ def test_an_instrument_answers_about_the_net_of_its_step(worker: WorkerTrainer) 
         answer = worker.ask(answers.STREAM, SMALL, wait=PATIENCE, step=step)
         assert answer is not None
         assert answer.value is not None
-        np.testing.assert_allclose(answer.value["stream_rms"], trace.act_rms[step], rtol=1e-5)
+        np.testing.assert_allclose(answer.value.stream_rms, trace.act_rms[step], rtol=1e-5)
     assert rows_of(finished(worker.want(SMALL, SMALL.steps))).tobytes() == expected(SMALL).tobytes()
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -81,7 +82,7 @@ class Panel:
         if self.tables:
             st.dataframe(table_of(figure), alt=f"{title}, table", height=220)
 
-    def table(self, title: str, **columns: Sequence[Any]) -> None:
+    def table(self, title: str, **columns: Sequence[Any] | np.ndarray) -> None:
         """Numbers that no chart shows; drawn where tables are switched on."""
         if self.tables:
             words = {

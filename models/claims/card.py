@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from models.answers import FACT, Question
+from models.answers import OF_TORCH, Question, Signal
 from models.spec import RunConfig
 
 HOLDS, FAILS, PARTLY = "the claim holds", "the claim fails", "the claim holds only if"
@@ -83,7 +83,7 @@ class Card:
         """The nets that take part, by name; none where only numbers or torch's own layers do."""
         found: dict[str, RunConfig] = {}
         for name, one in self.needs.items():
-            of_net = isinstance(one, Trained) or (isinstance(one, Asked) and one.question != FACT)
+            of_net = isinstance(one, Trained) or (isinstance(one, Asked) and one.question not in OF_TORCH)
             if of_net and not isinstance(one, Computed) and one.cfg not in found.values():
                 found[name] = one.cfg
         return found
@@ -105,19 +105,19 @@ def middle(rows: np.ndarray) -> np.ndarray:
         return np.asarray(np.exp(np.log(np.asarray(rows, float)).mean(0)))
 
 
-def growth(signal: Values) -> float:
+def growth(signal: Signal) -> float:
     """By how much the stream's mean square is larger at the end than at the start, over seeds."""
-    square = middle(signal["mean_square"])
+    square = middle(signal.mean_square)
     return float(square[-1] / square[0])
 
 
-def gradient(signal: Values) -> float:
+def gradient(signal: Signal) -> float:
     """The gradient at the stream's start over that at its end, over seeds."""
-    norm = middle(signal["grad_norm"])
+    norm = middle(signal.grad_norm)
     return float(norm[0] / norm[-1])
 
 
-def lengths(signal: Values) -> np.ndarray:
+def lengths(signal: Signal) -> np.ndarray:
     """The gradient over that at the stream's end, (S,), over seeds."""
-    norm = middle(signal["grad_norm"])
+    norm = middle(signal.grad_norm)
     return np.asarray(norm / norm[-1])

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from models.answers import Lesions, Surgery
 from models.insight.surgery import OPERATIONS, SKIP, SWAP, UNNORM, ZERO, norm_slots, partners
 from models.nets import IdentitySublayer, Net
 from models.nets.stacks import Stack
@@ -27,10 +27,8 @@ class Silent(nn.Module):
         return torch.zeros_like(x)
 
 
-def surgery(
-    still: Still, *, operation: str, block: int, other: int | None = None, slot: str | None = None
-) -> Work[dict[str, Any]]:
-    """Held-out `loss` and `accuracy` [before, after] in eval mode, and the share of held-out answers that `changed`.
+def surgery(still: Still, *, operation: str, block: int, other: int | None = None, slot: str | None = None) -> Work[Surgery]:
+    """One operation on the net: the held-out split in eval mode, before and after.
 
     `other` is the block that the first is swapped with, `slot` (a key of `norm_slots`) the norm that is removed.
     ValueError for an operation, a block or a slot that this net does not have.
@@ -43,17 +41,12 @@ def surgery(
     yield 0.5
     with replaced(net, parts):
         after = held_out(still.model, still.task)
-    return {
-        "loss": [before[0], after[0]],
-        "accuracy": [before[1], after[1]],
-        "changed": (before[2] != after[2]).float().mean().item(),
-    }
+    changed = (before[2] != after[2]).float().mean().item()
+    return Surgery(loss=(before[0], after[0]), accuracy=(before[1], after[1]), changed=changed)
 
 
-def lesions(still: Still) -> Work[dict[str, Any]]:
-    """Held-out `loss` and `accuracy` of the intact net, and by block (depth,) with that block alone skipped
-    (`skipped_loss`, `skipped_accuracy`) or its branches alone zeroed (`zeroed_loss`, `zeroed_accuracy`).
-    """
+def lesions(still: Still) -> Work[Lesions]:
+    """The held-out split for the intact net, and with each block alone skipped or its branches alone zeroed."""
     found: dict[str, list[tuple[float, float]]] = {"skipped": [], "zeroed": []}
     loss, accuracy, _ = held_out(still.model, still.task)
     for block in range(1, still.cfg.depth + 1):
@@ -66,7 +59,7 @@ def lesions(still: Still) -> Work[dict[str, Any]]:
         for name, pairs in found.items()
         for at, what in enumerate(("loss", "accuracy"))
     }
-    return {"loss": loss, "accuracy": accuracy, **curves}
+    return Lesions(loss, accuracy, **curves)
 
 
 @torch.no_grad()

@@ -11,10 +11,11 @@ from typing import Any
 
 import torch
 
+from models.answers import OF_TORCH
 from models.instruments import INSTRUMENTS
 from models.log import event, told
 from models.service.messages import columns_message, config_from, divergence_message, frame_message, key_of, packed
-from models.service.questions import QUESTIONS, WITHOUT_NET
+from models.service.questions import QUESTIONS
 from models.service.wire import Message
 from models.service.wishes import Wishes
 from models.spec import RunConfig
@@ -160,7 +161,7 @@ class Engine:
         key = message["key"]
         try:
             question, cfg = message["question"], config_from(message["query"])
-            if question not in WITHOUT_NET:
+            if question not in {one.name for one in OF_TORCH}:
                 _within_budget(cfg)
             if question in INSTRUMENTS:
                 self._begin(key, INSTRUMENTS[question](self.replays, cfg, **message["args"]))

@@ -1,13 +1,14 @@
 """What a page may ask about a configuration besides its tape and instruments: each a function and a line in QUESTIONS."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 
-from models.answers import Profiles
-from models.instruments.facts import fact
+from models.answers import Normed, Profiles
+from models.instruments.facts import FACTS, fact
 from models.spec import RunConfig
 from models.trace import Trace
 from models.training import SeedRuns, profile_at_init
@@ -25,24 +26,22 @@ def profiles(cfg: RunConfig, args: dict[str, Any]) -> Profiles:
     return Profiles(tuple(run.traces()))
 
 
-def layer_norm(_cfg: RunConfig, args: dict[str, Any]) -> dict[str, Any]:
-    """torch's own layer norm of one `row` of numbers, in float64: {"row": (D,)}. ValueError beyond 400 numbers."""
+def layer_norm(_cfg: RunConfig, args: dict[str, Any]) -> Normed:
+    """torch's own layer norm of one `row` of numbers, in float64. ValueError beyond 400 numbers."""
     row = torch.tensor(args["row"], dtype=torch.float64)
     if row.ndim != 1 or not 1 < len(row) <= 400:
         raise ValueError(f"a row has 2 to 400 numbers, not the shape {tuple(row.shape)}")
-    return {"row": F.layer_norm(row, row.shape, eps=float(args["eps"])).numpy()}
+    return Normed(F.layer_norm(row, row.shape, eps=float(args["eps"])).numpy())
 
 
-def fact_of_torch(_cfg: RunConfig, args: dict[str, Any]) -> dict[str, Any]:
-    """What torch's own layers do: the numbers of one of `models.instruments.facts.FACTS`, by its `name`."""
-    return fact(str(args["name"]))
+def _fact(name: str, _cfg: RunConfig, _args: dict[str, Any]) -> Any:
+    return fact(name)
 
 
 # Each takes the configuration and the caller's arguments, and returns the class that `models.answers` says.
 QUESTIONS: dict[str, Callable[[RunConfig, dict[str, Any]], Any]] = {
     "profile": profile,
     "profiles": profiles,
-    "layer_norm": layer_norm,
-    "fact": fact_of_torch,
+    "layer norm": layer_norm,
+    **{name: partial(_fact, name) for name in FACTS},
 }
-WITHOUT_NET = {"layer_norm", "fact"}  # these build none, so the configuration's cost is not theirs

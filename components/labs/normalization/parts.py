@@ -48,7 +48,7 @@ def hand_against_torch(values: np.ndarray, row: int, eps: float, _names: list[st
         elif answer.value is None:
             st.error(sentence(answer.error))
         else:
-            ours = np.asarray(answer.value["row"], float)
+            ours = np.asarray(answer.value.row, float)
             rows |= {"torch": ours, "torch - formula": ours - formula, "torch - by hand": ours - hand}
             st.caption("torch's layer norm, asked of the trainer, beside the formula. :blue-badge[measured]")
         features = [f"feature {at + 1}" for at in range(size)]
