@@ -22,6 +22,7 @@ from models.labs.growth import growth as growth_by_moments
 from models.service.questions import QUESTIONS
 from models.spec import RunConfig
 from models.spec.budget import over_budget, step_seconds
+from models.trace import Trace
 from models.training import Replays, Run
 from tests.app_page import address, back, charts, labels, press, sound, words
 from tests.labs_page import lab
@@ -44,9 +45,9 @@ def value(source: Source) -> Any:
         run.advance(source.cfg.steps)
         run.close()
         return run.trace()
-    if source.question in QUESTIONS:
-        return QUESTIONS[source.question](source.cfg, dict(source.args))
-    work = INSTRUMENTS[source.question](Replays(), source.cfg, **source.args)
+    if source.question.name in QUESTIONS:
+        return QUESTIONS[source.question.name](source.cfg, dict(source.args))
+    work = INSTRUMENTS[source.question.name](Replays(), source.cfg, **source.args)
     while True:
         try:
             next(work)
@@ -75,8 +76,7 @@ def test_every_one_of_the_33_errors_has_a_claim_a_truth_sources_and_a_set_up() -
             if isinstance(source, Computed):
                 assert source.name in NUMBERS
             elif isinstance(source, Asked):
-                assert source.question in QUESTIONS | INSTRUMENTS
-                assert source.args.get("name", "by hand") in FACTS
+                assert source.question.name in QUESTIONS | INSTRUMENTS
 
 
 def test_every_net_is_legal_is_within_the_budget_and_survives_its_link() -> None:
@@ -95,7 +95,7 @@ def test_every_net_is_legal_is_within_the_budget_and_survives_its_link() -> None
 def test_the_norm_by_hand_is_too_short_by_the_root_that_the_formula_says() -> None:
     said = outcome("by-hand")
     assert said.verdict == FAILS
-    short = gathered("by-hand")["torch"]["short"]
+    short = gathered("by-hand")["torch"].short
     assert short == pytest.approx([1 - np.sqrt((d - 1) / d) for d in (4, 8, 64, 512)], abs=1e-5)  # eps
     assert short[0] == pytest.approx(0.134, abs=5e-4)
 
@@ -105,8 +105,8 @@ def test_a_tiny_token_leaves_layer_norm_at_0688_and_torchs_rms_norm_at_0278() ->
     assert out == pytest.approx([np.sqrt(s**2 / (s**2 + 1e-5)) for s in (1.0, 0.03, 0.003)])
     assert out[-1] == pytest.approx(0.688, abs=5e-4)
     small = gathered("rms-norm")["torch"]
-    assert small["rms"] == pytest.approx(np.sqrt(1e-8 / (1e-8 + 2.0**-23)), rel=1e-3) == pytest.approx(0.278, abs=5e-4)
-    assert small["layer"] == pytest.approx(np.sqrt(1e-8 / (1e-8 + 1e-5)), rel=1e-3)
+    assert small.rms == pytest.approx(np.sqrt(1e-8 / (1e-8 + 2.0**-23)), rel=1e-3) == pytest.approx(0.278, abs=5e-4)
+    assert small.layer == pytest.approx(np.sqrt(1e-8 / (1e-8 + 1e-5)), rel=1e-3)
     assert gathered("rms-norm")["numbers"]["lost"] == {"layer norm": 2, "rms norm": 1}
 
 
@@ -120,10 +120,10 @@ def test_one_feature_is_bounded_and_holds_nearly_all() -> None:
 
 def test_batch_norm_remembers_nine_tenths_and_refuses_a_batch_of_one() -> None:
     memory = gathered("batch-norm-momentum")["torch"]
-    assert memory["kept"] == pytest.approx(0.9, abs=1e-5)
-    assert memory["unbiased"] == 1
-    assert "more than 1 value" in memory["refused"]
-    assert memory["pair"] == pytest.approx(1, abs=1e-3)
+    assert memory.kept == pytest.approx(0.9, abs=1e-5)
+    assert memory.unbiased == 1
+    assert "more than 1 value" in memory.refused
+    assert memory.pair == pytest.approx(1, abs=1e-3)
 
 
 def test_the_variance_of_a_score_is_d_k_and_one_behind_the_right_root() -> None:
@@ -159,14 +159,9 @@ def test_layers_that_torch_stacks_are_copies_and_norm_first_has_no_norm_at_its_e
     encoder = torch.nn.TransformerEncoder(layer, 3, enable_nested_tensor=False)
     assert encoder.norm is None
     assert torch.equal(encoder.layers[0].linear1.weight, encoder.layers[2].linear1.weight)
-    assert gathered("copies")["torch"]["apart"][0] == 0 < gathered("copies")["torch"]["apart"][1]
-    assert gathered("final-norm")["torch"]["absent"] == 1
-    assert gathered("final-norm")["torch"]["moved"] < 1e-4
-
-
-def test_a_fact_that_does_not_exist_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="fact is 'nothing'; legal is by hand"):
-        fact("nothing")
+    assert gathered("copies")["torch"].apart[0] == 0 < gathered("copies")["torch"].apart[1]
+    assert gathered("final-norm")["torch"].absent == 1
+    assert gathered("final-norm")["torch"].moved < 1e-4
 
 
 def test_behind_a_closed_gate_no_weight_of_a_block_has_a_first_gradient_and_a_last_matrix_of_0_has_one() -> None:
@@ -180,7 +175,7 @@ def test_behind_a_closed_gate_no_weight_of_a_block_has_a_first_gradient_and_a_la
         y = (x + a * (x @ w1).relu() @ w2) @ head
         torch.nn.functional.cross_entropy(y, torch.arange(16) % 8).backward()
         sizes = {"gate": a.grad, "first matrix": w1.grad, "last matrix": w2.grad, "head": head.grad}
-        found = gathered("zero-gates")["parts"][name]
+        found = gathered("zero-gates")["parts"].rms[name]
         for part in sizes.keys() & found.keys():
             size = sizes[part]
             assert size is not None
@@ -212,7 +207,7 @@ def test_a_typical_narrow_net_of_hes_weights_loses_most_of_its_mean_square_and_t
     typical = np.exp(np.log(gains[gains > 0]).mean())
     assert typical < 0.25
     assert 0.5 < gains.mean() < 2
-    narrow, wide = (middle(gathered("he-keeps")[name]["mean_square"]) for name in ("width 16", "width 512"))
+    narrow, wide = (middle(gathered("he-keeps")[name].mean_square) for name in ("width 16", "width 512"))
     assert narrow[-1] / narrow[0] < 0.5
     assert 0.5 < wide[-1] / wide[0] < 2
 
@@ -228,7 +223,7 @@ def test_batch_norm_without_a_skip_learns_where_layer_norm_and_no_norm_do_not() 
 
 
 def test_what_an_exponential_law_would_give_is_the_first_halfs_factor_once_more() -> None:
-    square = middle(gathered("pre-norm-exponential")["pre-norm"]["mean_square"])
+    square = middle(gathered("pre-norm-exponential")["pre-norm"].mean_square)
     half = len(square) // 2
     assert f"to {square[0] * (square[half] / square[0]) ** 2:.3g}." in outcome("pre-norm-exponential").sentence
 
@@ -248,7 +243,7 @@ def level(rows: np.ndarray, factor: float = 1.0) -> np.ndarray:
 
 def put(name: str, **numbers: Any) -> Callable[[dict[str, Any]], None]:
     def change(values: dict[str, Any]) -> None:
-        values[name].update(numbers)
+        values[name] = values[name] | numbers if isinstance(values[name], dict) else replace(values[name], **numbers)
 
     return change
 
@@ -257,8 +252,8 @@ def signals(**factors: float) -> Callable[[dict[str, Any]], None]:
     """All signals with rows that change by these factors a site."""
 
     def change(values: dict[str, Any]) -> None:
-        for one in values.values():
-            one.update({kind: level(one[kind], factor) for kind, factor in factors.items()})
+        for name, one in values.items():
+            values[name] = replace(one, **{kind: level(getattr(one, kind), factor) for kind, factor in factors.items()})
 
     return change
 
@@ -266,14 +261,14 @@ def signals(**factors: float) -> Callable[[dict[str, Any]], None]:
 def tapes(**numbers: Callable[[Any], Any]) -> Callable[[dict[str, Any]], None]:
     def change(values: dict[str, Any]) -> None:
         for name, trace in values.items():
-            if not isinstance(trace, dict):
+            if isinstance(trace, Trace):
                 values[name] = replace(trace, **{field: of(trace) for field, of in numbers.items()})
 
     return change
 
 
 def stable(values: dict[str, Any]) -> None:
-    values["before training"]["mean_square"] = level(values["before training"]["mean_square"])
+    values["before training"] = replace(values["before training"], mean_square=level(values["before training"].mean_square))
     values["learning rate 3"] = replace(values["learning rate 3"], divergence=None)
 
 
@@ -284,15 +279,15 @@ def alive(values: dict[str, Any]) -> None:
 
 
 def tokens_alike(values: dict[str, Any]) -> None:
-    values["pre-norm, tokens"]["cosine"] = np.array([1.0])
-    values["post-norm, tokens"]["cosine"] = np.array([0.1])
-    values["pre-norm, layers"]["neighbour_cosine"] = np.array([1.0])
-    values["post-norm, layers"]["neighbour_cosine"] = np.array([0.1])
+    for name, alike in (("pre-norm", 1.0), ("post-norm", 0.1)):
+        put(f"{name}, tokens", cosine=np.array([alike]))(values)
+        put(f"{name}, layers", neighbour_cosine=np.array([alike]))(values)
 
 
 def as_claimed(values: dict[str, Any]) -> None:
     for name, one in values.items():
-        one["grad_norm"] = level(one["grad_norm"], 4.0 if name.startswith("sigmoid") else 1.0)
+        rows = level(one.grad_norm, 4.0 if name.startswith("sigmoid") else 1.0)
+        values[name] = replace(one, grad_norm=rows)
 
 
 SEEN = ["LayerNorm(D)", "LayerNorm([T, D])", "BatchNorm1d on (B, D, T)"]
@@ -319,7 +314,7 @@ CONTRARY: dict[str, tuple[str, Callable[[dict[str, Any]], None]]] = {
     "deepnorm-is-alpha": (HOLDS, tapes(branch_rms=lambda t: t.act_rms[:, :-1])),
     "unchanged": (HOLDS, signals(grad_norm=1.0)),
     "doubles": (HOLDS, signals(mean_square=2.0)),
-    "zero-gates": (HOLDS, put("parts", **{"ReZero": {"gate": 1.0}, "zero last": {"head": 1.0}})),
+    "zero-gates": (HOLDS, put("parts", rms={"ReZero": {"gate": 1.0}, "zero last": {"head": 1.0}})),
     "quarter": (HOLDS, as_claimed),
     "copies": (HOLDS, put("torch", apart=[0.1, 0.1])),
     "he-keeps": (HOLDS, signals(mean_square=1.0)),
@@ -408,7 +403,7 @@ def test_a_chart_has_a_line_for_every_net_and_its_numbers(key: str) -> None:
     assert lines is not None
     figure = go.Figure(chart(lines))
     assert {trace.name for trace in figure.data if trace.mode != "markers"} >= set(lines.values)
-    assert np.isfinite(middle(next(iter(gathered(key).values()))["mean_square"])).all()
+    assert np.isfinite(middle(next(iter(gathered(key).values())).mean_square)).all()
 
 
 def opened(key: str, **query: str) -> AppTest:

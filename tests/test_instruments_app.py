@@ -24,7 +24,7 @@ def asked(monkeypatch):
     ask = InProcessTrainer.ask
 
     def noting(self, question, cfg, wait=0.0, **args):
-        found.append((question, args))
+        found.append((question.name, args))
         return ask(self, question, cfg, wait, **args)
 
     monkeypatch.setattr(InProcessTrainer, "ask", noting)

@@ -12,6 +12,7 @@ from components.labs.autoregression.charts import candidates_chart, looks_map, r
 from components.labs.autoregression.page import EXAMPLES, NETS, configuration
 from components.labs.autoregression.text import whole
 from components.labs.autoregression.words import looks_sentence, reading_notes, revision_sentence, stop_sentence
+from models.answers import Change
 from models.instruments.generation import continuation
 from models.spec import ARRANGEMENTS, TASKS
 from models.spec.budget import over_budget
@@ -39,8 +40,8 @@ def test_the_prompts_of_all_examples_can_be_read():
         end = "" if example.end == "none" else example.end
         settings = {"count": example.length, "temperature": example.temperature, "end": end}
         found = finished(continuation(still_of(run), text=example.prompt, **settings))
-        assert found["said"]
-        assert found["unknown"] == []
+        assert found.said
+        assert found.unknown == ()
 
 
 def test_a_net_of_this_page_learns_to_say_a_sequence_again_token_by_token():
@@ -48,9 +49,9 @@ def test_a_net_of_this_page_learns_to_say_a_sequence_again_token_by_token():
     before = finished(continuation(still_of(run), text=SIXTEEN, count=20))
     run.advance(300)
     after = finished(continuation(still_of(run), text=SIXTEEN, count=20))
-    assert sum(a == b for a, b in zip(before["said"], SIXTEEN.split(), strict=True)) < 8
-    assert sum(a == b for a, b in zip(after["said"], SIXTEEN.split(), strict=True)) > 12
-    assert after["stopped"] == "full"
+    assert sum(a == b for a, b in zip(before.said, SIXTEEN.split(), strict=True)) < 8
+    assert sum(a == b for a, b in zip(after.said, SIXTEEN.split(), strict=True)) > 12
+    assert after.stopped == "full"
 
 
 # --- sentences ---
@@ -80,7 +81,7 @@ def test_what_was_left_out_and_what_is_not_read_is_said():
 
 
 def changes(*difference, before=(1, 2, 3), after=(1, 2, 3)):
-    return {"difference": np.array(difference), "before": np.array(before), "after": np.array(after)}
+    return Change(np.array(difference), np.array(before), np.array(after))
 
 
 def test_the_sentence_on_revision_follows_the_numbers():

@@ -1,6 +1,6 @@
 """`python -m models.service.record`: computes the default network before training and writes it where `recorded` reads it."""
 
-from models.service.messages import trace_message
+from models.service.messages import packed
 from models.service.recorded import FILE
 from models.service.wire import send
 from models.spec import RunConfig
@@ -11,7 +11,7 @@ def main() -> None:
     """Writes the recording."""
     cfg = RunConfig()
     with FILE.open("wb") as stream:
-        send(stream, {"query": cfg.to_query(), "trace": trace_message(profile_at_init(cfg))})
+        send(stream, {"query": cfg.to_query(), "trace": packed(profile_at_init(cfg))})
 
 
 if __name__ == "__main__":

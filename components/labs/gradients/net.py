@@ -1,5 +1,6 @@
 """The chain's product beside a real network's gradient: the formula and the measurement on one axis."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,10 @@ from components.shell.text import badge, drawn
 from components.shell.visitor import owner
 from components.shell.waiting import waits
 from components.stage.view import sentence
+from models import answers
 from models.labs.activations import FUNCTIONS
 from models.labs.growth import INITS, Growth, growth
-from models.service.client import trace_from, trainer
+from models.service.client import trainer
 from models.spec import RunConfig
 from models.trace import Trace
 
@@ -26,7 +28,7 @@ LAYERS, SEEDS = (1, 2), (1, 6)
 DEEPEST = 100
 WAIT_SECONDS = 1.5
 
-Seen = tuple[RunConfig, list[Trace]]
+Seen = tuple[RunConfig, Sequence[Trace]]
 
 
 def draw() -> None:
@@ -72,15 +74,12 @@ def controls() -> tuple[RunConfig, int]:
 def watch(cfg: RunConfig, seeds: int) -> bool:
     """Both charts and what they say, or what was measured before until the answer is there; whether it is still to come."""
     before: Seen | None = st.session_state.get(f"{KEY}_seen")
-    question = "profile" if seeds == 1 else "profiles"
-    args: dict[str, Any] = {} if seeds == 1 else {"seeds": seeds}
-    answer = trainer().ask(question, cfg, wait=WAIT_SECONDS, owner=owner(KEY), **args)
+    answer = trainer().ask(answers.PROFILES, cfg, wait=WAIT_SECONDS, owner=owner(KEY), seeds=seeds)
     if answer is not None and answer.value is None:
         st.error(sentence(answer.error))
         return False
     if answer is not None and answer.value is not None:
-        found = [answer.value] if seeds == 1 else answer.value["traces"]
-        before = st.session_state[f"{KEY}_seen"] = cfg, [trace_from(one) for one in found]
+        before = st.session_state[f"{KEY}_seen"] = cfg, answer.value.traces
     if before is None:
         st.caption("torch is loading in the trainer")
         return True
@@ -90,7 +89,7 @@ def watch(cfg: RunConfig, seeds: int) -> bool:
     return answer is None
 
 
-def net_chart(title: str, traces: list[Trace], measured: np.ndarray, product: np.ndarray) -> Figure:
+def net_chart(title: str, traces: Sequence[Trace], measured: np.ndarray, product: np.ndarray) -> Figure:
     """Measured RMS (K, S), its geometric mean with the least and the greatest, and the formula (S,)."""
     with np.errstate(divide="ignore"):
         mean = np.exp(np.log(measured.astype(float)).mean(0))
@@ -102,7 +101,7 @@ def net_chart(title: str, traces: list[Trace], measured: np.ndarray, product: np
     return depth_profile(title=title, unit="RMS", sites=traces[0].sites, series=series, range_=held)
 
 
-def anchored(traces: list[Trace], product: Growth) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def anchored(traces: Sequence[Trace], product: Growth) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """By chart: the measured RMS (K, S), and the product that starts where the measurement does: input, or gradient's end."""
     act, grad = np.stack([one.act_rms[0] for one in traces]), np.stack([one.grad_rms[0] for one in traces])
     return {
@@ -111,7 +110,7 @@ def anchored(traces: list[Trace], product: Growth) -> dict[str, tuple[np.ndarray
     }
 
 
-def _show(cfg: RunConfig, traces: list[Trace]) -> None:
+def _show(cfg: RunConfig, traces: Sequence[Trace]) -> None:
     product = growth(cfg)
     gradients = np.stack([one.grad_rms[0] for one in traces])
     st.markdown(f"**{compared(cfg, gradients, product.grad_rms)}**")
