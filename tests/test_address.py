@@ -34,6 +34,7 @@ LESSONS = "pages/learn/lessons.py"
 ERRORS = "pages/learn/errors.py"
 MAPS = "pages/explore/maps.py"
 ATTENTION = "pages/labs/attention.py"
+RESIDUAL = "pages/labs/residual.py"
 NORMALIZATION = "pages/labs/normalization.py"
 GLOSSARY = "pages/learn/glossary.py"
 
@@ -87,6 +88,7 @@ CHOICES: dict[str, tuple[str, str, str, Any, dict[str, str]]] = {
     "map": (MAPS, "selectbox", "map_choice", "your own", {"map": "your-own"}),
     "colour": (MAPS, "selectbox", "map_measure", "gradient ratio", {"colour": "gradient-ratio"}),
     "part": (ATTENTION, "segmented_control", "attention_part", "Shapes", {"part": "shapes"}),
+    "tab": (RESIDUAL, "cards", "residual_part", "Other skips", {"part": "other-skips"}),
     "closer look": (NORMALIZATION, "segmented_control", "normalization_part", "Gain and bias", {"part": "gain-and-bias"}),
     "word": (GLOSSARY, "selectbox", "glossary_word", "layer norm", {"word": "layer-norm"}),
     "instrument": (PLAYGROUND, "cards", "instrument", "Health", {"instrument": "health"}),

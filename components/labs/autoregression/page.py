@@ -9,6 +9,7 @@ from components.labs.autoregression import inside as autoregression_inside
 from components.labs.autoregression import text as autoregression_text
 from components.labs.autoregression.examples import EXAMPLES
 from components.labs.autoregression.text import NAME, control
+from components.labs.parts import parts
 from components.shell.link import defined
 from components.shell.naming import chance
 from components.shell.text import badge, number
@@ -77,10 +78,14 @@ def watch(cfg: RunConfig) -> bool:
         return waiting
     _loss(views[0])
     panel = Panel(NAME, views[0], at)
-    read = autoregression_text.draw(panel)
+    prompt, earlier, within = parts(NAME, ("Continue a prompt", "Earlier tokens", "Block by block"))
+    with prompt:
+        read = autoregression_text.draw(panel)
     if read is not None:
-        autoregression_inside.revised(panel, *read)
-        autoregression_inside.refined(panel, read[0])
+        with earlier:
+            autoregression_inside.revised(panel, *read)
+        with within:
+            autoregression_inside.refined(panel, read[0])
     return waiting or panel.waiting
 
 
