@@ -64,6 +64,14 @@ VISITS: dict[str, tuple[str, list[Set], dict[str, str]]] = {
             "ratio": "10",
         },
     ),
+    "an outlier": (
+        "normalization",
+        [
+            [("segmented_control", "normalization_part", "An outlier")],
+            [("selectbox", "normalization_outlier_feature", 1), ("number_input", "normalization_outlier_far", 30.0)],
+        ],
+        {"part": "an-outlier", "feature": "1", "far": "30"},
+    ),
     "an example with another method and a table": (
         "normalization",
         [

@@ -6,6 +6,7 @@ import streamlit as st
 from components.instruments.panel import Panel
 from components.labs import several
 from components.labs.autoregression import inside as autoregression_inside
+from components.labs.autoregression import rows as autoregression_rows
 from components.labs.autoregression import text as autoregression_text
 from components.labs.autoregression.examples import EXAMPLES
 from components.labs.autoregression.text import NAME, control
@@ -81,6 +82,7 @@ def watch(cfg: RunConfig) -> bool:
     if read is not None:
         autoregression_inside.revised(panel, *read)
         autoregression_inside.refined(panel, read[0])
+        autoregression_rows.looked_up(panel, read[0])
     return waiting or panel.waiting
 
 
