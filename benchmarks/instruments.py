@@ -37,6 +37,7 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "continuation": (("transformer",), {"text": "Call me Ish", "count": 10}),
     "revision": (("transformer",), {"text": "Call me Ish"}),
     "refinement": (("transformer",), {"text": "Call me Ish"}),
+    "lookup": (("transformer",), {"text": "Call me Ish"}),
     "place": (("transformer",), {}),
     "beyond": (("transformer",), {}),
     "landscape": (BOTH, {"cells": 15}),

@@ -264,6 +264,19 @@ class Sublayers:
 
 
 @dataclass(frozen=True)
+class Lookup:
+    """How the tokens of a text become rows of the net's own table."""
+
+    tokens: tuple[str, ...]  # (T,)
+    ids: np.ndarray  # (T,)
+    names: tuple[str, ...]  # of the symbols, (C,)
+    table: np.ndarray  # the embedding, (C, D)
+    enters: np.ndarray  # what the first block reads: the row, or sqrt(1/2) of it and the position's, (T, D)
+    position: np.ndarray  # (T, D), or without rows where no table of positions is added
+    apart: float  # the most by which one-hot rows times the table differ from the rows that are looked up
+
+
+@dataclass(frozen=True)
 class Tried:
     """What came of one change of a run: trained for some `steps`, `diverged` at one of them or at none (-1)."""
 
@@ -473,6 +486,7 @@ STREAM_JACOBIAN = Question("stream jacobian", StreamJacobian)
 SURGERY = Question("surgery", Surgery)
 LESIONS = Question("lesions", Lesions)
 SUBLAYERS = Question("sublayers", Sublayers)
+LOOKUP = Question("lookup", Lookup)
 TRIAL = Question("trial", Trial)
 
 LENS = Question("lens", Lens)

@@ -64,6 +64,14 @@ VISITS: dict[str, tuple[str, list[Set], dict[str, str]]] = {
             "ratio": "10",
         },
     ),
+    "an outlier": (
+        "normalization",
+        [
+            [("segmented_control", "normalization_part", "An outlier")],
+            [("selectbox", "normalization_outlier_feature", 1), ("number_input", "normalization_outlier_far", 30.0)],
+        ],
+        {"part": "an-outlier", "feature": "1", "far": "30"},
+    ),
     "an example with another method and a table": (
         "normalization",
         [
@@ -104,6 +112,25 @@ VISITS: dict[str, tuple[str, list[Set], dict[str, str]]] = {
             "scaled": "false",
             "padding": "1,3",
             "token": "2",
+        },
+    ),
+    "how the head learns": (
+        "attention",
+        [
+            [("selectbox", "attention_head_preset", "Five random tokens, d_k = 2")],
+            [("segmented_control", "attention_head_closer", "How the matrices learn")],
+            [
+                ("selectbox", "attention_learning_target", 1),
+                ("number_input", "attention_learning_lr", 0.25),
+                ("number_input", "attention_learning_steps", 7),
+            ],
+        ],
+        {
+            "example": "five-random-tokens-d-k-2",
+            "closer": "how-the-matrices-learn",
+            "wish": "1",
+            "step-size": "0.25",
+            "steps-down": "7",
         },
     ),
     "one row of scores": (

@@ -17,9 +17,11 @@ from models.labs.normalization_laws import (
     descent_steps,
     features_apart,
     jacobian,
+    left_over,
     shortfall,
     sized,
     told,
+    with_outlier,
 )
 from models.labs.tables import TABLES
 from models.service.questions import layer_norm
@@ -389,6 +391,7 @@ PARTS = {
     "What it swallows": "2 of 3 directions are swallowed",
     "Gain and bias": "comes out of layer norm as it went in",
     "Who sees whom": "**batch norm** moves 3 of 3 tokens",
+    "An outlier": "the others share",
     "What scale costs": f"takes **{descent_steps(features_apart(100)):,} steps**",
 }
 
@@ -400,6 +403,31 @@ def test_every_closer_look_says_what_it_shows(page, part):
     assert PARTS[part] in words(page)
     for figure in charts(page).values():
         go.Figure(figure)
+
+
+@pytest.mark.parametrize("far", [0.0, 1.0, 100.0])
+def test_an_outlier_leaves_the_others_what_the_formulas_say(far):
+    x = np.array([[1.0, 5.0, 2.0], [2.0, 3.0, 7.0], [4.0, 8.0, 1.0], [3.0, 1.0, 6.0]])
+    moved = with_outlier(x, 0, 2, far)
+    outlying = 7 + far * 6
+    assert moved[0, 2] == outlying
+    assert left_over(moved, 0, 2, "min-max") == pytest.approx((7 - 1) / (outlying - 1))
+    spread = torch.tensor([outlying, 7.0, 1.0, 6.0], dtype=torch.float64).std(correction=0).item()
+    assert left_over(moved, 0, 2, "z-score") == pytest.approx((7 - 1) / spread)
+    normed = torch.nn.functional.layer_norm(torch.tensor(x), (3,))[1:, 2]
+    assert left_over(moved, 0, 2, "layer norm") == pytest.approx((normed.max() - normed.min()).item())
+
+
+def test_a_feature_without_a_range_still_gets_an_outlier():
+    assert with_outlier(np.ones((3, 2)), 1, 0, 4.0)[:, 0].tolist() == [1, 5, 1]
+
+
+def test_an_outlier_needs_others(page):
+    page.text_area(key="normalization_paste").set_value("1 2 3\n4 5 7")
+    press(page, "Use it")
+    page.session_state["normalization_part"] = "An outlier"
+    sound(page.run())
+    assert "three tokens or more" in words(page)
 
 
 def test_torch_is_asked_and_agrees(page):

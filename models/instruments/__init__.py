@@ -15,6 +15,7 @@ from models.instruments.generation import continuation, refinement, revision
 from models.instruments.health import health
 from models.instruments.landscape import landscape
 from models.instruments.lens import lens
+from models.instruments.lookup import lookup
 from models.instruments.paths import gradient_shares, path_lengths
 from models.instruments.position import beyond, place
 from models.instruments.signal import signal
@@ -55,6 +56,7 @@ INSTRUMENTS: dict[str, Instrument] = {
     "continuation": of_still(continuation),
     "revision": of_still(revision),
     "refinement": of_still(refinement),
+    "lookup": of_still(lookup),
     "place": of_still(place),
     "beyond": of_still(beyond),
     "landscape": of_still(landscape),

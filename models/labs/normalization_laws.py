@@ -45,6 +45,19 @@ def told(x_TD: np.ndarray, method: str, token: int, *, by: float = 1.0, **settin
     return np.asarray(np.abs(after - before).max(1))
 
 
+def with_outlier(x_TD: np.ndarray, token: int, feature: int, far: float) -> np.ndarray:
+    """The table with one token's number in a feature `far` ranges of that feature beyond its greatest; 1 stands for no range."""
+    moved = np.array(x_TD, float)
+    column = moved[:, feature]
+    moved[token, feature] = column.max() + far * (float(np.ptp(column)) or 1.0)
+    return moved
+
+
+def left_over(x_TD: np.ndarray, token: int, feature: int, method: str, eps: float = 1e-5) -> float:
+    """How far apart all other tokens' numbers in a feature come out: greatest less least."""
+    return float(np.ptp(np.delete(normalised(x_TD, method, eps=eps).values[:, feature], token)))
+
+
 def sized(x_D: np.ndarray, spread: float) -> np.ndarray:
     """The token moved to mean 0 and stretched to this (biased) standard deviation. ValueError where it has none."""
     x = np.asarray(x_D, float) - np.mean(x_D)

@@ -4,6 +4,7 @@ import numpy as np
 import streamlit as st
 
 from components.controls import number_table as table
+from components.labs.attention import head_cosine, head_learning
 from components.labs.attention import head_shown as shown
 from components.labs.attention.head_words import Tables, arithmetic, fits, looks, slip
 from components.shell.address import kept
@@ -13,6 +14,7 @@ from models.labs.attention_examples import PROJECTIONS, Projection
 
 KEY = "attention_head"
 FIRST = next(iter(PROJECTIONS))
+CLOSER = (LEARNING, COSINE) = "How the matrices learn", "Dot product or cosine"
 PARTS = {"x": "X, the tokens", "w_q": "W_Q", "w_k": "W_K", "w_v": "W_V"}
 
 
@@ -45,6 +47,13 @@ def draw() -> None:
     shown.matrices(head)
     shown.scaling(with_it, without)
     shown.linear(x, (w_q, w_k, w_v), by)
+    st.subheader("Look closer", anchor=False)
+    choice = kept(f"{KEY}_closer", None, name="closer", among=CLOSER)
+    closer = st.segmented_control("Look closer", CLOSER, label_visibility="collapsed", **choice)
+    if closer == LEARNING:
+        head_learning.draw(x, (w_q, w_k, w_v), at, head.divisor, seen)
+    elif closer == COSINE:
+        head_cosine.draw(head, at)
 
 
 def _preset() -> Projection:

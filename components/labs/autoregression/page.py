@@ -6,6 +6,7 @@ import streamlit as st
 from components.instruments.panel import Panel
 from components.labs import several
 from components.labs.autoregression import inside as autoregression_inside
+from components.labs.autoregression import rows as autoregression_rows
 from components.labs.autoregression import text as autoregression_text
 from components.labs.autoregression.examples import EXAMPLES
 from components.labs.autoregression.text import NAME, control
@@ -78,7 +79,8 @@ def watch(cfg: RunConfig) -> bool:
         return waiting
     _loss(views[0])
     panel = Panel(NAME, views[0], at)
-    prompt, earlier, within = parts(NAME, ("Continue a prompt", "Earlier tokens", "Block by block"))
+    names = ("Continue a prompt", "Earlier tokens", "Block by block", "A token's row")
+    prompt, earlier, within, embedding = parts(NAME, names)
     with prompt:
         read = autoregression_text.draw(panel)
     if read is not None:
@@ -86,6 +88,8 @@ def watch(cfg: RunConfig) -> bool:
             autoregression_inside.revised(panel, *read)
         with within:
             autoregression_inside.refined(panel, read[0])
+        with embedding:
+            autoregression_rows.looked_up(panel, read[0])
     return waiting or panel.waiting
 
 

@@ -8,6 +8,7 @@ import streamlit as st
 
 from components.charts.depth import Series, depth_profile
 from components.labs.normalization.descent import scale_and_descent
+from components.labs.normalization.outlier import outlier
 from components.labs.normalization.swallows import swallowed
 from components.shell.waiting import waits
 from components.stage.still import still_chart
@@ -141,4 +142,5 @@ PARTS: dict[str, Part] = {
     "Gain and bias": undone,
     "Who sees whom": who_sees_whom,
     "What scale costs": scale_and_descent,
+    "An outlier": outlier,
 }

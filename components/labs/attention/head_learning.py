@@ -1,0 +1,112 @@
+"""How W_Q, W_K and W_V of the head on the page learn: their gradients written out, and a walk down them."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.charts.depth import Series
+from components.charts.parts import Figure
+from components.labs.attention.charts import lines
+from components.shell.address import kept
+from components.shell.text import badge, drawn, listed, number, vector
+from models.labs.attention_learning import Learning, Matrices, descent, learning
+
+KEY = "attention_learning"
+NAMES = ("W_Q", "W_K", "W_V")
+RATES, STEPS = (0.001, 10.0), (1, 300)
+
+
+def draw(x: np.ndarray, matrices: Matrices, at: int, by: float, seen: np.ndarray) -> None:
+    """The wish, the gradients it sends back, and what becomes of it."""
+    count = len(x)
+    one, two, three = st.columns(3)
+    tip = "The loss is half the squared distance of the query token's output from the value that this token has now."
+    choice = kept(f"{KEY}_target", count - 1, name="wish", among=range(count))
+    wish = int(one.selectbox("Its output should be the value of", range(count), format_func=_token, help=tip, **choice))
+    lr = float(two.number_input("Step size", *RATES, format="%g", **kept(f"{KEY}_lr", 0.1, name="step-size", bounds=RATES)))
+    steps = int(three.number_input("Steps down", *STEPS, **kept(f"{KEY}_steps", 50, name="steps-down", bounds=STEPS)))
+    target = x[wish] @ matrices[2]
+    found = learning(x, matrices, at, target, by=by, seen=seen)
+    if not np.isfinite(found.loss) or not found.head.seen[at].any():
+        st.info("This token sees nothing: its output is 0 whatever the matrices are, and none of them gets a gradient.")
+        return
+    walk = list(descent(x, matrices, at, target, by=by, seen=seen, lr=lr, steps=steps))
+    st.markdown(f"**{walked(walk, wish, steps)}** {badge('formula')}")
+    left, right = st.columns(2)
+    with left:
+        st.markdown(arithmetic(found, x, target, by))
+    with right:
+        drawn(walk_chart(walk, wish), "Down the gradient", f"{KEY}_walk")
+    for column, name, w, gradient in zip(st.columns(3), NAMES, matrices, found.matrices, strict=True):
+        with column:
+            st.markdown(f"**Gradient of {name}** {w.shape}")
+            frame = pd.DataFrame(gradient, index=[f"feature {row + 1}" for row in range(len(gradient))])
+            st.dataframe(frame.style.format("{:.4g}"), alt=f"Gradient of {name}, table", height="content")
+    st.markdown("**Who learns from zero?**")
+    listed("Sizes of the gradients", sizes(found, x, matrices))
+    st.caption(
+        "Root of the sum of squares of each gradient. That of W_Q is made of keys and that of W_K of queries: where both "
+        "matrices are zero neither ever moves, and one of them must begin with other numbers. Where W_V is zero all values "
+        "are alike, so it makes no difference where one looks: only W_V learns at first. A wish is met by whichever matrix "
+        "moves the output most, so the loss can fall without the head looking where the wish stands."
+    )
+
+
+def arithmetic(found: Learning, x: np.ndarray, target: np.ndarray, by: float) -> str:
+    """The way back, every step with its numbers."""
+    share = found.head.weights[found.at]
+    rows = (
+        f"loss = |o - y|²/2 = **{number(found.loss)}** with o = {vector(found.head.output[found.at])}, y = {vector(target)}",
+        f"output: o - y = {vector(found.output)}",
+        f"values: each gets its weight times that; W_V gets (the sum of all x, weighed) {vector(share @ x)} times that",
+        f"weights: that times each value = {vector(found.weights)}",
+        f"scores: weight times (its gradient less their mean {number(share @ found.weights)}), over {number(by)} = "
+        f"**{vector(found.scores)}**, which sum to {number(float(found.scores.sum().round(12)))}",
+        f"query: the keys, weighed with these = {vector(found.query)}; W_Q gets x times that",
+        f"keys: each gets its number times q = {vector(found.head.q[found.at])}; W_K gets the sum of x times that",
+    )
+    return "  \n".join(rows)
+
+
+def walked(walk: list[Learning], wish: int, steps: int) -> str:
+    """What the steps did to loss and weight."""
+    first, last, taken = walk[0], walk[-1], len(walk) - 1
+    if taken < steps:
+        return f"After {taken} steps the loss leaves what numbers can hold: the step is too large."
+    before, after = (one.head.weights[one.at, wish] for one in (first, last))
+    return (
+        f"In {taken} steps the loss goes from {number(first.loss)} to {number(last.loss, 3)}, and the weight on token {wish + 1} "
+        f"from {before:.1%} to {after:.1%}."
+    )
+
+
+def sizes(found: Learning, x: np.ndarray, matrices: Matrices) -> dict[str, list[str]]:
+    """Lengths of the three gradients, as the matrices are and with some of them zero; the target stays."""
+    w_q, w_k, w_v = matrices
+    head, target = found.head, found.head.output[found.at] - found.output
+    starts: dict[str, Matrices] = {
+        "as they are": matrices,
+        "W_Q = 0": (0 * w_q, w_k, w_v),
+        "W_Q = W_K = 0": (0 * w_q, 0 * w_k, w_v),
+        "W_V = 0": (w_q, w_k, 0 * w_v),
+    }
+    rows = {
+        name: learning(x, start, found.at, target, by=head.divisor, seen=head.seen).matrices for name, start in starts.items()
+    }
+    return {"matrices": list(rows)} | {
+        name: [number(float(np.linalg.norm(gradients[which]))) for gradients in rows.values()] for which, name in enumerate(NAMES)
+    }
+
+
+def walk_chart(walk: list[Learning], wish: int) -> Figure:
+    """Loss over its first value, and the weight on the token that is wished for, step by step."""
+    first = walk[0].loss or 1.0
+    series = [
+        Series("loss, of the first", np.array([one.loss / first for one in walk])),
+        Series(f"weight on token {wish + 1}", np.array([one.head.weights[one.at, wish] for one in walk]), "other"),
+    ]
+    return lines("Down the gradient", over="step", at=range(len(walk)), unit="share", series=series, guides=(0.0, 1.0))
+
+
+def _token(at: int) -> str:
+    return f"token {at + 1}"

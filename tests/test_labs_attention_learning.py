@@ -1,0 +1,122 @@
+"""How a head learns and what it measures by: gradients against autograd, descent against torch's SGD, cosines against torch's."""
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+import torch
+import torch.nn.functional as F
+
+from components.labs.attention.head_cosine import by_cosine, cosine, said
+from components.labs.attention.head_learning import arithmetic, sizes, walk_chart, walked
+from models.labs.attention import attend, visible
+from models.labs.attention_examples import PROJECTIONS
+from models.labs.attention_learning import descent, learning
+from tests.app_page import charts, sound, words
+from tests.labs_page import lab
+
+RANDOM = PROJECTIONS["Five random tokens, d_k = 2"]
+X, MATRICES = RANDOM.x, (RANDOM.w_q, RANDOM.w_k, RANDOM.w_v)
+TARGET = np.array([0.5, -1.0])
+
+
+def in_torch(matrices, at, causal, by):
+    """Loss of a head made of torch's own attention, a leaf for every matrix."""
+    x = torch.tensor(X)
+    leaves = [torch.tensor(w, requires_grad=True) for w in matrices]
+    q, k, v = ((x @ w)[None] for w in leaves)
+    output = F.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=1 / by)[0, at]
+    return (output - torch.tensor(TARGET)).square().sum() / 2, leaves
+
+
+@pytest.mark.parametrize("at", [0, 2, 4])
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("by", [2**0.5, 1.0])
+def test_the_gradients_are_those_of_autograd(at, causal, by):
+    found = learning(X, MATRICES, at, TARGET, by=by, seen=visible(5, 5, causal=causal))
+    loss, leaves = in_torch(MATRICES, at, causal, by)
+    loss.backward()
+    assert found.loss == pytest.approx(loss.item())
+    for gradient, leaf in zip(found.matrices, leaves, strict=True):
+        np.testing.assert_allclose(gradient, leaf.grad, atol=1e-12)
+
+
+def test_the_walk_is_that_of_torchs_sgd():
+    walk = list(descent(X, MATRICES, 2, TARGET, by=2**0.5, lr=0.01, steps=10))
+    _, leaves = in_torch(MATRICES, 2, False, 2**0.5)
+    sgd, taken = torch.optim.SGD(leaves, lr=0.01), []
+    for _ in range(11):
+        current = in_torch([leaf.detach().numpy() for leaf in leaves], 2, False, 2**0.5)
+        taken.append(current[0].item())
+        current[0].backward()
+        for leaf, fresh in zip(leaves, current[1], strict=True):
+            leaf.grad = fresh.grad
+        sgd.step()
+    np.testing.assert_allclose([one.loss for one in walk], taken, atol=1e-12)
+    assert taken[-1] < taken[0]
+    go.Figure(walk_chart(walk, 1))
+    assert f"In 10 steps the loss goes from {walk[0].loss:.4g} to {walk[-1].loss:.3g}" in walked(walk, 1, 10)
+    assert "too large" in walked(walk, 1, 300)
+
+
+def test_queries_and_keys_that_are_both_zero_never_learn():
+    rows = sizes(learning(X, MATRICES, 2, TARGET, by=2**0.5), X, MATRICES)
+    by_start = {name: [float(rows[w][at]) for w in ("W_Q", "W_K", "W_V")] for at, name in enumerate(rows["matrices"])}
+    assert [size > 0 for size in by_start["as they are"]] == [True, True, True]
+    assert [size > 0 for size in by_start["W_Q = 0"]] == [True, False, True]
+    assert [size > 0 for size in by_start["W_Q = W_K = 0"]] == [False, False, True]
+    assert [size > 0 for size in by_start["W_V = 0"]] == [False, False, True]
+
+
+def test_the_way_back_is_written_with_its_numbers():
+    found = learning(X, MATRICES, 2, TARGET, by=2**0.5)
+    said_of_it = arithmetic(found, X, TARGET, 2**0.5)
+    assert f"|o - y|²/2 = **{found.loss:.4g}**" in said_of_it
+    assert "which sum to 0" in said_of_it
+
+
+# --- dot product and cosine ---
+
+
+def head_of(x, w_q, w_k, w_v):
+    return attend(x @ w_q, x @ w_k, x @ w_v, by=2**0.5)
+
+
+def test_cosines_are_torchs():
+    head = head_of(X, *MATRICES)
+    expected = F.cosine_similarity(torch.tensor(head.q)[:, None], torch.tensor(head.k)[None], dim=-1)
+    np.testing.assert_allclose(cosine(head), expected, atol=1e-12)
+    np.testing.assert_allclose(by_cosine(cosine(head), head.seen), expected.softmax(-1), atol=1e-12)
+    assert (cosine(head_of(0 * X, *MATRICES)) == 0).all()
+
+
+def test_a_long_key_wins_by_dot_product_and_not_by_cosine():
+    x = np.array([[1.0, 0.0], [2.0, 0.1], [9.0, 9.0]])
+    head = attend(x, x, x, by=1.0)
+    sentence = said(head, cosine(head), 0)
+    assert sentence.startswith(
+        "By dot product token 1 looks hardest at token 3, by cosine at token 1, whose key is 1 long beside"
+    )
+    assert sentence.endswith("no pair changes when query and key change places.")
+    turned = attend(x, x @ np.array([[0.0, 1.0], [-1.0, 0.0]]), x, by=1.0)
+    assert "exchanging query and key changes a score by up to" in said(turned, cosine(turned), 0)
+
+
+def test_both_stand_below_the_head_and_follow_its_tables(trainer_in_this_process):
+    page = lab("attention")
+    page.selectbox(key="attention_head_preset").select("Five random tokens, d_k = 2")
+    page.segmented_control(key="attention_head_closer").set_value("How the matrices learn")
+    sound(page.run())
+    target = X[-1] @ MATRICES[2]
+    found = learning(X, MATRICES, 0, target, by=2**0.5)
+    assert arithmetic(found, X, target, 2**0.5) in words(page)
+    assert "Down the gradient" in charts(page)
+    page.segmented_control(key="attention_head_closer").set_value("Dot product or cosine")
+    sound(page.run())
+    head = head_of(X, *MATRICES)
+    assert said(head, cosine(head), 0) in words(page)
+    page.multiselect(key="attention_head_pads").set_value([0, 1, 2, 3, 4])
+    sound(page.run())
+    assert "there is nothing to compare" in words(page)
+    page.segmented_control(key="attention_head_closer").set_value("How the matrices learn")
+    sound(page.run())
+    assert "none of them gets a gradient" in words(page)
