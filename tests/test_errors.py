@@ -18,7 +18,6 @@ from models.claims.numbers import NUMBERS
 from models.insight.theory import law
 from models.instruments import INSTRUMENTS
 from models.instruments.facts import FACTS, fact
-from models.labs.growth import growth as growth_by_moments
 from models.service.questions import QUESTIONS
 from models.spec import RunConfig
 from models.spec.budget import over_budget, step_seconds
@@ -188,7 +187,7 @@ def test_sigmoid_branches_of_two_layers_return_less_than_the_norms_take_and_relu
     """By the moments: a branch's gain b on the way back, and 1 / (1 + f) taken by each norm, f what it writes."""
     values = gathered("post-norm-vanishes")
     for name, activation, depth in (("MLP, 32 blocks", "relu", 32), ("sigmoid MLP, 64 blocks", "sigmoid", 64)):
-        expected = growth_by_moments(RunConfig.arranged("post-norm", activation=activation, depth=depth, width=64)).grad_rms
+        expected = law(RunConfig.arranged("post-norm", activation=activation, depth=depth, width=64)).gradient
         assert np.log10(gradient(values[name])) == pytest.approx(np.log10(expected[0] / expected[-1]), abs=0.6)
     assert gradient(values["sigmoid MLP, 64 blocks"]) < 0.01
     assert gradient(values["MLP, 32 blocks"]) > 0.3
