@@ -53,6 +53,8 @@ CONFIGS = (
     transformer(12, 64, 128, task="spiral"),
     replace(transformer(24, 64, 16), stack="dlcl"),
     replace(transformer(12, 64, 16), position="rotary", qk_norm=True),
+    replace(transformer(12, 64, 16), position="alibi"),
+    replace(transformer(12, 64, 16), position="relative bias"),
     replace(transformer(12, 16, 128), heads=8),
 )
 

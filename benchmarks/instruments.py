@@ -31,6 +31,7 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "health": (BOTH, {}),
     "surgery": (BOTH, {"operation": "skip a block", "block": 1}),
     "lesions": (BOTH, {}),
+    "sublayers": (("transformer",), {}),
     "collapse": (BOTH, {}),
     "lens": (BOTH, {}),
     "continuation": (("transformer",), {"text": "Call me Ish", "count": 10}),

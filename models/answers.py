@@ -250,6 +250,25 @@ class Lesions:
 
 
 @dataclass(frozen=True)
+class Without:
+    """The held-out split in eval mode without one kind of sublayer: of one block alone, and of all of them."""
+
+    loss: np.ndarray  # (L,)
+    accuracy: np.ndarray  # (L,)
+    all_loss: float
+    all_accuracy: float
+
+
+@dataclass(frozen=True)
+class Sublayers:
+    """The held-out split in eval mode for an intact transformer, and without the sublayers of each kind, attn and ffn."""
+
+    loss: float
+    accuracy: float
+    without: dict[str, Without]
+
+
+@dataclass(frozen=True)
 class Tried:
     """What came of one change of a run: trained for some `steps`, `diverged` at one of them or at none (-1)."""
 
@@ -458,6 +477,7 @@ SHARPNESS = Question("sharpness", Sharpness)
 STREAM_JACOBIAN = Question("stream jacobian", StreamJacobian)
 SURGERY = Question("surgery", Surgery)
 LESIONS = Question("lesions", Lesions)
+SUBLAYERS = Question("sublayers", Sublayers)
 TRIAL = Question("trial", Trial)
 
 LENS = Question("lens", Lens)

@@ -145,6 +145,7 @@ def heads(
     causal: bool = True,
     qk_norm: bool = False,
     rotary: bool = False,
+    added: Callable[[int, int], float | Tensor] = lambda head, ago: 0.0,
     eps: float,
 ) -> Tensor:
     """What attention's heads mix, side by side (B, T, D), head by head and position by position."""
@@ -158,8 +159,20 @@ def heads(
             q_BTK, k_BTK = rms_norm(q_BTK, attention.norm_q, eps), rms_norm(k_BTK, attention.norm_k, eps)
         if rotary:
             q_BTK, k_BTK = turned(q_BTK), turned(k_BTK)
-        mixed.append(softmax_rows(q_BTK @ k_BTK.transpose(1, 2) / math.sqrt(size), causal) @ v_BTK)
+        places = range(x_BTD.shape[1])
+        by_distance = torch.tensor([[float(added(head, i - j)) for j in places] for i in places], dtype=x_BTD.dtype)
+        mixed.append(softmax_rows(q_BTK @ k_BTK.transpose(1, 2) / math.sqrt(size) + by_distance, causal) @ v_BTK)
     return torch.cat(mixed, dim=-1)
+
+
+def t5_bucket(ago: int, *, both_ways: bool) -> int:
+    """T5's bucket of a key `ago` places back, negative for one that comes later (1910.10683, appendix of its code): of 32, or
+    16 for each side, one half for single distances, the other for ranges that grow as the logarithm does, up to 128."""
+    count, first = (16, 16 * (ago < 0)) if both_ways else (32, 0)
+    distance, exact = abs(ago) if both_ways else max(0, ago), count // 2
+    if distance < exact:
+        return first + distance
+    return first + min(count - 1, exact + math.floor((count - exact) * math.log(distance / exact) / math.log(128 / exact)))
 
 
 def softmax_rows(score_BTT: Tensor, causal: bool) -> Tensor:

@@ -108,6 +108,26 @@ def test_a_block_is_taken_out_and_all_blocks_are_put_back() -> None:
     assert page.session_state["overrides"] == ()
 
 
+def test_attention_and_feed_forward_net_of_a_block_are_taken_out_one_by_one() -> None:
+    page = anatomy(net="transformer", heads="2")
+    page.number_input(key="anatomy_block").set_value(3)
+    sound(page.run())
+    whole = line(page, "Activation by depth")
+    page.segmented_control(key="anatomy_taken_out").set_value("feed-forward net")
+    sound(page.run())
+    assert page.session_state["overrides"] == ((3, "identity", "ffn"),)
+    out = line(page, "Activation by depth")
+    assert whole is not None
+    assert out is not None
+    assert out[:6] == whole[:6]
+    assert out[6] == out[5], "after attention the block adds nothing"
+    assert r"F_\text{ffn}" not in page.latex[0].value
+    assert _block(configuration(page), 3)["says"] == "Block 3: skip, norm, attention alone"
+    page.segmented_control(key="anatomy_taken_out").set_value("nothing")
+    sound(page.run())
+    assert page.session_state["overrides"] == ()
+
+
 def test_the_row_of_blocks_says_what_each_block_has() -> None:
     cfg = RunConfig(depth=4, overrides=((2, "residual", False), (3, "norm", "none"), (4, "identity", True)))
     found = [(block["kind"], block["says"]) for block in (_block(cfg, number) for number in range(1, 5))]

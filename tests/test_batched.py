@@ -22,6 +22,15 @@ KINDS = {
     "adam": {"optimizer": "adam"},
     "adamw": {"optimizer": "adamw", "weight_decay": 0.1},
     "transformer": {"net": "transformer", "task": "copy", "depth": 2, "optimizer": "adam", "steps": 12},
+    "relative bias": {
+        "net": "transformer",
+        "task": "copy",
+        "depth": 2,
+        "optimizer": "adam",
+        "steps": 12,
+        "position": "relative bias",
+    },
+    "ALiBi": {"net": "transformer", "task": "copy", "depth": 2, "heads": 2, "steps": 12, "position": "alibi"},
     "batch norm": {"norm": "batch norm"},
 }
 

@@ -4,7 +4,9 @@ import pytest
 import torch
 from torch import nn
 
-from models.nets import ACTIVATIONS, Rotary, build_model
+from models.instruments.attention import attention_of, attention_weights
+from models.nets import ACTIVATIONS, Alibi, Rotary, build_model
+from models.nets.branches import buckets
 from models.spec import RunConfig
 from tests import hand
 
@@ -29,6 +31,43 @@ def test_attention_is_softmax_of_scaled_products(heads, mask, qk_norm, position)
     )
     # The angles of rotary positions are float32.
     hand.assert_close(attention(x), hand.linear(mixed, attention.w_o), 1e-6 if position == "rotary" else 1e-10)
+
+
+@pytest.mark.parametrize("heads", [1, 2, 8])
+@pytest.mark.parametrize("mask", ["causal", "none"])
+@pytest.mark.parametrize("position", ["relative bias", "alibi"])
+def test_what_positions_add_to_the_scores_is_their_formula(heads, mask, position):
+    attention = sublayers(heads=heads, mask=mask, position=position)["attn"].function
+    x = hand.stream_of(width=WIDTH, tokens=24)
+
+    def alibi(head, ago):
+        return -(2 ** (-8 * (head + 1) / heads)) * abs(ago)
+
+    def t5(head, ago):
+        return attention.relative.bias[32 * head + hand.t5_bucket(ago, both_ways=mask == "none")].item()
+
+    mixed = hand.heads(
+        x, attention, heads=heads, causal=mask == "causal", added=alibi if position == "alibi" else t5, eps=hand.EPS
+    )
+    hand.assert_close(attention(x), hand.linear(mixed, attention.w_o), 1e-6 if position == "alibi" else 1e-10)
+    hand.assert_close(attention_weights(attention, x).sum(-1), torch.ones(3, heads, 24).double())
+    values = attention_of(attention, x)[2]
+    hand.assert_close((attention_weights(attention, x) @ values).transpose(1, 2).flatten(2), mixed, 1e-6)
+
+
+def test_the_slopes_of_eight_heads_are_those_of_the_paper():
+    """Press 2021, section 3: for 8 heads 1/2, 1/4, ... 1/256."""
+    taken = Alibi(8)(2, True)
+    assert taken[:, 1, 0].tolist() == [-(2.0**-k) for k in range(1, 9)]
+    assert (taken[:, 0, 1] == -torch.inf).all()
+
+
+@pytest.mark.parametrize("both_ways", [True, False])
+def test_every_distance_falls_into_the_bucket_of_t5(both_ways):
+    distances = torch.arange(-200, 201)
+    expected = [hand.t5_bucket(ago, both_ways=both_ways) for ago in distances.tolist()]
+    assert buckets(distances, both_ways=both_ways).tolist() == expected
+    assert len(set(expected)) == (31 if both_ways else 32)  # of later tokens none is 0 away
 
 
 def test_qk_norm_bounds_the_logits_however_large_the_weights():

@@ -1,5 +1,6 @@
 """The common errors: every claim has a set-up that runs, its numbers are right, and other numbers would judge otherwise."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -413,47 +414,65 @@ def opened(key: str, **query: str) -> AppTest:
 
 
 @pytest.mark.parametrize("key", ERRORS)
-def test_every_card_opens_with_its_claim_and_computes_nothing_before_run(key: str) -> None:
+def test_every_card_opens_with_its_claim_and_says_nothing_of_it_before_a_guess_and_run(key: str) -> None:
     page = opened(key)
-    assert ERRORS[key].truth in words(page)
-    assert "Run" in labels(page)
-    assert "the claim" not in words(page).casefold().replace(ERRORS[key].truth.casefold(), "")
+    assert page.subheader[0].value == f"“{ERRORS[key].claim}”"
+    assert ERRORS[key].truth not in words(page)
+    assert page.button(key=f"error_{key}_running_run").disabled
+    assert "the claim" not in words(page).casefold().replace(ERRORS[key].setup.casefold(), "")
 
 
 @pytest.mark.parametrize("key", ["by-hand", "one-feature", "copies", "zero-gates", "quarter"])
 def test_run_ends_with_the_verdict_and_its_numbers(key: str) -> None:
-    page = press(opened(key), "Run")
-    for _ in range(5):
-        sound(page.run())
-    said = outcome(key)
+    page, said = ran(opened(key), key, "false"), outcome(key)
     assert said.sentence in words(page)
     assert said.verdict in words(page).casefold()
+    assert ("You were right" if said.verdict == FAILS else "Not as you said") in words(page)
+    assert ERRORS[key].truth in words(page)
     assert len(page.dataframe) >= 1
     assert (said.lines is None) == (not charts(page))
     page = press(page, "Clear")
     assert said.sentence not in words(page)
 
 
-def test_run_runs_the_card_that_the_search_has_found_and_the_address_names_it() -> None:
-    page = opened("quarter")
-    page.text_input(key="error_search").set_value("batch norm momentum")
-    page = sound(page.run())
-    found = ERRORS["batch-norm-momentum"]
-    assert page.subheader[0].value == f"“{found.claim}”"
-    assert page.query_params["error"] in (found.key, [found.key])
-    assert ERRORS["quarter"].truth not in words(page)
-    page = press(page, "Run")
+def ran(page: AppTest, key: str, guess: str) -> AppTest:
+    """The page after a guess and the run."""
+    page.get_by_key(f"error_{key}_guess").set_value(guess)
+    page = press(sound(page.run()), "Run")
     for _ in range(5):
         sound(page.run())
-    assert outcome(found.key).sentence in words(page)
+    return page
 
 
-def test_a_link_to_a_card_that_the_search_leaves_out_opens_it_and_ends_the_search() -> None:
-    page = opened("quarter")
+def grid(page: AppTest) -> dict[str, dict[str, str]]:
+    """The cards that are offered, by name."""
+    said = [json.loads(one.proto.json) for one in page.get("bidi_component")]
+    return {card["name"]: card for data in said if data.get("label") == "Error" for card in data["cards"]}
+
+
+def test_without_a_choice_all_claims_are_cards_and_the_search_leaves_some() -> None:
+    page = sound(lab("errors", "learn").run())
+    assert len(grid(page)) == len(ERRORS)
+    assert "Run" not in labels(page)
+    page.text_input(key="error_search").set_value("batch norm momentum")
+    (card,) = grid(sound(page.run())).values()
+    assert ERRORS["batch-norm-momentum"].claim.replace("`", "") in card["name"]
+
+
+def test_a_card_that_was_run_is_marked_with_how_the_guess_went() -> None:
+    page = ran(opened("quarter"), "quarter", "true")
+    page = press(page, "All errors")
+    assert page.query_params.get("error") is None
+    marks = {name: card["mark"] for name, card in grid(page).items() if card["mark"]}
+    assert list(marks.values()) == ["✗"]
+    assert ERRORS["quarter"].claim.replace("`", "") in next(iter(marks))
+
+
+def test_a_link_to_a_card_opens_it_whatever_was_searched_for() -> None:
+    page = sound(lab("errors", "learn").run())
     page.text_input(key="error_search").set_value("warm")
     page = back(sound(page.run()), error="copies")
-    assert ERRORS["copies"].truth in words(page)
-    assert page.text_input(key="error_search").value == ""
+    assert page.subheader[0].value == f"“{ERRORS['copies'].claim}”"
 
 
 def test_an_unknown_error_and_a_search_without_a_hit_get_a_sentence() -> None:
@@ -463,6 +482,8 @@ def test_an_unknown_error_and_a_search_without_a_hit_get_a_sentence() -> None:
     page = sound(page.run())
     assert "No error has all these words" in words(page)
     assert "Run" not in labels(page)
-    page = opened("quarter", **address(page))
-    assert page.text_input(key="error_search").value == "zzz"
-    assert "Run" not in labels(page)
+    again = lab("errors", "learn")
+    for name, text in address(page).items():
+        again.query_params[name] = text
+    assert sound(again.run()).text_input(key="error_search").value == "zzz"
+    assert "No error has all these words" in words(again)

@@ -82,7 +82,7 @@ def test_tasks_without_places_are_refused_in_words():
         finished(place(still(RunConfig(depth=1, width=8))))
 
 
-@pytest.mark.parametrize("position", ["sinusoidal", "rotary", "none"])
+@pytest.mark.parametrize("position", ["sinusoidal", "rotary", "relative bias", "alibi", "none"])
 def test_the_first_half_of_a_longer_text_costs_what_the_net_of_the_run_says(position):
     one = still(replace(SMALL, position=position), steps=3)
     found = finished(beyond(one))

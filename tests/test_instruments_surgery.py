@@ -13,7 +13,7 @@ import torch
 from components.instruments.surgery import HELD_OUT, accuracy_chart, loss_chart
 from models.answers import Lesions
 from models.insight.surgery import OPERATIONS, SKIP, SWAP, UNNORM, ZERO, cut_sentence, lesion_sentence, norm_slots, partners
-from models.instruments.surgery import lesions, surgery
+from models.instruments.surgery import lesions, sublayers, surgery
 from models.nets import IdentitySublayer, build_model
 from models.spec import ARRANGEMENTS, TASKS, RunConfig
 from models.spec.plan import block_name
@@ -48,9 +48,9 @@ def scored(model, cfg):
     return -log_p[np.arange(len(y)), y].mean(), (logits.argmax(-1) == y).mean()
 
 
-def built_without(cfg, block, trained):
-    """The net that is built with a block taken out, with the weights of the trained one in all other places."""
-    model = build_model(replace(cfg, overrides=(*cfg.overrides, (block, "identity", True))))
+def built_without(cfg, blocks, trained, what=True):
+    """The net that is built with a part of some blocks taken out, with the weights of the trained one in all other places."""
+    model = build_model(replace(cfg, overrides=(*cfg.overrides, *((block, "identity", what) for block in blocks))))
     own = model.state_dict()
     model.load_state_dict({name: value for name, value in trained.state_dict().items() if name in own})
     return model
@@ -61,7 +61,7 @@ def test_a_skipped_block_is_the_net_that_is_built_without_it(arrangement, net):
     cfg = RunConfig.arranged(arrangement, **TINY, **NETS[net])
     trained = still_at(cfg).model
     found = cut(cfg, operation=SKIP, block=2)
-    without = scored(built_without(cfg, 2, trained), cfg)
+    without = scored(built_without(cfg, [2], trained), cfg)
     assert (found.loss[1], found.accuracy[1]) == pytest.approx(without, rel=1e-5)
     assert (found.loss[0], found.accuracy[0]) == pytest.approx(scored(trained, cfg), rel=1e-5)
 
@@ -202,6 +202,25 @@ def test_a_lesion_is_the_surgery_of_its_block_and_leaves_the_net_whole(arrangeme
         assert getattr(found, f"{key}_loss")[2] == pytest.approx(alone.loss[1], rel=1e-9)
         assert getattr(found, f"{key}_accuracy")[2] == alone.accuracy[1]
         assert getattr(found, f"{key}_loss").shape == (3,)
+
+
+@pytest.mark.parametrize("arrangement", ["pre-norm", "post-norm", "ResiDual", "DLCL"])
+@pytest.mark.parametrize("kind", ["attn", "ffn"])
+def test_a_sublayer_that_is_skipped_is_the_net_built_without_it(arrangement, kind):
+    cfg = RunConfig.arranged(arrangement, **TINY, **NETS["transformer"])
+    still = still_at(cfg)
+    before = str(still.model)
+    found = finished(sublayers(still))
+    assert str(still.model) == before
+    one, all_of_them = (scored(built_without(cfg, blocks, still.model, kind), cfg) for blocks in ([2], [1, 2, 3]))
+    assert (found.without[kind].loss[1], found.without[kind].accuracy[1]) == pytest.approx(one, rel=1e-5)
+    assert (found.without[kind].all_loss, found.without[kind].all_accuracy) == pytest.approx(all_of_them, rel=1e-5)
+    assert (found.loss, found.accuracy) == pytest.approx(scored(still.model, cfg), rel=1e-5)
+
+
+def test_an_mlp_has_no_sublayers_of_two_kinds():
+    with pytest.raises(ValueError, match="only a transformer"):
+        finished(sublayers(still_at(RunConfig(**TINY))))
 
 
 @pytest.mark.parametrize("net", NETS)

@@ -178,6 +178,15 @@ VISITS: dict[str, tuple[str, list[Set], dict[str, str]]] = {
         ],
         {"part": "inside-trained-nets", "depth": "1", "steps": "20", "position": "learned"},
     ),
+    "without feed-forward": (
+        "attention",
+        [
+            [("segmented_control", "attention_part", "Without feed-forward")],
+            [("selectbox", "attention_feed_forward_task", "book"), ("slider", "attention_feed_forward_depth", 1)],
+            [("number_input", "attention_feed_forward_steps_book", 20)],
+        ],
+        {"part": "without-feed-forward", "task": "book", "blocks": "1", "updates-book": "20"},
+    ),
     "recurrence": (
         "attention",
         [

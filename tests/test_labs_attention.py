@@ -25,7 +25,9 @@ from models.labs.attention_shapes import Sizes, many_heads, two_sequences
 from models.labs.position_kinds import KINDS, added, scores, turns
 from models.labs.positions import by_distance, sinusoids
 from models.spec import RunConfig
+from models.spec.vocabulary import POSITIONS
 from models.training import Run, still_of
+from tests import hand
 from tests.app_page import charts, press, sound, walk, words
 from tests.labs_page import lab
 from tests.stage_page import declared, panels, rests, runs
@@ -182,9 +184,7 @@ def test_every_kind_is_drawn_and_scored(kind):
 
 
 def test_the_kinds_are_those_of_the_app():
-    for kind in KINDS:
-        RunConfig.arranged("pre-norm", net="transformer", task="book", position=kind)
-    assert len(KINDS) == 4
+    assert KINDS.keys() == POSITIONS.keys()
 
 
 def test_a_learned_row_starts_as_large_as_sines_and_cosines():
@@ -202,6 +202,8 @@ def test_a_learned_row_starts_as_large_as_sines_and_cosines():
         ("sinusoidal", True, "Distance alone does not decide"),
         ("learned", False, "Distance alone does not decide"),
         ("rotary", True, "so it shows which comes first"),
+        ("relative bias", True, "so it shows which comes first"),
+        ("alibi", True, "a place before and a place after score alike"),
         ("none", False, "Not even the distance matters"),
     ],
 )
@@ -218,9 +220,27 @@ def test_a_longer_text_meets_no_row_or_angles_that_are_new():
     assert f"{int((gone >= 1).sum())} of the 8 pairs of features have gone round" in position_words.longer("rotary", 32, 16)
 
 
+@pytest.mark.parametrize("count", [2, 8, 32, 100, 128])
+def test_a_longer_text_meets_a_bucket_that_is_known_or_new(count):
+    used = {hand.t5_bucket(ago, both_ways=True) for ago in range(count)}
+    new = hand.t5_bucket(count, both_ways=True)
+    said = position_words.longer("relative bias", count, 8)
+    assert f"falls into bucket {new}, which" in said
+    assert ("has already" in said) == (new in used)
+    both = {hand.t5_bucket(ago, both_ways=True) for ago in range(1 - count, count)}
+    assert f"{count} positions use {len(both)} of 32" in position_words.of_scores("relative bias", count)
+
+
+def test_of_scores_says_what_alibi_leaves_of_a_far_token():
+    assert "one 31 places away keeps 3.06e-07 of its weight" in position_words.of_scores("alibi", 32)
+    assert np.exp(-31 / 2) / np.exp(-1 / 2) == pytest.approx(3.06e-7, rel=1e-3)
+    assert "takes 16 from a score" in position_words.longer("alibi", 32, 8)
+
+
 def test_only_a_head_without_positions_and_without_a_mask_is_blind_to_the_order():
     for seed in range(20):
         rows = order_rows(seed)
+        assert rows.keys() == KINDS.keys()
         blind = {(kind, mask) for kind, found in rows.items() for mask, off in found.items() if off < ROUNDING}
         assert blind == {("none", "no mask")}
     assert "Blind to the order: “none” with no mask. All others" in order_sentence(rows)

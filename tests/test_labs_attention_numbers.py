@@ -9,8 +9,9 @@ from torch import nn
 
 from models.labs.attention import DRAWS, attend, divisor, entropy, heads, reach, sampled, softmax, straightness, variance, visible
 from models.labs.attention_examples import MATRIX, PRINTED_Q, PROJECTIONS, ROWS, SCORES, TOKENS, WEIGHTS
+from models.labs.position_kinds import bias, one_head, scores
 from models.labs.positions import by_distance, order_difference, rotary_scores, rotated, sinusoids
-from models.nets.branches import Attention, Rotary
+from models.nets.branches import Alibi, Attention, RelativeBias, Rotary
 from models.nets.embedding import sinusoids as sinusoids_of_the_app
 
 SOURCE = np.random.default_rng(7)
@@ -188,6 +189,30 @@ def test_rotary_is_the_apps():
     x = SOURCE.normal(size=(32, 8))
     expected = Rotary(32, 8).double()(torch.tensor(x)[None, None])[0, 0]
     np.testing.assert_allclose(rotated(x, PLACES), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["relative bias", "alibi"])
+def test_a_bias_is_the_apps(kind):
+    """T5's numbers of the lab put into the app's module, and ALiBi's first head of eight."""
+    added = bias(kind, 32, seed=3)
+    if kind == "alibi":
+        expected = Alibi(8)(32, False)[0]
+    else:
+        module = RelativeBias(1, both_ways=True).double()
+        numbers = np.random.default_rng([3, 4]).normal(0, 1, 32)
+        module.bias.data = torch.tensor(numbers)
+        expected = module(32, False)[0].detach()
+    np.testing.assert_allclose(added, expected, atol=1e-6)
+    assert by_distance(scores(kind, 32, 8)).spread < 1e-12
+
+
+def test_a_head_with_a_bias_is_that_of_torch():
+    x = SOURCE.normal(size=(6, 8))
+    w_q, w_k, w_v = np.random.default_rng([0, 2]).normal(0, 8**-0.5, (3, 8, 8))
+    q, k, v = (torch.tensor(x @ w)[None] for w in (w_q, w_k, w_v))
+    for kind in ("relative bias", "alibi"):
+        expected = F.scaled_dot_product_attention(q, k, v, attn_mask=torch.tensor(bias(kind, 6)))[0]
+        np.testing.assert_allclose(one_head(kind, 6, 8, causal=False)(x), expected, atol=1e-12)
 
 
 def test_distance_alone_matters_for_sinusoids_and_rotary_scores_and_not_for_a_learned_table():

@@ -122,18 +122,19 @@ def test_positions_tell_the_tokens_apart_only_where_there_are_positions(net):
         same = torch.full((1, 8), 3)
         logits = model(same)[0]
         alike = torch.allclose(logits, logits[:1].expand_as(logits))
-        # Rotary turns queries and keys; where all tokens are alike there is nothing to tell apart.
-        assert alike == (net == "mlp" or position in ("none", "rotary")), position
+        # What attention alone knows of chooses among tokens; where all tokens are alike there is nothing to tell apart.
+        assert alike == (net == "mlp" or position not in ("sinusoidal", "learned")), position
 
 
-def test_rotary_positions_tell_an_order_from_its_reverse():
+def test_positions_inside_attention_tell_an_order_from_its_reverse():
     told = {}
-    for position in ("none", "rotary"):
+    for position in ("none", "rotary", "relative bias", "alibi"):
         cfg = RunConfig(net="transformer", task="copy", depth=1, width=16, position=position, mask="none", heads=2)
         model = hand.randomise(build_model(cfg))
         order = torch.tensor([[1, 2, 3, 4, 5, 6]])
         told[position] = not torch.allclose(model(order)[0], model(order.flip(1))[0].flip(0))
-    assert told == {"none": False, "rotary": True}
+    # Without a mask ALiBi's distance is the same on both sides.
+    assert told == {"none": False, "rotary": True, "relative bias": True, "alibi": False}
 
 
 # --- gradients ---
@@ -143,8 +144,8 @@ DIFFERENTIABLE = {
     "post-norm": {"skip_scale": 1.3, "norm": "rms norm"},
     "pre-norm": {"norm": "batch norm", "input_scale": "1/sqrt(block)"},
     "res-post-norm": {"norm": "dynamic tanh", "qk_norm": True, "position": "rotary"},
-    "ReZero": {},
-    "LayerScale": {"mask": "none"},
+    "ReZero": {"position": "alibi"},
+    "LayerScale": {"mask": "none", "position": "relative bias"},
     "plain + norm": {},
     "ResiDual": {},
     "DLCL": {},

@@ -24,6 +24,7 @@ from tests.strategies import configs
 def test_exceptions_for_blocks_are_put_into_words():
     overrides = ((1, "norm", "none"), (2, "norm", "none"), (3, "residual", False), (4, "identity", True))
     assert in_words(overrides) == "block 4: taken out, blocks 1 to 2: no norm, block 3: no residual"
+    assert in_words(((1, "identity", "ffn"), (2, "identity", "ffn"))) == "blocks 1 to 2: without its feed-forward net"
     assert in_words(mix_ln(8)) == "blocks 1 to 2: post-norm"
     assert in_words(((1, "placement", "none"),)) == "block 1: no placement"
 

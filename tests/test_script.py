@@ -26,6 +26,7 @@ from models.nets import build_model
 from models.nets.norms import DynamicTanh, TokenBatchNorm
 from models.spec import ACTIVATIONS, ARRANGEMENTS, INITS, NETS, NORMS, OPTIMIZERS, PLACEMENTS, STACKS, TASKS, RunConfig
 from models.spec.code import block_code, block_parts, named_parts
+from models.spec.vocabulary import POSITIONS
 from models.training import Run
 
 SMALL = {"depth": 3, "width": 8, "batch": 4, "steps": 3, "lr": 0.02, "heads": 2, "seed": 7, "device": "cpu"}
@@ -45,6 +46,10 @@ CASES = {
     "Mix-LN": RunConfig.arranged("Mix-LN", **TRANSFORMER | {"task": "book"}),
     "rotary, normed queries": RunConfig(**TRANSFORMER | {"position": "rotary", "qk_norm": True, "task": "sort", "mask": "none"}),
     "learned positions": RunConfig(**TRANSFORMER | {"position": "learned", "task": "recall"}),
+    "no feed-forward nets": RunConfig(**TRANSFORMER | {"overrides": tuple((at, "identity", "ffn") for at in (1, 2, 3))}),
+    "relative bias": RunConfig(**TRANSFORMER | {"position": "relative bias", "task": "sort", "weight_decay": 0.1}),
+    "relative bias, no mask": RunConfig(**TRANSFORMER | {"position": "relative bias", "task": "sort", "mask": "none"}),
+    "ALiBi": RunConfig(**TRANSFORMER | {"position": "alibi", "task": "recall"}),
     "clip, warm-up, cosine": RunConfig(**SMALL | {"clip": 0.1, "warmup": 2, "schedule": "cosine", "steps": 7}),
     "AdamW with decay": RunConfig(**SMALL | {"optimizer": "adamw", "weight_decay": 0.3, "task": "book"}),
     "overrides": RunConfig(
@@ -158,7 +163,7 @@ def configurations(draw: st.DrawFn) -> RunConfig:
         "optimizer": OPTIMIZERS,
         "input_scale": ("one", "1/sqrt(block)"),
         "task": ("xor", "reverse", "digits"),
-        "position": ("sinusoidal", "learned", "rotary", "none"),
+        "position": POSITIONS,
         "affine": (True, False),
         "qk_norm": (True, False),
         "residual": (True,) if stack == "residual" else (True, False),
@@ -204,9 +209,12 @@ def test_a_script_needs_only_torch_and_holds_only_what_it_uses() -> None:
 def namespace(cfg: RunConfig, block: torch.nn.Module, number: int) -> dict[str, Any]:
     """The names of `block_code`, bound to the parts of a block that the builder made."""
     parts: dict[str, Any] = {name: _part(block, path) for name, (path, _) in named_parts(cfg, number).items()}
-    rotary = getattr(getattr(block["attn"], "function", None), "turn", None) if cfg.net == "transformer" else None  # type: ignore[index]
+    attention = getattr(block["attn"], "function", None) if cfg.net == "transformer" else None  # type: ignore[index]
+    own = {"rotary": getattr(attention, "turn", None)} | dict.fromkeys(
+        ("alibi", "relative_bias"), getattr(attention, "relative", None)
+    )
     words = {"relu": functional.relu, "scaled_dot_product_attention": functional.scaled_dot_product_attention}
-    return parts | words | {"M": cfg.sublayers, "l": number, "math": math, "rotary": rotary}
+    return parts | words | {"M": cfg.sublayers, "l": number, "math": math} | own
 
 
 def _part(block: torch.nn.Module, path: str) -> Any:
@@ -214,9 +222,12 @@ def _part(block: torch.nn.Module, path: str) -> Any:
     return getattr(block.get_submodule(owner), leaf)
 
 
-@pytest.mark.parametrize(("net", "arrangement"), list(itertools.product(NETS, ARRANGEMENTS)))
-def test_the_code_of_a_block_computes_what_the_block_computes(net: str, arrangement: str) -> None:
-    fields = (SMALL if net == "mlp" else TRANSFORMER) | {"net": net, "task": "copy", "init_gain": 1.7}
+@pytest.mark.parametrize(
+    ("net", "arrangement", "position"),
+    [*itertools.product(NETS, ARRANGEMENTS, ["none"]), *itertools.product(["transformer"], ["pre-norm"], POSITIONS)],
+)
+def test_the_code_of_a_block_computes_what_the_block_computes(net: str, arrangement: str, position: str) -> None:
+    fields = (SMALL if net == "mlp" else TRANSFORMER) | {"net": net, "task": "copy", "init_gain": 1.7, "position": position}
     cfg = RunConfig.arranged(arrangement, **fields)
     model = build_model(cfg)
     for number, block in enumerate(model.stream.blocks.values(), 1):

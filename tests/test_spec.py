@@ -202,6 +202,11 @@ CLASHES = [
     ),
     ({"norm": "batch norm", "batch": 1}, "batch is 1 and batch norm needs two tokens", {"batch": 2}),
     ({"overrides": ((2, "norm", "batch norm"),), "batch": 1}, "batch is 1 and batch norm needs two tokens", {"batch": 2}),
+    (
+        {"overrides": ((2, "identity", "ffn"), (1, "norm", "none"))},
+        "an MLP's block has neither",
+        {"overrides": ((1, "norm", "none"),)},
+    ),
     ({"stack": "residual", "residual": False}, "residual is off; legal is residual on", {"residual": True}),
     ({"stack": "residual", "skip_repeats": 2}, "legal is skip repeats 1", {"skip_repeats": 1}),
 ]
@@ -386,6 +391,16 @@ def test_a_recursive_skip_is_added_and_normed_twice_with_and_without_a_residual(
 
 def test_an_identity_block_is_shown_as_one():
     assert shown(depth=2, overrides=((2, "identity", True),)) == "x"
+
+
+@pytest.mark.parametrize(("gone", "left"), [("ffn", "attn"), ("attn", "ffn")])
+def test_a_transformer_block_without_one_of_its_sublayers_shows_the_other(gone: str, left: str) -> None:
+    cfg = RunConfig(net="transformer", depth=2, overrides=((2, "identity", gone),))
+    assert [one.identity for one in plan(cfg).sublayers] == [False, False, gone == "attn", gone == "ffn"]
+    assert rf"F_\text{{{left}}}" in equation(cfg)
+    assert rf"F_\text{{{gone}}}" not in equation(cfg)
+    assert r"x + F(\operatorname{LN}(x))" in equation(cfg)
+    assert rf"F_\text{{{gone}}}" in equation(cfg, 1)
 
 
 def test_below_the_equation_stand_the_branch_the_stack_and_the_final_norm():

@@ -18,7 +18,7 @@ from models.insight.verdict import activation_sentence, gradient_sentence
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, plan
 from models.spec.code import block_code, block_parts
 from models.spec.equation import equation
-from models.spec.overrides import in_words, with_override
+from models.spec.overrides import PARTS, in_words, with_override
 
 BLOCK = "anatomy_block"
 SENTENCE_HEIGHT = 84  # three lines in half of the page, so that the charts below never jump
@@ -45,12 +45,15 @@ def one_block(cfg: RunConfig) -> int:
     stack_row(cfg, key="stack_row", chosen_key=BLOCK)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         block = int(st.number_input("Block", 1, cfg.depth, width=130, **choice))
-        sublayer = plan(cfg).of_block(block)[0]
+        sublayer = plan(cfg).left_of_block(block)[0]
         own = {key: value for at, key, value in cfg.overrides if at == block}
         norm = own.get("norm", cfg.norm) != "none"
         _switch("Residual here", block, "residual", bool(own.get("residual", cfg.residual)), cfg.residual)
         _switch("Norm here", block, "norm", norm, cfg.norm != "none", off="none", disabled=cfg.norm == "none")
-        _switch("Take the block out", block, "identity", sublayer.identity, False)
+        if cfg.net == "transformer":
+            _taken_out(block, own.get("identity", False))
+        else:
+            _switch("Take the block out", block, "identity", sublayer.identity, False)
         if cfg.overrides and not any_hidden(excepted(cfg.overrides)):
             st.button("Put all blocks back", on_click=put, args=({"overrides": ()},), key="anatomy_back")
     return block
@@ -102,6 +105,20 @@ def history(cfg: RunConfig) -> None:
         return
     arrangement, but = ARRANGEMENTS[name], "" if whole else f", but for {in_words(cfg.overrides)}"
     st.markdown(f"**{name}**{but}. {arrangement.reading}\n\nPaper: {arrangement.source}. Used by: {arrangement.used_by}")
+
+
+def _taken_out(block: int, now: str | bool) -> None:
+    """What of a transformer block is taken out: nothing, one of its sublayers, or all of it. None where its field is hidden."""
+    if any_hidden(("overrides", "identity")):
+        return
+    state, values = "anatomy_taken_out", {"nothing": None, **{word: kind for kind, word in PARTS.items()}, "the block": True}
+    put({state: next((word for word, value in values.items() if value == now), "nothing")})
+
+    def change() -> None:
+        put_again()
+        put({"overrides": with_override(st.session_state.overrides, block, "identity", values[st.session_state[state]])})
+
+    st.segmented_control("Taken out", list(values), key=state, on_change=change, required=True)
 
 
 def _switch(label: str, block: int, key: str, on: bool, usual: bool, *, off: str | bool = False, disabled: bool = False) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import streamlit as st
 
 from models.spec import RunConfig, plan
+from models.spec.overrides import PARTS
 
 HERE = Path(__file__)
 _component = st.components.v2.component(
@@ -32,11 +33,13 @@ def stack_row(cfg: RunConfig, *, key: str, chosen_key: str) -> None:
 
 def _block(cfg: RunConfig, block: int) -> dict[str, object]:
     """One block's name, look and description."""
-    sublayer = plan(cfg).of_block(block)[0]
+    own = plan(cfg).left_of_block(block)
+    sublayer = own[0]
     normed = any(n != "none" for n in (sublayer.norm_in, sublayer.norm_mid, sublayer.norm_out, sublayer.norm_add))
     if sublayer.identity:
         kind, says = "identity", "taken out"
     else:
         kind = " ".join(name for name, on in (("no-skip", not sublayer.skip), ("no-norm", not normed)) if on)
-        says = f"{'skip' if sublayer.skip else 'no skip'}, {'norm' if normed else 'no norm'}"
+        left = f", {PARTS[sublayer.kind]} alone" if len(own) < len(plan(cfg).of_block(block)) else ""
+        says = f"{'skip' if sublayer.skip else 'no skip'}, {'norm' if normed else 'no norm'}{left}"
     return {"number": block, "name": str(block), "kind": kind, "says": f"Block {block}: {says}"}

@@ -62,6 +62,7 @@ STYLE = f"""
 .block-diagram .scale,.block-diagram .head{{fill:none;stroke:currentColor;stroke-dasharray:4 3}}
 .block-diagram .add{{fill:none;stroke:currentColor;stroke-width:2}}
 """
+IN_ATTENTION = ("rotary", "relative bias", "alibi")  # positions that only attention knows of
 READABLE = 0.72  # the least scale at which its text is read
 
 _component = st.components.v2.component(
@@ -95,7 +96,7 @@ def block_diagram(cfg: RunConfig, block: int | None = None) -> str:
         drawing.box(f"block {block + 1}", SKIP_Y, "head")
     else:
         _end(drawing, cfg, arranged.final_norm)
-    width, title = drawing.x + 12, escape(_title(cfg, arranged.of_block(block)[-1]))
+    width, title = drawing.x + 12, escape(_title(cfg, arranged.left_of_block(block)[-1]))
     drawing.text(_which_block(cfg, block), 6, HEIGHT - 10, "caption")
     size = f'viewBox="0 0 {width:.0f} {HEIGHT}" width="{width:.0f}" height="{HEIGHT}" style="min-width:{READABLE * width:.0f}px"'
     return (
@@ -152,7 +153,7 @@ def _branch_boxes(cfg: RunConfig, sublayer: SublayerPlan) -> list[tuple[str, str
     mid = (NORMS[sublayer.norm_mid].short, "norm")
     if sublayer.kind == "attn":
         boxes += [
-            ("attention, QK-norm" if cfg.qk_norm else "attention", "branch"),
+            (", ".join(["attention", *["QK-norm"] * cfg.qk_norm, *[cfg.position] * (cfg.position in IN_ATTENTION)]), "branch"),
             mid,
             ("W", "branch") if mid[0] else ("", ""),
         ]

@@ -95,6 +95,7 @@ def _work(cfg: RunConfig) -> float:
 
 CHECK = Instrument(
     draw,
+    "Is the gradient shown the true one?",
     "measured",
     "On the batch and the net of the step shown, in float64 on the processor, in train mode. By autograd: the slope of the "
     "loss along a direction u of length 1, <gradient, u>; along the gradient itself that is its length. By difference: "

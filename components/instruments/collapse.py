@@ -64,7 +64,7 @@ def _why_no_attention(found: Measured[Collapse]) -> str:
 
 def _attention(panel: Panel, found: Measured[Collapse]) -> None:
     """What only blocks with attention have; a block that was taken out is left away."""
-    gone = {one.block for one in plan(found.cfg).sublayers if one.identity}
+    gone = {one.block for one in plan(found.cfg).sublayers if one.kind == "attn" and one.identity}
     kept = [at for at in range(found.cfg.depth) if at + 1 not in gone]
     blocks, value = tuple(block_name(at + 1) for at in kept), found.value
     entropy, logits, share = st.columns(3)
@@ -84,6 +84,7 @@ def _attention(panel: Panel, found: Measured[Collapse]) -> None:
 
 COLLAPSE = Instrument(
     draw,
+    "Do different inputs stay different on their way up?",
     "measured",
     "On the batch of the step shown, by site, means over sets of vectors X: the tokens of one sample for a transformer (at most "
     "32 samples), the tokens of the batch for an MLP (at most 256). Cosine: mean over pairs of different vectors. Distance "

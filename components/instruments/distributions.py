@@ -115,6 +115,7 @@ def _over_time(panel: Panel) -> None:
 
 DISTRIBUTIONS = Instrument(
     draw,
+    "Are the values bell-shaped, or does a block have outliers?",
     "measured",
     "On the batch of the step shown. Histogram: the share of a site's values in 49 bins from -6 to 6 times the site's "
     "own RMS, each 0.25 RMS wide and symmetric about 0; the outermost two are open, and colour is log10. Kurtosis: "

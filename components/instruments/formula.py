@@ -83,6 +83,7 @@ def _weights(cfg: RunConfig) -> int:
 
 FORMULA = Instrument(
     draw,
+    "What does theory predict, and does the net obey?",
     "formula",
     "The net at its start, whatever step is shown, on a Gaussian input of unit mean square with cross-entropy on random labels; "
     "six seeds, averaged as logarithms because a product of random factors is log-normal. A_l is the mean square of the "

@@ -150,8 +150,8 @@ def _adam(panel: Panel, found: Measured[Health]) -> None:
 
 def _with_weights(cfg: RunConfig) -> list[int]:
     """The places of the blocks that were not taken out."""
-    gone = {one.block for one in plan(cfg).sublayers if one.identity}
-    return [block - 1 for block in range(1, cfg.depth + 1) if block not in gone]
+    left = {one.block for one in plan(cfg).sublayers if not one.identity}
+    return [block - 1 for block in range(1, cfg.depth + 1) if block in left]
 
 
 def _blocks(cfg: RunConfig, places: list[int]) -> tuple[str, ...]:
@@ -160,6 +160,7 @@ def _blocks(cfg: RunConfig, places: list[int]) -> tuple[str, ...]:
 
 HEALTH = Instrument(
     draw,
+    "Do updates fit the weights, and are units dead?",
     "measured",
     "Update to weight: |ΔW|/|W| of a block's matrices in the last update that a frame recorded; dotted is Karpathy's 10⁻³ "
     f"(makemore 3, of standard deviations), red more than {LARGE_UPDATE:.0%}, where few of the runs that were tried learn. "

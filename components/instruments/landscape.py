@@ -167,6 +167,7 @@ def _lost(cells: np.ndarray, place: dict[str, Any], layout: dict[str, Any]) -> l
 
 LANDSCAPE = Instrument(
     draw,
+    "Is the loss around this net smooth or jagged?",
     "measured",
     "On the batch of the step shown, in train mode. The slice is L(θ + a d + b e), d and e random directions whose every row is "
     "scaled to the length of the net's own, d_i ← d_i |θ_i| / |d_i|; biases, gains and gates stay (Li 2018, arXiv 1712.09913). A "

@@ -8,10 +8,11 @@ from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure, site_names, site_word
 from components.charts.tokens import likeliest_chart, token_map
 from components.instruments.panel import Instrument, Measured, Panel
+from components.stage.view import View
 from models import answers
 from models.answers import Lens
 from models.insight.lens import SEED, attention_sentence, lens_sentence, next_class, shown, tempered
-from models.spec import TASKS, RunConfig, plan
+from models.spec import TASKS, plan
 
 # The start of the book, and 16 symbols of each task; `recall` goes on with the first key that is asked for.
 TEXTS = {
@@ -247,12 +248,13 @@ def _go_on(panel: Panel, found: Measured[Lens]) -> None:
         panel.table("Tokens written", **{column: [one[column] for one in done] for column in done[0]})
 
 
-def _unfit(cfg: RunConfig) -> str:
-    return "" if cfg.net == "transformer" else "An MLP has no attention; choose the transformer to see where its heads look."
+def _unfit(view: View) -> str:
+    return "" if view.cfg.net == "transformer" else "An MLP has no attention; choose the transformer to see where its heads look."
 
 
 LENS = Instrument(
     draw,
+    "Where do heads look, and when is the answer known?",
     "measured",
     "The net of the step shown reads a text, or a held-out sample, in eval mode. Attention: softmax(q·k/√d) by block and head, a "
     "row per token that looks; later tokens are hidden by a causal mask (arXiv 1706.03762). Logit lens: "

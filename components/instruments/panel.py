@@ -25,15 +25,16 @@ WAIT_SECONDS = 0.4  # how long a look waits for an answer before it draws withou
 
 @dataclass(frozen=True)
 class Instrument:
-    """How one instrument is drawn; its badge (a key of `style.BADGES`), its formulas and their sources for the help.
+    """How one instrument is drawn; the question it answers, its badge (a key of `style.BADGES`), its formulas and sources.
 
-    `unfit` says for which configurations there is nothing to measure, and why; empty where there is.
+    `unfit` says of which runs there is nothing to measure, and why; empty where there is.
     """
 
     draw: Callable[["Panel"], None]
+    question: str
     badge: str
     help: str
-    unfit: Callable[[RunConfig], str] = lambda cfg: ""
+    unfit: Callable[[View], str] = lambda view: ""
 
 
 @dataclass(frozen=True)

@@ -91,6 +91,7 @@ def _quick(cfg: RunConfig) -> bool:
 
 PATHS = Instrument(
     draw,
+    "Who carries the gradient: skips or branches?",
     "measured",
     "On the batch of the step shown, in float64. With g the gradient after a sublayer y = N_add(skip(x) + f(x)), before it "
     "stands g_skip + g_branch, the two vector-Jacobian products; in ResiDual the branch also brings what comes from the "

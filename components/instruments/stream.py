@@ -37,6 +37,7 @@ def draw(panel: Panel) -> None:
 
 STREAM = Instrument(
     draw,
+    "How much does each block add to the stream?",
     "measured",
     "On the batch of the step shown: RMS of the stream at every site, RMS of every branch before its add, their ratio "
     "|f|/|x|, the mean cosine between the stream before and after a sublayer (block influence is one minus it: "

@@ -129,6 +129,7 @@ def _pass(cfg: RunConfig) -> float:
 
 SURGERY = Instrument(
     draw,
+    "Which block can be taken out without harm?",
     "measured",
     "On a copy of the net of the step shown, in eval mode, on the whole held-out split, before and after one operation; "
     "nothing is trained afterwards. The lesion curve (Veit 2016, arXiv 1605.06431) repeats it for each block alone: "

@@ -63,7 +63,12 @@ class Folded(Binding):
 
 @dataclass(frozen=True)
 class Row(Folded):
-    """A vector of the row at the playhead: one value per site, branch or block. What a log axis cannot hold is marked."""
+    """A vector of the row at the playhead: one value per site, branch or block. What a log axis cannot hold is marked.
+
+    `first`: of the net before training, wherever the playhead is.
+    """
+
+    first: bool = False
 
     of: ClassVar[str] = "row"
     tracks: ClassVar[tuple[str, ...]] = VECTORS
@@ -112,7 +117,9 @@ class Frames(Binding):
 
 @dataclass(frozen=True)
 class AtFrame(Binding):
-    """A vector of the frame at or before the playhead."""
+    """A vector of the frame at or before the playhead; `first`: of the net before training."""
+
+    first: bool = False
 
     of: ClassVar[str] = "frame"
     tracks: ClassVar[tuple[str, ...]] = FRAME_VECTORS

@@ -42,6 +42,7 @@ class Chart(Panel):
 
     `before`: what it says while there is no row. `ends`: where the run has ended before its last step, it says why instead.
     `figure` None: the picture of what the net says at the frame before the playhead. Another `fit` lets the axes shrink.
+    `scrubs`: it stands in the player, under the slider over the steps, which then covers its plot (`figures.in_player`).
     """
 
     figure: Figure | None = None
@@ -51,6 +52,7 @@ class Chart(Panel):
     span: int = 4
     height: int = 262
     fit: int = 0
+    scrubs: bool = False
 
     kind: ClassVar[str] = "chart"
 

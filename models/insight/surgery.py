@@ -1,7 +1,7 @@
 """What can be cut out of a net of a configuration, and what a cut or the whole lesion curve says, in sentences."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -86,6 +86,28 @@ def lesion_sentence(names: Sequence[str], intact: float, skipped: np.ndarray, gu
         lost = f", and without any one of {fatal} it does no better than guessing" if fatal else ""
         fate = f"{slight} of {len(cost)} are hardly missed{lost}"
     return f"Taking one block out changes the held-out loss, {figures}: {fate}."
+
+
+def trained_without(losses: Mapping[str, float], cuts: Mapping[str, float], guessing: float, step: int) -> str:
+    """What the feed-forward nets of a transformer add, as against attention.
+
+    `losses`: held out, of the whole net (key "") and of those trained without a kind of sublayer (a key of PARTS); `cuts`: of the
+    whole net with all of a kind skipped.
+    """
+    whole = losses[""]
+    if not all(map(math.isfinite, (*losses.values(), *cuts.values()))):
+        return f"At step {step} a held-out loss is not finite: nothing can be compared."
+    if whole > NOT_LEARNED * guessing:
+        return (
+            f"At step {step} the whole net has a held-out loss of {whole:.3g}, guessing {guessing:.3g}: nothing is learned yet."
+        )
+    missed = (losses["ffn"] - whole) / (guessing - whole)
+    does = "no worse" if missed <= 0 else "hardly worse" if missed < SLIGHT else "worse"
+    return (
+        f"At step {step} a net trained without feed-forward nets does {does} than the whole one: a held-out loss of "
+        f"{losses['ffn']:.3g} beside {whole:.3g}, and {losses['attn']:.3g} without attention. Cut out of the trained net, its "
+        f"feed-forward nets change the loss by {cuts['ffn'] - whole:+.3g}, its attention by {cuts['attn'] - whole:+.3g}."
+    )
 
 
 def _parts(cfg: RunConfig, block: int) -> list[tuple[object, ...]]:

@@ -19,7 +19,7 @@ from models.instruments.paths import gradient_shares, path_lengths
 from models.instruments.position import beyond, place
 from models.instruments.signal import signal
 from models.instruments.stream import stream
-from models.instruments.surgery import lesions, surgery
+from models.instruments.surgery import lesions, sublayers, surgery
 from models.instruments.trial import trial
 from models.spec import RunConfig
 from models.training import Replays, Still, Work
@@ -49,6 +49,7 @@ INSTRUMENTS: dict[str, Instrument] = {
     "health": of_still(health),
     "surgery": of_still(surgery),
     "lesions": of_still(lesions),
+    "sublayers": of_still(sublayers),
     "collapse": of_still(collapse),
     "lens": of_still(lens),
     "continuation": of_still(continuation),

@@ -20,6 +20,8 @@ def attention_of(module: Attention, x_BTD: Tensor) -> tuple[Tensor, Tensor, Tens
     )
     q_BHTK, k_BHTK = module.turn(module.norm_q(q_BHTK)), module.turn(module.norm_k(k_BHTK))
     logits_BHTT = q_BHTK @ k_BHTK.transpose(-1, -2) / q_BHTK.shape[-1] ** 0.5
+    if module.relative is not None:
+        logits_BHTT = logits_BHTT + module.relative(x_BTD.shape[1], False)
     return logits_BHTT, logits_BHTT.masked_fill(~seen(module, x_BTD.shape[1]), -math.inf).softmax(-1), v_BHTK
 
 

@@ -7,10 +7,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from models.answers import Lesions, Surgery
+from models.answers import Lesions, Sublayers, Surgery, Without
 from models.insight.surgery import OPERATIONS, SKIP, SWAP, UNNORM, ZERO, norm_slots, partners
 from models.nets import IdentitySublayer, Net
 from models.nets.stacks import Stack
+from models.spec.overrides import PARTS
 from models.spec.plan import block_name
 from models.tasks import TaskData
 from models.tasks.base import NO_LOSS
@@ -62,6 +63,29 @@ def lesions(still: Still) -> Work[Lesions]:
     return Lesions(loss, accuracy, **curves)
 
 
+def sublayers(still: Still) -> Work[Sublayers]:
+    """The held-out split with the attention or the feed-forward net of one block skipped, and of all blocks.
+
+    ValueError for a net that has none of them.
+    """
+    net, blocks = still.model.stream, range(1, still.cfg.depth + 1)
+    if still.cfg.net != "transformer":
+        raise ValueError(f"net is {still.cfg.net!r}; only a transformer has attention and feed-forward nets")
+    loss, accuracy, _ = held_out(still.model, still.task)
+    without: dict[str, Without] = {}
+    for at, kind in enumerate(PARTS):
+        found = []
+        for block in blocks:
+            with replaced(net, skipping(net, block, kind)):
+                found.append(held_out(still.model, still.task)[:2])
+            yield (at + block / still.cfg.depth) / len(PARTS)
+        with replaced(net, {place: part for block in blocks for place, part in skipping(net, block, kind).items()}):
+            all_loss, all_accuracy, _ = held_out(still.model, still.task)
+        losses, accuracies = np.array(found).T
+        without[kind] = Without(losses, accuracies, all_loss, all_accuracy)
+    return Sublayers(loss, accuracy, without)
+
+
 @torch.no_grad()
 def held_out(model: Net, task: TaskData) -> tuple[float, float, Tensor]:
     """Loss and accuracy on the held-out split in eval mode, and the answers (N,) where one is asked for."""
@@ -73,9 +97,12 @@ def held_out(model: Net, task: TaskData) -> tuple[float, float, Tensor]:
     return cross_entropy(logits, y).item(), (answers == y[asked]).float().mean().item(), answers
 
 
-def skipping(net: Stack, block: int) -> Parts:
-    """Every sublayer of a block gone. In ResiDual nothing is collected there; in DLCL the sum that it reads is its output."""
-    return {f"{_place(block)}.{kind}": IdentitySublayer() for kind in _sublayers(net, block)}
+def skipping(net: Stack, block: int, only: str = "") -> Parts:
+    """Every sublayer of a block gone, or `only` that of one kind.
+
+    In ResiDual nothing is collected there; in DLCL the sum that it reads is its output.
+    """
+    return {f"{_place(block)}.{kind}": IdentitySublayer() for kind in _sublayers(net, block) if only in ("", kind)}
 
 
 def zeroing(net: Stack, block: int) -> Parts:

@@ -49,11 +49,13 @@ def divisor(scaling: str, d_k: int, d_model: int) -> float:
     return {"√d_k": d_k**0.5, "√d_model": d_model**0.5, "none": 1.0}[scaling]
 
 
-def attend(q: np.ndarray, k: np.ndarray, v: np.ndarray, *, by: float, seen: np.ndarray | None = None) -> Head:
-    """softmax(q kᵀ / by) v over what is seen: queries (n, d_k), keys (m, d_k), values (m, d_v)."""
+def attend(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, *, by: float, seen: np.ndarray | None = None, plus: np.ndarray | float = 0.0
+) -> Head:
+    """softmax(q kᵀ / by + plus) v over what is seen: queries (n, d_k), keys (m, d_k), values (m, d_v), plus (n, m)."""
     scores = q @ k.T
     seen = np.ones(scores.shape, bool) if seen is None else seen
-    scaled = np.where(seen, scores / by, -np.inf)
+    scaled = np.where(seen, scores / by + plus, -np.inf)
     weights = softmax(scaled)
     return Head(q, k, v, scores, by, seen, scaled, weights, weights @ v)
 

@@ -1,4 +1,4 @@
-"""The four ways to tell tokens where they stand behind one interface: what is added, scores by place, one head that uses it.
+"""The ways to tell tokens where they stand behind one interface: what is added, scores by place, one head that uses it.
 
 Legend: T positions, D features, K features of a query or key.
 """
@@ -8,14 +8,17 @@ from collections.abc import Callable
 import numpy as np
 
 from models.labs.attention import attend, visible
-from models.labs.positions import BASE, rotary_scores, rotated, sinusoids
+from models.labs.positions import BASE, BUCKETS, alibi, bucket, rotary_scores, rotated, sinusoids, slopes
 
 KINDS = {
     "sinusoidal": "sines and cosines of the place are added to the token",
     "learned": "a row of a table is added to the token; training moves it",
     "rotary": "nothing is added; queries and keys are turned by angles of the place",
+    "relative bias": "nothing is added to the token; every score gets a learned number for the distance of its tokens (T5)",
+    "alibi": "nothing is added to the token and nothing is learned; every score loses a slope times the distance",
     "none": "nothing is added and nothing is turned",
 }
+HEADS = 8  # as many as ALiBi's paper takes for its example; here the first of them is shown, the steepest
 MEAN_SQUARE = 0.5  # of a learned row here, as that of sines and cosines
 
 
@@ -28,8 +31,20 @@ def added(kind: str, count: int, width: int, seed: int = 0) -> np.ndarray:
     return np.empty((0, width))
 
 
+def bias(kind: str, count: int, seed: int = 0) -> np.ndarray:
+    """What is added to the scores of one head, (T, T); (0, 0) where nothing is. T5's numbers are drawn at random: not trained."""
+    places = np.arange(count)
+    if kind == "alibi":
+        return alibi(places, slopes(HEADS)[0])
+    if kind == "relative bias":
+        return np.random.default_rng([seed, 4]).normal(0, 1, BUCKETS)[bucket(np.subtract.outer(places, places))]
+    return np.empty((0, 0))
+
+
 def scores(kind: str, count: int, width: int, *, seed: int = 0, projected: bool = False) -> np.ndarray:
     """How a place scores with a place, (T, T): rows of what is added, or one and the same query and key where nothing is.
+
+    A bias is added to the score of one query and key over √D, as it is in a head.
 
     `projected`: after random W_Q and W_K of variance 1/D. Rotary turns what comes out of them, so it is the same with them.
     """
@@ -40,6 +55,9 @@ def scores(kind: str, count: int, width: int, *, seed: int = 0, projected: bool 
         return rotary_scores(q, k, np.arange(count))
     if kind == "none":
         return np.full((count, count), q @ k)
+    added_to_scores = bias(kind, count, seed)
+    if len(added_to_scores):
+        return q @ k / width**0.5 + added_to_scores
     rows = added(kind, count, width, seed)
     return (rows @ w_q) @ (rows @ w_k).T if projected else rows @ rows.T
 
@@ -53,11 +71,12 @@ def one_head(kind: str, count: int, width: int, *, causal: bool, seed: int = 0) 
     """A head with random weights, (T, D) -> (T, D), whose tokens are told where they stand in this way."""
     weights = np.random.default_rng([seed, 2]).normal(0, width**-0.5, (3, width, width))
     table, places, seen = added(kind, count, width, seed), np.arange(count), visible(count, count, causal=causal)
+    by_distance = bias(kind, count, seed)
 
     def layer(x: np.ndarray) -> np.ndarray:
         q, k, v = ((x + table if len(table) else x) @ w for w in weights)
         if kind == "rotary":
             q, k = rotated(q, places), rotated(k, places)
-        return attend(q, k, v, by=width**0.5, seen=seen).output
+        return attend(q, k, v, by=width**0.5, seen=seen, plus=by_distance if len(by_distance) else 0.0).output
 
     return layer

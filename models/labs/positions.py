@@ -1,4 +1,4 @@
-"""How tokens are told where they stand: sines and cosines, a learned table, a turn of queries and keys, or nothing.
+"""How tokens are told where they stand: sines and cosines, a learned table, a turn of queries and keys, a bias.
 
 Legend: T positions, D features, K features of a query or key.
 """
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 BASE = 10_000.0
+BUCKETS, FURTHEST = 32, 128  # of T5's bias
 
 
 def angles(places: np.ndarray, width: int) -> np.ndarray:
@@ -34,6 +35,26 @@ def rotary_scores(q: np.ndarray, k: np.ndarray, places: np.ndarray) -> np.ndarra
     """The score of one and the same query (K,) and key (K,) at all pairs of places, (T, T)."""
     count = len(places)
     return rotated(np.tile(q, (count, 1)), places) @ rotated(np.tile(k, (count, 1)), places).T
+
+
+def alibi(places: np.ndarray, slope: float) -> np.ndarray:
+    """What the distance takes from every score, -slope |i - j|, (T, T) (Press 2021, 2108.12409)."""
+    return -slope * np.abs(np.subtract.outer(places, places))
+
+
+def slopes(heads: int) -> np.ndarray:
+    """ALiBi's slope of every head, 2^(-8h/H), (H,)."""
+    return np.asarray(2.0 ** (-8 * np.arange(1, heads + 1) / heads))
+
+
+def bucket(ago: np.ndarray) -> np.ndarray:
+    """T5's bucket of every distance, i - j, negative for later tokens (Raffel 2019, 1910.10683): 16 for each side, one for each
+    distance up to 7, then wider and wider, and one for all from FURTHEST on.
+    """
+    far, half, near = np.abs(ago), BUCKETS // 2, BUCKETS // 4
+    share = np.log(np.maximum(far, 1) / near) / np.log(FURTHEST / near)
+    wide = np.minimum(half - 1, near + np.floor(share * (half - near)).astype(int))
+    return np.where(far < near, far, wide) + half * (np.asarray(ago) < 0)
 
 
 @dataclass(frozen=True)

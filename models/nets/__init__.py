@@ -1,6 +1,6 @@
 """The torch modules: norms, branches, the sublayer, stacks, initialisation, and the builder."""
 
-from models.nets.branches import ACTIVATIONS, Attention, OneLayer, Rotary, TwoLayers
+from models.nets.branches import ACTIVATIONS, Alibi, Attention, OneLayer, RelativeBias, Rotary, TwoLayers
 from models.nets.build import Net, build_branch, build_model, build_sublayer, count_parameters
 from models.nets.initialisation import INITS, generator
 from models.nets.norms import NORMS, build_norm
@@ -13,6 +13,7 @@ __all__ = [
     "INITS",
     "NORMS",
     "STACKS",
+    "Alibi",
     "Attention",
     "DLCLStack",
     "Gate",
@@ -20,6 +21,7 @@ __all__ = [
     "Net",
     "OneLayer",
     "RecursiveSublayer",
+    "RelativeBias",
     "ResiDualStack",
     "Rotary",
     "Stack",

@@ -3,6 +3,7 @@
 Legend: B batch, T tokens, D width, H heads, K head size. Output matrices are named `w`, `w2` and `w_o`.
 """
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -47,23 +48,38 @@ class TwoLayers(nn.Module):
 
 
 class Attention(nn.Module):
-    """W_O N_mid(softmax(q k^T / sqrt(K)) v) by head (1706.03762): (B, T, D) -> (B, T, D). `turn` rotates q and k."""
+    """W_O N_mid(softmax(q k^T / sqrt(K)) v) by head (1706.03762): (B, T, D) -> (B, T, D).
+
+    `turn` rotates q and k; `relative` gives what is added to the scores, (H, T, T), from the number of tokens.
+    """
 
     def __init__(
-        self, width: int, heads: int, norm_mid: nn.Module, *, causal: bool, norm_qk: Callable[[], nn.Module], turn: nn.Module
+        self,
+        width: int,
+        heads: int,
+        norm_mid: nn.Module,
+        *,
+        causal: bool,
+        norm_qk: Callable[[], nn.Module],
+        turn: nn.Module,
+        relative: nn.Module | None = None,
     ) -> None:
         super().__init__()
         self.w_q, self.w_k, self.w_v, self.w_o = (nn.Linear(width, width) for _ in range(4))
         self.norm_q, self.norm_k = norm_qk(), norm_qk()
         self.norm_mid = norm_mid
-        self.turn = turn
+        self.turn, self.relative = turn, relative
         self.heads, self.causal = heads, causal
 
     def forward(self, x_BTD: Tensor) -> Tensor:
         q_BHTK = self.turn(self.norm_q(self._split(self.w_q(x_BTD))))
         k_BHTK = self.turn(self.norm_k(self._split(self.w_k(x_BTD))))
         v_BHTK = self._split(self.w_v(x_BTD))
-        mixed_BHTK = F.scaled_dot_product_attention(q_BHTK, k_BHTK, v_BHTK, is_causal=self.causal)
+        if self.relative is None:
+            mixed_BHTK = F.scaled_dot_product_attention(q_BHTK, k_BHTK, v_BHTK, is_causal=self.causal)
+        else:
+            added_HTT = self.relative(x_BTD.shape[1], self.causal)
+            mixed_BHTK = F.scaled_dot_product_attention(q_BHTK, k_BHTK, v_BHTK, attn_mask=added_HTT)
         return self.w_o(self.norm_mid(mixed_BHTK.transpose(1, 2).flatten(2)))
 
     def _split(self, x_BTD: Tensor) -> Tensor:
@@ -86,3 +102,58 @@ class Rotary(nn.Module):
         tokens = x_BHTK.shape[-2]
         first, second = x_BHTK.chunk(2, dim=-1)
         return x_BHTK * self.cos_TK[:tokens] + torch.cat((-second, first), dim=-1) * self.sin_TK[:tokens]
+
+
+BUCKETS = 32  # of T5's bias, its numbers per head
+FURTHEST = 128  # the distance from which on all share the last bucket
+
+
+class Alibi(nn.Module):
+    """What distance takes from the scores, -2^(-8h/H) |i - j|: (H, T, T), -inf for later tokens if causal (Press 2021)."""
+
+    slope_H11: Tensor
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        slope_H = 2.0 ** (-8 * torch.arange(1, heads + 1) / heads)
+        self.register_buffer("slope_H11", slope_H[:, None, None], persistent=False)
+
+    def forward(self, tokens: int, causal: bool) -> Tensor:
+        return unseen(-self.slope_H11 * ago(tokens, self.slope_H11.device).abs(), causal)
+
+
+class RelativeBias(nn.Module):
+    """T5's learned numbers by distance (Raffel 2019): (H, T, T) for the scores, -inf for later tokens if causal.
+
+    `both_ways`: half of the buckets are for later tokens. `bias` (H * BUCKETS,) starts at 0.
+    """
+
+    def __init__(self, heads: int, *, both_ways: bool) -> None:
+        super().__init__()
+        self.heads, self.both_ways = heads, both_ways
+        self.bias = nn.Parameter(torch.zeros(heads * BUCKETS))
+
+    def forward(self, tokens: int, causal: bool) -> Tensor:
+        bucket_TT = buckets(ago(tokens, self.bias.device), both_ways=self.both_ways)
+        return unseen(self.bias.view(self.heads, BUCKETS)[:, bucket_TT], causal)
+
+
+def ago(tokens: int, device: torch.device) -> Tensor:
+    """How many places before its row a column stands, i - j: (T, T), negative for later tokens."""
+    place_T = torch.arange(tokens, device=device)
+    return place_T[:, None] - place_T
+
+
+def buckets(ago_TT: Tensor, *, both_ways: bool) -> Tensor:
+    """T5's bucket of a distance: one each for the near half, then wider and wider by the logarithm up to FURTHEST."""
+    count = BUCKETS // 2 if both_ways else BUCKETS
+    far_TT, near = ago_TT.abs() if both_ways else ago_TT.clamp(min=0), count // 2
+    share_TT = torch.log(far_TT.clamp(min=1) / near) / math.log(FURTHEST / near)
+    wide_TT = (near + (share_TT * (count - near)).long()).clamp(max=count - 1)
+    return torch.where(far_TT < near, far_TT, wide_TT) + (count * (ago_TT < 0) if both_ways else 0)
+
+
+def unseen(added_HTT: Tensor, causal: bool) -> Tensor:
+    """-inf for all tokens after that of the row, if causal."""
+    later_TT = torch.ones(added_HTT.shape[-2:], dtype=torch.bool, device=added_HTT.device).triu(1)
+    return added_HTT.masked_fill(later_TT, -math.inf) if causal else added_HTT

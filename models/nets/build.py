@@ -4,7 +4,7 @@ from functools import partial
 
 from torch import Tensor, nn
 
-from models.nets.branches import Attention, OneLayer, Rotary, TwoLayers
+from models.nets.branches import Alibi, Attention, OneLayer, RelativeBias, Rotary, TwoLayers
 from models.nets.embedding import embedding, positions
 from models.nets.initialisation import initialise
 from models.nets.norms import build_norm
@@ -80,11 +80,19 @@ def build_branch(cfg: RunConfig, sublayer: SublayerPlan) -> nn.Module:
             causal=cfg.mask == "causal",
             norm_qk=partial(build_norm, "rms norm" if cfg.qk_norm else "none", head_size, cfg.eps, cfg.affine),
             turn=Rotary(MAX_TOKENS, head_size) if cfg.position == "rotary" else nn.Identity(),
+            relative=relative(cfg.position, cfg.heads, causal=cfg.mask == "causal"),
         )
     if sublayer.kind == "mlp" and cfg.layers_per_branch == 1:
         return OneLayer(cfg.width, cfg.activation, norm(cfg.width))
     hidden = cfg.expansion * cfg.width
     return TwoLayers(cfg.width, hidden, cfg.activation, norm(hidden))
+
+
+def relative(position: str, heads: int, *, causal: bool) -> nn.Module | None:
+    """The module that adds to attention's scores; None for positions that do not."""
+    if position == "relative bias":
+        return RelativeBias(heads, both_ways=not causal)
+    return Alibi(heads) if position == "alibi" else None
 
 
 def count_parameters(model: nn.Module) -> int:

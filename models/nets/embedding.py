@@ -29,7 +29,7 @@ def sinusoids(tokens: int, width: int) -> Tensor:
 
 
 def positions(position: str, tokens: int, width: int) -> nn.Module:
-    """The module that adds positions; the identity for rotary and none, which add nothing to the stream."""
+    """The module that adds positions; the identity for those that add nothing to the stream."""
     if position == "sinusoidal":
         return Positions(sinusoids(tokens, width), learned=False)
     if position == "learned":

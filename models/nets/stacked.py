@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models.nets.branches import Attention
+from models.nets.branches import BUCKETS, Attention, RelativeBias, ago, buckets, unseen
 from models.nets.build import Net
 from models.nets.embedding import Positions
 from models.nets.norms import NORM_TYPES, TokenBatchNorm
@@ -143,19 +143,38 @@ class StackedAttention(nn.Module):
         one = attentions[0]
         self.w_q, self.w_k, self.w_v, self.w_o = one.w_q, one.w_k, one.w_v, one.w_o
         self.norm_q, self.norm_k, self.norm_mid, self.turn = one.norm_q, one.norm_k, one.norm_mid, one.turn
+        self.relative = one.relative
         self.heads, self.causal, self.tokens = one.heads, one.causal, tokens
 
     def forward(self, x_KND: Tensor) -> Tensor:
         q = self.turn(self._split(self.norm_q, self.w_q(x_KND)))
         k = self.turn(self._split(self.norm_k, self.w_k(x_KND)))
         v = self._split(nn.Identity(), self.w_v(x_KND))
-        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
+        if self.relative is None:
+            mixed = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
+        else:
+            q, k, v = (part.unflatten(0, (len(x_KND), -1)) for part in (q, k, v))
+            added = self.relative(self.tokens, self.causal)
+            mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=added).flatten(0, 1)
         return self.w_o(self.norm_mid(mixed.transpose(1, 2).reshape(x_KND.shape)))
 
     def _split(self, norm: nn.Module, x_KND: Tensor) -> Tensor:
         """(K, N, D) -> (K B, H, T, C), the heads normed on the way as (K, N H, C)."""
         by_head = norm(x_KND.view(len(x_KND), -1, x_KND.shape[-1] // self.heads))
         return by_head.view(-1, self.tokens, self.heads, by_head.shape[-1]).transpose(1, 2)
+
+
+class StackedRelativeBias(nn.Module):
+    """T5's numbers by seed: (K, 1, H, T, T), which broadcasts over a seed's samples."""
+
+    def __init__(self, biases: Sequence[RelativeBias]) -> None:
+        super().__init__()
+        self.heads, self.both_ways = biases[0].heads, biases[0].both_ways
+        self.bias = nn.Parameter(torch.stack([one.bias.detach() for one in biases]))
+
+    def forward(self, tokens: int, causal: bool) -> Tensor:
+        bucket_TT = buckets(ago(tokens, self.bias.device), both_ways=self.both_ways)
+        return unseen(self.bias.view(len(self.bias), 1, self.heads, BUCKETS)[..., bucket_TT], causal)
 
 
 def _broadcasting(modules: Sequence[nn.Module]) -> nn.Module:
@@ -175,6 +194,7 @@ LEAVES: dict[type[nn.Module], Callable[..., nn.Module]] = {
     nn.Embedding: StackedEmbedding,
     nn.LayerNorm: StackedTokenNorm,
     nn.RMSNorm: StackedTokenNorm,
+    RelativeBias: StackedRelativeBias,
     TokenBatchNorm: StackedBatchNorm,
     Gate: _broadcasting,
     nn.ParameterList: _parameter_lists,

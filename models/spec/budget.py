@@ -26,10 +26,11 @@ PER_FURTHER_SEED = 0.4  # of a step, beyond the first seed
 PER_STEP = 0.5e-3
 PER_SUBLAYER = {"one layer": 0.102e-3, "two layers": 0.17e-3, "attn": 0.398e-3}
 PER_NORM, PER_COSTLY_NORM = 0.08e-3, 0.03e-3  # the second further, of norms that take more than one kernel
-PER_FACTOR, PER_TURN = 0.036e-3, 0.225e-3  # the second: of queries and keys (rotary)
+PER_FACTOR = 0.036e-3
+PER_POSITION = {"rotary": 0.225e-3, "alibi": 0.17e-3, "relative bias": 0.3e-3}  # where attention is told the places
 PER_NUMBER = 2.3e-9  # of the stream and inside a branch
 PER_NORMED, PER_COSTLY = 2.5e-9, 1.6e-9  # further, where a norm reads it, and where it takes more than one kernel
-PER_HEAD = 2.6e-7  # of one token
+PER_HEAD, PER_BIASED_HEAD = 2.6e-7, 4.8e-8  # of one token; the second further, where positions are added to scores
 PER_WEIGHT = {"sgd": 1.8e-9, "momentum": 1.8e-9, "adam": 2.8e-9, "adamw": 2.8e-9}  # however small the batch
 PER_MULTIPLY_ADD = 1 / 44e9
 PER_TERM, PER_SUMMED = 3e-6, 1.2e-9  # of DLCL's sums over all earlier blocks, and of each of their numbers
@@ -84,9 +85,9 @@ def _fixed(cfg: RunConfig, one: SublayerPlan) -> float:
     attention = one.kind == "attn"
     kind = "attn" if attention else "one layer" if _one_layer(cfg, one.kind) else "two layers"
     norms = sum(norm != "none" for norm in _norms(one)) + (one.repeats - 1) + 2 * (attention and cfg.qk_norm)
-    turned = PER_TURN * (attention and cfg.position == "rotary")
+    placed = PER_POSITION.get(cfg.position, 0.0) * attention
     costly = sum(norm in ("rms norm", "dynamic tanh") for norm in _norms(one))
-    return PER_SUBLAYER[kind] + PER_NORM * norms + PER_COSTLY_NORM * costly + PER_FACTOR * _factors(one) + turned
+    return PER_SUBLAYER[kind] + PER_NORM * norms + PER_COSTLY_NORM * costly + PER_FACTOR * _factors(one) + placed
 
 
 def _growing(cfg: RunConfig, one: SublayerPlan) -> float:
@@ -105,7 +106,7 @@ def _growing(cfg: RunConfig, one: SublayerPlan) -> float:
         PER_NUMBER * (features + hidden)
         + PER_NORMED * (sum(normed.values()) + features * (one.repeats - 1))
         + PER_COSTLY * costly
-        + PER_HEAD * tokens * cfg.heads * attention
+        + (PER_HEAD + PER_BIASED_HEAD * (cfg.position in ("alibi", "relative bias"))) * tokens * cfg.heads * attention
         + PER_WEIGHT[cfg.optimizer] * weights
         + PER_MULTIPLY_ADD * 3 * tokens * weights
     )

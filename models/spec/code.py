@@ -98,6 +98,8 @@ def norm_code(norm: str, width: str, eps: str, *, affine: bool) -> str:
     return entry.code.format(width=width, eps=eps, switch="" if affine else f", {entry.switch}=False")
 
 
+# Positions that are added to scores: the class of `models.nets.branches`, and what the code of a block calls it.
+RELATIVE = {"relative bias": ("RelativeBias", "relative_bias"), "alibi": ("Alibi", "alibi")}
 MATRIX_PATHS = {"W": "w", "W1": "w1", "W2": "w2", "Wq": "w_q", "Wk": "w_k", "Wv": "w_v", "Wo": "w_o"}
 
 
@@ -164,6 +166,8 @@ def _attention_lines(cfg: RunConfig, sublayer: SublayerPlan) -> list[str]:
         query, key = f"rotary({query})", f"rotary({key})"
     turned = [f"    q, k = {query}, {key}"] if query != "q" else []
     causal = ", is_causal=True" if cfg.mask == "causal" else ""
+    if cfg.position in RELATIVE:
+        causal = f", attn_mask={RELATIVE[cfg.position][1]}(z.shape[1], {cfg.mask == 'causal'})"
     return [
         "def attention(z):",
         f"    q, k, v = (W(z).unflatten(-1, ({cfg.heads}, -1)).transpose(1, 2) for W in (Wq, Wk, Wv))",

@@ -8,9 +8,10 @@ from models.spec.vocabulary import NORMS
 
 
 def equation(cfg: RunConfig, block: int | None = None) -> str:
-    """LaTeX of one sublayer of a block (the last one if not said), with its branch spelled out and the stack's own rule."""
-    last = plan(cfg).of_block(block or cfg.depth)[-1]
-    lines = [rf"x \leftarrow {sublayer_equation(cfg, last)}", *([] if last.identity else _branch_lines(cfg, last))]
+    """LaTeX of one sublayer of a block (the last one if not said), with its branches spelled out and the stack's own rule."""
+    left = plan(cfg).left_of_block(block or cfg.depth)
+    lines = [rf"x \leftarrow {sublayer_equation(cfg, left[-1])}"]
+    lines += [line for sublayer in left if not sublayer.identity for line in _branch_lines(cfg, sublayer)]
     if cfg.stack == "residual":
         lines += [rf"y \leftarrow y + f(x),\qquad \text{{out}} = x_M + {normed(cfg.norm, 'y_M')}"]
     if cfg.stack == "dlcl":
@@ -48,11 +49,15 @@ def _weight(scale: float | str, rules: dict[str, Entry]) -> str:
 def _branch_lines(cfg: RunConfig, sublayer: SublayerPlan) -> list[str]:
     activation = {"relu": r"\operatorname{relu}", "identity": ""}.get(cfg.activation, rf"\operatorname{{{cfg.activation}}}")
     hidden = rf"{activation}({normed(sublayer.norm_mid, 'W_1 z')})"
-    if cfg.net == "mlp" and cfg.layers_per_branch == 1:
+    if sublayer.kind == "mlp" and cfg.layers_per_branch == 1:
         return [rf"F(z) = {activation}({normed(sublayer.norm_mid, 'W z')})"]
     feed_forward = rf"W_2\,{hidden}"
-    if cfg.net == "mlp":
-        return [rf"F(z) = {feed_forward}"]
+    if sublayer.kind != "attn":
+        name = "F" if sublayer.kind == "mlp" else r"F_\text{ffn}"
+        return [f"{name}(z) = {feed_forward}"]
     query, key = (r"\operatorname{RMS}(q)", r"\operatorname{RMS}(k)") if cfg.qk_norm else ("q", "k")
-    heads = rf"\operatorname{{softmax}}({query}\,{key}^\top/\sqrt{{d_k}})\,v"
-    return [rf"F_\text{{attn}}(z) = W_O\,{normed(sublayer.norm_mid, heads)}", rf"F_\text{{ffn}}(z) = {feed_forward}"]
+    added = {"relative bias": r"+b_{\beta(i-j)}", "alibi": r"-2^{-8h/H}|i-j|"}.get(cfg.position, "")
+    if cfg.position == "rotary":
+        query, key = rf"(R\,{query})", rf"(R\,{key})"
+    heads = rf"\operatorname{{softmax}}({query}\,{key}^\top/\sqrt{{d_k}}{added})\,v"
+    return [rf"F_\text{{attn}}(z) = W_O\,{normed(sublayer.norm_mid, heads)}"]

@@ -9,11 +9,13 @@ from models.spec.vocabulary import NORMS
 
 Override = tuple[int, str, str | bool]
 
+PARTS = {"attn": "attention", "ffn": "feed-forward net"}  # of a transformer block, which can be taken out by itself
+
 OVERRIDE_KEYS = {
     "residual": (False, True),
     "norm": tuple(NORMS),
     "placement": tuple(PLACEMENTS),
-    "identity": (False, True),
+    "identity": (False, True, *PARTS),
 }
 
 
@@ -65,7 +67,7 @@ def in_words(overrides: tuple[Override, ...]) -> str:
 def _said(key: str, value: str | bool) -> str:
     """One exception in words."""
     if key == "identity":
-        return "taken out" if value else "left in"
+        return f"without its {PARTS[value]}" if isinstance(value, str) else "taken out" if value else "left in"
     if key == "residual":
         return "residual" if value else "no residual"
     return f"no {key}" if value == "none" else str(value)

@@ -45,6 +45,11 @@ class StackPlan:
         """The sublayers of one block, in forward order."""
         return tuple(sublayer for sublayer in self.sublayers if sublayer.block == block)
 
+    def left_of_block(self, block: int) -> tuple[SublayerPlan, ...]:
+        """The sublayers of one block that were not taken out; all of them where none is left."""
+        own = self.of_block(block)
+        return tuple(sublayer for sublayer in own if not sublayer.identity) or own
+
     @property
     def branches(self) -> tuple[str, ...]:
         """The names of the sublayers, which are also the sites after them."""
@@ -99,5 +104,5 @@ def _sublayer(cfg: RunConfig, block: int, kind: str) -> SublayerPlan:
         gate=str(gate),
         input_scale=block**-0.5 if cfg.input_scale == "1/sqrt(block)" else 1.0,
         repeats=cfg.skip_repeats,
-        identity=bool(own.get("identity", False)),
+        identity=own.get("identity", False) in (True, kind),
     )

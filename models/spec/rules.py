@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
+from models.spec.overrides import PARTS
 from models.spec.tasks import TASKS
 from models.spec.vocabulary import NORMS
 
@@ -54,6 +55,11 @@ RULES = (
             "legal is an even head size, or another position"
         ),
         lambda c: {"position": "sinusoidal"},
+    ),
+    Rule(
+        lambda c: c.net != "transformer" and any(value in PARTS for _, _, value in c.overrides),
+        lambda c: "overrides takes attention or a feed-forward net out, and an MLP's block has neither; legal is identity true",
+        lambda c: {"overrides": tuple(one for one in c.overrides if one[2] not in PARTS)},
     ),
     Rule(
         lambda c: c.batch * c.tokens == 1 and not OVER_BATCH.isdisjoint({c.norm, *(value for _, _, value in c.overrides)}),

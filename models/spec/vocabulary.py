@@ -126,6 +126,17 @@ POSITIONS = {
     "sinusoidal": Entry("fixed sines and cosines are added to the token", source="Vaswani 2017, 1706.03762"),
     "learned": Entry("one learned vector per position is added to the token"),
     "rotary": Entry("queries and keys are turned by an angle that grows with position", source="Su 2021, 2104.09864"),
+    "relative bias": Entry(
+        "every score gets a learned number for how far apart the two tokens are, from 32 buckets that widen with the distance; "
+        "here every block has its own, in T5 all share one",
+        r"q_i\cdot k_j/\sqrt{d_k}+b_{h,\beta(i-j)}",
+        "Raffel 2019 (T5), 1910.10683",
+    ),
+    "alibi": Entry(
+        "every score loses a fixed slope times the distance, from head to head less; nothing is learned",
+        r"q_i\cdot k_j/\sqrt{d_k}-2^{-8h/H}|i-j|",
+        "Press 2021, 2108.12409",
+    ),
     "none": Entry("the net is not told the order; a causal mask still lets it infer some", source="Haviv 2022, 2203.16634"),
 }
 

@@ -54,7 +54,11 @@ if len(runs) == 1:
     if own["below"]:
         charts += [
             Chart("Sample cosine by depth", figure=figures.cosine(sites), says="cosine", span=6),
-            Chart("Gradient by layer and step", figure=figures.step_map("Gradient by layer and step", "grad_rms", sites), span=6),
+            Chart(
+                "Gradient by layer and step",
+                figure=figures.step_map("Gradient by layer and step", "grad_rms", sites, cfg.steps),
+                span=6,
+            ),
             Chart("Digit mistakes", span=12, height=220),
         ]
 else:

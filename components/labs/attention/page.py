@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from components.labs.attention import feed_forward as attention_feed_forward
 from components.labs.attention import head as attention_head
 from components.labs.attention import positions as attention_positions
 from components.labs.attention import recurrence as attention_recurrence
@@ -21,6 +22,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "Shapes": attention_shapes.draw,
     "Positions": attention_positions.draw,
     "Inside trained nets": attention_trained.draw,
+    "Without feed-forward": attention_feed_forward.draw,
     "One by one or at once": attention_recurrence.draw,
 }
 

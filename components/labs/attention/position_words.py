@@ -5,8 +5,8 @@ import numpy as np
 from components.labs.attention.head_words import WRITTEN_OUT
 from components.shell.text import number, vector
 from models.labs.attention_examples import PRINTED_POSITION
-from models.labs.position_kinds import turns
-from models.labs.positions import BASE, ByDistance, sinusoids
+from models.labs.position_kinds import HEADS, turns
+from models.labs.positions import BASE, BUCKETS, FURTHEST, ByDistance, bucket, sinusoids, slopes
 
 ROUNDING = 1e-9  # of the largest score, below which a difference is none
 
@@ -30,6 +30,40 @@ def row(place: int, width: int) -> str:
         pairs.append(f"sin({angle}) = {number(values[2 * pair])}, cos({angle}) = {number(values[2 * pair + 1])}")
     whole = vector(values.round(3)) if width <= 2 * WRITTEN_OUT else f"{vector(values[:WRITTEN_OUT].round(3))[:-1]}, ...]"
     return f"Position {place}: {'; '.join(pairs)}{' ...' if width > WRITTEN_OUT else ''}  \nrow: **{whole}**"
+
+
+FORMULAS = {
+    "relative bias": r"s_{ij}=\frac{q_i\cdot k_j}{\sqrt{d_k}}+b_{\beta(i-j)}",
+    "alibi": r"s_{ij}=\frac{q_i\cdot k_j}{\sqrt{d_k}}-m_h\,|i-j|,\qquad m_h=2^{-8h/H}",
+}
+
+
+def of_scores(kind: str, count: int) -> str:
+    """What the scores of this many positions get: the buckets they use, or what a far token has left of its weight."""
+    if kind == "alibi":
+        first, last = slopes(HEADS)[0], slopes(HEADS)[-1]
+        far = count - 1
+        kept = [np.exp(-slope * (far - 1)) for slope in (first, last)]
+        return (
+            f"Of {HEADS} heads the first has the slope {number(first)}, the last {number(last)}. Beside its neighbour, one "
+            f"{far} places away keeps {number(kept[0], 3)} of its weight in the first head (e to the power of "
+            f"{number(-first * (far - 1))}) and {number(kept[1], 3)} in the last. The first is shown."
+        )
+    near = BUCKETS // 4
+    used = np.unique(bucket(np.arange(-(count - 1), count)))
+    wide = [int(at) for at in np.flatnonzero(np.diff(bucket(np.arange(FURTHEST + 1)))) + 1]
+    return (
+        f"{count} positions use {len(used)} of {BUCKETS} numbers of a head; one half is for tokens before, one for tokens "
+        f"after. Up to the distance {wide[near - 1] - 1} each has its own; from then on they share: a new one begins at "
+        f"{', '.join(str(at) for at in wide[near - 1 :])}."
+    )
+
+
+def untrained(kind: str) -> str:
+    """What of this is drawn at random."""
+    if kind == "learned":
+        return "The table is random here, as before training."
+    return "T5's numbers are random here; in the nets of this app they start at 0." if kind == "relative bias" else ""
 
 
 def claim(kind: str, found: ByDistance) -> str:
@@ -57,6 +91,17 @@ def longer(kind: str, count: int, width: int) -> str:
         return (
             f"The table has {count} rows, for positions 0 to {count - 1}. There is none for position {count}: a longer text "
             "cannot be read at all."
+        )
+    if kind == "alibi":
+        return (
+            f"A distance of {count} can be computed, and takes {number(slopes(HEADS)[0] * count)} from a score of the first "
+            "head: a longer text shows larger distances, whose tokens weigh less and less, but no new kind of number."
+        )
+    if kind == "relative bias":
+        new = int(bucket(np.array([count]))[0])
+        known = new in bucket(np.arange(count))
+        return f"A distance of {count} falls into bucket {new}, which a text of {count} positions " + (
+            "has already." if known else "never used: its number is as it was before training."
         )
     if kind == "none":
         return (

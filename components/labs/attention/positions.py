@@ -9,7 +9,7 @@ from components.labs.attention import position_words as said
 from components.labs.attention.charts import lines, signed_map
 from components.shell.address import kept
 from components.shell.text import badge, drawn, listed, number
-from models.labs.position_kinds import KINDS, added, one_head, scores
+from models.labs.position_kinds import KINDS, added, bias, one_head, scores
 from models.labs.positions import angles, by_distance, order_difference
 
 KEY = "attention_positions"
@@ -30,6 +30,9 @@ def draw() -> None:
         place = int(st.number_input("Position written out", 0, count - 1, **choice))
         st.latex(r"p_{t,2i}=\sin\frac{t}{10000^{2i/D}},\qquad p_{t,2i+1}=\cos\frac{t}{10000^{2i/D}}")
         st.markdown(f"{said.row(place, width)} {badge('formula')}")
+    if kind in said.FORMULAS:
+        st.latex(said.FORMULAS[kind])
+        st.markdown(f"{said.of_scores(kind, count)} {badge('formula')}")
     left, right = st.columns(2)
     with left:
         drawn(table_map(kind, count, width, seed), TABLES[kind], f"{KEY}_table", height=340)
@@ -46,12 +49,19 @@ TABLES = {
     SINES: "Table that is added",
     "learned": "Table that is added",
     "rotary": "Angles that turn",
+    "relative bias": "Added to the scores",
+    "alibi": "Added to the scores",
     "none": "Nothing is added",
 }
 
 
 def table_map(kind: str, count: int, width: int, seed: int) -> Figure:
-    """The table as a map; of rotary the cosines and sines of its angles, a pair of features each."""
+    """The table as a map; of rotary the cosines and sines of its angles, a pair of features each; of a bias what scores get."""
+    if len(scored := bias(kind, count, seed)):
+        places = [str(at) for at in range(count)]
+        return signed_map(
+            TABLES[kind], rows=places, columns=places, values=scored, unit="added", x="position of the key", y="of the query"
+        )
     values = added(kind, count, width, seed)
     columns = [str(at + 1) for at in range(width)]
     unit = "added"
@@ -111,8 +121,7 @@ def _distance(kind: str, count: int, width: int, seed: int) -> None:
     st.markdown(f"**{said.claim(kind, by_distance(table))}** {badge('formula')}")
     drawn(distance_chart(table), "Score by distance", f"{KEY}_distance")
     what = "of rows of the table" if kind in (SINES, "learned") else "of one query with one key at all pairs of positions"
-    untrained = " The table is random here, as before training." if kind == "learned" else ""
-    st.caption(f"Dot products {what}.{untrained}")
+    st.caption(f"Dot products {what}. {said.untrained(kind)}".strip())
 
 
 def _order(seed: int) -> None:

@@ -19,6 +19,7 @@ export class Bar {
     const find = (name) => place.querySelector(name)
     Object.assign(this, {
       main: find(".stage-main"),
+      scrub: find(".stage-scrub"),
       range: find("input"),
       output: find("output"),
       select: find("select"),
@@ -29,6 +30,13 @@ export class Bar {
     find(".stage-reset").onclick = () => moves.reset()
     this.select.onchange = () => moves.speed(this.select.value)
     this.range.oninput = () => moves.seek(Number(this.range.value))
+  }
+
+  // Puts a chart under the slider, which covers its plot.
+  under(home, { height, figure }) {
+    if (home.parentElement !== this.scrub) this.scrub.prepend(home)
+    for (const [side, pixels] of Object.entries({ height, ...figure.layout.margin }))
+      this.scrub.style.setProperty(`--${side}`, `${pixels}px`)
   }
 
   show(head, shared) {

@@ -137,7 +137,7 @@ const FILL = {
   }),
   row(trace, tape, now) {
     const { bind } = trace
-    const at = (one) => Math.min(now.position, one.length - 1)
+    const at = (one) => (bind.first ? 0 : Math.min(now.position, one.length - 1))
     const of = (one) => (one?.length ? folded(bind, one, (seed) => one.vector(bind.track, at(one), seed)) : [])
     const other = bind.against === null ? null : of(now.tapes[bind.against])
     const values = against(of(tape), other, (value, base) => value / base)
@@ -150,7 +150,7 @@ const FILL = {
     return { ...trace, values }
   },
   frame(trace, tape, now) {
-    const frame = tape.frame(now.shown, trace.bind.seed)
+    const frame = tape.frame(trace.bind.first ? 0 : now.shown, trace.bind.seed)
     const values = (frame?.[trace.bind.track] ?? []).map((value) => value ?? NaN)
     return { ...trace, values, name: trace.name.replace("{step}", frame?.step ?? 0) }
   },

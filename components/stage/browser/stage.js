@@ -168,6 +168,16 @@ class Stage {
       this.resized += 1
       this.go()
     })
+    // What is out of sight is drawn once the playhead rests, or when it is scrolled to.
+    this.seen = new IntersectionObserver((entries) => {
+      for (const { target, isIntersecting } of entries)
+        for (const panel of this.panels.values()) {
+          if (panel.home !== target) continue
+          panel.away = !isIntersecting
+          if (isIntersecting) this.stale.add(panel)
+        }
+      this.go()
+    })
     this.here = () => this.go()
     document.addEventListener("visibilitychange", this.here)
   }
@@ -235,17 +245,21 @@ class Stage {
         const key = `${part.data.name} ${declared.key}`
         const { home } = this.panel(key, part, declared)
         wanted.add(key)
-        if (part.grid.children[at] !== home) part.grid.insertBefore(home, part.grid.children[at] ?? null)
+        if (declared.scrubs) this.bar.under(home, declared)
+        else if (part.grid.children[at] !== home) part.grid.insertBefore(home, part.grid.children[at] ?? null)
       })
     }
     for (const [key, panel] of this.panels) {
       if (wanted.has(key)) continue
       panel.clear?.(this.plotly)
       this.sized.unobserve(panel.home)
+      this.seen.unobserve(panel.home)
       this.stale.delete(panel)
       panel.home.remove()
       this.panels.delete(key)
     }
+    const player = Boolean(this.data?.panels.some(({ scrubs }) => scrubs))
+    this.root.classList.toggle("player", player)
     this.declared = (this.declared ?? 0) + 1
     this.go()
   }
@@ -262,6 +276,7 @@ class Stage {
       })
       panel.home = home
       this.sized.observe(home)
+      this.seen.observe(home)
       this.panels.set(key, panel)
     }
     panel.home.style.setProperty("--span", declared.span)
@@ -356,14 +371,15 @@ class Stage {
 
   // Which panels the next pictures are of: all, where there is anything to see that the last did not have.
   mark({ tapes, position, furthest, playing }) {
-    const seen = [position, furthest, playing, Boolean(this.plotly), this.resized, this.declared].join()
-    if (seen !== this.seen || tapes.some((tape) => tape.fresh <= furthest + 1)) {
+    const all = [...this.panels.values()].filter((panel) => !(playing && panel.away))
+    const look = [position, furthest, playing, Boolean(this.plotly), this.resized, this.declared].join()
+    if (look !== this.look || tapes.some((tape) => tape.fresh <= furthest + 1)) {
       for (const tape of tapes) tape.fresh = Infinity
-      for (const panel of this.panels.values()) this.stale.add(panel)
+      for (const panel of all) this.stale.add(panel)
     } else if (playing) {
-      for (const panel of this.panels.values()) if (panel.lives) this.stale.add(panel)
+      for (const panel of all) if (panel.lives) this.stale.add(panel)
     }
-    this.seen = seen
+    this.look = look
   }
 
   // Draws what has waited longest, as much of it as a frame has time for; the rest follows, as it stands then.
@@ -458,6 +474,7 @@ class Stage {
     places.set(this.name, { position: Math.floor(position), furthest, speed })
     this.connection.close()
     this.sized.disconnect()
+    this.seen.disconnect()
     this.scenes.leave()
     this.unlisten?.()
     document.removeEventListener("visibilitychange", this.here)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from models.export.script.quote import Definition, quoted
 from models.spec import RunConfig, plan
-from models.spec.code import branch_code, filled, norm_code, sum_code, wrapped
+from models.spec.code import RELATIVE, branch_code, filled, norm_code, sum_code, wrapped
 from models.spec.plan import SublayerPlan, norms_of
 from models.spec.vocabulary import NORMS
 
@@ -29,11 +29,12 @@ def model_code(cfg: RunConfig) -> str:
 
 
 def _quoted_parts(cfg: RunConfig) -> str:
-    """Norms, rotary turns and position tables as the app has them."""
+    """Norms, turns, biases and position tables as the app has them."""
     classes = {NORMS[norm].code.partition("(")[0] for norm in norms_of(cfg)}
     wanted: list[Definition] = [("models.nets.norms", name) for name in sorted(classes) if not name.startswith("nn.")]
     if cfg.net == "transformer":
         wanted += [("models.nets.branches", "Rotary")] * (cfg.position == "rotary")
+        wanted += [("models.nets.branches", RELATIVE[at][0]) for at in RELATIVE if at == cfg.position]
         wanted += [("models.nets.embedding", "Positions")] * (cfg.position in ("sinusoidal", "learned"))
         wanted += [("models.nets.embedding", "sinusoids")] * (cfg.position == "sinusoidal")
     return quoted(*wanted)
@@ -91,12 +92,17 @@ def _attention_class(cfg: RunConfig, norm_mid: str) -> str:
     if cfg.position == "rotary":
         made.append("self.turn = Rotary(TOKENS, WIDTH // HEADS)")
         query, key = f"self.turn({query})", f"self.turn({key})"
+    causal, how = cfg.mask == "causal", f"is_causal={cfg.mask == 'causal'}"
+    if cfg.position in RELATIVE:
+        ways = f", both_ways={not causal}" if cfg.position == "relative bias" else ""
+        made.append(f"self.relative = {RELATIVE[cfg.position][0]}(HEADS{ways})")
+        how = f"attn_mask=self.relative(x.shape[1], {causal})"
     made += [f"self.norm_mid = {norm_of(cfg, norm_mid, 'WIDTH')}"] * (norm_mid != "none")
     body = [
         f"q = {query}",
         f"k = {key}",
         f"v = {value}",
-        f"mixed = F.scaled_dot_product_attention(q, k, v, is_causal={cfg.mask == 'causal'})",
+        f"mixed = F.scaled_dot_product_attention(q, k, v, {how})",
         f"return self.w_o({wrapped(norm_mid, 'self.norm_mid', 'mixed.transpose(1, 2).flatten(2)')})",
     ]
     title = "The branch: attention of every token to itself and what came before."

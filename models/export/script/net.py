@@ -138,7 +138,7 @@ def _net_class(cfg: RunConfig) -> str:
     made.append("self.stream = Stream()")
     made += [f"self.final_norm = {norm_of(cfg, final_norm, 'WIDTH')}"] * (final_norm != "none")
     made.append(f"self.head = nn.Linear(WIDTH, {task.classes})")
-    start = "self.embed(x)" if position in ("none", "rotary") else "self.position(self.embed(x))"
+    start = "self.position(self.embed(x))" if position in ("sinusoidal", "learned") else "self.embed(x)"
     end = "self.final_norm(x)" if final_norm != "none" else "x"
     body = [f"x = self.stream({start})", f"return self.head({end})"]
     return class_code("Net", f"Batch of the task -> logits (B, T, {task.classes}).", made, body)

@@ -1,0 +1,127 @@
+"""What the feed-forward nets of a transformer add: nets trained with and without them, and cut."""
+
+from dataclasses import replace
+
+import numpy as np
+import streamlit as st
+
+from components.charts.depth import Series, depth_profile
+from components.charts.parts import Figure, site_names
+from components.instruments.panel import Panel
+from components.labs import several
+from components.shell.address import kept
+from components.shell.link import PLAYGROUND
+from components.shell.naming import chance
+from components.shell.text import badge, drawn, listed, number
+from components.shell.waiting import waits
+from components.stage import figures
+from components.stage.panels import COLUMNS, Chart
+from components.stage.stage import stage
+from components.stage.tickets import At
+from components.stage.view import View
+from models import answers
+from models.answers import Sublayers
+from models.insight.surgery import trained_without
+from models.spec import RunConfig
+from models.spec.overrides import PARTS
+from models.spec.plan import block_name
+
+NAME = "attention_feed_forward"
+WHOLE = "whole"
+NETS = {WHOLE: "", "no feed-forward": "ffn", "no attention": "attn"}
+# Steps after which the whole net has learned it, and how it is told where a token stands.
+TASKS = {"sort": (500, "sinusoidal"), "book": (400, "sinusoidal"), "recall": (600, "rotary")}
+DEPTHS, STEPS = (1, 6), (20, 1500)
+SIZE: dict[str, object] = {
+    "net": "transformer", "width": 64, "heads": 4, "batch": 32, "lr": 0.003, "warmup": 50, "seed": 0
+}  # fmt: skip
+
+
+def draw() -> None:
+    """The section."""
+    st.markdown(
+        "Attention moves numbers between tokens, the feed-forward net works on each token by itself. What does it add? Three "
+        "transformers with the same first weights and batches are trained here, one of them without its feed-forward nets and "
+        "one without attention; then the same is cut out of the whole one."
+    )
+    cfgs = controls()
+    waits(NAME, lambda: watch(cfgs))
+
+
+def controls() -> list[RunConfig]:
+    """The three nets that are set."""
+    one, two, three = st.columns(3)
+    task = str(one.selectbox("Task of the three nets", list(TASKS), **kept(f"{NAME}_task", "sort", name="task", among=TASKS)))
+    depth = two.slider("Blocks", *DEPTHS, **kept(f"{NAME}_depth", 2, name="blocks", bounds=DEPTHS))
+    key = f"{NAME}_steps_{task}"
+    steps = three.number_input(
+        "Training steps", *STEPS, step=20, **kept(key, TASKS[task][0], name=f"updates-{task}", bounds=STEPS)
+    )
+    return [configuration(task, kind, int(depth), int(steps)) for kind in NETS.values()]
+
+
+def configuration(task: str, without: str, depth: int, steps: int) -> RunConfig:
+    """One of the three: `without` is the kind of sublayer that it lacks in every block."""
+    cfg = RunConfig.arranged("pre-norm", **SIZE | {"task": task, "depth": depth, "steps": steps, "position": TASKS[task][1]})
+    return replace(cfg, overrides=tuple((block, "identity", without) for block in range(1, depth + 1) if without))
+
+
+def watch(cfgs: list[RunConfig]) -> bool:
+    """The player over the losses, and what is measured where the playhead rests; whether some of it is still to come."""
+    figure = figures.losses(list(NETS), steps=cfgs[0].steps, chance=chance(cfgs[0]))
+    at = stage(NAME, cfgs, [Chart("Loss", figure=figure, span=COLUMNS, height=220)], shared=" all three")
+    views, waiting = several.views(cfgs, at)
+    return (bool(views) and _show(views, at)) or waiting
+
+
+def cut_chart(names: list[str], value: Sublayers, guessing: float) -> Figure:
+    """Held-out loss by the block (depth,) that loses its attention or its feed-forward net, over the intact net's."""
+    series = [
+        Series("feed-forward skipped", value.without["ffn"].loss),
+        Series("attention skipped", value.without["attn"].loss, "other"),
+        Series("intact", np.full(len(names), value.loss), "ghost"),
+        Series("guessing", np.full(len(names), guessing), "formula"),
+    ]
+    return depth_profile(title="Held-out loss by cut sublayer", unit="cross-entropy", sites=names, series=series)
+
+
+def _show(views: list[View], at: At) -> bool:
+    panels = {name: Panel(f"{NAME} {name}", view, at, screen=NAME) for name, view in zip(NETS, views, strict=True)}
+    asked = {name: panel.ask(answers.SUBLAYERS) for name, panel in panels.items()}
+    found = {name: one for name, one in asked.items() if one is not None}
+    if len(found) == len(NETS):
+        whole, guessing = found[WHOLE], chance(views[0].cfg)
+        losses = {kind: found[name].value.loss for name, kind in NETS.items()}
+        cuts = {kind: whole.value.without[kind].all_loss for kind in PARTS}
+        st.markdown(f"**{trained_without(losses, cuts, guessing, whole.step)}** {badge('measured')}")
+        cut = {f"{WHOLE}, then its {word} skipped": whole.value.without[kind] for kind, word in PARTS.items()}
+        rows = {name: (one.all_loss, one.all_accuracy) for name, one in cut.items()}
+        trained = {f"trained: {name}": (one.value.loss, one.value.accuracy) for name, one in found.items()}
+        listed(
+            "With and without",
+            {
+                "net": [*trained, *rows],
+                "held-out loss": [number(loss) for loss, _ in (trained | rows).values()],
+                "held-out accuracy": [f"{share:.1%}" for _, share in (trained | rows).values()],
+                "weights in its blocks": [f"{weights(found[name].cfg):,}" for name in NETS] + [f"{weights(whole.cfg):,}"] * 2,
+            },
+        )
+        names = site_names([block_name(block) for block in range(1, whole.cfg.depth + 1)], whole.cfg.depth)
+        drawn(cut_chart(names, whole.value, guessing), "Held-out loss by cut sublayer", f"{NAME}_cut")
+        st.caption(
+            "Whole held-out split, eval mode, one seed; nothing is trained after a cut. Guessing costs "
+            f"{number(guessing, 3)} nats. A net that was trained without a part has found another way; one that loses it has not."
+        )
+    st.page_link(
+        PLAYGROUND,
+        label="The net without feed-forward nets in the playground",
+        icon=":material/tune:",
+        query_params=views[1].cfg.to_query(),
+    )
+    return any(panel.waiting for panel in panels.values())
+
+
+def weights(cfg: RunConfig) -> int:
+    """Entries of all matrices in the blocks: four of D x D in attention, two of D x expansion D in a feed-forward net."""
+    gone = {value for _, _, value in cfg.overrides}
+    return cfg.depth * cfg.width**2 * (4 * ("attn" not in gone) + 2 * cfg.expansion * ("ffn" not in gone))
