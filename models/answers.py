@@ -250,17 +250,22 @@ class Lesions:
 
 
 @dataclass(frozen=True)
+class Without:
+    """The held-out split in eval mode without one kind of sublayer: of one block alone, and of all of them."""
+
+    loss: np.ndarray  # (L,)
+    accuracy: np.ndarray  # (L,)
+    all_loss: float
+    all_accuracy: float
+
+
+@dataclass(frozen=True)
 class Sublayers:
-    """The held-out split in eval mode for an intact transformer, and without attention or without feed-forward nets."""
+    """The held-out split in eval mode for an intact transformer, and without the sublayers of each kind, attn and ffn."""
 
     loss: float
     accuracy: float
-    attn_loss: np.ndarray  # with that block's attention alone skipped, (L,)
-    attn_accuracy: np.ndarray  # (L,)
-    ffn_loss: np.ndarray  # with that block's feed-forward net alone skipped, (L,)
-    ffn_accuracy: np.ndarray  # (L,)
-    all_attn: tuple[float, float]  # loss and accuracy with every attention skipped
-    all_ffn: tuple[float, float]  # and with every feed-forward net
+    without: dict[str, Without]
 
 
 @dataclass(frozen=True)

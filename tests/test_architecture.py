@@ -191,6 +191,11 @@ def test_the_description_of_a_run_is_plain_python(module):
     assert not {name for name in imports(module).all if within(name, ("torch", "numpy", "pandas"))}
 
 
+@pytest.mark.parametrize("module", [name for name in SOURCES if within(name, ("models.spec",))])
+def test_the_description_of_a_run_hides_no_circle_in_its_functions(module):
+    assert imports(module).all == imports(module).at_load
+
+
 # --- torch stays away from the pages ---
 
 

@@ -213,9 +213,8 @@ def test_a_sublayer_that_is_skipped_is_the_net_built_without_it(arrangement, kin
     found = finished(sublayers(still))
     assert str(still.model) == before
     one, all_of_them = (scored(built_without(cfg, blocks, still.model, kind), cfg) for blocks in ([2], [1, 2, 3]))
-    cut, cut_accuracy = getattr(found, f"{kind}_loss"), getattr(found, f"{kind}_accuracy")
-    assert (cut[1], cut_accuracy[1]) == pytest.approx(one, rel=1e-5)
-    assert getattr(found, f"all_{kind}") == pytest.approx(all_of_them, rel=1e-5)
+    assert (found.without[kind].loss[1], found.without[kind].accuracy[1]) == pytest.approx(one, rel=1e-5)
+    assert (found.without[kind].all_loss, found.without[kind].all_accuracy) == pytest.approx(all_of_them, rel=1e-5)
     assert (found.loss, found.accuracy) == pytest.approx(scored(still.model, cfg), rel=1e-5)
 
 

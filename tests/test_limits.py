@@ -17,7 +17,6 @@ from models.service.connection import ROOT
 from models.service.engine import Engine
 from models.service.messages import key_of
 from models.service.owners import MOST_SESSIONS, Owners
-from models.service.questions import WITHOUT_NET
 from models.service.shelf import Shelf, question_message, want_message
 from models.service.wire import Message
 from models.service.wishes import Owner, Wishes
@@ -147,7 +146,7 @@ print([error.value for error in page.error], "Activation by depth" in charts(pag
     assert drawn == "True"
 
 
-@pytest.mark.parametrize("name", sorted(WITHOUT_NET))
+@pytest.mark.parametrize("name", sorted([one.name for one in answers.OF_TORCH]))
 def test_a_question_that_builds_no_net_is_not_refused_for_what_the_net_would_cost(name: str, monkeypatch) -> None:
     monkeypatch.setattr(engine, "over_budget", lambda *_: "This is over budget.")
     monkeypatch.setitem(engine.QUESTIONS, name, lambda _cfg, _args: {"there": True})

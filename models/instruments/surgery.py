@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from models.answers import Lesions, Sublayers, Surgery
+from models.answers import Lesions, Sublayers, Surgery, Without
 from models.insight.surgery import OPERATIONS, SKIP, SWAP, UNNORM, ZERO, norm_slots, partners
 from models.nets import IdentitySublayer, Net
 from models.nets.stacks import Stack
@@ -65,22 +64,26 @@ def lesions(still: Still) -> Work[Lesions]:
 
 
 def sublayers(still: Still) -> Work[Sublayers]:
-    """What a transformer is without the attention or the feed-forward net of one block, and of all. ValueError for an MLP."""
+    """The held-out split with the attention or the feed-forward net of one block skipped, and of all blocks.
+
+    ValueError for a net that has none of them.
+    """
     net, blocks = still.model.stream, range(1, still.cfg.depth + 1)
     if still.cfg.net != "transformer":
         raise ValueError(f"net is {still.cfg.net!r}; only a transformer has attention and feed-forward nets")
     loss, accuracy, _ = held_out(still.model, still.task)
-    cuts: dict[str, Any] = {}
+    without: dict[str, Without] = {}
     for at, kind in enumerate(PARTS):
-        alone = []
+        found = []
         for block in blocks:
             with replaced(net, skipping(net, block, kind)):
-                alone.append(held_out(still.model, still.task)[:2])
+                found.append(held_out(still.model, still.task)[:2])
             yield (at + block / still.cfg.depth) / len(PARTS)
         with replaced(net, {place: part for block in blocks for place, part in skipping(net, block, kind).items()}):
-            cuts[f"all_{kind}"] = held_out(still.model, still.task)[:2]
-        cuts[f"{kind}_loss"], cuts[f"{kind}_accuracy"] = np.array(alone).T
-    return Sublayers(loss, accuracy, **cuts)
+            all_loss, all_accuracy, _ = held_out(still.model, still.task)
+        losses, accuracies = np.array(found).T
+        without[kind] = Without(losses, accuracies, all_loss, all_accuracy)
+    return Sublayers(loss, accuracy, without)
 
 
 @torch.no_grad()

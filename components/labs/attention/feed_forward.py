@@ -19,7 +19,8 @@ from components.stage.panels import COLUMNS, Chart
 from components.stage.stage import stage
 from components.stage.tickets import At
 from components.stage.view import View
-from models.answers import SUBLAYERS, Sublayers
+from models import answers
+from models.answers import Sublayers
 from models.insight.surgery import trained_without
 from models.spec import RunConfig
 from models.spec.overrides import PARTS
@@ -76,29 +77,25 @@ def watch(cfgs: list[RunConfig]) -> bool:
 def cut_chart(names: list[str], value: Sublayers, guessing: float) -> Figure:
     """Held-out loss by the block (depth,) that loses its attention or its feed-forward net, over the intact net's."""
     series = [
-        Series("feed-forward skipped", value.ffn_loss),
-        Series("attention skipped", value.attn_loss, "other"),
+        Series("feed-forward skipped", value.without["ffn"].loss),
+        Series("attention skipped", value.without["attn"].loss, "other"),
         Series("intact", np.full(len(names), value.loss), "ghost"),
         Series("guessing", np.full(len(names), guessing), "formula"),
     ]
     return depth_profile(title="Held-out loss by cut sublayer", unit="cross-entropy", sites=names, series=series)
 
 
-def all_of(value: Sublayers, kind: str) -> tuple[float, float]:
-    """Loss and accuracy with every sublayer of a kind skipped."""
-    return {"attn": value.all_attn, "ffn": value.all_ffn}[kind]
-
-
 def _show(views: list[View], at: At) -> bool:
     panels = {name: Panel(f"{NAME} {name}", view, at, screen=NAME) for name, view in zip(NETS, views, strict=True)}
-    asked = {name: panel.ask(SUBLAYERS) for name, panel in panels.items()}
+    asked = {name: panel.ask(answers.SUBLAYERS) for name, panel in panels.items()}
     found = {name: one for name, one in asked.items() if one is not None}
     if len(found) == len(NETS):
         whole, guessing = found[WHOLE], chance(views[0].cfg)
         losses = {kind: found[name].value.loss for name, kind in NETS.items()}
-        cuts = {kind: all_of(whole.value, kind)[0] for kind in PARTS}
+        cuts = {kind: whole.value.without[kind].all_loss for kind in PARTS}
         st.markdown(f"**{trained_without(losses, cuts, guessing, whole.step)}** {badge('measured')}")
-        rows = {f"{WHOLE}, then its {word} skipped": all_of(whole.value, kind) for kind, word in PARTS.items()}
+        cut = {f"{WHOLE}, then its {word} skipped": whole.value.without[kind] for kind, word in PARTS.items()}
+        rows = {name: (one.all_loss, one.all_accuracy) for name, one in cut.items()}
         trained = {f"trained: {name}": (one.value.loss, one.value.accuracy) for name, one in found.items()}
         listed(
             "With and without",
