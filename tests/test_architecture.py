@@ -85,6 +85,7 @@ WEB = (
     "models.maps",
     "models.service.client",
     "models.service.recorded",
+    "models.service.spoken",
     "models.export",
     *NUMPY_SIDE,
 )
