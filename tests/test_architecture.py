@@ -86,6 +86,7 @@ WEB = (
     "models.maps",
     "models.service.client",
     "models.service.recorded",
+    "models.service.spoken",
     "models.export",
     *NUMPY_SIDE,
 )

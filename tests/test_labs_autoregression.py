@@ -13,7 +13,9 @@ from components.labs.autoregression.page import EXAMPLES, NETS, configuration
 from components.labs.autoregression.text import whole
 from components.labs.autoregression.words import looks_sentence, reading_notes, revision_sentence, stop_sentence
 from models.answers import Change
+from models.insight.baseline import loss_of_guessing
 from models.instruments.generation import continuation
+from models.service.spoken import PROMPT, opening, spoken
 from models.spec import ARRANGEMENTS, TASKS
 from models.spec.budget import over_budget
 from models.training import Run, finished, still_of
@@ -294,3 +296,27 @@ def test_a_walk_to_another_page_loses_nothing(page):
     assert text(page) == said
     assert page.number_input(key="autoregression_seed").value == 7
     assert page.slider(key="autoregression_depth_book").value == 1
+
+
+def test_the_lab_opens_with_what_its_net_says_once_trained_recorded(trainer_in_this_process):
+    found = spoken()
+    page = lab("autoregression")
+    assert found.cfg == opening()
+    assert text(page) == PROMPT + "".join(found.value.said)
+    assert "Recorded: what this net says once it has been trained for 600 steps." in words(page)
+    page.text_input(key="autoregression_prompt_book").set_value("Call me Ishm")
+    sound(page.run())
+    assert text(page) == "Call me Ishm"
+    assert "Recorded" not in words(page)
+
+
+def test_the_recording_is_of_the_net_that_is_trained_here_and_each_token_the_likeliest():
+    found = spoken()
+    run = Run(found.cfg, probe=False, frames=False)
+    run.advance(8)
+    np.testing.assert_allclose(found.loss[:8], run.trace().loss[:8], rtol=1e-3)
+    assert len(found.loss) == found.cfg.steps
+    assert found.loss[-20:].mean() < 0.7 * loss_of_guessing("book")
+    p = found.value.probabilities
+    np.testing.assert_allclose(p.sum(1), 1, atol=1e-4)
+    assert tuple(found.value.classes[at] for at in p.argmax(1)) == found.value.said

@@ -22,20 +22,12 @@ from components.stage.tickets import At
 from components.stage.view import View, sentence
 from models.insight.verdict import loss_sentence
 from models.lessons.glossary import ARRANGEMENT
+from models.service.spoken import NETS, configuration
 from models.spec import ARRANGEMENTS, TASKS, RunConfig
 from models.spec.budget import over_budget
 
 LOSS = "Loss of the transformer"
-# Trained so, each task is learned in less than a minute of one processor core: depth, steps, how places are told apart.
-NETS: dict[str, tuple[int, int, str]] = {
-    "book": (4, 600, "sinusoidal"),
-    "copy": (2, 600, "sinusoidal"),
-    "reverse": (2, 400, "sinusoidal"),
-    "sort": (2, 600, "sinusoidal"),
-    "recall": (2, 1500, "rotary"),
-}
 DEPTHS, STEPS = (1, 8), (50, 3000)
-SIZE: dict[str, object] = {"net": "transformer", "width": 64, "heads": 4, "batch": 32, "lr": 0.003, "warmup": 50, "seed": 0}
 
 
 def draw() -> None:
@@ -64,11 +56,6 @@ def controls() -> RunConfig | None:
         st.error(refusal)
         return None
     return cfg
-
-
-def configuration(task: str, arrangement: str, depth: int, steps: int) -> RunConfig:
-    """The net of this page; all its nets are as wide and learn with the same optimiser."""
-    return RunConfig.arranged(arrangement, **SIZE | {"task": task, "depth": depth, "steps": steps, "position": NETS[task][2]})
 
 
 def watch(cfg: RunConfig) -> bool:

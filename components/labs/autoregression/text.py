@@ -1,7 +1,7 @@
 """A prompt, and the net that continues it: one token at a press or many, with the candidates that each was chosen from."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from models import answers
 from models.answers import Continuation
 from models.insight.lens import shown, tempered
 from models.service.client import trainer
+from models.service.spoken import PROMPT, SETTINGS, spoken
 from models.spec import TASKS, RunConfig
 
 NAME = "autoregression"
@@ -85,10 +86,28 @@ def draw(panel: Panel) -> tuple[str, int] | None:
         return None
     next_one = found.value
     written.classes = next_one.classes
+    if not panel.step and not written.said and (told := _recorded(written, settings)):
+        st.markdown(
+            f"**Recorded: what this net says once it has been trained for {cfg.steps} steps.** Before that it knows no letter "
+            "from another; train it, and it goes on from here itself."
+        )
+        _said(told, replace(next_one, said=(), probabilities=next_one.probabilities[:0]), temperature, cfg.steps, "recorded")
+        return whole(cfg, "", next_one.read), len(next_one.read)
     for line in reading_notes(next_one.unknown, next_one.cut, next_one.limit, _slides(cfg)):
         st.info(line)
     _said(written, next_one, temperature, found.step)
     return whole(cfg, "", next_one.read), len(next_one.read)
+
+
+def _recorded(written: Written, settings: dict[str, Any]) -> Written | None:
+    """What the net of a prompt said when it was recorded, under the same settings but for the end; None where it was not."""
+    found = spoken()
+    same = found is not None and (found.cfg, PROMPT) == (written.cfg, written.prompt)
+    if found is None or not same or any(settings[name] != SETTINGS[name] for name in ("temperature", "seed")):
+        return None
+    told = Written(written.cfg, written.prompt, classes=found.value.classes)
+    _append(told, found.value, {**settings, "count": SETTINGS["count"]}, found.cfg.steps)
+    return told
 
 
 def whole(cfg: RunConfig, prompt: str, tokens: Sequence[str]) -> str:
@@ -176,8 +195,8 @@ def _buttons(panel: Panel, written: Written, found: Measured[Continuation] | Non
         st.caption("Pause, and the net of the step shown continues the text.")
 
 
-def _said(written: Written, next_one: Continuation, temperature: float, step: int) -> None:
-    """The text, why it ended, and the candidates of one of its tokens or of the next."""
+def _said(written: Written, next_one: Continuation, temperature: float, step: int, source: str = "measured") -> None:
+    """The text, why it ended, and the candidates of one of its tokens or of the next. `source`: a badge."""
     tokens = [one.token for one in written.said]
     st.code(whole(written.cfg, written.prompt, tokens), language=None, wrap_lines=True)
     began = f"{len(tokens)} of its tokens are the net's. " if tokens else "All of it is the prompt. "
@@ -199,7 +218,7 @@ def _said(written: Written, next_one: Continuation, temperature: float, step: in
     verb = "is" if at < len(written.said) else "would be"
     st.markdown(
         f'"{shown(one.token)}" {verb} said: {one.p[one.at]:.1%} as the net says, {hot[one.at]:.1%} at temperature '
-        f"{one.temperature:g}. {badge('measured')}, at step {one.step}."
+        f"{one.temperature:g}. {badge(source)}, at step {one.step}."
     )
     drawn(candidates_chart("Candidates", next_one.classes, one.p, hot, one.at), "Candidates", f"{NAME}_candidates")
     if written.said:
