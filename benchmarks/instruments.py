@@ -27,6 +27,7 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "path lengths": (BOTH, {}),
     "signal": (BOTH, {}),
     "trial": (BOTH, {"first": [], "without": []}),
+    "translation": ((), {}),  # trains a net of its own, on tasks that none of these has
     "check": (BOTH, {"block": 1}),
     "health": (BOTH, {}),
     "surgery": (BOTH, {"operation": "skip a block", "block": 1}),

@@ -214,6 +214,19 @@ VISITS: dict[str, tuple[str, list[Set], dict[str, str]]] = {
         ],
         {"part": "without-feed-forward", "task": "book", "blocks": "1", "updates-book": "20"},
     ),
+    "encoder and decoder": (
+        "attention",
+        [
+            [("segmented_control", "attention_part", "Encoder and decoder")],
+            [
+                ("selectbox", "attention_translation_task", "sort"),
+                ("slider", "attention_translation_depth", 2),
+                ("number_input", "attention_translation_steps", 40),
+                ("number_input", "attention_translation_seed", 3),
+            ],
+        ],
+        {"part": "encoder-and-decoder", "pair-task": "sort", "pair-blocks": "2", "pair-steps": "40", "pair-seed": "3"},
+    ),
     "recurrence": (
         "attention",
         [

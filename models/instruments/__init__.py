@@ -21,6 +21,7 @@ from models.instruments.position import beyond, place
 from models.instruments.signal import signal
 from models.instruments.stream import stream
 from models.instruments.surgery import lesions, sublayers, surgery
+from models.instruments.translation import translation
 from models.instruments.trial import trial
 from models.spec import RunConfig
 from models.training import Replays, Still, Work
@@ -63,4 +64,5 @@ INSTRUMENTS: dict[str, Instrument] = {
     "sharpness": sharpness,
     "stream jacobian": of_still(stream_jacobian),
     "trial": trial,
+    "translation": translation,
 }

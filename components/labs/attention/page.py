@@ -12,6 +12,7 @@ from components.labs.attention import rows as attention_rows
 from components.labs.attention import scaling as attention_scaling
 from components.labs.attention import shapes as attention_shapes
 from components.labs.attention import trained as attention_trained
+from components.labs.attention import translation as attention_translation
 from components.shell.address import kept
 
 KEY = "attention"
@@ -23,6 +24,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "Positions": attention_positions.draw,
     "Inside trained nets": attention_trained.draw,
     "Without feed-forward": attention_feed_forward.draw,
+    "Encoder and decoder": attention_translation.draw,
     "One by one or at once": attention_recurrence.draw,
 }
 

@@ -35,7 +35,8 @@ def draw() -> None:
     st.markdown(
         "In cross-attention the decoder asks and the encoder answers: queries come from one sequence, keys and values from the "
         f"other. One head: Q (n, d_k) = ({n}, {d_k}), K (m, d_k) = ({m}, {d_k}), V (m, d_v) = ({m}, {d_v}) give "
-        f"(n, d_v) = ({n}, {d_v}). **A decoder-only net, as all nets of this app, has no cross-attention:** it has one sequence."
+        f"(n, d_v) = ({n}, {d_v}). **A decoder alone, as a net of the playground, has no cross-attention:** it has one "
+        "sequence. A net that has both is trained under “Encoder and decoder”."
     )
     table = pd.DataFrame({name: {row: str(cell) for row, cell in rows.items()} for name, rows in two_sequences(sizes).items()})
     listed("Shapes of self-attention and cross-attention", table.reset_index(names="one head of"), "content")

@@ -1,0 +1,153 @@
+"""An encoder beside a decoder: a small net that is trained here, and where its cross-attention looks at each step."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from components.charts.depth import Series
+from components.charts.linear import linear_profile
+from components.charts.parts import Figure
+from components.charts.tokens import token_map
+from components.shell.address import kept
+from components.shell.naming import chance
+from components.shell.text import badge, drawn, listed, number
+from components.shell.visitor import owner
+from components.shell.waiting import waits
+from components.stage.view import sentence
+from models.service.client import trainer
+from models.spec import TASKS, RunConfig
+
+KEY = "attention_translation"
+ASKED = ("reverse", "sort", "copy")
+DEPTHS, STEPS, SEEDS = (1, 3), (20, 600), (0, 999)
+WAIT_SECONDS = 0.4
+SIZE: dict[str, object] = {"net": "transformer", "width": 64, "heads": 4, "batch": 32, "lr": 0.003, "warmup": 50}
+Found = dict[str, Any]
+
+
+def draw() -> None:
+    """The section."""
+    st.markdown(
+        "An **encoder** reads sixteen symbols, every one of them seeing all others. A **decoder** writes the answer symbol by "
+        "symbol: its self-attention sees what it has written, its **cross-attention** asks, with queries of its own, for keys "
+        "and values of what the encoder has read (Vaswani 2017, 1706.03762, with six blocks each). All other nets here are "
+        "decoders alone."
+    )
+    cfg = controls()
+    waits(KEY, lambda: watch(cfg))
+
+
+def controls() -> RunConfig:
+    """The net that is set."""
+    one, two, three, four = st.columns(4)
+    task = str(one.selectbox("Task of the pair", ASKED, **kept(f"{KEY}_task", ASKED[0], name="pair-task", among=ASKED)))
+    depth = two.slider("Blocks in each", *DEPTHS, **kept(f"{KEY}_depth", 1, name="pair-blocks", bounds=DEPTHS))
+    steps = three.number_input("Training steps", *STEPS, step=20, **kept(f"{KEY}_steps", 240, name="pair-steps", bounds=STEPS))
+    seed = four.number_input("Seed", *SEEDS, **kept(f"{KEY}_seed", 0, name="pair-seed", bounds=SEEDS))
+    st.caption(sentence(TASKS[task].reading))
+    return configuration(task, int(depth), int(steps), int(seed))
+
+
+def configuration(task: str, depth: int, steps: int, seed: int = 0) -> RunConfig:
+    """The settings of the pair: width, heads, optimiser and all else are those of a run."""
+    return replace(RunConfig.arranged("pre-norm", **SIZE | {"task": task, "depth": depth, "steps": steps}), seed=seed)
+
+
+def watch(cfg: RunConfig) -> bool:
+    """A button, the share that is trained, or what came of it; whether some of it is still to come."""
+    wanted = st.session_state.get(f"{KEY}_wanted") == cfg
+    if not wanted:
+
+        def start() -> None:
+            st.session_state[f"{KEY}_wanted"] = cfg
+
+        st.button(f"Train the pair for {cfg.steps} steps", key=f"{KEY}_start", icon=":material/play_arrow:", on_click=start)
+        return False
+    answer = trainer().ask("translation", cfg, wait=WAIT_SECONDS, owner=owner(KEY), step=0)
+    if answer is None:
+        share = trainer().share("translation", cfg, step=0)
+        st.progress(min(1.0, share), text=f"Training: {share:.0%}")
+        return True
+    if answer.value is None:
+        st.error(sentence(answer.error))
+        return False
+    _show(cfg, answer.value)
+    return False
+
+
+def _show(cfg: RunConfig, found: Found) -> None:
+    """The step that is looked at, what the net can do there and where it looks."""
+    steps = [int(step) for step in found["steps"]]
+    choice = kept(f"{KEY}_step", steps[-1], name="at-step", among=steps)
+    at = steps.index(int(st.select_slider("Step", steps, **choice)))
+    st.markdown(f"**{said(found, at, chance(cfg))}** {badge('measured')}")
+    block, heads = cfg.depth, found["looks"].shape[2]
+    one, two = st.columns(2)
+    if cfg.depth > 1:
+        choice = kept(f"{KEY}_block", cfg.depth, name="pair-block", among=range(1, cfg.depth + 1))
+        block = int(one.selectbox("Block of the decoder", range(1, cfg.depth + 1), **choice))
+    names = ["mean of the heads", *(f"head {head + 1}" for head in range(heads))]
+    choice = kept(f"{KEY}_head", names[0], name="pair-head", among=names)
+    head = names.index(str(two.selectbox("Head of cross-attention", names, **choice)))
+    left, right = st.columns(2)
+    with left:
+        drawn(looks_map(found, at, block - 1, head), "Cross-attention", f"{KEY}_looks", height=420)
+    with right:
+        drawn(loss_chart(found, chance(cfg)), "Loss of the pair", f"{KEY}_loss", height=420)
+    listed(
+        "What it writes",
+        {
+            "place": [str(place + 1) for place in range(len(found["target"]))],
+            "symbol read": [str(symbol) for symbol in found["source"]],
+            "to be written": [str(symbol) for symbol in found["target"]],
+            "written": [str(symbol) for symbol in found["said"][at]],
+        },
+    )
+    st.caption(
+        "One held-out sequence; rows are places that the decoder writes, columns those that the encoder has read. Before each "
+        "place the right symbols stand written, as in training. No mask hides anything of the source. "
+        f"{found['parameters']:,} parameters, pre-norm, one seed."
+    )
+
+
+def said(found: Found, at: int, guessing: float) -> str:
+    """What the pair can do at a step, and how much of its cross-attention is where the symbol stands that it is to write."""
+    aim, held_out = found["aim"][at], float(found["held_out"][at])
+    if not np.isfinite(held_out):
+        return f"At step {int(found['steps'][at])} the held-out loss is not finite."
+    block, head = np.unravel_index(int(aim.argmax()), aim.shape)
+    return (
+        f"At step {int(found['steps'][at])} the held-out loss is {number(held_out, 3)} nats (guessing {number(guessing, 3)}), "
+        f"and {found['accuracy'][at]:.1%} of the symbols are right. Head {head + 1} of block {block + 1} aims best: "
+        f"{aim.max():.0%} of its weight is on places of the source that hold the symbol to be written; equal weights would put "
+        f"{found['even']:.0%} there."
+    )
+
+
+def looks_map(found: Found, at: int, block: int, head: int) -> Figure:
+    """The weights (T, S) of a block of the decoder at a look, of one head (from 1) or the mean of all (0)."""
+    looks = np.asarray(found["looks"][at][block], float)
+    source, target = (
+        [f"{place}: {symbol}" for place, symbol in enumerate(found[name], start=1)] for name in ("source", "target")
+    )
+    values = looks[head - 1] if head else looks.mean(0)
+    return token_map(
+        title="Cross-attention", tokens=source, rows=target, values=values, unit="share", x="source: place, symbol", y="written"
+    )
+
+
+def loss_chart(found: Found, guessing: float) -> Figure:
+    """Loss of the batches and held out, at the steps that were looked at."""
+    steps, loss = found["steps"], np.asarray(found["loss"], float)
+    series = [
+        Series("training", np.array([loss[min(int(step), len(loss) - 1)] for step in steps])),
+        Series("held-out", np.asarray(found["held_out"], float), "other"),
+    ]
+    sites = [str(int(step)) for step in steps]
+    figure = linear_profile(
+        title="Loss of the pair", unit="nats; dotted: guessing", sites=sites, series=series, guides=(0.0, guessing)
+    )
+    figure["layout"]["xaxis"]["title"]["text"] = "step"
+    return figure

@@ -1,0 +1,90 @@
+"""An encoder beside a decoder, trained on a task with a question and an answer, and where its cross-attention looks meanwhile.
+
+Legend: N steps, F looks, L blocks, H heads, T tokens that are written, S of the source.
+"""
+
+import time
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from models.nets.translator import Translator, shifted
+from models.spec import TASKS, RunConfig
+from models.spec.tasks import SYMBOLS
+from models.tasks import TaskData, open_task
+from models.training import Replays, Work, build_optimizer, cross_entropy, resolve_device
+from models.training.schedule import learning_rates
+
+TRANSLATED = ("copy", "reverse", "sort")
+LOOKS = 13  # steps at which the net is looked at, 0 and the last among them
+SLICE_SECONDS = 0.05
+
+
+def translation(_replays: Replays, cfg: RunConfig, *, step: int = 0) -> Work[dict[str, Any]]:
+    """Trains an encoder and a decoder of `depth` blocks each with the settings of a configuration, all of its steps.
+
+    `loss` (N,) of every step's batch; at the F `steps`, held out: `held_out` loss and `accuracy` (F,), `aim` (F, L, H), the share
+    of the weight on source tokens that hold the symbol to be written, and the `looks` (F, L, H, T, S) of one sample, whose
+    `source` (S,), `target` (T,) and `said` (F, T) are given; `even`, the aim of equal weights, and `parameters`. `step` is not
+    used. ValueError for a task without question and answer.
+    """
+    if cfg.task not in TRANSLATED or cfg.net != "transformer":
+        raise ValueError(f"task is {cfg.task!r} of a net {cfg.net!r}; legal is a transformer with one of {', '.join(TRANSLATED)}")
+    device = resolve_device(cfg.device)
+    net = Translator(cfg, TASKS[cfg.task].vocabulary, SYMBOLS).to(device)
+    task, rates = open_task(cfg, device), learning_rates(cfg)
+    optimizer = build_optimizer(cfg.optimizer, net.parameters(), lr=cfg.lr, weight_decay=cfg.weight_decay)
+    wanted = sorted({round(cfg.steps * at / (LOOKS - 1)) for at in range(LOOKS)})
+    losses: list[float] = []
+    seen: list[dict[str, Any]] = []
+    began = time.monotonic()
+    for at in range(cfg.steps + 1):
+        if at in wanted:
+            seen.append(look(net, task))
+        if at == cfg.steps:
+            break
+        for group in optimizer.param_groups:
+            group["lr"] = rates[at]
+        source, answer = parts(task.batch(at)[0])
+        loss = cross_entropy(net(source, shifted(answer, net.start)), answer)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        if time.monotonic() - began > SLICE_SECONDS:
+            yield (at + 1) / cfg.steps
+            began = time.monotonic()
+    source, answer = parts(task.held_out[0])
+    return {
+        "loss": np.array(losses),
+        "steps": np.array(wanted),
+        **{name: np.array([one[name] for one in seen]) for name in seen[0]},
+        "even": (source[:, None] == answer[:, :, None]).double().mean().item(),
+        "source": source[0].cpu().numpy(),
+        "target": answer[0].cpu().numpy(),
+        "parameters": sum(p.numel() for p in net.parameters()),
+    }
+
+
+@torch.no_grad()
+def look(net: Translator, task: TaskData) -> dict[str, Any]:
+    """Loss, accuracy and cross-attention on the held-out split, with the right symbols written before each place."""
+    source, answer = parts(task.held_out[0])
+    written = shifted(answer, net.start)
+    logits, looks = net(source, written), net.looks(source, written)
+    right = (source[:, None] == answer[:, :, None])[None, :, None]
+    return {
+        "held_out": cross_entropy(logits, answer).item(),
+        "accuracy": (logits.argmax(-1) == answer).float().mean().item(),
+        "aim": (looks * right).sum(-1).mean((1, 3)).cpu().numpy(),
+        "looks": looks[:, 0].cpu().numpy(),
+        "said": logits[0].argmax(-1).cpu().numpy(),
+    }
+
+
+def parts(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Question and answer of a batch (B, 32), each (B, 16)."""
+    source, answer = x.split(SYMBOLS, dim=1)
+    return source, answer

@@ -1,0 +1,107 @@
+"""An encoder and a decoder (Vaswani 2017, 1706.03762): the decoder's cross-attention asks, what the encoder has read answers.
+
+Legend: B batch, S tokens of the source, T tokens that are written, D width, H heads, K head size.
+"""
+
+from dataclasses import replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from models.nets.branches import Attention
+from models.nets.build import build_sublayer
+from models.nets.embedding import Positions, sinusoids
+from models.nets.initialisation import initialise
+from models.nets.norms import build_norm
+from models.spec import RunConfig, plan
+from models.spec.plan import StackPlan
+
+
+class CrossAttention(Attention):
+    """W_O softmax(q k^T / sqrt(K)) v with queries of (B, T, D), keys and values of a memory (B, S, D): -> (B, T, D)."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__(width, heads, nn.Identity(), causal=False, norm_qk=nn.Identity, turn=nn.Identity())
+
+    def forward(self, x_BTD: Tensor, memory_BSD: Tensor | None = None) -> Tensor:
+        read_BSD = x_BTD if memory_BSD is None else memory_BSD
+        q_BHTK, k_BHSK, v_BHSK = self._split(self.w_q(x_BTD)), self._split(self.w_k(read_BSD)), self._split(self.w_v(read_BSD))
+        mixed_BHTK = F.scaled_dot_product_attention(q_BHTK, k_BHSK, v_BHSK)
+        return self.w_o(mixed_BHTK.transpose(1, 2).flatten(2))
+
+    def weights(self, x_BTD: Tensor, memory_BSD: Tensor) -> Tensor:
+        """How much each token that is written looks at each of the source, (B, H, T, S)."""
+        q_BHTK, k_BHSK = self._split(self.w_q(x_BTD)), self._split(self.w_k(memory_BSD))
+        return (q_BHTK @ k_BHSK.transpose(-1, -2) / q_BHTK.shape[-1] ** 0.5).softmax(-1)
+
+
+class Cross(nn.Module):
+    """x + function(norm_in(x), memory): pre-norm around cross-attention. Keeps what it read last."""
+
+    def __init__(self, function: CrossAttention, norm_in: nn.Module) -> None:
+        super().__init__()
+        self.function, self.norm_in = function, norm_in
+        self.read: Tensor | None = None
+
+    def forward(self, x_BTD: Tensor, memory_BSD: Tensor) -> Tensor:
+        self.read = self.norm_in(x_BTD)
+        return x_BTD + self.function(self.read, memory_BSD)
+
+
+class Translator(nn.Module):
+    """Source (B, S) and what was written before each place (B, T) -> logits (B, T, C); pre-norm, sines for both sequences.
+
+    One table serves both; its last row stands for the start of what is written.
+    """
+
+    def __init__(self, cfg: RunConfig, symbols: int, longest: int) -> None:
+        super().__init__()
+        self.start = symbols
+        self.embed = nn.Embedding(symbols + 1, cfg.width)
+        self.position = Positions(sinusoids(longest, cfg.width), learned=False)
+        seeing_all = replace(cfg, mask="none")
+        self.encoder = nn.ModuleList(_block(seeing_all, plan(seeing_all), block) for block in range(1, cfg.depth + 1))
+        self.norm_memory = build_norm(cfg.norm, cfg.width, cfg.eps, cfg.affine)
+        self.decoder = nn.ModuleList(_block(cfg, plan(cfg), block) for block in range(1, cfg.depth + 1))
+        self.cross = nn.ModuleList(
+            Cross(CrossAttention(cfg.width, cfg.heads), build_norm(cfg.norm, cfg.width, cfg.eps, cfg.affine))
+            for _ in range(cfg.depth)
+        )
+        self.final_norm = build_norm(cfg.norm, cfg.width, cfg.eps, cfg.affine)
+        self.head = nn.Linear(cfg.width, symbols)
+        # Three sublayers a block of the decoder, two of the encoder.
+        initialise(self, init=cfg.init, gain=cfg.init_gain, seed=cfg.seed, sublayers=5 * cfg.depth)
+
+    def encode(self, source_BS: Tensor) -> Tensor:
+        """What the decoder is given to look at, (B, S, D)."""
+        x_BSD = self.position(self.embed(source_BS))
+        for block in self.encoder:
+            x_BSD = block(x_BSD)
+        return self.norm_memory(x_BSD)
+
+    def forward(self, source_BS: Tensor, written_BT: Tensor) -> Tensor:
+        memory_BSD, x_BTD = self.encode(source_BS), self.position(self.embed(written_BT))
+        for block, cross in zip(self.decoder, self.cross, strict=True):
+            x_BTD = block.ffn(cross(block.attn(x_BTD), memory_BSD))  # type: ignore[operator]
+        return self.head(self.final_norm(x_BTD))
+
+    @torch.no_grad()
+    def looks(self, source_BS: Tensor, written_BT: Tensor) -> Tensor:
+        """The weights of cross-attention by block, (L, B, H, T, S)."""
+        memory_BSD = self.encode(source_BS)
+        self(source_BS, written_BT)
+        return torch.stack([cross.function.weights(cross.read, memory_BSD) for cross in self.cross])  # type: ignore[operator,union-attr]
+
+
+def shifted(answer_BT: Tensor, start: int) -> Tensor:
+    """What the decoder may read before each place: the start, then the answer without its last symbol."""
+    return F.pad(answer_BT[:, :-1], (1, 0), value=start)
+
+
+def _block(cfg: RunConfig, arranged: StackPlan, block: int) -> nn.Sequential:
+    """Attention, then a feed-forward net, by name."""
+    found = nn.Sequential()
+    for sublayer in arranged.of_block(block):
+        found.add_module(sublayer.kind, build_sublayer(cfg, sublayer))
+    return found

@@ -1,0 +1,155 @@
+"""An encoder beside a decoder: cross-attention against torch's own, what sees what, the training, the part of the lab."""
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+import torch
+from torch import nn
+
+from components.labs.attention.translation import configuration, looks_map, loss_chart, said
+from models.instruments.translation import LOOKS, parts, translation
+from models.nets.translator import CrossAttention, Translator, shifted
+from models.spec import RunConfig
+from models.tasks import open_task
+from models.training import Replays, cross_entropy, finished
+from tests import hand
+from tests.app_page import charts, press, sound, words
+from tests.labs_page import lab
+
+SMALL = {
+    "net": "transformer",
+    "task": "reverse",
+    "width": 16,
+    "heads": 2,
+    "depth": 1,
+    "batch": 8,
+    "steps": 12,
+    "optimizer": "adam",
+}
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return finished(translation(Replays(), RunConfig(**SMALL, lr=0.01)))
+
+
+def pair(**fields):
+    cfg = RunConfig(**SMALL | fields)
+    source, answer = parts(open_task(cfg, "cpu").held_out[0])
+    return hand.randomise(Translator(cfg, 16, 16)), source[:4], answer[:4]
+
+
+@pytest.mark.parametrize("heads", [1, 2, 4])
+def test_cross_attention_is_torchs_with_keys_and_values_of_the_other_sequence(heads):
+    ours, torchs = CrossAttention(16, heads).double(), nn.MultiheadAttention(16, heads, batch_first=True).double()
+    with torch.no_grad():
+        torchs.in_proj_weight.copy_(torch.cat([ours.w_q.weight, ours.w_k.weight, ours.w_v.weight]))
+        torchs.in_proj_bias.copy_(torch.cat([ours.w_q.bias, ours.w_k.bias, ours.w_v.bias]))
+        torchs.out_proj.load_state_dict(ours.w_o.state_dict())
+    x, memory = hand.stream_of(tokens=5, width=16), hand.stream_of(tokens=7, width=16, seed=3)
+    output, weights = torchs(x, memory, memory, average_attn_weights=False)
+    hand.assert_close(ours(x, memory), output)
+    hand.assert_close(ours.weights(x, memory), weights)
+
+
+def test_a_place_sees_what_was_written_before_it_and_all_of_the_source():
+    net, source, answer = pair(depth=2)
+    written = shifted(answer, net.start)
+    assert written[:, 0].tolist() == [16] * 4
+    assert torch.equal(written[:, 1:], answer[:, :-1])
+    before = net(source, written)
+    later = written.clone()
+    later[:, 9] = (later[:, 9] + 1) % 16
+    after = net(source, later)
+    assert torch.equal(after[:, :9], before[:, :9])
+    assert (after[:, 9:] != before[:, 9:]).any(-1).all()
+    other = source.clone()
+    other[:, -1] = (other[:, -1] + 1) % 16
+    assert (net(other, written) != before).any(-1).all()
+
+
+def test_what_is_looked_at_is_what_the_decoder_computes():
+    """The last block's cross-attention rebuilt from the looks and its own values."""
+    net, source, answer = pair()
+    written = shifted(answer, net.start)
+    looks = net.looks(source, written)[0]
+    memory, cross = net.encode(source), net.cross[0]
+    value = cross.function.w_v(memory).unflatten(-1, (2, -1)).transpose(1, 2)
+    added = cross.function.w_o((looks @ value).transpose(1, 2).flatten(2))
+    x = net.decoder[0].attn(net.position(net.embed(written)))
+    rebuilt = net.head(net.final_norm(net.decoder[0].ffn(x + added)))
+    hand.assert_close(rebuilt, net(source, written))
+
+
+def test_the_pair_is_trained_as_a_plain_loop_trains_it(trained):
+    cfg = RunConfig(**SMALL, lr=0.01)
+    task, net = open_task(cfg, "cpu"), Translator(cfg, 16, 16)
+    adam, losses = torch.optim.Adam(net.parameters(), lr=0.01), []
+    for step in range(cfg.steps):
+        source, answer = parts(task.batch(step)[0])
+        loss = nn.functional.cross_entropy(net(source, shifted(answer, 16)).flatten(0, 1), answer.flatten())
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+        losses.append(loss.item())
+    np.testing.assert_allclose(trained["loss"], losses, rtol=1e-4)
+    assert losses[-1] < losses[0]
+    source, answer = parts(task.held_out[0])
+    with torch.no_grad():
+        logits, looks = net(source, shifted(answer, 16)), net.looks(source, shifted(answer, 16))
+    assert trained["held_out"][-1] == pytest.approx(cross_entropy(logits, answer).item(), rel=1e-3)
+    assert trained["accuracy"][-1] == pytest.approx((logits.argmax(-1) == answer).float().mean().item(), abs=0.01)
+    np.testing.assert_allclose(trained["looks"][-1], looks[:, 0], atol=1e-3)
+    aimed = [
+        [
+            np.mean([looks[0, b, h, t, source[b] == answer[b, t]].sum().item() for b in range(64) for t in range(16)])
+            for h in range(2)
+        ]
+    ]
+    np.testing.assert_allclose(trained["aim"][-1], aimed, atol=1e-3)
+    assert trained["steps"].tolist() == list(range(13))
+    assert trained["parameters"] == sum(p.numel() for p in net.parameters())
+
+
+def test_equal_weights_aim_at_as_many_places_as_hold_the_symbol(trained):
+    source, answer = parts(open_task(RunConfig(**SMALL), "cpu").held_out[0])
+    counted = np.mean([(source[b] == answer[b, t]).sum().item() / 16 for b in range(64) for t in range(16)])
+    assert trained["even"] == pytest.approx(counted)
+
+
+def test_other_tasks_are_refused():
+    for fields in ({"task": "recall"}, {"net": "mlp"}):
+        with pytest.raises(ValueError, match="legal is a transformer"):
+            finished(translation(Replays(), RunConfig(**SMALL | fields)))
+
+
+def test_plotly_accepts_the_charts_and_the_sentence_its_numbers(trained):
+    go.Figure(loss_chart(trained, 2.77))
+    for head in range(3):
+        go.Figure(looks_map(trained, 12, 0, head))
+    best = trained["aim"][12].max()
+    assert f"aims best: {best:.0%} of its weight" in said(trained, 12, 2.77)
+    assert said(trained, 0, 2.77).startswith("At step 0 the held-out loss is")
+    assert "not finite" in said(trained | {"held_out": np.full(13, np.nan)}, 3, 2.77)
+
+
+def test_the_part_trains_at_a_button_and_shows_any_of_its_steps(trainer_in_this_process):
+    page = lab("attention")
+    page.segmented_control(key="attention_part").set_value("Encoder and decoder")
+    sound(page.run())
+    page.number_input(key="attention_translation_steps").set_value(20)
+    sound(page.run())
+    press(page, "Train the pair for 20 steps")
+    for _ in range(60):
+        if "Cross-attention" in charts(page):
+            break
+        sound(page.run())
+    found = finished(translation(Replays(), configuration("reverse", 1, 20)))
+    assert len(found["steps"]) == LOOKS
+    assert said(found, LOOKS - 1, np.log(16)) in words(page)
+    page.select_slider(key="attention_translation_step").set_value(0)
+    page.selectbox(key="attention_translation_head").select("head 2")
+    sound(page.run())
+    assert said(found, 0, np.log(16)) in words(page)
+    shown = np.array(charts(page)["Cross-attention"]["data"][0]["z"], float)
+    np.testing.assert_allclose(shown, found["looks"][0][0][1], atol=1e-3)
