@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
-from addnorm.law import likeness
+from addnorm.law import law_in_words
 from addnorm.read import Recording, read
 from addnorm.words import first_not_finite, shortened, updates, verdict
 
@@ -59,7 +59,7 @@ def table(recording: Recording, step: int | None = None) -> Iterator[str]:
     act, grad = (list(_shown(recording, name, at)) for name in ("act", "grad"))
     for site, left, right in zip(recording.sites, act, grad, strict=True):
         yield f"{shortened(site.name, width):<{width}}  {left:>12}{right:>12}"
-    said = (verdict(recording, at), likeness(recording, at)[1], updates(recording, at), first_not_finite(recording))
+    said = (verdict(recording, at), law_in_words(recording, at), updates(recording, at), first_not_finite(recording))
     yield from (shortened(one, 500) for one in (*said, *header["notes"]) if one)
 
 

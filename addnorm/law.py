@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from addnorm.read import Recording, SiteInfo
 
@@ -21,15 +21,16 @@ CLEAR = 1.5  # largest over smallest size from which a law can be told
 STILL = 1.01  # largest over smallest gradient of a stream to which nothing is added
 POOR = 0.08  # root mean square distance from the fit, in logarithms, over the logarithm of that ratio
 SMALLEST = 1e-140  # mean square over the largest, of which more is not told apart
-APART = 2.0  # times by which the other law must fit worse
+NEAR = 0.25  # share by which the logarithms of two rates may differ
+APART = 1.5  # times by which the other law must fit worse
 
 LIKE = {
     "pre-norm": "every branch adds about as much as the one before",
-    "post-norm": "every sum is normed, so that the stream keeps its size",
-    "residual only": "every branch adds in proportion to the stream, and nothing is normed",
-    "ReZero": "its branches add almost nothing yet",
-    "plain": "without skips, the size is a product over the layers",
-    "plain + norm": "without skips, a norm keeps the size of the stream, and its gradient is a product over the layers",
+    "post-norm": "the stream has the same size after every sum",
+    "residual only": "every branch adds in proportion to the stream",
+    "ReZero": "the branches add almost nothing yet",
+    "plain": "the size is a product over the layers",
+    "plain + norm": "the size stays, and the gradient is a product over the layers",
 }
 
 
@@ -45,8 +46,8 @@ class Law:
         """What the stream does, without its subject."""
         factor = max(self.rate, 1 / self.rate)
         return {
-            "constant": "keeps its size over depth",
-            "slight": f"changes by a factor of {self.spread:.3g} only, too little to tell a law by",
+            "constant": "has the same size at every depth",
+            "slight": f"changes by a factor of {self.spread:.3g} only over depth, too little to tell a law by",
             "root": "grows like the square root of depth",
             "exponential": f"{'grows' if self.rate > 1 else 'shrinks'} exponentially, by a factor of {factor:.3g} "
             "from site to site",
@@ -77,6 +78,14 @@ def law_of(values: Sequence[float]) -> Law:
     return Law("root", spread) if root < exponential else Law("exponential", spread, math.exp(rate))
 
 
+def law_of_stream(values: Sequence[float]) -> Law:
+    """The law of all sites, or else of every second one: sublayers that alternate may add much and little by turns."""
+    law, second = law_of(values), law_of(values[::-2][::-1])
+    if law.kind != "none" or second.kind in ("", "slight"):
+        return law
+    return replace(second, rate=math.sqrt(second.rate)) if second.kind == "exponential" else second
+
+
 def straight(y: Sequence[float], weights: Sequence[float]) -> tuple[float, float]:
     """Start and slope of the weighted least squares line over 0, 1, 2, ..."""
     whole = sum(weights)
@@ -100,26 +109,38 @@ def stream_of(sites: Sequence[SiteInfo]) -> list[int]:
     return [at for at in longest if sites[at].shape == common][1:]
 
 
-def likeness(recording: Recording, at: int) -> tuple[str, str]:
-    """The arrangement whose growth a row has, or an empty name, and the sentence that says so."""
+def likeness(recording: Recording) -> str:
+    """The arrangement whose growth the first row has; empty where it is none. Later training has changed the weights."""
+    stream, gradient = laws(recording, 0)
+    places = stream_of(recording.sites)
+    return _alike(stream, gradient, summed=any(recording.sites[place].kind == "sum" for place in places))
+
+
+def laws(recording: Recording, at: int) -> tuple[Law, Law]:
+    """The laws of the stream over depth and of its gradient on the way back in one row."""
     places = stream_of(recording.sites)
     act, grad = ([recording.row(name, at)[place] for place in places] for name in ("act", "grad"))
-    stream, gradient = law_of(act), law_of(grad[::-1])
-    if not stream.kind:
-        return "", ""
-    like = _alike(stream, gradient, summed=any(recording.sites[place].kind == "sum" for place in places))
-    said = f"At step {recording.steps[at]} the stream {stream.sentence()}."
-    return like, f"{said} Your net behaves like “{like}”: {LIKE[like]}." if like else said
+    return law_of_stream(act), law_of_stream(grad[::-1])
+
+
+def law_in_words(recording: Recording, at: int) -> str:
+    """The law of a row, and the arrangement that the net started like."""
+    stream, like = laws(recording, at)[0], likeness(recording)
+    said = [f"At step {recording.steps[at]} the stream {stream.sentence()}."] if stream.kind else []
+    if like:
+        said.append(f"Your net {'started' if at else 'starts'} like “{like}”: {LIKE[like]}.")
+    return " ".join(said)
 
 
 def _alike(stream: Law, gradient: Law, *, summed: bool) -> str:
+    if stream.kind == "exponential":  # a product over the layers, and so is its gradient, of the same factors
+        rate = math.log(stream.rate)
+        if gradient.kind != "exponential" or abs(math.log(gradient.rate) - rate) >= NEAR * abs(rate):
+            return ""
+        return "plain" if not summed else "residual only" if rate > 0 else ""
     if summed:
         still = gradient.kind != "" and gradient.spread < STILL
-        constant = "ReZero" if still else "post-norm"
-        grows = "residual only" if stream.rate > 1 else ""
-        return {"root": "pre-norm", "constant": constant, "exponential": grows}.get(stream.kind, "")
-    if stream.kind == "exponential":
-        return "plain"
+        return {"root": "pre-norm", "constant": "ReZero" if still else "post-norm"}.get(stream.kind, "")
     return "plain + norm" if (stream.kind, gradient.kind) == ("constant", "exponential") else ""
 
 

@@ -136,20 +136,20 @@ def cosines(sites: Sequence[str], labels: Sequence[str]) -> Figure:
 
 LIMITS = {  # of number formats, by what they are the limits of: https://arxiv.org/abs/2209.05433 for float8, torch.finfo
     "activation": (
-        (65504.0, "float16: overflow above"),
-        (2.0**-24, "float16: 0 below"),
-        (3.3895e38, "bfloat16: overflow above"),
-        (2.0**-133, "bfloat16: 0 below"),
-        (448.0, "float8 (E4M3): overflow above"),
-        (2.0**-9, "float8 (E4M3): 0 below"),
+        (65504.0, "float16: largest"),
+        (2.0**-24, "float16: smallest"),
+        (3.3895e38, "bfloat16: largest"),
+        (2.0**-133, "bfloat16: smallest"),
+        (448.0, "float8 (E4M3): largest"),
+        (2.0**-9, "float8 (E4M3): smallest"),
     ),
     "gradient": (
-        (65504.0, "float16: overflow above"),
-        (2.0**-24, "float16: 0 below"),
-        (3.3895e38, "bfloat16: overflow above"),
-        (2.0**-133, "bfloat16: 0 below"),
-        (57344.0, "float8 (E5M2): overflow above"),
-        (2.0**-16, "float8 (E5M2): 0 below"),
+        (65504.0, "float16: largest"),
+        (2.0**-24, "float16: smallest"),
+        (3.3895e38, "bfloat16: largest"),
+        (2.0**-133, "bfloat16: smallest"),
+        (57344.0, "float8 (E5M2): largest"),
+        (2.0**-16, "float8 (E5M2): smallest"),
     ),
 }
 

@@ -144,9 +144,10 @@ class Link(Panel):
 
 @dataclass(frozen=True)
 class Said(Panel):
-    """A sentence of a recording: what `RecordedTape.sentence` says of this kind."""
+    """A sentence of a recording: what `RecordedTape.sentence` says of this kind, or else a `text` that stays."""
 
     says: str = ""
+    text: str = ""
 
     kind: ClassVar[str] = "said"
 

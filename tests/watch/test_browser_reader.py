@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from addnorm.format import SCALARS, SERIES
-from addnorm.law import likeness
+from addnorm.law import law_in_words, likeness
 from addnorm.read import Reader, Recording
 from addnorm.words import first_not_finite, updates, verdict
 from components.stage.files import FOLDER
@@ -32,10 +32,9 @@ const fed = (parts) => {
     skipped: tape.skipped.has(row),
     numbers: Object.keys(tape.tracks).map((track) => tape.at(track, row).map(bare)),
     words: ["verdict", "law", "update"].map((kind) => tape.sentence(kind, tape.step(row))),
-    like: tape.like(tape.step(row)),
   }))
   const [names, blocks] = [tape.sites.map(({ name }) => name), tape.blocks.map(({ name }) => name)]
-  return { problem: tape.problem, ended: tape.ended, names, blocks, rows }
+  return { problem: tape.problem, ended: tape.ended, names, blocks, rows, like: tape.like }
 }
 """
 
@@ -66,15 +65,15 @@ def in_python(data: bytes) -> dict[str, Any]:
             "numbers": [_row(found, name, at) for name in SCALARS + SERIES],
             "words": [
                 " ".join(filter(None, (verdict(found, at), first_not_finite(found)))),
-                likeness(found, at)[1],
+                law_in_words(found, at),
                 updates(found, at),
             ],
-            "like": likeness(found, at)[0],
         }
         for at, step in enumerate(found.steps)
     ]
     names, blocks = [site.name for site in found.sites], [block.name for block in found.blocks]
-    return {"problem": found.problem, "ended": found.end, "names": names, "blocks": blocks, "rows": rows}
+    like = likeness(found) if len(found) else ""
+    return {"problem": found.problem, "ended": found.end, "names": names, "blocks": blocks, "rows": rows, "like": like}
 
 
 def _row(found: Recording, name: str, at: int) -> list[float | str | None]:

@@ -228,7 +228,9 @@ const AXES = {
     return { traces: traces.map((trace) => ({ ...trace, y: of(trace) })) }
   },
   log(traces, _, held) {
-    const [low, high] = (held.y = logRange(held.y, ...traces.map((trace) => trace.values ?? trace.y)))
+    const drawn = traces.map((trace) => trace.values ?? trace.y)
+    const [low, high] = logRange(held.y, ...drawn)
+    if (drawn.some((values) => values.length)) held.y = [low, high]
     const inside = 0.002 * (high - low) // plotly drops a mark that rounding has pushed over the edge
     const all = traces.flatMap((trace) => {
       const { values } = trace

@@ -366,9 +366,9 @@ export class RecordedTape extends Tape {
     return kind === "kind" ? kindOf(this, row) : sentenceOf(this, kind, row)
   }
 
-  // The arrangement whose growth it has at a step.
-  like(step) {
-    return this.count ? likeness(this, this.rowAt(step)).like : ""
+  // The arrangement whose growth it has at its start.
+  get like() {
+    return this.count ? likeness(this) : ""
   }
 
   end() {

@@ -83,7 +83,7 @@ class Link {
 
   draw(now) {
     const { run, says, before, text, like } = this.panel
-    if (like) this.el.closest(".stage-panel").hidden = now.tapes[run]?.like?.(now.row) !== like
+    if (like) this.el.closest(".stage-panel").hidden = now.tapes[run]?.like !== like
     if (!says) return
     const said = `${text || now.tapes[run]?.sentence(says, now.row) || before} `
     if (this.said.textContent !== said) this.said.textContent = said
@@ -102,8 +102,10 @@ class Said {
   }
 
   draw(now) {
-    const text = now.tapes[this.panel.run]?.sentence(this.panel.says, now.row) ?? ""
+    const { run, says, text: fixed } = this.panel
+    const text = fixed || (now.tapes[run]?.sentence(says, now.row) ?? "")
     if (this.el.textContent !== text) this.el.textContent = text
+    this.el.parentElement.hidden = !text
   }
 }
 

@@ -3,16 +3,17 @@
 import { brief } from "./tape.js"
 
 const LEVEL = 2 // a factor that counts as no change
+const NEAR = 0.25
 const [FEWEST, SAME, TREND, CLEAR, STILL] = [4, 1.2, 1.02, 1.5, 1.01]
-const [POOR, APART, SMALLEST] = [0.08, 2, 1e-140]
+const [POOR, APART, SMALLEST] = [0.08, 1.5, 1e-140]
 
 const LIKE = {
   "pre-norm": "every branch adds about as much as the one before",
-  "post-norm": "every sum is normed, so that the stream keeps its size",
-  "residual only": "every branch adds in proportion to the stream, and nothing is normed",
-  ReZero: "its branches add almost nothing yet",
-  plain: "without skips, the size is a product over the layers",
-  "plain + norm": "without skips, a norm keeps the size of the stream, and its gradient is a product over the layers",
+  "post-norm": "the stream has the same size after every sum",
+  "residual only": "every branch adds in proportion to the stream",
+  ReZero: "the branches add almost nothing yet",
+  plain: "the size is a product over the layers",
+  "plain + norm": "the size stays, and the gradient is a product over the layers",
 }
 
 const measured = (values) => values.filter((value) => value !== undefined)
@@ -89,7 +90,7 @@ const residual = (logs, fitted) =>
   Math.sqrt(logs.reduce((sum, log, at) => sum + (fitted[at] - log) ** 2, 0) / logs.length)
 
 // Which law some sizes over depth follow: constant, slight, root, exponential or none; `rate`: by how much from site to site.
-export const lawOf = (values) => {
+const lawOf = (values) => {
   if (values.length < FEWEST || values.some((value) => !(value > 0) || !Number.isFinite(value))) return { law: "" }
   const spread = Math.max(...values) / Math.min(...values)
   const logs = values.map(Math.log)
@@ -131,40 +132,58 @@ export const streamOf = (sites) => {
 }
 
 const SAID = {
-  constant: () => "keeps its size over depth",
+  constant: () => "has the same size at every depth",
+  slight: ({ spread }) => `changes by a factor of ${brief(spread)} only over depth, too little to tell a law by`,
   root: () => "grows like the square root of depth",
   exponential: ({ rate }) =>
     `${rate > 1 ? "grows" : "shrinks"} exponentially, by a factor of ${brief(Math.max(rate, 1 / rate))} from site to site`,
-  slight: ({ spread }) => `changes by a factor of ${brief(spread)} only, too little to tell a law by`,
   none: () => "follows no clear law over depth: not constant, not like a square root, not exponential",
 }
 
 const alike = (stream, gradient, summed) => {
+  // Where the stream is a product over the layers, so is its gradient, of the same factors.
+  const products = Math.abs(Math.log(gradient.rate) - Math.log(stream.rate)) < NEAR * Math.abs(Math.log(stream.rate))
   if (summed && stream.law === "root") return "pre-norm"
   if (summed && stream.law === "constant") return gradient.law && gradient.spread < STILL ? "ReZero" : "post-norm"
-  if (summed && stream.law === "exponential" && stream.rate > 1) return "residual only"
-  if (!summed && stream.law === "exponential") return "plain"
+  if (stream.law === "exponential" && products) return !summed ? "plain" : stream.rate > 1 ? "residual only" : ""
   return !summed && stream.law === "constant" && gradient.law === "exponential" ? "plain + norm" : ""
 }
 
-// The arrangement whose growth a row has, and the sentence that says so.
-export const likeness = (tape, row) => {
+// Of a stream whose sublayers alternate between two sizes, every second site may follow a law where all together follow none.
+const lawOfStream = (values) => {
+  const all = lawOf(values)
+  if (all.law !== "none") return all
+  const second = lawOf(values.filter((_, at) => (values.length - at) % 2))
+  if (!second.law || second.law === "slight") return all
+  return second.law === "exponential" ? { ...second, rate: Math.sqrt(second.rate) } : second
+}
+
+// The laws of stream and gradient in a row, and the arrangement that starts with such laws.
+const read = (tape, row) => {
   const places = streamOf(tape.sites)
   const values = (track) => {
     const all = tape.at(track, row)
     return places.map((at) => all[at])
   }
-  const [stream, gradient] = [lawOf(values("act_rms")), lawOf(values("grad_rms").reverse())]
-  if (!stream.law) return { like: "", sentence: "" }
+  const [stream, gradient] = [lawOfStream(values("act_rms")), lawOfStream(values("grad_rms").reverse())]
   const summed = places.some((at) => tape.sites[at].kind === "sum")
-  const like = alike(stream, gradient, summed)
-  const said = `At step ${tape.step(row)} the stream ${SAID[stream.law](stream)}.`
-  return { like, sentence: like ? `${said} Your net behaves like “${like}”: ${LIKE[like]}.` : said }
+  return { stream, like: alike(stream, gradient, summed) }
+}
+
+// The arrangement whose growth the first row has: later the weights decide, which training has changed.
+export const likeness = (tape) => read(tape, 0).like
+
+const law = (tape, row) => {
+  const { stream } = read(tape, row)
+  const like = likeness(tape)
+  const said = stream.law ? [`At step ${tape.step(row)} the stream ${SAID[stream.law](stream)}.`] : []
+  if (like) said.push(`Your net ${row ? "started" : "starts"} like “${like}”: ${LIKE[like]}.`)
+  return said.join(" ")
 }
 
 const SENTENCES = {
   verdict: (tape, row) => [verdict(tape, row), firstLost(tape)].filter(Boolean).join(" "),
-  law: (tape, row) => likeness(tape, row).sentence,
+  law,
   notes: (tape) => tape.header.said.notes.join(" "),
   weight: weights,
   update: updates,
