@@ -168,6 +168,75 @@ def cosines(sites: Sequence[str], labels: Sequence[str], *, start: bool = False)
     return _held_cosines(sites, traces, f"{title}, thin: step 0" if start else title)
 
 
+LIMITS = {  # of number formats, by what they are the limits of: https://arxiv.org/abs/2209.05433 for float8, torch.finfo
+    "activation": (
+        (65504.0, "float16: largest"),
+        (2.0**-24, "float16: smallest"),
+        (3.3895e38, "bfloat16: largest"),
+        (2.0**-133, "bfloat16: smallest"),
+        (448.0, "float8 (E4M3): largest"),
+        (2.0**-9, "float8 (E4M3): smallest"),
+    ),
+    "gradient": (
+        (65504.0, "float16: largest"),
+        (2.0**-24, "float16: smallest"),
+        (3.3895e38, "bfloat16: largest"),
+        (2.0**-133, "bfloat16: smallest"),
+        (57344.0, "float8 (E5M2): largest"),
+        (2.0**-16, "float8 (E5M2): smallest"),
+    ),
+}
+
+
+def recorded_depth(
+    title: str, binding: type[Row] | type[AtFrame], track: str, runs: Sequence[str | None], *, unit: str
+) -> Figure:
+    """A vector of recordings over depth, whose places have the model's own names; a run of the playground by its label."""
+    layout = frame_of(title, x="", y=unit)
+    layout["xaxis"] |= {"tickangle": 25}
+    layout["margin"]["b"] = 70
+    layout["yaxis"] |= {"type": "log"}
+    traces = [
+        bound(_line(run, label or ("step {step}" if len(runs) == 1 else "{name}, step {step}")) | _HOVER, binding(track, run))
+        for run, label in enumerate(runs)
+    ]
+    limits = [{"at": at, "name": name} for at, name in LIMITS.get(title.split(maxsplit=1)[0].lower(), ())]
+    return held({"data": traces, "layout": layout}, y="log", depth=1, limits=limits, empty="not measured")
+
+
+def recorded_loss(runs: Sequence[str | None]) -> Figure:
+    """The losses of recordings, and of runs of the playground by their labels."""
+    layout = frame_of("Loss", x="step", y="loss", legend=len(runs) > 1)
+    traces = [
+        bound(
+            _line(run, label or "{name}")
+            | {"mode": "lines", "hovertemplate": "step %{x}: %{y:.4g}<extra>%{fullData.name}</extra>"},
+            Past("loss", run),
+        )
+        for run, label in enumerate(runs)
+    ]
+    crosses = [bound(_diverged(run, label or "this run"), Crosses("loss", run)) for run, label in enumerate(runs)]
+    return held(
+        {"data": traces + crosses, "layout": layout}, y="loss", line="line", chance=0, reaches=1, empty="no loss was recorded"
+    )
+
+
+def recorded_map(title: str, track: str, run: int) -> Figure:
+    """A vector of every row of a recording as colours over step and depth."""
+    figure = step_map(title, track, (), 0, run=run)
+    (trace,) = figure["data"]
+    del trace["y"]
+    trace["hovertemplate"] = "%{text}, step %{x}: %{customdata:.4g}<extra></extra>"
+    layout = figure["layout"]
+    layout["yaxis"] = {"title": {"text": ""}, "ticks": "", "zeroline": False}
+    del layout["xaxis"]["range"]  # nobody knows how long it will go on
+    layout["margin"]["l"] = 130
+    return figure
+
+
+_HOVER = {"hovertemplate": "%{text}: %{y:.4g}<extra>%{meta}</extra>", "connectgaps": False}
+
+
 def _held_cosines(sites: Sequence[str], traces: list[dict[str, Any]], title: str) -> Figure:
     figure = _in(title, "cosine", sites, traces)
     figure["layout"]["yaxis"] |= {"type": "linear", "dtick": 0.25}
