@@ -269,6 +269,23 @@ class Sublayers:
 
 
 @dataclass(frozen=True)
+class Translation:
+    """What an encoder beside a decoder has learned, held out, at F looks of N steps; one sample of it: S symbols to T."""
+
+    loss: np.ndarray  # of every step's batch, (N,)
+    steps: np.ndarray  # of the looks, (F,)
+    held_out: np.ndarray  # loss, (F,)
+    accuracy: np.ndarray  # (F,)
+    aim: np.ndarray  # share of the weight on source tokens that hold the symbol to be written, (F, L, H)
+    looks: np.ndarray  # cross-attention of the sample, (F, L, H, T, S)
+    said: np.ndarray  # symbols written for the sample, (F, T)
+    source: np.ndarray  # (S,)
+    target: np.ndarray  # (T,)
+    even: float  # the aim of equal weights
+    parameters: int
+
+
+@dataclass(frozen=True)
 class Lookup:
     """How the tokens of a text become rows of the net's own table."""
 
@@ -492,6 +509,7 @@ SURGERY = Question("surgery", Surgery)
 LESIONS = Question("lesions", Lesions)
 SUBLAYERS = Question("sublayers", Sublayers)
 LOOKUP = Question("lookup", Lookup)
+TRANSLATION = Question("translation", Translation)
 TRIAL = Question("trial", Trial)
 
 LENS = Question("lens", Lens)
