@@ -365,6 +365,23 @@ class Revision:
 
 
 @dataclass(frozen=True)
+class Translation:
+    """An encoder and a decoder that were trained together, held out at K steps, and where cross-attention looks meanwhile."""
+
+    loss: np.ndarray  # of every step's batch, (steps,)
+    steps: np.ndarray  # (K,)
+    held_out: np.ndarray  # loss, (K,)
+    accuracy: np.ndarray  # (K,)
+    aim: np.ndarray  # share of the weight on source tokens that hold the symbol to be written, (K, L, H)
+    looks: np.ndarray  # attention of one sample, (K, L, H, T written, T read)
+    said: np.ndarray  # what is written of that sample, (K, T)
+    even: float  # the aim of equal weights
+    source: np.ndarray  # of that sample, (T,)
+    target: np.ndarray  # (T,)
+    parameters: int
+
+
+@dataclass(frozen=True)
 class Place:
     """How well a ridge regression reads a token's place from the stream, on held-out sequences."""
 
@@ -498,6 +515,7 @@ LENS = Question("lens", Lens)
 CONTINUATION = Question("continuation", Continuation)
 REVISION = Question("revision", Revision)
 REFINEMENT = Question("refinement", Refinement)
+TRANSLATION = Question("translation", Translation)
 PLACE = Question("place", Place)
 BEYOND = Question("beyond", Beyond)
 
