@@ -269,23 +269,6 @@ class Sublayers:
 
 
 @dataclass(frozen=True)
-class Translation:
-    """What an encoder beside a decoder has learned, held out, at F looks of N steps; one sample of it: S symbols to T."""
-
-    loss: np.ndarray  # of every step's batch, (N,)
-    steps: np.ndarray  # of the looks, (F,)
-    held_out: np.ndarray  # loss, (F,)
-    accuracy: np.ndarray  # (F,)
-    aim: np.ndarray  # share of the weight on source tokens that hold the symbol to be written, (F, L, H)
-    looks: np.ndarray  # cross-attention of the sample, (F, L, H, T, S)
-    said: np.ndarray  # symbols written for the sample, (F, T)
-    source: np.ndarray  # (S,)
-    target: np.ndarray  # (T,)
-    even: float  # the aim of equal weights
-    parameters: int
-
-
-@dataclass(frozen=True)
 class Lookup:
     """How the tokens of a text become rows of the net's own table."""
 
@@ -379,6 +362,23 @@ class Revision:
     classes: tuple[str, ...]  # (C,)
     causal: Change
     none: Change
+
+
+@dataclass(frozen=True)
+class Translation:
+    """An encoder and a decoder that were trained together, held out at K steps, and where cross-attention looks meanwhile."""
+
+    loss: np.ndarray  # of every step's batch, (steps,)
+    steps: np.ndarray  # (K,)
+    held_out: np.ndarray  # loss, (K,)
+    accuracy: np.ndarray  # (K,)
+    aim: np.ndarray  # share of the weight on source tokens that hold the symbol to be written, (K, L, H)
+    looks: np.ndarray  # attention of one sample, (K, L, H, T written, T read)
+    said: np.ndarray  # what is written of that sample, (K, T)
+    even: float  # the aim of equal weights
+    source: np.ndarray  # of that sample, (T,)
+    target: np.ndarray  # (T,)
+    parameters: int
 
 
 @dataclass(frozen=True)
@@ -509,13 +509,13 @@ SURGERY = Question("surgery", Surgery)
 LESIONS = Question("lesions", Lesions)
 SUBLAYERS = Question("sublayers", Sublayers)
 LOOKUP = Question("lookup", Lookup)
-TRANSLATION = Question("translation", Translation)
 TRIAL = Question("trial", Trial)
 
 LENS = Question("lens", Lens)
 CONTINUATION = Question("continuation", Continuation)
 REVISION = Question("revision", Revision)
 REFINEMENT = Question("refinement", Refinement)
+TRANSLATION = Question("translation", Translation)
 PLACE = Question("place", Place)
 BEYOND = Question("beyond", Beyond)
 
