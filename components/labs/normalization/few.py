@@ -30,7 +30,7 @@ def overfitting(_values: np.ndarray, _row: int, _eps: float, _names: list[str]) 
     st.markdown(
         "Two things are often said of norms: that they reduce overfitting, and that they smooth the loss. Both are tried here: "
         "nets of four residual blocks, alike but for the norm, learn a few digits for "
-        f"{STEPS} steps; {SEEDS} seeds each. No table is needed."
+        f"{STEPS} steps; {SEEDS} seeds each. The table above has no part in it."
     )
     cfg, samples = controls()
     waits(KEY, lambda: watch(cfg, samples))
