@@ -1,4 +1,4 @@
-"""`python -m benchmarks` runs all parts but the long one, `python -m benchmarks probe stage` some; `soak --minutes 15` is long.
+"""`python -m benchmarks` runs all parts but the long ones, `python -m benchmarks probe stage` some; `soak --minutes 15` is long.
 
 `python -m benchmarks walk --help`: visitors who press anything, and what they found.
 Nothing else should use the machine.
@@ -39,6 +39,7 @@ BENCHMARKS: dict[str, Callable[[], Iterable[Figure]]] = {
     "startup": serving.startup,
     "browser": browser.browser,
     "stage": stage.stage,
+    "tape": stage.tape,
     "budget": cost.budget,
     "seeds": seeds.seeds_gain,
     "instruments": instruments.instruments,
@@ -49,7 +50,7 @@ BENCHMARKS: dict[str, Callable[[], Iterable[Figure]]] = {
     "held-out": partial(verdicts.verdicts, seed=verdicts.HELD_OUT_SEED),
     "soak": soak.soak,
 }
-LONG = ("soak", "held-out")
+LONG = ("soak", "held-out", "tape")
 
 
 def main(arguments: list[str]) -> int:

@@ -1,9 +1,12 @@
 """The stage in one Chromium: redraws, drags and keys on the playground."""
 
+import re
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -35,11 +38,16 @@ SHOWN = """() => {
 }"""
 
 
-def stage(seconds: float = 5.0, keys: int = 15, **size: int) -> list[Figure]:
-    """A run of `size` that plays, a drag over the whole scrubber, and so many arrow keys."""
+NO_BROWSER = Figure("redraws a second while training", None, note="no chromium or no playwright here")
+
+
+@contextmanager
+def _tab(size: dict[str, int]) -> Iterator[Any]:
+    """A browser's only tab on the playground with its charts drawn, counting; None where there is no browser."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None or find_spec("playwright") is None:
-        return [Figure("redraws a second while training", None, note="no chromium or no playwright here")]
+        yield None
+        return
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright, serving() as app:
@@ -51,9 +59,35 @@ def stage(seconds: float = 5.0, keys: int = 15, **size: int) -> list[Figure]:
         for name in ("Activation", "Gradient", "Loss"):
             tab.locator(f'[role=figure][aria-label^="{name}"] .main-svg').first.wait_for()
         tab.evaluate(WATCH)
-        figures = [*_played(tab, seconds), *_scrubbed(tab, seconds, keys)]
+        yield tab
         driven.close()
-    return figures
+
+
+def stage(seconds: float = 5.0, keys: int = 15, **size: int) -> list[Figure]:
+    """A run of `size` that plays, a drag over the whole scrubber, and so many arrow keys."""
+    with _tab(size) as tab:
+        return [NO_BROWSER] if tab is None else [*_played(tab, seconds), *_scrubbed(tab, seconds, keys)]
+
+
+def tape(steps: int = 5000, seconds: float = 5.0, **size: int) -> list[Figure]:
+    """A tape as long and as deep as there can be: what the page weighs once it holds all of it, and a drag over it."""
+    size = {"depth": 128, "width": 8, "batch": 8} | size
+    with _tab({"steps": steps, **size}) as tab:
+        if tab is None:
+            return [NO_BROWSER]
+        tab.get_by_role("combobox", name="Speed", exact=True).select_option("full speed")
+        tab.get_by_role("button", name="Train").first.click()
+        tab.wait_for_function(f"() => document.querySelector('.stage').dataset.step === '{steps}'", timeout=1_800_000)
+        bytes_ = _proportional_bytes(tab)
+        return [Figure(f"memory of a page with {steps} steps", bytes_ / 1e6, "MB", at_most=300), _dragged(tab, seconds)]
+
+
+def _proportional_bytes(tab: Any) -> float:
+    """Memory of the processes that draw pages, what they share divided among them."""
+    session = tab.context.browser.new_browser_cdp_session()
+    drawing = [one["id"] for one in session.send("SystemInfo.getProcessInfo")["processInfo"] if one["type"] == "renderer"]
+    rollups = [Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in drawing]
+    return max(float(re.findall(r"^Pss: +(\d+) kB", one, re.MULTILINE)[0]) * 1024 for one in rollups)
 
 
 def _played(tab: Any, seconds: float) -> Iterator[Figure]:
@@ -74,9 +108,16 @@ def _played(tab: Any, seconds: float) -> Iterator[Figure]:
 
 def _scrubbed(tab: Any, seconds: float, keys: int) -> Iterator[Figure]:
     """A drag over the whole scrubber, and single keys, once the run is over."""
+    yield _dragged(tab, seconds)
+    tab.wait_for_timeout(1500)  # the server's answer to the drag
+    tab.get_by_role("slider", name="Step shown").focus()
+    taken = [_pressed(tab) for _ in range(keys)]
+    yield Figure("arrow key to the redrawn chart", median(taken), "ms", at_most=100, note=spread(taken))
+
+
+def _dragged(tab: Any, seconds: float) -> Figure:
     tab.get_by_role("button", name="Train").first.wait_for()
-    handle = tab.get_by_role("slider", name="Step shown")
-    box = handle.bounding_box()
+    box = tab.get_by_role("slider", name="Step shown").bounding_box()
     tab.mouse.move(box["x"] + box["width"] - 8, box["y"] + box["height"] / 2)
     tab.mouse.down()
     tab.evaluate("() => { window.seen.drawn = 0 }")
@@ -86,11 +127,7 @@ def _scrubbed(tab: Any, seconds: float, keys: int) -> Iterator[Figure]:
         tab.wait_for_timeout(12)  # as often as a mouse tells
     rate = tab.evaluate("() => window.seen.drawn") / (time.perf_counter() - began)
     tab.mouse.up()
-    yield Figure("redraws a second in a drag", rate, at_least=8)
-    tab.wait_for_timeout(1500)  # the server's answer to the drag
-    handle.focus()
-    taken = [_pressed(tab) for _ in range(keys)]
-    yield Figure("arrow key to the redrawn chart", median(taken), "ms", at_most=100, note=spread(taken))
+    return Figure("redraws a second in a drag", rate, at_least=8)
 
 
 def _pressed(tab: Any) -> float:

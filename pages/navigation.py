@@ -46,6 +46,13 @@ page = st.navigation(
                 help="Two to four configurations, same seed, one player, shared axes.",
             ),
             st.Page(
+                HERE / "train" / "recordings.py",
+                title="Your model",
+                icon=":material/monitor_heart:",
+                url_path="recordings",
+                help="Any PyTorch model, recorded while it trains: activation and gradient at each of its layers.",
+            ),
+            st.Page(
                 HERE / "explore" / "anatomy.py",
                 title="Anatomy",
                 icon=":material/account_tree:",

@@ -54,10 +54,11 @@ def rests(page: AppTest, step: int | None = None, *, name: str = "", playing: bo
     return says(page, {"at": {"step": max(reached) if step is None else step, "playing": playing, "runs": links}}, name)
 
 
-def says(page: AppTest, said: dict[str, Any], name: str = "") -> AppTest:
-    """The page after its stage in the browser has said something."""
+def says(page: AppTest, said: dict[str, Any], name: str = "", *, part: str = "") -> AppTest:
+    """The page after its stage in the browser has said something, or a part of it further up or down."""
+    spoken = next(one for one in _elements(page, name) if f"_{part}" in one.id) if part else _element(page, name)
     states = page._tree.get_widget_states()
-    states.widgets.append(WidgetState(id=_element(page, name).id, json_value=json.dumps(said)))
+    states.widgets.append(WidgetState(id=spoken.id, json_value=json.dumps(said)))
     page._run(states)
     assert not page.exception, [error.value for error in page.exception]
     return page

@@ -3,13 +3,28 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from components.playground.presets import PRESETS
 from components.stage.lines import frame_json
 from components.stage.sentences import said_at
 from models.service.client import trainer
 from models.service.connection import ROOT
 from models.spec import ARRANGEMENTS, TASKS, RunConfig, knobs
 from models.spec.arrangements import architecture_fields
-from tests.app_page import APP, PATIENCE, SMALL, address, charts, configuration, line, now, playground, press, sound, unfolded
+from tests.app_page import (
+    APP,
+    PATIENCE,
+    SMALL,
+    address,
+    charts,
+    configuration,
+    line,
+    now,
+    playground,
+    press,
+    sound,
+    unfolded,
+    words,
+)
 from tests.stage_page import declared, panels, rests, says, tapes
 
 PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "pages").rglob("*.py") if path.name != "navigation.py")
@@ -232,14 +247,14 @@ def test_a_pinned_profile_stays_through_changes_until_it_is_cleared():
 
 def test_every_panel_opens_and_only_the_open_one_is_drawn():
     page = playground(**SMALL)
-    drawn = {}
+    parts = ("Activation", "Gradient")
+    drawn, always = {}, {"Loss", *(f"{one} by {over}" for one in parts for over in ("depth", "layer and step"))}
     for panel in page.get_by_key("panel").options:
         page.get_by_key("panel").set_value(panel)
         sound(page.run())
-        drawn[panel] = set(charts(page)) - {"Activation by depth", "Gradient by depth", "Loss"}
+        drawn[panel] = set(charts(page)) - always
     assert drawn == {
         "Weights and samples": {"Weight gradient by depth", "Sample cosine by depth"},
-        "Layer by step": {"Activation by layer and step", "Gradient by layer and step"},
         "What the net says": {"Digit mistakes"},
     }
 
@@ -332,12 +347,12 @@ def test_a_click_in_the_stack_switches_the_skip_of_that_block_off_and_on():
     page = playground(**SMALL)
     (stack,) = panels(page, "stack").values()
     assert [block["skip"] for block in stack["blocks"]] == [1.0] * 4
-    says(page, {"toggled": [0, 3]})
+    says(page, {"toggled": [0, 3]}, part="over")
     assert address(page)["overrides"] == "3.residual.false"
     (stack,) = panels(page, "stack").values()
     assert [block["skip"] for block in stack["blocks"]] == [1.0, 1.0, 0.0, 1.0]
-    says(page, {})  # a browser takes a click back once it is heard
-    says(page, {"toggled": [0, 3]})
+    says(page, {}, part="over")  # a browser takes a click back once it is heard
+    says(page, {"toggled": [0, 3]}, part="over")
     assert "overrides" not in address(page)
 
 
@@ -346,3 +361,17 @@ def test_the_page_hears_of_the_playhead_once_a_second_only_while_an_instrument_i
     assert declared(page)["tells"] == "rest"
     page.session_state["instrument"] = "Stream and branches"
     assert declared(sound(page.run()))["tells"] == "follow"
+
+
+def test_a_preset_sets_the_whole_network_and_says_where_to_look_until_something_is_moved():
+    page = playground(**SMALL, seed="5")
+    assert page.get_by_key("preset").value is None
+    page.get_by_key("preset").set_value("explodes")
+    sound(page.run())
+    assert address(page) == {"norm": "none"}
+    assert PRESETS["explodes"].look in words(page)
+    move(page, "depth", 4)
+    assert page.get_by_key("preset").value is None
+    assert PRESETS["explodes"].look not in words(page)
+    with pytest.raises(KeyError):
+        playground(**SMALL, hide="norm").get_by_key("preset")

@@ -79,12 +79,14 @@ WEB = (
     "models.spec",
     "models.trace",
     "models.log",
+    "models.answers",
     "models.labs",
     "models.lessons",
     "models.claims",
     "models.maps",
     "models.service.client",
     "models.service.recorded",
+    "models.service.spoken",
     "models.export",
     *NUMPY_SIDE,
 )
@@ -100,22 +102,39 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "models.spec": (),
     "models.trace": (),
     "models.log": (),
+    "models.answers": ("models.trace",),
     "models.nets": ("models.spec",),
     "models.tasks": ("models.spec",),
     "models.training": ("models.nets", "models.tasks", "models.spec", "models.trace"),
     "models.labs": ("models.spec",),
-    "models.claims": ("models.labs", "models.lessons.found", "models.spec", "models.trace", *NUMPY_SIDE),
+    "models.claims": ("models.answers", "models.labs", "models.lessons.found", "models.spec", "models.trace", *NUMPY_SIDE),
     "models.maps.unit": ("models.training", "models.maps", "models.spec"),
     "models.maps": ("models.spec", "models.trace", "models.log", *NUMPY_SIDE),
     "models.lessons": ("models.spec", "models.trace", "models.log", *NUMPY_SIDE),
     "models.insight.signal": ("models.training", "models.nets", "models.spec"),
-    "models.insight": ("models.spec", "models.trace"),
-    "models.instruments": ("models.training", "models.nets", "models.tasks", "models.insight", "models.spec", "models.trace"),
+    "models.insight": ("models.answers", "models.spec", "models.trace"),
+    "models.instruments": (
+        "models.answers",
+        "models.training",
+        "models.nets",
+        "models.tasks",
+        "models.insight",
+        "models.spec",
+        "models.trace",
+    ),
     **dict.fromkeys(
         TORCH_SIDE_OF_SERVICE,
-        ("models.instruments", "models.training", "models.insight", "models.spec", "models.trace", "models.log"),
+        (
+            "models.instruments",
+            "models.training",
+            "models.insight",
+            "models.answers",
+            "models.spec",
+            "models.trace",
+            "models.log",
+        ),
     ),
-    "models.service": ("models.spec", "models.trace", "models.log"),
+    "models.service": ("models.answers", "models.spec", "models.trace", "models.log"),
     "models.export": ("models.spec", "models.trace", *NUMPY_SIDE),
 }
 
@@ -171,6 +190,11 @@ def test_nothing_in_the_models_draws(module):
 @pytest.mark.parametrize("module", [name for name in SOURCES if within(name, ("models.spec",))])
 def test_the_description_of_a_run_is_plain_python(module):
     assert not {name for name in imports(module).all if within(name, ("torch", "numpy", "pandas"))}
+
+
+@pytest.mark.parametrize("module", [name for name in SOURCES if within(name, ("models.spec",))])
+def test_the_description_of_a_run_hides_no_circle_in_its_functions(module):
+    assert imports(module).all == imports(module).at_load
 
 
 # --- torch stays away from the pages ---

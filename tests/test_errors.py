@@ -1,5 +1,6 @@
 """The common errors: every claim has a set-up that runs, its numbers are right, and other numbers would judge otherwise."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -17,10 +18,10 @@ from models.claims.numbers import NUMBERS
 from models.insight.theory import law
 from models.instruments import INSTRUMENTS
 from models.instruments.facts import FACTS, fact
-from models.labs.growth import growth as growth_by_moments
 from models.service.questions import QUESTIONS
 from models.spec import RunConfig
 from models.spec.budget import over_budget, step_seconds
+from models.trace import Trace
 from models.training import Replays, Run
 from tests.app_page import address, back, charts, labels, press, sound, words
 from tests.labs_page import lab
@@ -43,9 +44,9 @@ def value(source: Source) -> Any:
         run.advance(source.cfg.steps)
         run.close()
         return run.trace()
-    if source.question in QUESTIONS:
-        return QUESTIONS[source.question](source.cfg, dict(source.args))
-    work = INSTRUMENTS[source.question](Replays(), source.cfg, **source.args)
+    if source.question.name in QUESTIONS:
+        return QUESTIONS[source.question.name](source.cfg, dict(source.args))
+    work = INSTRUMENTS[source.question.name](Replays(), source.cfg, **source.args)
     while True:
         try:
             next(work)
@@ -74,8 +75,7 @@ def test_every_one_of_the_33_errors_has_a_claim_a_truth_sources_and_a_set_up() -
             if isinstance(source, Computed):
                 assert source.name in NUMBERS
             elif isinstance(source, Asked):
-                assert source.question in QUESTIONS | INSTRUMENTS
-                assert source.args.get("name", "by hand") in FACTS
+                assert source.question.name in QUESTIONS | INSTRUMENTS
 
 
 def test_every_net_is_legal_is_within_the_budget_and_survives_its_link() -> None:
@@ -94,7 +94,7 @@ def test_every_net_is_legal_is_within_the_budget_and_survives_its_link() -> None
 def test_the_norm_by_hand_is_too_short_by_the_root_that_the_formula_says() -> None:
     said = outcome("by-hand")
     assert said.verdict == FAILS
-    short = gathered("by-hand")["torch"]["short"]
+    short = gathered("by-hand")["torch"].short
     assert short == pytest.approx([1 - np.sqrt((d - 1) / d) for d in (4, 8, 64, 512)], abs=1e-5)  # eps
     assert short[0] == pytest.approx(0.134, abs=5e-4)
 
@@ -104,8 +104,8 @@ def test_a_tiny_token_leaves_layer_norm_at_0688_and_torchs_rms_norm_at_0278() ->
     assert out == pytest.approx([np.sqrt(s**2 / (s**2 + 1e-5)) for s in (1.0, 0.03, 0.003)])
     assert out[-1] == pytest.approx(0.688, abs=5e-4)
     small = gathered("rms-norm")["torch"]
-    assert small["rms"] == pytest.approx(np.sqrt(1e-8 / (1e-8 + 2.0**-23)), rel=1e-3) == pytest.approx(0.278, abs=5e-4)
-    assert small["layer"] == pytest.approx(np.sqrt(1e-8 / (1e-8 + 1e-5)), rel=1e-3)
+    assert small.rms == pytest.approx(np.sqrt(1e-8 / (1e-8 + 2.0**-23)), rel=1e-3) == pytest.approx(0.278, abs=5e-4)
+    assert small.layer == pytest.approx(np.sqrt(1e-8 / (1e-8 + 1e-5)), rel=1e-3)
     assert gathered("rms-norm")["numbers"]["lost"] == {"layer norm": 2, "rms norm": 1}
 
 
@@ -119,10 +119,10 @@ def test_one_feature_is_bounded_and_holds_nearly_all() -> None:
 
 def test_batch_norm_remembers_nine_tenths_and_refuses_a_batch_of_one() -> None:
     memory = gathered("batch-norm-momentum")["torch"]
-    assert memory["kept"] == pytest.approx(0.9, abs=1e-5)
-    assert memory["unbiased"] == 1
-    assert "more than 1 value" in memory["refused"]
-    assert memory["pair"] == pytest.approx(1, abs=1e-3)
+    assert memory.kept == pytest.approx(0.9, abs=1e-5)
+    assert memory.unbiased == 1
+    assert "more than 1 value" in memory.refused
+    assert memory.pair == pytest.approx(1, abs=1e-3)
 
 
 def test_the_variance_of_a_score_is_d_k_and_one_behind_the_right_root() -> None:
@@ -158,14 +158,9 @@ def test_layers_that_torch_stacks_are_copies_and_norm_first_has_no_norm_at_its_e
     encoder = torch.nn.TransformerEncoder(layer, 3, enable_nested_tensor=False)
     assert encoder.norm is None
     assert torch.equal(encoder.layers[0].linear1.weight, encoder.layers[2].linear1.weight)
-    assert gathered("copies")["torch"]["apart"][0] == 0 < gathered("copies")["torch"]["apart"][1]
-    assert gathered("final-norm")["torch"]["absent"] == 1
-    assert gathered("final-norm")["torch"]["moved"] < 1e-4
-
-
-def test_a_fact_that_does_not_exist_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="fact is 'nothing'; legal is by hand"):
-        fact("nothing")
+    assert gathered("copies")["torch"].apart[0] == 0 < gathered("copies")["torch"].apart[1]
+    assert gathered("final-norm")["torch"].absent == 1
+    assert gathered("final-norm")["torch"].moved < 1e-4
 
 
 def test_behind_a_closed_gate_no_weight_of_a_block_has_a_first_gradient_and_a_last_matrix_of_0_has_one() -> None:
@@ -179,7 +174,7 @@ def test_behind_a_closed_gate_no_weight_of_a_block_has_a_first_gradient_and_a_la
         y = (x + a * (x @ w1).relu() @ w2) @ head
         torch.nn.functional.cross_entropy(y, torch.arange(16) % 8).backward()
         sizes = {"gate": a.grad, "first matrix": w1.grad, "last matrix": w2.grad, "head": head.grad}
-        found = gathered("zero-gates")["parts"][name]
+        found = gathered("zero-gates")["parts"].rms[name]
         for part in sizes.keys() & found.keys():
             size = sizes[part]
             assert size is not None
@@ -192,7 +187,7 @@ def test_sigmoid_branches_of_two_layers_return_less_than_the_norms_take_and_relu
     """By the moments: a branch's gain b on the way back, and 1 / (1 + f) taken by each norm, f what it writes."""
     values = gathered("post-norm-vanishes")
     for name, activation, depth in (("MLP, 32 blocks", "relu", 32), ("sigmoid MLP, 64 blocks", "sigmoid", 64)):
-        expected = growth_by_moments(RunConfig.arranged("post-norm", activation=activation, depth=depth, width=64)).grad_rms
+        expected = law(RunConfig.arranged("post-norm", activation=activation, depth=depth, width=64)).gradient
         assert np.log10(gradient(values[name])) == pytest.approx(np.log10(expected[0] / expected[-1]), abs=0.6)
     assert gradient(values["sigmoid MLP, 64 blocks"]) < 0.01
     assert gradient(values["MLP, 32 blocks"]) > 0.3
@@ -211,7 +206,7 @@ def test_a_typical_narrow_net_of_hes_weights_loses_most_of_its_mean_square_and_t
     typical = np.exp(np.log(gains[gains > 0]).mean())
     assert typical < 0.25
     assert 0.5 < gains.mean() < 2
-    narrow, wide = (middle(gathered("he-keeps")[name]["mean_square"]) for name in ("width 16", "width 512"))
+    narrow, wide = (middle(gathered("he-keeps")[name].mean_square) for name in ("width 16", "width 512"))
     assert narrow[-1] / narrow[0] < 0.5
     assert 0.5 < wide[-1] / wide[0] < 2
 
@@ -227,7 +222,7 @@ def test_batch_norm_without_a_skip_learns_where_layer_norm_and_no_norm_do_not() 
 
 
 def test_what_an_exponential_law_would_give_is_the_first_halfs_factor_once_more() -> None:
-    square = middle(gathered("pre-norm-exponential")["pre-norm"]["mean_square"])
+    square = middle(gathered("pre-norm-exponential")["pre-norm"].mean_square)
     half = len(square) // 2
     assert f"to {square[0] * (square[half] / square[0]) ** 2:.3g}." in outcome("pre-norm-exponential").sentence
 
@@ -247,7 +242,7 @@ def level(rows: np.ndarray, factor: float = 1.0) -> np.ndarray:
 
 def put(name: str, **numbers: Any) -> Callable[[dict[str, Any]], None]:
     def change(values: dict[str, Any]) -> None:
-        values[name].update(numbers)
+        values[name] = values[name] | numbers if isinstance(values[name], dict) else replace(values[name], **numbers)
 
     return change
 
@@ -256,8 +251,8 @@ def signals(**factors: float) -> Callable[[dict[str, Any]], None]:
     """All signals with rows that change by these factors a site."""
 
     def change(values: dict[str, Any]) -> None:
-        for one in values.values():
-            one.update({kind: level(one[kind], factor) for kind, factor in factors.items()})
+        for name, one in values.items():
+            values[name] = replace(one, **{kind: level(getattr(one, kind), factor) for kind, factor in factors.items()})
 
     return change
 
@@ -265,14 +260,14 @@ def signals(**factors: float) -> Callable[[dict[str, Any]], None]:
 def tapes(**numbers: Callable[[Any], Any]) -> Callable[[dict[str, Any]], None]:
     def change(values: dict[str, Any]) -> None:
         for name, trace in values.items():
-            if not isinstance(trace, dict):
+            if isinstance(trace, Trace):
                 values[name] = replace(trace, **{field: of(trace) for field, of in numbers.items()})
 
     return change
 
 
 def stable(values: dict[str, Any]) -> None:
-    values["before training"]["mean_square"] = level(values["before training"]["mean_square"])
+    values["before training"] = replace(values["before training"], mean_square=level(values["before training"].mean_square))
     values["learning rate 3"] = replace(values["learning rate 3"], divergence=None)
 
 
@@ -283,15 +278,15 @@ def alive(values: dict[str, Any]) -> None:
 
 
 def tokens_alike(values: dict[str, Any]) -> None:
-    values["pre-norm, tokens"]["cosine"] = np.array([1.0])
-    values["post-norm, tokens"]["cosine"] = np.array([0.1])
-    values["pre-norm, layers"]["neighbour_cosine"] = np.array([1.0])
-    values["post-norm, layers"]["neighbour_cosine"] = np.array([0.1])
+    for name, alike in (("pre-norm", 1.0), ("post-norm", 0.1)):
+        put(f"{name}, tokens", cosine=np.array([alike]))(values)
+        put(f"{name}, layers", neighbour_cosine=np.array([alike]))(values)
 
 
 def as_claimed(values: dict[str, Any]) -> None:
     for name, one in values.items():
-        one["grad_norm"] = level(one["grad_norm"], 4.0 if name.startswith("sigmoid") else 1.0)
+        rows = level(one.grad_norm, 4.0 if name.startswith("sigmoid") else 1.0)
+        values[name] = replace(one, grad_norm=rows)
 
 
 SEEN = ["LayerNorm(D)", "LayerNorm([T, D])", "BatchNorm1d on (B, D, T)"]
@@ -318,7 +313,7 @@ CONTRARY: dict[str, tuple[str, Callable[[dict[str, Any]], None]]] = {
     "deepnorm-is-alpha": (HOLDS, tapes(branch_rms=lambda t: t.act_rms[:, :-1])),
     "unchanged": (HOLDS, signals(grad_norm=1.0)),
     "doubles": (HOLDS, signals(mean_square=2.0)),
-    "zero-gates": (HOLDS, put("parts", **{"ReZero": {"gate": 1.0}, "zero last": {"head": 1.0}})),
+    "zero-gates": (HOLDS, put("parts", rms={"ReZero": {"gate": 1.0}, "zero last": {"head": 1.0}})),
     "quarter": (HOLDS, as_claimed),
     "copies": (HOLDS, put("torch", apart=[0.1, 0.1])),
     "he-keeps": (HOLDS, signals(mean_square=1.0)),
@@ -407,7 +402,7 @@ def test_a_chart_has_a_line_for_every_net_and_its_numbers(key: str) -> None:
     assert lines is not None
     figure = go.Figure(chart(lines))
     assert {trace.name for trace in figure.data if trace.mode != "markers"} >= set(lines.values)
-    assert np.isfinite(middle(next(iter(gathered(key).values()))["mean_square"])).all()
+    assert np.isfinite(middle(next(iter(gathered(key).values())).mean_square)).all()
 
 
 def opened(key: str, **query: str) -> AppTest:
@@ -418,47 +413,65 @@ def opened(key: str, **query: str) -> AppTest:
 
 
 @pytest.mark.parametrize("key", ERRORS)
-def test_every_card_opens_with_its_claim_and_computes_nothing_before_run(key: str) -> None:
+def test_every_card_opens_with_its_claim_and_says_nothing_of_it_before_a_guess_and_run(key: str) -> None:
     page = opened(key)
-    assert ERRORS[key].truth in words(page)
-    assert "Run" in labels(page)
-    assert "the claim" not in words(page).casefold().replace(ERRORS[key].truth.casefold(), "")
+    assert page.subheader[0].value == f"“{ERRORS[key].claim}”"
+    assert ERRORS[key].truth not in words(page)
+    assert page.button(key=f"error_{key}_running_run").disabled
+    assert "the claim" not in words(page).casefold().replace(ERRORS[key].setup.casefold(), "")
 
 
 @pytest.mark.parametrize("key", ["by-hand", "one-feature", "copies", "zero-gates", "quarter"])
 def test_run_ends_with_the_verdict_and_its_numbers(key: str) -> None:
-    page = press(opened(key), "Run")
-    for _ in range(5):
-        sound(page.run())
-    said = outcome(key)
+    page, said = ran(opened(key), key, "false"), outcome(key)
     assert said.sentence in words(page)
     assert said.verdict in words(page).casefold()
+    assert ("You were right" if said.verdict == FAILS else "Not as you said") in words(page)
+    assert ERRORS[key].truth in words(page)
     assert len(page.dataframe) >= 1
     assert (said.lines is None) == (not charts(page))
     page = press(page, "Clear")
     assert said.sentence not in words(page)
 
 
-def test_run_runs_the_card_that_the_search_has_found_and_the_address_names_it() -> None:
-    page = opened("quarter")
-    page.text_input(key="error_search").set_value("batch norm momentum")
-    page = sound(page.run())
-    found = ERRORS["batch-norm-momentum"]
-    assert page.subheader[0].value == f"“{found.claim}”"
-    assert page.query_params["error"] in (found.key, [found.key])
-    assert ERRORS["quarter"].truth not in words(page)
-    page = press(page, "Run")
+def ran(page: AppTest, key: str, guess: str) -> AppTest:
+    """The page after a guess and the run."""
+    page.get_by_key(f"error_{key}_guess").set_value(guess)
+    page = press(sound(page.run()), "Run")
     for _ in range(5):
         sound(page.run())
-    assert outcome(found.key).sentence in words(page)
+    return page
 
 
-def test_a_link_to_a_card_that_the_search_leaves_out_opens_it_and_ends_the_search() -> None:
-    page = opened("quarter")
+def grid(page: AppTest) -> dict[str, dict[str, str]]:
+    """The cards that are offered, by name."""
+    said = [json.loads(one.proto.json) for one in page.get("bidi_component")]
+    return {card["name"]: card for data in said if data.get("label") == "Error" for card in data["cards"]}
+
+
+def test_without_a_choice_all_claims_are_cards_and_the_search_leaves_some() -> None:
+    page = sound(lab("errors", "learn").run())
+    assert len(grid(page)) == len(ERRORS)
+    assert "Run" not in labels(page)
+    page.text_input(key="error_search").set_value("batch norm momentum")
+    (card,) = grid(sound(page.run())).values()
+    assert ERRORS["batch-norm-momentum"].claim.replace("`", "") in card["name"]
+
+
+def test_a_card_that_was_run_is_marked_with_how_the_guess_went() -> None:
+    page = ran(opened("quarter"), "quarter", "true")
+    page = press(page, "All errors")
+    assert page.query_params.get("error") is None
+    marks = {name: card["mark"] for name, card in grid(page).items() if card["mark"]}
+    assert list(marks.values()) == ["✗"]
+    assert ERRORS["quarter"].claim.replace("`", "") in next(iter(marks))
+
+
+def test_a_link_to_a_card_opens_it_whatever_was_searched_for() -> None:
+    page = sound(lab("errors", "learn").run())
     page.text_input(key="error_search").set_value("warm")
     page = back(sound(page.run()), error="copies")
-    assert ERRORS["copies"].truth in words(page)
-    assert page.text_input(key="error_search").value == ""
+    assert page.subheader[0].value == f"“{ERRORS['copies'].claim}”"
 
 
 def test_an_unknown_error_and_a_search_without_a_hit_get_a_sentence() -> None:
@@ -468,6 +481,8 @@ def test_an_unknown_error_and_a_search_without_a_hit_get_a_sentence() -> None:
     page = sound(page.run())
     assert "No error has all these words" in words(page)
     assert "Run" not in labels(page)
-    page = opened("quarter", **address(page))
-    assert page.text_input(key="error_search").value == "zzz"
-    assert "Run" not in labels(page)
+    again = lab("errors", "learn")
+    for name, text in address(page).items():
+        again.query_params[name] = text
+    assert sound(again.run()).text_input(key="error_search").value == "zzz"
+    assert "No error has all these words" in words(again)

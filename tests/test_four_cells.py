@@ -1,13 +1,21 @@
 """The lesson of the first minute: residual x norm of the default net, over three seeds.
 
 With both it learns, with the residual alone it blows up, the other two never move. A guess costs log 10 = 2.30.
-The three seeds train as one computation, whose rows are those of separate runs (test_seeds.py).
+The three seeds train as one computation, whose rows are those of separate runs (test_seeds.py). The playground offers the
+four, and GPT-2's, to begin with: what it says to look for is computed here.
 """
+
+from functools import cache
 
 import numpy as np
 import pytest
 
+from components.playground.presets import PRESETS
+from components.start.cells import CELLS
+from models.insight.baseline import loss_of_guessing
+from models.insight.verdict import verdict
 from models.spec import RunConfig
+from models.trace import Trace
 from models.training import Run
 from models.training.batched import SeedRuns
 
@@ -15,14 +23,25 @@ SEEDS = range(3)
 LAST = slice(-20, None)  # one batch of 64 alone says less than the mean of the last twenty
 
 
-def final_losses(**fields) -> np.ndarray:
-    """The mean training loss of the last twenty of 300 steps, by seed."""
-    runs = SeedRuns(RunConfig(**fields), SEEDS, frames=False)
+@cache
+def traces_of(cfg: RunConfig) -> list[Trace]:
+    """The traces of 300 steps, by seed; the first has frames."""
+    runs = SeedRuns(cfg, SEEDS)
     runs.advance(300)
     assert not any(runs.divergences)
     traces = runs.traces()
     assert [len(trace) for trace in traces] == [300] * len(SEEDS)
-    return np.array([trace.loss[LAST].mean() for trace in traces])
+    return traces
+
+
+def final_losses(**fields) -> np.ndarray:
+    """The mean training loss of the last twenty of 300 steps, by seed."""
+    return np.array([trace.loss[LAST].mean() for trace in traces_of(RunConfig(**fields))])
+
+
+def over_depth(trace: Trace, row: int = 0) -> tuple[float, float]:
+    """What a net makes of the signal's size on its way in, and of the gradient's on its way back."""
+    return trace.act_rms[row, -1] / trace.act_rms[row, 0], trace.grad_rms[row, 0] / trace.grad_rms[row, -1]
 
 
 def test_with_residual_and_norm_it_learns():
@@ -56,3 +75,67 @@ def test_one_run_of_the_default_learns_as_its_seed_does_among_several():
     run = Run(RunConfig(), probe=False, frames=False)
     run.advance(300)
     assert run.trace().loss[LAST].mean() < 0.03
+
+
+def preset(name: str) -> tuple[RunConfig, str]:
+    """The configuration of a preset, and where it says to look."""
+    return PRESETS[name].cfg, PRESETS[name].look
+
+
+def test_what_works_is_healthy_and_what_to_look_for_is_there():
+    cfg, look = preset("works")
+    trace = traces_of(cfg)[0]
+    assert "block 1 hears more of it than block 32" in look
+    assert trace.grad_rms[0, 1] > trace.grad_rms[0, 32]
+    assert "after 300 steps nine of ten unseen digits are right" in look
+    assert trace.frames[-1].held_out_accuracy >= 0.9
+    assert verdict(cfg, trace, 0).kind == "healthy"
+
+
+def test_what_vanishes_vanishes_both_ways_and_never_learns():
+    cfg, look = preset("vanishes")
+    trace = traces_of(cfg)[0]
+    assert "less than 1/10,000 of either comes through" in look
+    assert max(over_depth(trace)) < 1e-4
+    assert "the loss stays at guessing" in look
+    assert abs(trace.loss[LAST].mean() - loss_of_guessing(cfg.task)) < 0.05
+    assert verdict(cfg, trace, 0).kind == "vanishing"
+
+
+def test_what_explodes_leaves_a_hundred_times_as_large_and_loses_its_numbers_within_ten_steps():
+    cfg, look = preset("explodes")
+    run = Run(cfg)
+    run.advance(11)
+    assert "more than 100 times as large" in look
+    assert over_depth(run.trace())[0] > 100
+    assert "within ten steps no number is left" in look
+    assert run.divergence.step <= 10
+    assert verdict(cfg, run.trace(), 0).kind == "exploding"
+
+
+def test_what_collapses_has_level_sizes_and_one_direction_and_never_learns():
+    cfg, look = preset("collapses")
+    trace = traces_of(cfg)[0]
+    assert "Activation and gradient look fine, within a factor of two" in look
+    assert all(1 / 2 < factor < 2 for factor in over_depth(trace))
+    assert "nearly one direction" in look
+    assert trace.frames[0].sample_cosine[-1] > 0.95
+    assert "the loss stays at guessing" in look
+    assert abs(trace.loss[LAST].mean() - loss_of_guessing(cfg.task)) < 0.05
+    assert verdict(cfg, trace, 0).kind == "collapsed"
+
+
+def test_what_gpt_2_does_starts_level_and_soon_beats_the_letters_frequencies():
+    cfg, look = preset("GPT-2 does")
+    run = Run(cfg)
+    run.advance(61)
+    trace = run.trace()
+    assert "all 8 blocks together keep it within a factor of two" in look
+    assert trace.act_rms[0].max() / trace.act_rms[0].min() < 2
+    assert "By step 60 the net guesses letters better than their frequencies do" in look
+    assert trace.loss[50:61].mean() < 0.95 * loss_of_guessing(cfg.task)
+    assert verdict(cfg, trace, 0).kind == "healthy"
+
+
+def test_the_presets_that_start_shows_too_are_its_four_cells():
+    assert {cell.cfg for cell in CELLS} == {one.cfg for name, one in PRESETS.items() if name != "GPT-2 does"}

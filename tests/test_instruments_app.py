@@ -1,6 +1,9 @@
 """Instruments on the page: a closed one does no work, an open one measures the step shown and keeps its picture."""
 
+import json
+
 import pytest
+from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from components.instruments import INSTRUMENTS
 from components.shell.style import BADGES
@@ -21,11 +24,30 @@ def asked(monkeypatch):
     ask = InProcessTrainer.ask
 
     def noting(self, question, cfg, wait=0.0, **args):
-        found.append((question, args))
+        found.append((question.name, args))
         return ask(self, question, cfg, wait, **args)
 
     monkeypatch.setattr(InProcessTrainer, "ask", noting)
     return found
+
+
+def component(page):
+    """The cards as they were sent."""
+    return next(one.proto for one in page.get("bidi_component") if json.loads(one.proto.json).get("label") == "Instruments")
+
+
+def shown_cards(page):
+    """What the cards say, by name."""
+    return {card["name"]: card for card in json.loads(component(page).json)["cards"]}
+
+
+def pressed(page, name):
+    """The page after a press on a card; a browser takes its press back once it is heard."""
+    for said in ({"chosen": name}, {}):
+        states = page._tree.get_widget_states()
+        states.widgets.append(WidgetState(id=component(page).id, json_value=json.dumps(said)))
+        page._run(states)
+        sound(page)
 
 
 def opened(page, label):
@@ -37,6 +59,28 @@ def test_every_instrument_has_a_badge_that_exists_and_help_that_says_what_it_is(
     for label, instrument in INSTRUMENTS.items():
         assert instrument.badge in BADGES, label
         assert len(instrument.help) > 80, label
+        assert instrument.question.endswith("?"), label
+
+
+def test_a_card_asks_its_question_and_says_why_it_is_no_use_to_this_net():
+    offered = shown_cards(playground(**SMALL))
+    assert list(offered) == list(INSTRUMENTS)
+    assert offered["Where the gradient came from"]["text"] == "Who carries the gradient: skips or branches?"
+    assert {name for name, card in offered.items() if card["unfit"]} == {"Attention and lens", "Post-mortem"}
+    assert "An MLP has no attention" in offered["Attention and lens"]["unfit"]
+    assert not shown_cards(playground(**SMALL, net="transformer"))["Attention and lens"]["unfit"]
+    assert not shown_cards(trained(playground(**DIVERGES)))["Post-mortem"]["unfit"]
+
+
+def test_a_press_on_a_card_opens_the_instrument_and_another_closes_it():
+    page = playground(**SMALL)
+    pressed(page, "Stream and branches")
+    assert "Stream and branch" in charts(page)
+    assert page.query_params["instrument"] == "stream-and-branches"
+    pressed(page, "Stream and branches")
+    assert "Stream and branch" not in charts(page)
+    pressed(page, "Post-mortem")  # which is no use yet: a browser may say anything
+    assert page.session_state["instrument"] is None
 
 
 def test_closed_instruments_ask_for_nothing_and_draw_nothing(asked):

@@ -40,13 +40,13 @@ def still(cfg, step=3):
 
 
 def chosen(found, key):
-    return found[key][np.arange(len(found["what"])), found["chosen"]]
+    return getattr(found, key)[np.arange(len(found.what)), found.chosen]
 
 
 def sentence_of(found):
     picked = {key: chosen(found, key) for key in ("difference", "kinks")}
-    floor = rounding(found["loss"], chosen(found, "step"))
-    return check_sentence(what=found["what"], analytic=found["analytic"], floor=floor, **picked)
+    floor = rounding(found.loss, chosen(found, "step"))
+    return check_sentence(what=found.what, analytic=found.analytic, floor=floor, **picked)
 
 
 @pytest.mark.parametrize("cfg", CASES, ids=named)
@@ -54,15 +54,15 @@ def test_every_arrangement_agrees_with_differences_and_with_its_tape(cfg):
     run = Run(cfg)
     run.advance(4)
     found = finished(check(still(cfg), block=2))
-    assert found["what"] == ["weights", "weights", "stream", "stream"]
-    error = np.abs(found["analytic"] - chosen(found, "difference"))
+    assert found.what == ("weights", "weights", "stream", "stream")
+    error = np.abs(found.analytic - chosen(found, "difference"))
     smooth = chosen(found, "kinks") == 0
-    assert (error <= 1e-5 * np.abs(found["analytic"]) + 20 * rounding(found["loss"], chosen(found, "step")))[smooth].all()
+    assert (error <= 1e-5 * np.abs(found.analytic) + 20 * rounding(found.loss, chosen(found, "step")))[smooth].all()
     assert smooth.any()
     trace = run.trace()
-    assert found["loss"] == pytest.approx(trace.loss[3], rel=1e-4)
-    assert found["rms"]["weights"] == pytest.approx(trace.weight_grad_rms[3, 1], rel=2e-3, abs=1e-12)
-    assert found["rms"]["stream"] == pytest.approx(trace.grad_rms[3, -1], rel=2e-3)
+    assert found.loss == pytest.approx(trace.loss[3], rel=1e-4)
+    assert found.rms["weights"] == pytest.approx(trace.weight_grad_rms[3, 1], rel=2e-3, abs=1e-12)
+    assert found.rms["stream"] == pytest.approx(trace.grad_rms[3, -1], rel=2e-3)
     table = tape_rows(Measured(found, cfg, 3, {"block": 2}), trace)
     assert all("apart" in text for text in table["difference"])
 
@@ -81,10 +81,10 @@ def test_the_slopes_are_those_of_a_linear_net_written_out_with_numpy():
     error = (shares - np.eye(logits.shape[1])[y.reshape(-1)]) / len(x)
     at_stream = error @ parts["head.weight"]
     found = finished(check(own, block=1))
-    assert found["analytic"][0] == pytest.approx(np.linalg.norm(at_stream.T @ start))
-    assert found["analytic"][2] == pytest.approx(np.linalg.norm(at_stream))
-    np.testing.assert_allclose(chosen(found, "difference"), found["analytic"], rtol=1e-6, atol=1e-10)
-    assert found["rms"]["stream"] == pytest.approx(np.sqrt((at_stream**2).mean()))
+    assert found.analytic[0] == pytest.approx(np.linalg.norm(at_stream.T @ start))
+    assert found.analytic[2] == pytest.approx(np.linalg.norm(at_stream))
+    np.testing.assert_allclose(chosen(found, "difference"), found.analytic, rtol=1e-6, atol=1e-10)
+    assert found.rms["stream"] == pytest.approx(np.sqrt((at_stream**2).mean()))
     assert "They agree" in sentence_of(found)
 
 
@@ -98,10 +98,10 @@ def test_nothing_that_was_moved_stays_moved():
 def test_the_error_falls_with_the_square_of_the_step_until_rounding():
     cfg = RunConfig(**TINY | {"activation": "tanh"})
     found = finished(check(still(cfg), block=1))
-    errors = relative_error(found["analytic"][:, None], found["difference"])[0]
+    errors = relative_error(found.analytic[:, None], found.difference)[0]
     assert errors[0] / errors[1] == pytest.approx(100, rel=0.3)
-    assert chosen(found, "step")[0] == pytest.approx(found["step"][0][0] * STEPS[found["chosen"][0]] / STEPS[0])
-    assert found["kinks"].sum() == 0
+    assert chosen(found, "step")[0] == pytest.approx(found.step[0][0] * STEPS[found.chosen[0]] / STEPS[0])
+    assert found.kinks.sum() == 0
 
 
 def test_a_wrong_gradient_is_caught(monkeypatch):
@@ -113,15 +113,15 @@ def test_a_wrong_gradient_is_caught(monkeypatch):
 
 def test_kinks_of_relu_are_counted_at_large_steps():
     found = finished(check(still(RunConfig(**TINY | {"batch": 64, "depth": 4})), block=1))
-    assert found["kinks"][0, 0] > 0
-    assert (np.diff(found["kinks"], axis=1) <= 0).all()
+    assert found.kinks[0, 0] > 0
+    assert (np.diff(found.kinks, axis=1) <= 0).all()
 
 
 def test_a_block_without_weights_has_a_stream_only_and_an_absent_block_is_refused():
     cfg = RunConfig(**TINY, overrides=((1, "identity", True),))
     found = finished(check(still(cfg), block=1))
-    assert found["what"] == ["stream", "stream"]
-    assert list(found["rms"]) == ["stream"]
+    assert found.what == ("stream", "stream")
+    assert list(found.rms) == ["stream"]
     with pytest.raises(ValueError, match="block is 3; legal is 1 to 2"):
         finished(check(still(cfg), block=3))
 

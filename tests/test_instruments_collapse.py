@@ -102,8 +102,8 @@ def test_a_site_is_the_stream_of_a_sample_for_a_transformer_and_of_the_batch_for
     for at, x in enumerate(points):
         expected = by_numpy(x if net == "transformer" else x.reshape(1, -1, cfg.width))
         for key, value in expected.items():
-            assert found[key][at] == pytest.approx(value, rel=1e-3, abs=1e-5), (key, at)
-    assert (found["within"], found["sets"], found["vectors"]) == ((1, 8, 8) if net == "transformer" else (0, 1, 8))
+            assert getattr(found, key)[at] == pytest.approx(value, rel=1e-3, abs=1e-5), (key, at)
+    assert (found.within, found.sets, found.vectors) == ((1, 8, 8) if net == "transformer" else (0, 1, 8))
 
 
 def attention_modules(model):
@@ -167,7 +167,7 @@ def test_the_share_of_queries_and_keys_is_that_of_the_gradient_of_the_step():
     cross_entropy(still.model(x)[y != -100], y[y != -100]).backward()
     for at, module in enumerate(attention_modules(still.model)):
         q, k, v = ((one.weight.grad.double().numpy() ** 2).sum() for one in (module.w_q, module.w_k, module.w_v))
-        assert found["query_key_share"][at] == pytest.approx((q + k) / (q + k + v), rel=1e-4)
+        assert found.query_key_share[at] == pytest.approx((q + k) / (q + k + v), rel=1e-4)
 
 
 @pytest.mark.parametrize(("arrangement", "net"), list(product(ARRANGEMENTS, NETS)))
@@ -175,17 +175,17 @@ def test_every_arrangement_of_both_nets_stays_within_the_bounds(arrangement, net
     cfg = RunConfig.arranged(arrangement, **TINY, **NETS[net])
     found, sites = measured(cfg, 1), plan(cfg).sites
     for key in ("cosine", "spread", "rank", "participation"):
-        assert found[key].shape == (len(sites),)
-        assert np.isfinite(found[key]).all()
-    assert (np.abs(found["cosine"]) <= 1.0001).all()
-    assert ((found["spread"] >= 0) & (found["spread"] <= 1.0001)).all()
-    assert (found["participation"] >= 0.9999).all()
-    assert (found["rank"] >= found["participation"] * 0.9999).all()  # entropy orders 1 of s, 2 of its squares
-    assert (found["rank"] <= 8.0001).all()
+        assert getattr(found, key).shape == (len(sites),)
+        assert np.isfinite(getattr(found, key)).all()
+    assert (np.abs(found.cosine) <= 1.0001).all()
+    assert ((found.spread >= 0) & (found.spread <= 1.0001)).all()
+    assert (found.participation >= 0.9999).all()
+    assert (found.rank >= found.participation * 0.9999).all()  # entropy orders 1 of s, 2 of its squares
+    assert (found.rank <= 8.0001).all()
     blocks = 2 if net == "transformer" else 0
-    assert found["entropy"].shape == found["query_key_share"].shape == (blocks,)
-    assert ((found["sharpest"] >= 0) & (found["sharpest"] <= found["entropy"]) & (found["entropy"] <= 1.0001)).all()
-    go.Figure(rank_chart("t", sites, found))
+    assert found.entropy.shape == found.query_key_share.shape == (blocks,)
+    assert ((found.sharpest >= 0) & (found.sharpest <= found.entropy) & (found.entropy <= 1.0001)).all()
+    go.Figure(rank_chart("t", sites, found.rank, found.participation))
 
 
 @pytest.mark.parametrize("net", NETS)
@@ -205,21 +205,21 @@ def test_other_parts_are_measured_too_and_batch_norm_keeps_its_statistics(net, o
     before = {name: value.clone() for name, value in still.model.state_dict().items()}
     found = finished(collapse(still))
     assert all(torch.equal(before[name], value) for name, value in still.model.state_dict().items())
-    assert np.isfinite(found["cosine"]).all()
+    assert np.isfinite(found.cosine).all()
     if net == "transformer":
-        assert np.isnan(found["entropy"]).tolist() == ["overrides" in other, False]
-        assert np.isnan(found["query_key_share"]).tolist() == ["overrides" in other, False]
+        assert np.isnan(found.entropy).tolist() == ["overrides" in other, False]
+        assert np.isnan(found.query_key_share).tolist() == ["overrides" in other, False]
     if "overrides" in other:
-        assert found["cosine"][0] == found["cosine"][1]
+        assert found.cosine[0] == found.cosine[1]
 
 
 def test_one_vector_is_compared_with_none_and_one_token_attends_to_nothing():
     alone = measured(RunConfig(**TINY | {"batch": 1}))
-    assert np.isnan(alone["cosine"]).all()
-    np.testing.assert_allclose(alone["rank"], 1, rtol=1e-6)
+    assert np.isnan(alone.cosine).all()
+    np.testing.assert_allclose(alone.rank, 1, rtol=1e-6)
     points = measured(RunConfig(**TINY | {"net": "transformer", "task": "spiral", "heads": 2}))
-    assert (points["within"], points["vectors"]) == (0, 8)
-    assert len(points["entropy"]) == 0
+    assert (points.within, points.vectors) == (0, 8)
+    assert len(points.entropy) == 0
 
 
 @pytest.mark.parametrize("net", NETS)
@@ -228,8 +228,8 @@ def test_a_run_that_diverged_has_no_numbers_and_says_so(net):
     still = still_at(cfg, 40)
     assert still.step < 40
     found = finished(collapse(still))
-    assert np.isnan(found["cosine"][-1])
-    assert "no cosine" in collapse_sentence(plan(cfg).sites, False, 8, found["cosine"], found["rank"])
+    assert np.isnan(found.cosine[-1])
+    assert "no cosine" in collapse_sentence(plan(cfg).sites, False, 8, found.cosine, found.rank)
 
 
 def test_the_sentences_judge_by_their_numbers():
@@ -251,7 +251,7 @@ def test_the_sentences_judge_by_their_numbers():
 
 @pytest.mark.parametrize("values", [np.array([3.0, 1.0]), np.full(2, np.nan), np.empty(0)], ids=["some", "none finite", "empty"])
 def test_plotly_accepts_the_rank_chart(values):
-    figure = rank_chart("t", ("x0", "b01"), {"rank": values, "participation": values})
+    figure = rank_chart("t", ("x0", "b01"), values, values)
     go.Figure(figure)
     assert json.loads(json.dumps(figure, allow_nan=False)) == figure
 

@@ -57,11 +57,11 @@ def test_every_number_is_that_of_numpy_and_scipy(activation):
     for at, x in enumerate(points):
         size = np.sqrt((x**2).mean())
         expected = np.histogram(x / size, edges)[0] / x.size
-        np.testing.assert_allclose(found["shares"][at], expected, atol=1.1 / x.size)  # a value may lie on an edge
-        assert found["rms"][at] == pytest.approx(size, rel=1e-5)
+        np.testing.assert_allclose(found.shares[at], expected, atol=1.1 / x.size)  # a value may lie on an edge
+        assert found.rms[at] == pytest.approx(size, rel=1e-5)
         each = stats.kurtosis(x.reshape(-1, cfg.width), axis=1, fisher=False, bias=True)
-        assert found["kurtosis"][at] == pytest.approx(each.mean(), rel=1e-4)
-        assert found["kurtosis_max"][at] == pytest.approx(each.max(), rel=1e-4)
+        assert found.kurtosis[at] == pytest.approx(each.mean(), rel=1e-4)
+        assert found.kurtosis_max[at] == pytest.approx(each.max(), rel=1e-4)
     tokens = [a.reshape(-1, cfg.width) for a in insides]
     expected = {
         "relu": {"dead": [(a == 0).all(0).mean() for a in tokens], "always_on": [(a > 0).all(0).mean() for a in tokens]},
@@ -69,24 +69,24 @@ def test_every_number_is_that_of_numpy_and_scipy(activation):
         "sigmoid": {"saturated": [(a * (1 - a) < 0.05).mean() for a in tokens]},
     }[activation]
     for key in ("dead", "always_on", "saturated"):
-        np.testing.assert_allclose(found[key], expected.get(key, []), atol=1.1 / tokens[0].size, err_msg=key)
+        np.testing.assert_allclose(getattr(found, key), expected.get(key, []), atol=1.1 / tokens[0].size, err_msg=key)
     assert max(map(max, expected.values())) > 0  # or the case would show nothing
-    assert found["inside"] == ["b01", "b02"]
-    assert found["tokens"] == cfg.batch
+    assert found.inside == ("b01", "b02")
+    assert found.tokens == cfg.batch
 
 
 def test_a_histogram_of_known_values():
     found = histogram(torch.tensor([1.0, -1.0, 1.0, -1.0, torch.nan, torch.inf, 1.0, -1.0]))
-    share = dict(zip(centres().tolist(), found["shares"].tolist(), strict=True))
+    share = dict(zip(centres().tolist(), found.shares.tolist(), strict=True))
     assert {place: value for place, value in share.items() if value} == {-1.0: 0.5, 1.0: 0.5}
-    assert found["rms"] == 1
-    assert found["lost"] == 0.25
+    assert found.rms == 1
+    assert found.lost == 0.25
 
 
 def test_the_outermost_bins_are_open_and_the_bins_symmetric():
     x = torch.zeros(10_000, dtype=torch.float64)
     x[0], x[1] = 1e20, -1e20
-    shares = histogram(x)["shares"]
+    shares = histogram(x).shares
     assert shares[0] == shares[-1] == pytest.approx(1e-4)
     assert shares.sum() == pytest.approx(1)
     np.testing.assert_array_equal(centres(), -centres()[::-1])
@@ -94,11 +94,11 @@ def test_the_outermost_bins_are_open_and_the_bins_symmetric():
 
 
 def test_zeros_fill_the_middle_and_what_is_not_finite_has_no_share():
-    assert histogram(torch.zeros(5))["shares"].argmax() == 24
+    assert histogram(torch.zeros(5)).shares.argmax() == 24
     none = histogram(torch.full((4,), torch.nan))
-    assert np.isnan(none["shares"]).all()
-    assert np.isnan(none["rms"])
-    assert none["lost"] == 1
+    assert np.isnan(none.shares).all()
+    assert np.isnan(none.rms)
+    assert none.lost == 1
 
 
 def test_the_kurtosis_of_one_outlier_among_zeros_is_about_the_width():
@@ -122,13 +122,13 @@ def test_units_are_judged_over_the_whole_batch_not_by_sample():
 def test_every_arrangement_of_both_nets_has_whole_histograms(arrangement, net):
     cfg = RunConfig.arranged(arrangement, **TINY, **NETS[net])
     found, sites = measured(cfg), plan(cfg).sites
-    assert found["shares"].shape == (len(sites), 49)
-    np.testing.assert_allclose(found["shares"].sum(1) + 0 * found["lost"], 1, rtol=1e-6)
-    assert (found["kurtosis"] >= 1).all()
-    assert (found["kurtosis"] <= cfg.width).all()
-    assert len(found["inside"]) == len(found["dead"]) == 2
-    assert (found["dead"] + found["always_on"] <= 1).all()
-    go.Figure(histogram_map(title="t", x="depth", places=list(sites), centres=found["centres"], shares=found["shares"]))
+    assert found.shares.shape == (len(sites), 49)
+    np.testing.assert_allclose(found.shares.sum(1) + 0 * found.lost, 1, rtol=1e-6)
+    assert (found.kurtosis >= 1).all()
+    assert (found.kurtosis <= cfg.width).all()
+    assert len(found.inside) == len(found.dead) == 2
+    assert (found.dead + found.always_on <= 1).all()
+    go.Figure(histogram_map(title="t", x="depth", places=list(sites), centres=found.centres, shares=found.shares))
 
 
 @pytest.mark.parametrize(
@@ -150,10 +150,10 @@ def test_other_parts_are_measured_too_and_batch_norm_keeps_its_statistics(other)
     still = finished(Replays().still(cfg, 3))
     before = {name: value.clone() for name, value in still.model.state_dict().items()}
     found = finished(distributions(still))
-    assert np.isfinite(found["shares"]).all()
+    assert np.isfinite(found.shares).all()
     assert all(torch.equal(before[name], value) for name, value in still.model.state_dict().items())
-    assert found["inside"] == (["b02"] if "overrides" in other else ["b01", "b02"])
-    assert len(found["dead"]) == (0 if "activation" in other else len(found["inside"]))
+    assert found.inside == (("b02",) if "overrides" in other else ("b01", "b02"))
+    assert len(found.dead) == (0 if "activation" in other else len(found.inside))
 
 
 def test_a_run_that_diverged_says_what_is_lost():
@@ -161,12 +161,12 @@ def test_a_run_that_diverged_says_what_is_lost():
     still = finished(Replays().still(cfg, 40))
     assert still.step < 40
     found = finished(distributions(still))
-    assert found["lost"][-1] > 0
-    assert np.isnan(found["dead"][-1])
+    assert found.lost[-1] > 0
+    assert np.isnan(found.dead[-1])
     text = distributions_sentence(
         sites=plan(cfg).sites,
         activation="relu",
-        **{key: found[key] for key in ("tokens", "kurtosis", "inside", "dead", "saturated")},
+        **{key: getattr(found, key) for key in ("tokens", "kurtosis", "inside", "dead", "saturated")},
     )
     assert "not finite" in text
 
@@ -174,12 +174,12 @@ def test_a_run_that_diverged_says_what_is_lost():
 def test_the_film_of_a_layer_is_what_the_steps_show_one_by_one():
     cfg = RunConfig(**TINY, norm="batch norm")
     film = finished(INSTRUMENTS["layer film"](Replays(), cfg, step=9, site="b02"))
-    assert film["steps"].tolist() == [step for step in frame_steps(10) if step <= 9]
-    for at, step in enumerate(film["steps"].tolist()):
-        np.testing.assert_array_equal(film["shares"][at], measured(cfg, step)["shares"][2])
+    assert film.steps.tolist() == [step for step in frame_steps(10) if step <= 9]
+    for at, step in enumerate(film.steps.tolist()):
+        np.testing.assert_array_equal(film.shares[at], measured(cfg, step).shares[2])
     inside = finished(INSTRUMENTS["layer film"](Replays(), cfg, step=0, site="b02", inside=True))
-    assert inside["shares"][0, :24].sum() == 0  # after ReLU nothing is negative
-    assert inside["steps"].tolist() == [0]
+    assert inside.shares[0, :24].sum() == 0  # after ReLU nothing is negative
+    assert inside.steps.tolist() == [0]
 
 
 @pytest.mark.parametrize(("site", "inside", "legal"), [("b09", False, "x0, b01"), ("b01.attn", True, "b01.ffn")])

@@ -188,8 +188,8 @@ def test_the_predicted_gains_of_a_branch_are_the_measured_ones(init, expansion):
     cfg = RunConfig(depth=2, width=64, init=init, expansion=expansion, device="cpu")
     found = finished(signal(Replays(), cfg, step=0))
     v_f, v_b = branch_gains(cfg, "mlp")
-    assert found["v_f"].mean() == pytest.approx(v_f, rel=0.15)
-    assert found["v_b"].mean() == pytest.approx(v_b, rel=0.15)
+    assert found.v_f.mean() == pytest.approx(v_f, rel=0.15)
+    assert found.v_b.mean() == pytest.approx(v_b, rel=0.15)
     if expansion == 4 and init == "torch":
         assert v_f == pytest.approx(1 / 18)
 
@@ -200,12 +200,12 @@ def test_the_measurement_of_every_arrangement_has_its_shape_and_a_sentence(name,
     cfg = RunConfig.arranged(name, net=net, depth=2, width=16, device="cpu")
     found = finished(signal(Replays(), cfg, step=7))
     sites = plan(cfg).sites
-    assert found["mean_square"].shape == found["grad_norm"].shape == (6, len(sites))
-    assert found["v_f"].shape == found["v_b"].shape == (6, len(sites) - 1)
-    assert (found["v_b"] > 0).all() or cfg.init == "zero last"
-    text = formula_sentence(law(cfg), found["mean_square"], found["grad_norm"])
+    assert found.mean_square.shape == found.grad_norm.shape == (6, len(sites))
+    assert found.v_f.shape == found.v_b.shape == (6, len(sites) - 1)
+    assert (found.v_b > 0).all() or cfg.init == "zero last"
+    text = formula_sentence(law(cfg), found.mean_square, found.grad_norm)
     assert ("by the formula" in text) == (law(cfg).mean_square is not None)
-    figure = prediction_chart("t", "u", sites, found["mean_square"], law(cfg).mean_square)
+    figure = prediction_chart("t", "u", sites, found.mean_square, law(cfg).mean_square)
     go.Figure(figure)
     assert json.loads(json.dumps(figure, allow_nan=False)) == figure
 
@@ -213,15 +213,15 @@ def test_the_measurement_of_every_arrangement_has_its_shape_and_a_sentence(name,
 def test_the_seeds_go_on_from_the_configurations_own():
     cfg = RunConfig(depth=2, width=16, seed=5, device="cpu")
     found = finished(signal(Replays(), cfg, step=0))
-    assert found["seeds"] == [5, 6, 7, 8, 9, 10]
+    assert found.seeds == (5, 6, 7, 8, 9, 10)
     expected = signal_at_init(cfg, range(5, 11), rows=128)
-    np.testing.assert_array_equal(found["mean_square"], expected.mean_square)
-    np.testing.assert_array_equal(found["grad_norm"], expected.grad_norm)
+    np.testing.assert_array_equal(found.mean_square, expected.mean_square)
+    np.testing.assert_array_equal(found.grad_norm, expected.grad_norm)
 
 
 def test_a_sublayer_that_was_taken_out_has_no_gain_and_one_that_overflows_no_law():
     cfg = RunConfig(depth=3, width=16, overrides=((2, "identity", True),), device="cpu")
-    assert np.isnan(finished(signal(Replays(), cfg, step=0))["v_f"]).any(0).tolist() == [False, True, False]
+    assert np.isnan(finished(signal(Replays(), cfg, step=0)).v_f).any(0).tolist() == [False, True, False]
     assert law(cfg).mean_square[1] == law(cfg).mean_square[2]
     huge = law(RunConfig.arranged("residual only", depth=128, init_gain=10.0, init="he"))
     go.Figure(prediction_chart("t", "u", ("x0",), np.ones((2, 1)), huge.mean_square))

@@ -28,7 +28,7 @@ def still_at(cfg, step=0):
 
 
 def measured(still, **args):
-    return finished(health(still, **args))
+    return finished(health(still, **args)).noise
 
 
 def per_sample_gradients(still):
@@ -56,19 +56,19 @@ def rows(gradients, prefix, parts):
 def test_signal_and_noise_are_those_of_per_sample_gradients(net, parts):
     still = still_at(RunConfig.arranged("pre-norm", **TINY, **NETS[net]), 3)
     found, gradients = measured(still, parts=parts), per_sample_gradients(still)
-    assert (found["parts"], found["part_size"]) == (parts, 8 // parts)
+    assert (found.parts, found.part_size) == (parts, 8 // parts)
     for at in range(2):
         g = rows(gradients, f"stream.blocks.b{at + 1:02d}.", parts)
         noise = np.trace(np.cov(g.T))
-        assert found["noise"][at] == pytest.approx(noise, rel=1e-3)
+        assert found.noise[at] == pytest.approx(noise, rel=1e-3)
         signal = (g.mean(0) ** 2).sum() - noise / parts
-        assert found["signal"][at] == pytest.approx(signal, rel=1e-3, abs=1e-3 * noise)
-        assert found["snr"][at] == pytest.approx(found["signal"][at] / found["noise"][at])
+        assert found.signal[at] == pytest.approx(signal, rel=1e-3, abs=1e-3 * noise)
+        assert found.snr[at] == pytest.approx(found.signal[at] / found.noise[at])
     g = rows(gradients, "", parts)
     noise = np.trace(np.cov(g.T))
     # Of a micro-batch of m samples the covariance is a sample's divided by m.
-    assert found["noise_trace"] == pytest.approx(noise * 8 / parts, rel=1e-3)
-    assert found["gradient_square"] == pytest.approx((g.mean(0) ** 2).sum() - noise / parts, rel=1e-3, abs=1e-3 * noise)
+    assert found.noise_trace == pytest.approx(noise * 8 / parts, rel=1e-3)
+    assert found.gradient_square == pytest.approx((g.mean(0) ** 2).sum() - noise / parts, rel=1e-3, abs=1e-3 * noise)
 
 
 def test_the_noise_scale_of_gradients_whose_noise_is_known():
@@ -98,27 +98,27 @@ def test_equal_samples_have_no_noise_and_a_signal_without_bound():
     x, y = still.batch()
     same = type("Same", (), {"batch": lambda self, step: (x[:1].repeat(8, 1, 1), y[:1].repeat(8, 1))})()
     found = measured(type(still)(still.cfg, still.step, still.model, same, {}))
-    assert found["noise_trace"] == pytest.approx(0, abs=1e-6 * found["gradient_square"])
-    assert (found["snr"] > 1e6).all()
+    assert found.noise_trace == pytest.approx(0, abs=1e-6 * found.gradient_square)
+    assert (found.snr > 1e6).all()
 
 
 def test_a_batch_that_does_not_divide_leaves_the_rest_out():
     found = measured(still_at(RunConfig(**TINY | {"batch": 11})), parts=4)
-    assert (found["parts"], found["part_size"]) == (4, 2)
+    assert (found.parts, found.part_size) == (4, 2)
 
 
 @pytest.mark.parametrize(("batch", "parts"), [(8, 0), (15, 0), (16, 2), (32, 4)])
 def test_batch_norm_is_only_split_into_parts_that_have_statistics(batch, parts):
     found = measured(still_at(RunConfig(**TINY | {"batch": batch}, norm="batch norm")))
-    assert (found["parts"], found["batch_norm"]) == (parts, True)
-    assert np.isfinite(found["snr"]).all() == bool(parts)
+    assert (found.parts, found.batch_norm) == (parts, True)
+    assert np.isfinite(found.snr).all() == bool(parts)
 
 
 def test_one_sample_has_no_noise_to_measure():
     found = measured(still_at(RunConfig(**TINY | {"batch": 1})))
-    assert found["parts"] == 0
-    assert np.isnan(found["snr"]).all()
-    assert np.isnan(found["noise_trace"])
+    assert found.parts == 0
+    assert np.isnan(found.snr).all()
+    assert np.isnan(found.noise_trace)
 
 
 @pytest.mark.parametrize("parts", [1, 513])
@@ -130,17 +130,18 @@ def test_a_number_of_parts_that_no_batch_has_is_refused(parts):
 @pytest.mark.parametrize(("arrangement", "net"), list(product(ARRANGEMENTS, NETS)))
 def test_signal_and_noise_of_every_arrangement_add_up_to_the_gradient_of_the_tape(arrangement, net):
     cfg = RunConfig.arranged(arrangement, **TINY, **NETS[net])
-    found = measured(still_at(cfg, 2))
+    still = still_at(cfg, 2)
+    found, gained = measured(still), gates_and_gains(still.model)
     run = Run(cfg)
     run.advance(3)
     whole = run.trace().grad_norm[2] ** 2
-    assert found["gradient_square"] + found["noise_trace"] / cfg.batch == pytest.approx(whole, rel=1e-3)
-    assert (found["noise"] > 0).all()
-    assert found["snr"].shape == (2,)
+    assert found.gradient_square + found.noise_trace / cfg.batch == pytest.approx(whole, rel=1e-3)
+    assert (found.noise > 0).all()
+    assert found.snr.shape == (2,)
     gated = arrangement in ("ReZero", "LayerScale")
-    assert np.isnan(found["gates"]).all() == (not gated)
-    assert (len(found["gains"]) > 0) == (cfg.norm != "none")
-    assert len(found["gains"]) == len(found["gain_names"])
+    assert np.isnan(gained.gates).all() == (not gated)
+    assert (len(gained.gains) > 0) == (cfg.norm != "none")
+    assert len(gained.gains) == len(gained.gain_names)
 
 
 @pytest.mark.parametrize(
@@ -156,12 +157,13 @@ def test_signal_and_noise_of_every_arrangement_add_up_to_the_gradient_of_the_tap
     ids=str,
 )
 def test_other_parts_are_measured_too(other):
-    found = measured(still_at(RunConfig(**TINY | other), 2))
+    still = still_at(RunConfig(**TINY | other), 2)
+    found, gained = measured(still), gates_and_gains(still.model)
     gone = "overrides" in other
-    assert np.isnan(found["snr"]).tolist() == [gone, False]
-    assert np.isfinite(found["noise_trace"])
-    assert (len(found["slopes"]) > 0) == (other.get("norm") == "dynamic tanh")
-    assert (len(found["gains"]) == 0) == (other.get("norm") == "none" or "affine" in other)
+    assert np.isnan(found.snr).tolist() == [gone, False]
+    assert np.isfinite(found.noise_trace)
+    assert (len(gained.slopes) > 0) == (other.get("norm") == "dynamic tanh")
+    assert (len(gained.gains) == 0) == (other.get("norm") == "none" or "affine" in other)
 
 
 def test_gates_and_gains_are_the_numbers_in_the_net():
@@ -172,12 +174,12 @@ def test_gates_and_gains_are_the_numbers_in_the_net():
         sublayer.scale.gate.copy_(torch.arange(16.0) - 4)
         sublayer.norm_in.weight.copy_(torch.linspace(-1, 2, 16))
         sublayer.norm_in.alpha.fill_(0.75)
-    found = gates_and_gains(model)
-    assert found["gates"][1].tolist() == [3.5, -4.0, 11.0]
-    at = found["gain_names"].index("b02.mlp.norm_in")
-    np.testing.assert_allclose(found["gains"][at], [0.5, -1.0, 2.0], rtol=1e-6)
-    assert found["gain_names"] == ["b01.mlp.norm_in", "b02.mlp.norm_in", "final_norm"]
-    assert found["slopes"][found["slope_names"].index("b02.mlp.norm_in")] == 0.75
+    gained = gates_and_gains(model)
+    assert gained.gates[1].tolist() == [3.5, -4.0, 11.0]
+    at = gained.gain_names.index("b02.mlp.norm_in")
+    np.testing.assert_allclose(gained.gains[at], [0.5, -1.0, 2.0], rtol=1e-6)
+    assert gained.gain_names == ("b01.mlp.norm_in", "b02.mlp.norm_in", "final_norm")
+    assert gained.slopes[gained.slope_names.index("b02.mlp.norm_in")] == 0.75
     both = by_block(
         ("b01", "b02", "b03"),
         ["b01.attn.norm_in", "b01.ffn.norm_in", "b02.ffn.norm_in", "final_norm"],
@@ -188,8 +190,8 @@ def test_gates_and_gains_are_the_numbers_in_the_net():
 
 def test_the_first_update_of_adam_is_the_learning_rate_everywhere():
     found = adam_state(still_at(RunConfig(**TINY, optimizer="adam", lr=1e-3, activation="tanh"), 1))
-    np.testing.assert_allclose(found["adam_ratio"], 1, rtol=1e-5)
-    assert (found["adam_near"] > 0.99).all()  # gradients below the eps of Adam aside
+    np.testing.assert_allclose(found.ratio, 1, rtol=1e-5)
+    assert (found.near > 0.99).all()  # gradients below the eps of Adam aside
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "adamw"])
@@ -205,9 +207,9 @@ def test_the_state_of_adam_is_the_recursion_over_all_gradients(optimizer):
         m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
     m, v = m / (1 - 0.9**4), v / (1 - 0.999**4)
     found = adam_state(finished(replays.still(cfg, 4)))
-    assert found["adam_ratio"][1] == pytest.approx(np.sqrt((m**2).mean() / v.mean()), rel=1e-4)
-    assert found["adam_near"][1] == pytest.approx((abs(abs(m) / (np.sqrt(v) + 1e-8) - 1) <= 0.1).mean(), abs=0.005)
-    assert 0.05 < found["adam_near"][1] < 0.95
+    assert found.ratio[1] == pytest.approx(np.sqrt((m**2).mean() / v.mean()), rel=1e-4)
+    assert found.near[1] == pytest.approx((abs(abs(m) / (np.sqrt(v) + 1e-8) - 1) <= 0.1).mean(), abs=0.005)
+    assert 0.05 < found.near[1] < 0.95
 
 
 def _weights(still):
@@ -218,14 +220,14 @@ def _weights(still):
 
 @pytest.mark.parametrize(("optimizer", "step"), [("momentum", 3), ("sgd", 3), ("adam", 0)])
 def test_without_an_update_by_adam_there_is_no_state(optimizer, step):
-    assert len(adam_state(still_at(RunConfig(**TINY, optimizer=optimizer), step))["adam_ratio"]) == 0
+    assert adam_state(still_at(RunConfig(**TINY, optimizer=optimizer), step)) is None
 
 
 def test_a_run_that_diverged_has_no_finite_noise_and_says_so():
     cfg = RunConfig(**TINY | {"lr": 10.0, "placement": "none", "init_gain": 10.0, "depth": 8, "steps": 40})
     found = measured(still_at(cfg, 40))
-    assert not np.isfinite(found["noise_trace"])
-    assert noise_sentence(8, found["parts"], found["gradient_square"], found["noise_trace"]) == "The gradient is not finite."
+    assert not np.isfinite(found.noise_trace)
+    assert noise_sentence(8, found.parts, found.gradient_square, found.noise_trace) == "The gradient is not finite."
 
 
 def test_the_sentences_judge_by_their_numbers():

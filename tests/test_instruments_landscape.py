@@ -86,11 +86,11 @@ def test_a_cell_is_the_loss_of_the_net_with_its_weights_moved_by_hand():
     x, y = still.batch()
     expected = F.cross_entropy(moved(x)[:, 0], y[:, 0]).item()
     found = finished(landscape(still, cells=25, reach=0.75))
-    column, row = (int(np.argmin(np.abs(found["axis"] - place))) for place in (0.5, -0.25))
-    assert found["axis"][column] == pytest.approx(0.5)
-    assert found["loss"][row, column] == pytest.approx(expected, rel=1e-4)
-    assert found["loss"][column, row] != pytest.approx(expected, rel=1e-4)
-    assert found["moved"] == sum(p.numel() for p in d.values())
+    column, row = (int(np.argmin(np.abs(found.axis - place))) for place in (0.5, -0.25))
+    assert found.axis[column] == pytest.approx(0.5)
+    assert found.loss[row, column] == pytest.approx(expected, rel=1e-4)
+    assert found.loss[column, row] != pytest.approx(expected, rel=1e-4)
+    assert found.moved == sum(p.numel() for p in d.values())
 
 
 @pytest.mark.usefixtures("few_cells")
@@ -99,10 +99,10 @@ def test_the_middle_of_every_slice_is_the_loss_of_the_tape(cfg):
     run = Run(cfg)
     run.advance(4)
     found = finished(landscape(still_at(cfg), cells=3, reach=0.5))
-    assert found["loss"].shape == (3, 3)
-    assert found["loss"][1, 1] == pytest.approx(run.trace().loss[3], rel=1e-6)
-    assert np.isfinite(found["loss"]).all()
-    assert len(set(found["loss"].flat)) > 1
+    assert found.loss.shape == (3, 3)
+    assert found.loss[1, 1] == pytest.approx(run.trace().loss[3], rel=1e-6)
+    assert np.isfinite(found.loss).all()
+    assert len(set(found.loss.flat)) > 1
 
 
 @pytest.mark.parametrize(
@@ -153,9 +153,9 @@ SPIRAL = {"task": "spiral", "depth": 1, "activation": "tanh"}
 def test_the_sharpness_is_the_largest_eigenvalue_of_the_full_hessian(cfg):
     values = np.linalg.eigvalsh(full_hessian(cfg, 3))
     found = finished(sharpness(Replays(), cfg, step=3))
-    assert found["steps"].tolist() == [0, 1, 2, 3]
-    assert found["residual"][-1] < curvature.RESIDUAL
-    assert found["sharpness"][-1] == pytest.approx(values.max(), rel=5e-3)
+    assert found.steps.tolist() == [0, 1, 2, 3]
+    assert found.residual[-1] < curvature.RESIDUAL
+    assert found.sharpness[-1] == pytest.approx(values.max(), rel=5e-3)
 
 
 @pytest.mark.parametrize("work", [1e9, 1.0], ids=["one part", "a part for each sample"])
@@ -200,14 +200,14 @@ def test_adam_has_no_line_and_the_sentence_says_so():
 def test_the_rate_is_that_of_the_schedule():
     cfg = RunConfig(**TINY | {"warmup": 4, "lr": 0.04, "optimizer": "sgd"})
     found = finished(sharpness(Replays(), cfg, step=10))
-    assert found["steps"].tolist() == [0, 1, 3, 4, 6, 7, 9, 10]
-    np.testing.assert_allclose(found["rate"], [0.01, 0.02, 0.04, 0.04, 0.04, 0.04, 0.04, 0.04])
+    assert found.steps.tolist() == [0, 1, 3, 4, 6, 7, 9, 10]
+    np.testing.assert_allclose(found.rate, [0.01, 0.02, 0.04, 0.04, 0.04, 0.04, 0.04, 0.04])
 
 
 def test_a_net_that_is_too_large_for_its_batch_is_measured_on_fewer_samples(monkeypatch):
     monkeypatch.setattr(curvature, "PRODUCT_WORK", 6 * 2 * 2 * 8 * 8 * 3)
     found = finished(sharpness(Replays(), RunConfig(**TINY), step=0))
-    assert found["samples"] == 3
+    assert found.samples == 3
 
 
 # --- the Jacobian ---
@@ -230,14 +230,14 @@ def test_the_singular_values_are_those_of_finite_differences(cfg):
             columns.append((ends[0] - ends[1]) / 2e-5)
     expected = np.linalg.svd(np.array(columns).T, compute_uv=False)
     found = finished(stream_jacobian(still_at(cfg)))
-    np.testing.assert_allclose(found["singular_values"], expected, rtol=1e-5, atol=1e-6 * expected[0])
-    assert found["samples"] == (8 if cfg.norm == "batch norm" else 1)
+    np.testing.assert_allclose(found.singular_values, expected, rtol=1e-5, atol=1e-6 * expected[0])
+    assert found.samples == (8 if cfg.norm == "batch norm" else 1)
 
 
 def test_the_identity_has_singular_values_of_one_and_layer_norm_loses_two_directions():
     nothing = RunConfig(**TINY | {"overrides": ((1, "identity", True), (2, "identity", True))})
-    np.testing.assert_allclose(finished(stream_jacobian(still_at(nothing)))["singular_values"], 1)
-    values = finished(stream_jacobian(still_at(RunConfig(**TINY | {"placement": "post-norm", "eps": 1e-12}))))["singular_values"]
+    np.testing.assert_allclose(finished(stream_jacobian(still_at(nothing))).singular_values, 1)
+    values = finished(stream_jacobian(still_at(RunConfig(**TINY | {"placement": "post-norm", "eps": 1e-12})))).singular_values
     assert (values[-2:] < 1e-9 * values[0]).all()
     assert values[-3] > 1e-3 * values[0]
 
@@ -258,14 +258,14 @@ def test_a_run_that_diverged_has_no_numbers_and_says_so(net):
     still = still_at(cfg, 40)
     assert still.step < 40
     walked, stretched = finished(landscape(still, cells=3)), finished(stream_jacobian(still_at(cfg, 40)))
-    assert not np.isfinite(walked["loss"][1, 1])
-    assert "not finite" in slice_sentence(walked["axis"], walked["loss"])
-    assert np.isnan(stretched["singular_values"]).all()
-    assert "not finite" in jacobian_sentence(stretched["singular_values"])
+    assert not np.isfinite(walked.loss[1, 1])
+    assert "not finite" in slice_sentence(walked.axis, walked.loss)
+    assert np.isnan(stretched.singular_values).all()
+    assert "not finite" in jacobian_sentence(stretched.singular_values)
     found = finished(sharpness(Replays(), cfg, step=still.step))
-    columns = {key: found[key] for key in ("steps", "rate", "sharpness", "residual")}
+    columns = {key: getattr(found, key) for key in ("steps", "rate", "sharpness", "residual")}
     assert "not finite" in sharpness_sentence(cfg.optimizer, **columns)
-    go.Figure(slice_map(walked["axis"], walked["loss"]))
+    go.Figure(slice_map(walked.axis, walked.loss))
 
 
 def test_separate_hollows_are_counted():

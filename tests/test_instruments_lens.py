@@ -69,14 +69,14 @@ def test_every_site_and_every_head_is_that_of_a_forward_pass_by_hand():
         special.softmax(hand.linear(hand.layer_norm(one, net.final_norm, eps), net.head)[0].detach().numpy(), -1)
         for one in points
     ]
-    np.testing.assert_allclose(found["attention"], weights, atol=1e-5)
-    np.testing.assert_allclose(found["probabilities"], p[-1], rtol=1e-3, atol=1e-6)
+    np.testing.assert_allclose(found.attention, weights, atol=1e-5)
+    np.testing.assert_allclose(found.probabilities, p[-1], rtol=1e-3, atol=1e-6)
     said = p[-1].argmax(-1)
     for site, here in enumerate(p):
-        np.testing.assert_array_equal(found["top"][site], here.argmax(-1))
-        np.testing.assert_allclose(found["chance"][site], here.max(-1), rtol=1e-3)
-        np.testing.assert_allclose(found["final_chance"][site], here[range(len(TEXT)), said], rtol=1e-3)
-        np.testing.assert_allclose(found["kl"][site], stats.entropy(p[-1], here, axis=-1), rtol=2e-3, atol=1e-6)
+        np.testing.assert_array_equal(found.top[site], here.argmax(-1))
+        np.testing.assert_allclose(found.chance[site], here.max(-1), rtol=1e-3)
+        np.testing.assert_allclose(found.final_chance[site], here[range(len(TEXT)), said], rtol=1e-3)
+        np.testing.assert_allclose(found.kl[site], stats.entropy(p[-1], here, axis=-1), rtol=2e-3, atol=1e-6)
 
 
 def looked(x, attention):
@@ -94,13 +94,13 @@ def looked(x, attention):
 def test_the_lens_of_a_site_is_the_net_cut_off_there(arrangement):
     still = still_at(RunConfig.arranged(arrangement, **TINY))
     found = lens(still, text=TEXT)
-    np.testing.assert_allclose(found["probabilities"], read_by_net(still), rtol=1e-4, atol=1e-7)
+    np.testing.assert_allclose(found.probabilities, read_by_net(still), rtol=1e-4, atol=1e-7)
     places = [(block, kind) for block in still.model.stream.blocks.values() for kind in block]
     for site, (block, kind) in reversed(list(enumerate(places))):
         block[kind] = IdentitySublayer()
         cut = read_by_net(still)
-        np.testing.assert_allclose(found["chance"][site], cut.max(-1), rtol=1e-4, err_msg=plan(still.cfg).sites[site])
-        np.testing.assert_array_equal(found["top"][site], cut.argmax(-1))
+        np.testing.assert_allclose(found.chance[site], cut.max(-1), rtol=1e-4, err_msg=plan(still.cfg).sites[site])
+        np.testing.assert_array_equal(found.top[site], cut.argmax(-1))
 
 
 def test_dlcl_is_read_at_the_sums_between_blocks_and_nowhere_else():
@@ -115,13 +115,13 @@ def test_dlcl_is_read_at_the_sums_between_blocks_and_nowhere_else():
             for weight, y in zip(weights[1:], outputs[1:], strict=True):
                 x = x + weight * y
             p = net.read_out(x)[0].softmax(-1)
-            np.testing.assert_allclose(found["chance"][2 * at], p.max(-1).values, rtol=1e-4)
+            np.testing.assert_allclose(found.chance[2 * at], p.max(-1).values, rtol=1e-4)
             if block is not None:
                 outputs.append(net.stream.norms[at + 1](block["ffn"](block["attn"](x))))
-    np.testing.assert_allclose(found["probabilities"], read_by_net(still), rtol=1e-4)
-    assert found["read"].tolist() == [True, False, True, False, True]
-    assert (found["top"][[1, 3]] == -1).all()
-    assert np.isnan(found["kl"][[1, 3]]).all()
+    np.testing.assert_allclose(found.probabilities, read_by_net(still), rtol=1e-4)
+    assert found.read.tolist() == [True, False, True, False, True]
+    assert (found.top[[1, 3]] == -1).all()
+    assert np.isnan(found.kl[[1, 3]]).all()
 
 
 CASES = [RunConfig.arranged(name, **TINY | {"task": task}) for name in ARRANGEMENTS for task in ("book", "digits")]
@@ -132,37 +132,37 @@ CASES += [RunConfig(**TINY | {"placement": placement} | other) for other in OTHE
 @pytest.mark.parametrize("cfg", CASES, ids=lambda cfg: "-".join(map(str, cfg.to_query().values())))
 def test_every_arrangement_gives_shares_that_add_up_and_ends_in_itself(cfg):
     found, sites = lens(still_at(cfg), sample=2, block=2), plan(cfg).sites
-    assert found["probabilities"].sum(-1) == pytest.approx(1, abs=1e-5)
-    assert found["top"].shape == found["chance"].shape == found["kl"].shape == (len(sites), cfg.tokens)
-    assert (found["kl"][-1] == 0).all()
-    assert (found["kl"][found["read"]] >= 0).all()
-    np.testing.assert_allclose(found["chance"][-1], found["probabilities"].max(-1), rtol=1e-5)
-    assert (found["final_chance"][found["read"]] <= found["chance"][found["read"]]).all()
+    assert found.probabilities.sum(-1) == pytest.approx(1, abs=1e-5)
+    assert found.top.shape == found.chance.shape == found.kl.shape == (len(sites), cfg.tokens)
+    assert (found.kl[-1] == 0).all()
+    assert (found.kl[found.read] >= 0).all()
+    np.testing.assert_allclose(found.chance[-1], found.probabilities.max(-1), rtol=1e-5)
+    assert (found.final_chance[found.read] <= found.chance[found.read]).all()
     gone = cfg.net == "mlp" or any(key == "identity" for _, key, _ in cfg.overrides)
-    assert found["attention"].shape == (0 if gone else cfg.heads, cfg.tokens, cfg.tokens)
-    np.testing.assert_allclose(found["attention"].sum(-1), 1, atol=1e-5)
+    assert found.attention.shape == (0 if gone else cfg.heads, cfg.tokens, cfg.tokens)
+    np.testing.assert_allclose(found.attention.sum(-1), 1, atol=1e-5)
     if cfg.mask == "causal" or cfg.net == "mlp":
-        assert not np.triu(found["attention"], 1).any()
+        assert not np.triu(found.attention, 1).any()
     else:
-        assert (found["attention"] > 0).all()
+        assert (found.attention > 0).all()
     assert size(found) < 300_000
     for figure in (lens_map("t", sites, found, 0), distance_chart(sites, found, 0)):
         go.Figure(figure)
         assert json.loads(json.dumps(figure, allow_nan=False)) == figure
-    assert len(lens_rows(sites, found, 0)) == found["read"].sum()
+    assert len(lens_rows(sites, found, 0)) == found.read.sum()
 
 
 def test_batch_norm_reads_with_its_running_statistics_and_leaves_them_as_they_are():
     still = still_at(RunConfig(**TINY | {"norm": "batch norm"}))
     before = {name: value.clone() for name, value in still.model.state_dict().items()}
     found = lens(still, text=TEXT)
-    assert found["batch_norm"] == 1
+    assert found.batch_norm == 1
     assert all(torch.equal(before[name], value) for name, value in still.model.state_dict().items())
-    np.testing.assert_allclose(found["probabilities"], read_by_net(still), rtol=1e-4)
+    np.testing.assert_allclose(found.probabilities, read_by_net(still), rtol=1e-4)
     for part in still.model.modules():
         if isinstance(part, TokenBatchNorm):
             part.running_var.mul_(9)
-    assert np.abs(lens(still, text=TEXT)["probabilities"] - found["probabilities"]).max() > 1e-3
+    assert np.abs(lens(still, text=TEXT).probabilities - found.probabilities).max() > 1e-3
 
 
 def test_a_held_out_sample_is_the_one_of_the_task():
@@ -170,11 +170,11 @@ def test_a_held_out_sample_is_the_one_of_the_task():
     x, y = still.task.held_out
     found = lens(still, sample=7)
     still.model.eval()
-    np.testing.assert_allclose(found["probabilities"], still.model(x[7:8])[0].softmax(-1).detach(), rtol=1e-4)
-    assert found["truth"].tolist() == [-1] * 7 + [int(y[7, -1])]
-    assert found["asked"].tolist() == [False] * 7 + [True]
-    assert found["samples"] == 359
-    assert found["tokens"] == [f"row {at}" for at in range(1, 9)]
+    np.testing.assert_allclose(found.probabilities, still.model(x[7:8])[0].softmax(-1).detach(), rtol=1e-4)
+    assert found.truth.tolist() == [-1] * 7 + [int(y[7, -1])]
+    assert found.asked.tolist() == [False] * 7 + [True]
+    assert found.samples == 359
+    assert found.tokens == tuple(f"row {at}" for at in range(1, 9))
 
 
 def test_symbols_are_typed_as_numbers_and_a_value_of_recall_is_written_as_its_symbol():
@@ -183,8 +183,8 @@ def test_symbols_are_typed_as_numbers_and_a_value_of_recall_is_written_as_its_sy
     assert codes(recall, "3 31") == [3, 31]
     assert class_names(copy) == [str(at) for at in range(16)]
     assert class_names(recall) == [str(at) for at in range(16, 32)]
-    assert lens(still_at(copy, 0), text="1 2 3")["asked"].tolist() == [False] * 3
-    assert lens(still_at(recall, 0), text=" ".join(["3"] * 18))["asked"].tolist() == [False] * 16 + [True, False]
+    assert lens(still_at(copy, 0), text="1 2 3").asked.tolist() == [False] * 3
+    assert lens(still_at(recall, 0), text=" ".join(["3"] * 18)).asked.tolist() == [False] * 16 + [True, False]
     x, y = still_at(recall, 0).task.held_out
     # At the second mention of a key the value that followed the first one is right.
     assert class_names(recall)[int(y[0, 16])] == str(int(x[0, 17]))
@@ -222,15 +222,15 @@ def test_a_run_that_diverged_says_nothing_and_says_that():
     with torch.no_grad():
         still.model.stream.blocks["b01"]["ffn"].function.w1.weight.fill_(torch.inf)
     found = lens(still, text=TEXT)
-    assert found["top"][-1].tolist() == [-1] * len(TEXT)
+    assert found.top[-1].tolist() == [-1] * len(TEXT)
     assert "not finite" in sentence_of(cfg, found)
     go.Figure(lens_map("t", plan(cfg).sites, found, 0))
     assert lens_rows(plan(cfg).sites, found, 0)["says"].iloc[-1] == "not finite"
 
 
 def sentence_of(cfg, found, position=0):
-    columns = {key: found[key][:, position] for key in ("top", "chance", "kl")}
-    return lens_sentence(sites=plan(cfg).sites, classes=found["classes"], truth=-1, position="token 1,", **columns)
+    columns = {key: getattr(found, key)[:, position] for key in ("top", "chance", "kl")}
+    return lens_sentence(sites=plan(cfg).sites, classes=found.classes, truth=-1, position="token 1,", **columns)
 
 
 def test_the_sentence_names_what_is_said_since_when_and_whether_it_is_right():

@@ -71,21 +71,21 @@ def test_all_that_came_by_any_number_of_branches_is_the_gradient_at_x0(cfg):
     alive = sum(not one.identity for one in plan(cfg).sublayers)
     assert len(walk.at_start) == alive + 1
     found = finished(path_lengths(still(cfg)))
-    assert found["projection"].sum() == pytest.approx(1)
-    assert found["share"].sum() == pytest.approx(1)
-    assert found["whole"] == pytest.approx(expected.norm().item())
+    assert found.projection.sum() == pytest.approx(1)
+    assert found.share.sum() == pytest.approx(1)
+    assert found.whole == pytest.approx(expected.norm().item())
 
 
 @pytest.mark.parametrize("cfg", CASES, ids=named)
 def test_skip_and_branch_make_up_the_whole_at_every_add(cfg):
     found = finished(gradient_shares(still(cfg)))
-    assert all(len(found[key]) == cfg.sublayers for key in module.ADD)
-    np.testing.assert_allclose(found["skip_projection"] + found["branch_projection"], 1, rtol=1e-12)
+    assert {len(one) for one in vars(found).values() if isinstance(one, np.ndarray)} == {cfg.sublayers}
+    np.testing.assert_allclose(found.skip_projection + found.branch_projection, 1, rtol=1e-12)
     for at, one in enumerate(plan(cfg).sublayers):
         if one.identity:
-            assert (found["skip_projection"][at], found["branch_rms"][at]) == (1, 0)
+            assert (found.skip_projection[at], found.branch_rms[at]) == (1, 0)
         elif one.skip == 0:
-            assert (found["branch_projection"][at], found["skip_rms"][at]) == (1, 0)
+            assert (found.branch_projection[at], found.skip_rms[at]) == (1, 0)
 
 
 @pytest.mark.parametrize("cfg", [c for c in CASES if c.stack == "single"][::5], ids=named)
@@ -93,7 +93,7 @@ def test_their_sum_is_the_gradient_that_the_tape_shows_before_the_sublayer(cfg):
     run = Run(cfg)
     run.advance(4)
     found = finished(gradient_shares(still(cfg)))
-    np.testing.assert_allclose(found["sum_rms"], run.trace().grad_rms[3][:-1], rtol=2e-3)
+    np.testing.assert_allclose(found.sum_rms, run.trace().grad_rms[3][:-1], rtol=2e-3)
 
 
 def linear_net(depth):
@@ -130,9 +130,9 @@ def test_a_linear_net_splits_into_the_products_over_all_paths():
             total = total + path
         lengths.append(total.norm().item())
     found = finished(path_lengths(still(cfg, 0)))
-    np.testing.assert_allclose(found["length"], lengths, rtol=1e-10)
-    np.testing.assert_allclose(found["share"], np.array(lengths) / sum(lengths), rtol=1e-10)
-    assert found["whole"] < sum(lengths)
+    np.testing.assert_allclose(found.length, lengths, rtol=1e-10)
+    np.testing.assert_allclose(found.share, np.array(lengths) / sum(lengths), rtol=1e-10)
+    assert found.whole < sum(lengths)
 
 
 def test_the_parts_at_each_add_of_a_linear_net_are_g_and_g_times_the_matrix():
@@ -140,9 +140,9 @@ def test_the_parts_at_each_add_of_a_linear_net_are_g_and_g_times_the_matrix():
     found = finished(gradient_shares(still(cfg, 0)))
     for at in reversed(range(3)):
         through, both = g @ matrices[at], g + g @ matrices[at]
-        assert found["skip_rms"][at] == pytest.approx(g.square().mean().sqrt().item())
-        assert found["branch_rms"][at] == pytest.approx(through.square().mean().sqrt().item())
-        assert found["branch_projection"][at] == pytest.approx(((through * both).sum() / both.square().sum()).item())
+        assert found.skip_rms[at] == pytest.approx(g.square().mean().sqrt().item())
+        assert found.branch_rms[at] == pytest.approx(through.square().mean().sqrt().item())
+        assert found.branch_projection[at] == pytest.approx(((through * both).sum() / both.square().sum()).item())
         g = both
 
 
@@ -152,8 +152,8 @@ def test_fewer_samples_have_the_gradient_that_they_have_in_the_whole_batch(monke
     some = finished(module._walked(still(cfg), samples=2, counted=True)).at_start
     torch.testing.assert_close(some, whole[:, :2], rtol=1e-12, atol=1e-15)
     monkeypatch.setattr(module, "WORK", 1.0)
-    assert finished(path_lengths(still(cfg)))["samples"] == 1
-    assert finished(gradient_shares(still(cfg)))["samples"] == 1
+    assert finished(path_lengths(still(cfg))).samples == 1
+    assert finished(gradient_shares(still(cfg))).samples == 1
 
 
 def test_a_slice_takes_few_gradients_and_changes_no_number(monkeypatch):
@@ -164,7 +164,7 @@ def test_a_slice_takes_few_gradients_and_changes_no_number(monkeypatch):
     assert len(shares) > 20
     assert shares == sorted(shares)
     assert 0 <= shares[0] <= shares[-1] <= 1
-    np.testing.assert_allclose(finished(path_lengths(still(cfg)))["length"], whole["length"], rtol=1e-12)
+    np.testing.assert_allclose(finished(path_lengths(still(cfg))).length, whole.length, rtol=1e-12)
 
 
 def test_attention_outside_is_not_touched_while_a_walk_rests():
@@ -178,7 +178,7 @@ def test_attention_outside_is_not_touched_while_a_walk_rests():
 
 def test_branches_that_start_at_zero_pass_nothing_on():
     found = finished(path_lengths(still(RunConfig.arranged("ReZero", **TINY), 0)))
-    np.testing.assert_array_equal(found["share"], [1, 0, 0])
+    np.testing.assert_array_equal(found.share, [1, 0, 0])
 
 
 def test_a_run_that_diverged_has_no_share_and_the_sentences_say_so():
@@ -186,11 +186,11 @@ def test_a_run_that_diverged_has_no_share_and_the_sentences_say_so():
     own = still(cfg, 40)
     assert own.step < 40
     shares, lengths = finished(gradient_shares(own)), finished(path_lengths(own))
-    assert np.isnan(shares["skip_projection"]).all()
-    assert "not finite" in shares_sentence(plan(cfg).branches, shares["skip_projection"])
-    assert "not finite" in lengths_sentence(lengths["share"])
-    go.Figure(share_chart(plan(cfg).branches, shares["skip_projection"], shares["branch_projection"]))
-    go.Figure(length_chart(lengths["share"], lengths["projection"], path_counts(cfg)))
+    assert np.isnan(shares.skip_projection).all()
+    assert "not finite" in shares_sentence(plan(cfg).branches, shares.skip_projection)
+    assert "not finite" in lengths_sentence(lengths.share)
+    go.Figure(share_chart(plan(cfg).branches, shares.skip_projection, shares.branch_projection))
+    go.Figure(length_chart(lengths.share, lengths.projection, path_counts(cfg)))
 
 
 def test_the_paths_are_counted_where_every_branch_can_be_passed_or_not():

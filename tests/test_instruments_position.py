@@ -54,24 +54,24 @@ def test_a_stream_that_is_not_finite_has_no_answer():
 
 def test_the_table_is_that_of_the_net_and_rotary_and_none_have_no_rows():
     found = finished(place(still()))
-    np.testing.assert_array_equal(found["table"], sinusoids(32, 16).numpy())
-    assert found["accuracy"].shape == found["r2"].shape == (5,)
-    assert found["chance"] == 1 / 32
-    assert (found["learned_from"], found["tested"]) == (LEARNED_FROM, 64)
+    np.testing.assert_array_equal(found.table, sinusoids(32, 16).numpy())
+    assert found.accuracy.shape == found.r2.shape == (5,)
+    assert found.chance == 1 / 32
+    assert (found.learned_from, found.tested) == (LEARNED_FROM, 64)
     for position in ("rotary", "none"):
-        assert len(finished(place(still(replace(SMALL, position=position))))["table"]) == 0
+        assert len(finished(place(still(replace(SMALL, position=position)))).table) == 0
 
 
 def test_with_a_skip_the_place_stays_and_without_it_fades():
     deep = replace(SMALL, depth=6, width=32)
-    kept, lost = (finished(place(still(replace(deep, residual=on))))["accuracy"] for on in (True, False))
+    kept, lost = (finished(place(still(replace(deep, residual=on)))).accuracy for on in (True, False))
     assert kept[0] == lost[0] > 0.8
     assert kept[-1] > 0.4
     assert lost[-1] < 0.15
 
 
 def test_without_positions_only_the_mask_tells_the_place():
-    masked, free = (finished(place(still(replace(SMALL, position="none", mask=mask))))["r2"] for mask in ("causal", "none"))
+    masked, free = (finished(place(still(replace(SMALL, position="none", mask=mask)))).r2 for mask in ("causal", "none"))
     assert masked[0] < 0.02
     assert masked[-1] > 0.05
     assert max(free) < 0.03
@@ -86,15 +86,15 @@ def test_tasks_without_places_are_refused_in_words():
 def test_the_first_half_of_a_longer_text_costs_what_the_net_of_the_run_says(position):
     one = still(replace(SMALL, position=position), steps=3)
     found = finished(beyond(one))
-    assert found["loss"].shape == (64,)
-    assert found["tokens"] == 32
+    assert found.loss.shape == (64,)
+    assert found.tokens == 32
     from models.tasks.book import codes, split, windows
 
     text = codes(torch.device("cpu"))
-    start = torch.from_numpy(np.linspace(split(), len(text) - 64 - 1, found["windows"]).astype(np.int64))
+    start = torch.from_numpy(np.linspace(split(), len(text) - 64 - 1, found.windows).astype(np.int64))
     x, y = windows(text, start, 32)
     with torch.no_grad():
-        assert found["loss"][:32].mean() == pytest.approx(cross_entropy(one.model(x), y).item(), abs=1e-4)
+        assert found.loss[:32].mean() == pytest.approx(cross_entropy(one.model(x), y).item(), abs=1e-4)
 
 
 def test_a_learned_table_has_no_rows_beyond_its_length():

@@ -45,9 +45,9 @@ def test_every_number_is_that_of_the_stream_worked_out_with_numpy():
         "branch_cosine": angle,
     }
     found = measured(CFG)
-    assert found.keys() == expected.keys()
+    assert vars(found).keys() == expected.keys()
     for name, values in expected.items():
-        np.testing.assert_allclose(found[name], values, rtol=2e-5, atol=1e-6, err_msg=name)
+        np.testing.assert_allclose(getattr(found, name), values, rtol=2e-5, atol=1e-6, err_msg=name)
 
 
 @pytest.mark.parametrize("arrangement", ["pre-norm", "post-norm", "ResiDual", "DLCL", "recursive skip", "LayerScale"])
@@ -56,16 +56,16 @@ def test_it_agrees_with_the_row_of_the_tape(arrangement):
     run = Run(cfg)
     run.advance(8)
     trace, found = run.trace(), measured(cfg, 7)
-    np.testing.assert_allclose(found["stream_rms"], trace.act_rms[7], rtol=1e-5)
-    np.testing.assert_allclose(found["branch_rms"], trace.branch_rms[7], rtol=1e-5)
+    np.testing.assert_allclose(found.stream_rms, trace.act_rms[7], rtol=1e-5)
+    np.testing.assert_allclose(found.branch_rms, trace.branch_rms[7], rtol=1e-5)
 
 
 def test_a_block_taken_out_adds_nothing_and_turns_nothing():
     found = measured(RunConfig(depth=3, width=16, batch=8, steps=20, overrides=((2, "identity", True),), device="cpu"))
-    assert found["share"][1] == 0
-    assert found["neighbour_cosine"][1] == pytest.approx(1)
-    assert np.isnan(found["branch_cosine"][1])
-    assert np.isfinite(found["branch_cosine"][[0, 2]]).all()
+    assert found.share[1] == 0
+    assert found.neighbour_cosine[1] == pytest.approx(1)
+    assert np.isnan(found.branch_cosine[1])
+    assert np.isfinite(found.branch_cosine[[0, 2]]).all()
 
 
 def test_tokens_without_a_direction_do_not_count():

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from components.instruments.surgery import HELD_OUT, accuracy_chart, loss_chart
+from models.answers import Lesions
 from models.insight.surgery import OPERATIONS, SKIP, SWAP, UNNORM, ZERO, cut_sentence, lesion_sentence, norm_slots, partners
 from models.instruments.surgery import lesions, sublayers, surgery
 from models.nets import IdentitySublayer, build_model
@@ -61,8 +62,8 @@ def test_a_skipped_block_is_the_net_that_is_built_without_it(arrangement, net):
     trained = still_at(cfg).model
     found = cut(cfg, operation=SKIP, block=2)
     without = scored(built_without(cfg, [2], trained), cfg)
-    assert (found["loss"][1], found["accuracy"][1]) == pytest.approx(without, rel=1e-5)
-    assert (found["loss"][0], found["accuracy"][0]) == pytest.approx(scored(trained, cfg), rel=1e-5)
+    assert (found.loss[1], found.accuracy[1]) == pytest.approx(without, rel=1e-5)
+    assert (found.loss[0], found.accuracy[0]) == pytest.approx(scored(trained, cfg), rel=1e-5)
 
 
 def test_the_loss_before_is_the_one_of_the_tape():
@@ -70,8 +71,8 @@ def test_the_loss_before_is_the_one_of_the_tape():
     run = Run(cfg)
     run.advance(cfg.steps)
     found = cut(cfg, cfg.steps, operation=SKIP, block=1)
-    assert found["loss"][0] == pytest.approx(run.frames[-1].held_out_loss, rel=1e-6)
-    assert found["accuracy"][0] == pytest.approx(run.frames[-1].held_out_accuracy, rel=1e-6)
+    assert found.loss[0] == pytest.approx(run.frames[-1].held_out_loss, rel=1e-6)
+    assert found.accuracy[0] == pytest.approx(run.frames[-1].held_out_accuracy, rel=1e-6)
 
 
 @pytest.mark.parametrize("other", [{}, {"placement": "post-norm"}, {"skip_scale": 2.0}, {"residual": False}], ids=str)
@@ -87,14 +88,14 @@ def test_a_zeroed_branch_leaves_the_skip_and_the_norm_after_the_add(other):
     logits = model.read_out(x_BTD)[:, 0]
     y = open_task(cfg, "cpu").held_out[1][:, 0]
     expected = -(logits.log_softmax(-1)[torch.arange(len(y)), y]).mean().item()
-    assert cut(cfg, operation=ZERO, block=2)["loss"][1] == pytest.approx(expected, rel=1e-5)
+    assert cut(cfg, operation=ZERO, block=2).loss[1] == pytest.approx(expected, rel=1e-5)
 
 
 def test_zeroing_and_skipping_are_one_thing_where_nothing_else_stands_in_a_block_and_two_in_post_norm():
     same = finished(lesions(still_at(RunConfig(**TINY))))
-    np.testing.assert_allclose(same["skipped_loss"], same["zeroed_loss"], rtol=1e-6)
+    np.testing.assert_allclose(same.skipped_loss, same.zeroed_loss, rtol=1e-6)
     scaled = finished(lesions(still_at(RunConfig(**TINY, placement="post-norm", skip_scale=3.0, norm="none"))))
-    assert (np.abs(scaled["skipped_loss"] - scaled["zeroed_loss"]) > 1e-4).all()
+    assert (np.abs(scaled.skipped_loss - scaled.zeroed_loss) > 1e-4).all()
 
 
 @pytest.mark.parametrize(
@@ -133,7 +134,7 @@ def test_a_removed_norm_is_the_net_built_with_an_empty_slot():
     model = build_model(replace(cfg, overrides=((2, "placement", "pre-norm"),)))
     own = model.state_dict()
     model.load_state_dict({name: value for name, value in still_at(cfg).model.state_dict().items() if name in own})
-    assert (found["loss"][1], found["accuracy"][1]) == pytest.approx(scored(model, cfg), rel=1e-5)
+    assert (found.loss[1], found.accuracy[1]) == pytest.approx(scored(model, cfg), rel=1e-5)
 
 
 def test_removing_the_norm_of_a_dlcl_output_takes_it_from_every_later_sum():
@@ -148,7 +149,7 @@ def test_removing_the_norm_of_a_dlcl_output_takes_it_from_every_later_sum():
     logits = model.read_out(sum(w * one for w, one in zip(net.weights[3], y, strict=True)))[:, 0]
     target = open_task(cfg, "cpu").held_out[1][:, 0]
     expected = -(logits.log_softmax(-1)[torch.arange(len(target)), target]).mean().item()
-    assert found["loss"][1] == pytest.approx(expected, rel=1e-5)
+    assert found.loss[1] == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("arrangement", ["pre-norm", "LayerNorm scaling", "DLCL", "LayerScale"])
@@ -159,8 +160,8 @@ def test_a_swap_is_the_net_with_the_weights_of_two_blocks_exchanged_and_nothing_
     names = {"b01": "b03", "b03": "b01"}
     model.load_state_dict({name: state[".".join(names.get(part, part) for part in name.split("."))].clone() for name in state})
     found = cut(cfg, operation=SWAP, block=1, other=3)
-    assert (found["loss"][1], found["accuracy"][1]) == pytest.approx(scored(model, cfg), rel=1e-5)
-    assert found["loss"][1] != found["loss"][0]
+    assert (found.loss[1], found.accuracy[1]) == pytest.approx(scored(model, cfg), rel=1e-5)
+    assert found.loss[1] != found.loss[0]
 
 
 def test_only_blocks_of_the_same_parts_are_swapped():
@@ -198,9 +199,9 @@ def test_a_lesion_is_the_surgery_of_its_block_and_leaves_the_net_whole(arrangeme
     assert all(torch.equal(before[name], value) for name, value in still.model.state_dict().items())
     for key, operation in (("skipped", SKIP), ("zeroed", ZERO)):
         alone = finished(surgery(still, operation=operation, block=3))
-        assert found[f"{key}_loss"][2] == pytest.approx(alone["loss"][1], rel=1e-9)
-        assert found[f"{key}_accuracy"][2] == alone["accuracy"][1]
-        assert found[f"{key}_loss"].shape == (3,)
+        assert getattr(found, f"{key}_loss")[2] == pytest.approx(alone.loss[1], rel=1e-9)
+        assert getattr(found, f"{key}_accuracy")[2] == alone.accuracy[1]
+        assert getattr(found, f"{key}_loss").shape == (3,)
 
 
 @pytest.mark.parametrize("arrangement", ["pre-norm", "post-norm", "ResiDual", "DLCL"])
@@ -212,9 +213,9 @@ def test_a_sublayer_that_is_skipped_is_the_net_built_without_it(arrangement, kin
     found = finished(sublayers(still))
     assert str(still.model) == before
     one, all_of_them = (scored(built_without(cfg, blocks, still.model, kind), cfg) for blocks in ([2], [1, 2, 3]))
-    assert (found[f"{kind}_loss"][1], found[f"{kind}_accuracy"][1]) == pytest.approx(one, rel=1e-5)
-    assert found[f"all_{kind}"] == pytest.approx(list(all_of_them), rel=1e-5)
-    assert (found["loss"], found["accuracy"]) == pytest.approx(scored(still.model, cfg), rel=1e-5)
+    assert (found.without[kind].loss[1], found.without[kind].accuracy[1]) == pytest.approx(one, rel=1e-5)
+    assert (found.without[kind].all_loss, found.without[kind].all_accuracy) == pytest.approx(all_of_them, rel=1e-5)
+    assert (found.loss, found.accuracy) == pytest.approx(scored(still.model, cfg), rel=1e-5)
 
 
 def test_an_mlp_has_no_sublayers_of_two_kinds():
@@ -237,12 +238,12 @@ def test_an_mlp_has_no_sublayers_of_two_kinds():
 def test_other_parts_are_cut_too(net, other):
     cfg = RunConfig(**TINY | NETS[net] | other)
     found = finished(lesions(still_at(cfg)))
-    assert np.isfinite(found["skipped_loss"]).all()
-    assert np.isfinite(found["zeroed_loss"]).all()
+    assert np.isfinite(found.skipped_loss).all()
+    assert np.isfinite(found.zeroed_loss).all()
     if "overrides" in other:
-        assert found["skipped_loss"][0] == found["zeroed_loss"][0] == found["loss"]
+        assert found.skipped_loss[0] == found.zeroed_loss[0] == found.loss
     for slot in norm_slots(cfg, 2):
-        assert cut(cfg, operation=UNNORM, block=2, slot=slot)["loss"][1] > 0
+        assert cut(cfg, operation=UNNORM, block=2, slot=slot).loss[1] > 0
 
 
 def test_a_net_of_nothing_but_cut_blocks_reads_its_embedding():
@@ -250,7 +251,7 @@ def test_a_net_of_nothing_but_cut_blocks_reads_its_embedding():
     model = still_at(cfg).model
     found = cut(cfg, operation=SKIP, block=1)
     model.stream.blocks["b01"]["mlp"] = IdentitySublayer()
-    assert found["loss"][1] == pytest.approx(scored(model, cfg)[0], rel=1e-6)
+    assert found.loss[1] == pytest.approx(scored(model, cfg)[0], rel=1e-6)
 
 
 def test_a_run_that_diverged_has_no_lesions_to_compare():
@@ -258,9 +259,9 @@ def test_a_run_that_diverged_has_no_lesions_to_compare():
     still = still_at(cfg, 40)
     assert still.step < 40
     found = finished(lesions(still))
-    assert not np.isfinite(found["loss"])
+    assert not np.isfinite(found.loss)
     names = [block_name(block) for block in range(1, 9)]
-    assert "not finite" in lesion_sentence(names, found["loss"], found["skipped_loss"], 2.3)
+    assert "not finite" in lesion_sentence(names, found.loss, found.skipped_loss, 2.3)
     go.Figure(loss_chart(names, found, 2.3))
 
 
@@ -282,8 +283,7 @@ def test_the_sentences_judge_by_their_numbers():
 
 @pytest.mark.parametrize("values", [np.array([0.5, np.nan, 0.0]), np.empty(0)], ids=["some", "empty"])
 def test_plotly_accepts_the_charts(values):
-    keys = ("skipped_loss", "zeroed_loss", "skipped_accuracy", "zeroed_accuracy")
-    value = {"loss": 0.5, "accuracy": 0.9} | dict.fromkeys(keys, values)
+    value = Lesions(0.5, 0.9, values, values, values, values)
     names = [block_name(at + 1) for at in range(len(values))]
     for figure in (loss_chart(names, value, 2.3), accuracy_chart(names, value)):
         go.Figure(figure)

@@ -12,7 +12,7 @@ from components.labs.attention.shapes import CONTROLS
 from components.labs.autoregression import text as autoregression_text
 from components.maps.specification import FIRST
 from components.shell.address import slug
-from models.labs.activations import FUNCTIONS
+from models.insight.gaussian import ACTIVATIONS
 from models.labs.attention_examples import PROJECTIONS, ROWS
 from models.labs.chain import PRESETS
 from models.labs.normalization import METHODS
@@ -629,7 +629,7 @@ def test_a_specification_on_one_line_is_the_same_map() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [TABLES, METHODS, PROJECTIONS, ROWS, WALKS, WALKED, PRESETS, FUNCTIONS, ARRANGEMENTS, autoregression_text.ENDS]
+    "options", [TABLES, METHODS, PROJECTIONS, ROWS, WALKS, WALKED, PRESETS, ACTIVATIONS, ARRANGEMENTS, autoregression_text.ENDS]
 )
 def test_no_two_options_of_a_control_are_one_in_the_address(options: Any) -> None:
     assert len({slug(one) for one in options}) == len(options)

@@ -12,7 +12,10 @@ from components.labs.autoregression.charts import candidates_chart, looks_map, r
 from components.labs.autoregression.page import EXAMPLES, NETS, configuration
 from components.labs.autoregression.text import whole
 from components.labs.autoregression.words import looks_sentence, reading_notes, revision_sentence, stop_sentence
+from models.answers import Change
+from models.insight.baseline import loss_of_guessing
 from models.instruments.generation import continuation
+from models.service.spoken import PROMPT, opening, spoken
 from models.spec import ARRANGEMENTS, TASKS
 from models.spec.budget import over_budget
 from models.training import Run, finished, still_of
@@ -39,8 +42,8 @@ def test_the_prompts_of_all_examples_can_be_read():
         end = "" if example.end == "none" else example.end
         settings = {"count": example.length, "temperature": example.temperature, "end": end}
         found = finished(continuation(still_of(run), text=example.prompt, **settings))
-        assert found["said"]
-        assert found["unknown"] == []
+        assert found.said
+        assert found.unknown == ()
 
 
 def test_a_net_of_this_page_learns_to_say_a_sequence_again_token_by_token():
@@ -48,9 +51,9 @@ def test_a_net_of_this_page_learns_to_say_a_sequence_again_token_by_token():
     before = finished(continuation(still_of(run), text=SIXTEEN, count=20))
     run.advance(300)
     after = finished(continuation(still_of(run), text=SIXTEEN, count=20))
-    assert sum(a == b for a, b in zip(before["said"], SIXTEEN.split(), strict=True)) < 8
-    assert sum(a == b for a, b in zip(after["said"], SIXTEEN.split(), strict=True)) > 12
-    assert after["stopped"] == "full"
+    assert sum(a == b for a, b in zip(before.said, SIXTEEN.split(), strict=True)) < 8
+    assert sum(a == b for a, b in zip(after.said, SIXTEEN.split(), strict=True)) > 12
+    assert after.stopped == "full"
 
 
 # --- sentences ---
@@ -80,7 +83,7 @@ def test_what_was_left_out_and_what_is_not_read_is_said():
 
 
 def changes(*difference, before=(1, 2, 3), after=(1, 2, 3)):
-    return {"difference": np.array(difference), "before": np.array(before), "after": np.array(after)}
+    return Change(np.array(difference), np.array(before), np.array(after))
 
 
 def test_the_sentence_on_revision_follows_the_numbers():
@@ -293,3 +296,27 @@ def test_a_walk_to_another_page_loses_nothing(page):
     assert text(page) == said
     assert page.number_input(key="autoregression_seed").value == 7
     assert page.slider(key="autoregression_depth_book").value == 1
+
+
+def test_the_lab_opens_with_what_its_net_says_once_trained_recorded(trainer_in_this_process):
+    found = spoken()
+    page = lab("autoregression")
+    assert found.cfg == opening()
+    assert text(page) == PROMPT + "".join(found.value.said)
+    assert "Recorded: what this net says once it has been trained for 600 steps." in words(page)
+    page.text_input(key="autoregression_prompt_book").set_value("Call me Ishm")
+    sound(page.run())
+    assert text(page) == "Call me Ishm"
+    assert "Recorded" not in words(page)
+
+
+def test_the_recording_is_of_the_net_that_is_trained_here_and_each_token_the_likeliest():
+    found = spoken()
+    run = Run(found.cfg, probe=False, frames=False)
+    run.advance(8)
+    np.testing.assert_allclose(found.loss[:8], run.trace().loss[:8], rtol=1e-3)
+    assert len(found.loss) == found.cfg.steps
+    assert found.loss[-20:].mean() < 0.7 * loss_of_guessing("book")
+    p = found.value.probabilities
+    np.testing.assert_allclose(p.sum(1), 1, atol=1e-4)
+    assert tuple(found.value.classes[at] for at in p.argmax(1)) == found.value.said

@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 import pytest
 
 from components.labs.attention.feed_forward import NETS, WHOLE, configuration, cut_chart, weights
+from models.answers import Sublayers, Without
 from models.insight.surgery import trained_without
 from models.instruments.surgery import held_out
 from models.nets import build_model
@@ -49,7 +50,8 @@ def test_the_sentence_says_what_was_measured(losses, said):
 
 
 def test_plotly_accepts_the_chart():
-    value = {"loss": 0.5, "ffn_loss": np.array([1.0, np.nan]), "attn_loss": np.array([1.0, 2.0])}
+    losses = {"ffn": np.array([1.0, np.nan]), "attn": np.array([1.0, 2.0])}
+    value = Sublayers(0.5, 0.9, {kind: Without(loss, loss, 1.0, 0.9) for kind, loss in losses.items()})
     go.Figure(cut_chart(["block 1", "block 2"], value, 2.77))
 
 

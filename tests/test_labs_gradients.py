@@ -12,12 +12,13 @@ from streamlit.testing.v1 import AppTest
 from components.charts.table import table_of
 from components.labs.gradients.chain import _verdict as chain_verdict
 from components.labs.gradients.chain import chain_chart
-from components.labs.gradients.net import anchored, net_chart
+from components.labs.gradients.net import INITS, anchored, net_chart
 from components.labs.gradients.slopes import curve_chart
-from components.labs.gradients.words import compared, law
-from models.labs.activations import FUNCTIONS, moments, slope, steepest, value
+from components.labs.gradients.words import compared, expected
+from models.insight.gaussian import ACTIVATIONS as FUNCTIONS
+from models.insight.gaussian import moments, slope, steepest, value
+from models.insight.theory import branch_gains, law, weight_variance
 from models.labs.chain import PRESETS, arriving, standing_still, updated, with_skip, with_skip_at_random
-from models.labs.growth import INITS, branch_gains, gain, growth
 from models.nets.branches import ACTIVATIONS
 from models.spec import RunConfig
 from models.spec.vocabulary import ACTIVATIONS as NAMED
@@ -61,13 +62,13 @@ def test_random_factors_add_in_squares_as_a_random_matrix_does():
 
 
 def test_the_presets_hold_what_the_derivatives_say():
-    assert PRESETS["Sigmoid at Xavier"].factors[0] == pytest.approx(moments("sigmoid").slope_square ** 0.5, abs=5e-5)
+    assert PRESETS["Sigmoid at Xavier"].factors[0] == pytest.approx(moments("sigmoid").slope ** 0.5, abs=5e-5)
     assert PRESETS["Sigmoid, its bound 1/4"].factors[0] == steepest("sigmoid")[1]
     torchs = RunConfig(layers_per_branch=1, init="torch", depth=1)
-    assert PRESETS["ReLU at PyTorch's default"].factors[0] == pytest.approx(branch_gains(torchs)[1] ** 0.5, abs=5e-5)
+    assert PRESETS["ReLU at PyTorch's default"].factors[0] == pytest.approx(branch_gains(torchs, "mlp")[1] ** 0.5, abs=5e-5)
     xavier = RunConfig(layers_per_branch=1, init="xavier", depth=1)
-    assert PRESETS["ReLU at Xavier"].factors[0] == pytest.approx(branch_gains(xavier)[1] ** 0.5, abs=5e-5)
-    assert branch_gains(RunConfig(layers_per_branch=1, init="he", depth=1))[1] == pytest.approx(1.0)
+    assert PRESETS["ReLU at Xavier"].factors[0] == pytest.approx(branch_gains(xavier, "mlp")[1] ** 0.5, abs=5e-5)
+    assert branch_gains(RunConfig(layers_per_branch=1, init="he", depth=1), "mlp")[1] == pytest.approx(1.0)
     assert arriving(with_skip(np.array(PRESETS["A branch that cancels its skip"].factors)))[0] == 0
 
 
@@ -110,12 +111,12 @@ SHEET = {  # E φ², E φ, Var φ, E φ'² for a Gaussian of spread 1
 @pytest.mark.parametrize("name", SHEET)
 def test_the_gaussian_means_are_the_known_ones(name):
     found = moments(name)
-    np.testing.assert_allclose((found.square, found.mean, found.variance, found.slope_square), SHEET[name], atol=6e-5)
+    np.testing.assert_allclose((found.square, found.mean, found.variance, found.slope), SHEET[name], atol=6e-5)
 
 
 def test_the_gaussian_means_follow_the_spread_as_samples_do():
     z = 2.5 * np.random.default_rng(5).normal(size=400_000)
-    assert moments("tanh", 2.5).slope_square == pytest.approx((slope("tanh", z) ** 2).mean(), rel=0.02)
+    assert moments("tanh", 2.5**2).slope == pytest.approx((slope("tanh", z) ** 2).mean(), rel=0.02)
 
 
 def test_the_steepest_places_are_known():
@@ -134,7 +135,7 @@ def test_a_gain_is_the_variance_of_the_weights_times_their_inputs(init):
 
     model = build_model(RunConfig(init=init, depth=4, width=64))
     drawn = torch.cat([w.flatten() for name, w in model.named_parameters() if ".function.w" in name and w.ndim == 2])
-    assert gain(init, 64) == pytest.approx(64 * drawn.var().item(), rel=0.04)
+    assert 64 * weight_variance(init, 64, 64, last=False, sublayers=4) == pytest.approx(64 * drawn.var().item(), rel=0.04)
 
 
 FOLLOWS = {
@@ -157,40 +158,42 @@ def test_the_formula_is_what_four_seeds_do_on_average(case):
     runs.advance(1)
     act = np.mean([np.log10(trace.act_rms[0, -1] / trace.act_rms[0, 0]) for trace in runs.traces()])
     grad = np.mean([np.log10(trace.grad_rms[0, 0] / trace.grad_rms[0, -1]) for trace in runs.traces()])
-    product = growth(cfg)
-    assert np.log10(product.act_rms[-1]) == pytest.approx(act, abs=DECADES)
-    assert np.log10(product.grad_rms[0]) == pytest.approx(grad, abs=DECADES)
+    product = law(cfg)
+    assert np.log10(product.mean_square[-1] ** 0.5) == pytest.approx(act, abs=DECADES)
+    assert np.log10(product.product[0]) == pytest.approx(grad, abs=DECADES)
 
 
 def test_the_formula_is_the_closed_form_where_there_is_one():
     """Two-layer ReLU, fan-in: v = 1/2."""
-    plain = growth(RunConfig(depth=30, residual=False, norm="none", placement="none"))
-    skip = growth(RunConfig(depth=30, norm="none", placement="none"))
-    pre = growth(RunConfig(depth=30))
-    np.testing.assert_allclose([plain.grad_rms[0], skip.grad_rms[0], pre.grad_rms[0]], [0.5**15, 1.5**15, 16**0.5], rtol=1e-6)
-    np.testing.assert_allclose([skip.act_rms[-1] ** 2, pre.act_rms[-1] ** 2], [1.5**30, 1 + 0.5 * 30], rtol=1e-6)
+    plain = law(RunConfig(depth=30, residual=False, norm="none", placement="none"))
+    skip = law(RunConfig(depth=30, norm="none", placement="none"))
+    pre = law(RunConfig(depth=30))
+    np.testing.assert_allclose([plain.gradient[0], skip.gradient[0], pre.gradient[0]], [0.5**15, 1.5**15, 16**0.5], rtol=1e-6)
+    np.testing.assert_allclose(
+        [skip.mean_square[-1], pre.mean_square[-1]], [1.5**30, 1 + 0.5 * 30], rtol=1e-5
+    )  # eps of the norms
 
 
 def test_pre_norm_of_one_layer_grows_by_variance_and_coherent_mean():
     """1 + L Var + L^2 (E act)^2 for the stream; layer norm takes the mean off, so the gradient meets 1 + l Var."""
     depth, relu = 12, moments("relu")
-    found = growth(RunConfig(depth=depth, layers_per_branch=1))
+    found = law(RunConfig(depth=depth, layers_per_branch=1))
     variances = 1 + relu.variance * np.arange(depth)
-    assert found.act_rms[-1] ** 2 == pytest.approx(1 + depth * relu.variance + (depth * relu.mean) ** 2)
-    assert found.grad_rms[0] ** 2 == pytest.approx(np.prod(1 + relu.slope_square / variances))
+    assert found.mean_square[-1] == pytest.approx(1 + depth * relu.variance + (depth * relu.mean) ** 2, rel=1e-5)
+    assert found.gradient[0] ** 2 == pytest.approx(np.prod(1 + relu.slope / variances), rel=1e-5)
 
 
 def test_means_that_a_skip_adds_up_make_the_stream_grow_faster_than_squares_alone():
     cfg = RunConfig(depth=20, norm="none", placement="none", layers_per_branch=1)
     measured = profile_at_init(cfg).act_rms[0]
-    assert np.log10(growth(cfg).act_rms[-1]) == pytest.approx(np.log10(measured[-1] / measured[0]), abs=DECADES)
-    assert growth(cfg).act_rms[-1] > 10 * 1.5**10
+    assert np.log10(law(cfg).mean_square[-1] ** 0.5) == pytest.approx(np.log10(measured[-1] / measured[0]), abs=DECADES)
+    assert law(cfg).mean_square[-1] ** 0.5 > 10 * 1.5**10
 
 
 def test_the_formula_is_drawn_from_where_the_measurement_starts():
     cfg = RunConfig(depth=6, residual=False, norm="none")
     trace = profile_at_init(cfg)
-    found = anchored([trace, trace], growth(cfg))
+    found = anchored([trace, trace], law(cfg))
     measured, formula = found["Activation of the net"]
     assert formula[0] == pytest.approx(measured[0, 0])
     measured, formula = found["Gradient of the net"]
@@ -200,8 +203,8 @@ def test_the_formula_is_drawn_from_where_the_measurement_starts():
 
 def test_a_stream_doubles_per_block_only_where_a_branch_writes_as_much_as_it_reads():
     fields = {"norm": "none", "placement": "none", "depth": 8}
-    assert growth(RunConfig(**fields)).act_rms[-1] ** 2 == pytest.approx(1.5**8)
-    assert growth(RunConfig(**fields, activation="identity")).act_rms[-1] ** 2 == pytest.approx(2**8)
+    assert law(RunConfig(**fields)).mean_square[-1] == pytest.approx(1.5**8)
+    assert law(RunConfig(**fields, activation="identity")).mean_square[-1] == pytest.approx(2**8)
 
 
 # --- what is said ---
@@ -220,13 +223,13 @@ def test_a_gradient_that_float32_loses_is_said_to_be_lost():
     cfg = RunConfig(depth=100, residual=False, norm="none", activation="sigmoid", layers_per_branch=1)
     measured = profile_at_init(cfg).grad_rms
     assert measured[0, 0] == 0
-    assert "exactly 0" in compared(cfg, measured, growth(cfg).grad_rms)
+    assert "exactly 0" in compared(cfg, measured, law(cfg).product)
 
 
 def test_the_formulas_blind_spot_is_named_where_it_is():
     """One-layer ReLU branches with a skip and no norm: the means add up, which the product leaves out."""
     cfg = RunConfig(depth=30, norm="none", placement="none", layers_per_branch=1)
-    measured, product = profile_at_init(cfg).grad_rms, growth(cfg).grad_rms
+    measured, product = profile_at_init(cfg).grad_rms, law(cfg).product
     assert measured[0, 0] / measured[0, -1] > 5 * product[0]
     assert "leaves a mean" in compared(cfg, measured, product)
     assert "leaves a mean" not in compared(RunConfig(depth=30), measured, product)
@@ -241,21 +244,21 @@ def test_the_laws_differ_by_arrangement():
         {"residual": False, "norm": "none", "init": "he", "layers_per_branch": 1},
         {"residual": False, "norm": "none"},
     ]
-    assert len({law(RunConfig(**one)) for one in fields}) == len(fields)
+    assert len({expected(RunConfig(**one)) for one in fields}) == len(fields)
 
 
 def test_what_the_norms_take_over_64_sigmoid_blocks_is_said_as_their_product():
     """A block multiplies the gradient's mean square by (1 + what a branch returns) / (1 + what it writes)."""
     mean = moments("sigmoid")
-    written, returned = mean.square, mean.slope_square  # of two fan-in layers: E φ² of what W2 reads, E φ'² of the way back
-    said = law(RunConfig(placement="post-norm", activation="sigmoid", depth=64))
+    written, returned = mean.square, mean.slope  # of two fan-in layers: E φ² of what W2 reads, E φ'² of the way back
+    said = expected(RunConfig(placement="post-norm", activation="sigmoid", depth=64))
     found = re.search(r"becomes ([\d,]+) times smaller", said)
     assert found is not None
     assert float(found[1].replace(",", "")) == pytest.approx(((1 + written) / (1 + returned)) ** 32, rel=0.03)
 
 
 @pytest.mark.parametrize(
-    ("fields", "expected"),
+    ("fields", "words"),
     [
         ({"placement": "post-norm"}, "does not vanish"),
         ({"placement": "post-norm", "activation": "sigmoid", "depth": 64}, "norms take more"),
@@ -266,8 +269,8 @@ def test_what_the_norms_take_over_64_sigmoid_blocks_is_said_as_their_product():
         ({"norm": "none", "residual": False, "init": "he"}, "all layers multiply"),
     ],
 )
-def test_a_law_says_what_the_product_of_its_own_setting_does(fields, expected):
-    assert expected in law(RunConfig(**fields))
+def test_a_law_says_what_the_product_of_its_own_setting_does(fields, words):
+    assert words in expected(RunConfig(**fields))
 
 
 # --- figures ---
@@ -276,7 +279,7 @@ def test_a_law_says_what_the_product_of_its_own_setting_does(fields, expected):
 def figures():
     cfg = RunConfig(depth=3, width=16, batch=8)
     traces = [profile_at_init(cfg)]
-    (title, (measured, formula)), *_ = anchored(traces, growth(cfg)).items()
+    (title, (measured, formula)), *_ = anchored(traces, law(cfg)).items()
     yield chain_chart(np.array([0.5, 0.0, -1.0, 3.0]))
     yield chain_chart(np.full(100, 1e-9))
     yield curve_chart("φ", list(FUNCTIONS), False, 0.0)

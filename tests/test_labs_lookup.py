@@ -37,19 +37,19 @@ def test_a_token_enters_as_its_row_and_its_position(position):
     still = net(position=position)
     found = lookup(still, text=TEXT)
     ids = [alphabet().index(character) for character in TEXT]
-    assert found["ids"].tolist() == ids
-    assert [found["names"][at] for at in ids] == list(TEXT) == found["tokens"]
-    np.testing.assert_array_equal(found["table"], still.model.embed.weight.detach())
-    np.testing.assert_allclose(found["enters"], what_enters(still, ids), atol=1e-6)
-    rows = np.eye(len(found["table"]))[ids] @ found["table"]
+    assert found.ids.tolist() == ids
+    assert [found.names[at] for at in ids] == list(found.tokens) == list(TEXT)
+    np.testing.assert_array_equal(found.table, still.model.embed.weight.detach())
+    np.testing.assert_allclose(found.enters, what_enters(still, ids), atol=1e-6)
+    rows = np.eye(len(found.table))[ids] @ found.table
     if position in ("sinusoidal", "learned"):
-        np.testing.assert_allclose(found["enters"], 0.5**0.5 * rows + found["position"], atol=1e-6)
+        np.testing.assert_allclose(found.enters, 0.5**0.5 * rows + found.position, atol=1e-6)
         assert "Into the stream goes √½ of it" in steps(found, 2)
     else:
-        assert not len(found["position"])
-        np.testing.assert_allclose(found["enters"], rows, atol=1e-6)
+        assert not len(found.position)
+        np.testing.assert_allclose(found.enters, rows, atol=1e-6)
         assert "It enters the stream as it is" in steps(found, 2)
-    assert found["apart"] == 0
+    assert found.apart == 0
 
 
 def test_what_cannot_be_read_is_refused():
@@ -61,12 +61,12 @@ def test_what_cannot_be_read_is_refused():
 
 def test_the_sentence_counts_and_the_nearest_rows_are_those_of_torch():
     found = lookup(net(), text=TEXT)
-    table = torch.tensor(found["table"])
+    table = torch.tensor(found.table)
     assert counted(found) == f"The table has 75 x 16 = 1,200 numbers; this text of 11 tokens reads {len(set(TEXT))} of its rows."
     one = alphabet().index("a")
     cosines = F.cosine_similarity(table, table[one][None])
     cosines[one] = -2
-    nearest, values = alike(found["table"], one)
+    nearest, values = alike(found.table, one)
     top = cosines.topk(NEAREST)
     assert nearest == top.indices.tolist()
     np.testing.assert_allclose(values, top.values, atol=1e-6)

@@ -311,3 +311,46 @@ def test_whoever_rests_where_rows_are_still_to_come_waits_for_them() -> None:
     assert [awaited(step, [ended, going]) for step in (0, 4, 5)] == [False, False, True]
     assert not awaited(0, [tape(0)])
     assert not awaited(9, [tape(5, error="lost")])
+
+
+def test_the_gain_that_lesson_1_names_levels_its_net_and_the_root_of_two_blows_it_up() -> None:
+    lesson = LESSONS["vanishing"]
+    assert "2^{1/4}$, about 1.19" in lesson.why
+    level, wild = (RunConfig(**{**fields_of(lesson.challenge.base), "init_gain": gain}) for gain in (1.19, 2**0.5))
+    assert 1 / 1.5 < np.divide(*finished(level).act_rms[0, [-1, 0]]) < 1.5
+    assert check(lesson.challenge, level, finished(level)).passed
+    found = check(lesson.challenge, wild, finished(wild))
+    assert not found.passed
+    assert found.missing[0].startswith("Diverged at step 11")
+    assert 2**4 / 2 < np.divide(*finished(wild).act_rms[0, [-1, 0]]) < 2**4 * 2  # the mean square doubles in each of 8 blocks
+    assert found.hint.startswith("What the numbers did: before training the signal becomes 15 times larger over depth, ")
+
+
+def test_after_a_miss_the_hint_says_what_signal_gradient_and_loss_did() -> None:
+    challenge = LESSONS["vanishing"].challenge
+    found = check(challenge, challenge.base, finished(challenge.base))
+    trace = finished(challenge.base)
+    assert "times smaller over depth" in found.hint
+    assert f"its least was {trace.loss.min():.3g}" in found.hint
+    solution = RunConfig(**{**fields_of(challenge.base), **SOLVED["vanishing"][0]})
+    assert check(challenge, solution, finished(solution)).hint == ""
+
+
+def test_one_line_says_how_far_one_is_in_all_ten_and_the_verdict_stands_before_the_player() -> None:
+    page = lessons(lesson="vanishing")
+    assert "**0 of 10 guessed, 0 solved**" in words(page)
+    page = watched(guessed(page, 2), "lesson_vanishing")
+    assert "1 ◐ · 2 ○" in words(page)
+    assert "**1 of 10 guessed, 0 solved**" in words(page)
+    guess, verdict = page.columns[:2]
+    assert guess.radio
+    assert "Your guess was right" in "".join(one.value for one in verdict.markdown)
+
+
+def test_a_lesson_keeps_the_net_before_training_on_its_charts_when_the_run_has_no_numbers_left() -> None:
+    page = watched(guessed(lessons(lesson="exploding"), 2), "lesson_exploding")
+    (tape, _) = tapes(page, name="lesson_exploding")
+    stays = [trace for trace in charts(page)["Activation by depth"]["data"] if trace["bind"].get("first")]
+    assert [trace["bind"]["run"] for trace in stays] == [0, 1]
+    assert not np.isfinite(tape.trace().act_rms[-1]).all()
+    assert np.isfinite(tape.trace().act_rms[0]).all()

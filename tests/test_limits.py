@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from models import answers
+from models.answers import Question
 from models.service import engine
 from models.service.client import WorkerTrainer
 from models.service.connection import ROOT
 from models.service.engine import Engine
 from models.service.messages import key_of
 from models.service.owners import MOST_SESSIONS, Owners
-from models.service.questions import WITHOUT_NET
 from models.service.shelf import Shelf, question_message, want_message
 from models.service.wire import Message
 from models.service.wishes import Owner, Wishes
@@ -145,14 +146,14 @@ print([error.value for error in page.error], "Activation by depth" in charts(pag
     assert drawn == "True"
 
 
-@pytest.mark.parametrize("name", sorted(WITHOUT_NET))
+@pytest.mark.parametrize("name", sorted([one.name for one in answers.OF_TORCH]))
 def test_a_question_that_builds_no_net_is_not_refused_for_what_the_net_would_cost(name: str, monkeypatch) -> None:
     monkeypatch.setattr(engine, "over_budget", lambda *_: "This is over budget.")
     monkeypatch.setitem(engine.QUESTIONS, name, lambda _cfg, _args: {"there": True})
     readers = Readers()
-    readers.engine.answer(question_message(name, small(0), {}))
+    readers.engine.answer(question_message(Question(name, dict), small(0), {}))
     assert readers.heard[-1]["value"] == {"there": True}
-    readers.engine.answer(question_message("profile", small(0), {}))
+    readers.engine.answer(question_message(answers.PROFILE, small(0), {}))
     assert readers.heard[-1]["error"] == "This is over budget."
 
 
@@ -292,7 +293,7 @@ def test_more_measurements_than_are_worked_on_by_turns_are_all_answered(
     monkeypatch.setattr(engine, "MOST_JOBS", 2)
     monkeypatch.setitem(engine.INSTRUMENTS, "slow", slow)
     for at in range(5):
-        readers.engine.answer(question_message("slow", small(0), {"at": at}))
+        readers.engine.answer(question_message(Question("slow", dict), small(0), {"at": at}))
     readers.engine.work()
     readers.engine.work()
     readers.engine.work()
@@ -362,13 +363,13 @@ def test_the_trainer_trains_and_measures_for_one_screen_of_a_session_at_a_time(t
     try:
         first = trainer.want(long[0], 5000, owner=Owner("anna", "first"))
         other = trainer.want(small(52), 40, owner=Owner("ben", "first"))
-        trainer.ask("slow", small(1), owner=Owner("anna", "panel"), path=str(path))
+        trainer.ask(Question("slow", dict), small(1), owner=Owner("anna", "panel"), path=str(path))
         until(lambda: first.length and pieces(path), "work on both")
         trainer.want(long[1], 5000, owner=Owner("anna", "second"))
-        trainer.ask("profile", small(1), owner=Owner("anna", "another panel"))
+        trainer.ask(answers.PROFILE, small(1), owner=Owner("anna", "another panel"))
         assert (first.wanted, trainer.tape(long[1]).wanted) == (False, True)
         finished(other)  # what ben wants goes on
-        until(lambda: trainer.share("slow", small(1), path=str(path)) == 0, "the end of the measurement")
+        until(lambda: trainer.share(Question("slow", dict), small(1), path=str(path)) == 0, "the end of the measurement")
         finished(trainer.want(small(53), 40))
         reached, done = first.length, pieces(path)
         finished(trainer.want(replace(small(54), steps=400), 400))
@@ -383,9 +384,9 @@ def test_what_two_sessions_want_goes_on_when_one_turns_away(tmp_path: Path) -> N
         tape = trainer.want(small(60), 40, owner=Owner("anna", "first"))
         trainer.want(small(60), 40, owner=Owner("ben", "first"))
         for session in ("anna", "ben"):
-            trainer.ask("slow", small(1), owner=Owner(session, "panel"), path=str(path))
+            trainer.ask(Question("slow", dict), small(1), owner=Owner(session, "panel"), path=str(path))
         trainer.want(small(61), 40, owner=Owner("anna", "second"))
-        trainer.ask("profile", small(1), owner=Owner("anna", "another panel"))
+        trainer.ask(answers.PROFILE, small(1), owner=Owner("anna", "another panel"))
         assert finished(tape).length == 41
         done = pieces(path)
         until(lambda: pieces(path) > done, "further work")

@@ -43,7 +43,7 @@ def trained(cfg: RunConfig) -> Run:
 
 def offered(cfg: RunConfig, first=(), without=(), diverged=True):
     """What helps, the best first, and all that was tried."""
-    every, tried = candidates(cfg, first, without), finished(trial(Replays(), cfg, first=first, without=without))["tried"]
+    every, tried = candidates(cfg, first, without), finished(trial(Replays(), cfg, first=first, without=without)).tried
     return [every[at] for at in ranked(every, tried, diverged=diverged)], dict(
         zip([one.label for one in every], tried, strict=False)
     )
@@ -59,31 +59,31 @@ def test_a_run_that_fails_learns_with_what_is_offered_first(cfg):
     assert set(differing((cfg, other))) == set(first.fields)
     good = trained(replace(other, steps=300)).trace()
     assert good.divergence is None
-    share = LEARNED if tried[first.label]["learns"] else NEARLY  # a transformer that copies takes longer
+    share = LEARNED if tried[first.label].learns else NEARLY  # a transformer that copies takes longer
     assert good.loss[-20:].mean() < share * loss_of_guessing(cfg.task)
 
 
 def test_what_diverges_in_its_trial_is_not_offered_and_a_single_change_comes_before_several():
     cfg = RunConfig(norm="none", depth=32, lr=0.05, width=32, device="cpu")
     helping, tried = offered(cfg, ("init", "norm", "lr"))
-    assert tried["initialisation zero last"]["diverged"] == trained(replace(cfg, init="zero last")).divergence.step
+    assert tried["initialisation zero last"].diverged == trained(replace(cfg, init="zero last")).divergence.step
     assert "initialisation zero last" not in [one.label for one in helping]
     assert [one.several for one in helping] == sorted(one.several for one in helping)
-    end = tried[helping[0].label]["end"]
+    end = tried[helping[0].label].end
     rows = trained(replace(cfg, **helping[0].fields)).trace().loss
     assert end == pytest.approx(rows[25:30].mean(), rel=1e-5)
-    assert tried[helping[0].label]["start"] == rows[0]
+    assert tried[helping[0].label].start == rows[0]
 
 
 def test_a_trial_of_a_warm_up_ends_after_it():
     cfg = RunConfig(**(SHORT | {"lr": 1.0}), placement="post-norm")
     _, tried = offered(cfg, ("warmup",))
-    assert tried["warm-up 30"]["steps"] >= 60 or tried["warm-up 30"]["diverged"] > 0
+    assert tried["warm-up 30"].steps >= 60 or tried["warm-up 30"].diverged > 0
 
 
 def test_a_trial_stops_when_enough_helps():
     _, tried = offered(DIVERGING["no norm"], ("norm", "branch_scale"))
-    assert sum(one["learns"] for one in tried.values()) <= 3
+    assert sum(one.learns for one in tried.values()) <= 3
     assert len(tried) < len(candidates(DIVERGING["no norm"]))
 
 

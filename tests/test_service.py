@@ -21,8 +21,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_np
 
+from models import answers
+from models.answers import Question
 from models.service import client, engine, shelf, wire
-from models.service.client import Tape, WorkerTrainer, trace_from
+from models.service.client import Tape, WorkerTrainer
 from models.service.connection import ROOT
 from models.service.inprocess import InProcessTrainer
 from models.service.messages import key_of
@@ -243,7 +245,7 @@ def test_an_absent_device_is_refused_in_a_sentence(worker: WorkerTrainer) -> Non
     tape = worker.want(cfg, 10)
     until(lambda: tape.error, "the refusal")
     assert tape.error.startswith(f"device is {absent}")
-    answer = worker.ask("profile", cfg, wait=PATIENCE)
+    answer = worker.ask(answers.PROFILE, cfg, wait=PATIENCE)
     assert answer is not None
     assert answer.value is None
     assert answer.error == tape.error
@@ -256,13 +258,13 @@ def test_a_run_over_budget_is_refused_with_the_numbers(worker: WorkerTrainer) ->
     until(lambda: tape.error, "the refusal")
     sentence = over_budget(cfg)  # by now the worker has said how fast this machine is
     assert tape.error == sentence
-    answer = worker.ask("profile", cfg, wait=PATIENCE)
+    answer = worker.ask(answers.PROFILE, cfg, wait=PATIENCE)
     assert answer is not None
     assert answer.error == sentence
 
 
 def test_an_unknown_question_is_answered_in_words(worker: WorkerTrainer) -> None:
-    answer = worker.ask("meaning", SMALL, wait=PATIENCE)
+    answer = worker.ask(Question("meaning", dict), SMALL, wait=PATIENCE)
     assert answer is not None
     assert "no question 'meaning'" in answer.error
 
@@ -270,7 +272,7 @@ def test_an_unknown_question_is_answered_in_words(worker: WorkerTrainer) -> None
 def test_running_out_of_memory_is_said_and_the_worker_lives_on() -> None:
     trainer = bent("import torch\ndef fail(c, a): raise torch.OutOfMemoryError('x')\nquestions.QUESTIONS['big'] = fail")
     try:
-        answer = trainer.ask("big", SMALL, wait=PATIENCE)
+        answer = trainer.ask(Question("big", dict), SMALL, wait=PATIENCE)
         assert answer is not None
         assert answer.error.startswith("out of memory on cuda")
         pid = trainer.status().pid
@@ -284,10 +286,10 @@ def test_running_out_of_memory_is_said_and_the_worker_lives_on() -> None:
 
 
 def test_the_profile_is_row_0_of_the_tape(worker: WorkerTrainer) -> None:
-    answer = worker.ask("profile", SMALL, wait=PATIENCE)
+    answer = worker.ask(answers.PROFILE, SMALL, wait=PATIENCE)
     assert answer is not None
     assert answer.value is not None
-    trace = trace_from(answer.value)
+    trace = answer.value
     tape = worker.want(SMALL, 1)
     until(lambda: tape.length, "a row")
     row = tape.trace()
@@ -302,11 +304,11 @@ def test_the_same_question_is_computed_once() -> None:
     try:
         until(lambda: trainer.status().state == "ready", "the worker")
         for _ in range(5):
-            trainer.ask("count", SMALL, x=1)
-        answer = trainer.ask("count", SMALL, wait=PATIENCE, x=1)
+            trainer.ask(Question("count", dict), SMALL, x=1)
+        answer = trainer.ask(Question("count", dict), SMALL, wait=PATIENCE, x=1)
         finished(trainer.want(RunConfig(depth=4, steps=200, device="cpu"), 200))  # in between, a second asking would be answered
-        again = trainer.ask("count", SMALL, x=1)
-        other = trainer.ask("count", SMALL, wait=PATIENCE, x=2)
+        again = trainer.ask(Question("count", dict), SMALL, x=1)
+        other = trainer.ask(Question("count", dict), SMALL, wait=PATIENCE, x=2)
         assert answer is not None
         assert again is answer
         assert other is not None
@@ -323,11 +325,11 @@ def test_of_many_questions_the_newest_is_answered_first(tmp_path: Path) -> None:
     trainer = bent(f"{gate}\nquestions.QUESTIONS['gated'] = gated\n{record}")
     try:
         open_gate = tmp_path / "open"
-        trainer.ask("gated", SMALL, gate=str(open_gate))
+        trainer.ask(Question("gated", dict), SMALL, gate=str(open_gate))
         for n in range(5):
-            trainer.ask("note", SMALL, n=n)
+            trainer.ask(Question("note", dict), SMALL, n=n)
         open_gate.touch()
-        answer = trainer.ask("note", SMALL, wait=PATIENCE, n=0)
+        answer = trainer.ask(Question("note", dict), SMALL, wait=PATIENCE, n=0)
         assert answer is not None
         assert answer.value == {"order": [4, 3, 2, 1, 0]}
     finally:
@@ -358,14 +360,14 @@ def pieces(path: Path) -> int:
 def test_a_long_answer_says_how_far_it_is_while_runs_go_on(tmp_path: Path) -> None:
     trainer, path = bent(SLOW), tmp_path / "work"
     try:
-        assert trainer.ask("slow", SMALL, path=str(path)) is None
-        until(lambda: trainer.share("slow", SMALL, path=str(path)) > 0, "progress")
+        assert trainer.ask(Question("slow", dict), SMALL, path=str(path)) is None
+        until(lambda: trainer.share(Question("slow", dict), SMALL, path=str(path)) > 0, "progress")
         finished(trainer.want(SMALL, SMALL.steps))  # trained while the answer is worked on
         (tmp_path / "work.end").touch()
-        answer = trainer.ask("slow", SMALL, wait=PATIENCE, path=str(path))
+        answer = trainer.ask(Question("slow", dict), SMALL, wait=PATIENCE, path=str(path))
         assert answer is not None
         assert answer.value == {"pieces": pieces(path)}
-        assert trainer.share("slow", SMALL, path=str(path)) == 0
+        assert trainer.share(Question("slow", dict), SMALL, path=str(path)) == 0
     finally:
         trainer.close()
 
@@ -373,14 +375,14 @@ def test_a_long_answer_says_how_far_it_is_while_runs_go_on(tmp_path: Path) -> No
 def test_a_cancelled_answer_is_worked_on_no_more_and_can_be_asked_for_again(tmp_path: Path) -> None:
     trainer, path = bent(SLOW), tmp_path / "work"
     try:
-        trainer.ask("slow", SMALL, path=str(path))
+        trainer.ask(Question("slow", dict), SMALL, path=str(path))
         until(lambda: pieces(path), "work")
-        trainer.cancel("slow", SMALL, path=str(path))
+        trainer.cancel(Question("slow", dict), SMALL, path=str(path))
         finished(trainer.want(SMALL, SMALL.steps))
         done = pieces(path)
         finished(trainer.want(RunConfig(depth=2, width=16, steps=100, seed=31, device="cpu"), 100))
         assert pieces(path) == done
-        trainer.ask("slow", SMALL, path=str(path))
+        trainer.ask(Question("slow", dict), SMALL, path=str(path))
         until(lambda: pieces(path) > done, "work on the second asking")
     finally:
         trainer.close()
@@ -389,7 +391,7 @@ def test_a_cancelled_answer_is_worked_on_no_more_and_can_be_asked_for_again(tmp_
 def test_an_answer_that_nobody_asks_for_any_more_is_dropped(tmp_path: Path) -> None:
     trainer, path = bent("from models.service import engine\nengine.JOB_SECONDS = 0.3\n" + SLOW), tmp_path / "work"
     try:
-        trainer.ask("slow", SMALL, path=str(path))
+        trainer.ask(Question("slow", dict), SMALL, path=str(path))
         until(lambda: pieces(path), "work")
         done = [0]
         for seed in range(32, 52):  # until it has not moved while another run was trained
@@ -407,11 +409,11 @@ def test_asking_on_keeps_an_answer_alive(tmp_path: Path, monkeypatch: pytest.Mon
     trainer, path = bent("from models.service import engine\nengine.JOB_SECONDS = 2.0\n" + SLOW), tmp_path / "work"
     try:
         until(
-            lambda: trainer.ask("slow", SMALL, wait=0.05, path=str(path)) or pieces(path) > 600,
+            lambda: trainer.ask(Question("slow", dict), SMALL, wait=0.05, path=str(path)) or pieces(path) > 600,
             "more work than one wish is worth",
         )
         (tmp_path / "work.end").touch()
-        answer = trainer.ask("slow", SMALL, wait=PATIENCE, path=str(path))
+        answer = trainer.ask(Question("slow", dict), SMALL, wait=PATIENCE, path=str(path))
         assert answer is not None
         assert answer.value == {"pieces": pieces(path)}  # begun once
     finally:
@@ -421,11 +423,11 @@ def test_asking_on_keeps_an_answer_alive(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_long_answer_outlives_the_worker(tmp_path: Path) -> None:
     trainer, path = bent(SLOW), tmp_path / "work"
     try:
-        trainer.ask("slow", SMALL, path=str(path))
+        trainer.ask(Question("slow", dict), SMALL, path=str(path))
         until(lambda: pieces(path), "work")
         os.kill(trainer.status().pid, signal.SIGKILL)
         (tmp_path / "work.end").touch()
-        answer = trainer.ask("slow", SMALL, wait=PATIENCE, path=str(path))
+        answer = trainer.ask(Question("slow", dict), SMALL, wait=PATIENCE, path=str(path))
         assert answer is not None
         assert answer.value == {"pieces": 0}
     finally:
@@ -437,16 +439,16 @@ def test_an_instrument_answers_about_the_net_of_its_step(worker: WorkerTrainer) 
     trace = tape.trace()
     assert trace is not None
     for step in (0, 25, 3, SMALL.steps):
-        answer = worker.ask("stream", SMALL, wait=PATIENCE, step=step)
+        answer = worker.ask(answers.STREAM, SMALL, wait=PATIENCE, step=step)
         assert answer is not None
         assert answer.value is not None
-        np.testing.assert_allclose(answer.value["stream_rms"], trace.act_rms[step], rtol=1e-5)
+        np.testing.assert_allclose(answer.value.stream_rms, trace.act_rms[step], rtol=1e-5)
     assert rows_of(finished(worker.want(SMALL, SMALL.steps))).tobytes() == expected(SMALL).tobytes()
 
 
 def test_an_instrument_with_wrong_arguments_is_refused_in_words(worker: WorkerTrainer) -> None:
     for args in ({}, {"step": 0, "nonsense": 1}, {"step": "three"}):
-        answer = worker.ask("stream", SMALL, wait=PATIENCE, **args)
+        answer = worker.ask(answers.STREAM, SMALL, wait=PATIENCE, **args)
         assert answer is not None
         assert answer.value is None
         assert answer.error
@@ -488,7 +490,7 @@ def test_an_open_question_outlives_the_worker_but_does_not_kill_it_for_ever(monk
     monkeypatch.setattr(shelf, "LIVES", 2)
     trainer = bent("questions.QUESTIONS['die'] = lambda c, a: os._exit(9)")
     try:
-        answer = trainer.ask("die", SMALL, wait=PATIENCE)
+        answer = trainer.ask(Question("die", dict), SMALL, wait=PATIENCE)
         assert answer is not None
         assert "died 2 times" in answer.error
         assert finished(trainer.want(SMALL, SMALL.steps)).length == SMALL.steps + 1
@@ -501,7 +503,7 @@ def test_a_worker_that_cannot_start_is_given_up_with_a_sentence(command: list[st
     trainer = WorkerTrainer(command, back_off=[0.01])
     try:
         tape = trainer.want(SMALL, 10)
-        answer = trainer.ask("profile", SMALL, wait=PATIENCE)
+        answer = trainer.ask(answers.PROFILE, SMALL, wait=PATIENCE)
         until(lambda: trainer.status().state == "failed", "the limit")
         assert "ended 5 times in a row" in trainer.status().sentence
         assert "exit code 7" in trainer.status().sentence or "did not start" in trainer.status().sentence
@@ -561,6 +563,8 @@ def test_a_closed_trainer_leaves_no_process() -> None:
 
 CLIENT = """
 import sys, time
+from models import answers
+from models.answers import Question
 from models.service.client import WorkerTrainer
 from models.spec import RunConfig
 trainer = WorkerTrainer()
@@ -568,8 +572,8 @@ cfg = RunConfig(depth=2, width=16, steps=10, device="cpu")
 tape = trainer.want(cfg, 10)
 while not tape.done: time.sleep(0.01)
 assert trainer.status().state == "ready" and trainer.status().versions["torch"]
-assert trainer.ask("profile", cfg, wait=60).value
-assert trainer.ask("nonsense", cfg, wait=60).error
+assert trainer.ask(answers.PROFILE, cfg, wait=60).value
+assert trainer.ask(Question("nonsense", dict), cfg, wait=60).error
 refused = trainer.want(RunConfig(depth=128, width=512, batch=512), 10)
 while not refused.error: time.sleep(0.01)
 trainer.close()
@@ -600,7 +604,7 @@ def test_the_worker_listens_on_nothing(worker: WorkerTrainer) -> None:
 def test_what_the_worker_prints_does_not_disturb_the_wire() -> None:
     trainer = bent("questions.QUESTIONS['shout'] = lambda c, a: (print('loud'), os.write(1, b'louder\\n')) and {'said': 1}")
     try:
-        answer = trainer.ask("shout", SMALL, wait=PATIENCE)
+        answer = trainer.ask(Question("shout", dict), SMALL, wait=PATIENCE)
         assert answer is not None
         assert answer.value == {"said": 1}
     finally:
@@ -685,7 +689,7 @@ def test_the_in_process_trainer_gives_the_same_tape_in_steps() -> None:
     assert rows_of(tape).tobytes() == expected(SMALL).tobytes()
     assert trainer.status().state == "ready"
     assert trainer.status().versions["torch"] == torch.__version__
-    answer = trainer.ask("profile", SMALL)
+    answer = trainer.ask(answers.PROFILE, SMALL)
     assert answer is not None
     assert answer.value is not None
     refused = trainer.want(RunConfig(depth=128, width=512, batch=512), 5)

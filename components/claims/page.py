@@ -1,9 +1,9 @@
-"""The errors page: a searchable list of claims, one card open, and its set-up, which runs at a button and is judged."""
+"""The errors page: claims as a grid of cards, and the one that is opened: true or false first, then its set-up is run."""
 
 import streamlit as st
 
 from components.claims import run
-from components.shell import address, waiting
+from components.shell import address, cards, waiting
 from models.claims.card import TOPICS, Card
 from models.claims.claims import ERRORS, found
 
@@ -13,30 +13,47 @@ ALL = "all topics"
 LONGEST = 100  # characters of a search
 
 
-def choose() -> Card | None:
-    """The search, the topics, and the cards that they leave, of which one is open; None where they leave none."""
+def chosen() -> Card | None:
+    """The claim that the address names."""
+    address.kept(CHOICE, None, name=KEY, among=ERRORS)
+    return ERRORS.get(str(st.session_state[CHOICE]))
+
+
+def grid() -> None:
+    """The search, the topics, and the cards that they leave."""
     topics = [ALL, *TOPICS]
     search = address.kept(TEXT, "", name="search", bounds=(0, LONGEST))
     about = address.kept(TOPIC, ALL, name="topic", among=topics)
     left, right = st.columns([2, 1])
     text = left.text_input("Search", max_chars=LONGEST, placeholder="warm-up, eps, batch ...", **search)
     topic = right.selectbox("Topic", topics, **about)
-    cards = [card.key for card in found(text, "" if topic == ALL else topic)]
-    choice = address.kept(CHOICE, next(iter(ERRORS)), name=KEY, among=ERRORS)
-    if cards and st.session_state[CHOICE] not in cards:
-        st.session_state[CHOICE] = cards[0]
-    st.caption(f"{len(cards)} of {len(ERRORS)} errors")
-    if not cards:
+    left_over = found(text, "" if topic == ALL else topic)
+    st.caption(f"{len(left_over)} of {len(ERRORS)} errors")
+    if not left_over:
         st.info("No error has all these words.")
-        return None
-    titles = {key: f"{list(ERRORS).index(key) + 1}. {ERRORS[key].claim.replace('`', '')}" for key in cards}
-    return ERRORS[st.selectbox("Error", cards, format_func=titles.__getitem__, **choice)]
+        return
+    titles = {_title(card): card for card in left_over}
+    offered = [cards.Card(title, card.topic, mark=run.mark(card)) for title, card in titles.items()]
+    cards.cards("Error", offered, None, key="errors", choose=lambda title: _open(titles[title].key))
 
 
 def draw(card: Card) -> None:
-    """Claim, truth, sources, and the set-up with its button."""
+    """Claim and set-up; what is true stands behind a guess and the run."""
+    keys = list(ERRORS)
+    at = keys.index(card.key)
+    with st.container(horizontal=True):
+        st.button("All errors", icon=":material/grid_view:", type="tertiary", on_click=_open, args=(None,))
+        if at + 1 < len(keys):
+            after, icon = keys[at + 1], ":material/arrow_forward:"
+            st.button("Next error", icon=icon, type="tertiary", on_click=_open, args=(after,))
     st.subheader(f"“{card.claim}”", anchor=False)
-    st.markdown(f"**What is true.** {card.truth}")
-    st.caption("Read more: " + ", ".join(f"[{name}]({address})" for name, address in card.sources.items()))
     st.markdown(f"**Set-up.** {card.setup}")
     waiting.waits(f"error_{card.key}", lambda: run.watch(card))
+
+
+def _title(card: Card) -> str:
+    return f"{list(ERRORS).index(card.key) + 1}. {card.claim.replace('`', '')}"
+
+
+def _open(key: str | None) -> None:
+    st.session_state[CHOICE] = key

@@ -1,4 +1,4 @@
-"""The set-up of the open card: gathered from numpy and the trainer once Run was pressed, then judged by its numbers."""
+"""The set-up of the open card: a guess, then gathered from numpy and the trainer once Run was pressed, judged by its numbers."""
 
 from typing import Any
 
@@ -19,18 +19,25 @@ from models.spec.plan import block_name
 
 NAME, WAIT_SECONDS = "error", 0.4
 ROLES = ("now", "other", "formula", "initial")
+GUESSES = {"true": HOLDS, "false": FAILS, "true only if ...": PARTLY}
+GUESSED_RIGHT = "errors_guessed_right"  # of the cards that were run in this visit, by key, whether the guess was right
 ICONS = {HOLDS: ":material/check_circle:", FAILS: ":material/cancel:", PARTLY: ":material/rule:"}
 
 
 def watch(card: Card) -> bool:
-    """The button, how far the work is, and what came out; whether it goes on."""
+    """The guess, the button, how far the work is, and what came out; whether it goes on."""
     key = f"error_{card.key}_running"
 
     def press(running: bool) -> None:
         st.session_state[key] = running
 
-    if not st.session_state.get(key):
-        st.button("Run", key=f"{key}_run", icon=":material/play_arrow:", type="primary", on_click=press, args=(True,))
+    guess = f"error_{card.key}_guess"
+    running = bool(st.session_state.get(key))
+    held: dict[str, Any] = {"key": guess, "disabled": running, "persist_state": "session"}
+    said = st.segmented_control("True or false?", list(GUESSES), **held)
+    if not running:
+        label, icon = "Run", ":material/play_arrow:"
+        st.button(label, key=f"{key}_run", icon=icon, type="primary", on_click=press, args=(True,), disabled=said is None)
         _open(card)
         return False
     who = owner(NAME, *(source.cfg for source in card.needs.values() if isinstance(source, Trained)))
@@ -52,9 +59,19 @@ def watch(card: Card) -> bool:
         st.button("Stop", key=f"{key}_stop", icon=":material/close:", on_click=press, args=(False,))
         return True
     st.button("Clear", key=f"{key}_clear", icon=":material/close:", on_click=press, args=(False,))
-    show(card, card.judge(gathered))
+    outcome = card.judge(gathered)
+    st.session_state.setdefault(GUESSED_RIGHT, {})[card.key] = GUESSES.get(str(said)) == outcome.verdict
+    show(card, outcome)
+    st.markdown(f"**What is true.** {card.truth}")
+    st.caption("Read more: " + ", ".join(f"[{name}]({address})" for name, address in card.sources.items()))
     _open(card)
     return False
+
+
+def mark(card: Card) -> str:
+    """A card that was run in this visit, in a sign: whether the guess was right."""
+    right = st.session_state.get(GUESSED_RIGHT, {}).get(card.key)
+    return "" if right is None else "✓" if right else "✗"
 
 
 def gather(source: Source, who: Owner) -> tuple[Any, float, str]:
@@ -76,7 +93,8 @@ def show(card: Card, outcome: Outcome) -> None:
     """The verdict, the sentence, its numbers and their chart."""
     condition = f" {outcome.condition}" if outcome.verdict == PARTLY else ""
     said = f"{outcome.verdict[:1].upper()}{outcome.verdict[1:]}{condition}."
-    st.markdown(f"{ICONS[outcome.verdict]} **{said}** {outcome.sentence} {badge(card.badge)}")
+    guessed = "You were right" if st.session_state[GUESSED_RIGHT][card.key] else "Not as you said"
+    st.markdown(f"{ICONS[outcome.verdict]} **{guessed}: {said[:1].lower()}{said[1:]}** {outcome.sentence} {badge(card.badge)}")
     cells = {
         name: [one if isinstance(one, str) else number(float(one)) for one in column] for name, column in outcome.table.items()
     }

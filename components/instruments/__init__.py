@@ -18,6 +18,7 @@ from components.instruments.postmortem import POST_MORTEM
 from components.instruments.stream import STREAM
 from components.instruments.surgery import SURGERY
 from components.shell.address import kept
+from components.shell.cards import Card, cards
 from components.shell.hide import hidden
 from components.shell.style import BADGES
 from components.stage.tickets import At
@@ -36,16 +37,20 @@ INSTRUMENTS: dict[str, Instrument] = {
     "Post-mortem": POST_MORTEM,
     "Check this number": CHECK,
 }
+CHOSEN = "instrument"  # which is open, in the session's state
 # Instruments that are nothing but what a link may hide as another part.
 PART_OF = {"Formula over measurement": "theory", "Post-mortem": "verdict"}
 
 
 def instruments(view: View, at: At) -> bool:
-    """The row of instruments and the one that is open; whether it waits for an answer."""
+    """The instruments as cards and the one that is open; whether it waits for an answer."""
     kept_back = [one for one, part in PART_OF.items() if hidden(part)]
     offered = [name for name in INSTRUMENTS if name not in kept_back]
-    choice = kept("instrument", None, name="instrument", among=offered)
-    chosen = st.pills("Instruments", offered, help="Each measures the net at the step shown.", **choice)
+    kept(CHOSEN, None, name="instrument", among=offered)
+    chosen = st.session_state[CHOSEN]
+    st.subheader("Instruments", anchor=False, help="Each measures the net at the step shown.")
+    each = [Card(name, INSTRUMENTS[name].question, INSTRUMENTS[name].unfit(view)) for name in offered]
+    cards("Instruments", each, chosen, key="instruments", choose=_choose)
     if chosen is None:
         return False
     instrument = INSTRUMENTS[chosen]
@@ -54,10 +59,15 @@ def instruments(view: View, at: At) -> bool:
             st.subheader(chosen, anchor=False, help=instrument.help)
             st.badge(instrument.badge, color=BADGES[instrument.badge])  # type: ignore[arg-type]
             tables = st.toggle("Tables", key="instrument_tables", help="The numbers behind the charts.")
-        unfit = instrument.unfit(view.cfg)
+        unfit = instrument.unfit(view)
         if unfit:
             st.info(unfit)
             return False
         panel = Panel(chosen, view, at, tables=tables)
         instrument.draw(panel)
     return panel.waiting
+
+
+def _choose(name: str) -> None:
+    """Opens an instrument, or closes the one that is open."""
+    st.session_state[CHOSEN] = None if st.session_state.get(CHOSEN) == name else name

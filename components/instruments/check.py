@@ -9,6 +9,8 @@ import streamlit as st
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure, site_word
 from components.instruments.panel import Instrument, Measured, Panel
+from models import answers
+from models.answers import Check
 from models.insight.check import check_sentence, relative_error, rounding, single_sentence
 from models.spec import RunConfig, plan
 from models.spec.plan import block_name, normed_over_batch
@@ -20,29 +22,27 @@ def draw(panel: Panel) -> None:
     blocks = {f"block {block}": block for block in range(1, panel.cfg.depth + 1)}
     chosen = st.selectbox("Block to check", list(blocks), index=len(blocks) - 1, key=panel.key("block"))
     if _work(panel.cfg) <= QUICK:
-        found = panel.ask("check", block=blocks[chosen])
+        found = panel.ask(answers.CHECK, block=blocks[chosen])
     else:
-        found = panel.ask_by_button("check", "Check this block at the step shown", block=blocks[chosen])
+        found = panel.ask_by_button(answers.CHECK, "Check this block at the step shown", block=blocks[chosen])
     if found is None:
         return
-    value, place = found.value, (np.arange(len(found.value["what"])), found.value["chosen"])
-    picked = {key: value[key][place] for key in ("difference", "step", "kinks")}
-    analytic, floor = value["analytic"], rounding(value["loss"], picked["step"])
-    panel.say(
-        check_sentence(what=value["what"], analytic=analytic, difference=picked["difference"], kinks=picked["kinks"], floor=floor)
-    )
-    if not (np.isfinite(analytic).all() and np.isfinite(picked["difference"]).all()):
+    value, place = found.value, (np.arange(len(found.value.what)), found.value.chosen)
+    difference, step, kinks = value.difference[place], value.step[place], value.kinks[place]
+    analytic, floor = value.analytic, rounding(value.loss, step)
+    panel.say(check_sentence(what=value.what, analytic=analytic, difference=difference, kinks=kinks, floor=floor))
+    if not (np.isfinite(analytic).all() and np.isfinite(difference).all()):
         return  # tables of what is not a number say no more than that
     if normed_over_batch(found.cfg):
         st.caption("Batch norm takes its statistics from this batch, in the gradient and at both ends of every difference.")
     table = {
-        "gradient of": value["what"],
-        "along": value["along"],
+        "gradient of": value.what,
+        "along": value.along,
         "by autograd": _written(analytic),
-        "by difference": _written(picked["difference"]),
-        "relative error": [f"{error:.1e}" for error in relative_error(analytic, picked["difference"])],
-        "step": [f"{step:.1e}" for step in picked["step"]],
-        "kinks within": picked["kinks"],
+        "by difference": _written(difference),
+        "relative error": [f"{error:.1e}" for error in relative_error(analytic, difference)],
+        "step": [f"{one:.1e}" for one in step],
+        "kinks within": kinks,
         "rounding may leave": [f"{left:.0e}" for left in floor],
     }
     st.dataframe(pd.DataFrame(table), hide_index=True, alt="Slopes by autograd and by difference, table")
@@ -53,11 +53,11 @@ def draw(panel: Panel) -> None:
         st.dataframe(pd.DataFrame(tape_rows(found, panel.view.trace)), hide_index=True, alt="Tape beside float64, table")
 
 
-def error_chart(value: dict[str, Any]) -> Figure:
+def error_chart(value: Check) -> Figure:
     """The relative error of each check (C, H) over the steps that were tried, relative to what is moved."""
     roles = ("now", "other", "formula", "initial")
-    errors = relative_error(value["analytic"][:, None], value["difference"])
-    names = [f"{what}, {along}" for what, along in zip(value["what"], value["along"], strict=True)]
+    errors = relative_error(value.analytic[:, None], value.difference)
+    names = [f"{what}, {along}" for what, along in zip(value.what, value.along, strict=True)]
     series = [Series(name, row, role) for name, row, role in zip(names, errors, roles, strict=False)]
     steps = [f"1e-{2 + at}" for at in range(errors.shape[1])]
     figure = depth_profile(title="Relative error by step of the difference", unit="ratio", sites=steps, series=series)
@@ -65,12 +65,12 @@ def error_chart(value: dict[str, Any]) -> Figure:
     return figure
 
 
-def tape_rows(found: Measured, trace: Any) -> dict[str, list[str]]:
+def tape_rows(found: Measured[Check], trace: Any) -> dict[str, list[str]]:
     """RMS of the block's weight gradient and of the stream's at its last site, in float64 and on the tape."""
     block, rows = found.args["block"], []
     site = max(at for at, one in enumerate(plan(found.cfg).sublayers, 1) if one.block == block)
     on_tape = {"weights": (trace.weight_grad_rms, block - 1), "stream": (trace.grad_rms, site)}
-    for name, exact in found.value["rms"].items():
+    for name, exact in found.value.rms.items():
         series, at = on_tape[name]
         label = site_word(block_name(block) if name == "weights" else plan(found.cfg).sites[site])
         if found.step < len(series) and at < series.shape[1]:
@@ -95,6 +95,7 @@ def _work(cfg: RunConfig) -> float:
 
 CHECK = Instrument(
     draw,
+    "Is the gradient shown the true one?",
     "measured",
     "On the batch and the net of the step shown, in float64 on the processor, in train mode. By autograd: the slope of the "
     "loss along a direction u of length 1, <gradient, u>; along the gradient itself that is its length. By difference: "

@@ -1,65 +1,68 @@
 """Collapse: how alike the stream's vectors become, how many directions they use, and where attention looks."""
 
+import numpy as np
 import streamlit as st
 
 from components.charts.depth import Series, cosine_chart, depth_profile
 from components.charts.linear import SHARE, linear_profile
 from components.charts.parts import Figure
 from components.instruments.panel import Instrument, Measured, Panel
+from models import answers
+from models.answers import Collapse
 from models.insight.collapse import attention_sentence, collapse_sentence
 from models.spec import plan
 from models.spec.plan import block_name
 
 
 def draw(panel: Panel) -> None:
-    found = panel.ask("collapse")
+    found = panel.ask(answers.COLLAPSE)
     if found is None:
         return
     value, sites = found.value, plan(found.cfg).sites
-    most = min(value["vectors"], found.cfg.width)
-    text = collapse_sentence(sites, bool(value["within"]), most, value["cosine"], value["rank"])
-    attends = len(value["entropy"]) > 0
+    most = min(value.vectors, found.cfg.width)
+    text = collapse_sentence(sites, value.within, most, value.cosine, value.rank)
+    attends = len(value.entropy) > 0
     if attends:
-        text += " " + attention_sentence(value["entropy"], value["max_logit"], value["query_key_share"])
+        text += " " + attention_sentence(value.entropy, value.max_logit, value.query_key_share)
     panel.say(text)
     _stream(panel, found, sites)
     if attends:
         _attention(panel, found)
 
 
-def rank_chart(title: str, sites: tuple[str, ...], value: dict) -> Figure:
+def rank_chart(title: str, sites: tuple[str, ...], rank: np.ndarray, participation: np.ndarray) -> Figure:
     """Effective rank and participation ratio by site on a log axis, from 1 to the number of vectors or features."""
-    series = [Series("effective rank", value["rank"]), Series("participation ratio", value["participation"], "other")]
+    series = [Series("effective rank", rank), Series("participation ratio", participation, "other")]
     return depth_profile(title=title, unit="directions", sites=sites, series=series)
 
 
-def _stream(panel: Panel, found: Measured, sites: tuple[str, ...]) -> None:
+def _stream(panel: Panel, found: Measured[Collapse], sites: tuple[str, ...]) -> None:
     """What every site of both nets has."""
     value = found.value
-    count = f"{value['vectors']} token{'s' * (value['vectors'] > 1)}"
-    whose = f"{count} within each of {value['sets']} samples" if value["within"] else f"{count} across the batch"
-    alone = "" if value["within"] else f" {_why_no_attention(found)}"
+    count = f"{value.vectors} token{'s' * (value.vectors > 1)}"
+    whose = f"{count} within each of {value.sets} samples" if value.within else f"{count} across the batch"
+    alone = "" if value.within else f" {_why_no_attention(found)}"
     st.caption(f"Compared: {whose}.{alone}")
     alike, spread, rank = st.columns(3)
     with alike:
         title = "Token cosine by depth"
-        panel.chart(cosine_chart(sites=sites, series=[Series("cosine", value["cosine"])], title=title), title)
+        panel.chart(cosine_chart(sites=sites, series=[Series("cosine", value.cosine)], title=title), title)
     with spread:
         title = "Distance from the mean by depth"
-        series = [Series("|X - 1x̄ᵀ| / |X|", value["spread"])]
+        series = [Series("|X - 1x̄ᵀ| / |X|", value.spread)]
         panel.chart(linear_profile(title=title, unit="share", sites=sites, series=series, bounds=SHARE), title)
     with rank:
         title = "Rank by depth"
-        panel.chart(rank_chart(title, sites, value), title)
+        panel.chart(rank_chart(title, sites, value.rank, value.participation), title)
 
 
-def _why_no_attention(found: Measured) -> str:
+def _why_no_attention(found: Measured[Collapse]) -> str:
     if found.cfg.net == "transformer":
         return "A sample has one token here, and attention over one token has nothing to choose."
     return "An MLP has no attention, so there is none to look at."
 
 
-def _attention(panel: Panel, found: Measured) -> None:
+def _attention(panel: Panel, found: Measured[Collapse]) -> None:
     """What only blocks with attention have; a block that was taken out is left away."""
     gone = {one.block for one in plan(found.cfg).sublayers if one.kind == "attn" and one.identity}
     kept = [at for at in range(found.cfg.depth) if at + 1 not in gone]
@@ -67,20 +70,21 @@ def _attention(panel: Panel, found: Measured) -> None:
     entropy, logits, share = st.columns(3)
     with entropy:
         title = "Attention entropy by block"
-        series = [Series("mean of heads", value["entropy"][kept]), Series("sharpest head", value["sharpest"][kept], "other")]
+        series = [Series("mean of heads", value.entropy[kept]), Series("sharpest head", value.sharpest[kept], "other")]
         panel.chart(linear_profile(title=title, unit="of ln n", sites=blocks, series=series, bounds=SHARE), title)
     with logits:
         title = "Largest attention logit by block"
-        series = [Series("largest logit", value["max_logit"][kept])]
+        series = [Series("largest logit", value.max_logit[kept])]
         panel.chart(linear_profile(title=title, unit="logit", sites=blocks, series=series, guides=[0.0]), title)
     with share:
         title = "Gradient to queries and keys by block"
-        series = [Series("queries and keys", value["query_key_share"][kept])]
+        series = [Series("queries and keys", value.query_key_share[kept])]
         panel.chart(linear_profile(title=title, unit="share", sites=blocks, series=series, bounds=SHARE, guides=[2 / 3]), title)
 
 
 COLLAPSE = Instrument(
     draw,
+    "Do different inputs stay different on their way up?",
     "measured",
     "On the batch of the step shown, by site, means over sets of vectors X: the tokens of one sample for a transformer (at most "
     "32 samples), the tokens of the batch for an MLP (at most 256). Cosine: mean over pairs of different vectors. Distance "

@@ -10,6 +10,8 @@ from components.charts.linear import SHARE, linear_profile
 from components.charts.parts import Figure, level, over_blocks, site_names, site_ticks, site_word
 from components.charts.steps import step_map
 from components.instruments.panel import Instrument, Measured, Panel
+from models import answers
+from models.answers import Distributions
 from models.insight.distributions import GAUSSIAN, distributions_sentence
 from models.spec import plan
 
@@ -17,7 +19,7 @@ UNIT_SHARES = {"dead": "0 for the whole batch", "always_on": "above 0 for the wh
 
 
 def draw(panel: Panel) -> None:
-    found = panel.ask("distributions")
+    found = panel.ask(answers.DISTRIBUTIONS)
     if found is not None:
         _shapes(panel, found)
     _over_time(panel)
@@ -53,40 +55,38 @@ def _bin_names(centres: np.ndarray) -> list[str]:
     return [f"{names[0]} and below", *names[1:-1], f"{names[-1]} and above"] if len(names) > 1 else names
 
 
-def _shapes(panel: Panel, found: Measured) -> None:
+def _shapes(panel: Panel, found: Measured[Distributions]) -> None:
     """The three charts of the step."""
     value, sites = found.value, plan(found.cfg).sites
-    inside = value["inside"]
+    inside = value.inside
     panel.say(
         distributions_sentence(
             sites=sites,
-            kurtosis=value["kurtosis"],
-            tokens=value["tokens"],
+            kurtosis=value.kurtosis,
+            tokens=value.tokens,
             activation=found.cfg.activation,
             inside=inside,
-            dead=value["dead"],
-            saturated=value["saturated"],
+            dead=value.dead,
+            saturated=value.saturated,
         )
     )
     shapes, tails, units = st.columns(3)
     with shapes:
         title = "Histogram by depth"
-        panel.chart(
-            histogram_map(title=title, x="block", places=list(sites), centres=value["centres"], shares=value["shares"]), title
-        )
+        panel.chart(histogram_map(title=title, x="block", places=list(sites), centres=value.centres, shares=value.shares), title)
     with tails:
         title = "Kurtosis by depth"
         one = "sample" if found.cfg.tokens == 1 else "token"
-        series = [Series(f"mean of {one}s", value["kurtosis"]), Series(f"largest of a {one}", value["kurtosis_max"], "other")]
+        series = [Series(f"mean of {one}s", value.kurtosis), Series(f"largest of a {one}", value.kurtosis_max, "other")]
         figure = depth_profile(title=title, unit="kurtosis", sites=sites, series=series)
         figure["layout"]["shapes"] = [level(y=GAUSSIAN, dash="dot")]
         panel.chart(figure, title)
     with units:
         title = "Units after the activation"
-        drawn = [(name, value[key]) for key, name in UNIT_SHARES.items() if len(value[key])]
+        drawn = [(name, shares) for key, name in UNIT_SHARES.items() if len(shares := getattr(value, key))]
         series = [Series(name, shares, role) for (name, shares), role in zip(drawn, ("now", "other"), strict=False)]
         panel.chart(linear_profile(title=title, unit="share", sites=inside, series=series, bounds=SHARE), title)
-    panel.table("Size and what is not finite", site=sites, rms=value["rms"], not_finite=value["lost"])
+    panel.table("Size and what is not finite", site=sites, rms=value.rms, not_finite=value.lost)
 
 
 def _over_time(panel: Panel) -> None:
@@ -97,24 +97,25 @@ def _over_time(panel: Panel) -> None:
     layers |= {f"inside {site_word(site)}, after the activation": (site, True) for site in active}
     chosen = st.selectbox("Layer over time", list(layers), index=len(arranged.sites) - 1, key=panel.key("layer"))
     site, inside = layers[chosen]
-    film = panel.ask_by_button("layer film", "Measure this layer up to the step shown", site=site, inside=inside)
+    film = panel.ask_by_button(answers.LAYER_FILM, "Measure this layer up to the step shown", site=site, inside=inside)
     if film is None:
         return
     where = "inside" if film.args["inside"] else "stream,"
     figure = histogram_map(
         title=f"Histogram over time: {where} {site_word(film.args['site'])}",
         x="step (frames, evenly spaced)",
-        places=[str(step) for step in film.value["steps"]],
-        centres=film.value["centres"],
-        shares=film.value["shares"],
+        places=[str(step) for step in film.value.steps],
+        centres=film.value.centres,
+        shares=film.value.shares,
         shown=8,
     )
     panel.chart(figure, "Histogram over time", height=320)
-    panel.table("Size over time", step=film.value["steps"], rms=film.value["rms"], not_finite=film.value["lost"])
+    panel.table("Size over time", step=film.value.steps, rms=film.value.rms, not_finite=film.value.lost)
 
 
 DISTRIBUTIONS = Instrument(
     draw,
+    "Are the values bell-shaped, or does a block have outliers?",
     "measured",
     "On the batch of the step shown. Histogram: the share of a site's values in 49 bins from -6 to 6 times the site's "
     "own RMS, each 0.25 RMS wide and symmetric about 0; the outermost two are open, and colour is log10. Kurtosis: "

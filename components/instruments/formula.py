@@ -9,6 +9,7 @@ import streamlit as st
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
 from components.instruments.panel import Instrument, Panel
+from models import answers
 from models.insight.formula import formula_sentence, middle, relative
 from models.insight.theory import branch_gains, law, rate
 from models.spec import RunConfig, plan
@@ -20,24 +21,28 @@ QUICK = 1e7  # weights of the branches up to which the nets are built and run wi
 def draw(panel: Panel) -> None:
     # The start is measured whatever step is shown, and once.
     start = Panel(panel.name, replace(panel.view, row=0), panel.at, tables=panel.tables)
-    found = start.ask("signal") if _weights(panel.cfg) <= QUICK else start.ask_by_button("signal", "Build and run six nets")
+    found = (
+        start.ask(answers.SIGNAL)
+        if _weights(panel.cfg) <= QUICK
+        else start.ask_by_button(answers.SIGNAL, "Build and run six nets")
+    )
     panel.waiting |= start.waiting
     if found is None:
         return
     value, sites, predicted = found.value, plan(found.cfg).sites, law(found.cfg)
-    panel.say(formula_sentence(predicted, value["mean_square"], value["grad_norm"]))
+    panel.say(formula_sentence(predicted, value.mean_square, value.grad_norm))
     signal, gradient = st.columns(2)
     with signal:
         title = "Mean square of the stream at the start"
-        panel.chart(prediction_chart(title, "mean square", sites, value["mean_square"], predicted.mean_square), title)
+        panel.chart(prediction_chart(title, "mean square", sites, value.mean_square, predicted.mean_square), title)
     with gradient:
         title = "Gradient over its end at the start"
-        panel.chart(prediction_chart(title, "ratio", sites, relative(value["grad_norm"]), predicted.gradient), title)
-    seeds = value["seeds"]
-    st.caption(f"Seeds {seeds[0]} to {seeds[-1]}, {len(seeds)} nets. {_gains(found.cfg, value['v_f'], value['v_b'])}")
+        panel.chart(prediction_chart(title, "ratio", sites, relative(value.grad_norm), predicted.gradient), title)
+    seeds = value.seeds
+    st.caption(f"Seeds {seeds[0]} to {seeds[-1]}, {len(seeds)} nets. {_gains(found.cfg, value.v_f, value.v_b)}")
     rows = {
-        "stream": (value["mean_square"], predicted.mean_square),
-        "gradient": (relative(value["grad_norm"]), predicted.gradient),
+        "stream": (value.mean_square, predicted.mean_square),
+        "gradient": (relative(value.grad_norm), predicted.gradient),
     }
     panel.table(
         "Factor per sublayer",
@@ -45,7 +50,7 @@ def draw(panel: Panel) -> None:
         formula=[np.nan if theory is None else rate(theory) for _, theory in rows.values()],
         fitted=[rate(middle(measured)) for measured, _ in rows.values()],
     )
-    panel.table("Branch gains", sublayer=sites[1:], v_f=value["v_f"].mean(0), v_b=value["v_b"].mean(0))
+    panel.table("Branch gains", sublayer=sites[1:], v_f=value.v_f.mean(0), v_b=value.v_b.mean(0))
 
 
 def prediction_chart(title: str, unit: str, sites: Sequence[str], rows: np.ndarray, predicted: np.ndarray | None) -> Figure:
@@ -78,6 +83,7 @@ def _weights(cfg: RunConfig) -> int:
 
 FORMULA = Instrument(
     draw,
+    "What does theory predict, and does the net obey?",
     "formula",
     "The net at its start, whatever step is shown, on a Gaussian input of unit mean square with cross-entropy on random labels; "
     "six seeds, averaged as logarithms because a product of random factors is log-normal. A_l is the mean square of the "

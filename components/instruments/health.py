@@ -1,5 +1,7 @@
 """Health: size of the updates, noise of the gradient, learned gates and gains, and what Adam makes of it."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import streamlit as st
 
@@ -7,6 +9,8 @@ from components.charts.depth import Series, depth_profile
 from components.charts.linear import linear_profile
 from components.charts.parts import RED, Figure, level, scatter
 from components.instruments.panel import Instrument, Measured, Panel
+from models import answers
+from models.answers import Health
 from models.insight.health import USUAL_UPDATE, last_update, noise_sentence, update_sentence
 from models.insight.verdict import LARGE_UPDATE
 from models.spec import RunConfig, plan
@@ -16,7 +20,7 @@ ROLES = ("now", "formula", "other")
 
 
 def draw(panel: Panel) -> None:
-    found = panel.ask("health")
+    found = panel.ask(answers.HEALTH)
     update = last_update(panel.view.trace, panel.view.row)
     noise = "" if found is None else " " + _noise_sentence(found)
     panel.say(update_sentence(update) + noise)
@@ -31,7 +35,7 @@ def draw(panel: Panel) -> None:
     with signal:
         title = "Gradient signal to noise by block"
         kept = _with_weights(found.cfg)
-        panel.chart(signal_chart(title, _blocks(found.cfg, kept), found.value["snr"][kept]), title)
+        panel.chart(signal_chart(title, _blocks(found.cfg, kept), found.value.noise.snr[kept]), title)
         _say_parts(found)
     gates, gains, adam = st.columns(3)
     with gates:
@@ -75,25 +79,26 @@ def spread_chart(title: str, unit: str, names: list[str], spread: np.ndarray, gu
     return linear_profile(title=title, unit=unit, sites=names, series=series if len(spread) else [], guides=[guide])
 
 
-def _noise_sentence(found: Measured) -> str:
-    value = found.value
-    return noise_sentence(found.cfg.batch, value["parts"], value["gradient_square"], value["noise_trace"])
+def _noise_sentence(found: Measured[Health]) -> str:
+    noise = found.value.noise
+    return noise_sentence(found.cfg.batch, noise.parts, noise.gradient_square, noise.noise_trace)
 
 
-def _say_parts(found: Measured) -> None:
-    parts, size, normed = (found.value[key] for key in ("parts", "part_size", "batch_norm"))
+def _say_parts(found: Measured[Health]) -> None:
+    noise = found.value.noise
+    parts, size = noise.parts, noise.part_size
     if not parts:
-        least = "two micro-batches of 8 samples, whose statistics batch norm would use" if normed else "two samples"
+        least = "two micro-batches of 8 samples, whose statistics batch norm would use" if noise.batch_norm else "two samples"
         st.caption(f"A batch of {found.cfg.batch} is too small: it takes {least}.")
         return
     note = f"Of a micro-batch: {parts} of {size} sample{'s' * (size > 1)} each, {parts * size} of the batch's {found.cfg.batch}."
-    normed_note = " Batch norm takes its statistics from each micro-batch, which adds noise of its own." if normed else ""
-    st.caption(note + normed_note)
+    normed = " Batch norm takes its statistics from each micro-batch, which adds noise of its own."
+    st.caption(note + normed * noise.batch_norm)
 
 
-def _gates(panel: Panel, found: Measured) -> None:
+def _gates(panel: Panel, found: Measured[Health]) -> None:
     """Learned gates by branch, if there are any."""
-    gates, names = found.value["gates"], list(plan(found.cfg).branches)
+    gates, names = found.value.gains.gates, list(plan(found.cfg).branches)
     there = ~np.isnan(gates).all(axis=1)
     if not there.any():
         st.caption("No learned gate: neither ReZero nor LayerScale.")
@@ -103,25 +108,23 @@ def _gates(panel: Panel, found: Measured) -> None:
     panel.chart(spread_chart(title, "gate", kept, gates[there], start), title)
 
 
-def _gains(panel: Panel, found: Measured) -> None:
+def _gains(panel: Panel, found: Measured[Health]) -> None:
     """Gains of all norms by block, each of them in the table, and the slopes of dynamic tanh."""
-    value, blocks = found.value, _blocks(found.cfg, _with_weights(found.cfg))
-    if not len(value["gains"]):
+    gains, blocks = found.value.gains, _blocks(found.cfg, _with_weights(found.cfg))
+    if not len(gains.gains):
         st.caption("No norm of this net has learned gains.")
     else:
         title = "Norm gains by block"
-        panel.chart(
-            spread_chart(title, "gain γ", list(blocks), by_block(blocks, value["gain_names"], value["gains"]), 1.0), title
-        )
-        mean, least, greatest = value["gains"].T
-        panel.table("Gain of every norm", norm=value["gain_names"], mean=mean, least=least, greatest=greatest)
-    if len(value["slopes"]):
+        panel.chart(spread_chart(title, "gain γ", list(blocks), by_block(blocks, gains.gain_names, gains.gains), 1.0), title)
+        mean, least, greatest = gains.gains.T
+        panel.table("Gain of every norm", norm=gains.gain_names, mean=mean, least=least, greatest=greatest)
+    if len(gains.slopes):
         title = "Slope of dynamic tanh"
-        series = [Series("slope α", value["slopes"])]
-        panel.chart(linear_profile(title=title, unit="α", sites=value["slope_names"], series=series, guides=[0.5]), title)
+        series = [Series("slope α", gains.slopes)]
+        panel.chart(linear_profile(title=title, unit="α", sites=gains.slope_names, series=series, guides=[0.5]), title)
 
 
-def by_block(blocks: tuple[str, ...], names: list[str], gains: np.ndarray) -> np.ndarray:
+def by_block(blocks: tuple[str, ...], names: Sequence[str], gains: np.ndarray) -> np.ndarray:
     """Mean of the means, least and greatest over the norms (N, 3) of each block (depth, 3); NaN for a block without."""
     found = np.full((len(blocks), 3), np.nan)
     for at, block in enumerate(blocks):
@@ -131,16 +134,16 @@ def by_block(blocks: tuple[str, ...], names: list[str], gains: np.ndarray) -> np
     return found
 
 
-def _adam(panel: Panel, found: Measured) -> None:
+def _adam(panel: Panel, found: Measured[Health]) -> None:
     """Adam's moments by block, for Adam and AdamW once they have made an update."""
-    ratio, near = found.value["adam_ratio"], found.value["adam_near"]
-    if not len(ratio):
+    state = found.value.adam
+    if state is None:
         adam = found.cfg.optimizer in ("adam", "adamw")
         st.caption("Adam has made no update yet." if adam else f"{found.cfg.optimizer} keeps no second moment: this is for Adam.")
         return
     title = "Adam's state by block"
     kept = _with_weights(found.cfg)
-    series = [Series("RMS(m) / RMS(√v)", ratio[kept]), Series("|update| within 10% of lr", near[kept], "other")]
+    series = [Series("RMS(m) / RMS(√v)", state.ratio[kept]), Series("|update| within 10% of lr", state.near[kept], "other")]
     sites = _blocks(found.cfg, kept)
     panel.chart(linear_profile(title=title, unit="ratio, share", sites=sites, series=series, guides=[0.0, 1.0]), title)
 
@@ -157,6 +160,7 @@ def _blocks(cfg: RunConfig, places: list[int]) -> tuple[str, ...]:
 
 HEALTH = Instrument(
     draw,
+    "Do updates fit the weights, and are units dead?",
     "measured",
     "Update to weight: |ΔW|/|W| of a block's matrices in the last update that a frame recorded; dotted is Karpathy's 10⁻³ "
     f"(makemore 3, of standard deviations), red more than {LARGE_UPDATE:.0%}, where few of the runs that were tried learn. "

@@ -8,6 +8,8 @@ import streamlit as st
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import RED, Figure, colour_ticks, finished, frame_of, listed, note, rounded_grid
 from components.instruments.panel import Instrument, Panel
+from models import answers
+from models.answers import Sharpness
 from models.insight.landscape import edge, edge_sentence, jacobian_sentence, sharpness_sentence, slice_sentence
 from models.spec import RunConfig
 
@@ -89,35 +91,35 @@ def _slice(panel: Panel) -> None:
     first, second = st.columns(2)
     cells = CELLS[first.selectbox("Cells", list(CELLS), index=1, key=panel.key("cells"))]
     reach = float(second.selectbox("Reach", REACHES, index=len(REACHES) - 1, key=panel.key("reach"), help="In filter lengths."))
-    found = panel.ask_by_button("landscape", "Walk around the step shown", cells=cells, reach=reach)
+    found = panel.ask_by_button(answers.LANDSCAPE, "Walk around the step shown", cells=cells, reach=reach)
     if found is None:
         return
     value = found.value
-    panel.say(slice_sentence(value["axis"], value["loss"]), bold=False)
-    panel.chart(slice_map(value["axis"], value["loss"]), "Loss on a plane of weights", height=340)
+    panel.say(slice_sentence(value.axis, value.loss), bold=False)
+    panel.chart(slice_map(value.axis, value.loss), "Loss on a plane of weights", height=340)
     st.caption(
-        f"One pair of random directions among {value['moved']:,} weights, one batch; biases, gains and gates, "
-        f"{value['parameters'] - value['moved']:,} numbers, stay."
+        f"One pair of random directions among {value.moved:,} weights, one batch; biases, gains and gates, "
+        f"{value.parameters - value.moved:,} numbers, stay."
     )
 
 
 def _sharpness(panel: Panel) -> None:
-    found = panel.ask_by_button("sharpness", "Measure sharpness up to the step shown")
+    found = panel.ask_by_button(answers.SHARPNESS, "Measure sharpness up to the step shown")
     if found is None:
         return
     value, cfg = found.value, found.cfg
-    columns = {key: value[key] for key in ("steps", "rate", "sharpness", "residual")}
+    columns = {key: getattr(value, key) for key in ("steps", "rate", "sharpness", "residual")}
     panel.say(sharpness_sentence(cfg.optimizer, **columns), bold=False)
-    panel.chart(sharpness_chart(value["steps"], value["sharpness"], edge(cfg.optimizer, value["rate"])), "Sharpness by step", 340)
-    panel.table("How far power iteration came", **columns, products=value["products"])
+    panel.chart(sharpness_chart(value.steps, value.sharpness, edge(cfg.optimizer, value.rate)), "Sharpness by step", 340)
+    panel.table("How far power iteration came", **columns, products=value.products)
     st.caption(" ".join(_cautions(cfg, value)))
 
 
-def _cautions(cfg: RunConfig, value: dict[str, Any]) -> list[str]:
+def _cautions(cfg: RunConfig, value: Sharpness) -> list[str]:
     """What the line and the eigenvalue rest on."""
     found = ["Each step has a batch of its own, and the line is that of training on all data at once: here it is a guide."]
-    if value["samples"] and value["samples"] < cfg.batch:
-        found.append(f"To bound the work: on the first {value['samples']} of the batch's {cfg.batch} samples.")
+    if value.samples and value.samples < cfg.batch:
+        found.append(f"To bound the work: on the first {value.samples} of the batch's {cfg.batch} samples.")
     if cfg.clip:
         found.append("Clipping shortens long gradients, so steps may stay stable above the line.")
     if cfg.weight_decay and cfg.optimizer in ("sgd", "momentum"):
@@ -131,16 +133,14 @@ def _jacobian(panel: Panel) -> None:
     if panel.cfg.width > WIDEST:
         st.info(f"The Jacobian of the stack is taken up to a width of {WIDEST}: it is a square of that many rows.")
         return
-    found = panel.ask_by_button("stream jacobian", "Take the stack's Jacobian at the step shown")
+    found = panel.ask_by_button(answers.STREAM_JACOBIAN, "Take the stack's Jacobian at the step shown")
     if found is None:
         return
-    panel.say(jacobian_sentence(found.value["singular_values"]), bold=False)
-    panel.chart(spectrum_chart(found.value["singular_values"]), "Stretch by rank")
+    panel.say(jacobian_sentence(found.value.singular_values), bold=False)
+    panel.chart(spectrum_chart(found.value.singular_values), "Stretch by rank")
     where = {"residual": " The end is x_M + N(y_M).", "dlcl": " The end is the last weighted sum."}.get(found.cfg.stack, "")
-    with_batch = (
-        f" Batch norm takes its statistics from all {found.value['samples']} samples." if found.value["samples"] > 1 else ""
-    )
-    which = f"Token {found.value['token']} of the first" if found.cfg.tokens > 1 else "The first"
+    with_batch = f" Batch norm takes its statistics from all {found.value.samples} samples." if found.value.samples > 1 else ""
+    which = f"Token {found.value.token} of the first" if found.cfg.tokens > 1 else "The first"
     st.caption(f"{which} sample of the batch, from the input to the end.{where}{with_batch}")
 
 
@@ -167,6 +167,7 @@ def _lost(cells: np.ndarray, place: dict[str, Any], layout: dict[str, Any]) -> l
 
 LANDSCAPE = Instrument(
     draw,
+    "Is the loss around this net smooth or jagged?",
     "measured",
     "On the batch of the step shown, in train mode. The slice is L(θ + a d + b e), d and e random directions whose every row is "
     "scaled to the length of the net's own, d_i ← d_i |θ_i| / |d_i|; biases, gains and gates stay (Li 2018, arXiv 1712.09913). A "

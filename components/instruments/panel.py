@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -14,6 +15,7 @@ from components.shell.visitor import visitor
 from components.stage.still import still_chart
 from components.stage.tickets import At
 from components.stage.view import View, sentence
+from models.answers import Question, Value
 from models.service.client import Owner, trainer
 from models.spec import RunConfig
 from models.spec.query import literal
@@ -23,22 +25,23 @@ WAIT_SECONDS = 0.4  # how long a look waits for an answer before it draws withou
 
 @dataclass(frozen=True)
 class Instrument:
-    """How one instrument is drawn; its badge (a key of `style.BADGES`), its formulas and their sources for the help.
+    """How one instrument is drawn; the question it answers, its badge (a key of `style.BADGES`), its formulas and sources.
 
-    `unfit` says for which configurations there is nothing to measure, and why; empty where there is.
+    `unfit` says of which runs there is nothing to measure, and why; empty where there is.
     """
 
     draw: Callable[["Panel"], None]
+    question: str
     badge: str
     help: str
-    unfit: Callable[[RunConfig], str] = lambda cfg: ""
+    unfit: Callable[[View], str] = lambda view: ""
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measured(Generic[Value]):
     """An answer, and what it is of."""
 
-    value: dict[str, Any]
+    value: Value
     cfg: RunConfig
     step: int
     args: dict[str, Any]
@@ -80,7 +83,7 @@ class Panel:
         if self.tables:
             st.dataframe(table_of(figure), alt=f"{title}, table", height=220)
 
-    def table(self, title: str, **columns: Sequence[Any]) -> None:
+    def table(self, title: str, **columns: Sequence[Any] | np.ndarray) -> None:
         """Numbers that no chart shows; drawn where tables are switched on."""
         if self.tables:
             words = {
@@ -88,39 +91,39 @@ class Panel:
             }
             st.dataframe(pd.DataFrame(words), alt=f"{title}, table", height=220)
 
-    def ask(self, question: str, **args: Any) -> Measured | None:
+    def ask(self, question: Question[Value], **args: Any) -> Measured[Value] | None:
         """What the trainer measures at the step shown, or what it measured before while that is being worked on.
 
         While the run plays, what was measured stays: a panel never slows the run that it looks at.
         """
         shown = self.step
-        kept: Measured | None = st.session_state.get(self.key(question))
+        kept: Measured[Value] | None = st.session_state.get(self.key(question.name))
         ours = kept is not None and (kept.cfg, kept.args) == (self.cfg, args)
         if ours and kept is not None and (self.at.playing or kept.step == shown):
             later = "; pause to measure the step shown" if self.at.playing and kept.step != shown else ""
             self._status(f"Measured at step {kept.step}{later}.")
             return kept
         step = self._asked_step(question, shown, args)
-        answer = trainer().ask(question, self.cfg, wait=WAIT_SECONDS, owner=self.owner(question), step=step, **args)
+        answer = trainer().ask(question, self.cfg, wait=WAIT_SECONDS, owner=self.owner(question.name), step=step, **args)
         if answer is None:
             self.waiting = True
             share = trainer().share(question, self.cfg, step=step, **args)
             before = "" if kept is None else f" What is shown is step {kept.step}{'' if ours else ' of what was set before'}."
             self._status(f"Measuring step {step}: {share:.0%}.{before}")
             return kept
-        st.session_state.pop(self.key(f"{question}_asked"), None)
+        st.session_state.pop(self.key(f"{question.name}_asked"), None)
         if answer.value is None:
             st.error(literal(sentence(answer.error)))  # it may quote what was typed
             return None
-        kept = st.session_state[self.key(question)] = Measured(answer.value, self.cfg, step, args)
+        kept = st.session_state[self.key(question.name)] = Measured(answer.value, self.cfg, step, args)
         self._status(f"Measured at step {step}.")
         return kept
 
-    def ask_by_button(self, question: str, label: str, **args: Any) -> Measured | None:
+    def ask_by_button(self, question: Question[Value], label: str, **args: Any) -> Measured[Value] | None:
         """As `ask`, for work that takes long: it starts at a button, shows how far it is, and can be cancelled."""
-        wanted_key = self.key(f"{question}_wanted")
+        wanted_key = self.key(f"{question.name}_wanted")
         wanted = (self.cfg, self.step, args)
-        kept: Measured | None = st.session_state.get(self.key(question))
+        kept: Measured[Value] | None = st.session_state.get(self.key(question.name))
         fresh = kept is not None and (kept.cfg, kept.step, kept.args) == wanted
         under_way = st.session_state.get(wanted_key)
         if under_way is None or under_way[0] != self.cfg:
@@ -131,10 +134,10 @@ class Panel:
             def start() -> None:
                 st.session_state[wanted_key] = wanted
 
-            st.button(label, key=self.key(f"{question}_start"), icon=":material/labs:", on_click=start, disabled=fresh)
+            st.button(label, key=self.key(f"{question.name}_start"), icon=":material/labs:", on_click=start, disabled=fresh)
             return kept
         _, step, args = under_way
-        answer = trainer().ask(question, self.cfg, wait=WAIT_SECONDS, owner=self.owner(question), step=step, **args)
+        answer = trainer().ask(question, self.cfg, wait=WAIT_SECONDS, owner=self.owner(question.name), step=step, **args)
         if answer is None:
             self.waiting = True
             share = trainer().share(question, self.cfg, step=step, **args)
@@ -144,13 +147,13 @@ class Panel:
                 st.session_state.pop(wanted_key, None)
                 trainer().cancel(question, self.cfg, step=step, **args)
 
-            st.button("Cancel", key=self.key(f"{question}_cancel"), icon=":material/close:", on_click=cancel)
+            st.button("Cancel", key=self.key(f"{question.name}_cancel"), icon=":material/close:", on_click=cancel)
             return kept
         st.session_state.pop(wanted_key, None)
         if answer.value is None:
             st.error(literal(sentence(answer.error)))  # it may quote what was typed
             return kept
-        kept = st.session_state[self.key(question)] = Measured(answer.value, self.cfg, step, args)
+        kept = st.session_state[self.key(question.name)] = Measured(answer.value, self.cfg, step, args)
         self._status(f"Measured at step {step}.")
         return kept
 
@@ -158,12 +161,12 @@ class Panel:
         """This visitor with this instrument: the trainer works for one at a time, and on one answer to each question."""
         return Owner(visitor(), self.screen, f"{self.name} {question}")
 
-    def _asked_step(self, question: str, shown: int, args: dict[str, Any]) -> int:
+    def _asked_step(self, question: Question[Value], shown: int, args: dict[str, Any]) -> int:
         """The step that is asked about: while the run plays, the one that was asked about first."""
-        pinned = st.session_state.get(self.key(f"{question}_asked"))
+        pinned = st.session_state.get(self.key(f"{question.name}_asked"))
         if self.at.playing and pinned is not None and pinned[:2] == (self.cfg, args):
             return int(pinned[2])
-        st.session_state[self.key(f"{question}_asked")] = (self.cfg, args, shown)
+        st.session_state[self.key(f"{question.name}_asked")] = (self.cfg, args, shown)
         return shown
 
     def _status(self, text: str) -> None:

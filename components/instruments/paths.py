@@ -9,6 +9,8 @@ from components.charts.depth import Series, depth_profile
 from components.charts.linear import linear_profile
 from components.charts.parts import Figure
 from components.instruments.panel import Instrument, Measured, Panel
+from models import answers
+from models.answers import GradientShares, PathLengths
 from models.insight.paths import lengths_sentence, path_counts, shares_sentence
 from models.spec import RunConfig, plan
 from models.spec.plan import normed_over_batch
@@ -19,13 +21,13 @@ BY_BRANCHES = "Gradient at the input by branches passed"
 
 
 def draw(panel: Panel) -> None:
-    found = panel.ask("gradient shares")
+    found = panel.ask(answers.GRADIENT_SHARES)
     if found is not None:
         _adds(panel, found)
     if _quick(panel.cfg):
-        lengths = panel.ask("path lengths")
+        lengths = panel.ask(answers.PATH_LENGTHS)
     else:
-        lengths = panel.ask_by_button("path lengths", "Split the gradient by the branches it passed")
+        lengths = panel.ask_by_button(answers.PATH_LENGTHS, "Split the gradient by the branches it passed")
     if lengths is not None:
         _lengths(panel, lengths)
 
@@ -47,36 +49,36 @@ def length_chart(share: np.ndarray, projection: np.ndarray, counts: np.ndarray |
     return figure
 
 
-def _adds(panel: Panel, found: Measured) -> None:
+def _adds(panel: Panel, found: Measured[GradientShares]) -> None:
     value, sites = found.value, plan(found.cfg).branches
-    panel.say(shares_sentence(sites, value["skip_projection"]))
+    panel.say(shares_sentence(sites, value.skip_projection))
     shares, sizes = st.columns(2)
     with shares:
-        panel.chart(share_chart(sites, value["skip_projection"], value["branch_projection"]), "Share of the gradient by depth")
+        panel.chart(share_chart(sites, value.skip_projection, value.branch_projection), "Share of the gradient by depth")
     with sizes:
         title = "Gradient parts by depth"
         series = [
-            Series("through the skip", value["skip_rms"]),
-            Series("through the branch", value["branch_rms"], "other"),
-            Series("their sum", value["sum_rms"], "ghost"),
+            Series("through the skip", value.skip_rms),
+            Series("through the branch", value.branch_rms, "other"),
+            Series("their sum", value.sum_rms, "ghost"),
         ]
         panel.chart(depth_profile(title=title, unit="RMS", sites=sites, series=series), title)
     with np.errstate(divide="ignore", invalid="ignore"):
-        lengths = value["skip_rms"] / (value["skip_rms"] + value["branch_rms"])
+        lengths = value.skip_rms / (value.skip_rms + value.branch_rms)
     panel.table("Skip over skip and branch, by length", sublayer=sites, share=lengths)
     _samples(found)
 
 
-def _lengths(panel: Panel, found: Measured) -> None:
+def _lengths(panel: Panel, found: Measured[PathLengths]) -> None:
     value = found.value
-    panel.say(lengths_sentence(value["share"]))
-    panel.chart(length_chart(value["share"], value["projection"], path_counts(found.cfg)), BY_BRANCHES)
-    panel.table("Length of what passed k branches", k=range(len(value["length"])), length=value["length"])
+    panel.say(lengths_sentence(value.share))
+    panel.chart(length_chart(value.share, value.projection, path_counts(found.cfg)), BY_BRANCHES)
+    panel.table("Length of what passed k branches", k=range(len(value.length)), length=value.length)
     _samples(found)
 
 
-def _samples(found: Measured) -> None:
-    samples, batch = found.value["samples"], found.cfg.batch
+def _samples(found: Measured[GradientShares] | Measured[PathLengths]) -> None:
+    samples, batch = found.value.samples, found.cfg.batch
     if samples == batch:
         return
     apart = " Batch norm takes its statistics over these alone." if normed_over_batch(found.cfg) else ""
@@ -89,6 +91,7 @@ def _quick(cfg: RunConfig) -> bool:
 
 PATHS = Instrument(
     draw,
+    "Who carries the gradient: skips or branches?",
     "measured",
     "On the batch of the step shown, in float64. With g the gradient after a sublayer y = N_add(skip(x) + f(x)), before it "
     "stands g_skip + g_branch, the two vector-Jacobian products; in ResiDual the branch also brings what comes from the "

@@ -11,6 +11,7 @@ from components.instruments import remedies
 from components.instruments.panel import Instrument, Panel
 from components.shell import compare_link, link
 from components.shell.hide import hidden
+from components.stage.view import View
 from models.export.findings import progress_sentence
 from models.insight.postmortem import GROWN, postmortem
 from models.insight.remedy import failed
@@ -21,9 +22,6 @@ from models.trace import Divergence, Trace
 
 def draw(panel: Panel) -> None:
     view, trace = panel.view, panel.view.trace
-    if not failed(view.cfg, trace, view.row):
-        st.info("This run has neither diverged so far nor ended without learning: there is nothing to explain.")
-        return
     if trace.divergence is None:
         panel.say(progress_sentence(view.cfg, trace))
         st.markdown(verdict(view.cfg, trace, view.row).sentence)
@@ -31,6 +29,11 @@ def draw(panel: Panel) -> None:
         _explained(panel, trace, trace.divergence)
     if not hidden("export"):  # their way leads to Compare
         _offered(panel)
+
+
+def _unfit(view: View) -> str:
+    fine = "This run has neither diverged so far nor ended without learning: there is nothing to explain."
+    return "" if failed(view.cfg, view.trace, view.row) else fine
 
 
 def _explained(panel: Panel, trace: Trace, divergence: Divergence) -> None:
@@ -88,6 +91,7 @@ def _compare(cfg: RunConfig, other: RunConfig) -> None:
 
 POST_MORTEM = Instrument(
     draw,
+    "Why did this run fail, and what helps?",
     "measured",
     "From the tape: the last row in which every number is finite, and the first in which one is not. The cause is the first "
     "that fits of a list of rules over the tape: overflow before any update; stream or gradient becoming more than "
@@ -95,4 +99,5 @@ POST_MORTEM = Instrument(
     f"that became {GROWN:g} times larger in training. "
     "Changes are trained for 30 steps first; those that bring the loss below guessing are offered, single changes first. "
     "After a divergence, where none does, those that bring it down to guessing.",
+    _unfit,
 )

@@ -1,13 +1,14 @@
 """What helps a run that failed: the trainer tries changes of it, and only those that came to something are offered."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import streamlit as st
 
 from components.shell.hide import any_hidden, hidden
 from components.shell.visitor import visitor
 from components.stage.view import View, sentence
+from models import answers
+from models.answers import Tried
 from models.insight.postmortem import postmortem
 from models.insight.remedy import Remedy, candidates, ranked
 from models.service.client import Owner, trainer
@@ -37,16 +38,16 @@ def found(view: View) -> Found:
     asked = {"first": list(first), "without": without}
     # Of the screen of the instrument that is open, whose questions would else be given up for this one.
     who = Owner(visitor(), str(st.session_state.get("instrument") or "remedies"), "remedies")
-    answer = trainer().ask("trial", cfg, wait=WAIT_SECONDS, owner=who, **asked)
+    answer = trainer().ask(answers.TRIAL, cfg, wait=WAIT_SECONDS, owner=who, **asked)
     if answer is None:
-        share = trainer().share("trial", cfg, **asked)
+        share = trainer().share(answers.TRIAL, cfg, **asked)
         return Found([], f"Trying changes of this run for a few steps each: {share:.0%}.", waiting=True)
     if answer.value is None:
         return Found([], literal(sentence(answer.error)))
-    tried = answer.value["tried"]
+    tried = answer.value.tried
     offers = [(every[at], _came_of_it(tried[at])) for at in ranked(every, tried, diverged=trace.divergence is not None)]
     if not offers:
-        longest = max(one["steps"] for one in tried)
+        longest = max(one.steps for one in tried)
         return Found([], f"None of {len(tried)} changes that were tried brings the loss below guessing within {longest} steps.")
     more = (
         "" if len(offers) == 1 or any_hidden(("instruments", "export")) else f" {len(offers) - 1} more helped: see Post-mortem."
@@ -54,6 +55,6 @@ def found(view: View) -> Found:
     return Found(offers, f"{offers[0][1]}.{more}")
 
 
-def _came_of_it(one: dict[str, Any]) -> str:
-    slow = "" if one["learns"] else ", about what guessing costs"
-    return f"Tried for {one['steps']} steps: loss {one['start']:.3g} to {one['end']:.3g}{slow}"
+def _came_of_it(one: Tried) -> str:
+    slow = "" if one.learns else ", about what guessing costs"
+    return f"Tried for {one.steps} steps: loss {one.start:.3g} to {one.end:.3g}{slow}"

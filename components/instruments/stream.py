@@ -5,37 +5,39 @@ import streamlit as st
 
 from components.charts.depth import Series, cosine_chart, depth_profile
 from components.instruments.panel import Instrument, Panel
+from models import answers
 from models.insight.stream import stream_sentence
 
 
 def draw(panel: Panel) -> None:
-    found = panel.ask("stream")
+    found = panel.ask(answers.STREAM)
     if found is None:
         return
     value, sites = found.value, panel.view.trace.sites
-    panel.say(stream_sentence(sites, value["stream_rms"], value["share"]))
+    panel.say(stream_sentence(sites, value.stream_rms, value.share))
     sizes, shares, angles = st.columns(3)
     with sizes:
-        branches = np.concatenate([[np.nan], value["branch_rms"]])  # no branch stands before the input
-        series = [Series("stream", value["stream_rms"]), Series("branch", branches, "other", start=1)]
+        branches = np.concatenate([[np.nan], value.branch_rms])  # no branch stands before the input
+        series = [Series("stream", value.stream_rms), Series("branch", branches, "other", start=1)]
         panel.chart(
             depth_profile(title="Stream and branch by depth", unit="RMS", sites=sites, series=series), "Stream and branch"
         )
     with shares:
         title = "Branch over stream by depth"
-        series = [Series("branch over stream", value["share"])]
+        series = [Series("branch over stream", value.share)]
         panel.chart(depth_profile(title=title, unit="ratio", sites=sites[1:], series=series), title)
     with angles:
         title = "Cosine by depth"
         series = [
-            Series("stream before and after", value["neighbour_cosine"]),
-            Series("branch and stream", value["branch_cosine"], "other"),
+            Series("stream before and after", value.neighbour_cosine),
+            Series("branch and stream", value.branch_cosine, "other"),
         ]
         panel.chart(cosine_chart(sites=sites[1:], series=series, title=title), title)
 
 
 STREAM = Instrument(
     draw,
+    "How much does each block add to the stream?",
     "measured",
     "On the batch of the step shown: RMS of the stream at every site, RMS of every branch before its add, their ratio "
     "|f|/|x|, the mean cosine between the stream before and after a sublayer (block influence is one minus it: "

@@ -10,6 +10,8 @@ from components.charts.depth import Series, depth_profile
 from components.charts.linear import SHARE, linear_profile
 from components.charts.parts import Figure
 from components.instruments.panel import Instrument, Measured, Panel
+from models import answers
+from models.answers import Lesions, Question, Value
 from models.insight.baseline import loss_of_guessing
 from models.insight.surgery import OPERATIONS, SWAP, UNNORM, cut_sentence, lesion_sentence, norm_slots, partners
 from models.spec import TASKS, RunConfig, plan
@@ -22,32 +24,32 @@ HELD_OUT = {"image": 359, "points": 300, "text": 64, "sequence": 64}  # samples 
 def draw(panel: Panel) -> None:
     args = _chosen(panel)
     if args is not None:
-        found = _ask(panel, 2, "surgery", "Operate on the step shown", **args)
+        found = _ask(panel, 2, answers.SURGERY, "Operate on the step shown", **args)
         if found is not None:
-            panel.say(cut_sentence(_named(found.args), found.value["loss"], found.value["accuracy"], found.value["changed"]))
-            panel.table("Held-out split", net=("before", "after"), loss=found.value["loss"], accuracy=found.value["accuracy"])
-    curve = _ask(panel, 2 * panel.cfg.depth, "lesions", "Take out each block of the step shown")
+            panel.say(cut_sentence(_named(found.args), found.value.loss, found.value.accuracy, found.value.changed))
+            panel.table("Held-out split", net=("before", "after"), loss=found.value.loss, accuracy=found.value.accuracy)
+    curve = _ask(panel, 2 * panel.cfg.depth, answers.LESIONS, "Take out each block of the step shown")
     if curve is not None:
         _lesions(panel, curve)
 
 
-def loss_chart(names: Sequence[str], value: dict[str, Any], guessing: float) -> Figure:
+def loss_chart(names: Sequence[str], value: Lesions, guessing: float) -> Figure:
     """The held-out loss by the block that is cut (depth,), over the intact one and that of guessing."""
     series = [
-        Series("block skipped", value["skipped_loss"]),
-        Series("branches zeroed", value["zeroed_loss"], "other"),
-        Series("intact", np.full(len(names), value["loss"]), "ghost"),
+        Series("block skipped", value.skipped_loss),
+        Series("branches zeroed", value.zeroed_loss, "other"),
+        Series("intact", np.full(len(names), value.loss), "ghost"),
         Series("guessing", np.full(len(names), guessing), "formula"),
     ]
     return depth_profile(title="Held-out loss by cut block", unit="cross-entropy", sites=names, series=series)
 
 
-def accuracy_chart(names: Sequence[str], value: dict[str, Any]) -> Figure:
+def accuracy_chart(names: Sequence[str], value: Lesions) -> Figure:
     """The held-out accuracy by the block that is cut (depth,), over the intact one."""
     series = [
-        Series("block skipped", value["skipped_accuracy"]),
-        Series("branches zeroed", value["zeroed_accuracy"], "other"),
-        Series("intact", np.full(len(names), value["accuracy"]), "ghost"),
+        Series("block skipped", value.skipped_accuracy),
+        Series("branches zeroed", value.zeroed_accuracy, "other"),
+        Series("intact", np.full(len(names), value.accuracy), "ghost"),
     ]
     return linear_profile(title="Held-out accuracy by cut block", unit="share", sites=names, series=series, bounds=SHARE)
 
@@ -75,7 +77,7 @@ def _chosen(panel: Panel) -> dict[str, Any] | None:
     return args
 
 
-def _ask(panel: Panel, passes: int, question: str, label: str, **args: Any) -> Measured | None:
+def _ask(panel: Panel, passes: int, question: Question[Value], label: str, **args: Any) -> Measured[Value] | None:
     """At once where so many passes over the held-out split are quick, else at a button."""
     ask = panel.ask if passes * _pass(panel.cfg) <= QUICK else None
     return ask(question, **args) if ask else panel.ask_by_button(question, label, **args)
@@ -91,11 +93,11 @@ def _named(args: dict[str, Any]) -> str:
     return f"{block} skipped" if args["operation"] == next(iter(OPERATIONS)) else f"{block} with its branches zeroed"
 
 
-def _lesions(panel: Panel, found: Measured) -> None:
+def _lesions(panel: Panel, found: Measured[Lesions]) -> None:
     value, cfg = found.value, found.cfg
     names = [block_name(block) for block in range(1, cfg.depth + 1)]
     guessing = loss_of_guessing(cfg.task)
-    panel.say(lesion_sentence(names, value["loss"], value["skipped_loss"], guessing))
+    panel.say(lesion_sentence(names, value.loss, value.skipped_loss, guessing))
     losses, accuracies = st.columns(2)
     with losses:
         panel.chart(loss_chart(names, value, guessing), "Held-out loss by cut block")
@@ -127,6 +129,7 @@ def _pass(cfg: RunConfig) -> float:
 
 SURGERY = Instrument(
     draw,
+    "Which block can be taken out without harm?",
     "measured",
     "On a copy of the net of the step shown, in eval mode, on the whole held-out split, before and after one operation; "
     "nothing is trained afterwards. The lesion curve (Veit 2016, arXiv 1605.06431) repeats it for each block alone: "

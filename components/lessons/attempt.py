@@ -114,6 +114,8 @@ def _verdict(lesson: Lesson, cfg: RunConfig, tape: Tape | None) -> None:
         st.markdown(f":material/check: {said}")
     for said in found.missing:
         st.warning(said)
+    if found.hint:
+        st.markdown(found.hint)
     if found.passed:
         one, link = progress.done(lesson.key), cfg.to_query()
         new = one.passed != link

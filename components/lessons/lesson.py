@@ -33,15 +33,21 @@ def choose(lesson: Lesson) -> None:
         address.put_again()
         st.session_state[CHOICE] = st.session_state[name]
 
+    progress.line()
     st.selectbox("Lesson", keys, key=name, format_func=titles.__getitem__, help=tip, on_change=change)
 
 
 def draw(lesson: Lesson) -> None:
-    """Question, guess, run, what happened, why, challenge, code."""
+    """Question, guess and beside it what happened, run, why, challenge, code."""
     number = list(LESSONS).index(lesson.key) + 1
     st.subheader(f"{number}. {lesson.title}", anchor=False)
     st.markdown(f"**{lesson.question}**")
-    if _guessed(lesson):
+    left, right = st.columns(2)
+    with left:
+        guessed = _guessed(lesson)
+    with right:
+        runs.happened(lesson)
+    if guessed:
         _watch(lesson)
     if progress.done(lesson.key).right is not None and not hidden("answers"):
         st.subheader("Why", anchor=False)
@@ -59,6 +65,7 @@ def project(lesson: Lesson) -> None:
     left, right = st.columns(2) if board.code() else (st.container(), None)
     with left:
         _guessed(lesson)
+        runs.happened(lesson)
     if right is not None:
         with right:
             # By itself: a class guesses on while the nets stand still.

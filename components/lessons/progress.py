@@ -41,6 +41,14 @@ def symbol(key: str) -> str:
     return "●" if one.passed is not None else "◐" if one.guess else "○"
 
 
+def line() -> None:
+    """All lessons in one line, each with its sign, and how many are done."""
+    all_done = [done(key) for key in LESSONS]
+    guessed, passed = sum(bool(one.guess) for one in all_done), sum(one.passed is not None for one in all_done)
+    signs = " · ".join(f"{at} {symbol(key)}" for at, key in enumerate(LESSONS, start=1))
+    st.caption(f"{signs} · **{guessed} of {len(LESSONS)} guessed, {passed} solved**")
+
+
 def as_text() -> str:
     """The progress as lines of text."""
     lines = []

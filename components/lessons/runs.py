@@ -27,7 +27,7 @@ COUNTS = {1: "", 2: " both", 3: " all three", 4: " all four"}
 
 
 def watch(lesson: Lesson) -> bool:
-    """The player and the charts, and once all nets have been watched to the end what happened; whether rows are awaited."""
+    """The player and the charts; whether rows are awaited. The page is drawn again once all nets were watched to the end."""
     nets = list(lesson.nets.values())
     at = stage(
         f"lesson_{lesson.key}",
@@ -43,9 +43,9 @@ def watch(lesson: Lesson) -> bool:
         query = compare_link.to_query(nets, seeds=1)
         st.page_link(link.COMPARE, label="Open these nets in Compare", icon=":material/compare_arrows:", query_params=query)
     one, tapes = progress.done(lesson.key), [trainer().tape(cfg) for cfg in nets]
-    one.watched |= watched(at.step, tapes)
-    if one.watched and all(tape.done for tape in tapes):
-        _happened(lesson, tapes)
+    if not one.watched and watched(at.step, tapes):
+        one.watched = True
+        st.rerun()
     return awaited(at.step, tapes)
 
 
@@ -71,7 +71,9 @@ def lesson_chart(lesson: Lesson, kind: str) -> Figure:
     if kind == "loss":
         return figures.losses(names, steps=max(cfg.steps for cfg in nets), chance=chance(nets[0]))
     sites = max((plan(cfg).sites for cfg in nets), key=len)
-    return figures.cosines(sites, names) if kind == "sample_cosine" else figures.profiles(TITLES[kind], kind, sites, names)
+    if kind == "sample_cosine":
+        return figures.cosines(sites, names, start=True)
+    return figures.profiles(TITLES[kind], kind, sites, names, start=True)
 
 
 def _reset(lesson: Lesson) -> str:
@@ -92,18 +94,18 @@ def _panels(lesson: Lesson) -> list[Panel]:
     return panels
 
 
-def _happened(lesson: Lesson, tapes: list[Tape]) -> None:
-    """The finding, and whether the guess was right; the page is drawn again when that is new."""
+def happened(lesson: Lesson) -> None:
+    """The finding, and whether the guess was right, once all nets have been watched to the end."""
+    tapes = [trainer().tape(cfg) for cfg in lesson.nets.values()]
+    if not progress.done(lesson.key).watched or not all(tape.done for tape in tapes):
+        return
     if hidden("answers"):
         st.info("The runs are over. This link keeps the answer back: what do the charts say of your guess?")
         return
     one, finding = progress.done(lesson.key), lesson.found([trace for tape in tapes for trace in tape.traces()])
-    new = one.right is None
     one.right = one.guess == finding.answer
     right = f":material/check_circle: Your guess was right: *{finding.answer}*."
     wrong = f":material/cancel: Not quite: it was *{finding.answer}*, and you said *{one.guess}*."
     st.subheader("What happened", anchor=False)
-    st.markdown(f"**{finding.sentence}** {badge('measured')}")
     st.markdown(right if one.right else wrong)
-    if new:
-        st.rerun()
+    st.markdown(f"**{finding.sentence}** {badge('measured')}")

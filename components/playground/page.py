@@ -62,23 +62,23 @@ def _watched(cfg: RunConfig) -> bool:
 
 
 def _stage(cfg: RunConfig, others: list[tuple[str, Profile]]) -> None:
-    """The player, the verdict, the living stack and the three charts."""
+    """The verdict and the living stack, the player, and below it the charts."""
     large, fit = projector.on(), _fit()
     toggles = not any_hidden(("overrides", "residual"))
-    panels: list[Panel] = [] if hidden("verdict") else [Headline(help=THRESHOLDS)]
-    panels.append(Stack(blocks=blocks_of(cfg), toggles=toggles, fit=fit, height=projector.STACK if large else STACK_HEIGHT))
-    panels += picture.three(cfg, others, fit, large=large)
+    over: list[Panel] = [] if hidden("verdict") else [Headline(help=THRESHOLDS)]
+    over.append(Stack(blocks=blocks_of(cfg), toggles=toggles, fit=fit, height=projector.STACK if large else STACK_HEIGHT))
+    below(NAME, "over", over, on_toggle=_switch)
     stage(
         NAME,
         [cfg],
-        panels,
+        [picture.player(cfg, fit, large=large)],
         tells="follow" if st.session_state.get("instrument") else "rest",
         keys=projector.HINT if large else "",
         start=st.session_state.get(STARTED, ""),
         stop_loss=float(st.session_state.get(STOP, 0.0)),
         facts=[f"seed {cfg.seed}, 1 seed"],
-        on_toggle=_switch,
     )
+    below(NAME, "charts", picture.charts(cfg, others, fit, large=large))
 
 
 def _switch(_run: int, block: int) -> None:

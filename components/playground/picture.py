@@ -18,29 +18,39 @@ from models.insight.words import vectors
 from models.spec import TASKS, RunConfig, plan
 from models.spec.plan import block_name
 
-HEIGHT = 262  # of a chart, in pixels
-PROFILES = {"Activation by depth": ("activation", "act_rms"), "Gradient by depth": ("gradient", "grad_rms")}
-PANELS = ("Weights and samples", "Layer by step", "What the net says")
+HEIGHT, PLAYER = 300, 84  # of a chart, and of the loss in the player, in pixels
+PROFILES = {"Activation by depth": "act_rms", "Gradient by depth": "grad_rms"}
+MAPS = {"Activation by layer and step": "act_rms", "Gradient by layer and step": "grad_rms"}
+PANELS = ("Weights and samples", "What the net says")
 ANSWERS = {"points": ("Decision regions", 380), "image": ("Digit mistakes", 380), "sequence": ("Input, target and answer", 300)}
 
 
-def three(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int, *, large: bool) -> list[Panel]:
-    """Activation and gradient by depth and the loss, side by side. `others`: (role, profile) to compare with.
+def player(cfg: RunConfig, fit: int, *, large: bool) -> Panel:
+    """The loss, which the slider over the steps covers. `large`: for a projector."""
+    figure = figures.in_player(cfg)
+    says = "" if large or hidden("verdict") else "loss"
+    return Chart("Loss", figure=_type(figure, large), says=says, height=projector.LOSS if large else PLAYER, fit=fit, scrubs=True)
 
-    `large`: in type and lines for a projector, and without sentences.
+
+def charts(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int, *, large: bool) -> list[Panel]:
+    """Activation and gradient by depth side by side, and below each the same at every step. `others`: (role, profile).
+
+    What they show is said by the verdict. `large`: the profiles alone, in type and lines for a projector.
     """
-    charts = {"Loss": ("loss", figures.loss(cfg))}
-    charts = {title: (kind, _profile(cfg, title, track, others)) for title, (kind, track) in PROFILES.items()} | charts
-    spoken = not large and not hidden("verdict")
+    height = projector.BELOW_STACK if large else HEIGHT
+    profiles = {title: _type(_profile(cfg, title, track, others), large) for title, track in PROFILES.items()}
+    found: list[Panel] = [Chart(title, span=6, figure=figure, height=height, fit=fit) for title, figure in profiles.items()]
+    if large:
+        for figure in profiles.values():
+            figure["layout"]["showlegend"] = bool(others)  # else there is one line, of the step that the player shows
+        return found
+    sites = plan(cfg).sites
     return [
-        Chart(
-            title,
-            figure=enlarged(figure, projector.FACTOR) if large else figure,
-            says=kind if spoken else "",
-            height=projector.BELOW_STACK if large else HEIGHT,
-            fit=fit,
-        )
-        for title, (kind, figure) in charts.items()
+        *found,
+        *(
+            Chart(title, span=6, figure=figures.step_map(title, track, sites, cfg.steps), height=220, fit=fit)
+            for title, track in MAPS.items()
+        ),
     ]
 
 
@@ -48,8 +58,6 @@ def panel(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int, chosen: s
     """One of the panels below; the others are not declared."""
     if chosen == PANELS[0]:
         return _weights_and_samples(cfg, others, fit)
-    if chosen == PANELS[1]:
-        return _layer_by_step(cfg)
     return _what_it_says(cfg)
 
 
@@ -60,6 +68,10 @@ def report_figures(view: View) -> list[Figure]:
         for word, values in (("Activation", view.trace.act_rms), ("Gradient", view.trace.grad_rms))
     ]
     return [*_profiles(view), _loss(view), *maps]
+
+
+def _type(figure: Figure, large: bool) -> Figure:
+    return enlarged(figure, projector.FACTOR) if large else figure
 
 
 def _profile(cfg: RunConfig, title: str, track: str, others: list[tuple[str, Profile]]) -> Figure:
@@ -82,12 +94,6 @@ def _weights_and_samples(cfg: RunConfig, others: list[tuple[str, Profile]], fit:
     ]
 
 
-def _layer_by_step(cfg: RunConfig) -> list[Panel]:
-    sites = plan(cfg).sites
-    titles = {"Activation by layer and step": "act_rms", "Gradient by layer and step": "grad_rms"}
-    return [Chart(title, span=6, figure=figures.step_map(title, track, sites)) for title, track in titles.items()]
-
-
 def _what_it_says(cfg: RunConfig) -> list[Panel]:
     kind = TASKS[cfg.task].kind
     if kind == "text":
@@ -98,7 +104,7 @@ def _what_it_says(cfg: RunConfig) -> list[Panel]:
 
 def _profiles(view: View) -> list[Figure]:
     trace, name = view.trace, f"step {view.row}"
-    series = {title: [Series(name, getattr(trace, track)[view.row])] for title, (_, track) in PROFILES.items()}
+    series = {title: [Series(name, getattr(trace, track)[view.row])] for title, track in PROFILES.items()}
     return [depth_profile(title=title, unit="RMS", sites=trace.sites, series=one) for title, one in series.items()]
 
 

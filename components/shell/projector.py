@@ -5,7 +5,7 @@ import streamlit as st
 KEY, VALUE = "view", "projector"
 FACTOR = 1.45  # how many times as large the type of charts is
 HEIGHT = 320  # of a chart, in pixels: with what stands above it, 720
-STACK, BELOW_STACK = 110, 260  # the same for the living stack and the charts below it
+STACK, LOSS, BELOW_STACK = 110, 96, 210  # the same for the living stack, the loss in the player and the charts below
 
 HINT = "Space plays and pauses, → steps, R resets."
 

@@ -3,6 +3,9 @@
 from collections.abc import Callable
 
 import streamlit as st
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
 from components.shell import address
 from models.service.client import trainer
@@ -14,18 +17,36 @@ STARTING_SECONDS = 1.5  # while the trainer starts: the page's first picture is 
 def waits(name: str, body: Callable[[], bool]) -> None:
     """Runs `body` as a fragment, and again for as long as it returns that it waits for something.
 
-    How often a fragment runs changes only when its parent does, so the page runs again whenever a wait begins or ends.
+    The page runs again when a wait is over, and when the trainer is there. Not when a wait begins: a control that somebody
+    moves in the meantime would be put back to what the page had set it to.
     """
-    state, starting = f"{name}_waits", trainer().status().state == "starting"
-    waited = st.session_state.setdefault(state, starting)
+    state = f"{name}_waits"
 
-    @st.fragment(run_every=(STARTING_SECONDS if starting else SECONDS) if waited else None)
+    @st.fragment
     def part() -> None:
         address.resume()
+        starting = trainer().status().state == "starting"
         waiting = body()
         address.settle()
-        if waiting != waited or (waiting and starting and trainer().status().state != "starting"):
-            st.session_state[state] = waiting
+        waited, started = st.session_state.get(state, (False, True))
+        st.session_state[state] = waiting, not starting
+        if waited and (not waiting or (not started and not starting)):
             st.rerun()
+        if waiting:
+            _again(STARTING_SECONDS if starting else SECONDS)
 
     part()
+
+
+def _again(seconds: float) -> None:
+    """Has the browser ask for this fragment every so often, until the page runs again.
+
+    What `run_every` sends, which would have to be known before the fragment runs.
+    """
+    context, fragment = get_script_run_ctx(), ThreadState.get().fragment_id
+    if context is None or fragment is None:
+        return  # nobody is there to ask again
+    message = ForwardMsg()
+    message.auto_rerun.interval = seconds
+    message.auto_rerun.fragment_id = fragment
+    context.enqueue(message)

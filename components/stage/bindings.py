@@ -63,7 +63,12 @@ class Folded(Binding):
 
 @dataclass(frozen=True)
 class Row(Folded):
-    """A vector of the row at the playhead: one value per site, branch or block. What a log axis cannot hold is marked."""
+    """A vector of the row at the playhead: one value per site, branch or block. What a log axis cannot hold is marked.
+
+    `first`: of the net before training, wherever the playhead is.
+    """
+
+    first: bool = False
 
     of: ClassVar[str] = "row"
     tracks: ClassVar[tuple[str, ...]] = VECTORS
@@ -112,7 +117,9 @@ class Frames(Binding):
 
 @dataclass(frozen=True)
 class AtFrame(Binding):
-    """A vector of the frame at or before the playhead."""
+    """A vector of the frame at or before the playhead; `first`: of the net before training."""
+
+    first: bool = False
 
     of: ClassVar[str] = "frame"
     tracks: ClassVar[tuple[str, ...]] = FRAME_VECTORS
@@ -137,8 +144,8 @@ def still(trace: dict[str, Any], values: np.ndarray) -> dict[str, Any]:
     return trace | {"bind": {"of": "still", "run": 0, "seed": 0, "values": numbers}}
 
 
-def held(figure: Figure, *, y: str = "", line: str = "", **how: float) -> Figure:
-    """The figure with how its y axis is held and how the step shown is marked; `how`: numbers that the axis needs."""
+def held(figure: Figure, *, y: str = "", line: str = "", **how: Any) -> Figure:
+    """The figure with how its y axis is held and how the step shown is marked; `how`: what the axis needs besides."""
     for name, value, known in (("y", y, AXES), ("line", line, LINES)):
         if value not in known:
             raise ValueError(f"{name} {value!r}: one of {', '.join(map(repr, known))}")

@@ -61,14 +61,30 @@ def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
         bound(_empty(held_out), Frames("held_out_loss", run)),
         bound(crosses | {"hovertemplate": "step %{x}: %{customdata}<extra>diverged</extra>"}, Crosses("loss", run)),
     ]
-    return held({"data": traces, "layout": layout}, y="loss", line="line", chance=chance) | {}
+    return held({"data": traces, "layout": layout}, y="loss", line="line", chance=chance)
 
 
-def step_map(title: str, track: str, sites: Sequence[str], *, run: int = 0, unit: str = "RMS") -> Figure:
-    """A vector of every row so far as colours over step and depth."""
+def in_player(cfg: RunConfig) -> Figure:
+    """The loss for the player: no title, its legend inside."""
+    figure = loss(cfg)
+    layout = figure["layout"]
+    words = "  ".join(
+        f'<span style="color:{colour}">{sign}</span> {name}'
+        for sign, name, colour in (("━", "training", BLUE), ("◆", "held-out", ORANGE))
+    )
+    del layout["title"]
+    layout |= {"margin": {"l": 36, "r": 44, "t": 6, "b": 20}, "showlegend": False}
+    layout["xaxis"] |= {"title": {"text": ""}}
+    layout["yaxis"] |= {"title": {"text": ""}, "nticks": 3}
+    layout["annotations"] += [note(words, x=1, xref="paper", y=0.5, yref="paper", xanchor="right", size=10)]
+    return figure
+
+
+def step_map(title: str, track: str, sites: Sequence[str], steps: int, *, run: int = 0, unit: str = "RMS") -> Figure:
+    """A vector of every row so far as colours over depth and all the steps that there will be."""
     layout = frame_of(title, x="step", y="block", legend=False)
     layout["yaxis"] |= {"type": "category", "ticks": "", **site_ticks(sites, names=True)}
-    layout["xaxis"] |= {"tickformat": "d", "ticks": ""}
+    layout["xaxis"] |= {"tickformat": "d", "ticks": "", "range": [0, steps]}
     layout["margin"]["t"] = 44
     trace = {
         "type": "heatmap",
@@ -84,11 +100,18 @@ def step_map(title: str, track: str, sites: Sequence[str], *, run: int = 0, unit
 
 
 def profiles(
-    title: str, track: str, sites: Sequence[str], labels: Sequence[str], *, seeds: int = 1, against: bool = False
+    title: str,
+    track: str,
+    sites: Sequence[str],
+    labels: Sequence[str],
+    *,
+    seeds: int = 1,
+    against: bool = False,
+    start: bool = False,
 ) -> Figure:
     """A vector of several runs over depth; the middle of their seeds as a line, the range as a band.
 
-    `against`: each divided by the first. `sites`: those of the deepest.
+    `against`: each divided by the first. `start`: the nets before training stay, as thin lines. `sites`: those of the deepest.
     """
     unit = "RMS, ratio to A" if against else "RMS"
     places = {"text": site_names(sites, len(sites))}
@@ -97,7 +120,11 @@ def profiles(
         for run, label in enumerate(labels)
         for one in _band(run, label, Row, track, seeds=seeds, against=against, markers=True)
     ]
-    return held(_in(title, unit, sites, traces), y="log")
+    if not start:
+        return held(_in(title, unit, sites, traces), y="log")
+    thin = [_at_places(_thin(run, label), places) for run, label in enumerate(labels)]
+    traces += [bound(line, Row(track, run, first=True)) for run, line in enumerate(thin)]
+    return held(_in(f"{title}, thin: step 0", unit, sites, traces), y="log")
 
 
 def ratios(title: str, track: str, over: str, sites: Sequence[str], lines: Sequence[tuple[str, str]], *, unit: str) -> Figure:
@@ -126,15 +153,91 @@ def losses(labels: Sequence[str], *, steps: int, chance: float, seeds: int = 1, 
     return held({"data": traces, "layout": layout}, line="line", top=top)
 
 
-def cosines(sites: Sequence[str], labels: Sequence[str]) -> Figure:
-    """The cosine between samples of several runs over depth at the frame before the playhead. `sites`: those of the deepest."""
+def cosines(sites: Sequence[str], labels: Sequence[str], *, start: bool = False) -> Figure:
+    """The cosine between samples of several runs over depth at the frame before the playhead. `sites`: those of the deepest.
+
+    `start`: the nets before training stay, as thin lines.
+    """
+    title = "Sample cosine by depth"
     places = {"x": list(range(len(sites))), "text": site_names(sites, len(sites)), "connectgaps": False}
     lines = [_at_places(_line(run, label), places) for run, label in enumerate(labels)]
     traces = [bound(line, AtFrame("sample_cosine", run)) for run, line in enumerate(lines)]
-    return _held_cosines(sites, traces)
+    if start:
+        thin = [_at_places(_thin(run, label), places) for run, label in enumerate(labels)]
+        traces += [bound(line, AtFrame("sample_cosine", run, first=True)) for run, line in enumerate(thin)]
+    return _held_cosines(sites, traces, f"{title}, thin: step 0" if start else title)
 
 
-def _held_cosines(sites: Sequence[str], traces: list[dict[str, Any]], title: str = "Sample cosine by depth") -> Figure:
+LIMITS = {  # of number formats, by what they are the limits of: https://arxiv.org/abs/2209.05433 for float8, torch.finfo
+    "activation": (
+        (65504.0, "float16: largest"),
+        (2.0**-24, "float16: smallest"),
+        (3.3895e38, "bfloat16: largest"),
+        (2.0**-133, "bfloat16: smallest"),
+        (448.0, "float8 (E4M3): largest"),
+        (2.0**-9, "float8 (E4M3): smallest"),
+    ),
+    "gradient": (
+        (65504.0, "float16: largest"),
+        (2.0**-24, "float16: smallest"),
+        (3.3895e38, "bfloat16: largest"),
+        (2.0**-133, "bfloat16: smallest"),
+        (57344.0, "float8 (E5M2): largest"),
+        (2.0**-16, "float8 (E5M2): smallest"),
+    ),
+}
+
+
+def recorded_depth(
+    title: str, binding: type[Row] | type[AtFrame], track: str, runs: Sequence[str | None], *, unit: str
+) -> Figure:
+    """A vector of recordings over depth, whose places have the model's own names; a run of the playground by its label."""
+    layout = frame_of(title, x="", y=unit)
+    layout["xaxis"] |= {"tickangle": 25}
+    layout["margin"]["b"] = 70
+    layout["yaxis"] |= {"type": "log"}
+    traces = [
+        bound(_line(run, label or ("step {step}" if len(runs) == 1 else "{name}, step {step}")) | _HOVER, binding(track, run))
+        for run, label in enumerate(runs)
+    ]
+    limits = [{"at": at, "name": name} for at, name in LIMITS.get(title.split(maxsplit=1)[0].lower(), ())]
+    return held({"data": traces, "layout": layout}, y="log", depth=1, limits=limits, empty="not measured")
+
+
+def recorded_loss(runs: Sequence[str | None]) -> Figure:
+    """The losses of recordings, and of runs of the playground by their labels."""
+    layout = frame_of("Loss", x="step", y="loss", legend=len(runs) > 1)
+    traces = [
+        bound(
+            _line(run, label or "{name}")
+            | {"mode": "lines", "hovertemplate": "step %{x}: %{y:.4g}<extra>%{fullData.name}</extra>"},
+            Past("loss", run),
+        )
+        for run, label in enumerate(runs)
+    ]
+    crosses = [bound(_diverged(run, label or "this run"), Crosses("loss", run)) for run, label in enumerate(runs)]
+    return held(
+        {"data": traces + crosses, "layout": layout}, y="loss", line="line", chance=0, reaches=1, empty="no loss was recorded"
+    )
+
+
+def recorded_map(title: str, track: str, run: int) -> Figure:
+    """A vector of every row of a recording as colours over step and depth."""
+    figure = step_map(title, track, (), 0, run=run)
+    (trace,) = figure["data"]
+    del trace["y"]
+    trace["hovertemplate"] = "%{text}, step %{x}: %{customdata:.4g}<extra></extra>"
+    layout = figure["layout"]
+    layout["yaxis"] = {"title": {"text": ""}, "ticks": "", "zeroline": False}
+    del layout["xaxis"]["range"]  # nobody knows how long it will go on
+    layout["margin"]["l"] = 130
+    return figure
+
+
+_HOVER = {"hovertemplate": "%{text}: %{y:.4g}<extra>%{meta}</extra>", "connectgaps": False}
+
+
+def _held_cosines(sites: Sequence[str], traces: list[dict[str, Any]], title: str) -> Figure:
     figure = _in(title, "cosine", sites, traces)
     figure["layout"]["yaxis"] |= {"type": "linear", "dtick": 0.25}
     figure["layout"]["shapes"] = [level(y=1.0, dash="dot")]
@@ -165,6 +268,12 @@ def _line(run: int, label: str) -> dict[str, Any]:
         "marker": {"symbol": style["symbol"], "size": 4, "color": style["color"]},
         "hovertemplate": "%{x}: %{y:.4g}<extra>" + label + "</extra>",
     }
+
+
+def _thin(run: int, label: str) -> dict[str, Any]:
+    """The line of a run before training, beside the one that moves: thin, without marks, not in the legend."""
+    line = _line(run, f"{label}, step 0")
+    return line | {"mode": "lines", "line": line["line"] | {"width": 1}, "opacity": 0.7, "showlegend": False}
 
 
 def _at_places(trace: dict[str, Any], places: dict[str, Any]) -> dict[str, Any]:

@@ -11,10 +11,11 @@ import numpy as np
 from components.charts.tasks import decision_map, digit_mistakes, sequence_table
 from components.stage import sentences
 from components.stage.asked import Asked
-from models.service.client import Owner, Tape, Trainer, key_of, question_message, tape_key, trace_from, trace_message
+from models import answers
+from models.service.client import Owner, Tape, Trainer, key_of, question_message, tape_key
 from models.service.recorded import recorded
 from models.spec import TASKS, RunConfig
-from models.trace import SCALARS, Columns, Frame, Trace
+from models.trace import SCALARS, Columns, Frame, Trace, rows_of
 
 HEAD = struct.Struct("<IIII")  # run, first row, rows, the hello that they answer; then the rows as float32
 PIECE_BYTES = 2**18
@@ -75,7 +76,7 @@ def frame_json(cfg: RunConfig, frame: Frame) -> dict[str, Any]:
 def opening(cfg: RunConfig, traces: Sequence[Trace], *, recorded: bool = False) -> dict[str, Any]:
     """A run before training, whole: header, row 0 of every seed as plain numbers, frame and sentences of the first."""
     first = traces[0]
-    numbers = np.concatenate([trace_message(trace)["rows"][0] for trace in traces]).tolist()
+    numbers = np.concatenate([rows_of(trace)[0] for trace in traces]).tolist()
     said = sentences.said_at(cfg, first, 0)
     return {
         "header": header(cfg, len(traces), Columns(first.sites, first.branches, first.weight_grad_rms.shape[1])),
@@ -88,14 +89,12 @@ def opening(cfg: RunConfig, traces: Sequence[Trace], *, recorded: bool = False) 
 
 def before(trainer: Trainer, cfg: RunConfig, seeds: int, wait: float = 0.0) -> dict[str, Any] | None:
     """A run before training as the trainer says it, sooner than a tape begins; None while it does not."""
-    answers = [trainer.ask("profile", cfg, wait=wait)]
-    if seeds > 1:  # the first alone has a frame
-        answers.append(trainer.ask("profiles", cfg, wait=wait, seeds=seeds))
-    values = [answer.value for answer in answers if answer is not None and answer.value is not None]
-    if len(values) < len(answers):
+    first = trainer.ask(answers.PROFILE, cfg, wait=wait)
+    every = trainer.ask(answers.PROFILES, cfg, wait=wait, seeds=seeds) if seeds > 1 else None
+    if first is None or first.value is None or (seeds > 1 and (every is None or every.value is None)):
         return None
-    others = values[1]["traces"][1:] if seeds > 1 else []
-    return opening(cfg, [trace_from(value) for value in (values[0], *others)])
+    others = every.value.traces[1:] if every is not None and every.value is not None else ()
+    return opening(cfg, [first.value, *others])  # the first alone has a frame
 
 
 class Line:
@@ -114,8 +113,10 @@ class Line:
     @property
     def keys(self) -> tuple[str, ...]:
         """Of what this run wants to hear: its tape, and the answers that are its row 0 before there is one."""
-        asked = [("profile", {}), *([("profiles", {"seeds": self.seeds})] if self.seeds > 1 else [])]
-        return self.key, *(question_message(question, self.cfg, args)["key"] for question, args in asked)
+        asked = [question_message(answers.PROFILE, self.cfg, {})]
+        if self.seeds > 1:
+            asked.append(question_message(answers.PROFILES, self.cfg, {"seeds": self.seeds}))
+        return self.key, *(message["key"] for message in asked)
 
     def wish(self, trainer: Trainer, seconds: float) -> None:
         """Wishes once more for what is wanted, and ends the wish where nothing is."""
@@ -184,7 +185,7 @@ class Line:
         """How this run is: over or not, how it ended, what it waits for."""
         fates = [None if fate is None else {"step": fate.step, "sentence": fate.sentence()} for fate in tape.divergences]
         asks = self.owner and not tape.length and not tape.error and trainer.status().state != "failed"
-        refused = trainer.ask("profile", self.cfg) if asks else None
+        refused = trainer.ask(answers.PROFILE, self.cfg) if asks else None
         moving = float(f"{tape.rate:.2g}") if rate and not tape.done else self._state.get("rate", 0.0)
         return {
             "done": tape.done,

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from models.service.client import Tape, trace_from, trainer
+from models import answers
+from models.service.client import Tape, trainer
 from models.service.recorded import recorded
 from models.spec import RunConfig
 from models.trace import Frame, Trace
@@ -38,9 +39,9 @@ def look(cfg: RunConfig, step: int = 0) -> tuple[View | None, bool]:
         row = min(step, len(trace) - 1)
         return View(cfg, trace, row, tape), row < step and not tape.done
     ready = service.status().state == "ready"
-    answer = service.ask("profile", cfg, wait=PROFILE_SECONDS if ready else 0.0)
+    answer = service.ask(answers.PROFILE, cfg, wait=PROFILE_SECONDS if ready else 0.0)
     if answer is not None and answer.value is not None:
-        return View(cfg, trace_from(answer.value), 0, tape), step > 0
+        return View(cfg, answer.value, 0, tape), step > 0
     if service.status().state == "starting" and (trace := recorded(cfg)) is not None:
         return View(cfg, trace, 0, tape, recorded=True), True
     return None, True
@@ -52,7 +53,7 @@ def trouble(cfg: RunConfig) -> str:
     status = service.status()
     if status.state == "failed":
         return status.sentence
-    answer = service.ask("profile", cfg)
+    answer = service.ask(answers.PROFILE, cfg)
     error = service.tape(cfg).error or (answer.error if answer is not None else "")
     return sentence(error) if error else ""
 

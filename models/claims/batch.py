@@ -1,5 +1,6 @@
 """Common errors about batch norm: what it cures, what it remembers, whom it sees, and what a shift does."""
 
+from models import answers
 from models.claims.card import Asked, Card, Computed, Lines, Outcome, Values, arxiv, gradient, lengths, verdict
 from models.spec import RunConfig
 
@@ -30,13 +31,13 @@ def _explodes(values: Values) -> Outcome:
 def _memory(values: Values) -> Outcome:
     found = values["torch"]
     said = (
-        f"With momentum {found['momentum']:g} the old mean keeps {found['kept']:.3f} of its weight after a batch; "
+        f"With momentum {found.momentum:g} the old mean keeps {found.kept:.3f} of its weight after a batch; "
         "the variance kept "
-        f"is the {'unbiased' if found['unbiased'] else 'biased'} one; a batch of one is "
-        f"{'refused' if found['refused'] else 'taken'}, a batch of two comes out as ±{found['pair']:.4f}; without eval mode the "
-        f"result differs by up to {found['eval']:.3g}."
+        f"is the {'unbiased' if found.unbiased else 'biased'} one; a batch of one is "
+        f"{'refused' if found.refused else 'taken'}, a batch of two comes out as ±{found.pair:.4f}; without eval mode the "
+        f"result differs by up to {found.eval:.3g}."
     )
-    fates = [abs(found["kept"] - found["momentum"]) < NEAR, not found["unbiased"], not found["refused"], found["eval"] < LEAK]
+    fates = [abs(found.kept - found.momentum) < NEAR, not found.unbiased, not found.refused, found.eval < LEAK]
     table = {
         "what": [
             "weight of the old mean",
@@ -46,11 +47,11 @@ def _memory(values: Values) -> Outcome:
             "training against eval",
         ],
         "found": [
-            f"{found['kept']:.4f}",
-            "yes" if found["unbiased"] else "no",
-            found["refused"] or "no error",
-            f"±{found['pair']:.4f}",
-            f"{found['eval']:.4g}",
+            f"{found.kept:.4f}",
+            "yes" if found.unbiased else "no",
+            found.refused or "no error",
+            f"±{found.pair:.4f}",
+            f"{found.eval:.4g}",
         ],
     }
     return Outcome(verdict(fates), said, table, "the convention is named and the mode is the same")
@@ -58,14 +59,14 @@ def _memory(values: Values) -> Outcome:
 
 def _per_token(values: Values) -> Outcome:
     found = values["torch"]
-    at = found["norm"].index("BatchNorm1d on (B, D, T)")
-    own = found["norm"].index("LayerNorm(D)")
-    future, other = found["future"][at], found["neighbour"][at]
+    at = found.norm.index("BatchNorm1d on (B, D, T)")
+    own = found.norm.index("LayerNorm(D)")
+    future, other = found.future[at], found.neighbour[at]
     said = (
         f"Behind batch norm the first token moves by {future:.3g} when a later token changes and by {other:.3g} when another "
-        f"sequence does; behind layer norm by {found['future'][own]:.3g} and {found['neighbour'][own]:.3g}."
+        f"sequence does; behind layer norm by {found.future[own]:.3g} and {found.neighbour[own]:.3g}."
     )
-    table = {"norm": found["norm"], "last token changed": found["future"], "other sequence changed": found["neighbour"]}
+    table = {"norm": found.norm, "last token changed": found.future, "other sequence changed": found.neighbour}
     return Outcome(verdict([future <= LEAK, other <= LEAK]), said, table, "nothing but the token itself changes")
 
 
@@ -96,9 +97,11 @@ CARDS = [
         BATCH | arxiv(Mean_field_theory_of_batch_norm="1902.08129"),
         "Signal and gradient before training, six seeds: batch norm without and with skips, and the bare net, 32 blocks deep.",
         {
-            "batch norm, no skip": Asked("signal", RunConfig.arranged("plain + norm", norm="batch norm", **DEEP), {"step": 0}),
-            "batch norm, skips": Asked("signal", RunConfig(norm="batch norm", **DEEP), {"step": 0}),  # type: ignore[arg-type]
-            "no norm, no skip": Asked("signal", RunConfig.arranged("plain", init="orthogonal", **DEEP), {"step": 0}),
+            "batch norm, no skip": Asked(
+                answers.SIGNAL, RunConfig.arranged("plain + norm", norm="batch norm", **DEEP), {"step": 0}
+            ),
+            "batch norm, skips": Asked(answers.SIGNAL, RunConfig(norm="batch norm", **DEEP), {"step": 0}),  # type: ignore[arg-type]
+            "no norm, no skip": Asked(answers.SIGNAL, RunConfig.arranged("plain", init="orthogonal", **DEEP), {"step": 0}),
         },
         _explodes,
     ),
@@ -111,7 +114,7 @@ CARDS = [
         "divided by is not; a batch of one is an error, a batch of two becomes ±1; use needs `model.eval()`.",
         BATCH | TORCH,
         "torch's own layer on batches of eight, two and one.",
-        {"torch": Asked("fact", args={"name": "batch norm memory"})},
+        {"torch": Asked(answers.BATCH_NORM_MEMORY)},
         _memory,
     ),
     Card(
@@ -121,7 +124,7 @@ CARDS = [
         "Its statistics are taken over batch and positions: `BatchNorm1d` on (B, d, T). Padding and later tokens enter them.",
         BATCH | TORCH,
         "A later token, then a token of another sequence is changed: how far does the first token's result move?",
-        {"torch": Asked("fact", args={"name": "who is seen"})},
+        {"torch": Asked(answers.WHO_IS_SEEN)},
         _per_token,
     ),
     Card(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from models.answers import OF_TORCH, Question, Signal
 from models.spec import RunConfig
 
 HOLDS, FAILS, PARTLY = "the claim holds", "the claim fails", "the claim holds only if"
@@ -23,7 +24,7 @@ class Computed:
 class Asked:
     """An answer of the trainer: a question or an instrument, of which net, with which arguments."""
 
-    question: str
+    question: Question[Any]
     cfg: RunConfig = field(default_factory=RunConfig)
     args: Mapping[str, Any] = field(default_factory=dict)
 
@@ -88,9 +89,6 @@ class Card:
         return found
 
 
-OF_TORCH = ("fact",)  # questions about torch itself, whatever the configuration
-
-
 def verdict(fates: Sequence[bool]) -> str:
     """HOLDS where a claim holds in every case that was tried, FAILS where it does in none, else PARTLY."""
     return HOLDS if all(fates) else PARTLY if any(fates) else FAILS
@@ -107,19 +105,19 @@ def middle(rows: np.ndarray) -> np.ndarray:
         return np.asarray(np.exp(np.log(np.asarray(rows, float)).mean(0)))
 
 
-def growth(signal: Values) -> float:
+def growth(signal: Signal) -> float:
     """By how much the stream's mean square is larger at the end than at the start, over seeds."""
-    square = middle(signal["mean_square"])
+    square = middle(signal.mean_square)
     return float(square[-1] / square[0])
 
 
-def gradient(signal: Values) -> float:
+def gradient(signal: Signal) -> float:
     """The gradient at the stream's start over that at its end, over seeds."""
-    norm = middle(signal["grad_norm"])
+    norm = middle(signal.grad_norm)
     return float(norm[0] / norm[-1])
 
 
-def lengths(signal: Values) -> np.ndarray:
+def lengths(signal: Signal) -> np.ndarray:
     """The gradient over that at the stream's end, (S,), over seeds."""
-    norm = middle(signal["grad_norm"])
+    norm = middle(signal.grad_norm)
     return np.asarray(norm / norm[-1])

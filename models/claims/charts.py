@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from models import answers
 from models.claims.card import Asked, Card, Computed, Outcome, Values, arxiv, verdict
 
 TYPICAL = 2.0  # a mean within this factor of the median speaks for a typical net
@@ -9,13 +10,15 @@ TYPICAL = 2.0  # a mean within this factor of the median speaks for a typical ne
 
 def _sizes(values: Values) -> Outcome:
     found = values["torch"]
-    tensors = found["tensor"]
-    by_length, by_rms = (sorted(tensors, key=lambda one: -found[kind][tensors.index(one)]) for kind in ("length", "rms"))
+    tensors = found.tensor
+    by_length, by_rms = (
+        [name for _, name in sorted(zip(sizes, tensors, strict=True), reverse=True)] for sizes in (found.length, found.rms)
+    )
     said = (
         f"By length the {by_length[0]} has the largest gradient, by RMS the {by_rms[0]}; the first weight has "
-        f"{found['numbers'][0]:,} numbers and the last bias {found['numbers'][-1]}."
+        f"{found.numbers[0]:,} numbers and the last bias {found.numbers[-1]}."
     )
-    table = {"tensor": tensors, "numbers": found["numbers"], "length": found["length"], "RMS": found["rms"]}
+    table = {"tensor": tensors, "numbers": found.numbers, "length": found.length, "RMS": found.rms}
     return Outcome(verdict([by_length == by_rms]), said, table)
 
 
@@ -41,7 +44,7 @@ CARDS = [
         "parameter's is a sum over tokens, which hides the law over depth.",
         arxiv(Understanding_difficulty_of_training="2004.08249"),
         "A small torch net on random labels, one backward pass, every tensor's gradient by length and by RMS.",
-        {"torch": Asked("fact", args={"name": "gradient sizes"})},
+        {"torch": Asked(answers.GRADIENT_SIZES)},
         _sizes,
     ),
     Card(

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from models import answers
 from models.claims.card import FAILS, HOLDS, PARTLY, Asked, Card, Computed, Outcome, Values, arxiv, verdict
 
 SAME = 1e-3  # a share by which two results may differ and still be called the same
@@ -15,7 +16,7 @@ TORCH_RMS = {"nn.RMSNorm": "https://docs.pytorch.org/docs/stable/generated/torch
 
 def _by_hand(values: Values) -> Outcome:
     found = values["torch"]
-    sizes, short = found["features"], np.asarray(found["short"])
+    sizes, short = found.features, np.asarray(found.short)
     law = [1 - float(np.sqrt((size - 1) / size)) for size in sizes]
     said = (
         f"The norm by hand comes out {short[0]:.1%} too short with {sizes[0]} features and {short[-1]:.2%} with {sizes[-1]}; "
@@ -44,7 +45,7 @@ def _spread(values: Values) -> Outcome:
 
 def _over_what(values: Values) -> Outcome:
     found = values["torch"]
-    seen = dict(zip(found["norm"], zip(found["future"], found["neighbour"], strict=True), strict=True))
+    seen = dict(zip(found.norm, zip(found.future, found.neighbour, strict=True), strict=True))
     own, joint = seen["LayerNorm(D)"], seen["LayerNorm([T, D])"]
     said = (
         f"A change in the last token moves the first one by {own[0]:.3g} in LayerNorm(D) and by {joint[0]:.3g} in "
@@ -52,24 +53,24 @@ def _over_what(values: Values) -> Outcome:
     )
     # Held against both forms of the claim: over the batch, and over all of a sequence without harm.
     fates = [own[1] > LEAK, joint[1] > LEAK, joint[0] <= LEAK]
-    table = {"norm": list(seen), "last token changed": found["future"], "other sample changed": found["neighbour"]}
+    table = {"norm": list(seen), "last token changed": found.future, "other sample changed": found.neighbour}
     return Outcome(verdict(fates), said, table, "nothing later is in what it is taken over")
 
 
 def _rms(values: Values) -> Outcome:
     numbers, small = values["numbers"], values["torch"]
     apart, lost = numbers["apart"], numbers["lost"]
-    ratio = small["rms"] / small["layer"]
+    ratio = small.rms / small.layer
     fates = [apart["with its mean"] < SAME, apart["centred"] < SAME, abs(ratio - 1) < SAME]
     said = (
         f"On a token with a mean the two differ by {apart['with its mean']:.3g}, on the same token centred by "
         f"{apart['centred']:.1g}; RMS norm swallows {lost['rms norm']} direction, layer norm {lost['layer norm']}. As torch has "
-        f"them, a centred token of RMS {small['given']:.0e} leaves RMS norm (eps {small['rms eps']:.3g}) with {small['rms']:.3f} "
-        f"and layer norm (eps {small['layer eps']:.0e}) with {small['layer']:.4f}."
+        f"them, a centred token of RMS {small.given:.0e} leaves RMS norm (eps {small.rms_eps:.3g}) with {small.rms:.3f} "
+        f"and layer norm (eps {small.layer_eps:.0e}) with {small.layer:.4f}."
     )
     table = {
         "case": ["token with a mean", "centred token", "RMS norm of a tiny token", "layer norm of a tiny token"],
-        "number": [*apart.values(), small["rms"], small["layer"]],
+        "number": [*apart.values(), small.rms, small.layer],
         "what it is": ["largest difference", "largest difference", "RMS after", "RMS after"],
     }
     return Outcome(verdict(fates), said, table, "the token is centred and both have the same eps")
@@ -97,7 +98,7 @@ CARDS = [
         "13.4 % at d = 4.",
         LAYER | TORCH_LAYER | {"Annotated Transformer": "https://nlp.seas.harvard.edu/annotated-transformer/"},
         "The line as it is often written, beside nn.LayerNorm, on 16 random tokens of 4 to 512 features.",
-        {"torch": Asked("fact", args={"name": "by hand"})},
+        {"torch": Asked(answers.BY_HAND)},
         _by_hand,
     ),
     Card(
@@ -118,7 +119,7 @@ CARDS = [
         "It takes the features of one token. `nn.LayerNorm([T, d])` takes a whole sequence and tells a token about later ones.",
         LAYER | TORCH_LAYER,
         "The last token of a sequence, then another sample is changed: how far does the first token's result move?",
-        {"torch": Asked("fact", args={"name": "who is seen"})},
+        {"torch": Asked(answers.WHO_IS_SEEN)},
         _over_what,
     ),
     Card(
@@ -130,7 +131,7 @@ CARDS = [
         "has the machine's eps by default, 1.19e-7 in float32, so tiny tokens come out far larger than from layer norm.",
         arxiv(RMS_norm="1910.07467") | TORCH_RMS,
         "Both norms on a token with and without its mean, the rank of their Jacobians, and torch's defaults on tiny tokens.",
-        {"numbers": Computed("rms and layer"), "torch": Asked("fact", args={"name": "small tokens"})},
+        {"numbers": Computed("rms and layer"), "torch": Asked(answers.SMALL_TOKENS)},
         _rms,
     ),
     Card(

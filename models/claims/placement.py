@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from models import answers
 from models.claims.card import (
     FAILS,
     HOLDS,
@@ -32,7 +33,7 @@ SMALL: dict[str, object] = {"net": "transformer", "task": "copy", "depth": 6, "w
 
 
 def _signal(cfg: RunConfig) -> Asked:
-    return Asked("signal", cfg, {"step": 0})
+    return Asked(answers.SIGNAL, cfg, {"step": 0})
 
 
 def _never_explodes(values: Values) -> Outcome:
@@ -41,7 +42,7 @@ def _never_explodes(values: Values) -> Outcome:
     fate = ended.sentence() if ended else f"Trained at learning rate 3 it ends at loss {float(trace.loss[-1]):.3g}."
     said = f"Before training the stream's mean square grows {size:.3g} times over 32 blocks. At learning rate 3: {fate}"
     table = {"what": ["stream's mean square, end over start", "first step that is not finite"], "found": [size, _step(ended)]}
-    lines = Lines("Mean square of the stream", "mean square", {"mean of six seeds": middle(signal["mean_square"])})
+    lines = Lines("Mean square of the stream", "mean square", {"mean of six seeds": middle(signal.mean_square)})
     return Outcome(
         verdict([size < SAME, ended is None]), said, table, "steps are small, and a growing stream is counted as none", lines
     )
@@ -65,15 +66,15 @@ def _vanishes(values: Values) -> Outcome:
 
 def _final_norm(values: Values) -> Outcome:
     found = values["torch"]
-    grown = found["bare"][-1] / found["bare"][0]
+    grown = found.bare[-1] / found.bare[0]
     said = (
-        f"torch's pre-norm encoder comes {'without' if found['absent'] else 'with'} a final norm: RMS "
-        f"{found['bare'][0]:.3f} behind "
-        f"{found['depth'][0]} layers, {found['bare'][-1]:.3f} behind {found['depth'][-1]}; with a final norm "
-        f"{found['normed'][-1]:.3f}. Behind post-norm a final norm moves the output by {found['moved']:.1g}."
+        f"torch's pre-norm encoder comes {'without' if found.absent else 'with'} a final norm: RMS "
+        f"{found.bare[0]:.3f} behind "
+        f"{found.depth[0]} layers, {found.bare[-1]:.3f} behind {found.depth[-1]}; with a final norm "
+        f"{found.normed[-1]:.3f}. Behind post-norm a final norm moves the output by {found.moved:.1g}."
     )
-    table = {"layers": found["depth"], "RMS as it comes": found["bare"], "RMS with a final norm": found["normed"]}
-    return Outcome(verdict([not found["absent"], grown < GROWN]), said, table, "a norm is handed to it")
+    table = {"layers": found.depth, "RMS as it comes": found.bare, "RMS with a final norm": found.normed}
+    return Outcome(verdict([not found.absent, grown < GROWN]), said, table, "a norm is handed to it")
 
 
 def _same_place(values: Values) -> Outcome:
@@ -86,15 +87,13 @@ def _same_place(values: Values) -> Outcome:
         verdict([max(sandwich, post) / min(sandwich, post) < SAME]),
         said,
         {"net": list(values), "mean square, end over start": [growth(one) for one in values.values()]},
-        lines=Lines(
-            "Mean square of the stream", "mean square", {name: middle(one["mean_square"]) for name, one in values.items()}
-        ),
+        lines=Lines("Mean square of the stream", "mean square", {name: middle(one.mean_square) for name, one in values.items()}),
     )
 
 
 def _collapses(values: Values) -> Outcome:
-    tokens = {name: float(values[f"{name}, tokens"]["cosine"][-1]) for name in ("pre-norm", "post-norm")}
-    layers = {name: float(np.mean(values[f"{name}, layers"]["neighbour_cosine"])) for name in ("pre-norm", "post-norm")}
+    tokens = {name: float(values[f"{name}, tokens"].cosine[-1]) for name in ("pre-norm", "post-norm")}
+    layers = {name: float(np.mean(values[f"{name}, layers"].neighbour_cosine)) for name in ("pre-norm", "post-norm")}
     said = (
         f"Before training the tokens at the stream's end have cosine {tokens['pre-norm']:.3f} in pre-norm and "
         f"{tokens['post-norm']:.3f} in post-norm; neighbouring sublayers {layers['pre-norm']:.3f} and {layers['post-norm']:.3f}."
@@ -105,7 +104,7 @@ def _collapses(values: Values) -> Outcome:
 
 
 def _exponential(values: Values) -> Outcome:
-    square = middle(values["pre-norm"]["mean_square"])
+    square = middle(values["pre-norm"].mean_square)
     grown = square - square[0]
     half = len(square) // 2
     power = float(np.log(grown[-1] / grown[half]) / np.log((len(square) - 1) / half))
@@ -123,7 +122,7 @@ def _exponential(values: Values) -> Outcome:
 
 
 def _reads(values: Values) -> Outcome:
-    read = {name: middle(one["mean_square"])[1:-1] for name, one in values.items()}
+    read = {name: middle(one.mean_square)[1:-1] for name, one in values.items()}
     said = (
         f"What the second and later sublayers of post-norm read has mean square {read['post-norm'].min():.3f} to "
         f"{read['post-norm'].max():.3f}; pre-norm's stream, before the norm in front of the branch, "
@@ -131,7 +130,7 @@ def _reads(values: Values) -> Outcome:
         f"{read['pre-norm'].max():.3f}."
     )
     table = {"net": list(read), "least": [one.min() for one in read.values()], "most": [one.max() for one in read.values()]}
-    lines = Lines("Mean square of the stream", "mean square", {name: middle(one["mean_square"]) for name, one in values.items()})
+    lines = Lines("Mean square of the stream", "mean square", {name: middle(one.mean_square) for name, one in values.items()})
     return Outcome(verdict([float(np.abs(read["post-norm"] - 1).max()) > LEVEL]), said, table, lines=lines)
 
 
@@ -190,7 +189,7 @@ CARDS = [
         "changes nothing.",
         XIONG | {"nn.TransformerEncoder": "https://docs.pytorch.org/docs/stable/generated/torch.nn.TransformerEncoder.html"},
         "torch's encoder with 2, 6 and 12 layers, each drawn anew, and the size of what it hands on.",
-        {"torch": Asked("fact", args={"name": "final norm"})},
+        {"torch": Asked(answers.FINAL_NORM)},
         _final_norm,
     ),
     Card(
@@ -217,7 +216,7 @@ CARDS = [
         {
             f"{name}, {what}": Asked(question, cfg, {"step": 0})
             for name, cfg in _LITTLE.items()
-            for what, question in (("tokens", "collapse"), ("layers", "stream"))
+            for what, question in (("tokens", answers.COLLAPSE), ("layers", answers.STREAM))
         },
         _collapses,
     ),

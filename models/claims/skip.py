@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from models import answers
 from models.claims.card import Asked, Card, Lines, Outcome, Trained, Values, arxiv, gradient, lengths, middle, verdict
 from models.insight.theory import rate
 from models.insight.words import change_in_words, factor
@@ -21,7 +22,7 @@ HE = arxiv(Deep_residual_learning="1512.03385", Identity_mappings="1603.05027")
 
 
 def _signal(cfg: RunConfig) -> Asked:
-    return Asked("signal", cfg, {"step": 0})
+    return Asked(answers.SIGNAL, cfg, {"step": 0})
 
 
 def _unchanged(values: Values) -> Outcome:
@@ -49,20 +50,20 @@ def _trains(values: Values) -> Outcome:
 
 
 def _doubles(values: Values) -> Outcome:
-    found = {name: rate(middle(one["mean_square"])) for name, one in values.items()}
-    gains = {name: float(np.mean(one["v_f"])) for name, one in values.items()}
+    found = {name: rate(middle(one.mean_square)) for name, one in values.items()}
+    gains = {name: float(np.mean(one.v_f)) for name, one in values.items()}
     said = "; ".join(f"{name}: v = {gains[name]:.3g}, factor {found[name]:.3g}" for name in found)
     return Outcome(
         verdict([abs(one - 2) < 2 * DOUBLE for one in found.values()]),
         f"Mean square of the stream by block, without a norm: {said}. The law is 1 + v.",
         {"weights": list(found), "v of a branch": list(gains.values()), "factor per block": list(found.values())},
         "the branches have v = 1",
-        Lines("Mean square of the stream", "mean square", {name: middle(one["mean_square"]) for name, one in values.items()}),
+        Lines("Mean square of the stream", "mean square", {name: middle(one.mean_square) for name, one in values.items()}),
     )
 
 
 def _gates(values: Values) -> Outcome:
-    found = values["parts"]
+    found = values["parts"].rms
     still = {name: [part for part, size in found[name].items() if size == 0] for name in BRANCHES}
     later = {name: float(np.min(values[name].weight_grad_rms[1])) for name in BRANCHES}
     said = "; ".join(
@@ -153,7 +154,7 @@ CARDS = [
         arxiv(ReZero="2003.04887", Fixup="1901.09321"),
         "ReZero, and pre-norm whose branches start with a last matrix of 0, 8 blocks: the first gradient of every part, then "
         "two steps of training.",
-        {"parts": Asked("fact", args={"name": "closed branches"})}
+        {"parts": Asked(answers.CLOSED_BRANCHES)}
         | {name: Trained(RunConfig.arranged(arranged, **CLOSED, **extra)) for name, (arranged, extra) in BRANCHES.items()},
         _gates,
     ),

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from models import answers
 from models.claims.card import FAILS, HOLDS, PARTLY, Asked, Card, Lines, Outcome, Trained, Values, arxiv, lengths, middle, verdict
 from models.insight.theory import rate
 from models.spec import RunConfig
@@ -13,7 +14,7 @@ DEEP: dict[str, object] = {"depth": 16, "width": 64, "layers_per_branch": 1}
 
 
 def _signal(cfg: RunConfig) -> Asked:
-    return Asked("signal", cfg, {"step": 0})
+    return Asked(answers.SIGNAL, cfg, {"step": 0})
 
 
 def _quarter(values: Values) -> Outcome:
@@ -30,7 +31,7 @@ def _quarter(values: Values) -> Outcome:
 
 
 def _he(values: Values) -> Outcome:
-    each = {name: np.asarray(one["mean_square"])[:, -1] / np.asarray(one["mean_square"])[:, 0] for name, one in values.items()}
+    each = {name: np.asarray(one.mean_square)[:, -1] / np.asarray(one.mean_square)[:, 0] for name, one in values.items()}
     said = "; ".join(
         f"{name}: {one.min():.3g} to {one.max():.3g}, geometric mean {np.exp(np.log(one).mean()):.3g}"
         for name, one in each.items()
@@ -42,7 +43,7 @@ def _he(values: Values) -> Outcome:
             for what, of in (("least", np.min), ("mean", np.mean), ("most", np.max))
         },
     }
-    lines = Lines("Mean square of the stream", "mean square", {name: middle(one["mean_square"]) for name, one in values.items()})
+    lines = Lines("Mean square of the stream", "mean square", {name: middle(one.mean_square) for name, one in values.items()})
     kept = [bool(((one > 1 / KEPT) & (one < KEPT)).all()) for one in each.values()]
     return Outcome(
         verdict(kept),
@@ -54,7 +55,7 @@ def _he(values: Values) -> Outcome:
 
 
 def _copies(values: Values) -> Outcome:
-    found = dict(zip(values["torch"]["names"], values["torch"]["apart"], strict=True))
+    found = dict(zip(values["torch"].names, values["torch"].apart, strict=True))
     said = "; ".join(f"{name}: {one:.3g}" for name, one in found.items())
     return Outcome(
         verdict([found["nn.TransformerEncoder"] > 0]),
@@ -102,7 +103,7 @@ CARDS = [
         "It deep-copies one layer: all layers start the same. Build each anew, or draw its weights again.",
         {"nn.TransformerEncoder": "https://docs.pytorch.org/docs/stable/generated/torch.nn.TransformerEncoder.html"},
         "Six layers as torch stacks them, and six that were drawn one by one.",
-        {"torch": Asked("fact", args={"name": "copies"})},
+        {"torch": Asked(answers.COPIES)},
         _copies,
     ),
     Card(

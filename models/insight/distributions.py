@@ -1,5 +1,7 @@
 """What the shapes of the distributions say, in a sentence."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from models.trace import site_in_words
@@ -15,7 +17,7 @@ def distributions_sentence(
     kurtosis: np.ndarray,
     tokens: int,
     activation: str,
-    inside: list[str],
+    inside: Sequence[str],
     dead: np.ndarray,
     saturated: np.ndarray,
 ) -> str:
@@ -23,7 +25,7 @@ def distributions_sentence(
     return f"{_tails(sites, kurtosis)} {units_sentence(activation, tokens, inside, dead, saturated)}"
 
 
-def units_sentence(activation: str, tokens: int, inside: list[str], dead: np.ndarray, saturated: np.ndarray) -> str:
+def units_sentence(activation: str, tokens: int, inside: Sequence[str], dead: np.ndarray, saturated: np.ndarray) -> str:
     """Which branch has the largest share of dead or saturated units, or why there is no such share."""
     kind, shares = ("dead", dead) if activation == "relu" else ("saturated", saturated)
     if not inside:

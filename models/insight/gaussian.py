@@ -1,9 +1,9 @@
-"""Averages of activation functions over Gaussian numbers, by quadrature."""
+"""The activations with their slopes, and what both leave of Gaussian numbers, by quadrature. Keys as in the spec."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from math import sqrt
+from math import erf, sqrt
 
 import numpy as np
 
@@ -15,14 +15,9 @@ WEIGHT = np.exp(-(Z**2) / 2) / np.exp(-(Z**2) / 2).sum()
 Curve = Callable[[np.ndarray], np.ndarray]
 
 
-GRID = np.linspace(-12, 12, 24001)
-DENSITY = np.exp(-(GRID**2) / 2) / sqrt(2 * np.pi)
-BELOW = np.concatenate([[0.0], np.cumsum((DENSITY[1:] + DENSITY[:-1]) / 2) * (GRID[1] - GRID[0])])
-
-
 def _normal_cdf(z: np.ndarray) -> np.ndarray:
     """The Gaussian chance of being below z."""
-    return np.interp(z, GRID, BELOW, left=0.0, right=1.0)
+    return 0.5 * (1 + np.vectorize(erf, otypes=[float])(z / sqrt(2)))
 
 
 def _logistic(z: np.ndarray) -> np.ndarray:
@@ -31,13 +26,32 @@ def _logistic(z: np.ndarray) -> np.ndarray:
 
 # Each activation and its slope.
 ACTIVATIONS: dict[str, tuple[Curve, Curve]] = {
-    "relu": (lambda z: np.maximum(z, 0), lambda z: np.heaviside(z, 0.5)),
+    "relu": (lambda z: np.maximum(z, 0), lambda z: (z > 0).astype(float)),  # the slope at 0 is 0, as PyTorch has it
     "gelu": (lambda z: z * _normal_cdf(z), lambda z: _normal_cdf(z) + z * np.exp(-(z**2) / 2) / sqrt(2 * np.pi)),
-    "silu": (lambda z: z * _logistic(z), lambda z: _logistic(z) * (1 + z * (1 - _logistic(z)))),
+    "silu": (lambda z: z * _logistic(z), lambda z: _logistic(z) * (1 + z * _logistic(-z))),
     "tanh": (np.tanh, lambda z: 1 - np.tanh(z) ** 2),
-    "sigmoid": (_logistic, lambda z: _logistic(z) * (1 - _logistic(z))),
+    "sigmoid": (_logistic, lambda z: _logistic(z) * _logistic(-z)),
     "identity": (lambda z: z, np.ones_like),
 }
+
+
+def value(activation: str, z: np.ndarray) -> np.ndarray:
+    """φ(z), of any shape."""
+    return ACTIVATIONS[activation][0](np.asarray(z, float))
+
+
+def slope(activation: str, z: np.ndarray) -> np.ndarray:
+    """φ'(z), of any shape; 0 at the kink of ReLU, as PyTorch has it."""
+    return ACTIVATIONS[activation][1](np.asarray(z, float))
+
+
+def steepest(activation: str) -> tuple[float, float]:
+    """The z with the largest φ', the one nearest 0 where there are several, and that φ'. To a thousandth in z."""
+    grid = np.arange(-8000, 8001) / 1000
+    found = slope(activation, grid)
+    best = grid[found >= found.max() - 1e-12]
+    at = float(best[np.abs(best).argmin()])
+    return at, float(found.max())
 
 
 @dataclass(frozen=True)
@@ -55,7 +69,7 @@ class Moments:
 
 
 @lru_cache(maxsize=4096)
-def moments(activation: str, q: float) -> Moments:
+def moments(activation: str, q: float = 1.0) -> Moments:
     """Gaussian averages of an activation whose input has variance q."""
     act, slope = ACTIVATIONS[activation]
     if not np.isfinite(q):

@@ -1,6 +1,7 @@
 """What the lens and attention say at one position, in a sentence, and which token a net goes on with."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -23,7 +24,14 @@ def settled(top: np.ndarray) -> int:
 
 
 def lens_sentence(
-    *, sites: tuple[str, ...], classes: list[str], top: np.ndarray, chance: np.ndarray, kl: np.ndarray, truth: int, position: str
+    *,
+    sites: tuple[str, ...],
+    classes: Sequence[str],
+    top: np.ndarray,
+    chance: np.ndarray,
+    kl: np.ndarray,
+    truth: int,
+    position: str,
 ) -> str:
     """What the net says at one position, since which site, and how far the stream's start is from it. (S,) each.
 
@@ -43,7 +51,7 @@ def lens_sentence(
     return f"{says} The lens says so {since} {site_in_words(sites[at])}{until}{start}."
 
 
-def attention_sentence(tokens: list[str], weights: np.ndarray, block: int) -> str:
+def attention_sentence(tokens: Sequence[str], weights: np.ndarray, block: int) -> str:
     """Which head (H, T) of a block looks hardest at one token, and at which."""
     if not weights.size:
         return f"Block {block} was taken out: it has no attention."
@@ -54,7 +62,7 @@ def attention_sentence(tokens: list[str], weights: np.ndarray, block: int) -> st
     head, at = np.unravel_index(int(weights.argmax()), weights.shape)
     return (
         f"Of block {block}'s heads, head {head + 1} looks hardest: "
-        f'{weights[head, at]:.0%} at token {at + 1}, "{shown(tokens[at])}".'
+        f'{weights[head, at]:.0%} at token {at + 1}, "{shown(tokens[int(at)])}".'
     )
 
 

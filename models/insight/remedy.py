@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from models.answers import Tried
 from models.insight.baseline import loss_of_guessing
 from models.spec import NORMS, RunConfig, knobs, plan
 from models.spec.arrangements import architecture_fields
@@ -45,13 +46,13 @@ def candidates(cfg: RunConfig, first: Iterable[str] = (), without: Iterable[str]
     return tuple(offered.values())
 
 
-def ranked(remedies: Sequence[Remedy], tried: Sequence[dict[str, Any]], *, diverged: bool) -> list[int]:
+def ranked(remedies: Sequence[Remedy], tried: Sequence[Tried], *, diverged: bool) -> list[int]:
     """The places of those that helped in a trial: single changes before several at once, the lowest loss first.
 
     Where none learns, a run that `diverged` is helped by what comes down to guessing: some tasks take longer than a trial.
     """
-    learning, steady = ([at for at, one in enumerate(tried) if one[what]] for what in ("learns", "steady"))
-    return sorted(learning or steady * diverged, key=lambda at: (remedies[at].several, tried[at]["end"]))
+    learning, steady = ([at for at, one in enumerate(tried) if getattr(one, what)] for what in ("learns", "steady"))
+    return sorted(learning or steady * diverged, key=lambda at: (remedies[at].several, tried[at].end))
 
 
 def failed(cfg: RunConfig, trace: Trace, row: int) -> bool:

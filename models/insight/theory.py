@@ -1,6 +1,7 @@
 """What can be computed of signal and gradient at initialisation without running a net, and where nothing can.
 
-Mean-field averages over wide random layers: exact as the width grows, apart from the chance of one seed. Legend: M sublayers.
+Mean-field averages over wide random layers: exact as the width grows, apart from the chance of one seed (Poole 2016, arXiv
+1606.05340; Schoenholz 2017, arXiv 1611.01232; Yang & Schoenholz 2017, arXiv 1712.08969). Legend: M sublayers.
 """
 
 from dataclasses import dataclass
@@ -35,12 +36,14 @@ def weight_variance(init: str, inputs: int, outputs: int, *, last: bool, sublaye
 class Law:
     """By site: the predicted mean square of the stream (S,) and gradient length over its last (S,); None where not known.
 
-    `reading` says which law it is, or why there is none.
+    `reading` says which law it is, or why there is none. `product` is the gradient's length if what a branch returns were at
+    right angles to what its skip returns: the law wherever one is known, and told beside what a net does where it is none.
     """
 
     mean_square: np.ndarray | None
     gradient: np.ndarray | None
     reading: str
+    product: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ def law(cfg: RunConfig) -> Law:
     squares = np.array([one.square for one in size])
     back = np.sqrt(np.concatenate([np.cumprod(factor[::-1])[::-1], [1.0]]))
     unknown = _unknown_gradient(cfg, sublayers)
-    return Law(squares, None if unknown else back, unknown or _reading(cfg, sublayers))
+    return Law(squares, None if unknown else back, unknown or _reading(cfg, sublayers), back if cfg.net == "mlp" else None)
 
 
 def branch_gains(cfg: RunConfig, kind: str) -> tuple[float, float] | None:

@@ -1,7 +1,7 @@
 """What can be measured of a net at one step of its run, with torch. An instrument is a function and a line in INSTRUMENTS.
 
-Each takes the replays, a configuration and plain arguments, yields the share of its work that is done and returns
-dicts, lists, strings, numbers and numpy arrays, which the pages get over the wire.
+Each takes the replays, a configuration and plain arguments, yields the share of its work that is done and returns the class of
+`models.answers` that its question names, which the pages get over the wire.
 """
 
 from collections.abc import Callable, Generator
@@ -27,14 +27,13 @@ from models.instruments.trial import trial
 from models.spec import RunConfig
 from models.training import Replays, Still, Work
 
-Answer = dict[str, Any]
-Instrument = Callable[..., Work[Answer]]
+Instrument = Callable[..., Work[Any]]
 
 
-def of_still(measure: Callable[..., Answer | Work[Answer]]) -> Instrument:
+def of_still(measure: Callable[..., Any]) -> Instrument:
     """An instrument that looks at the net of one step: `step` goes to the replay, all else to `measure`."""
 
-    def instrument(replays: Replays, cfg: RunConfig, *, step: int, **args: Any) -> Work[Answer]:
+    def instrument(replays: Replays, cfg: RunConfig, *, step: int, **args: Any) -> Work[Any]:
         still: Still = yield from replays.still(cfg, min(max(0, int(step)), cfg.steps))
         found = measure(still, **args)
         return (yield from found) if isinstance(found, Generator) else found

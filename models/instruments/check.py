@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from models.answers import Check
 from models.nets import Net, generator
 from models.spec import plan
 from models.training import Still, Work, cross_entropy
@@ -17,12 +18,10 @@ STEPS = tuple(10.0**-power for power in range(2, 8))
 WEIGHTS, STREAM = "weights", "stream"
 
 
-def check(still: Still, *, block: int) -> Work[dict[str, Any]]:
-    """Of one block's weight matrices and of the stream at its last site: `rms` of the gradient by autograd, and for a move
-    along it and along a fixed random direction `analytic` slope, `difference` (., H), `step`, `kinks` (., H), `chosen`.
+def check(still: Still, *, block: int) -> Work[Check]:
+    """Of one block's weight matrices and of the stream at its last site, along the gradient and a fixed random direction.
 
-    A direction has length 1; `kinks` counts the ReLU inputs whose sign the move changes. The chosen step is where the
-    difference changes least to the next larger step. ValueError for a block that is not there.
+    The chosen step is where the difference changes least to the next larger step. ValueError for a block that is not there.
     """
     if not (isinstance(block, int) and 1 <= block <= still.cfg.depth):
         raise ValueError(f"block is {block!r}; legal is 1 to {still.cfg.depth}")
@@ -35,14 +34,14 @@ def check(still: Still, *, block: int) -> Work[dict[str, Any]]:
     if matrices:
         moved[WEIGHTS] = [p.detach() for p in matrices], slopes[:-1]
     moved[STREAM] = [bench.shift], slopes[-1:]
-    found: dict[str, Any] = {"what": [], "along": [], "rms": {}}
+    what, directions, rms = [], [], {}
     rows: list[tuple[float, list[float], list[float], list[int], int]] = []
     for name, (places, gradient) in moved.items():
-        found["rms"][name] = _length(gradient) / sum(part.numel() for part in gradient) ** 0.5
+        rms[name] = _length(gradient) / sum(part.numel() for part in gradient) ** 0.5
         scale = _length(places) if name == WEIGHTS else bench.size
         for along, direction in _directions(gradient, still.cfg.seed).items():
-            found["what"].append(name)
-            found["along"].append(along)
+            what.append(name)
+            directions.append(along)
             slope = sum((a * b).sum().item() for a, b in zip(gradient, direction, strict=True))
             differences, kinks = [], []
             for relative in STEPS:
@@ -51,8 +50,8 @@ def check(still: Still, *, block: int) -> Work[dict[str, Any]]:
                 kinks.append(crossed)
                 yield (len(rows) + len(differences) / len(STEPS)) / (2 * len(moved))
             rows.append((slope, differences, [relative * scale for relative in STEPS], kinks, _steadiest(differences)))
-    columns = zip(("analytic", "difference", "step", "kinks", "chosen"), zip(*rows, strict=True), strict=True)
-    return found | {"loss": bench.loss().item()} | {key: np.array(values) for key, values in columns}
+    columns = (np.array(values) for values in zip(*rows, strict=True))
+    return Check(tuple(what), tuple(directions), rms, bench.loss().item(), *columns)
 
 
 def last_site(still: Still, block: int) -> int:

@@ -4,12 +4,12 @@ Legend: B samples, T tokens, D width, K head size; N vectors in a set, of which 
 """
 
 import math
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from models.answers import Collapse
 from models.instruments.attention import attention_in, attention_of, seen
 from models.nets.branches import Attention
 from models.training import Still, Work, cross_entropy, statistics_kept, watching
@@ -20,12 +20,8 @@ OF_SITES = ("cosine", "spread", "rank", "participation")
 OF_BLOCKS = ("entropy", "sharpest", "max_logit")
 
 
-def collapse(still: Still) -> Work[dict[str, Any]]:
-    """By site the means of `site_numbers` over sets X, (S,); by block those of `attention_numbers` and `query_key_share`,
-    (depth,), empty where attention has nothing to choose from, NaN for a block that was taken out.
-
-    A set is one sample's tokens (`within` is 1) for a transformer that has several, else the batch's: `sets` of `vectors`.
-    """
+def collapse(still: Still) -> Work[Collapse]:
+    """By site the means of `site_numbers` over sets of vectors, by block those of `attention_numbers` and `query_key_share`."""
     within = still.cfg.net == "transformer" and still.cfg.tokens > 1
     attentions = [attention_in(block) for block in still.model.stream.blocks.values()] if within else []
     points, read, shares = _passed(still, attentions)
@@ -37,14 +33,14 @@ def collapse(still: Still) -> Work[dict[str, Any]]:
     for attention in attentions:
         heads.append(attention_numbers(attention, read.pop(0)[:SETS]) if attention else dict.fromkeys(OF_BLOCKS, math.nan))
         yield (len(sites) + len(heads)) / work
-    return {
-        "within": int(within),
-        "sets": sets[0].shape[0],
-        "vectors": sets[0].shape[1],
+    return Collapse(
+        within=within,
+        sets=sets[0].shape[0],
+        vectors=sets[0].shape[1],
         **{key: np.array([one[key] for one in sites], np.float32) for key in OF_SITES},
         **{key: np.array([one[key] for one in heads], np.float32) for key in OF_BLOCKS},
-        "query_key_share": np.array(shares, np.float32),
-    }
+        query_key_share=np.array(shares, np.float32),
+    )
 
 
 def site_numbers(x_GND: Tensor) -> dict[str, float]:

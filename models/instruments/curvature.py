@@ -5,13 +5,14 @@ Both in float64 on the processor, in train mode. Legend: B samples, T tokens, D 
 
 import math
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from models.answers import Sharpness, StreamJacobian
 from models.nets import Net, generator
 from models.nets.norms import TokenBatchNorm
 from models.spec import RunConfig
@@ -32,11 +33,10 @@ Product = Callable[[Tensor], Tensor]  # v (P,) -> (P,)
 Seen = TypeVar("Seen")
 
 
-def sharpness(replays: Replays, cfg: RunConfig, *, step: int) -> Work[dict[str, Any]]:
-    """At LOOKS even steps up to `step`, (K,): `steps`, the learning `rate`, `sharpness` (largest eigenvalue of the Hessian of
-    that step's loss by all parameters), `residual` |Hv - qv| / |q| and `products` taken; over `samples` of the batch.
+def sharpness(replays: Replays, cfg: RunConfig, *, step: int) -> Work[Sharpness]:
+    """The largest eigenvalue of the Hessian of the loss by all parameters, at LOOKS even steps up to `step`, each on its batch.
 
-    NaN where something is not finite; fewer steps where the run diverges before.
+    Fewer steps where the run diverges before.
     """
     last = min(max(0, int(step)), cfg.steps)
     wanted = sorted({round(last * at / (LOOKS - 1)) for at in range(LOOKS)})
@@ -52,8 +52,7 @@ def sharpness(replays: Replays, cfg: RunConfig, *, step: int) -> Work[dict[str, 
         value, residual, products, reached = found
         v = reached if reached.isfinite().all() else None
         rows.append((one, rates[min(one, cfg.steps - 1)], value, residual, products))
-    names = ("steps", "rate", "sharpness", "residual", "products")
-    return {"samples": samples} | {name: np.array([row[at] for row in rows]) for at, name in enumerate(names)}
+    return Sharpness(samples, *(np.array([row[at] for row in rows]) for at in range(5)))
 
 
 def hessian(still: Still) -> Work[tuple[list[Product], int]]:
@@ -118,9 +117,8 @@ def _power(parts: Sequence[Product], start: Tensor, shift: float) -> Work[tuple[
     return value, residual, ITERATIONS, v
 
 
-def stream_jacobian(still: Still) -> Work[dict[str, Any]]:
-    """Singular values (D,), the largest first, of d end / d x0 at the last token of the first sample of the step's batch,
-    where the end is what the final norm and the head read; all other tokens held fixed. NaN where it is not finite.
+def stream_jacobian(still: Still) -> Work[StreamJacobian]:
+    """The singular values of d end / d x0, where the end is what the final norm and the head read.
 
     ValueError for a stream wider than WIDEST.
     """
@@ -142,7 +140,7 @@ def stream_jacobian(still: Still) -> Work[dict[str, Any]]:
     jacobian = torch.cat(rows)
     finite = bool(jacobian.isfinite().all())
     values = torch.linalg.svdvals(jacobian).numpy() if finite else np.full(width, np.nan)
-    return {"singular_values": values, "token": still.cfg.tokens, "samples": len(x)}
+    return StreamJacobian(values, still.cfg.tokens, len(x))
 
 
 def _exact(still: Still, batch: tuple[Tensor, Tensor]) -> tuple[Net, Tensor, Tensor]:

@@ -1,11 +1,12 @@
 """How values are distributed at a step: in the stream, and after the activation functions inside the branches."""
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from models.answers import Distributions, Film
 from models.instruments.stream import rms
 from models.nets import Net
 from models.spec import RunConfig, plan
@@ -18,13 +19,16 @@ SATURATED_TANH = 0.97  # |tanh| above which a unit has less than 6% of its slope
 SATURATED_SIGMOID = 0.05  # slope of a sigmoid, a fifth of its largest, below which a unit is saturated
 
 
-def distributions(still: Still) -> Work[dict[str, Any]]:
-    """On the step's batch, by site: shares (S, bins) over `centres` (bins,) in units of `rms` (S,), the share that is not
-    finite (S,), mean and largest kurtosis of a token (S,); by branch with an activation (`inside`): shares of units (A,).
+class Histogram(NamedTuple):
+    """Of one site: shares (bins,), the RMS that they are in units of, and the share of values that is not finite."""
 
-    Units are judged over all `tokens` of the batch. `dead` and `always_on` are empty for all but ReLU, `saturated` for all
-    but tanh and sigmoid.
-    """
+    shares: np.ndarray
+    rms: float
+    lost: float
+
+
+def distributions(still: Still) -> Work[Distributions]:
+    """On the step's batch: the stream's values by site, and the units inside the branches that have an activation."""
     net, sites = still.model.stream, plan(still.cfg).sites
     inside = [at for at, sublayer in enumerate(net.sublayers, 1) if _activation(sublayer) is not None]
     seen = watched(still, [*net.stream_taps, *(_place(still.model, at, inside=True) for at in inside)])
@@ -35,21 +39,23 @@ def distributions(still: Still) -> Work[dict[str, Any]]:
         tails.append(kurtosis(x))
         yield len(tails) / len(points)
     units = [shares_of_units(a, still.cfg.activation) for a in activations]
-    names = units[0].keys() if units else ()
-    return {
-        "centres": centres(),
-        "tokens": points[0].shape[:-1].numel(),
+    dead, always_on, saturated = (
+        np.array([one[key] for one in units if key in one], np.float32) for key in ("dead", "always_on", "saturated")
+    )
+    return Distributions(
         **_stacked(histograms),
-        "kurtosis": np.array([mean for mean, _ in tails], np.float32),
-        "kurtosis_max": np.array([largest for _, largest in tails], np.float32),
-        "inside": [sites[at] for at in inside],
-        **{key: np.empty(0, np.float32) for key in ("dead", "always_on", "saturated")},
-        **{key: np.array([one[key] for one in units], np.float32) for key in names},
-    }
+        tokens=points[0].shape[:-1].numel(),
+        kurtosis=np.array([mean for mean, _ in tails], np.float32),
+        kurtosis_max=np.array([largest for _, largest in tails], np.float32),
+        inside=tuple(sites[at] for at in inside),
+        dead=dead,
+        always_on=always_on,
+        saturated=saturated,
+    )
 
 
-def layer_film(replays: Replays, cfg: RunConfig, *, step: int, site: str, inside: bool = False) -> Work[dict[str, Any]]:
-    """The histograms of one site at the frames up to `step`, each on its own batch: `steps` (K,), and as in `distributions`.
+def layer_film(replays: Replays, cfg: RunConfig, *, step: int, site: str, inside: bool = False) -> Work[Film]:
+    """The histograms of one site at the frames up to `step`, each on its own batch.
 
     `inside` looks after the activation function of the site's branch. ValueError for a site, or an activation, that is not there.
     """
@@ -64,7 +70,7 @@ def layer_film(replays: Replays, cfg: RunConfig, *, step: int, site: str, inside
     found = yield from replays.film(
         cfg, steps, lambda still: histogram(watched(still, [_place(still.model, at, inside=inside)])[0])
     )
-    return {"centres": centres(), "steps": np.array(steps[: len(found)]), **_stacked(found)}
+    return Film(**_stacked(found), steps=np.array(steps[: len(found)]))
 
 
 def watched(still: Still, places: list[nn.Module]) -> list[Tensor]:
@@ -80,17 +86,14 @@ def centres() -> np.ndarray:
     return BIN * np.arange(-FURTHEST, FURTHEST + 1, dtype=np.float32)
 
 
-def histogram(x: Tensor) -> dict[str, Any]:
+def histogram(x: Tensor) -> Histogram:
     """Shares of the finite values by bin, which sum to 1 (NaN without any); their RMS; the share not finite."""
     finite = x[x.isfinite()]
     size = rms(finite)
     places = (finite / size / BIN).round().clamp(-FURTHEST, FURTHEST) if size > 0 else torch.zeros_like(finite)
     counts = torch.bincount(places.long() + FURTHEST, minlength=2 * FURTHEST + 1)
-    return {
-        "shares": (counts / len(finite) if len(finite) else counts * torch.nan).cpu().numpy(),
-        "rms": size.item(),
-        "lost": 1 - finite.numel() / x.numel(),
-    }
+    shares = counts / len(finite) if len(finite) else counts * torch.nan
+    return Histogram(shares.cpu().numpy(), size.item(), 1 - finite.numel() / x.numel())
 
 
 def kurtosis(x: Tensor) -> tuple[float, float]:
@@ -135,5 +138,7 @@ def _place(net: Net, at: int, *, inside: bool) -> nn.Module:
     return found
 
 
-def _stacked(found: list[dict[str, Any]]) -> dict[str, np.ndarray]:
-    return {key: np.array([one[key] for one in found], np.float32) for key in ("shares", "rms", "lost")}
+def _stacked(found: list[Histogram]) -> dict[str, np.ndarray]:
+    """The fields of `Histograms`."""
+    columns = (np.array(values, np.float32) for values in zip(*found, strict=True))
+    return {"centres": centres(), **dict(zip(Histogram._fields, columns, strict=True))}

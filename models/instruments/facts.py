@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from models.answers import BatchNormMemory, ByHand, ClosedBranches, Copies, FinalNorm, GradientSizes, SmallTokens, WhoIsSeen
 from models.spec import RunConfig
 from models.training import Run, cross_entropy
 
@@ -18,31 +19,31 @@ WIDTH, HEADS, TOKENS = 32, 4, 8
 CLOSED: dict[str, Any] = {"depth": 8, "width": 32, "batch": 32}
 
 
-def by_hand() -> dict[str, Any]:
+def by_hand() -> ByHand:
     """(x - mean) / (x.std() + eps) beside nn.LayerNorm, by features: how much shorter it is, as a share; float64."""
     short = []
     for size in SIZES:
         x = torch.randn(16, size, dtype=torch.float64)
         hand = (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + 1e-5)
         short.append(1 - (hand.norm() / nn.LayerNorm(size, dtype=torch.float64)(x).norm()).item())
-    return {"features": list(SIZES), "short": short}
+    return ByHand(SIZES, tuple(short))
 
 
-def small_tokens() -> dict[str, Any]:
+def small_tokens() -> SmallTokens:
     """The RMS that tokens of RMS 1e-4 come out with, in float32: torch's RMS norm and layer norm as they are by default."""
     x = torch.randn(64, 256)
     x = x - x.mean(-1, keepdim=True)
     x = 1e-4 * x / _rms(x)[:, None]
-    return {
-        "given": _rms(x).mean().item(),
-        "rms": _rms(nn.RMSNorm(256)(x)).mean().item(),
-        "layer": _rms(nn.LayerNorm(256)(x)).mean().item(),
-        "rms eps": torch.finfo(x.dtype).eps,
-        "layer eps": nn.LayerNorm(256).eps,
-    }
+    return SmallTokens(
+        given=_rms(x).mean().item(),
+        rms=_rms(nn.RMSNorm(256)(x)).mean().item(),
+        layer=_rms(nn.LayerNorm(256)(x)).mean().item(),
+        rms_eps=torch.finfo(x.dtype).eps,
+        layer_eps=nn.LayerNorm(256).eps,
+    )
 
 
-def who_is_seen() -> dict[str, Any]:
+def who_is_seen() -> WhoIsSeen:
     """How far the first token's result moves when another one is changed, by norm and by which was changed.
 
     LayerNorm(D), LayerNorm([T, D]) and BatchNorm1d on (B, D, T), in training mode on sequences (2, T, D).
@@ -56,14 +57,14 @@ def who_is_seen() -> dict[str, Any]:
         "LayerNorm([T, D])": nn.LayerNorm([TOKENS, WIDTH]),
         "BatchNorm1d on (B, D, T)": lambda x: nn.BatchNorm1d(WIDTH)(x.transpose(1, 2)).transpose(1, 2),
     }
-    return {
-        "norm": list(norms),
-        "future": [(norm(future) - norm(x))[0, 0].abs().max().item() for norm in norms.values()],
-        "neighbour": [(norm(neighbour) - norm(x))[0, 0].abs().max().item() for norm in norms.values()],
-    }
+    return WhoIsSeen(
+        norm=tuple(norms),
+        future=tuple((norm(future) - norm(x))[0, 0].abs().max().item() for norm in norms.values()),
+        neighbour=tuple((norm(neighbour) - norm(x))[0, 0].abs().max().item() for norm in norms.values()),
+    )
 
 
-def batch_norm_memory() -> dict[str, Any]:
+def batch_norm_memory() -> BatchNormMemory:
     """nn.BatchNorm1d by default: weight of the old mean after a batch, which variance it keeps, batches of 1 and 2, eval."""
     x = 3.0 + 2.0 * torch.randn(8, 4)
     norm = nn.BatchNorm1d(4)
@@ -78,27 +79,27 @@ def batch_norm_memory() -> dict[str, Any]:
     except ValueError as error:
         refused = str(error)
     pair = nn.BatchNorm1d(4)(x[:2])
-    return {
-        "momentum": float(norm.momentum or 0.0),
-        "kept": kept,
-        "unbiased": int(unbiased),
-        "refused": refused,
-        "pair": pair.abs().mean().item(),
-        "eval": (norm.eval()(x) - trained).abs().max().item(),
-    }
+    return BatchNormMemory(
+        momentum=float(norm.momentum or 0.0),
+        kept=kept,
+        unbiased=bool(unbiased),
+        refused=refused,
+        pair=pair.abs().mean().item(),
+        eval=(norm.eval()(x) - trained).abs().max().item(),
+    )
 
 
-def copies() -> dict[str, Any]:
+def copies() -> Copies:
     """How far apart the layers of nn.TransformerEncoder start, and layers that were each built anew; stream RMS at the end."""
     layer = _layer(norm_first=True)
     stacked = nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)
     fresh = nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)
     for one in fresh.layers:
         one.load_state_dict(_layer(norm_first=True).state_dict())
-    return {"names": ["nn.TransformerEncoder", "each layer built anew"], "apart": [_apart(stacked), _apart(fresh)]}
+    return Copies(("nn.TransformerEncoder", "each layer built anew"), (_apart(stacked), _apart(fresh)))
 
 
-def final_norm() -> dict[str, Any]:
+def final_norm() -> FinalNorm:
     """RMS of what nn.TransformerEncoder(norm_first=True) hands on, by depth, as it comes and with a final norm.
 
     And how far a final norm moves what a post-norm encoder hands on.
@@ -114,29 +115,29 @@ def final_norm() -> dict[str, Any]:
         normed.append(_rms(nn.LayerNorm(WIDTH)(out)).mean().item())
     post = nn.TransformerEncoder(_layer(norm_first=False), 6, enable_nested_tensor=False)
     moved = (nn.LayerNorm(WIDTH)(post(x)) - post(x)).abs().max().item()
-    return {"depth": list(DEPTHS), "bare": bare, "normed": normed, "absent": int(encoder.norm is None), "moved": moved}
+    return FinalNorm(DEPTHS, tuple(bare), tuple(normed), absent=encoder.norm is None, moved=moved)
 
 
-def gradient_sizes() -> dict[str, Any]:
+def gradient_sizes() -> GradientSizes:
     """Length and RMS of each tensor's gradient in a small net on random labels, by the tensor's name, and its numbers."""
     net = nn.Sequential(nn.Linear(64, 512), nn.ReLU(), nn.Linear(512, 10))
     x, y = torch.randn(64, 64), torch.randint(10, (64,))
     nn.functional.cross_entropy(net(x), y).backward()
     names = ("first weight", "first bias", "last weight", "last bias")
     grads = [one.grad for one in net.parameters() if one.grad is not None]
-    return {
-        "tensor": list(names),
-        "numbers": [grad.numel() for grad in grads],
-        "length": [grad.norm().item() for grad in grads],
-        "rms": [grad.square().mean().sqrt().item() for grad in grads],
-    }
+    return GradientSizes(
+        tensor=names,
+        numbers=tuple(grad.numel() for grad in grads),
+        length=tuple(grad.norm().item() for grad in grads),
+        rms=tuple(grad.square().mean().sqrt().item() for grad in grads),
+    )
 
 
-def closed_branches() -> dict[str, Any]:
+def closed_branches() -> ClosedBranches:
     """RMS of the first gradient of each part of nets whose branches start at 0: ReZero, and a last matrix of 0."""
     parts = {"embedding": "embed.", "gate": ".gate", "first matrix": ".w1.weight", "last matrix": ".w2.weight", "head": "head."}
     closed = {"ReZero": RunConfig.arranged("ReZero", **CLOSED), "zero last": RunConfig(init="zero last", **CLOSED)}
-    found: dict[str, Any] = {}
+    found: dict[str, dict[str, float]] = {}
     for name, cfg in closed.items():
         run = Run(cfg, probe=False, frames=False)
         x, y = run.next_batch()
@@ -145,7 +146,7 @@ def closed_branches() -> dict[str, Any]:
         grads = {own: p.grad for own, p in run.model.named_parameters() if p.grad is not None}
         of_part = {part: [grad.flatten() for own, grad in grads.items() if piece in own] for part, piece in parts.items()}
         found[name] = {part: _rms(torch.cat(some)).item() for part, some in of_part.items() if some}
-    return found
+    return ClosedBranches(found)
 
 
 def _rms(x: Tensor) -> Tensor:
@@ -163,7 +164,7 @@ def _apart(encoder: nn.TransformerEncoder) -> float:
     return float(min((first - other).square().mean().sqrt().item() for other in others))
 
 
-FACTS: dict[str, Callable[[], dict[str, Any]]] = {
+FACTS: dict[str, Callable[[], Any]] = {
     "by hand": by_hand,
     "small tokens": small_tokens,
     "who is seen": who_is_seen,
@@ -175,10 +176,8 @@ FACTS: dict[str, Callable[[], dict[str, Any]]] = {
 }
 
 
-def fact(name: str) -> dict[str, Any]:
-    """The numbers of one of FACTS, the same every time. ValueError for another name."""
-    if name not in FACTS:
-        raise ValueError(f"fact is {name!r}; legal is {', '.join(FACTS)}")
+def fact(name: str) -> Any:
+    """The numbers of one of FACTS, the same every time."""
     # torch's layers draw from its own generator, which is put back as it was.
     with torch.enable_grad(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)

@@ -3,12 +3,11 @@
 Legend: T tokens, L blocks, H heads, C classes.
 """
 
-from typing import Any
-
 import numpy as np
 import torch
 from torch import Tensor
 
+from models.answers import Change, Continuation, Refinement, Revision
 from models.insight.lens import next_class
 from models.instruments.attention import attention_in
 from models.instruments.lens import class_names, codes, lens, pieces, symbols
@@ -24,12 +23,11 @@ KNOWN = 2000  # of a text
 
 def continuation(
     still: Still, *, text: str, count: int = 1, temperature: float = 0.0, seed: int = 0, end: str = ""
-) -> Work[dict[str, Any]]:
-    """What the net says after a text: at most `count` tokens (`said`), with the C `probabilities` (n, C) before each was chosen.
+) -> Work[Continuation]:
+    """What the net says after a text: at most `count` tokens, fewer where it comes to the `end` symbol.
 
-    Text reads its last T tokens, a window that slides along; a sequence has T places and no more. `unknown` pieces are left out,
-    `cut` tokens are not read; `read` is what the first token is said after. `stopped` says by what: `length`, the `end` symbol,
-    `full` (a sequence is complete), `unasked` (the task takes no loss there) or `not finite`.
+    Text reads its last T tokens, a window that slides along; a sequence stops when its T places are full, or where the task
+    takes no loss.
     ValueError for a text without a known token, and for a count beyond 200.
     """
     if not 0 < count <= LONGEST:
@@ -67,23 +65,22 @@ def continuation(
         if said[-1] == end:
             stopped = "end"
             break
-    return {
-        "said": said,
-        "classes": names,
-        "probabilities": np.stack(spread) if spread else np.empty((0, len(names)), np.float32),
-        "read": read,
-        "limit": cfg.tokens,
-        "unknown": unknown,
-        "cut": cut,
-        "stopped": stopped,
-    }
+    return Continuation(
+        said=tuple(said),
+        classes=tuple(names),
+        probabilities=np.stack(spread) if spread else np.empty((0, len(names)), np.float32),
+        read=tuple(read),
+        limit=cfg.tokens,
+        unknown=tuple(unknown),
+        cut=cut,
+        stopped=stopped,
+    )
 
 
-def revision(still: Still, *, text: str) -> dict[str, Any]:
-    """Whether the last token of a text changes what the net says at the T - 1 places before it, in eval mode and float64.
+def revision(still: Still, *, text: str) -> Revision:
+    """Whether the last token of a text changes what the net says at the places before it, in eval mode and float64.
 
-    By mask, as it is trained and the same weights without: `causal` and `none`, each with the largest `difference` of a logit
-    by place (T - 1,), and the likeliest class `before` and `after` (T - 1,). ValueError for fewer than two tokens.
+    ValueError for fewer than two tokens.
     """
     read = codes(still.cfg, text)
     if len(read) < 2:
@@ -92,15 +89,18 @@ def revision(still: Still, *, text: str) -> dict[str, Any]:
     device = next(model.parameters()).device
     model = model if device.type == "mps" else model.double()
     x = torch.tensor([read], device=device)
-    return {"tokens": pieces(still.cfg, text), "classes": class_names(still.cfg)} | {
-        mask: _changed(model, x, causal) for mask, causal in (("causal", True), ("none", False))
-    }
+    return Revision(
+        tokens=tuple(pieces(still.cfg, text)),
+        classes=tuple(class_names(still.cfg)),
+        causal=_changed(model, x, causal=True),
+        none=_changed(model, x, causal=False),
+    )
 
 
-def refinement(still: Still, *, text: str) -> dict[str, Any]:
-    """`lens` of a text, with the `attention` of every block (L, H, T, T)."""
+def refinement(still: Still, *, text: str) -> Refinement:
+    """`lens` of a text, with the attention of every block."""
     found = [lens(still, text=text, block=block) for block in range(1, still.cfg.depth + 1)]
-    return found[-1] | {"attention": np.stack([one["attention"] for one in found])}
+    return Refinement(**vars(found[-1]) | {"attention": np.stack([one.attention for one in found])})
 
 
 def _spoken(model: Net, read: list[int]) -> np.ndarray:
@@ -110,15 +110,15 @@ def _spoken(model: Net, read: list[int]) -> np.ndarray:
     return np.asarray(logits[0, -1].softmax(-1).cpu().numpy())
 
 
-def _changed(model: Net, x_1T: Tensor, causal: bool) -> dict[str, np.ndarray]:
+def _changed(model: Net, x_1T: Tensor, *, causal: bool) -> Change:
     for block in model.stream.blocks.values():
         attention = attention_in(block)
         if attention is not None:
             attention.causal = causal
     with torch.no_grad(), evaluating(model):
         before, after = model(x_1T[:, :-1])[0], model(x_1T)[0, :-1]
-    return {
-        "difference": (after - before).abs().amax(-1).double().cpu().numpy(),
-        "before": before.argmax(-1).int().cpu().numpy(),
-        "after": after.argmax(-1).int().cpu().numpy(),
-    }
+    return Change(
+        difference=(after - before).abs().amax(-1).double().cpu().numpy(),
+        before=before.argmax(-1).int().cpu().numpy(),
+        after=after.argmax(-1).int().cpu().numpy(),
+    )

@@ -1,11 +1,10 @@
 """How sound the training is at a step: signal and noise of the gradient, learned gates and gains, and Adam's state."""
 
-from typing import Any
-
 import numpy as np
 import torch
 from torch import Tensor
 
+from models.answers import AdamState, Gains, GradientNoise, Health
 from models.nets import Net
 from models.nets.norms import NORM_TYPES, DynamicTanh, TokenBatchNorm
 from models.nets.sublayer import Gate
@@ -18,22 +17,19 @@ NEAR = 0.1  # distance of |update| / lr from 1 that counts as close
 MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
-def health(still: Still, parts: int = PARTS) -> Work[dict[str, Any]]:
-    """The gradient's noise over `parts` micro-batches of the step's batch, gates and gains, and Adam's state: the dicts of
-    `gradient_noise`, `gates_and_gains` and `adam_state`. ValueError for a number of parts that no batch has.
+def health(still: Still, parts: int = PARTS) -> Work[Health]:
+    """The gradient's noise over `parts` micro-batches of the step's batch, gates and gains, and Adam's state.
+
+    ValueError for a number of parts that no batch has.
     """
     if not 2 <= parts <= MOST_PARTS:
         raise ValueError(f"parts is {parts}; legal is 2 to {MOST_PARTS}")
-    still_known = gates_and_gains(still.model) | adam_state(still)
-    return (yield from gradient_noise(still, parts)) | still_known
+    gains, adam = gates_and_gains(still.model), adam_state(still)
+    return Health((yield from gradient_noise(still, parts)), gains, adam)
 
 
-def gradient_noise(still: Still, parts: int) -> Work[dict[str, Any]]:
-    """By block `signal` |E g|^2 and `noise` tr Cov(g) of a micro-batch's gradient and their ratio `snr`, (depth,); of the
-    whole net `gradient_square` and `noise_trace` per sample, as in `two_batches`. `parts` of `part_size` samples each.
-
-    0 parts, and NaN for all, where the batch is too small to be split. What an uneven split leaves over is not used.
-    """
+def gradient_noise(still: Still, parts: int) -> Work[GradientNoise]:
+    """Over so many micro-batches, if the batch has as many. What an uneven split leaves over is not used."""
     normed = any(isinstance(module, TokenBatchNorm) for module in still.model.modules())
     count = min(parts, still.cfg.batch // (BATCH_NORM_SAMPLES if normed else 1))
     count = count if count > 1 else 0
@@ -44,9 +40,7 @@ def gradient_noise(still: Still, parts: int) -> Work[dict[str, Any]]:
     signal[:-1][[not any(True for _ in block.parameters()) for block in still.model.stream.blocks.values()]] = np.nan
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = signal / noise
-    shape = {"parts": count, "part_size": size, "batch_norm": normed}
-    by_block = {"signal": signal[:-1], "noise": noise[:-1], "snr": ratio[:-1]}
-    return shape | by_block | {"gradient_square": square, "noise_trace": trace}
+    return GradientNoise(count, size, normed, signal[:-1], noise[:-1], ratio[:-1], square, trace)
 
 
 def signal_and_noise(small: np.ndarray, big: np.ndarray, parts: int) -> tuple[np.ndarray, np.ndarray]:
@@ -71,32 +65,26 @@ def two_batches(small: float, big: float, small_size: int, big_size: int) -> tup
     return square, (small - big) / (1 / small_size - 1 / big_size)
 
 
-def gates_and_gains(net: Net) -> dict[str, Any]:
-    """Mean, least and greatest of what multiplies: the learned gate of each branch, `gates` (M, 3), NaN without one; the
-    gains of each norm that learns them, `gains` (N, 3) with their names; the slope of each dynamic tanh, `slopes`.
-    """
+def gates_and_gains(net: Net) -> Gains:
+    """The learned gate of each branch, the gains of each norm that learns them, the slope of each dynamic tanh."""
     gates = [getattr(sublayer, "scale", None) for sublayer in net.stream.sublayers]
     norms = [(name.removeprefix("stream.blocks."), part) for name, part in net.named_modules() if isinstance(part, NORM_TYPES)]
     gains = [(name, getattr(part, "weight", None)) for name, part in norms]
     learned = [(name, gain) for name, gain in gains if isinstance(gain, Tensor) and gain.requires_grad]
     slopes = [(name, part.alpha.item()) for name, part in norms if isinstance(part, DynamicTanh)]
-    return {
-        "gates": _spreads([gate.gate if isinstance(gate, Gate) else None for gate in gates]),
-        "gain_names": [name for name, _ in learned],
-        "gains": _spreads([gain for _, gain in learned]),
-        "slope_names": [name for name, _ in slopes],
-        "slopes": np.array([slope for _, slope in slopes], np.float32),
-    }
+    return Gains(
+        gates=_spreads([gate.gate if isinstance(gate, Gate) else None for gate in gates]),
+        gain_names=tuple(name for name, _ in learned),
+        gains=_spreads([gain for _, gain in learned]),
+        slope_names=tuple(name for name, _ in slopes),
+        slopes=np.array([slope for _, slope in slopes], np.float32),
+    )
 
 
-def adam_state(still: Still) -> dict[str, np.ndarray]:
-    """By block, of the last update that Adam made: `adam_ratio` RMS(m) / RMS(sqrt v), both corrected for their start at 0,
-    and the share of weights whose |update| was close to the learning rate, `adam_near` (depth,).
-
-    Empty for other optimisers and before the first update, NaN for a block without weights.
-    """
+def adam_state(still: Still) -> AdamState | None:
+    """By block, of the last update that Adam made; None for other optimisers and before the first update."""
     if not any("exp_avg" in kept for kept in still.optimizer.values()):
-        return {"adam_ratio": np.empty(0, np.float32), "adam_near": np.empty(0, np.float32)}
+        return None
     defaults = build_optimizer(still.cfg.optimizer, still.model.parameters(), lr=still.cfg.lr, weight_decay=0.0).defaults
     ratios, near = [], []
     for block in still.model.stream.blocks:
@@ -108,7 +96,7 @@ def adam_state(still: Still) -> dict[str, np.ndarray]:
         ratios.append((m.square().mean().sqrt() / root.square().mean().sqrt()).item())
         of_lr = m.abs() / (root + defaults["eps"])
         near.append(((of_lr - 1).abs() <= NEAR).double().mean().item() if of_lr.isfinite().all() else float("nan"))
-    return {"adam_ratio": np.array(ratios, np.float32), "adam_near": np.array(near, np.float32)}
+    return AdamState(np.array(ratios, np.float32), np.array(near, np.float32))
 
 
 def _squares(still: Still, parts: int, size: int) -> Work[tuple[np.ndarray, np.ndarray]]:

@@ -1,11 +1,10 @@
 """The loss around a net, on a plane of its weights whose directions are filter-normalised (Li 2018, 1712.09913)."""
 
-from typing import Any
-
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from models.answers import Landscape
 from models.nets import generator
 from models.training import Still, Work, cross_entropy
 
@@ -13,9 +12,10 @@ CELLS = (15, 21, 25)  # along each side, odd: the net itself is the middle one
 REACH = (0.01, 2.0)
 
 
-def landscape(still: Still, *, cells: int = 21, reach: float = 1.0) -> Work[dict[str, Any]]:
-    """`loss` (N, N) of the step's batch at theta + a d + b e in train mode: a along columns, b along rows, both on `axis` (N,)
-    from -reach to reach; `moved` numbers of all `parameters`. Biases, gains and gates, which are no matrices, stay.
+def landscape(still: Still, *, cells: int = 21, reach: float = 1.0) -> Work[Landscape]:
+    """The loss of the step's batch at theta + a d + b e in train mode: a along columns, b along rows, both from -reach to reach.
+
+    Biases, gains and gates, which are no matrices, stay.
 
     ValueError for another number of cells than CELLS and a reach outside of REACH.
     """
@@ -37,12 +37,7 @@ def landscape(still: Still, *, cells: int = 21, reach: float = 1.0) -> Work[dict
                     p.copy_(own).add_(along, alpha=float(a)).add_(across, alpha=float(b))
                 loss[row, column] = cross_entropy(model(x), y).item()
             yield (row * cells + column + 1) / cells**2
-    return {
-        "axis": axis,
-        "loss": loss,
-        "moved": sum(p.numel() for p in places),
-        "parameters": sum(p.numel() for p in model.parameters()),
-    }
+    return Landscape(axis, loss, sum(p.numel() for p in places), sum(p.numel() for p in model.parameters()))
 
 
 def matrices(model: nn.Module) -> list[tuple[str, Tensor]]:

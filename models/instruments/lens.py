@@ -5,12 +5,12 @@ Legend: S sites, T tokens, D width, H heads, C classes.
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from models.answers import Lens
 from models.instruments.attention import attention_in, attention_weights
 from models.nets.norms import TokenBatchNorm
 from models.nets.stacks import DLCLStack, ResiDualStack, Stack
@@ -24,14 +24,10 @@ from models.training.frames import evaluating
 UNREAD = -1  # the place of a class where there is none
 
 
-def lens(still: Still, *, text: str | None = None, sample: int = 0, block: int = 1) -> dict[str, Any]:
-    """What the net makes of a text, or of a held-out sample where there is no text, in eval mode, at all T positions at once.
+def lens(still: Still, *, text: str | None = None, sample: int = 0, block: int = 1) -> Lens:
+    """What the net makes of a text, or of a held-out sample where there is no text, in eval mode, at all positions at once.
 
-    `tokens` read, `limit` of them at most; names of the C `classes`; `probabilities` (T, C) of what it says; `asked` (T,) where
-    training takes a loss, `truth` (T,) the right class of a held-out sample, else -1; `attention` (H, T, T) of one block, H = 0
-    where it has none. By site (S, T): the class on `top`, its `chance`, the chance of the class that the net says at last
-    (`final_chance`), and `kl`, KL(last || here) in nats; -1 and NaN where not finite or not `read` (S,): DLCL inside a block.
-    `samples` counts the held-out ones. ValueError for a text, a sample or a block that there is not.
+    ValueError for a text, a sample or a block that there is not.
     """
     x, y = _asked(still, text, sample)
     net = still.model.stream
@@ -50,19 +46,19 @@ def lens(still: Still, *, text: str | None = None, sample: int = 0, block: int =
         there = [at for at, end in enumerate(read) if end is not None]
         logits_STC = still.model.read_out(torch.cat([end for end in read if end is not None]))
     asked = still.task.held_out[1][0, : x.shape[1]] != NO_LOSS
-    return {
-        "tokens": _token_names(still.cfg, x[0]),
-        "limit": still.cfg.tokens,
-        "samples": len(still.task.held_out[0]),
-        "classes": class_names(still.cfg),
-        "batch_norm": int(any(isinstance(part, TokenBatchNorm) for part in still.model.modules())),
-        "asked": asked.cpu().numpy(),
-        "truth": y[0].where(y[0] != NO_LOSS, UNREAD).cpu().numpy(),
-        "attention": looked.float().cpu().numpy(),
-        "read": np.array([end is not None for end in read]),
-        "probabilities": logits_STC[-1].softmax(-1).cpu().numpy(),
+    return Lens(
+        tokens=tuple(_token_names(still.cfg, x[0])),
+        limit=still.cfg.tokens,
+        samples=len(still.task.held_out[0]),
+        classes=tuple(class_names(still.cfg)),
+        batch_norm=any(isinstance(part, TokenBatchNorm) for part in still.model.modules()),
+        asked=asked.cpu().numpy(),
+        truth=y[0].where(y[0] != NO_LOSS, UNREAD).cpu().numpy(),
+        attention=looked.float().cpu().numpy(),
+        read=np.array([end is not None for end in read]),
+        probabilities=logits_STC[-1].softmax(-1).cpu().numpy(),
         **_by_site(logits_STC, there, sites),
-    }
+    )
 
 
 def class_names(cfg: RunConfig) -> list[str]:
@@ -73,8 +69,8 @@ def class_names(cfg: RunConfig) -> list[str]:
     return [str(first + at) for at in range(TASKS[cfg.task].classes)]
 
 
-def _by_site(logits_STC: Tensor, there: list[int], sites: int) -> dict[str, Any]:
-    """The lens at the sites that are there, as rows among all of them."""
+def _by_site(logits_STC: Tensor, there: list[int], sites: int) -> dict[str, np.ndarray]:
+    """The lens at the sites that are there, as rows among all of them: the last four fields of `Lens`."""
     exact = torch.float32 if logits_STC.device.type == "mps" else torch.float64
     log_STC = logits_STC.to(exact).log_softmax(-1)
     p_STC = log_STC.exp()

@@ -3,24 +3,18 @@
 Legend: T tokens, V symbols of the vocabulary, D width.
 """
 
-from typing import Any
-
 import torch
 import torch.nn.functional as F
 from torch import nn
 
+from models.answers import Lookup
 from models.instruments.lens import codes, pieces, symbols
 from models.training import Still
 from models.training.frames import evaluating
 
 
-def lookup(still: Still, *, text: str) -> dict[str, Any]:
-    """The `tokens` of a text, their `ids` (T,), the `names` (V,) and `table` (V, D) of the embedding, and what `enters` the
-    first block, (T, D): the row, or with a table of positions sqrt(1/2) of it and the `position` (T, D), else without rows.
-
-    `apart`: the most by which one-hot rows times the table differ from the rows that are looked up.
-    ValueError for what the task cannot read.
-    """
+def lookup(still: Still, *, text: str) -> Lookup:
+    """The rows of a text's tokens on their way into the net. ValueError for what the task cannot read."""
     read = codes(still.cfg, text)
     embed = still.model.embed
     assert isinstance(embed, nn.Embedding)
@@ -31,10 +25,10 @@ def lookup(still: Still, *, text: str) -> dict[str, Any]:
         enters_TD = still.model.position(rows_TD[None])[0]
         added_TD = still.model.position(torch.zeros_like(rows_TD)[None])[0]
     numbers = {"table": embed.weight, "enters": enters_TD, "position": added_TD[: len(read) if added_TD.any() else 0]}
-    return {
-        "tokens": pieces(still.cfg, text),
-        "ids": x_T.cpu().numpy(),
-        "names": list(symbols(still.cfg)),
-        "apart": (product_TD - rows_TD).abs().max().item(),
+    return Lookup(
+        tokens=tuple(pieces(still.cfg, text)),
+        ids=x_T.cpu().numpy(),
+        names=tuple(symbols(still.cfg)),
+        apart=(product_TD - rows_TD).abs().max().item(),
         **{name: value.detach().float().cpu().numpy() for name, value in numbers.items()},
-    }
+    )

@@ -6,7 +6,6 @@ Legend: K gradients, B batch, T tokens, D width, M sublayers.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 import torch
@@ -14,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from models.answers import GradientShares, PathLengths
 from models.nets import Net
 from models.nets.stacks import DLCLStack, ResiDualStack, Stack
 from models.training import Still, Work, cross_entropy
@@ -24,34 +24,27 @@ PLAIN_WALK = 3  # passes of the weights that a walk with one gradient takes: for
 
 NO_TARGET = -100
 
-ADD = ("skip_rms", "branch_rms", "sum_rms", "skip_projection", "branch_projection")
 
-
-def gradient_shares(still: Still) -> Work[dict[str, Any]]:
-    """At every sublayer (M,), in float64: RMS of the gradient through the skip, through the branch and of their sum, and each
-    part's projection on the sum, <g, sum> / |sum|^2; these add up to 1 and are NaN where the sum is 0. First `samples` only.
-    """
+def gradient_shares(still: Still) -> Work[GradientShares]:
+    """The gradient at every add, apart by the way that it came: through the skip or through the branch."""
     samples = affordable_samples(still, PLAIN_WALK)
     walk = yield from _walked(still, samples=samples, counted=False)
-    columns = zip(*reversed(walk.adds), strict=True)
-    return {"samples": samples} | {key: np.array(values) for key, values in zip(ADD, columns, strict=True)}
+    return GradientShares(samples, *(np.array(values) for values in zip(*reversed(walk.adds), strict=True)))
 
 
-def path_lengths(still: Still) -> Work[dict[str, Any]]:
-    """The gradient at x0 by the number k of branches that it passed (k = 0 ... all): share |G_k| / sum |G_j|, projection
-    <G_k, G> / |G|^2 on the whole gradient G = sum G_k, `length` |G_k|, and `whole` |G|. On the first `samples` of the batch.
-    """
+def path_lengths(still: Still) -> Work[PathLengths]:
+    """The gradient at x0 by the number of branches that it passed."""
     samples = affordable_samples(still, (still.cfg.sublayers + 1) / 2)
     walk = yield from _walked(still, samples=samples, counted=True)
     by_count = walk.at_start.flatten(1)
     whole, lengths = by_count.sum(0), by_count.norm(dim=1)
-    return {
-        "samples": samples,
-        "share": (lengths / lengths.sum()).numpy(),
-        "projection": (by_count @ whole / whole.square().sum()).numpy(),
-        "length": lengths.numpy(),
-        "whole": whole.norm().item(),
-    }
+    return PathLengths(
+        samples=samples,
+        share=(lengths / lengths.sum()).numpy(),
+        projection=(by_count @ whole / whole.square().sum()).numpy(),
+        length=lengths.numpy(),
+        whole=whole.norm().item(),
+    )
 
 
 def affordable_samples(still: Still, passes: float) -> int:
@@ -112,7 +105,7 @@ class _Walk:
 
     def __init__(self, read: dict[nn.Module, Tensor], counted: bool, total: int) -> None:
         self.read, self.counted, self.total, self.done = read, counted, total, 0
-        self.adds: list[list[float]] = []  # what ADD names, from the last sublayer to the first
+        self.adds: list[list[float]] = []  # by `_add_of`, from the last sublayer to the first
 
     def one_stream(self, net: Stack, grad: Tensor) -> Work[Tensor]:
         for sublayer in reversed(net.sublayers):
@@ -183,7 +176,7 @@ class _Walk:
 
 
 def _add_of(skip: Tensor, branch: Tensor) -> list[float]:
-    """What ADD names, of one add."""
+    """RMS of the gradient through skip and branch and of their sum, and the projections of the first two on it."""
     both = skip + branch
     sizes = [part.square().mean().sqrt().item() for part in (skip, branch, both)]
     return sizes + [((part * both).sum() / both.square().sum()).item() for part in (skip, branch)]

@@ -3,13 +3,12 @@
 Legend: S sites, B sequences, T tokens, D width, N tokens of all sequences.
 """
 
-from typing import Any
-
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from models.answers import Beyond, Place
 from models.instruments.attention import attention_in
 from models.nets.branches import Rotary
 from models.nets.embedding import Positions, sinusoids
@@ -26,13 +25,11 @@ LONGER = 2  # times the length of training
 LONG_WINDOWS = 256
 
 
-def place(still: Still) -> Work[dict[str, Any]]:
+def place(still: Still) -> Work[Place]:
     """A linear decoder of the place of a token from the stream: ridge regression at each site onto the T places, learned from
     training sequences and tested on held-out ones, in eval mode.
 
-    `accuracy` (S,): share of held-out tokens whose place is the likeliest; `r2` (S,): of the place as a number; NaN where the
-    stream is not finite. `chance` of guessing, `learned_from` and `tested` sequences; `table` (T, D) that is added to the
-    tokens, without rows where nothing is. ValueError where there is one token, or where tokens are no symbols.
+    ValueError where there is one token, or where tokens are no symbols.
     """
     cfg = still.cfg
     _reads_symbols(cfg)
@@ -47,14 +44,14 @@ def place(still: Still) -> Work[dict[str, Any]]:
     learned, tested = ([torch.cat(site).flatten(0, 1) for site in zip(*half, strict=True)] for half in (parts[:cut], parts[cut:]))
     scores = [decoded(x, z, cfg.tokens) for x, z in zip(learned, tested, strict=True)]
     table = still.model.position.table_TD if isinstance(still.model.position, Positions) else torch.empty(0, cfg.width)
-    return {
-        "accuracy": np.array([accuracy for accuracy, _ in scores], np.float32),
-        "r2": np.array([r2 for _, r2 in scores], np.float32),
-        "chance": 1 / cfg.tokens,
-        "learned_from": LEARNED_FROM,
-        "tested": len(tested_x),
-        "table": table.detach().float().cpu().numpy(),
-    }
+    return Place(
+        accuracy=np.array([accuracy for accuracy, _ in scores], np.float32),
+        r2=np.array([r2 for _, r2 in scores], np.float32),
+        chance=1 / cfg.tokens,
+        learned_from=LEARNED_FROM,
+        tested=len(tested_x),
+        table=table.detach().float().cpu().numpy(),
+    )
 
 
 def decoded(learned_ND: Tensor, tested_ND: Tensor, tokens: int) -> tuple[float, float]:
@@ -77,8 +74,8 @@ def decoded(learned_ND: Tensor, tested_ND: Tensor, tokens: int) -> tuple[float, 
     return accuracy, 1 - missed.item()
 
 
-def beyond(still: Still) -> Work[dict[str, Any]]:
-    """Cross-entropy by place (2T,) on held-out text that is twice as long as that of training, in eval mode, and its `tokens` T.
+def beyond(still: Still) -> Work[Beyond]:
+    """Cross-entropy by place on held-out text that is twice as long as that of training, in eval mode.
 
     The same weights; sines, cosines and turns are computed for the further places. ValueError for a learned table, which has
     no rows for them, and for a task other than the book.
@@ -107,7 +104,7 @@ def beyond(still: Still) -> Work[dict[str, Any]]:
             logits = model(x_BT[at : at + READ])
             total_T += F.cross_entropy(logits.transpose(1, 2), y_BT[at : at + READ], reduction="none").sum(0)
         yield (at + READ) / LONG_WINDOWS
-    return {"loss": (total_T / LONG_WINDOWS).cpu().numpy(), "tokens": cfg.tokens, "windows": LONG_WINDOWS}
+    return Beyond((total_T / LONG_WINDOWS).cpu().numpy(), cfg.tokens, LONG_WINDOWS)
 
 
 def _stream(still: Still, x: Tensor) -> list[Tensor]:

@@ -1,11 +1,11 @@
 """Signal, gradient and branch gains at initialisation over several seeds: what `models.insight.theory` predicts."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import torch
 
+from models.answers import Signal
 from models.insight import signal_at_init
 from models.nets import Net, build_model, generator
 from models.spec import RunConfig
@@ -16,22 +16,17 @@ SEEDS = 6  # a mean of so many log-normal factors is worth comparing
 TOKENS = 128  # Gaussian tokens that each net is fed with
 
 
-def signal(replays: Replays, cfg: RunConfig, *, step: int) -> Work[dict[str, Any]]:
-    """By seed, K from the configuration's own upwards: `mean_square` of the stream, `grad_norm` (K, S), `v_f`, `v_b` (K, M).
-
-    v_f = mean(F(x)^2) and v_b = |J^T g|^2 / |g|^2 of each branch's function on Gaussian x and g of unit mean square, NaN where
-    the sublayer was taken out. `step` is not used: it is the start that is measured.
-    """
-    found: dict[str, list[np.ndarray]] = {"mean_square": [], "grad_norm": [], "v_f": [], "v_b": []}
-    seeds = [(cfg.seed + at) % 2**31 for at in range(SEEDS)]
+def signal(replays: Replays, cfg: RunConfig, *, step: int) -> Work[Signal]:
+    """Of SEEDS seeds from the configuration's own upwards. `step` is not used: it is the start that is measured."""
+    rows: list[tuple[np.ndarray, ...]] = []
+    seeds = tuple((cfg.seed + at) % 2**31 for at in range(SEEDS))
     for at, seed in enumerate(seeds):
         one = signal_at_init(cfg, (seed,), TOKENS)
         yield (at + 0.5) / SEEDS
         gains = _gains(build_model(replace(cfg, seed=seed)), cfg)
-        for key, values in zip(found, (one.mean_square[0], one.grad_norm[0], *gains), strict=True):
-            found[key].append(values)
+        rows.append((one.mean_square[0], one.grad_norm[0], *gains))
         yield (at + 1) / SEEDS
-    return {"seeds": seeds} | {key: np.stack(rows) for key, rows in found.items()}
+    return Signal(seeds, *map(np.stack, zip(*rows, strict=True)))
 
 
 def _gains(model: Net, cfg: RunConfig) -> tuple[np.ndarray, np.ndarray]:

@@ -1,28 +1,25 @@
 """How the stream grows and what each branch adds to it (ShortGPT 2403.03853; Gromov 2403.17887)."""
 
-from typing import Any
-
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from models.answers import Stream
 from models.training import Still, statistics_kept, watching
 
 
-def stream(still: Still) -> dict[str, Any]:
-    """RMS of the stream (S,) and of each branch (M,) on the step's batch, and by sublayer (M,): branch over stream before
-    the add, cosine between the stream before and after the sublayer, cosine between branch and stream.
-    """
+def stream(still: Still) -> Stream:
+    """Sizes and angles of the stream and its branches on the step's batch."""
     points, branches = passed(still)
     before, after = points[:-1], points[1:]
-    return {
-        "stream_rms": _numbers([rms(x) for x in points]),
-        "branch_rms": _numbers([rms(f) for f in branches]),
-        "share": _numbers([rms(f) / rms(x) for f, x in zip(branches, before, strict=True)]),
-        "neighbour_cosine": _numbers([cosine(x, y) for x, y in zip(before, after, strict=True)]),
-        "branch_cosine": _numbers([cosine(f, x) for f, x in zip(branches, before, strict=True)]),
-    }
+    return Stream(
+        stream_rms=_numbers([rms(x) for x in points]),
+        branch_rms=_numbers([rms(f) for f in branches]),
+        share=_numbers([rms(f) / rms(x) for f, x in zip(branches, before, strict=True)]),
+        neighbour_cosine=_numbers([cosine(x, y) for x, y in zip(before, after, strict=True)]),
+        branch_cosine=_numbers([cosine(f, x) for f, x in zip(branches, before, strict=True)]),
+    )
 
 
 def passed(still: Still) -> tuple[list[Tensor], list[Tensor]]:

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from models.answers import Lesions, Sublayers, Surgery, Without
 from models.insight.surgery import OPERATIONS, SKIP, SWAP, UNNORM, ZERO, norm_slots, partners
 from models.nets import IdentitySublayer, Net
 from models.nets.stacks import Stack
@@ -28,10 +28,8 @@ class Silent(nn.Module):
         return torch.zeros_like(x)
 
 
-def surgery(
-    still: Still, *, operation: str, block: int, other: int | None = None, slot: str | None = None
-) -> Work[dict[str, Any]]:
-    """Held-out `loss` and `accuracy` [before, after] in eval mode, and the share of held-out answers that `changed`.
+def surgery(still: Still, *, operation: str, block: int, other: int | None = None, slot: str | None = None) -> Work[Surgery]:
+    """One operation on the net: the held-out split in eval mode, before and after.
 
     `other` is the block that the first is swapped with, `slot` (a key of `norm_slots`) the norm that is removed.
     ValueError for an operation, a block or a slot that this net does not have.
@@ -44,17 +42,12 @@ def surgery(
     yield 0.5
     with replaced(net, parts):
         after = held_out(still.model, still.task)
-    return {
-        "loss": [before[0], after[0]],
-        "accuracy": [before[1], after[1]],
-        "changed": (before[2] != after[2]).float().mean().item(),
-    }
+    changed = (before[2] != after[2]).float().mean().item()
+    return Surgery(loss=(before[0], after[0]), accuracy=(before[1], after[1]), changed=changed)
 
 
-def lesions(still: Still) -> Work[dict[str, Any]]:
-    """Held-out `loss` and `accuracy` of the intact net, and by block (depth,) with that block alone skipped
-    (`skipped_loss`, `skipped_accuracy`) or its branches alone zeroed (`zeroed_loss`, `zeroed_accuracy`).
-    """
+def lesions(still: Still) -> Work[Lesions]:
+    """The held-out split for the intact net, and with each block alone skipped or its branches alone zeroed."""
     found: dict[str, list[tuple[float, float]]] = {"skipped": [], "zeroed": []}
     loss, accuracy, _ = held_out(still.model, still.task)
     for block in range(1, still.cfg.depth + 1):
@@ -67,30 +60,30 @@ def lesions(still: Still) -> Work[dict[str, Any]]:
         for name, pairs in found.items()
         for at, what in enumerate(("loss", "accuracy"))
     }
-    return {"loss": loss, "accuracy": accuracy, **curves}
+    return Lesions(loss, accuracy, **curves)
 
 
-def sublayers(still: Still) -> Work[dict[str, Any]]:
-    """Held-out `loss` and `accuracy` of the intact net, and what they are without attention or without feed-forward nets.
+def sublayers(still: Still) -> Work[Sublayers]:
+    """The held-out split with the attention or the feed-forward net of one block skipped, and of all blocks.
 
-    By block (depth,) with that block's sublayer alone skipped (`attn_loss`, `attn_accuracy`, `ffn_loss`, `ffn_accuracy`), and
-    with all of one kind skipped (`all_attn`, `all_ffn`, each [loss, accuracy]). ValueError for a net that has none of them.
+    ValueError for a net that has none of them.
     """
     net, blocks = still.model.stream, range(1, still.cfg.depth + 1)
     if still.cfg.net != "transformer":
         raise ValueError(f"net is {still.cfg.net!r}; only a transformer has attention and feed-forward nets")
     loss, accuracy, _ = held_out(still.model, still.task)
-    answer: dict[str, Any] = {"loss": loss, "accuracy": accuracy}
+    without: dict[str, Without] = {}
     for at, kind in enumerate(PARTS):
-        alone = []
+        found = []
         for block in blocks:
             with replaced(net, skipping(net, block, kind)):
-                alone.append(held_out(still.model, still.task)[:2])
+                found.append(held_out(still.model, still.task)[:2])
             yield (at + block / still.cfg.depth) / len(PARTS)
         with replaced(net, {place: part for block in blocks for place, part in skipping(net, block, kind).items()}):
-            answer[f"all_{kind}"] = list(held_out(still.model, still.task)[:2])
-        answer[f"{kind}_loss"], answer[f"{kind}_accuracy"] = np.array(alone).T
-    return answer
+            all_loss, all_accuracy, _ = held_out(still.model, still.task)
+        losses, accuracies = np.array(found).T
+        without[kind] = Without(losses, accuracies, all_loss, all_accuracy)
+    return Sublayers(loss, accuracy, without)
 
 
 @torch.no_grad()

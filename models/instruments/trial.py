@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
+from models.answers import Trial, Tried
 from models.insight.baseline import loss_of_guessing
 from models.insight.remedy import LEARNING, NEARLY, candidates
 from models.spec import RunConfig
@@ -17,13 +17,9 @@ LAST = 5  # steps whose mean loss is what came out
 SLICE_SECONDS = 0.05
 
 
-def trial(
-    _replays: Replays, cfg: RunConfig, *, first: Sequence[str], without: Sequence[str], step: int = 0
-) -> Work[dict[str, Any]]:
-    """Trains `candidates(cfg, first, without)` in their order until ENOUGH learn: {"tried": one dict each}.
+def trial(_replays: Replays, cfg: RunConfig, *, first: Sequence[str], without: Sequence[str], step: int = 0) -> Work[Trial]:
+    """Trains `candidates(cfg, first, without)` in their order until ENOUGH learn.
 
-    With how many `steps` it had, the loss at `start` and at `end`, the step at which it `diverged` (-1: none), whether it
-    `learns`, its loss having come down below guessing, and whether it is `steady`, down to about guessing at least.
     `step` is not used: a trial starts where the run did.
     """
     every, tried = candidates(cfg, first, without), []
@@ -36,17 +32,17 @@ def trial(
                 run.advance(goal - run.step, SLICE_SECONDS)
                 yield (at + run.step / (goal + LONGER)) / len(every)
             found = _found(run)
-            if found["learns"] or not found["steady"]:
+            if found.learns or not found.steady:
                 break
         tried.append(found)
-        if sum(one["learns"] for one in tried) == ENOUGH:
+        if sum(one.learns for one in tried) == ENOUGH:
             break
-    return {"tried": tried}
+    return Trial(tuple(tried))
 
 
-def _found(run: Run) -> dict[str, Any]:
+def _found(run: Run) -> Tried:
     loss = run.trace().loss
     start, end, guessing = float(loss[0]), float(loss[-LAST:].mean()), loss_of_guessing(run.cfg.task)
     learns, steady = (run.divergence is None and end < min(start, share * guessing) for share in (LEARNING, NEARLY))
     lost = run.divergence.step if run.divergence else -1
-    return {"steps": run.step, "start": start, "end": end, "diverged": lost, "learns": learns, "steady": steady}
+    return Tried(run.step, start, end, lost, learns, steady)

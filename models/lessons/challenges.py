@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from models.insight.words import change_in_words, decades
 from models.spec import RunConfig, knobs
 from models.spec.pairings import differing
 from models.trace import Trace
@@ -33,11 +34,12 @@ class Challenge:
 
 @dataclass(frozen=True)
 class Check:
-    """Whether a challenge is passed; what is missing, and what was reached, in sentences."""
+    """Whether a challenge is passed; what is missing, what was reached, and after a miss what the numbers did, in sentences."""
 
     passed: bool
     missing: tuple[str, ...] = ()
     reached: tuple[str, ...] = ()
+    hint: str = ""
 
 
 def check(challenge: Challenge, cfg: RunConfig, trace: Trace | None) -> Check:
@@ -48,10 +50,20 @@ def check(challenge: Challenge, cfg: RunConfig, trace: Trace | None) -> Check:
     if trace is None or (len(trace) < cfg.steps and trace.divergence is None):
         return Check(False, (f"The run has {0 if trace is None else len(trace)} of its {cfg.steps} steps.",))
     if trace.divergence is not None:
-        return Check(False, (trace.divergence.sentence(),))
+        return Check(False, (trace.divergence.sentence(),), hint=did(trace))
     found = [(*goal.met(trace), goal.text) for goal in challenge.goals]
     missing = tuple(f"Missing: {text}; {measured}." for met, measured, text in found if not met)
-    return Check(not missing, missing, tuple(f"Reached: {text}; {measured}." for met, measured, text in found if met))
+    reached = tuple(f"Reached: {text}; {measured}." for met, measured, text in found if met)
+    return Check(not missing, missing, reached, did(trace) if missing else "")
+
+
+def did(trace: Trace) -> str:
+    """What signal and gradient did before training, and where the loss went: where to look after a miss."""
+    stream = change_in_words("the signal", decades(trace.act_rms[0, 0], trace.act_rms[0, -1]), "over depth")
+    gradient = change_in_words("the gradient", decades(trace.grad_rms[0, -1], trace.grad_rms[0, 0]), "on its way back")
+    finite = trace.loss[np.isfinite(trace.loss)]
+    loss = f" The loss went from {finite[0]:.3g} to {finite[-1]:.3g}, its least was {finite.min():.3g}." if len(finite) else ""
+    return f"What the numbers did: before training {stream}, and {gradient}.{loss}"
 
 
 def out_of_bounds(challenge: Challenge, cfg: RunConfig) -> tuple[str, ...]:

@@ -29,7 +29,9 @@ VANISHING = Lesson(
     "gradient: after $L$ blocks the RMS has been multiplied by $v^{L/2}$. With fan-in weights and ReLU $v = 1/2$, because ReLU "
     "throws half of the mean square away: $2^{-16}$ = 1.5e-5 at 32 blocks, 1/4 at 4 blocks. A weight's gradient is the product "
     "of what its block reads and what it is told: the first blocks are told almost nothing, the last ones read almost nothing, "
-    "so that the updates of all of them are equally tiny. The net is not too weak to represent the digits; no block moves.",
+    "so that the updates of all of them are equally tiny. The net is not too weak to represent the digits; no block moves. "
+    "A gain $g$ multiplies both matrices of a block, and so the mean square by $g^4$: it stays level at $g = 2^{1/4}$, about "
+    "1.19. At $\\sqrt 2$, which levels a block of one matrix, it doubles with every block of two.",
     sources={
         "He 2015 (initialisation)": "https://arxiv.org/abs/1502.01852",
         "Glorot & Bengio 2010": "https://proceedings.mlr.press/v9/glorot10a.html",

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from models.spec import ARRANGEMENTS, RunConfig, knobs
-from models.spec.config import checked
+from models.spec.fields import checked
 from models.spec.query import shown
 
 VERSION = 1

@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from models.answers import Question, Value
 from models.log import event
 from models.service.connection import Connection
 from models.service.interface import RENEW_SECONDS, SENTENCES, WISH_SECONDS, Answer, Status, Trainer
-from models.service.messages import config_from, key_of, tape_key, trace_from, trace_message
+from models.service.messages import config_from, key_of, tape_key
 from models.service.owners import Owners
 from models.service.shelf import ANSWER_BYTES, TAPE_BYTES, Shelf, question_message, want_message
 from models.service.tape import Tape
@@ -35,8 +36,6 @@ __all__ = [
     "question_message",
     "start",
     "tape_key",
-    "trace_from",
-    "trace_message",
     "trainer",
 ]
 
@@ -107,7 +106,9 @@ class WorkerTrainer:
         """A tape's place in the queue, from 1, where more runs are wanted than are trained by turns; 0 where it does not wait."""
         return self._shelf.place(tape)
 
-    def ask(self, question: str, cfg: RunConfig, wait: float = 0.0, owner: Owner | None = None, **args: Any) -> Answer | None:
+    def ask(
+        self, question: Question[Value], cfg: RunConfig, wait: float = 0.0, owner: Owner | None = None, **args: Any
+    ) -> Answer[Value] | None:
         """The answer to a question, from the shelf or from the worker; identical open questions are asked once."""
         message = question_message(question, cfg, args)
         key, shelf = message["key"], self._shelf
@@ -115,7 +116,7 @@ class WorkerTrainer:
             if owner:
                 for other in self._measures.want(owner, {key}, shelf.open):
                     self._give_up_on(other)
-            answer = shelf.answer(key)
+            answer = shelf.answer(key, question)
             if answer is None and self._status.state != "failed":
                 asked = shelf.open.get(key)
                 if asked is None:
@@ -126,17 +127,17 @@ class WorkerTrainer:
                     self._post({"kind": "renew", "key": key})  # not asked again: the answer may be on its way
             if answer is None and wait > 0:
                 shelf.changed.wait_for(lambda: key not in shelf.open, wait)
-                answer = shelf.answer(key)
+                answer = shelf.answer(key, question)
             if answer is None and self._status.state == "failed":
                 return Answer(None, self._status.sentence)
             return answer
 
-    def share(self, question: str, cfg: RunConfig, **args: Any) -> float:
+    def share(self, question: Question[Value], cfg: RunConfig, **args: Any) -> float:
         """How much of an answer that is being worked on is done."""
         with self._shelf.lock:
             return self._shelf.shares.get(question_message(question, cfg, args)["key"], 0.0)
 
-    def cancel(self, question: str, cfg: RunConfig, **args: Any) -> None:
+    def cancel(self, question: Question[Value], cfg: RunConfig, **args: Any) -> None:
         """Nobody waits for this answer any more."""
         with self._shelf.lock:
             self._drop(question_message(question, cfg, args)["key"])

@@ -11,10 +11,11 @@ from typing import Any
 
 import torch
 
+from models.answers import OF_TORCH
 from models.instruments import INSTRUMENTS
 from models.log import event, told
-from models.service.messages import columns_message, config_from, divergence_message, frame_message, key_of
-from models.service.questions import QUESTIONS, WITHOUT_NET
+from models.service.messages import columns_message, config_from, divergence_message, frame_message, key_of, packed
+from models.service.questions import QUESTIONS
 from models.service.wire import Message
 from models.service.wishes import Wishes
 from models.spec import RunConfig
@@ -62,7 +63,7 @@ class Slot:
 class Job:
     """An answer that takes longer than a slice: what is left of its work, and until when somebody waits for it."""
 
-    work: Work[dict[str, Any]]
+    work: Work[Any]
     until: float
     told: float = 0.0
     begun: bool = False
@@ -160,7 +161,7 @@ class Engine:
         key = message["key"]
         try:
             question, cfg = message["question"], config_from(message["query"])
-            if question not in WITHOUT_NET:
+            if question not in {one.name for one in OF_TORCH}:
                 _within_budget(cfg)
             if question in INSTRUMENTS:
                 self._begin(key, INSTRUMENTS[question](self.replays, cfg, **message["args"]))
@@ -191,7 +192,7 @@ class Engine:
         slot = self.slots.get(key_of(cfg))
         return slot.run if slot is not None and isinstance(slot.run, Run) else None
 
-    def _begin(self, key: str, work: Work[dict[str, Any]]) -> None:
+    def _begin(self, key: str, work: Work[Any]) -> None:
         if len(self.jobs) >= MOST_WAITING_JOBS:
             raise ValueError(f"{MOST_WAITING_JOBS} measurements wait already; try again in a minute")
         self.jobs[key] = Job(work, time.monotonic() + JOB_SECONDS)
@@ -253,9 +254,9 @@ class Engine:
     def _goal(self, key: str) -> int:
         return self.slots[key].goal if key in self.slots else 0
 
-    def _reply(self, key: str, value: dict[str, Any] | None, error: str = "") -> None:
+    def _reply(self, key: str, value: Any, error: str = "") -> None:
         """Sends an answer; one that cannot be sent is an error of its own."""
-        reply: Message = {"kind": "answer", "key": key, "value": value, "error": error}
+        reply: Message = {"kind": "answer", "key": key, "value": packed(value), "error": error}
         try:
             self.emit(reply)
         except ValueError as unsendable:

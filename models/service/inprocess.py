@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from models.answers import Question, Value
 from models.service.interface import SENTENCES, WISH_SECONDS, Answer, Status
 from models.service.shelf import Shelf, question_message, want_message
 from models.service.tape import Tape
@@ -60,20 +61,22 @@ class InProcessTrainer:
         """Nothing ever waits here."""
         return 0
 
-    def ask(self, question: str, cfg: RunConfig, wait: float = 0.0, owner: Owner | None = None, **args: Any) -> Answer | None:
+    def ask(
+        self, question: Question[Value], cfg: RunConfig, wait: float = 0.0, owner: Owner | None = None, **args: Any
+    ) -> Answer[Value] | None:
         """The answer to a question, computed before this returns."""
         message = question_message(question, cfg, args)
         with self._shelf.lock:
-            if self._shelf.answer(message["key"]) is None and not self._closed:
+            if self._shelf.answer(message["key"], question) is None and not self._closed:
                 self._engine.answer(message)
                 self._engine.finish(message["key"])
-            return self._shelf.answer(message["key"]) or Answer(None, self._status.sentence)
+            return self._shelf.answer(message["key"], question) or Answer(None, self._status.sentence)
 
-    def share(self, question: str, cfg: RunConfig, **args: Any) -> float:
+    def share(self, question: Question[Value], cfg: RunConfig, **args: Any) -> float:
         """Answers are never half done here."""
         return 0.0
 
-    def cancel(self, question: str, cfg: RunConfig, **args: Any) -> None:
+    def cancel(self, question: Question[Value], cfg: RunConfig, **args: Any) -> None:
         """Nothing is ever under way here."""
 
     def close(self) -> None:

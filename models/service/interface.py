@@ -3,8 +3,9 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol
 
+from models.answers import Question, Value
 from models.service.tape import RETRY_SECONDS, Tape
 from models.service.wishes import Owner
 from models.spec import RunConfig
@@ -39,10 +40,10 @@ class Status:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Answer(Generic[Value]):
     """What came of a question: a value, or a sentence that says why there is none."""
 
-    value: dict[str, Any] | None
+    value: Value | None
     error: str = ""
     nbytes: int = 0
     born: float = field(default_factory=time.monotonic, compare=False)
@@ -80,17 +81,19 @@ class Trainer(Protocol):
     def place(self, tape: Tape) -> int:
         """A tape's place in the queue, from 1, where more runs are wanted than are trained by turns; 0 where it does not wait."""
 
-    def ask(self, question: str, cfg: RunConfig, wait: float = 0.0, owner: Owner | None = None, **args: Any) -> Answer | None:
-        """The answer to a question of `questions.QUESTIONS`, or None while it is not there; waits up to `wait` seconds.
+    def ask(
+        self, question: Question[Value], cfg: RunConfig, wait: float = 0.0, owner: Owner | None = None, **args: Any
+    ) -> Answer[Value] | None:
+        """The answer to a question of `models.answers`, or None while it is not there; waits up to `wait` seconds.
 
         An answer that takes long is worked on only while it is asked for again and again, and while its session does
         not ask for another screen.
         """
 
-    def share(self, question: str, cfg: RunConfig, **args: Any) -> float:
+    def share(self, question: Question[Value], cfg: RunConfig, **args: Any) -> float:
         """How much of an answer that is being worked on is done, from 0 to 1."""
 
-    def cancel(self, question: str, cfg: RunConfig, **args: Any) -> None:
+    def cancel(self, question: Question[Value], cfg: RunConfig, **args: Any) -> None:
         """Nobody waits for this answer any more."""
 
     def close(self) -> None:

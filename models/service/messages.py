@@ -1,16 +1,15 @@
-"""Traces, frames and columns as what the wire carries, and back."""
+"""Frames, columns and answers as what the wire carries, and back."""
 
 from collections.abc import Mapping
-from dataclasses import fields
-from functools import lru_cache
-from typing import Any
+from dataclasses import fields, is_dataclass
+from functools import cache, lru_cache
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 from urllib.parse import urlencode
-
-import numpy as np
 
 from models.service.wire import Message
 from models.spec import RunConfig
-from models.trace import SCALARS, Columns, Divergence, Frame, Trace, trace_of
+from models.trace import Columns, Divergence, Frame
 
 
 @lru_cache(maxsize=4096)
@@ -62,20 +61,29 @@ def divergence_from(message: Message | None) -> Divergence | None:
     return None if message is None else Divergence(**message)
 
 
-def trace_message(trace: Trace) -> dict[str, Any]:
-    """A whole trace: its rows as one (T, width) matrix, columns, frames and divergence."""
-    columns = Columns(trace.sites, trace.branches, trace.weight_grad_rms.shape[1])
-    scalars = [getattr(trace, name)[:, None] for name in SCALARS]
-    vectors = [getattr(trace, name) for name in columns.slices]
-    return {
-        "columns": columns_message(columns),
-        "rows": np.concatenate(scalars + vectors, axis=1).astype(np.float32, copy=False),
-        "frames": [frame_message(frame) for frame in trace.frames],
-        "divergence": divergence_message(trace.divergence),
-    }
+def packed(value: Any) -> Any:
+    """A dataclass as a dict of its fields, whatever they hold in turn; what the wire knows stays as it is."""
+    if is_dataclass(value):
+        return {part.name: packed(getattr(value, part.name)) for part in fields(value)}
+    if isinstance(value, dict):
+        return {name: packed(part) for name, part in value.items()}
+    return [packed(part) for part in value] if isinstance(value, list | tuple) else value
 
 
-def trace_from(value: Mapping[str, Any]) -> Trace:
-    """The trace of a message, such as the answer to the question "profile"."""
-    frames = [frame_from(packed) for packed in value["frames"]]
-    return trace_of(columns_from(value["columns"]), value["rows"], frames, divergence_from(value["divergence"]))
+def unpacked(kind: Any, value: Any) -> Any:
+    """What `packed` was given, by its class or annotation: dataclasses, tuples and dicts of one kind, and what may be None."""
+    if isinstance(kind, type) and is_dataclass(kind):
+        return kind(**{name: unpacked(part, value[name]) for name, part in _kinds(kind).items()})
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is UnionType:
+        return None if value is None else unpacked(parts[0], value)
+    if origin is tuple:
+        return tuple(unpacked(parts[0], part) for part in value)
+    return {name: unpacked(parts[1], part) for name, part in value.items()} if origin is dict else value
+
+
+@cache
+def _kinds(kind: type) -> dict[str, Any]:
+    """The annotations of a dataclass's fields."""
+    known = get_type_hints(kind)
+    return {part.name: known[part.name] for part in fields(kind)}

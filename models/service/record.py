@@ -1,17 +1,29 @@
-"""`python -m models.service.record`: computes the default network before training and writes it where `recorded` reads it."""
+"""`python -m models.service.record`: computes what pages show before the trainer has, and writes it where they read it.
 
-from models.service.messages import trace_message
+That is the default network before training, and what the autoregression lab's net says after it.
+"""
+
+from models.instruments.generation import continuation
+from models.service import spoken
+from models.service.messages import packed
 from models.service.recorded import FILE
 from models.service.wire import send
 from models.spec import RunConfig
-from models.training import profile_at_init
+from models.training import Run, profile_at_init
+from models.training.replay import finished, still_of
 
 
 def main() -> None:
-    """Writes the recording."""
+    """Writes the recordings."""
     cfg = RunConfig()
     with FILE.open("wb") as stream:
-        send(stream, {"query": cfg.to_query(), "trace": trace_message(profile_at_init(cfg))})
+        send(stream, {"query": cfg.to_query(), "trace": packed(profile_at_init(cfg))})
+    cfg = spoken.opening()
+    run = Run(cfg)
+    run.advance(cfg.steps)
+    value = finished(continuation(still_of(run), text=spoken.PROMPT, **spoken.SETTINGS))
+    with spoken.FILE.open("wb") as stream:
+        send(stream, {"query": cfg.to_query(), "value": packed(value), "loss": run.trace().loss})
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
 from functools import cache
 from pathlib import Path
 
-from models.service.messages import config_from, trace_from
+from models.service.messages import config_from, unpacked
 from models.service.wire import receive
 from models.spec import RunConfig
 from models.trace import Trace
@@ -20,7 +20,7 @@ def _recording() -> tuple[RunConfig, Trace] | None:
     try:
         with FILE.open("rb") as stream:
             message = receive(stream) or {}
-        return config_from(message["query"]), trace_from(message["trace"])
+        return config_from(message["query"]), unpacked(Trace, message["trace"])
     except (OSError, EOFError, ValueError, KeyError, TypeError):
         return None
 

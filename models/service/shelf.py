@@ -3,11 +3,13 @@
 import json
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from threading import Condition, RLock
 from typing import Any
 
+from models.answers import Question, Value
 from models.service.interface import Answer
-from models.service.messages import tape_key
+from models.service.messages import tape_key, unpacked
 from models.service.tape import Tape
 from models.service.wire import Message, size
 from models.spec import RunConfig
@@ -25,7 +27,7 @@ class Shelf:
         self.lock = RLock()
         self.changed = Condition(self.lock)
         self.tapes: OrderedDict[str, Tape] = OrderedDict()
-        self.answers: OrderedDict[str, Answer] = OrderedDict()
+        self.answers: OrderedDict[str, Answer[Any]] = OrderedDict()
         self.open: dict[str, Message] = {}
         self.queue: list[str] = []  # runs that wait until another gives up its place, the next first
         self.shares: dict[str, float] = {}  # how much of an open question's answer is done
@@ -47,12 +49,14 @@ class Shelf:
         with self.lock:
             return [tape for tape in self.tapes.values() if tape.wanted]
 
-    def answer(self, key: str) -> Answer | None:
+    def answer(self, key: str, question: Question[Value]) -> Answer[Value] | None:
         """The answer to a question, if it is here."""
         with self.lock:
             answer = self.answers.get(key)
             if answer is None or answer.stale:
                 return None
+            if answer.value is not None and not isinstance(answer.value, question.answer):
+                answer = self.answers[key] = replace(answer, value=unpacked(question.answer, answer.value))
             self.answers.move_to_end(key)
             return answer
 
@@ -117,7 +121,7 @@ class Shelf:
         for hear in self.listeners:
             hear(key)
 
-    def _file(self, key: str, answer: Answer) -> None:
+    def _file(self, key: str, answer: Answer[Any]) -> None:
         self.drop(key)
         self.answers[key] = answer
         self.answers.move_to_end(key)
@@ -134,11 +138,11 @@ class Shelf:
                 del self.tapes[key]
 
 
-def question_message(question: str, cfg: RunConfig, args: dict[str, Any]) -> Message:
+def question_message(question: Question[Any], cfg: RunConfig, args: dict[str, Any]) -> Message:
     """A question for the engine; equal questions have equal keys."""
     query = cfg.to_query()
-    key = json.dumps([question, query, args], sort_keys=True)
-    return {"kind": "ask", "key": key, "question": question, "query": query, "args": args}
+    key = json.dumps([question.name, query, args], sort_keys=True)
+    return {"kind": "ask", "key": key, "question": question.name, "query": query, "args": args}
 
 
 def want_message(tape: Tape, until: int, seconds: float, connection: int, session: str = "") -> Message:

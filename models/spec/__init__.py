@@ -1,7 +1,8 @@
 """What a run is, in plain Python: no torch, no arrays. The one source of controls, links, validation and identity."""
 
 from models.spec.arrangements import ARRANGEMENTS, arrangement_of
-from models.spec.config import RunConfig, knobs
+from models.spec.config import RunConfig
+from models.spec.fields import knobs
 from models.spec.placement import PLACEMENTS
 from models.spec.plan import plan
 from models.spec.scales import BRANCH_SCALES, INPUT_SCALES, SKIP_SCALES

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from models.spec.fields import Fields
 from models.spec.overrides import mix_ln
 from models.spec.vocabulary import NET_DEFAULTS
 
@@ -160,11 +161,9 @@ def arranged_fields(arrangement: str, overrides: Mapping[str, object]) -> dict[s
     """The fields of a named arrangement for the net and depth in `overrides`, which win. ValueError for another name."""
     if arrangement not in ARRANGEMENTS:
         raise ValueError(f"arrangement is {arrangement!r}; legal is one of {', '.join(ARRANGEMENTS)}")
-    from models.spec.config import RunConfig
-
-    net = overrides.get("net", RunConfig.net)
-    depth = overrides.get("depth", RunConfig.depth)
-    blocks = depth if isinstance(depth, int) and depth > 0 else RunConfig.depth
+    net = overrides.get("net", Fields.net)
+    depth = overrides.get("depth", Fields.depth)
+    blocks = depth if isinstance(depth, int) and depth > 0 else Fields.depth
     return architecture_fields(arrangement, blocks) | dict(NET_DEFAULTS.get(str(net), {})) | dict(overrides)
 
 
@@ -174,7 +173,7 @@ def architecture_fields(arrangement: str, depth: int) -> dict[str, Any]:
     return PLAIN_FIELDS | dict(chosen.fields) | ({"overrides": mix_ln(depth)} if chosen.mixed else {})
 
 
-def arrangement_of(cfg: Any) -> str | None:
+def arrangement_of(cfg: Fields) -> str | None:
     """The name of the arrangement that a configuration is, or None where it is nobody's.
 
     Pre-norm with RMS norm is still pre-norm: which norm fills the slots is free. Without a norm the placement is idle.

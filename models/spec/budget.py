@@ -10,7 +10,8 @@ from bisect import bisect
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from models.spec.config import RunConfig, knobs
+from models.spec.config import RunConfig
+from models.spec.fields import knobs
 from models.spec.limits import LIMITS
 from models.spec.plan import SublayerPlan, plan
 

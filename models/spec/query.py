@@ -1,4 +1,4 @@
-"""A configuration as a link and back. A link comes from outside: whatever it holds, a legal configuration results."""
+"""The fields of a run as a link and back. A link comes from outside: whatever it holds, legal fields result."""
 
 import math
 import re
@@ -7,7 +7,7 @@ from typing import Any
 
 from models.spec import overrides as overrides_text
 from models.spec.arrangements import ARRANGEMENTS, arranged_fields
-from models.spec.config import RunConfig, knobs
+from models.spec.fields import Fields, knobs
 from models.spec.knob import Knob
 from models.spec.rules import repairs
 from models.spec.vocabulary import NETS
@@ -21,15 +21,15 @@ FOREIGN = frozenset(
 SHOWN = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .+-/_=")
 
 
-def to_query(cfg: RunConfig) -> dict[str, str]:
-    """The fields that differ from `RunConfig()`, as text, in field order."""
-    return {name: _text(getattr(cfg, name)) for name in knobs() if getattr(cfg, name) != getattr(RunConfig, name)}
+def to_query(cfg: Fields) -> dict[str, str]:
+    """The fields that differ from the defaults, as text, in field order."""
+    return {name: _text(getattr(cfg, name)) for name in knobs() if getattr(cfg, name) != getattr(Fields, name)}
 
 
-def from_query(mapping: Mapping[str, str | Iterable[str]]) -> tuple[RunConfig, list[str]]:
-    """A legal configuration and notes in words. The key `arrangement` sets several fields before the others apply.
+def legal_fields(mapping: Mapping[str, str | Iterable[str]]) -> tuple[dict[str, Any], list[str]]:
+    """Fields that make a legal configuration, and notes in words.
 
-    FOREIGN keys are passed over in silence.
+    The key `arrangement` sets several fields before the others apply. FOREIGN keys are passed over in silence.
     """
     read = list(mapping.items())[:MOST_KEYS]
     texts = {key: (value if isinstance(value, str) else next(iter(value), ""))[:LONGEST_VALUE] for key, value in read}
@@ -55,7 +55,7 @@ def from_query(mapping: Mapping[str, str | Iterable[str]]) -> tuple[RunConfig, l
             _repair(values, notes)  # a norm in a single block can clash too
         except ValueError as error:
             notes.append(f"{refusal(error)}: overrides ignored")
-    return RunConfig(**values), notes
+    return values, notes
 
 
 JOINER = "\u2060"
@@ -81,7 +81,7 @@ def literal(text: str) -> str:
 
 
 def _arrangement(texts: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
-    values = {key: getattr(RunConfig, key) for key in knobs()}
+    values = {key: getattr(Fields, key) for key in knobs()}
     name = texts.get("arrangement")
     if name in ARRANGEMENTS:
         net = texts.get("net", "mlp")

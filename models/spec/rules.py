@@ -1,4 +1,4 @@
-"""What fields must not be together: one line each, with the sentence that says so and the nearest legal change."""
+"""Illegal field combinations: one line each, with the sentence that says so and the nearest legal change."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Rule:
 TRANSFORMER_DEPTH = 48
 
 
-class Fields(SimpleNamespace):
+class Values(SimpleNamespace):
     """Values that are not yet a legal configuration, read like one by the rules."""
 
     @property
@@ -83,7 +83,7 @@ def repairs(values: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, object]]
     """The sentence and the change of every clash among values, each found after the changes before it."""
     fields = dict(values)
     for rule in RULES:
-        probe = Fields(**fields)
+        probe = Values(**fields)
         if rule.broken(probe):
             change = rule.repair(probe)
             fields |= change

@@ -5,12 +5,17 @@ import streamlit as st
 from components.labs.gradients import chain as gradient_chain
 from components.labs.gradients import net as gradient_net
 from components.labs.gradients import slopes as gradient_slopes
+from components.labs.parts import parts
 
 st.title("Gradients", anchor=False)
 st.markdown(
     "Choose the factors that a gradient meets on its way back: you see what is left of it at every layer, with and without a "
     "skip, and beside it the gradient of a real network."
 )
-gradient_chain.draw()
-gradient_slopes.draw()
-gradient_net.draw()
+chain, slopes, net = parts("gradients", ("A chain of factors", "Where the factors come from", "A real network"))
+with chain:
+    gradient_chain.draw()
+with slopes:
+    gradient_slopes.draw()
+with net:
+    gradient_net.draw()

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from components.labs.parts import parts
 from components.labs.residual import memory as residual_memory
 from components.labs.residual import token as residual_token
 from components.labs.residual import trained as residual_trained
@@ -12,7 +13,12 @@ st.markdown(
     "Change a token and what the branches say, and follow the signal (residual stream) through add & norm, sublayer by "
     "sublayer; then train three nets and see whether their layers stand aside."
 )
-values = residual_token.draw()
-residual_memory.draw()
-residual_variants.draw(values)
-residual_trained.draw()
+token, memory, variants, trained = parts("residual", ("Add & norm on a token", "A memory", "Other skips", "Trained nets"))
+with token:
+    values = residual_token.draw()
+with memory:
+    residual_memory.draw()
+with variants:
+    residual_variants.draw(values)
+with trained:
+    residual_trained.draw()

@@ -6,9 +6,11 @@ from components.claims import page
 
 st.title("Common errors", anchor=False)
 st.markdown(
-    "Choose a sentence that is often said and press Run: numbers measured here, of the signal (residual stream), the gradient "
-    "and the loss, show whether it holds."
+    "Choose a sentence that is often said, say whether it is true, and press Run: numbers measured here, of the signal "
+    "(residual stream), the gradient and the loss, show whether it holds."
 )
-card = page.choose()
-if card is not None:
+card = page.chosen()
+if card is None:
+    page.grid()
+else:
     page.draw(card)

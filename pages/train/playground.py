@@ -4,6 +4,7 @@ import streamlit as st
 
 from components.controls import panel, settled
 from components.playground import page
+from components.playground.presets import presets
 from components.shell import hide, link, projector
 from components.shell.naming import name_of
 
@@ -22,6 +23,8 @@ else:
     cfg = settled.settle(wanted)
 link.write(wanted or cfg)
 settled.say(cfg, notes, problem)
+if not projector.on():
+    presets(cfg)
 page.watch(cfg)
 if not projector.on():
     page.what_is_set(cfg)

@@ -18,6 +18,7 @@ PAGES = (
     "/story",
     f"/playground?{SMALL}",
     f"/compare?a={quote(SMALL)}&b={quote(SMALL + '&residual=false')}",
+    "/recordings",
     f"/anatomy?{SMALL}",
     "/maps",
     "/normalization",
@@ -143,7 +144,7 @@ def train(page: Any, steps: int = 60) -> Any:
 
 def status(page: Any) -> Any:
     """The line that says at which step the page is, how fast and on what."""
-    return page.locator(".stage-status").first
+    return page.locator(".stage:not(.below) .stage-status").first
 
 
 def zoom(page: Any, name: str) -> list[list[float]]:

@@ -272,9 +272,11 @@ def test_a_part_of_a_lab_and_its_example_are_kept(person):
 def test_a_common_error_is_searched_chosen_run_and_judged(person):
     visitor = person("Common errors")
     visitor.types("Search", "typical")
-    visitor.chooses("Error", "33. ")
-    visitor.reads("The mean over seeds shows a typical net.")
-    visitor.presses("Run", "The claim fails.")
+    visitor.picks("33. The mean over seeds shows a typical net.")
+    visitor.reads("True or false?")
+    assert "What is true" not in visitor.says
+    visitor.picks("false")
+    visitor.presses("Run", "You were right: the claim fails.", "What is true")
     visitor.tab.reload()
     visitor.arrives("Common errors", "The mean over seeds shows a typical net.")
     assert "error=" in visitor.address

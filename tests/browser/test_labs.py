@@ -27,7 +27,7 @@ def test_a_lab_opens_and_fits_a_phone_in_the_dark(visitors, path):
 
 
 def test_three_nets_of_one_page_are_trained_to_the_end(visitors):
-    page = drawn(visitors("/residual"), "Branch share by block")
+    page = drawn(visitors("/residual?part=trained-nets"), "Branch share by block")
     page.get_by_role("slider", name="Blocks").press("Home")
     page.wait_for_url("**depth=2**")
     before = line(page, "Branch share by block")

@@ -72,17 +72,32 @@ def test_a_pause_holds_the_row_and_nothing_is_sent_any_more(visitors):
 def test_zoom_and_hover_survive_the_next_ticks(visitors):
     # So wide that no sentence above the chart takes another line: the chart would move away from under the mouse.
     page = drawn(visitors(link(seed=4, steps=LONG), viewport={"width": 1920, "height": 1080}))
-    press(page, "Train")
+    press(page, "Pin this profile")  # which stays; the points of the line that is now move
+    press(settled(page), "Train")
     until_step(page, 40)
-    loss = chart(page, "Loss")
-    loss.evaluate("el => { el.mine = true }")
-    zoomed = zoom(page, "Loss")
-    hover(page, "Loss", "held-out")  # whose points stay; those of the training line are thinned anew as it grows
+    chart(page, "Sample cosine by depth").scroll_into_view_if_needed()
+    profile = chart(page, "Sample cosine by depth")
+    profile.evaluate("el => { el.mine = true }")
+    zoomed = zoom(page, "Sample cosine by depth")
+    pinned = profile.evaluate("el => el.data.find((trace) => trace.line?.dash === 'dash').name")
+    hover(page, "Sample cosine by depth", pinned)
     for _ in range(2):
         until_step(page, last_step(page) + 1)
-    assert ranges(page, "Loss") == zoomed
-    assert loss.evaluate("el => el.mine")
-    label(page, "Loss").wait_for()
+    assert ranges(page, "Sample cosine by depth") == zoomed
+    assert profile.evaluate("el => el.mine")
+    label(page, "Sample cosine by depth").wait_for()
+
+
+def test_the_loss_is_the_scrubber_a_press_on_the_curve_goes_there_and_it_stays_in_sight(visitors):
+    page = train(drawn(visitors(link(seed=14))))
+    page.get_by_role("heading", name="This network").scroll_into_view_if_needed()
+    plot, thumb = chart(page, "Loss").bounding_box(), scrubber(page).bounding_box()
+    assert 0 < plot["y"] < 720
+    assert plot["x"] <= thumb["x"] <= thumb["x"] + thumb["width"] <= plot["x"] + plot["width"]
+    for step in (15, 45):
+        left = chart(page, "Loss").evaluate("(el, step) => el._fullLayout.xaxis._offset + el._fullLayout.xaxis.l2p(step)", step)
+        page.mouse.click(plot["x"] + left, plot["y"] + plot["height"] / 3)
+        until(page, lambda step=step: row(page) == step, f"step {step}")
 
 
 def test_switching_the_residual_off_redraws_the_profiles_and_keeps_the_last_as_a_ghost(visitors):
@@ -179,7 +194,7 @@ def test_text_and_charts_are_readable_in_both_themes(visitors, scheme):
     page = drawn(visitors(link(seed=10), color_scheme=scheme))
     dark = page.get_by_test_id("stApp").evaluate("el => getComputedStyle(el).backgroundColor.match(/[0-9]+/g)[0] < 128")
     assert dark == (scheme == "dark")
-    texts = [page.get_by_role("heading", level=1), page.get_by_text("The activation"), page.get_by_text("Residual", exact=True)]
+    texts = [page.get_by_role("heading", level=1), page.locator(".stage-headline"), page.get_by_text("Residual", exact=True)]
     texts += [button(page, "Step"), status(page)]
     for text in texts:
         assert text.first.evaluate(READABLE) > 3

@@ -8,7 +8,6 @@ from components.stage.panels import Chart, Headline, Panel, Stack, blocks_of
 from components.stage.stage import stage
 from components.stage.still import still_chart
 from models.spec import RunConfig, plan
-from models.spec.query import from_query
 
 st.set_page_config(layout="wide")
 query = st.query_params.to_dict()
@@ -31,7 +30,7 @@ if "still" in query:
     grow()
     st.stop()
 own = {key: query.pop(key, "") for key in ("count", "tells", "keys", "below")}
-cfg, _ = from_query(query)
+cfg, _ = RunConfig.from_query(query)
 runs = [cfg, *(RunConfig(**{**vars(cfg), "residual": False}) for _ in range(int(own["count"] or 1) - 1))]
 sites = plan(cfg).sites
 
@@ -54,7 +53,11 @@ if len(runs) == 1:
     if own["below"]:
         charts += [
             Chart("Sample cosine by depth", figure=figures.cosine(sites), says="cosine", span=6),
-            Chart("Gradient by layer and step", figure=figures.step_map("Gradient by layer and step", "grad_rms", sites), span=6),
+            Chart(
+                "Gradient by layer and step",
+                figure=figures.step_map("Gradient by layer and step", "grad_rms", sites, cfg.steps),
+                span=6,
+            ),
             Chart("Digit mistakes", span=12, height=220),
         ]
 else:

@@ -66,7 +66,8 @@ def test_an_axis_is_held_in_a_way_that_there_is(wrong):
 
 def test_bindings_travel_as_json():
     said = json.loads(json.dumps(bound({"name": "a"}, Row("act_rms", 1, fold="median"))))
-    assert said["bind"] == {"of": "row", "track": "act_rms", "run": 1, "seed": 0, "fold": "median", "log": True, "against": None}
+    folded = {"fold": "median", "log": True, "against": None}
+    assert said["bind"] == {"of": "row", "track": "act_rms", "run": 1, "seed": 0, **folded, "first": False}
     kinds = (Row, Ratio, Past, Crosses, Frames, AtFrame, Map)
     assert [one.of for one in kinds] == ["row", "ratio", "past", "crosses", "frames", "frame", "map"]
 
@@ -100,7 +101,7 @@ def test_all_figures_travel_as_json():
         figures.profile("Activation", "act_rms", SITES, others=others),
         figures.cosine(SITES, others=others),
         figures.loss(SMALL),
-        figures.step_map("Map", "grad_rms", SITES),
+        figures.step_map("Map", "grad_rms", SITES, SMALL.steps),
         figures.profiles("Activation", "act_rms", SITES, ["A", "B"], seeds=3, against=True),
         figures.ratios("Share", "branch_rms", "act_rms", SITES[1:], [("A", "now"), ("B", "other")], unit="share"),
         figures.losses(["A", "B"], steps=9, chance=2.3, seeds=3),

@@ -273,6 +273,15 @@ def test_zero_and_what_is_not_finite_are_marked_at_the_edges_of_a_log_axis():
     assert 10 ** (high - 0.1) < lost["y"][0] < 10**high
 
 
+def test_a_line_of_the_net_before_training_stays_where_the_playhead_moves():
+    code = """
+    one.put(0, 2, Float32Array.of(3, 1, 10, 100, 3, 2, 20, 200))
+    figure.data[0].bind.first = true
+    return [0, 1].map((position) => bind.filled(figure, now({ position, shown: position }), {}).data[0].y)
+    """
+    assert run(NOW + code, figure=PROFILE) == [[1, 10, 100]] * 2
+
+
 def test_a_held_range_grows_and_never_shrinks():
     code = """
     one.put(0, 2, Float32Array.of(3, 1, 10, 1000000, 3, 1, 1, 1))

@@ -19,6 +19,8 @@ from components.stage.panels import COLUMNS, Chart
 from components.stage.stage import stage
 from components.stage.tickets import At
 from components.stage.view import View
+from models import answers
+from models.answers import Sublayers
 from models.insight.surgery import trained_without
 from models.spec import RunConfig
 from models.spec.overrides import PARTS
@@ -72,12 +74,12 @@ def watch(cfgs: list[RunConfig]) -> bool:
     return (bool(views) and _show(views, at)) or waiting
 
 
-def cut_chart(names: list[str], value: dict[str, np.ndarray], guessing: float) -> Figure:
+def cut_chart(names: list[str], value: Sublayers, guessing: float) -> Figure:
     """Held-out loss by the block (depth,) that loses its attention or its feed-forward net, over the intact net's."""
     series = [
-        Series("feed-forward skipped", value["ffn_loss"]),
-        Series("attention skipped", value["attn_loss"], "other"),
-        Series("intact", np.full(len(names), value["loss"]), "ghost"),
+        Series("feed-forward skipped", value.without["ffn"].loss),
+        Series("attention skipped", value.without["attn"].loss, "other"),
+        Series("intact", np.full(len(names), value.loss), "ghost"),
         Series("guessing", np.full(len(names), guessing), "formula"),
     ]
     return depth_profile(title="Held-out loss by cut sublayer", unit="cross-entropy", sites=names, series=series)
@@ -85,15 +87,16 @@ def cut_chart(names: list[str], value: dict[str, np.ndarray], guessing: float) -
 
 def _show(views: list[View], at: At) -> bool:
     panels = {name: Panel(f"{NAME} {name}", view, at, screen=NAME) for name, view in zip(NETS, views, strict=True)}
-    asked = {name: panel.ask("sublayers") for name, panel in panels.items()}
+    asked = {name: panel.ask(answers.SUBLAYERS) for name, panel in panels.items()}
     found = {name: one for name, one in asked.items() if one is not None}
     if len(found) == len(NETS):
         whole, guessing = found[WHOLE], chance(views[0].cfg)
-        losses = {kind: float(found[name].value["loss"]) for name, kind in NETS.items()}
-        cuts = {kind: float(whole.value[f"all_{kind}"][0]) for kind in PARTS}
+        losses = {kind: found[name].value.loss for name, kind in NETS.items()}
+        cuts = {kind: whole.value.without[kind].all_loss for kind in PARTS}
         st.markdown(f"**{trained_without(losses, cuts, guessing, whole.step)}** {badge('measured')}")
-        rows = {f"{WHOLE}, then its {word} skipped": whole.value[f"all_{kind}"] for kind, word in PARTS.items()}
-        trained = {f"trained: {name}": [one.value["loss"], one.value["accuracy"]] for name, one in found.items()}
+        cut = {f"{WHOLE}, then its {word} skipped": whole.value.without[kind] for kind, word in PARTS.items()}
+        rows = {name: (one.all_loss, one.all_accuracy) for name, one in cut.items()}
+        trained = {f"trained: {name}": (one.value.loss, one.value.accuracy) for name, one in found.items()}
         listed(
             "With and without",
             {

@@ -22,6 +22,8 @@ from components.stage.panels import COLUMNS, Chart
 from components.stage.stage import stage
 from components.stage.tickets import At
 from components.stage.view import View
+from models import answers
+from models.answers import Place
 from models.labs.position_kinds import KINDS
 from models.labs.positions import by_distance
 from models.spec import RunConfig, plan
@@ -79,7 +81,7 @@ def _show(panels: dict[str, Panel]) -> bool:
     views = [panel.view for panel in panels.values()]
     losses = [f"{number(float(view.trace.loss[view.row]), 3)} {name}" for name, view in zip(panels, views, strict=True)]
     st.caption(f"At step {max(view.row for view in views)} the loss is {' and '.join(losses)}.")
-    found = {name: panel.ask("place") for name, panel in panels.items()}
+    found = {name: panel.ask(answers.PLACE) for name, panel in panels.items()}
     both = {name: one for name, one in found.items() if one is not None}
     if len(both) == len(NETS):
         _places(both)
@@ -91,15 +93,15 @@ def _show(panels: dict[str, Panel]) -> bool:
     return any(panel.waiting for panel in panels.values())
 
 
-def _places(found: dict[str, Measured]) -> None:
+def _places(found: dict[str, Measured[Place]]) -> None:
     """The place read from the stream of both nets, and the table of a net that learned one."""
     kept = found["with skips"]
-    chance = float(kept.value["chance"])
-    accuracy = {name: one.value["accuracy"] for name, one in found.items()}
+    chance = float(kept.value.chance)
+    accuracy = {name: one.value.accuracy for name, one in found.items()}
     st.markdown(f"**{place_sentence(accuracy, chance, kept.step)}** {badge('measured')}")
     sites = plan(kept.cfg).sites
     drawn(place_chart(sites, accuracy, chance), "Place read from the stream", f"{NAME}_place")
-    r2 = {name: one.value["r2"] for name, one in found.items()}
+    r2 = {name: one.value.r2 for name, one in found.items()}
     listed(
         "Place read after every sublayer",
         {
@@ -110,11 +112,11 @@ def _places(found: dict[str, Measured]) -> None:
         240,
     )
     st.caption(
-        f"Ridge regression learned from {kept.value['learned_from']} texts of training and tried on {kept.value['tested']} "
+        f"Ridge regression learned from {kept.value.learned_from} texts of training and tried on {kept.value.tested} "
         "held-out ones, in eval mode. R² is of the place as a number: a rough idea of the place is worth something there. What a "
         "decoder can read is not yet what the net uses."
     )
-    rows = np.asarray(kept.value["table"], float)
+    rows = np.asarray(kept.value.table, float)
     if kept.cfg.position == LEARNED and len(rows):
         _learned_table(rows)
 
@@ -138,13 +140,13 @@ def _beyond(panel: Panel) -> None:
     if cfg.position == LEARNED:
         st.info(f"A learned table has {cfg.tokens} rows: there is none for token {cfg.tokens + 1}, and the net cannot read it.")
         return
-    found = panel.ask("beyond")
+    found = panel.ask(answers.BEYOND)
     if found is None:
         return
-    loss, tokens = np.asarray(found.value["loss"], float), int(found.value["tokens"])
+    loss, tokens = np.asarray(found.value.loss, float), int(found.value.tokens)
     st.markdown(f"**{beyond_sentence(loss, tokens, found.step)}** {badge('measured')}")
     drawn(beyond_chart(loss, tokens), "Loss by place", f"{NAME}_beyond")
     st.caption(
-        f"The net with skips on {found.value['windows']} held-out texts of {len(loss)} characters; it was trained on {tokens}. "
+        f"The net with skips on {found.value.windows} held-out texts of {len(loss)} characters; it was trained on {tokens}. "
         "Later places have more text before them, so with nothing else in the way the loss would go down."
     )

@@ -12,6 +12,8 @@ from components.labs.autoregression.words import looks_sentence, revision_senten
 from components.shell.address import kept
 from components.shell.link import PLAYGROUND
 from components.shell.text import badge, drawn
+from models import answers
+from models.answers import Refinement
 from models.insight.lens import lens_sentence, shown
 from models.spec import plan
 
@@ -30,14 +32,14 @@ def revised(panel: Panel, text: str, count: int) -> None:
     if count < 2:
         st.info("The text has one token. Let the net say one more, and there is a place before it to be revised or not.")
         return
-    found = panel.ask("revision", text=text)
+    found = panel.ask(answers.REVISION, text=text)
     if found is None:
         return
     value = found.value
-    tokens, causal, none = value["tokens"], value["causal"], value["none"]
+    tokens, causal, none = value.tokens, value.causal, value.none
     st.markdown(f"**{revision_sentence(causal, none, tokens[-1])}**")
     title = "Change by token"
-    chart = revision_chart(title, tokens[:-1], causal["difference"], none["difference"])
+    chart = revision_chart(title, tokens[:-1], causal.difference, none.difference)
     drawn(chart, title, f"{NAME}_revision")
     st.caption(
         f"{badge('measured')} in 64-bit numbers, in eval mode. The weights were trained under the mask: without it they show "
@@ -55,11 +57,11 @@ def refined(panel: Panel, text: str) -> None:
         "looks. The book's net reads characters and is far too small for pronouns; the task **recall** is the same question in "
         "small: a key is mentioned again, and the net must find what it stood beside."
     )
-    found = panel.ask("refinement", text=text)
+    found = panel.ask(answers.REFINEMENT, text=text)
     if found is None:
         return
     value, cfg = found.value, found.cfg
-    tokens, sites = value["tokens"], plan(cfg).sites
+    tokens, sites = value.tokens, plan(cfg).sites
     left, right = st.columns(2)
     names = [f"{at}: {shown(token)}" for at, token in enumerate(tokens, start=1)]
     places, key = range(len(tokens)), f"{NAME}_position"
@@ -67,10 +69,10 @@ def refined(panel: Panel, text: str) -> None:
     if found.args == {"text": text}:  # else what is shown is still another text, which may have other places
         choice = kept(key, places[-1], name="place", among=places)
     position = int(left.selectbox("Place in the text", places, format_func=names.__getitem__, **choice))
-    heads = ["mean of the heads", *(f"head {at + 1}" for at in range(value["attention"].shape[1]))]
+    heads = ["mean of the heads", *(f"head {at + 1}" for at in range(value.attention.shape[1]))]
     head = heads.index(str(right.selectbox("Head", heads, **kept(f"{NAME}_head", heads[0], name="head", among=heads))))
     st.markdown(f"**{_says(value, sites, position)}**")
-    if not value["asked"][position]:
+    if not value.asked[position]:
         st.caption("Training takes no loss at this position: the net has never been told what to say here.")
     _lens(value, sites, position)
     _looks(value, position, head)
@@ -85,19 +87,19 @@ def refined(panel: Panel, text: str) -> None:
         st.page_link(RESIDUAL, label="Scaled and recursive skips, DLCL, by hand", icon=":material/add:")
 
 
-def _says(value: dict[str, Any], sites: tuple[str, ...], position: int) -> str:
+def _says(value: Refinement, sites: tuple[str, ...], position: int) -> str:
     return lens_sentence(
         sites=sites,
-        classes=value["classes"],
-        top=value["top"][:, position],
-        chance=value["chance"][:, position],
-        kl=value["kl"][:, position],
-        truth=int(value["truth"][position]),
-        position=f'token {position + 1}, "{shown(value["tokens"][position])}",',
+        classes=value.classes,
+        top=value.top[:, position],
+        chance=value.chance[:, position],
+        kl=value.kl[:, position],
+        truth=int(value.truth[position]),
+        position=f'token {position + 1}, "{shown(value.tokens[position])}",',
     )
 
 
-def _lens(value: dict[str, Any], sites: tuple[str, ...], position: int) -> None:
+def _lens(value: Refinement, sites: tuple[str, ...], position: int) -> None:
     title = "Lens by site and token"
     drawn(lens_map(title, sites, value, position), title, f"{NAME}_lens", height=max(240, min(460, ROW * len(sites) + 90)))
     far, rows = st.columns(2)
@@ -107,13 +109,11 @@ def _lens(value: dict[str, Any], sites: tuple[str, ...], position: int) -> None:
         st.dataframe(lens_rows(sites, value, position), hide_index=True, height=280, alt="Lens at the position, table")
 
 
-def _looks(value: dict[str, Any], position: int, head: int) -> None:
+def _looks(value: Refinement, position: int, head: int) -> None:
     """`head` 0 is the mean of them."""
-    weights = value["attention"]
+    weights = value.attention
     rows = np.asarray(weights.mean(1) if head == 0 else weights[:, head - 1])[:, position]
     blocks = [f"block {at + 1}" for at in range(len(weights))]
-    st.markdown(f"**{looks_sentence(value['tokens'], rows, position, blocks)}**")
+    st.markdown(f"**{looks_sentence(value.tokens, rows, position, blocks)}**")
     title = "Attention by block"
-    drawn(
-        looks_map(title, value["tokens"], blocks, rows, position), title, f"{NAME}_looks", height=max(160, 30 * len(blocks) + 90)
-    )
+    drawn(looks_map(title, value.tokens, blocks, rows, position), title, f"{NAME}_looks", height=max(160, 30 * len(blocks) + 90))

@@ -10,6 +10,7 @@ from components.labs.autoregression import rows as autoregression_rows
 from components.labs.autoregression import text as autoregression_text
 from components.labs.autoregression.examples import EXAMPLES
 from components.labs.autoregression.text import NAME, control
+from components.labs.parts import parts
 from components.shell.link import defined
 from components.shell.naming import chance
 from components.shell.text import badge, number
@@ -21,20 +22,12 @@ from components.stage.tickets import At
 from components.stage.view import View, sentence
 from models.insight.verdict import loss_sentence
 from models.lessons.glossary import ARRANGEMENT
+from models.service.spoken import NETS, configuration
 from models.spec import ARRANGEMENTS, TASKS, RunConfig
 from models.spec.budget import over_budget
 
 LOSS = "Loss of the transformer"
-# Trained so, each task is learned in less than a minute of one processor core: depth, steps, how places are told apart.
-NETS: dict[str, tuple[int, int, str]] = {
-    "book": (4, 600, "sinusoidal"),
-    "copy": (2, 600, "sinusoidal"),
-    "reverse": (2, 400, "sinusoidal"),
-    "sort": (2, 600, "sinusoidal"),
-    "recall": (2, 1500, "rotary"),
-}
 DEPTHS, STEPS = (1, 8), (50, 3000)
-SIZE: dict[str, object] = {"net": "transformer", "width": 64, "heads": 4, "batch": 32, "lr": 0.003, "warmup": 50, "seed": 0}
 
 
 def draw() -> None:
@@ -65,11 +58,6 @@ def controls() -> RunConfig | None:
     return cfg
 
 
-def configuration(task: str, arrangement: str, depth: int, steps: int) -> RunConfig:
-    """The net of this page; all its nets are as wide and learn with the same optimiser."""
-    return RunConfig.arranged(arrangement, **SIZE | {"task": task, "depth": depth, "steps": steps, "position": NETS[task][2]})
-
-
 def watch(cfg: RunConfig) -> bool:
     """The player over the loss, and what the net says where the playhead rests; whether some of it is still to come."""
     at = _stage(cfg)
@@ -78,11 +66,17 @@ def watch(cfg: RunConfig) -> bool:
         return waiting
     _loss(views[0])
     panel = Panel(NAME, views[0], at)
-    read = autoregression_text.draw(panel)
+    names = ("Continue a prompt", "Earlier tokens", "Block by block", "A token's row")
+    prompt, earlier, within, embedding = parts(NAME, names)
+    with prompt:
+        read = autoregression_text.draw(panel)
     if read is not None:
-        autoregression_inside.revised(panel, *read)
-        autoregression_inside.refined(panel, read[0])
-        autoregression_rows.looked_up(panel, read[0])
+        with earlier:
+            autoregression_inside.revised(panel, *read)
+        with within:
+            autoregression_inside.refined(panel, read[0])
+        with embedding:
+            autoregression_rows.looked_up(panel, read[0])
     return waiting or panel.waiting
 
 

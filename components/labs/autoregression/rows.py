@@ -8,6 +8,7 @@ import streamlit as st
 from components.instruments.panel import Panel
 from components.shell.address import kept
 from components.shell.text import badge, listed, number, vector
+from models.answers import LOOKUP, Lookup
 from models.insight.lens import shown
 
 NAME = "autoregression"
@@ -21,24 +22,24 @@ def looked_up(panel: Panel, text: str) -> None:
     st.subheader("A token is a row of a table", anchor=False)
     if not st.toggle("Show how it is looked up", **kept(f"{NAME}_rows", False, name="rows")):
         return
-    found = panel.ask("lookup", text=text)
+    found = panel.ask(LOOKUP, text=text)
     if found is None:
         return
     value = found.value
-    tokens, places = value["tokens"], range(len(value["tokens"]))
+    tokens, places = value.tokens, range(len(value.tokens))
     names = [f"{at}: {shown(token)}" for at, token in enumerate(tokens, start=1)]
     choice: dict[str, Any] = {"key": f"{NAME}_row", "persist_state": "session"}
     if found.args == {"text": text}:
         choice = kept(f"{NAME}_row", places[-1], name="row", among=places)
     at = int(st.selectbox("Token", places, format_func=names.__getitem__, **choice))
     st.markdown(f"{steps(value, at)}  \n{counted(value)} {badge('measured')}")
-    nearest, cosines = alike(value["table"], int(value["ids"][at]))
+    nearest, cosines = alike(value.table, int(value.ids[at]))
     listed(
         "Rows most alike",
         {
-            "symbol": [shown(value["names"][one]) for one in nearest],
+            "symbol": [shown(value.names[one]) for one in nearest],
             "cosine with its row": [number(one, 3) for one in cosines],
-            "dot product": [number(float(value["table"][one] @ value["table"][value["ids"][at]])) for one in nearest],
+            "dot product": [number(float(value.table[one] @ value.table[value.ids[at]])) for one in nearest],
         },
     )
     st.caption(
@@ -49,18 +50,18 @@ def looked_up(panel: Panel, text: str) -> None:
     )
 
 
-def steps(value: dict[str, Any], at: int) -> str:
+def steps(value: Lookup, at: int) -> str:
     """From the symbol to the stream, with its numbers."""
-    token, one, table = value["tokens"][at], int(value["ids"][at]), value["table"]
-    row, enters = table[one], value["enters"][at]
+    token, one, table = value.tokens[at], int(value.ids[at]), value.table
+    row, enters = table[one], value.enters[at]
     lines = [
         f"**Symbol {shown(token)}** is number {one} of {len(table)} (counted from 0).",
         f"One-hot row: {len(table)} numbers, 1 at place {one} and 0 elsewhere. Times the table it is row {one}: "
-        f"**{_some(row)}**; the net only looks it up (largest difference {number(value['apart'])}).",
+        f"**{_some(row)}**; the net only looks it up (largest difference {number(value.apart)}).",
     ]
-    if len(value["position"]):
+    if len(value.position):
         lines.append(
-            f"Into the stream goes √½ of it plus the position's row {_some(value['position'][at])}: **{_some(enters)}**. The "
+            f"Into the stream goes √½ of it plus the position's row {_some(value.position[at])}: **{_some(enters)}**. The "
             "same symbol at another place enters with the same row and another position."
         )
     else:
@@ -68,12 +69,12 @@ def steps(value: dict[str, Any], at: int) -> str:
     return "  \n".join(lines)
 
 
-def counted(value: dict[str, Any]) -> str:
+def counted(value: Lookup) -> str:
     """The size of the table, and how much of it this text reads."""
-    symbols, width = value["table"].shape
-    used = len(set(value["ids"].tolist()))
+    symbols, width = value.table.shape
+    used = len(set(value.ids.tolist()))
     return (
-        f"The table has {symbols} x {width} = {symbols * width:,} numbers; this text of {len(value['tokens'])} tokens reads "
+        f"The table has {symbols} x {width} = {symbols * width:,} numbers; this text of {len(value.tokens)} tokens reads "
         f"{used} of its rows."
     )
 

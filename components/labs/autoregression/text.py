@@ -1,6 +1,7 @@
 """A prompt, and the net that continues it: one token at a press or many, with the candidates that each was chosen from."""
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,11 @@ from components.labs.autoregression.words import reading_notes, stop_sentence
 from components.shell.address import kept
 from components.shell.text import badge, drawn, listed
 from components.stage.view import sentence
+from models import answers
+from models.answers import Continuation
 from models.insight.lens import shown, tempered
 from models.service.client import trainer
+from models.service.spoken import PROMPT, SETTINGS, spoken
 from models.spec import TASKS, RunConfig
 
 NAME = "autoregression"
@@ -42,7 +46,7 @@ class Written:
     cfg: RunConfig
     prompt: str
     said: list[Said] = field(default_factory=list)
-    classes: list[str] = field(default_factory=list)
+    classes: Sequence[str] = ()
     why: str = ""
     wanted: tuple[int, dict[str, Any]] | None = None  # of the step, with the arguments of the question
 
@@ -75,20 +79,38 @@ def draw(panel: Panel) -> tuple[str, int] | None:
     settings: dict[str, Any] = {"temperature": temperature, "seed": seed, "end": end}
     _generated(panel, written)
     text = whole(cfg, prompt, [one.token for one in written.said])
-    found = panel.ask("continuation", text=text, count=1, **settings)
+    found = panel.ask(answers.CONTINUATION, text=text, count=1, **settings)
     fresh = found is not None and found.cfg == cfg and found.args == {"text": text, "count": 1, **settings}
     _buttons(panel, written, found if fresh else None, {"text": text, "count": length, **settings})
     if found is None or not fresh:
         return None
     next_one = found.value
-    written.classes = next_one["classes"]
-    for line in reading_notes(next_one["unknown"], next_one["cut"], next_one["limit"], _slides(cfg)):
+    written.classes = next_one.classes
+    if not panel.step and not written.said and (told := _recorded(written, settings)):
+        st.markdown(
+            f"**Recorded: what this net says once it has been trained for {cfg.steps} steps.** Before that it knows no letter "
+            "from another; train it, and it goes on from here itself."
+        )
+        _said(told, replace(next_one, said=(), probabilities=next_one.probabilities[:0]), temperature, cfg.steps, "recorded")
+        return whole(cfg, "", next_one.read), len(next_one.read)
+    for line in reading_notes(next_one.unknown, next_one.cut, next_one.limit, _slides(cfg)):
         st.info(line)
     _said(written, next_one, temperature, found.step)
-    return whole(cfg, "", next_one["read"]), len(next_one["read"])
+    return whole(cfg, "", next_one.read), len(next_one.read)
 
 
-def whole(cfg: RunConfig, prompt: str, tokens: list[str]) -> str:
+def _recorded(written: Written, settings: dict[str, Any]) -> Written | None:
+    """What the net of a prompt said when it was recorded, under the same settings but for the end; None where it was not."""
+    found = spoken()
+    same = found is not None and (found.cfg, PROMPT) == (written.cfg, written.prompt)
+    if found is None or not same or any(settings[name] != SETTINGS[name] for name in ("temperature", "seed")):
+        return None
+    told = Written(written.cfg, written.prompt, classes=found.value.classes)
+    _append(told, found.value, {**settings, "count": SETTINGS["count"]}, found.cfg.steps)
+    return told
+
+
+def whole(cfg: RunConfig, prompt: str, tokens: Sequence[str]) -> str:
     """A prompt and what was said after it, as one text."""
     return prompt + "".join(tokens) if _slides(cfg) else " ".join([*prompt.split(), *tokens])
 
@@ -131,10 +153,10 @@ def _generated(panel: Panel, written: Written) -> None:
     if written.wanted is None:
         return
     step, args = written.wanted
-    answer = trainer().ask("continuation", panel.cfg, wait=WAIT_SECONDS, owner=panel.owner("generate"), step=step, **args)
+    answer = trainer().ask(answers.CONTINUATION, panel.cfg, wait=WAIT_SECONDS, owner=panel.owner("generate"), step=step, **args)
     if answer is None:
         panel.waiting = True
-        st.progress(min(1.0, trainer().share("continuation", panel.cfg, step=step, **args)), text="Generating")
+        st.progress(min(1.0, trainer().share(answers.CONTINUATION, panel.cfg, step=step, **args)), text="Generating")
         return
     written.wanted = None
     if answer.value is None:
@@ -143,15 +165,15 @@ def _generated(panel: Panel, written: Written) -> None:
         _append(written, answer.value, args, step)
 
 
-def _append(written: Written, value: dict[str, Any], args: dict[str, Any], step: int) -> None:
-    for token, p in zip(value["said"], value["probabilities"], strict=True):
-        written.said.append(Said(token, value["classes"].index(token), p, args["temperature"], step))
-    written.why = stop_sentence(value["stopped"], value["said"], args["count"], args["end"], value["limit"])
+def _append(written: Written, value: Continuation, args: dict[str, Any], step: int) -> None:
+    for token, p in zip(value.said, value.probabilities, strict=True):
+        written.said.append(Said(token, value.classes.index(token), p, args["temperature"], step))
+    written.why = stop_sentence(value.stopped, value.said, args["count"], args["end"], value.limit)
 
 
-def _buttons(panel: Panel, written: Written, found: Measured | None, args: dict[str, Any]) -> None:
+def _buttons(panel: Panel, written: Written, found: Measured[Continuation] | None, args: dict[str, Any]) -> None:
     """One token, many, or all of them taken back. While the net trains it is not asked to speak."""
-    there = found is not None and found.step == panel.step and bool(found.value["said"])
+    there = found is not None and found.step == panel.step and bool(found.value.said)
     can = there and not panel.at.playing and written.wanted is None
 
     def one_more() -> None:
@@ -173,17 +195,17 @@ def _buttons(panel: Panel, written: Written, found: Measured | None, args: dict[
         st.caption("Pause, and the net of the step shown continues the text.")
 
 
-def _said(written: Written, next_one: dict[str, Any], temperature: float, step: int) -> None:
-    """The text, why it ended, and the candidates of one of its tokens or of the next."""
+def _said(written: Written, next_one: Continuation, temperature: float, step: int, source: str = "measured") -> None:
+    """The text, why it ended, and the candidates of one of its tokens or of the next. `source`: a badge."""
     tokens = [one.token for one in written.said]
     st.code(whole(written.cfg, written.prompt, tokens), language=None, wrap_lines=True)
     began = f"{len(tokens)} of its tokens are the net's. " if tokens else "All of it is the prompt. "
-    nothing = stop_sentence(next_one["stopped"], [], 1, "", next_one["limit"]) if not next_one["said"] else ""
+    nothing = stop_sentence(next_one.stopped, [], 1, "", next_one.limit) if not next_one.said else ""
     st.markdown(f"**{began}{written.why or nothing or 'Nothing was asked for yet.'}**")
     names = [f"{at}: {shown(one.token)}" for at, one in enumerate(written.said, start=1)]
     upcoming = [
-        Said(token, next_one["classes"].index(token), p, temperature, step)
-        for token, p in zip(next_one["said"], next_one["probabilities"], strict=True)
+        Said(token, next_one.classes.index(token), p, temperature, step)
+        for token, p in zip(next_one.said, next_one.probabilities, strict=True)
     ]
     every = [*written.said, *upcoming]
     if not every:
@@ -196,9 +218,9 @@ def _said(written: Written, next_one: dict[str, Any], temperature: float, step: 
     verb = "is" if at < len(written.said) else "would be"
     st.markdown(
         f'"{shown(one.token)}" {verb} said: {one.p[one.at]:.1%} as the net says, {hot[one.at]:.1%} at temperature '
-        f"{one.temperature:g}. {badge('measured')}, at step {one.step}."
+        f"{one.temperature:g}. {badge(source)}, at step {one.step}."
     )
-    drawn(candidates_chart("Candidates", next_one["classes"], one.p, hot, one.at), "Candidates", f"{NAME}_candidates")
+    drawn(candidates_chart("Candidates", next_one.classes, one.p, hot, one.at), "Candidates", f"{NAME}_candidates")
     if written.said:
         with st.popover("All tokens said", key=f"{NAME}_all", icon=":material/table:"):
             listed("Tokens said", _rows(written.said), height=260)

@@ -1,7 +1,10 @@
 """What the autoregression lab says: why the net stopped, what it left out, what was revised, what a block looked at."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from models.answers import Change
 from models.insight.lens import shown
 from models.spec.query import literal
 
@@ -9,7 +12,7 @@ MOST, LONGEST = 20, 20  # unknown symbols that are named, and characters of each
 ROUNDING = 1e-9  # what is below it, of logits in 64-bit numbers, is rounding
 
 
-def stop_sentence(stopped: str, said: list[str], asked: int, end: str, limit: int) -> str:
+def stop_sentence(stopped: str, said: Sequence[str], asked: int, end: str, limit: int) -> str:
     """Which of the reasons ended what was said (`stopped`, a word of the trainer's)."""
     count = f"{len(said)} token{'' if len(said) == 1 else 's'}"
     return {
@@ -24,7 +27,7 @@ def stop_sentence(stopped: str, said: list[str], asked: int, end: str, limit: in
     }[stopped]
 
 
-def reading_notes(unknown: list[str], cut: int, limit: int, slides: bool) -> list[str]:
+def reading_notes(unknown: Sequence[str], cut: int, limit: int, slides: bool) -> list[str]:
     """What was done with a prompt that holds more than the net can read."""
     notes = []
     if unknown:
@@ -41,10 +44,10 @@ def reading_notes(unknown: list[str], cut: int, limit: int, slides: bool) -> lis
     return notes
 
 
-def revision_sentence(found: dict[str, np.ndarray], bare: dict[str, np.ndarray], token: str) -> str:
+def revision_sentence(found: Change, bare: Change, token: str) -> str:
     """What appending one token changes before it: with the causal mask (`found`) and without one (`bare`)."""
-    kept, moved = float(found["difference"].max()), float(bare["difference"].max())
-    places, other = len(bare["before"]), int((bare["before"] != bare["after"]).sum())
+    kept, moved = float(found.difference.max()), float(bare.difference.max())
+    places, other = len(bare.before), int((bare.before != bare.after).sum())
     if not np.isfinite([kept, moved]).all():
         return "The logits are not finite: nothing can be compared."
     rounding = "" if kept == 0 else ", which is rounding" if kept < ROUNDING else ""
@@ -56,7 +59,7 @@ def revision_sentence(found: dict[str, np.ndarray], bare: dict[str, np.ndarray],
     )
 
 
-def looks_sentence(tokens: list[str], weights: np.ndarray, position: int, blocks: list[str]) -> str:
+def looks_sentence(tokens: Sequence[str], weights: np.ndarray, position: int, blocks: Sequence[str]) -> str:
     """At which token every block looks most, the mean of its heads. (L, T)."""
     if not np.isfinite(weights).all():
         return "The attention is not finite."

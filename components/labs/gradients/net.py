@@ -1,5 +1,6 @@
 """The chain's product beside a real network's gradient: the formula and the measurement on one axis."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,26 +8,28 @@ import streamlit as st
 
 from components.charts.depth import Series, depth_profile, log_range
 from components.charts.parts import Figure
-from components.labs.gradients.words import compared, law
+from components.labs.gradients.words import compared, expected
 from components.shell.address import kept
 from components.shell.link import PLAYGROUND, help_of
 from components.shell.text import badge, drawn
 from components.shell.visitor import owner
 from components.shell.waiting import waits
 from components.stage.view import sentence
-from models.labs.activations import FUNCTIONS
-from models.labs.growth import INITS, Growth, growth
-from models.service.client import trace_from, trainer
+from models import answers
+from models.insight.gaussian import ACTIVATIONS
+from models.insight.theory import Law, law
+from models.service.client import trainer
 from models.spec import RunConfig
 from models.trace import Trace
 
 KEY = "gradients_net"
 NORMS = {"no norm": "none", "pre-norm": "pre-norm", "post-norm": "post-norm"}
+INITS = ("fan-in", "he", "xavier", "torch", "orthogonal", "normal 0.02")
 LAYERS, SEEDS = (1, 2), (1, 6)
 DEEPEST = 100
 WAIT_SECONDS = 1.5
 
-Seen = tuple[RunConfig, list[Trace]]
+Seen = tuple[RunConfig, Sequence[Trace]]
 
 
 def draw() -> None:
@@ -47,8 +50,8 @@ def controls() -> tuple[RunConfig, int]:
         depth = st.slider("Depth of the net", 1, DEEPEST, **_kept("depth", 50, bounds=(1, DEEPEST)))
         residual = st.toggle("Residual", help=help_of("residual"), **_kept("residual", False))
     with two:
-        choice = _kept("activation", next(iter(FUNCTIONS)), among=FUNCTIONS)
-        activation = st.selectbox("Activation", list(FUNCTIONS), help=help_of("activation"), **choice)
+        choice = _kept("activation", next(iter(ACTIVATIONS)), among=ACTIVATIONS)
+        activation = st.selectbox("Activation", list(ACTIVATIONS), help=help_of("activation"), **choice)
         init = st.selectbox("Initialisation", INITS, help=help_of("init"), **_kept("init", INITS[0], among=INITS))
     with three:
         norm = st.selectbox("Where layer norm stands", list(NORMS), **_kept("norm", next(iter(NORMS)), among=NORMS))
@@ -72,15 +75,12 @@ def controls() -> tuple[RunConfig, int]:
 def watch(cfg: RunConfig, seeds: int) -> bool:
     """Both charts and what they say, or what was measured before until the answer is there; whether it is still to come."""
     before: Seen | None = st.session_state.get(f"{KEY}_seen")
-    question = "profile" if seeds == 1 else "profiles"
-    args: dict[str, Any] = {} if seeds == 1 else {"seeds": seeds}
-    answer = trainer().ask(question, cfg, wait=WAIT_SECONDS, owner=owner(KEY), **args)
+    answer = trainer().ask(answers.PROFILES, cfg, wait=WAIT_SECONDS, owner=owner(KEY), seeds=seeds)
     if answer is not None and answer.value is None:
         st.error(sentence(answer.error))
         return False
     if answer is not None and answer.value is not None:
-        found = [answer.value] if seeds == 1 else answer.value["traces"]
-        before = st.session_state[f"{KEY}_seen"] = cfg, [trace_from(one) for one in found]
+        before = st.session_state[f"{KEY}_seen"] = cfg, answer.value.traces
     if before is None:
         st.caption("torch is loading in the trainer")
         return True
@@ -90,7 +90,7 @@ def watch(cfg: RunConfig, seeds: int) -> bool:
     return answer is None
 
 
-def net_chart(title: str, traces: list[Trace], measured: np.ndarray, product: np.ndarray) -> Figure:
+def net_chart(title: str, traces: Sequence[Trace], measured: np.ndarray, product: np.ndarray) -> Figure:
     """Measured RMS (K, S), its geometric mean with the least and the greatest, and the formula (S,)."""
     with np.errstate(divide="ignore"):
         mean = np.exp(np.log(measured.astype(float)).mean(0))
@@ -102,21 +102,24 @@ def net_chart(title: str, traces: list[Trace], measured: np.ndarray, product: np
     return depth_profile(title=title, unit="RMS", sites=traces[0].sites, series=series, range_=held)
 
 
-def anchored(traces: list[Trace], product: Growth) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def anchored(traces: Sequence[Trace], predicted: Law) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """By chart: the measured RMS (K, S), and the product that starts where the measurement does: input, or gradient's end."""
+    assert predicted.mean_square is not None
+    assert predicted.product is not None
     act, grad = np.stack([one.act_rms[0] for one in traces]), np.stack([one.grad_rms[0] for one in traces])
     return {
-        "Activation of the net": (act, product.act_rms * _mean(act[:, 0])),
-        "Gradient of the net": (grad, product.grad_rms * _mean(grad[:, -1])),
+        "Activation of the net": (act, np.sqrt(predicted.mean_square) * _mean(act[:, 0])),
+        "Gradient of the net": (grad, predicted.product * _mean(grad[:, -1])),
     }
 
 
-def _show(cfg: RunConfig, traces: list[Trace]) -> None:
-    product = growth(cfg)
+def _show(cfg: RunConfig, traces: Sequence[Trace]) -> None:
+    predicted = law(cfg)
+    assert predicted.product is not None, "every net that can be set here is an MLP with a law of its stream"
     gradients = np.stack([one.grad_rms[0] for one in traces])
-    st.markdown(f"**{compared(cfg, gradients, product.grad_rms)}**")
-    st.markdown(law(cfg))
-    for column, (title, (measured, formula)) in zip(st.columns(2), anchored(traces, product).items(), strict=True):
+    st.markdown(f"**{compared(cfg, gradients, predicted.product)}**")
+    st.markdown(expected(cfg))
+    for column, (title, (measured, formula)) in zip(st.columns(2), anchored(traces, predicted).items(), strict=True):
         with column:
             drawn(net_chart(title, traces, measured, formula), title, f"{KEY}_{title.partition(' ')[0].lower()}_chart")
     st.caption(

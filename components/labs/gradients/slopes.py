@@ -9,7 +9,7 @@ from components.charts.depth import ROLES
 from components.charts.parts import Figure, finished, frame_of, level, rounded
 from components.shell.address import kept
 from components.shell.text import badge, drawn, listed, number
-from models.labs.activations import FUNCTIONS, moments, slope, steepest, value
+from models.insight.gaussian import ACTIVATIONS, moments, slope, steepest, value
 
 KEY = "gradients"
 REACH = 4.0
@@ -19,8 +19,8 @@ SPREADS = (0.1, 5.0)
 def draw() -> None:
     """The section of the derivatives."""
     st.subheader("Where the factors come from: the activation's derivative", anchor=False)
-    choice = kept(f"{KEY}_shown", ["relu", "gelu", "tanh", "sigmoid"], name="activations", among=FUNCTIONS, many=True)
-    shown = st.multiselect("Activations", list(FUNCTIONS), **choice)
+    choice = kept(f"{KEY}_shown", ["relu", "gelu", "tanh", "sigmoid"], name="activations", among=ACTIVATIONS, many=True)
+    shown = st.multiselect("Activations", list(ACTIVATIONS), **choice)
     left, right = st.columns(2)
     choice = kept(f"{KEY}_z", 0.0, name="z", bounds=(-REACH, REACH))
     z = left.slider("z", -REACH, REACH, step=0.05, help="What the activation reads.", **choice)
@@ -38,7 +38,7 @@ def draw() -> None:
 def curve_chart(title: str, shown: Sequence[str], derivative: bool, z: float) -> Figure:
     """φ or φ' of the chosen activations over z, each with its own colour, dash and marker; a guide at z."""
     grid = np.linspace(-REACH, REACH, 161)
-    order = list(FUNCTIONS)
+    order = list(ACTIVATIONS)
     traces = [
         {
             "type": "scatter",
@@ -59,7 +59,7 @@ def curve_chart(title: str, shown: Sequence[str], derivative: bool, z: float) ->
 
 def _bound(spread: float) -> None:
     at, most = steepest("sigmoid")
-    left = moments("sigmoid", spread).slope_square
+    left = moments("sigmoid", spread**2).slope
     st.markdown(
         f"**The sigmoid's derivative is at most {number(most)}, at z = {number(at)}.** It is often said that its gradient "
         f"shrinks by 1/4 per layer: that is the bound for one factor with a weight of at most 1. For z of spread {number(spread)}"
@@ -70,7 +70,7 @@ def _bound(spread: float) -> None:
 
 def _table(shown: Sequence[str], z: float, spread: float) -> None:
     """φ' at z, its largest value, and the Gaussian means by quadrature."""
-    found = {name: (steepest(name), moments(name, spread)) for name in FUNCTIONS if name in shown}
+    found = {name: (steepest(name), moments(name, spread**2)) for name in ACTIVATIONS if name in shown}
     rows = {
         "activation": list(found),
         f"φ' at {number(z)}": [number(float(slope(name, np.array(z)))) for name in found],
@@ -79,8 +79,8 @@ def _table(shown: Sequence[str], z: float, spread: float) -> None:
         "E φ": [f"{m.mean + 0.0:.4f}" for _, m in found.values()],
         "E φ²": [f"{m.square:.4f}" for _, m in found.values()],
         "Var φ": [f"{m.variance:.4f}" for _, m in found.values()],
-        "E φ'²": [f"{m.slope_square:.4f}" for _, m in found.values()],
-        "√E φ'²": [f"{m.slope_square**0.5:.4f}" for _, m in found.values()],
+        "E φ'²": [f"{m.slope:.4f}" for _, m in found.values()],
+        "√E φ'²": [f"{m.slope**0.5:.4f}" for _, m in found.values()],
     }
     listed("Derivatives of the activations", rows)
     st.caption(

@@ -3,9 +3,9 @@
 import numpy as np
 
 from components.shell.text import number
+from models.insight.gaussian import moments
+from models.insight.theory import branch_gains, law
 from models.insight.words import LEVEL, change_in_words, decades, times
-from models.labs.activations import moments
-from models.labs.growth import branch_gains, growth
 from models.spec import RunConfig
 
 EXPLODES = 1.0  # decades over all layers, above which a product is said to explode
@@ -40,17 +40,21 @@ def reason(cfg: RunConfig, seeds: int) -> str:
     if cfg.residual and cfg.norm == "none" and cfg.layers_per_branch == 1 and abs(found.mean) > 1e-6:
         return (
             f"{cfg.activation} leaves a mean of {number(found.mean, 3)} in every branch of one layer, so all branches push one "
-            "way and the gradient adds up along it. The formula takes what they return to be at right angles to the skip."
+            "way and the gradient adds up along it. The formula takes what they return to be at right angles to the skip, so "
+            "here it is no law, and none is known."
         )
     count = "this is one seed" if seeds == 1 else f"these are {seeds} seeds"
     return f"the formula averages over all weights of a net without end in width, and {count} of width {cfg.width}."
 
 
-def law(cfg: RunConfig) -> str:
+def expected(cfg: RunConfig) -> str:
     """What to expect of this arrangement, with its numbers: the common errors about it, put right."""
-    forward, backward = branch_gains(cfg)
+    gained, predicted = branch_gains(cfg, "mlp"), law(cfg).product
+    assert gained is not None
+    assert predicted is not None
+    forward, backward = gained
     gains = f"A branch that reads mean square 1 writes {number(forward, 3)} and returns {number(backward, 3)} of the gradient's."
-    change = decades(1.0, float(growth(cfg).grad_rms[0]))
+    change = decades(1.0, float(predicted[0]))
     if cfg.residual and cfg.norm == "none":
         return (
             f"{gains} The skip's 1 does not vanish, but it is not all there is: the first layer passes on √(1 + "

@@ -14,6 +14,7 @@ from components.labs.normalization.swallows import swallowed
 from components.shell.waiting import waits
 from components.stage.still import still_chart
 from components.stage.view import sentence
+from models import answers
 from models.labs.normalization import normalised
 from models.labs.normalization_laws import TINY_EPS, by_hand, shortfall, sized, told
 from models.service.client import trainer
@@ -42,14 +43,14 @@ def hand_against_torch(values: np.ndarray, row: int, eps: float, _names: list[st
     )
 
     def answered() -> bool:
-        answer = trainer().ask("layer_norm", RunConfig(), wait=WAIT_SECONDS, row=x.tolist(), eps=eps)
+        answer = trainer().ask(answers.LAYER_NORM, RunConfig(), wait=WAIT_SECONDS, row=x.tolist(), eps=eps)
         rows = {"by hand": hand, "formula": formula}
         if answer is None:
             st.caption("Asking torch ...")
         elif answer.value is None:
             st.error(sentence(answer.error))
         else:
-            ours = np.asarray(answer.value["row"], float)
+            ours = np.asarray(answer.value.row, float)
             rows |= {"torch": ours, "torch - formula": ours - formula, "torch - by hand": ours - hand}
             st.caption("torch's layer norm, asked of the trainer, beside the formula. :blue-badge[measured]")
         features = [f"feature {at + 1}" for at in range(size)]

@@ -19,6 +19,7 @@ export class Bar {
     const find = (name) => place.querySelector(name)
     Object.assign(this, {
       main: find(".stage-main"),
+      scrub: find(".stage-scrub"),
       range: find("input"),
       output: find("output"),
       select: find("select"),
@@ -31,12 +32,21 @@ export class Bar {
     this.range.oninput = () => moves.seek(Number(this.range.value))
   }
 
-  show(head, shared) {
+  // Puts a chart under the slider, which covers its plot.
+  under(home, { height, figure }) {
+    if (home.parentElement !== this.scrub) this.scrub.prepend(home)
+    for (const [side, pixels] of Object.entries({ height, ...figure.layout.margin }))
+      this.scrub.style.setProperty(`--${side}`, `${pixels}px`)
+  }
+
+  // `word`: what the main button says while nothing plays.
+  show(head, start) {
     this.playing = head.playing
-    const word = head.playing ? "Pause" : `Train${shared}`
+    const word = head.playing ? "Pause" : start
     if (this.main.textContent !== word) this.main.textContent = word
     this.main.classList.toggle("playing", head.playing)
     if (this.range.max !== String(Math.max(1, head.last))) this.range.max = Math.max(1, head.last)
+    if (this.range.step !== String(head.stride)) this.range.step = head.stride
     if (Number(this.range.value) !== head.shown) this.range.value = head.shown
     this.range.style.setProperty("--share", `${(100 * head.shown) / Math.max(1, head.last)}%`)
     this.output.textContent = head.shown

@@ -13,6 +13,7 @@ const HTML = `
 const CONFIG = { responsive: true, displaylogo: false, showSendToCloud: false, displayModeBar: "hover" }
 const THEME = ["text-color", "border-color", "font"]
 const TABLE_SECONDS = 0.5 // between two tables of a chart that moves
+const MAP_SECONDS = 0.5 // between two pictures of a map that paints itself
 const finger = matchMedia("(pointer: coarse)").matches // it scrolls the page: a chart keeps nothing of that to itself
 if (finger) CONFIG.displayModeBar = false
 CONFIG.modeBarButtonsToRemove = ["resetScale2d", "select2d", "lasso2d"]
@@ -85,6 +86,7 @@ export class Chart {
   declare(panel) {
     if (this.panel?.fit !== panel.fit) this.held = {}
     Object.assign(this, { panel, stood: "" })
+    this.paints = panel.figure?.data.some((trace) => trace.bind?.of === "map")
     this.rests = !panel.figure || panel.figure.data.every((trace) => !trace.bind || trace.bind.of === "frame")
     this.el.style.height = `${panel.height}px`
     this.el.setAttribute("aria-label", `${panel.title}, chart`)
@@ -123,6 +125,8 @@ export class Chart {
     this.place.classList.toggle("awaited", awaited)
     if (awaited) return
     if (!figure?.data) return this.clear(Plotly)
+    if (this.paints && now.playing && now.time - (this.painted ?? 0) < MAP_SECONDS) return
+    this.painted = now.time
     this.figure = filled(figure, now, this.held)
     const measure = (text, size) => {
       pen.font = `${size}px ${theme.font}`

@@ -248,6 +248,37 @@ def test_the_keys_of_the_projector_move_the_playhead_outside_of_fields(visitors)
     assert row(page) == 0
 
 
+def test_a_tab_that_was_hidden_goes_on_from_where_it_stood(visitors, demo):
+    page = visitors.tab()
+    page.add_init_script(
+        """const next = window.requestAnimationFrame.bind(window), waiting = [], seen = (window.seen = [])
+        window.requestAnimationFrame = (then) => (window.covered ? waiting.push(then) : next(then))
+        window.cover = () => {
+            window.covered = true
+            return new Promise((then) => next(() => next(then))) // what was due before is drawn
+        }
+        window.uncover = () => {
+            const stage = document.querySelector(".stage")
+            new MutationObserver(() => seen.push(Number(stage.dataset.step))).observe(stage, { attributeFilter: ["data-step"] })
+            window.covered = false
+            waiting.splice(0).forEach((then) => next(then))
+        }"""
+    )
+    page.goto(demo.url + link(seed=31, steps=600, tells="never"))
+    press(drawn(page), "Train")
+    until_row(page, 5)
+    page.evaluate("() => window.cover()")
+    stood = row(page)
+    until(page, lambda: demo.health()["training"] == 0, "the end of a run that nobody sees")
+    assert row(page) == stood
+    page.evaluate("() => window.uncover()")
+    until_last(page, 600)
+    seen = page.evaluate("() => window.seen")
+    assert seen == sorted(seen)
+    assert seen[0] - stood < 40  # a quarter of a second, at eight seconds for the whole tape
+    assert len(seen) > 20
+
+
 def test_charts_have_their_name_and_their_numbers_as_a_table(resting):
     page = resting
     page.get_by_role("button", name="Table of Gradient by depth").click()

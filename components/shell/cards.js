@@ -1,0 +1,43 @@
+// Cards as radio buttons: one is in the order of the Tab key, the arrows lead to the others, a press chooses.
+
+const WAYS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }
+
+const made = (card) => {
+  for (const part of ["name", "mark", "text"]) {
+    const el = card.appendChild(document.createElement("span"))
+    el.className = `card-${part}`
+  }
+  return card
+}
+
+export default ({ data, parentElement, setTriggerValue }) => {
+  const group = parentElement.querySelector(".cards")
+  group.setAttribute("aria-label", data.label)
+  // The same buttons stay: one that was replaced would lose the keyboard's focus.
+  while (group.children.length > data.cards.length) group.lastChild.remove()
+  data.cards.forEach(({ name, text, unfit, mark }, at) => {
+    const card = group.children[at] ?? group.appendChild(made(document.createElement("button")))
+    const on = name === data.chosen
+    const [title, corner, about] = card.children
+    Object.assign(card, { type: "button", disabled: Boolean(unfit), onclick: () => setTriggerValue("chosen", name) })
+    card.setAttribute("role", "radio")
+    card.setAttribute("aria-checked", String(on))
+    card.setAttribute("aria-label", name)
+    about.id = `${data.label} ${at}`.replace(/\W+/g, "-")
+    card.setAttribute("aria-describedby", about.id)
+    title.textContent = name
+    corner.textContent = mark
+    about.textContent = unfit || text
+  })
+  const open = [...group.children].filter((card) => !card.disabled)
+  const first = open.find((card) => card.ariaChecked === "true") ?? open[0]
+  for (const card of open) card.tabIndex = card === first ? 0 : -1
+  group.onkeydown = (event) => {
+    const way = WAYS[event.key]
+    if (!way) return
+    event.preventDefault()
+    const next = open[(open.indexOf(document.activeElement) + way + open.length) % open.length]
+    for (const card of open) card.tabIndex = card === next ? 0 : -1
+    next.focus()
+  }
+}

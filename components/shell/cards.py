@@ -1,0 +1,38 @@
+"""Cards to choose from, one or none: each a name, what it is about, and where it is no use here, why."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import streamlit as st
+
+HERE = Path(__file__)
+_component = st.components.v2.component(
+    "cards",
+    html='<div class="cards" role="radiogroup"></div>',
+    css=HERE.with_suffix(".css").read_text(encoding="utf-8"),
+    js=HERE.with_suffix(".js").read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
+
+
+@dataclass(frozen=True)
+class Card:
+    """A card by its name; `unfit` says why it cannot be chosen, empty where it can. `mark`: a word in its corner."""
+
+    name: str
+    text: str
+    unfit: str = ""
+    mark: str = ""
+
+
+def cards(label: str, offered: Sequence[Card], chosen: str | None, *, key: str, choose: Callable[[str], None]) -> None:
+    """Draws the cards; a press hands the name of one to `choose`, which is a callback."""
+
+    def pressed() -> None:
+        name = getattr(st.session_state[key], "chosen", None)
+        if any(name == card.name and not card.unfit for card in offered):  # it comes from a browser
+            choose(str(name))
+
+    data = {"label": label, "cards": [asdict(card) for card in offered], "chosen": chosen}
+    _component(key=key, data=data, on_chosen_change=pressed)
