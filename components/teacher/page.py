@@ -3,6 +3,7 @@
 import secrets
 from urllib.parse import urlencode
 
+import segno
 import streamlit as st
 
 from components.controls import settled
@@ -128,12 +129,20 @@ def _address(target: str, hidden: list[str], *, large: bool, code: str) -> None:
     with left:
         st.caption("To hand out:")
         st.code(whole, language=None, wrap_lines=True)
+        if base:
+            st.html(qr_code(whole))
     if hidden:
         with right:
             st.caption("The same with nothing hidden, for afterwards:")
             st.code(f"{base}/{link_to(target, cfg, [], large=large, code=code)}", language=None, wrap_lines=True)
     if base:
         st.link_button("Open it in a new tab", whole, icon=":material/open_in_new:")
+
+
+def qr_code(link: str) -> str:
+    """A link as a QR code to be read from a wall: black on white in both themes."""
+    code = segno.make(link, error="m", micro=False)
+    return f'<img alt="QR code of the link to hand out" width="200" src="{code.svg_data_uri(scale=6, border=4, light="white")}">'
 
 
 def _board(target: str, code: str, key: str) -> None:

@@ -5,6 +5,7 @@ import streamlit as st
 from components.shell import hide
 from components.shell.link import PLAYGROUND, STORY
 from components.start import cells
+from components.start.ways import ways as ways_from_here
 from components.start.words import conclusion
 
 st.title("Why do deep networks need Add & Norm?", anchor=False)
@@ -22,3 +23,4 @@ else:
 ways.page_link(STORY, label="Next: the story" if found else "The story", icon=":material/auto_stories:")
 ways.page_link(PLAYGROUND, label="The playground", icon=":material/tune:")
 cells.draw(found)
+ways_from_here()
