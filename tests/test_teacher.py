@@ -443,6 +443,21 @@ def test_an_address_says_nothing_that_is_not_asked_for(target: str) -> None:
     assert plain == (PLAYGROUND if target == PLAYGROUND else f"lessons?lesson={target}")
 
 
+@pytest.mark.parametrize(("target", "path"), [("start", ""), ("story", "story")])
+def test_a_lecturer_is_led_to_the_four_nets_and_to_the_story_on_a_projector(target: str, path: str) -> None:
+    assert link_to(target, RunConfig(depth=8), [], large=True, code=CODE) == f"{path}?view=projector"
+
+
+def test_the_four_nets_on_a_projector_are_few_and_large_and_move_by_keys() -> None:
+    page = AppTest.from_file(APP, default_timeout=PATIENCE)
+    page.query_params["view"] = "projector"
+    sound(page.run())
+    assert declared(page)["keys"]
+    assert {panel["kind"] for panel in declared(page)["panels"]} == {"guess", "stack", "curve"}
+    assert min(panel["height"] for panel in panels(page, "stack").values()) > 100
+    assert not page.get("page_link")
+
+
 def test_a_playground_has_no_class() -> None:
     assert "class" not in link_to(PLAYGROUND, replace(RunConfig(), depth=8), [], large=False, code=CODE)
 

@@ -2,12 +2,12 @@
 
 const SHOWN_MILLISECONDS = 2000
 
-export default ({ parentElement }) => {
+export default ({ data, parentElement }) => {
   const button = parentElement.querySelector(".copy-link")
   const say = (words) => {
     button.textContent = words
   }
-  if (!button.textContent) say("Copy link")
+  if (!button.textContent) say(data.words)
   button.onclick = async () => {
     try {
       await navigator.clipboard.writeText(location.href)
@@ -15,6 +15,6 @@ export default ({ parentElement }) => {
     } catch {
       say("Copy it from the address bar")
     }
-    setTimeout(say, SHOWN_MILLISECONDS, "Copy link")
+    setTimeout(say, SHOWN_MILLISECONDS, data.words)
   }
 }

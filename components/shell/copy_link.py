@@ -16,4 +16,4 @@ _component = st.components.v2.component(
 
 def copy_link() -> None:
     """Draws the button into Streamlit's header; it takes no room on the page."""
-    _component(key="copy_link")
+    _component(key="copy_link", data={"words": "Copy link"})
