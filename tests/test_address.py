@@ -80,7 +80,7 @@ def test_compare_is_found_again_with_its_columns_and_its_seeds() -> None:
 
 
 CHOICES: dict[str, tuple[str, str, str, Any, dict[str, str]]] = {
-    "lesson": (LESSONS, "selectbox", "lesson_choice_○○○○○○○○○○", "final", {"lesson": "final"}),
+    "lesson": (LESSONS, "selectbox", "lesson_box", "final", {"lesson": "final"}),
     "error": (ERRORS, "cards", "error_choice", "copies", {"error": "copies"}),
     "search": (ERRORS, "text_input", "error_search", "layer norm", {"search": "layer norm"}),
     "topic": (ERRORS, "selectbox", "error_topic", "norms", {"topic": "norms"}),

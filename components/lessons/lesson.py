@@ -8,7 +8,7 @@ from components.shell.hide import hidden
 from models.lessons.lesson import Lesson
 from models.lessons.lessons import LESSONS
 
-KEY, CHOICE = "lesson", "lesson_choice"
+KEY, CHOICE, BOX = "lesson", "lesson_choice", "lesson_box"
 BOARD_SECONDS = 2.0  # between two looks at the board while a class is guessing
 
 
@@ -19,22 +19,18 @@ def chosen() -> Lesson:
 
 
 def choose(lesson: Lesson) -> None:
-    """All lessons by number and title, with how far the visitor is in each; nothing where the link keeps to one."""
+    """How far the visitor is, and all lessons by number and title; nothing where the link keeps to one."""
     if hidden("lessons"):
         return
-    keys = list(LESSONS)
-    titles = {key: f"{at}. {LESSONS[key].title} {progress.symbol(key)}" for at, key in enumerate(keys, start=1)}
-    tip = "○ not begun, ◐ guessed, ● challenge passed."
-    # A browser names its choice by the label, and a sign in it changes with the first guess: then another box takes its place.
-    name = f"{CHOICE}_{''.join(map(progress.symbol, keys))}"
-    address.put({name: lesson.key})
+    titles = {key: f"{at}. {one.title}" for at, (key, one) in enumerate(LESSONS.items(), start=1)}
+    address.put({BOX: lesson.key})
 
     def change() -> None:
         address.put_again()
-        st.session_state[CHOICE] = st.session_state[name]
+        st.session_state[CHOICE] = st.session_state[BOX]
 
     progress.line()
-    st.selectbox("Lesson", keys, key=name, format_func=titles.__getitem__, help=tip, on_change=change)
+    st.selectbox("Lesson", list(LESSONS), key=BOX, format_func=titles.__getitem__, on_change=change)
 
 
 def draw(lesson: Lesson) -> None:

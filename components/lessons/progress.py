@@ -46,7 +46,8 @@ def line() -> None:
     all_done = [done(key) for key in LESSONS]
     guessed, passed = sum(bool(one.guess) for one in all_done), sum(one.passed is not None for one in all_done)
     signs = " · ".join(f"{at} {symbol(key)}" for at, key in enumerate(LESSONS, start=1))
-    st.caption(f"{signs} · **{guessed} of {len(LESSONS)} guessed, {passed} solved**")
+    tip = "○ not begun, ◐ guessed, ● challenge solved."
+    st.caption(f"{signs} · **{guessed} of {len(LESSONS)} guessed, {passed} solved**", help=tip)
 
 
 def as_text() -> str:
