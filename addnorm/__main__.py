@@ -10,8 +10,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
+from addnorm.law import law_in_words
 from addnorm.read import Recording, read
-from addnorm.words import first_not_finite, shortened, verdict
+from addnorm.words import first_not_finite, shortened, updates, verdict
 
 
 class Parser(argparse.ArgumentParser):
@@ -58,10 +59,8 @@ def table(recording: Recording, step: int | None = None) -> Iterator[str]:
     act, grad = (list(_shown(recording, name, at)) for name in ("act", "grad"))
     for site, left, right in zip(recording.sites, act, grad, strict=True):
         yield f"{shortened(site.name, width):<{width}}  {left:>12}{right:>12}"
-    yield shortened(verdict(recording, at), 500)
-    if lost := first_not_finite(recording):
-        yield shortened(lost, 500)
-    yield from (shortened(note, 500) for note in header["notes"])
+    said = (verdict(recording, at), law_in_words(recording, at), updates(recording, at), first_not_finite(recording))
+    yield from (shortened(one, 500) for one in (*said, *header["notes"]) if one)
 
 
 def row_of(recording: Recording, step: int | None) -> int:

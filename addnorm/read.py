@@ -1,6 +1,7 @@
 """Reads recordings, whoever wrote them: strict, within bounds, and what was whole before a fault is given.
 
-Needs no torch. A growing file is read by feeding a `Reader` what has come in since.
+Needs no torch. `components/stage/browser/recording.js` reads the same in a browser. A growing file is read by feeding a
+`Reader` what has come in since.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ MOST_NUMBERS = 50_000_000  # of a whole recording, 8 bytes each
 LONGEST_NAME = 1000  # characters
 LARGEST_FILE = 4 << 30  # bytes
 DEEPEST = 8  # levels of nesting
+LARGEST_COUNT = 2**53 - 1  # the largest whole number that every reader of JSON has exactly
+UNREADABLE = "is not JSON, or is nested too deeply"
 PIECE = 1 << 20  # bytes that are read at once
 
 KINDS = ("start", "sum", "output")
@@ -150,14 +153,13 @@ class Reader:
         self.recording.problem = f"Line {self._line} {fault}."
 
     def _take_header(self, entry: dict[str, Any]) -> None:
-        version = entry.get("addnorm")
-        if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        version = whole(entry.get("addnorm"))
+        if not version:
             raise FaultError("is not the header of a recording")
         if version > VERSION:
             raise FaultError(f"says that this is version {version} of the format; this program reads up to version {VERSION}")
-        found = self.recording
-        found.sites = tuple(site_of(item) for item in listed(entry, "sites"))
-        found.blocks = tuple(block_of(item) for item in listed(entry, "blocks"))
+        sites = tuple(site_of(item) for item in listed(entry, "sites"))
+        blocks = tuple(block_of(item) for item in listed(entry, "blocks"))
         for key in ("model", "dtype", "device", "created"):
             text(entry, key)
         for note in listed(entry, "notes"):
@@ -169,7 +171,8 @@ class Reader:
                 raise FaultError(f"has a {key} that is no object")
         if not isinstance(entry.get("optimizer"), dict | None):
             raise FaultError("has an optimizer that is no object")
-        found.header = entry
+        found = self.recording
+        found.header, found.sites, found.blocks = entry, sites, blocks
 
     def _take_row(self, entry: dict[str, Any]) -> None:
         found = self.recording
@@ -219,19 +222,15 @@ def read(path: str | os.PathLike[str], *, growing: bool = False) -> Recording:
 def parsed(line: bytes) -> dict[str, Any]:
     """A line as a mapping. Raises FaultError."""
     try:
-        entry = json.loads(line.decode("utf-8"), parse_constant=_no_constant)
+        entry = json.loads(line.decode("utf-8"), parse_constant=_no_constant, parse_int=_int)
     except UnicodeDecodeError:
         raise FaultError("is not text") from None
-    except RecursionError:
-        raise FaultError("is nested too deeply") from None
-    except FaultError:
-        raise
-    except ValueError:
-        raise FaultError("is not JSON") from None
+    except (ValueError, RecursionError):
+        raise FaultError(UNREADABLE) from None
     if not isinstance(entry, dict):
         raise FaultError("is no object")
     if too_deep(entry):
-        raise FaultError("is nested too deeply")
+        raise FaultError(UNREADABLE)
     return entry
 
 
@@ -250,7 +249,12 @@ def _inside(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
 
 
 def _no_constant(name: str) -> Any:
-    raise FaultError(f"has a bare {name}, which JSON does not know")
+    raise ValueError(name)  # NaN and Infinity, which JSON does not know
+
+
+def _int(digits: str) -> float:
+    """A whole number; one with more digits than any float is infinite, as JSON says nothing of sizes."""
+    return int(digits) if len(digits) < 400 else float(digits)
 
 
 def number(value: Any, name: str) -> float | None:
@@ -282,11 +286,18 @@ def numbers(value: Any, name: str, width: int, *, may_lack: bool = False) -> lis
 
 
 def count(entry: dict[str, Any], key: str) -> int:
-    """A whole number from 0 to 2^53. Raises FaultError."""
-    value = entry.get(key)
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 2**53:
+    """A whole number from 0 to LARGEST_COUNT. Raises FaultError."""
+    value = whole(entry.get(key))
+    if value is None:
         raise FaultError(f"has a {key} that is no count")
     return value
+
+
+def whole(value: Any) -> int | None:
+    """A count, however JSON writes it (1, 1.0, 1e0); None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LARGEST_COUNT or value != int(value):
+        return None
+    return int(value)
 
 
 def text(entry: dict[str, Any], key: str) -> str:

@@ -1,4 +1,7 @@
-"""What one row of a recording says, in one line that holds for any net."""
+"""What one row of a recording says, in lines that hold for any net: what was measured, and no judgement that rests on other nets.
+
+A stream that grows a hundredfold ends some small nets and is usual in large language models, so no size is called good or bad.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,11 @@ import math
 
 from addnorm.read import Recording
 
-EXPLODING = 2.0  # decades by which stream or gradient grow over depth
-VANISHING = -1.5  # decades by which they fall
-LEVEL = 0.3  # decades that count as no change: a factor of two
-LARGE_UPDATE = 1e-2  # of a block's weights in one step; 1e-3 is usual
+LEVEL = 2.0  # a factor that counts as no change
 
 
 def verdict(recording: Recording, at: int) -> str:
-    """The line for one row: not finite, exploding, vanishing, large updates, or level."""
+    """The line for one row: where it is not finite, or what stream and gradient do over depth."""
     if not recording.sites:
         return "No sites: only loss and weights were recorded."
     act, grad = finite_or_place(recording, "act", at), finite_or_place(recording, "grad", at)
@@ -22,18 +22,15 @@ def verdict(recording: Recording, at: int) -> str:
             return f"Not finite: the {what} of step {recording.steps[at]} first at {found}."
     assert not isinstance(act, str)
     assert not isinstance(grad, str)
-    changes = {}
+    said = []
     if len(act) > 1:
-        changes["the stream", "over depth"] = change(act[0], act[-1])
+        said.append(change_in_words("the stream", act[0], act[-1], "over depth"))
     if len(grad) > 1:
-        changes["its gradient", "on the way back"] = change(grad[-1], grad[0])
-    if not changes:
+        said.append(change_in_words("its gradient", grad[-1], grad[0], "on the way back"))
+    if not said:
         return "Too little was measured for a verdict."
-    said = [change_in_words(what, size, path) for (what, path), size in changes.items()]
-    sizes = changes.values()
-    kind = "Exploding" if max(sizes) > EXPLODING else "Vanishing" if min(sizes) < VANISHING else "Level"
-    missing = "" if grad else "; no gradient was measured"
-    return f"{kind}: {', '.join(said)}{missing}.{large_updates(recording, at)}"
+    sentence = ", ".join(said)
+    return f"{sentence[0].upper()}{sentence[1:]}{'' if grad else '; no gradient was measured'}."
 
 
 def finite_or_place(recording: Recording, name: str, at: int) -> list[float] | str:
@@ -46,16 +43,14 @@ def finite_or_place(recording: Recording, name: str, at: int) -> list[float] | s
     return [value for _, value in found]
 
 
-def large_updates(recording: Recording, at: int) -> str:
-    """That the last update that was measured changed much of some weights; empty if it did not."""
+def updates(recording: Recording, at: int) -> str:
+    """Which block the last update that was measured changed most; empty where none was."""
     for row in range(at, -1, -1):
         pairs = zip(recording.blocks, recording.row("update", row), recording.measured("update", row), strict=True)
-        known = [(value, block.name) for block, value, measured in pairs if measured and not math.isnan(value)]
+        known = [(block.name, value) for block, value, measured in pairs if measured and not math.isnan(value)]
         if known:
-            size, name = max(known)
-            if size <= LARGE_UPDATE:
-                return ""
-            return f" Large updates: step {recording.steps[row]} changed {name} by {size:.1%} of its size; 0.1% is usual."
+            name, size = max(known, key=lambda pair: pair[1])
+            return f"The update of step {recording.steps[row]} changed {name} most, by {100 * size:.3g}% of its size."
     return ""
 
 
@@ -72,21 +67,16 @@ def first_not_finite(recording: Recording) -> str:
     return ""
 
 
-def change(start: float, end: float) -> float:
-    """log10(end / start); infinite where one of them is zero."""
-    if start == 0 or end == 0:
-        return 0.0 if start == end else math.copysign(math.inf, end - start)
-    return math.log10(end) - math.log10(start)
-
-
-def change_in_words(name: str, size: float, path: str) -> str:
+def change_in_words(name: str, start: float, end: float, path: str) -> str:
     """A change over depth without its full stop."""
-    if math.isinf(size):
-        return f"{name} {'starts at' if size > 0 else 'falls to'} exactly 0 {path}"
-    if abs(size) < LEVEL:
-        return f"{name} stays within a factor of {10 ** abs(size):.2g} {path}"
-    verb = "grows" if size > 0 else "falls"
-    return f"{name} {verb} {f'{abs(size):.1f} decades' if abs(size) >= 1 else f'by a factor of {10 ** abs(size):.2g}'} {path}"
+    if start == 0 and end == 0:
+        return f"{name} is exactly 0 at both ends"
+    if start == 0 or end == 0:
+        return f"{name} {'starts at' if start == 0 else 'falls to'} exactly 0 {path}"
+    factor = max(start / end, end / start)
+    if factor < LEVEL:
+        return f"{name} stays within a factor of {factor:.3g} {path}"
+    return f"{name} {'grows' if end > start else 'falls'} by a factor of {factor:.3g} {path}"
 
 
 def shortened(name: str, width: int) -> str:

@@ -5,7 +5,11 @@ Exit code 2 and one sentence on stderr for bad input; torch is loaded only for w
 
 import argparse
 import os
+import re
+import signal
+import subprocess
 import sys
+import webbrowser
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -63,6 +67,10 @@ def _parser() -> Parser:
     map_ = commands.add_parser("map", help="compute a map from its specification; what is done is kept and resumed")
     command.arguments(map_)
     map_.set_defaults(command=command.run)
+    open_ = commands.add_parser("open", help="start the app on a recording of your own model, which may still be growing")
+    open_.add_argument("path", help="the file, which ends in .jsonl")
+    open_.add_argument("--no-browser", action="store_true", help="print the address and open nothing")
+    open_.set_defaults(command=_open)
     list_ = commands.add_parser("list", help="what there is to choose from")
     list_.add_argument("what", nargs="?", choices=CATALOGUE, metavar="what", help=", ".join(CATALOGUE))
     list_.set_defaults(command=_list)
@@ -137,6 +145,34 @@ def _signal(given: argparse.Namespace) -> int:
     ]
     _write(given.csv, "\n".join(["seed,site,mean_square,grad_norm", *rows]) + "\n")
     return 0
+
+
+def _open(given: argparse.Namespace) -> int:
+    path = Path(given.path).resolve()
+    if not path.is_file() or path.suffix != ".jsonl":
+        raise ValueError(f"{given.path} is no recording: a file that ends in .jsonl is expected")
+    app = Path(__file__).parents[1] / "app.py"
+    flags = ("--server.headless=true", "--server.address=localhost")
+    command = [sys.executable, "-m", "streamlit", "run", str(app), *flags]
+    environment = os.environ | {"PLAYGROUND_RECORDINGS": str(path.parent)}
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # not without the server
+    with subprocess.Popen(command, cwd=app.parent, env=environment, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        try:
+            for line in server.stdout:
+                if found := re.search(r"https?://[\w.-]+:\d+", line):
+                    address = f"{found[0]}/recordings?{urlencode({'recording': path.name})}"
+                    print(address, flush=True)
+                    if not given.no_browser:
+                        webbrowser.open(address)
+                    break
+            for _ in server.stdout:
+                pass
+            return server.wait()
+        except KeyboardInterrupt:
+            return 130
+        finally:
+            server.terminate()
 
 
 def _list(given: argparse.Namespace) -> int:

@@ -1,8 +1,11 @@
 """The command line: the numbers of the tape, and a sentence for whatever is wrong."""
 
+import signal
 import subprocess
 import sys
+import webbrowser
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
@@ -153,6 +156,31 @@ def test_force_runs_what_is_over_budget(capsys: pytest.CaptureFixture[str]) -> N
     assert refused == 2
     assert "--force runs it all the same" in capsys.readouterr().err
     assert main(["signal", *wide, "--seeds", "1", "--rows", "2", "--force"]) == 0
+
+
+def test_open_starts_the_app_on_a_recording_and_ends_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started, shown, said = subprocess.Popen, [], []
+    path = tmp_path / "my run&1.jsonl"
+    path.write_text("")
+
+    def instead(command: list[str], **how: Any) -> Any:
+        said.append((command, how["env"]["PLAYGROUND_RECORDINGS"]))
+        return started([sys.executable, "-c", "print('\\n  URL: http://localhost:8503\\n')"], **how)
+
+    monkeypatch.setattr(subprocess, "Popen", instead)
+    monkeypatch.setattr(webbrowser, "open", shown.append)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    assert main(["open", str(path)]) == 0
+    assert shown == ["http://localhost:8503/recordings?recording=my+run%261.jsonl"]
+    assert capsys.readouterr().out.strip() == shown[0]
+    [(command, folder)] = said
+    assert command[3:5] == ["run", str(ROOT / "app.py")]
+    assert folder == str(tmp_path)
+    for wrong in (tmp_path, tmp_path / "none.jsonl", ROOT / "README.md"):
+        assert main(["open", str(wrong)]) == 2
+        assert "is no recording: a file that ends in .jsonl is expected" in capsys.readouterr().err
 
 
 def test_the_module_is_the_command() -> None:

@@ -72,6 +72,18 @@ VISITS: dict[str, tuple[str, list[Set], dict[str, str]]] = {
         ],
         {"part": "an-outlier", "feature": "1", "far": "30"},
     ),
+    "overfitting": (
+        "normalization",
+        [
+            [("segmented_control", "normalization_part", "Overfitting and landscape")],
+            [
+                ("select_slider", "normalization_few_samples", 50),
+                ("number_input", "normalization_few_lr", 0.02),
+                ("toggle", "normalization_few_level", False),
+            ],
+        ],
+        {"part": "overfitting-and-landscape", "digits": "50", "rate": "0.02", "level": "false"},
+    ),
     "an example with another method and a table": (
         "normalization",
         [

@@ -392,6 +392,7 @@ PARTS = {
     "Gain and bias": "comes out of layer norm as it went in",
     "Who sees whom": "**batch norm** moves 3 of 3 tokens",
     "An outlier": "the others share",
+    "Overfitting and landscape": "that they reduce overfitting",
     "What scale costs": f"takes **{descent_steps(features_apart(100)):,} steps**",
 }
 

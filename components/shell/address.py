@@ -132,14 +132,16 @@ def kept(
     among: Iterable[Any] | None = None,
     bounds: tuple[float, float] | None = None,
     many: bool = False,
+    exact: bool = False,
     near: Callable[[str], str] = lambda _: "",
 ) -> dict[str, Any]:
     """The keyword arguments that keep a widget's value in the address under `name` wherever it is not the default.
 
-    `among` are the widget's options, of which it holds one, or with `many` a list; `bounds` are those of a number, or of the
-    length of a text. To be called before the widget. What an address says wrongly is said on the page for as long as what was
-    taken instead stands; `near` adds what may have been meant. A default that has become another one, because an example was
-    chosen, is taken over where the address is silent; so is one for what is no option any more.
+    `among` are the widget's options, of which it holds one, or with `many` a list; `bounds` are those of a number, or of
+    the length of a text. `exact`: options that are names of others' stand in the address letter by letter. To be called
+    before the widget. What an address says wrongly is said on the page for as long as what was taken instead stands; `near`
+    adds what may have been meant. A default that has become another one, because an example was chosen, is taken over where
+    the address is silent; so is one for what is no option any more.
     """
     text, options = st.query_params.get(name), None if among is None else list(among)
     known, said = DEFAULTS.own(), SAID.own()
@@ -147,7 +149,8 @@ def kept(
     moved = text is None and before is not None and before[0] == key and before[1] != default
     known[name] = (key, default)
     if fresh or moved or not drawn(key):
-        value, wrong = _adopted(name, text if fresh else None, default, options, bounds, many=many, near=near)
+        asked = text if fresh else None
+        value, wrong = _adopted(name, asked, default, options, bounds, many=many, exact=exact, near=near)
         hold(key, value)
         said[name] = wrong, value
     elif options is not None and not many and held(key) not in (default, *options):
@@ -155,7 +158,7 @@ def kept(
     wrong, instead = said.get(name, ("", None))
     if wrong and held(key) == instead:
         st.info(wrong)
-    plain = options is None and isinstance(default, str)
+    plain = exact or (options is None and isinstance(default, str))
     KEPT.own()[name] = (key, default, str if plain else partial(_text, many=many))
     return {"key": key, "persist_state": "session"}
 
@@ -214,13 +217,14 @@ def _adopted(
     bounds: tuple[float, float] | None,
     *,
     many: bool,
+    exact: bool,
     near: Callable[[str], str],
 ) -> tuple[Any, str]:
     """The value that an address asks for, and what is wrong with it in words; the default where it says nothing or nonsense."""
     if text is None:
         return default, ""
     try:
-        value = _parsed(text, default, options, bounds, many=many)
+        value = _parsed(text, default, options, bounds, many=many, exact=exact)
     except ValueError:
         return default, f"There is no {name} of that name: {shown(text)}.{near(text)}"
     number = bounds and isinstance(value, int | float)
@@ -233,12 +237,16 @@ def _text(value: object, *, many: bool) -> str:
     return ",".join(slug(one) for one in value) if many and isinstance(value, Collection) else slug(value)
 
 
-def _parsed(text: str, default: Any, options: list[Any] | None, bounds: tuple[float, float] | None, *, many: bool) -> Any:
+def _parsed(
+    text: str, default: Any, options: list[Any] | None, bounds: tuple[float, float] | None, *, many: bool, exact: bool = False
+) -> Any:
     """The value of a text: an option by its slug, a list of them, a truth value, words, or the nearest number within bounds.
 
     ValueError where it is none of them.
     """
     low, high = bounds or (-math.inf, math.inf)
+    if exact and options is not None:
+        return options[options.index(text)]  # ValueError where it is none of them
     if options is not None:
         named = {slug(option): option for option in options}
         assert len(named) == len(options), "two options would be one in the address"

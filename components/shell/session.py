@@ -189,5 +189,6 @@ NET_SEEN: Key[tuple[RunConfig, Sequence[Trace]] | None] = Key("gradients_net_see
 TRANSLATION_WANTED: Key[RunConfig | None] = Key("attention_translation_wanted", None)
 HEAD_FITTING: Key[Tables | None] = Key("attention_head_fitting", None)  # the last tables that fitted together
 WRITTEN: Key[Written | None] = Key("autoregression_written", None)
+FEW_WANTED: Key[tuple[RunConfig, int] | None] = Key("normalization_few_wanted", None)
 RUNNING: Key[Running | None] = Key("normalization_running", None)  # batch norm's memory
 LEARNING_REFUSED: Key[str] = Key("normalization_refused", "")

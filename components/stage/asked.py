@@ -12,6 +12,7 @@ from models.spec.query import MOST_KEYS
 
 LONGEST = 2**17  # characters of a message: eight of the longest links
 MOST_RUNS, MOST_SEEDS, MOST_ROWS = 8, 8, 10**7
+MOST_BYTES, LONGEST_NAME = 2**32, 255
 A_SECOND, AT_ONCE = 20.0, 60.0  # messages of one connection
 
 
@@ -26,12 +27,22 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class AskedRecording:
+    """A recording that a page shows: its name, and how many bytes are there of which file."""
+
+    recording: str
+    file: str
+    have: int
+    want: int
+
+
+@dataclass(frozen=True)
 class Hello:
     """All that a page shows, and its ticket. `turn` counts a connection's hellos: what is sent says which it answers."""
 
     turn: int
     ticket: str
-    runs: tuple[Asked, ...]
+    runs: tuple[Asked | AskedRecording, ...]
 
 
 @dataclass(frozen=True)
@@ -86,7 +97,13 @@ def _listed(message: dict[str, Any], name: str) -> list[Any]:
     return listed
 
 
-def _asked(run: Any) -> Asked:
+def _asked(run: Any) -> Asked | AskedRecording:
+    if isinstance(run, dict) and "recording" in run:
+        names = run["recording"], run.get("file", "")
+        if not all(isinstance(name, str) and len(name) <= LONGEST_NAME for name in names):
+            raise ValueError("a recording without its name")
+        have = _number(run.get("have", 0), "have", MOST_BYTES)
+        return AskedRecording(*names, have, _number(run.get("want", 0), "want", MOST_ROWS))
     if not isinstance(run, dict) or not isinstance(run.get("link"), str):
         raise ValueError("a run without its link")
     cfg = config_from(dict(parse_qsl(run["link"], keep_blank_values=True, max_num_fields=MOST_KEYS)))

@@ -144,8 +144,8 @@ def still(trace: dict[str, Any], values: np.ndarray) -> dict[str, Any]:
     return trace | {"bind": {"of": "still", "run": 0, "seed": 0, "values": numbers}}
 
 
-def held(figure: Figure, *, y: str = "", line: str = "", **how: float) -> Figure:
-    """The figure with how its y axis is held and how the step shown is marked; `how`: numbers that the axis needs."""
+def held(figure: Figure, *, y: str = "", line: str = "", **how: Any) -> Figure:
+    """The figure with how its y axis is held and how the step shown is marked; `how`: what the axis needs besides."""
     for name, value, known in (("y", y, AXES), ("line", line, LINES)):
         if value not in known:
             raise ValueError(f"{name} {value!r}: one of {', '.join(map(repr, known))}")

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 from components.charts.parts import Figure
 from components.stage.bindings import checked
-from components.stage.sentences import KINDS
+from components.stage.sentences import KINDS, OF_RECORDINGS
 from models.spec import RunConfig, plan
 from models.spec.plan import SublayerPlan
 
@@ -58,7 +58,7 @@ class Chart(Panel):
 
     def to_json(self, runs: int, seeds: int) -> dict[str, Any]:
         """What the browser reads; ValueError where it is bound to what is not on the page."""
-        if self.says and self.says not in KINDS:
+        if self.says and self.says not in (*KINDS, *OF_RECORDINGS):
             raise ValueError(f"says {self.says!r}: one of {', '.join(KINDS)}")
         if self.figure is not None:
             checked(self.figure, runs, seeds)
@@ -130,6 +130,7 @@ class Curve(Panel):
 class Link(Panel):
     """The way from a run to another page, whose address `href` is; a plain click is heard by the page, which walks there.
 
+    It is heard as `opens`, or else as the run. `like`: shown only where a recording's growth is that of this arrangement.
     Before it stands a sentence: `text`, or else a kind of `sentences.KINDS` along the tape, `before` while there is none.
     """
 
@@ -137,8 +138,20 @@ class Link(Panel):
     says: str = ""
     before: str = ""
     text: str = ""
+    like: str = ""
+    opens: int | None = None
 
     kind: ClassVar[str] = "link"
+
+
+@dataclass(frozen=True)
+class Said(Panel):
+    """A sentence of a recording: what `RecordedTape.sentence` says of this kind, or else a `text` that stays."""
+
+    says: str = ""
+    text: str = ""
+
+    kind: ClassVar[str] = "said"
 
 
 @dataclass(frozen=True)

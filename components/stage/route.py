@@ -14,10 +14,11 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 from streamlit.web.server.starlette.starlette_websocket import _is_origin_allowed
 
-from components.stage.asked import Hello, Rate, Wish, read
+from components.stage.asked import Asked, Hello, Rate, Wish, read
 from components.stage.files import module
 from components.stage.lines import Line
 from components.stage.news import News
+from components.stage.recordings import Reel
 from components.stage.tickets import TICKETS, At
 from models.service.client import trainer
 
@@ -67,7 +68,7 @@ class Connection:
 
     def __init__(self, websocket: WebSocket) -> None:
         self.websocket = websocket
-        self.lines: list[Line] = []
+        self.lines: list[Line | Reel] = []
         self.wake = asyncio.Event()
         self.ticket, self.ticket_holds = "", False
         loop = asyncio.get_running_loop()
@@ -109,14 +110,17 @@ class Connection:
         if isinstance(said, Hello):
             owner = TICKETS.owner(said.ticket)
             self.ticket, self.ticket_holds = said.ticket, owner is not None
-            self.lines = [Line(at, asked, owner, said.turn) for at, asked in enumerate(said.runs)]
+            self.lines = [
+                Line(at, asked, owner, said.turn) if isinstance(asked, Asked) else Reel(at, asked, said.turn)
+                for at, asked in enumerate(said.runs)
+            ]
             self.news.follow(self.wake, [key for line in self.lines for key in line.keys])
         elif len(said.wants) != len(self.lines):
             raise ValueError("a wish for other runs than those of the hello")
         else:
             for line, want in zip(self.lines, said.wants, strict=True):
                 line.want = want
-            TICKETS.note(self.ticket, frozenset(line.key for line in self.lines), At(said.at, said.playing))
+            TICKETS.note(self.ticket, frozenset(line.key for line in self.lines if line.key), At(said.at, said.playing))
         self._renewed = 0.0
         self.wake.set()
 
@@ -144,7 +148,7 @@ class Connection:
                 pass
             self.wake.clear()
 
-    async def _send(self, messages: Iterable[str | bytes], line: Line) -> None:
+    async def _send(self, messages: Iterable[str | bytes], line: Line | Reel) -> None:
         for message in messages:
             if line not in self.lines:
                 return  # another hello has come meanwhile, and this run has another number

@@ -21,6 +21,7 @@ from models.spec import RunConfig
 from models.trace import Frame, Trace
 
 KINDS = ("activation", "gradient", "loss", "weight", "cosine", "answers", "verdict", "kind")
+OF_RECORDINGS = ("update", "law", "notes")  # said by the browser alone, as the others are of a recording
 STEP, LOSS = "{step}", "{loss}"  # what the browser fills in, the loss with three digits
 
 

@@ -6,6 +6,7 @@ is when it rests.
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,7 +17,7 @@ from components.shell.assets import plotly_chunk
 from components.shell.visitor import owner
 from components.stage.files import CSS, LOADER, VERSION
 from components.stage.lines import before, opening
-from components.stage.panels import Panel
+from components.stage.panels import Link, Panel
 from components.stage.scenes import Scene
 from components.stage.tickets import TICKETS, At
 from components.stage.view import PROFILE_SECONDS
@@ -26,6 +27,14 @@ from models.spec import RunConfig
 
 HERE = Path(__file__).parent
 Tells = Literal["never", "rest", "follow"]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A recording of the folder by its name; None: a file of the visitor's, which the browser reads."""
+
+    name: str | None
+
 
 _component = st.components.v2.component(
     "stage",
@@ -38,12 +47,13 @@ _component = st.components.v2.component(
 
 def stage(
     name: str,
-    runs: Sequence[RunConfig],
+    runs: Sequence[RunConfig | Recording],
     panels: Sequence[Panel],
     *,
     seeds: int = 1,
     tells: Tells = "rest",
     shared: str = "",
+    verb: str = "",
     names: Sequence[str] = (),
     keys: str = "",
     start: str = "",
@@ -57,30 +67,35 @@ def stage(
     on_scene: Callable[[int], None] | None = None,
     on_choice: Callable[[dict[str, Any]], None] | None = None,
 ) -> At:
-    """Draws player and panels over the tapes of some configurations, each with so many seeds; where the playhead rests.
+    """Draws player and panels over the tapes of some runs, each with so many seeds, and recordings; where the playhead rests.
 
     `tells`: whether the page runs again when the playhead comes to rest, and once a second while it moves ("follow").
-    `shared`: follows the word Train, where one bar moves several runs; `names`: what each of them is called where it is told
-    of. `keys`: what is said of space, the right arrow and R, which then move it. `start`, `reset`: a text that is new to the
-    browser's tab starts it, or puts it back to the beginning. `on_toggle`: is given run and block of a click in a stack;
-    `on_open` the run whose link was followed, outside of a callback, where a page may be left.
+    `shared`: follows the word Train, where one bar moves several runs; `verb`: what stands in its place. `names`: what each
+    run is called where it is told of. `keys`: what is said of space, the right arrow and R, which then move it. `start`,
+    `reset`: a text that is new to the browser's tab starts it, or puts it back to the beginning. `on_toggle`: is given run
+    and block of a click in a stack; `on_open` the run whose link was followed, outside of a callback, where a page may be left.
     `scenes`: instead of panels of its own, those of the scene that is scrolled to; `scene`: which is shown first, from 1, and
     `on_scene` is given the one that was chosen by its number; `on_choice` what was chosen in one that offers a choice.
     ValueError where a panel is bound to what is not among the runs.
     """
-    at, links = place(name, runs, seeds), [key_of(cfg) for cfg in runs]
+    trained = [run for run in runs if isinstance(run, RunConfig)]
+    at, openings = place(name, runs, seeds), iter(_openings(trained, seeds))
+    opened = [panel.opens or 0 for panel in panels if isinstance(panel, Link)]
     data = {
         "version": VERSION,
         "chunk": plotly_chunk(),
-        "ticket": TICKETS.hand(owner(name, *runs, seeds=seeds)),
+        "ticket": TICKETS.hand(owner(name, *trained, seeds=seeds)),
         "runs": [
-            {"link": link, "seeds": seeds, "last": cfg.steps, "opening": first}
-            for link, cfg, first in zip(links, runs, _openings(runs, seeds), strict=True)
+            {"link": _link(run), "recording": run.name}
+            if isinstance(run, Recording)
+            else {"link": _link(run), "seeds": seeds, "last": run.steps, "opening": next(openings)}
+            for run in runs
         ],
         "panels": [panel.to_json(len(runs), seeds) for panel in panels],
         "at": [at.step, at.playing],
         "tells": tells,
         "shared": shared,
+        "verb": verb,
         "names": list(names),
         "keys": keys,
         "start": start,
@@ -90,7 +105,7 @@ def stage(
         "scenes": [one.to_json(len(runs), seeds) for one in scenes],
         "scene": scene,
     }
-    _mounted(name, data, len(runs), on_toggle, on_open, on_scene=on_scene, on_choice=on_choice)
+    _mounted(name, data, max([len(runs) - 1, *opened]) + 1, on_toggle, on_open, on_scene=on_scene, on_choice=on_choice)
     return at
 
 
@@ -136,15 +151,20 @@ def _mounted(
         on_open(run)
 
 
-def place(name: str, runs: Sequence[RunConfig], seeds: int = 1) -> At:
+def _link(run: RunConfig | Recording) -> str:
+    return key_of(run) if isinstance(run, RunConfig) else f"recording={run.name or ''}"
+
+
+def place(name: str, runs: Sequence[RunConfig | Recording], seeds: int = 1) -> At:
     """Where the playhead of a stage is, as its connection says or else as the page last heard; the beginning on other runs."""
-    at = TICKETS.place(owner(name, *runs, seeds=seeds)) or _heard(name, runs)
-    return At(min(max(at.step, 0), max(cfg.steps for cfg in runs)), at.playing)
+    trained = [run for run in runs if isinstance(run, RunConfig)]
+    at = TICKETS.place(owner(name, *trained, seeds=seeds)) or _heard(name, runs)
+    return At(min(max(at.step, 0), max((cfg.steps for cfg in trained), default=0)), at.playing)
 
 
-def _heard(name: str, runs: Sequence[RunConfig]) -> At:
+def _heard(name: str, runs: Sequence[RunConfig | Recording]) -> At:
     said: Any = getattr(session.held(f"stage_{name}"), "at", None)
-    if not isinstance(said, dict) or said.get("runs") != [key_of(cfg) for cfg in runs]:  # it comes from a browser
+    if not isinstance(said, dict) or said.get("runs") != [_link(run) for run in runs]:  # it comes from a browser
         return At()
     step = said.get("step")
     return At(step if type(step) is int else 0, said.get("playing") is True)

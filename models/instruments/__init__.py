@@ -11,6 +11,7 @@ from models.instruments.check import check
 from models.instruments.collapse import collapse
 from models.instruments.curvature import sharpness, stream_jacobian
 from models.instruments.distributions import distributions, layer_film
+from models.instruments.few_samples import few_samples
 from models.instruments.generation import continuation, refinement, revision
 from models.instruments.health import health
 from models.instruments.landscape import landscape
@@ -65,4 +66,5 @@ INSTRUMENTS: dict[str, Instrument] = {
     "stream jacobian": of_still(stream_jacobian),
     "trial": trial,
     "translation": translation,
+    "few samples": few_samples,
 }

@@ -18,6 +18,7 @@ PAGES = (
     "/story",
     f"/playground?{SMALL}",
     f"/compare?a={quote(SMALL)}&b={quote(SMALL + '&residual=false')}",
+    "/recordings",
     f"/anatomy?{SMALL}",
     "/maps",
     "/normalization",

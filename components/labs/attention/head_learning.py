@@ -40,7 +40,8 @@ def draw(x: np.ndarray, matrices: Matrices, at: int, by: float, seen: np.ndarray
     for column, name, w, gradient in zip(st.columns(3), NAMES, matrices, found.matrices, strict=True):
         with column:
             st.markdown(f"**Gradient of {name}** {w.shape}")
-            frame = pd.DataFrame(gradient, index=[f"feature {row + 1}" for row in range(len(gradient))])
+            columns = [f"{name[2].lower()}{column + 1}" for column in range(gradient.shape[1])]
+            frame = pd.DataFrame(gradient, [f"feature {row + 1}" for row in range(len(gradient))], columns)
             st.dataframe(frame.style.format("{:.4g}"), alt=f"Gradient of {name}, table", height="content")
     st.markdown("**Who learns from zero?**")
     listed("Sizes of the gradients", sizes(found, x, matrices))

@@ -59,6 +59,15 @@ def of_scores(kind: str, count: int) -> str:
     )
 
 
+def scored(kind: str) -> str:
+    """Whose scores the chart by distance shows."""
+    if kind in ("sinusoidal", "learned"):
+        return "Dot products of rows of the table."
+    if kind in FORMULAS:
+        return "One query with one key over √d_k, and what is added, at all pairs of positions."
+    return "Dot products of one query with one key at all pairs of positions."
+
+
 def untrained(kind: str) -> str:
     """What of this is drawn at random."""
     if kind == "learned":

@@ -121,8 +121,7 @@ def _distance(kind: str, count: int, width: int, seed: int) -> None:
     table = scores(kind, count, width, seed=seed, projected=projected)
     st.markdown(f"**{said.claim(kind, by_distance(table))}** {badge('formula')}")
     drawn(distance_chart(table), "Score by distance", f"{KEY}_distance")
-    what = "of rows of the table" if kind in (SINES, "learned") else "of one query with one key at all pairs of positions"
-    st.caption(f"Dot products {what}. {said.untrained(kind)}".strip())
+    st.caption(f"{said.scored(kind)} {said.untrained(kind)}".strip())
 
 
 def _order(seed: int) -> None:

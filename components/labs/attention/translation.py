@@ -88,10 +88,10 @@ def _show(cfg: RunConfig, found: Translation) -> None:
     one, two = st.columns(2)
     if cfg.depth > 1:
         choice = kept(f"{KEY}_block", cfg.depth, name="pair-block", among=range(1, cfg.depth + 1))
-        block = int(one.selectbox("Block of the decoder", range(1, cfg.depth + 1), **choice))
+        block = int(two.selectbox("Block of the decoder", range(1, cfg.depth + 1), **choice))
     names = ["mean of the heads", *(f"head {head + 1}" for head in range(heads))]
     choice = kept(f"{KEY}_head", names[0], name="pair-head", among=names)
-    head = names.index(str(two.selectbox("Head of cross-attention", names, **choice)))
+    head = names.index(str(one.selectbox("Head of cross-attention", names, **choice)))
     left, right = st.columns(2)
     with left:
         drawn(looks_map(found, at, block - 1, head), "Cross-attention", f"{KEY}_looks", height=420)

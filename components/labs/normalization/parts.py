@@ -8,6 +8,7 @@ import streamlit as st
 
 from components.charts.depth import Series, depth_profile
 from components.labs.normalization.descent import scale_and_descent
+from components.labs.normalization.few import overfitting
 from components.labs.normalization.outlier import outlier
 from components.labs.normalization.swallows import swallowed
 from components.shell.waiting import waits
@@ -143,4 +144,5 @@ PARTS: dict[str, Part] = {
     "Who sees whom": who_sees_whom,
     "What scale costs": scale_and_descent,
     "An outlier": outlier,
+    "Overfitting and landscape": overfitting,
 }

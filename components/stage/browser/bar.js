@@ -39,12 +39,14 @@ export class Bar {
       this.scrub.style.setProperty(`--${side}`, `${pixels}px`)
   }
 
-  show(head, shared) {
+  // `word`: what the main button says while nothing plays.
+  show(head, start) {
     this.playing = head.playing
-    const word = head.playing ? "Pause" : `Train${shared}`
+    const word = head.playing ? "Pause" : start
     if (this.main.textContent !== word) this.main.textContent = word
     this.main.classList.toggle("playing", head.playing)
     if (this.range.max !== String(Math.max(1, head.last))) this.range.max = Math.max(1, head.last)
+    if (this.range.step !== String(head.stride)) this.range.step = head.stride
     if (Number(this.range.value) !== head.shown) this.range.value = head.shown
     this.range.style.setProperty("--share", `${(100 * head.shown) / Math.max(1, head.last)}%`)
     this.output.textContent = head.shown

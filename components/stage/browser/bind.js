@@ -1,7 +1,9 @@
 // A declared figure and the tapes give the figure to draw. Pure: nothing here touches the page.
 
+import { shortened } from "./recording.js"
+
 const MAX_POINTS = 300
-const MAP_STEPS = 150
+const [MAP_STEPS, MAP_SITES] = [150, 150]
 const SHARE = [-0.03, 1.05] // an axis on which there is nothing but 0 yet
 const [RED, GREY] = ["#d84a3a", "#80858f"]
 const CROSSED = 0.97 // of the height at which a plot ends: there the crosses stand
@@ -110,7 +112,7 @@ const mark = (name, symbol, colour, label, places, y, texts, words) => ({
   hovertemplate: "%{text}: %{customdata}<extra>%{meta}</extra>",
 })
 const marks = (name, symbol, trace, values, lost, y) => {
-  const places = [...values.keys()].filter((at) => lost(values[at]))
+  const places = [...values.keys()].filter((at) => values[at] !== undefined && lost(values[at])) // undefined: not measured
   const texts = places.map((at) => trace.text?.[at] ?? String(trace.x?.[at] ?? at))
   const colour = trace.bind.of === "still" ? trace.line.color : RED // its own, where it is only compared with
   return places.length
@@ -141,7 +143,12 @@ const FILL = {
     const of = (one) => (one?.length ? folded(bind, one, (seed) => one.vector(bind.track, at(one), seed)) : [])
     const other = bind.against === null ? null : of(now.tapes[bind.against])
     const values = against(of(tape), other, (value, base) => value / base)
-    return { ...trace, values, x: trace.x ?? Array.from(values.keys()) }
+    return {
+      ...trace,
+      ...named(trace, tape, tape.step(tape.until(now.shown) - 1)),
+      values,
+      x: trace.x ?? [...values.keys()],
+    }
   },
   ratio(trace, tape, now) {
     const { track, over, seed } = trace.bind
@@ -152,26 +159,20 @@ const FILL = {
   frame(trace, tape, now) {
     const frame = tape.frame(trace.bind.first ? 0 : now.shown, trace.bind.seed)
     const values = (frame?.[trace.bind.track] ?? []).map((value) => value ?? NaN)
-    return { ...trace, values, name: trace.name.replace("{step}", frame?.step ?? 0) }
+    return { ...trace, ...named(trace, tape, frame?.step ?? 0), values, x: trace.x ?? [...values.keys()] }
   },
   past(trace, tape, now) {
     const { bind } = trace
-    const end = (one) => Math.min(now.furthest + 1, one.have)
+    const end = (one) => one.until(now.furthest)
     if (!end(tape) || (now.furthest === 0 && !now.playing)) return { ...trace, x: [], y: [], values: [] }
-    const { start } = tape.tracks[bind.track]
-    const of = (one) =>
-      folded(bind, one, (seed) => {
-        const column = new Float32Array(end(one))
-        for (let row = 0, from = seed * one.header.width + start; row < column.length; row++, from += one.width)
-          column[row] = one.rows[from]
-        return column
-      })
+    const of = (one) => folded(bind, one, (seed) => one.column(bind.track, end(one), seed))
     const other = bind.against === null ? null : of(now.tapes[bind.against])
     const values = against(of(tape), other, (value, base) => value - base)
     const kept = new Set(decimate(values))
-    if (now.shown < values.length) kept.add(now.shown)
-    const steps = [...kept].sort((a, b) => a - b).filter((step) => finite(values[step]))
-    return { ...trace, x: steps, values: steps.map((step) => values[step]), whole: values }
+    kept.add(Math.min(tape.until(now.shown), values.length) - 1)
+    const rows = [...kept].sort((a, b) => a - b).filter((row) => finite(values[row]))
+    const x = rows.map((row) => tape.step(row))
+    return { ...trace, ...named(trace, tape), x, values: rows.map((row) => values[row]), whole: values }
   },
   frames(trace, tape, now) {
     const { track, seed } = trace.bind
@@ -184,9 +185,10 @@ const FILL = {
     const [steps, words] = [[], []]
     const ended = tape.state.fates[seed]?.step ?? Infinity // other seeds may go on
     if (tape.have && (now.furthest || now.playing)) {
-      for (let step = 0; step < Math.min(now.furthest + 1, tape.have, ended + 1); step++) {
+      for (let row = 0; row < tape.until(Math.min(now.furthest, ended)); row++) {
+        const step = tape.step(row)
         const value = tape.number(track, step, seed)
-        if (finite(value) && step !== ended) continue
+        if (value === undefined || (finite(value) && step !== ended)) continue
         steps.push(step)
         words.push(word(value))
       }
@@ -194,16 +196,19 @@ const FILL = {
     return { ...trace, x: steps, values: [], customdata: words }
   },
   map(trace, tape, now) {
-    const end = now.furthest || now.playing ? Math.min(now.furthest + 1, tape.have) : 0
-    const count = Math.min(MAP_STEPS, end)
-    const steps = Array.from({ length: count }, (_, at) => Math.round((at * (end - 1)) / Math.max(1, count - 1)))
+    const steps = evenly(now.furthest || now.playing ? tape.until(now.furthest) : 0, MAP_STEPS).map((row) =>
+      tape.step(row),
+    )
     const rows = steps.map((step) => tape.vector(trace.bind.track, step, trace.bind.seed))
-    const cells = trace.y.map((_, site) => rows.map((row) => row[site]))
+    const own = trace.y ? {} : rowsOfMap(tape.names(trace.bind.track))
+    const cells = (own.y ?? [...trace.y.keys()]).map((site) => rows.map((row) => row[site]))
     const logs = cells.map((row) => row.map((value) => (value > 0 && finite(value) ? round3(Math.log10(value)) : null)))
     const written = cells.map((row) => row.map((value) => (finite(value) ? Number(value.toPrecision(4)) : null)))
     const colorbar = { ...trace.colorbar, ...colourTicks(logs) }
     return {
       ...trace,
+      ...own,
+      text: own.names?.map((name) => steps.map(() => name)),
       x: steps,
       z: logs,
       customdata: written,
@@ -223,7 +228,9 @@ const AXES = {
     return { traces: traces.map((trace) => ({ ...trace, y: of(trace) })) }
   },
   log(traces, _, held) {
-    const [low, high] = (held.y = logRange(held.y, ...traces.map((trace) => trace.values ?? trace.y)))
+    const drawn = traces.map((trace) => trace.values ?? trace.y)
+    const [low, high] = logRange(held.y, ...drawn)
+    if (drawn.some((values) => values.length)) held.y = [low, high]
     const inside = 0.002 * (high - low) // plotly drops a mark that rounding has pushed over the edge
     const all = traces.flatMap((trace) => {
       const { values } = trace
@@ -274,8 +281,9 @@ const AXES = {
     return { traces: all, yaxis: { range: [low, 1.08] } }
   },
   // The largest loss leaves through the top, which is at most four times the larger of chance and the first.
-  loss(traces, { chance }) {
-    const losses = traces.find((trace) => trace.whole)?.whole ?? []
+  loss(traces, { chance }, held) {
+    const losses = traces.flatMap((trace) => Array.from(trace.whole ?? []))
+    if (losses.some((value) => value < 0)) return AXES.linear(traces, {}, held)
     const largest = losses.reduce((most, value) => (finite(value) ? Math.max(most, value) : most), -Infinity)
     const first = losses.find(finite)
     const top = finite(largest)
@@ -300,6 +308,60 @@ const AXES = {
   },
 }
 
+// At most so many whole numbers below a count, the ends among them.
+const evenly = (count, most) => {
+  const kept = Math.min(count, most)
+  return Array.from({ length: kept }, (_, at) => Math.round((at * (count - 1)) / Math.max(1, kept - 1)))
+}
+
+// What a trace of a recording is called: by its file and step, its places by the model's own names.
+const named = (trace, tape, step) => {
+  if (!tape?.names)
+    return step === undefined || trace.bind.of === "row" ? {} : { name: trace.name.replace("{step}", step) }
+  const name = trace.name.replace("{name}", shortened(tape.name, 30)).replace("{step}", step)
+  return { name, meta: name, ...(trace.bind.of !== "past" && { text: tape.names(trace.bind.track) }) }
+}
+const rowsOfMap = (names) => {
+  const y = evenly(names.length, MAP_SITES)
+  return { y, names: y.map((at) => names[at]) }
+}
+
+// Over depth: places by their number with a few of their names, or as a share where several tapes have different numbers.
+const overDepth = (traces, tapes) => {
+  const drawn = traces.filter((trace) => trace.values?.length)
+  const [first] = drawn
+  if (!first) return {}
+  const same = drawn.every((trace) => trace.values.length === first.values.length)
+  if (!same) for (const trace of drawn) trace.x = trace.x.map((at) => at / Math.max(1, trace.x.length - 1))
+  const names = drawn.find((trace) => tapes[trace.bind.run]?.names)?.text ?? []
+  if (same) return ticks(names, evenly(names.length, 5), 18)
+  return { tickvals: [0, 0.5, 1], ticktext: ["first", "middle", "last"], tickmode: "array" }
+}
+const ticks = (names, places, length) => ({
+  tickmode: "array",
+  tickvals: places,
+  ticktext: places.map((at) => shortened(names[at], length)),
+})
+
+// Guides at the limits of number formats, where the axis reaches them.
+const limitsWithin = (limits, { range: [low, high] }) => {
+  const seen = limits.filter(({ at }) => Math.log10(at) > low && Math.log10(at) < high)
+  const line = { color: GREY, width: 1, dash: "dot" }
+  return {
+    shapes: seen.map(({ at }) => ({ type: "line", xref: "paper", x0: 0, x1: 1, y0: at, y1: at, line })),
+    annotations: seen.map(({ at, name }) => ({
+      text: name,
+      xref: "paper",
+      x: 1,
+      xanchor: "right",
+      y: Math.log10(at),
+      yanchor: "bottom",
+      showarrow: false,
+      font: { size: 10 },
+    })),
+  }
+}
+
 const guide = (step, color, width) => ({ ...GUIDE, x0: step, x1: step, line: { color, width } })
 const LINES = {
   "": () => [],
@@ -310,7 +372,7 @@ const LINES = {
 // A second map of the cells that have no logarithm, grey for zero and red for not finite, with their count in words.
 const lostCells = (trace) => {
   if (!trace.cells) return { traces: [trace], words: [] }
-  const kind = (value) => (value === 0 ? 0 : finite(value) ? null : 1)
+  const kind = (value) => (value === 0 ? 0 : value === undefined || finite(value) ? null : 1)
   const z = trace.cells.map((row) => row.map(kind))
   const count = [0, 1].map((one) => z.flat().filter((cell) => cell === one).length)
   if (!count[0] && !count[1]) return { traces: [trace], words: [] }
@@ -377,10 +439,13 @@ export const filled = ({ data, layout }, now, held) => {
     const full = FILL[trace.bind.of](trace, tape, now)
     return { ...full, name: full.name.replace("{step}", now.shown) }
   })
+  const xaxis = { ...rest.xaxis, ...(bind.depth && overDepth(bound, now.tapes)) }
   const axis = AXES[bind.y ?? ""](bound, bind, held)
+  if (bind.reaches) xaxis.range = [0, Math.max(1, ...now.tapes.map((tape) => tape.last))]
+  const limits = limitsWithin(bind.limits ?? [], axis.yaxis ?? { range: [0, 0] })
   const named = new Set()
   const traces = []
-  const annotations = [...(rest.annotations ?? []), ...(axis.annotations ?? [])]
+  const annotations = [...(rest.annotations ?? []), ...(axis.annotations ?? []), ...limits.annotations]
   for (const one of axis.traces) {
     const { traces: parts, words } = lostCells(one)
     if (words.length) annotations.push({ ...lost(words), showarrow: false, font: { size: 11 } })
@@ -404,7 +469,16 @@ export const filled = ({ data, layout }, now, held) => {
       font: { size: 14 },
     })
   const seen = bind.line === "map" || now.furthest || now.playing || now.shown
-  const shapes = [...(rest.shapes ?? []), ...(traces.length && seen ? LINES[bind.line ?? ""](now.shown) : [])]
+  const shapes = [
+    ...(rest.shapes ?? []),
+    ...limits.shapes,
+    ...(traces.length && seen ? LINES[bind.line ?? ""](now.shown) : []),
+  ]
   const yaxis = { ...rest.yaxis, ...axis.yaxis }
-  return { data: traces, layout: { ...rest, yaxis, xaxis: { ...rest.xaxis }, shapes, annotations } }
+  const map = traces.find((trace) => trace.names)
+  if (map)
+    Object.assign(yaxis, ticks(map.names, evenly(map.names.length, 6), 18), {
+      tickvals: evenly(map.y.length, 6).map((at) => map.y[at]),
+    })
+  return { data: traces, layout: { ...rest, yaxis, xaxis, shapes, annotations } }
 }

@@ -16,8 +16,9 @@ export const reach = (tapes) => {
 }
 
 export class Playhead {
+  // `stride`: steps from one row to the next.
   constructor(last, speed = "full speed") {
-    Object.assign(this, { last, speed, position: 0, furthest: 0, playing: false, ended: false })
+    Object.assign(this, { last, speed, stride: 1, position: 0, furthest: 0, playing: false, ended: false })
     this.arrivals = []
   }
 
@@ -38,7 +39,7 @@ export class Playhead {
 
   step() {
     this.pause()
-    this.seek(this.shown + 1)
+    this.seek(this.shown + this.stride)
   }
 
   reset() {
@@ -47,7 +48,7 @@ export class Playhead {
   }
 
   seek(row) {
-    this.position = Math.min(Math.max(Math.round(row), 0), this.last)
+    this.position = Math.min(Math.max(Math.round(row / this.stride) * this.stride, 0), this.last)
     this.furthest = Math.max(this.furthest, this.position)
     this.ended = false
   }
@@ -83,7 +84,7 @@ export class Playhead {
   // Rows a second. At full speed the pace of the arrivals, nudged so that a little stays in hand.
   velocity(now, there, over) {
     const fixed = SPEEDS[this.speed]
-    if (fixed) return fixed
+    if (fixed) return fixed * this.stride
     const most = Math.max(this.last, SHORT) / WHOLE_SECONDS
     const seen = this.arrivals
     seen.push([now, there])

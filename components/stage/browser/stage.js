@@ -3,8 +3,10 @@
 import { Bar } from "./bar.js"
 import { Curve, Digit, Digits, Guess } from "./cell.js"
 import { AGAIN, Chart, load, themeOf } from "./chart.js"
+import { Drop, kept } from "./drop.js"
 import { listen } from "./keys.js"
 import { Playhead, reach } from "./playhead.js"
+import { RecordedTape } from "./recording.js"
 import { Scenes } from "./scenes.js"
 import { Stack } from "./stack.js"
 import { brief, Connection, Tape } from "./tape.js"
@@ -80,10 +82,30 @@ class Link {
   }
 
   draw(now) {
-    const { run, says, before, text } = this.panel
+    const { run, says, before, text, like } = this.panel
+    if (like) this.el.closest(".stage-panel").hidden = now.tapes[run]?.like !== like
     if (!says) return
     const said = `${text || now.tapes[run]?.sentence(says, now.row) || before} `
     if (this.said.textContent !== said) this.said.textContent = said
+  }
+}
+
+// A sentence of a tape, where it has one.
+class Said {
+  constructor(place) {
+    this.el = place.appendChild(document.createElement("p"))
+    this.el.className = "stage-sentence"
+  }
+
+  declare(panel) {
+    this.panel = panel
+  }
+
+  draw(now) {
+    const { run, says, text: fixed } = this.panel
+    const text = fixed || (now.tapes[run]?.sentence(says, now.row) ?? "")
+    if (this.el.textContent !== text) this.el.textContent = text
+    this.el.parentElement.hidden = !text
   }
 }
 
@@ -110,7 +132,7 @@ class Text {
     if (this.el.textContent !== text) this.el.textContent = text
   }
 }
-Object.assign(PANELS, { headline: Headline, heading: Heading, link: Link, text: Text })
+Object.assign(PANELS, { headline: Headline, heading: Heading, link: Link, said: Said, text: Text })
 
 const places = new Map() // where playheads stood when their page was left: whoever comes back finds the picture as it was
 const heard = new Set() // words with which a page has asked for a start or a reset: each is heeded once
@@ -137,8 +159,9 @@ class Stage {
     const moved = (move) => (value) => {
       move(value)
       this.moved = clock()
-      this.bar.show(this.head, this.data.shared) // at once; the charts follow with the next frame
-      this.connection.wish(this.wishes())
+      this.follows = false // a recording that grows, at whose end it stands
+      this.bar.show(this.head, this.word) // at once; the charts follow with the next frame
+      this.wish()
       this.go()
     }
     this.moves = {
@@ -157,6 +180,7 @@ class Stage {
       speed: moved((word) => (this.head.speed = word)),
     }
     this.bar = new Bar(root.querySelector(".stage-bar"), this.moves)
+    this.drop = new Drop(root, (place, tape) => this.take(place, tape))
     this.scenes = new Scenes(root, { entered: (at) => this.enter(at) })
     const address = new URL("tape", base)
     address.protocol = address.protocol.replace("http", "ws")
@@ -187,6 +211,7 @@ class Stage {
     const { data } = component
     Object.assign(this, { data, say: component.setStateValue })
     this.declareRuns(data)
+    this.drop.declare([...data.runs.keys()].filter((place) => data.runs[place].recording === null))
     this.scenes.declare(data, component.setTriggerValue)
     const heard = data.at.join(" ") // the page was drawn of this place, whatever it was told
     if (heard !== this.heard) this.told = this.heard = heard
@@ -220,9 +245,15 @@ class Stage {
       const eager = this.head.playing && clock() - this.pressedAt < EAGER_SECONDS
       this.name = name
       const known = data.scenes.length ? this.tapes : [] // the net that a reader chooses changes, the others stay
-      this.tapes = data.runs.map((run) => known.find(({ link }) => link === run.link) ?? new Tape(run))
+      const made = (run, place) => {
+        if (run.recording === undefined) return new Tape(run)
+        return (run.recording === null && kept(place)) || new RecordedTape(run)
+      }
+      this.tapes = data.runs.map((run, place) => known.find(({ link }) => link === run.link) ?? made(run, place))
       this.head = new Playhead(Math.max(...this.active.map((tape) => tape.last)), this.head.speed)
-      if (!data.scenes.length) Object.assign(this.head, places.get(name))
+      const { follows = true, ...place } = places.get(name) ?? {}
+      this.follows = follows
+      if (!data.scenes.length) Object.assign(this.head, place)
       places.delete(name)
       if (eager) this.head.play(clock())
       this.heard = ""
@@ -231,8 +262,37 @@ class Stage {
     }
     if (fresh || data.ticket !== this.ticket) {
       this.ticket = data.ticket
-      this.connection.hello(data.ticket, this.tapes, this.wishes())
+      this.greet()
     }
+  }
+
+  // The tapes that come over the connection: all but a file that was dropped on the page.
+  get remote() {
+    return this.tapes.filter((tape) => !tape.local)
+  }
+
+  greet() {
+    if (this.remote.length) this.connection.hello(this.ticket, this.remote, this.wishes())
+    else this.connection.rest()
+  }
+
+  wish() {
+    if (this.remote.length) this.connection.wish(this.wishes())
+  }
+
+  // A file of the visitor's, as far as it has been read.
+  take(place, tape) {
+    if (this.data.runs[place]?.recording !== null) return // the page shows something else by now
+    if (this.tapes[place] !== tape) {
+      this.tapes[place] = tape
+      this.follows = true
+      this.head = new Playhead(tape.last, this.head.speed)
+    }
+    this.go()
+  }
+
+  get word() {
+    return this.data.verb || `Train${this.data.shared}`
   }
 
   // Its own panels, and those of its parts further down the page.
@@ -271,7 +331,7 @@ class Stage {
       home.className = "stage-panel"
       panel = new PANELS[declared.kind](home, {
         toggled: (block) => part.fire("toggled", [declared.run, block]),
-        opened: () => part.fire("opened", declared.run),
+        opened: () => part.fire("opened", declared.opens ?? declared.run),
         scales: this.scales,
       })
       panel.home = home
@@ -281,6 +341,7 @@ class Stage {
     }
     panel.home.style.setProperty("--span", declared.span)
     panel.home.style.setProperty("--row", declared.row)
+    panel.home.hidden = Boolean(declared.like)
     panel.declare(declared)
     return panel
   }
@@ -302,14 +363,15 @@ class Stage {
     Object.assign(this, { told: "", arrived: false })
     this.declarePanels()
     if (this.cast.plays && !calm()) this.moves.play()
-    this.connection.wish(this.wishes())
+    this.wish()
   }
 
   // How many rows of each run are wanted, which is shown, and whether that moves on. A scene's are asked for one scene before.
   wishes() {
     const { active } = this
     const soon = this.cast ? this.data.scenes.slice(0, this.scenes.at + 2) : []
-    const wants = this.tapes.map((tape, run) => {
+    const wants = this.remote.map((tape) => {
+      const run = this.tapes.indexOf(tape)
       const shown = active.includes(tape) ? this.head.wanted() : 0
       return soon.some((scene) => scene.whole && scene.run === run) ? tape.last + 1 : Math.min(shown, tape.last + 1)
     })
@@ -330,7 +392,11 @@ class Stage {
     const time = clock()
     const last = Math.max(...active.map((tape) => tape.last))
     if (last !== head.last) head.last = last
+    head.stride = Math.min(...active.map((tape) => tape.stride))
     const { there, over } = reach(active)
+    const recorded = active.filter((tape) => tape.names)
+    const newest = Math.max(0, ...recorded.map((tape) => tape.last))
+    if (recorded.length && !head.playing && this.follows) head.position = newest
     const ended = tapes.filter((tape) => tape.over).length
     if (this.cast && ended !== this.ended) Object.assign(this, { ended, told: "" }) // the text of a scene may be of its end
     if (this.cast?.plays && over && there && calm() && !this.arrived) {
@@ -341,7 +407,7 @@ class Stage {
     head.tick(time, { there, over })
     this.stopAtLoss(before)
     if (over && !head.playing) head.position = Math.min(head.position, there)
-    this.connection.wish(this.wishes())
+    this.wish()
     const quiet = calm()
     const position = Math.min(quiet || !head.playing ? head.shown : head.position, Math.max(there, 0))
     const shown = Math.floor(position)
@@ -350,14 +416,15 @@ class Stage {
       position,
       shown,
       row: shown,
-      furthest: head.furthest,
+      furthest: recorded.length ? Math.max(head.furthest, newest, 1) : head.furthest, // of a recording all is known
       playing: head.playing,
       calm: quiet,
       alone: Boolean(this.cast),
       time,
     }
     const waits = quiet && head.playing && time - this.drawnAt < CALM_SECONDS
-    this.bar.show(head, this.data.shared)
+    this.root.classList.toggle("empty", recorded.length > 0 && !recorded.some((tape) => tape.header))
+    this.bar.show(head, this.word)
     if (!waits) {
       this.drawnAt = time
       this.root.dataset.step = shown
@@ -426,22 +493,24 @@ class Stage {
     const { active: tapes, connection, head, data } = this
     const states = tapes.map((tape) => tape.state)
     const steps = Math.max(...tapes.map((tape) => tape.last))
-    const facts = [`step ${now.shown} of ${steps}`]
+    const recorded = tapes.filter((tape) => tape.names)
+    const facts = [`step ${now.shown} of ${steps}`, ...recorded.map((tape) => tape.facts()).filter(Boolean)]
     const rate = states.reduce((sum, state) => sum + state.rate, 0)
     if (rate) facts.push(`${brief(rate)} steps/s${tapes.length > 1 ? " together" : ""}`)
-    const known = states.find((state) => state.device)
+    const known = !recorded.length && states.find((state) => state.device)
     if (known)
       facts.push(known.device, ...(tapes.length > 1 ? [] : [`${known.parameters.toLocaleString("en")} parameters`]))
     facts.push(...data.facts)
-    const awaited = head.playing && tapes.some((tape) => !tape.over && tape.length <= head.shown + 1)
+    const behind = tapes.find((tape) => !tape.over && tape.length <= head.shown + (head.playing ? 1 : 0))
+    const awaited = head.playing && behind
     const place = Math.max(...states.map((state) => state.place))
     if (connection.refusal) facts.push(`the server refused the connection: ${connection.refusal}`)
-    else if (!connection.connected) facts.push("connecting; what is drawn stays")
-    else if (connection.trainer?.sentence) facts.push(connection.trainer.sentence)
+    else if (this.remote.length && !connection.connected) facts.push("connecting; what is drawn stays")
+    else if (behind?.names) facts.push("waiting for the next row")
+    else if (recorded.length < tapes.length && connection.trainer?.sentence) facts.push(connection.trainer.sentence)
     else if (states.some((state) => state.recomputing)) facts.push("recomputing this run, what is drawn stays")
     else if (place) facts.push(`waiting at place ${place} of the queue, for no more runs fit beside those that train`)
-    else if (awaited || (head.shown && tapes.some((tape) => !tape.over && tape.length <= head.shown)))
-      facts.push("computing")
+    else if (awaited || (head.shown && behind)) facts.push("computing")
     else if (head.ended) facts.push(this.ending())
     if (this.stopped && !head.playing) facts.push(this.stopped)
     if (head.playing) this.stopped = ""
@@ -471,7 +540,7 @@ class Stage {
 
   leave() {
     const { position, furthest, speed } = this.head
-    places.set(this.name, { position: Math.floor(position), furthest, speed })
+    places.set(this.name, { position: Math.floor(position), furthest, speed, follows: this.follows })
     this.connection.close()
     this.sized.disconnect()
     this.seen.disconnect()

@@ -21,7 +21,12 @@ const rowOf = (kind, first, rest) => {
 const rowsOf = (trace) => {
   if (trace.z) {
     const head = rowOf("th", bare(trace.name), trace.x ?? trace.z[0].map((_, at) => at))
-    return [head, ...trace.z.map((cells, at) => rowOf("td", trace.y?.[at] ?? at, trace.customdata?.[at] ?? cells))]
+    return [
+      head,
+      ...trace.z.map((cells, at) =>
+        rowOf("td", trace.names?.[at] ?? trace.y?.[at] ?? at, trace.customdata?.[at] ?? cells),
+      ),
+    ]
   }
   const name = bare(trace.mode === "markers" ? (trace.meta ?? trace.name) : trace.name)
   const point = (y, at) => rowOf("td", name, [bare(trace.text?.[at] ?? trace.x[at]), trace.customdata?.[at] ?? y])

@@ -32,6 +32,15 @@ export class Tape {
     this.fresh = Math.min(this.fresh, row)
   }
 
+  // What a connection says to get it.
+  get asks() {
+    return { link: this.link, seeds: this.seeds, have: this.have }
+  }
+
+  receive(start, count, data) {
+    this.put(start, count, new Float32Array(data.buffer, data.byteOffset, data.length / 4))
+  }
+
   // Nothing more will come: the run is done, or it cannot go on.
   get over() {
     return this.state.done || Boolean(this.state.error)
@@ -111,6 +120,29 @@ export class Tape {
     this.state = state
   }
 
+  // How many rows there are up to a step, and the step of a row.
+  until(step) {
+    return Math.min(step + 1, this.have)
+  }
+
+  step(row) {
+    return row
+  }
+
+  // Steps from one row to the next.
+  get stride() {
+    return 1
+  }
+
+  // A number over the first so many rows.
+  column(track, rows, seed = 0) {
+    const found = new Float32Array(rows)
+    const { start } = this.tracks[track]
+    for (let row = 0, from = seed * this.header.width + start; row < rows; row++, from += this.width)
+      found[row] = this.rows[from]
+    return found
+  }
+
   number(track, row, seed = 0) {
     return this.rows[row * this.width + seed * this.header.width + this.tracks[track].start]
   }
@@ -175,6 +207,11 @@ export class Connection {
     else this.later ??= setTimeout(() => this.say(), NOTE_PAUSE)
   }
 
+  // Wishes for nothing any more.
+  rest() {
+    if (this.tapes) this.wish({ wants: this.tapes.map(() => 0), at: 0, playing: false })
+  }
+
   say() {
     clearTimeout(this.later)
     this.later = undefined
@@ -215,7 +252,7 @@ export class Connection {
 
   greet() {
     this.connected = true
-    const runs = this.tapes.map(({ link, seeds, have }, at) => ({ link, seeds, have, want: this.wants[at] ?? 0 }))
+    const runs = this.tapes.map(({ asks }, at) => ({ ...asks, want: this.wants[at] ?? 0 }))
     this.socket.send(JSON.stringify({ kind: "hello", turn: ++this.turn, ticket: this.ticket, runs }))
     this.say()
     this.changed()
@@ -224,7 +261,7 @@ export class Connection {
   take(data) {
     if (typeof data !== "string") {
       const [run, start, count, turn] = new Uint32Array(data, 0, HEAD_BYTES / 4)
-      if (turn === this.turn) this.tapes[run]?.put(start, count, new Float32Array(data, HEAD_BYTES))
+      if (turn === this.turn) this.tapes[run]?.receive(start, count, new Uint8Array(data, HEAD_BYTES))
     } else {
       const message = JSON.parse(data)
       const tape = this.tapes[message.run]
@@ -236,6 +273,7 @@ export class Connection {
       else if (message.kind === "frames") tape.add(message.seed, message.frames)
       else if (message.kind === "said") tape.say(message.said)
       else if (message.kind === "state") tape.become(message)
+      else if (message.kind === "file") tape.follow(message)
     }
     this.changed()
   }

@@ -1,0 +1,148 @@
+"""By which law the stream grows over depth, and which arrangement is known to grow so.
+
+A branch that reads a normed copy adds the same mean square at every depth, so the stream grows like the square root of depth;
+one that reads the raw stream adds in proportion to it, which makes it grow exponentially; a norm after every sum keeps its
+size (Xiong 2020, 2002.04745; He 2016, 1603.05027; Yang 2019, 1902.08129 for nets without skips).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from addnorm.read import Recording, SiteInfo
+
+FEWEST = 4  # sites that a law is read off, without the first
+SAME = 1.2  # largest over smallest size that counts as constant, where there is no
+TREND = 1.02  # trend over depth beyond this factor, or beyond two standard deviations
+CLEAR = 1.5  # largest over smallest size from which a law can be told
+STILL = 1.01  # largest over smallest gradient of a stream to which nothing is added
+POOR = 0.08  # root mean square distance from the fit, in logarithms, over the logarithm of that ratio
+SMALLEST = 1e-140  # mean square over the largest, of which more is not told apart
+NEAR = 0.25  # share by which the logarithms of two rates may differ
+APART = 1.5  # times by which the other law must fit worse
+
+LIKE = {
+    "pre-norm": "every branch adds about as much as the one before",
+    "post-norm": "the stream has the same size after every sum",
+    "residual only": "every branch adds in proportion to the stream",
+    "ReZero": "the branches add almost nothing yet",
+    "plain": "the size is a product over the layers",
+    "plain + norm": "the size stays, and the gradient is a product over the layers",
+}
+
+
+@dataclass(frozen=True)
+class Law:
+    """`kind`: constant, slight, root, exponential or none; empty where nothing can be fitted. `rate`: from site to site."""
+
+    kind: str = ""
+    spread: float = math.nan
+    rate: float = math.nan
+
+    def sentence(self) -> str:
+        """What the stream does, without its subject."""
+        factor = max(self.rate, 1 / self.rate)
+        return {
+            "constant": "has the same size at every depth",
+            "slight": f"changes by a factor of {self.spread:.3g} only over depth, too little to tell a law by",
+            "root": "grows like the square root of depth",
+            "exponential": f"{'grows' if self.rate > 1 else 'shrinks'} exponentially, by a factor of {factor:.3g} "
+            "from site to site",
+            "none": "follows no clear law over depth: not constant, not like a square root, not exponential",
+        }[self.kind]
+
+
+def law_of(values: Sequence[float]) -> Law:
+    """The law that some sizes over depth follow."""
+    if len(values) < FEWEST or not all(0 < value < math.inf for value in values):
+        return Law()
+    most = max(values)
+    spread = most / min(values)
+    logs = [math.log(value) for value in values]
+    start, rate = straight(logs, [1.0] * len(logs))
+    exponential = _distance(logs, [start + rate * at for at in range(len(logs))])
+    if spread <= SAME and abs(rate * (len(logs) - 1)) <= max(2 * exponential, math.log(TREND)):
+        return Law("constant", spread)
+    if spread < CLEAR:
+        return Law("slight", spread)
+    squares = [(value / most) ** 2 for value in values]  # so that none leaves the range of the machine
+    first, gain = straight(squares, [1 / max(square, SMALLEST) ** 2 for square in squares])
+    rooted = [math.log(max(first + gain * at, SMALLEST)) / 2 + math.log(most) for at in range(len(squares))]
+    root = _distance(logs, rooted) if gain > 0 else math.inf
+    best, other = sorted((root, exponential))
+    if best > POOR * math.log(spread) or other < APART * best:
+        return Law("none", spread)
+    return Law("root", spread) if root < exponential else Law("exponential", spread, math.exp(rate))
+
+
+def law_of_stream(values: Sequence[float]) -> Law:
+    """The law of all sites, or else of every second one: sublayers that alternate may add much and little by turns."""
+    law, second = law_of(values), law_of(values[::-2][::-1])
+    if law.kind != "none" or second.kind in ("", "slight"):
+        return law
+    return replace(second, rate=math.sqrt(second.rate)) if second.kind == "exponential" else second
+
+
+def straight(y: Sequence[float], weights: Sequence[float]) -> tuple[float, float]:
+    """Start and slope of the weighted least squares line over 0, 1, 2, ..."""
+    whole = sum(weights)
+    mx = sum(weight * at for at, weight in enumerate(weights)) / whole
+    my = sum(weight * value for weight, value in zip(weights, y, strict=True)) / whole
+    rise = sum(weight * (at - mx) * (value - my) for at, (weight, value) in enumerate(zip(weights, y, strict=True)))
+    slope = rise / sum(weight * (at - mx) ** 2 for at, weight in enumerate(weights))
+    return my - slope * mx, slope
+
+
+def stream_of(sites: Sequence[SiteInfo]) -> list[int]:
+    """The sites of the longest stream without its first: those of the commonest shape between two starts."""
+    streams: list[list[int]] = [[]]
+    for at, site in enumerate(sites):
+        if site.kind == "start":
+            streams.append([])
+        streams[-1].append(at)
+    longest = max(streams, key=len)
+    shapes = Counter(sites[at].shape for at in longest)
+    common = max(shapes, key=shapes.__getitem__, default=())
+    return [at for at in longest if sites[at].shape == common][1:]
+
+
+def likeness(recording: Recording) -> str:
+    """The arrangement whose growth the first row has; empty where it is none. Later training has changed the weights."""
+    stream, gradient = laws(recording, 0)
+    places = stream_of(recording.sites)
+    return _alike(stream, gradient, summed=any(recording.sites[place].kind == "sum" for place in places))
+
+
+def laws(recording: Recording, at: int) -> tuple[Law, Law]:
+    """The laws of the stream over depth and of its gradient on the way back in one row."""
+    places = stream_of(recording.sites)
+    act, grad = ([recording.row(name, at)[place] for place in places] for name in ("act", "grad"))
+    return law_of_stream(act), law_of_stream(grad[::-1])
+
+
+def law_in_words(recording: Recording, at: int) -> str:
+    """The law of a row, and the arrangement that the net started like."""
+    stream, like = laws(recording, at)[0], likeness(recording)
+    said = [f"At step {recording.steps[at]} the stream {stream.sentence()}."] if stream.kind else []
+    if like:
+        said.append(f"Your net {'started' if at else 'starts'} like “{like}”: {LIKE[like]}.")
+    return " ".join(said)
+
+
+def _alike(stream: Law, gradient: Law, *, summed: bool) -> str:
+    if stream.kind == "exponential":  # a product over the layers, and so is its gradient, of the same factors
+        rate = math.log(stream.rate)
+        if gradient.kind != "exponential" or abs(math.log(gradient.rate) - rate) >= NEAR * abs(rate):
+            return ""
+        return "plain" if not summed else "residual only" if rate > 0 else ""
+    if summed:
+        still = gradient.kind != "" and gradient.spread < STILL
+        return {"root": "pre-norm", "constant": "ReZero" if still else "post-norm"}.get(stream.kind, "")
+    return "plain + norm" if (stream.kind, gradient.kind) == ("constant", "exponential") else ""
+
+
+def _distance(logs: Sequence[float], fitted: Sequence[float]) -> float:
+    return math.sqrt(sum((one - log) ** 2 for one, log in zip(fitted, logs, strict=True)) / len(logs))

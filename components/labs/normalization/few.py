@@ -1,0 +1,120 @@
+"""What a norm does to overfitting and to the loss around a net: nets with and without one, trained here on a few digits."""
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from components.charts.depth import Series
+from components.charts.linear import linear_profile
+from components.charts.parts import Figure
+from components.shell import session
+from components.shell.address import kept
+from components.shell.text import badge, drawn, listed, number
+from components.shell.visitor import owner
+from components.shell.waiting import waits
+from components.stage.view import sentence
+from models import answers
+from models.answers import Overfitting
+from models.insight.few_samples import flatter, generalises
+from models.service.client import trainer
+from models.spec import RunConfig
+
+KEY = "normalization_few"
+NORMS = ("none", "layer norm", "batch norm")
+ROLES = ("now", "other", "formula")
+SAMPLES, RATES, STEPS, SEEDS = (20, 50, 100, 200, 500), (0.0001, 0.1), 240, 2
+WAIT_SECONDS = 0.4
+
+
+def overfitting(_values: np.ndarray, _row: int, _eps: float, _names: list[str]) -> None:
+    """Two claims that are often made of norms, tried."""
+    st.markdown(
+        "Two things are often said of norms: that they reduce overfitting, and that they smooth the loss. Both are tried here: "
+        "nets of four residual blocks, alike but for the norm, learn a few digits for "
+        f"{STEPS} steps; {SEEDS} seeds each. The table above has no part in it."
+    )
+    cfg, samples = controls()
+    waits(KEY, lambda: watch(cfg, samples))
+
+
+def controls() -> tuple[RunConfig, int]:
+    """The nets that are set, and how many samples they learn from."""
+    one, two, three = st.columns(3, vertical_alignment="bottom")
+    samples = int(one.select_slider("Digits to learn from", SAMPLES, **kept(f"{KEY}_samples", 100, name="digits", among=SAMPLES)))
+    choice = kept(f"{KEY}_lr", 0.01, name="rate", bounds=RATES)
+    lr = float(two.number_input("Learning rate of all nets", *RATES, format="%g", **choice))
+    tip = "Without it a net that has no norm starts with a far larger stream, and is not alike but for the norm."
+    level = bool(three.toggle("Branches times 1/√depth", help=tip, **kept(f"{KEY}_level", True, name="level")))
+    return configuration(lr, level), samples
+
+
+def configuration(lr: float, level: bool) -> RunConfig:
+    """The nets but for their norm and seed."""
+    return RunConfig(depth=4, width=32, steps=STEPS, batch=32, lr=lr, branch_scale="1/sqrt(depth)" if level else 1.0)
+
+
+def watch(cfg: RunConfig, samples: int) -> bool:
+    """A button, the share that is trained, or what came of it; whether some of it is still to come."""
+    asked: dict[str, Any] = {"norms": list(NORMS), "samples": samples, "seeds": SEEDS}
+    if session.FEW_WANTED.get() != (cfg, samples):
+
+        def start() -> None:
+            session.FEW_WANTED.put((cfg, samples))
+
+        st.button(f"Train {len(NORMS) * SEEDS} nets", key=f"{KEY}_start", icon=":material/play_arrow:", on_click=start)
+        return False
+    answer = trainer().ask(answers.FEW_SAMPLES, cfg, wait=WAIT_SECONDS, owner=owner(KEY), step=0, **asked)
+    if answer is None:
+        share = trainer().share(answers.FEW_SAMPLES, cfg, step=0, **asked)
+        st.progress(min(1.0, share), text=f"Training and measuring: {share:.0%}")
+        return True
+    if answer.value is None:
+        st.error(sentence(answer.error))
+        return False
+    _show(answer.value)
+    return False
+
+
+def _show(found: Overfitting) -> None:
+    end = found.held_out[..., -1], found.accuracy[..., -1]
+    st.markdown(f"**Overfitting.** {generalises(NORMS, *end)} {badge('measured')}")
+    left, right = st.columns(2)
+    for column, which, title in ((left, "train", "Loss on the samples"), (right, "held_out", "Held-out loss")):
+        with column:
+            drawn(loss_chart(found, which, title), title, f"{KEY}_{which}")
+    st.markdown(f"**Landscape.** {flatter(NORMS, found.rise)} {badge('measured')}")
+    listed(
+        "With and without a norm",
+        {
+            "norm": list(NORMS),
+            "loss on the samples": [_both(row) for row in found.train[..., -1]],
+            "held-out loss": [_both(row) for row in end[0]],
+            "lowest held-out loss": [_both(row) for row in found.held_out.min(-1)],
+            "held-out accuracy": [" / ".join(f"{share:.1%}" for share in row) for row in end[1]],
+            "rise at half a filter": [_both(row) for row in found.rise],
+            "sharpness": [_both(row) for row in found.sharpness],
+        },
+    )
+    st.caption(
+        "One number a seed. Losses in eval mode; rise and sharpness at the end, on all samples, in train mode. Rise: median over "
+        "8 random directions, each filter moved by half its length (Li 2018, 1712.09913), which does not depend on how large the "
+        "weights are. Sharpness: the largest eigenvalue of the Hessian, which does, so it is not comparable between nets with "
+        "and without a norm. That batch norm smooths the loss was shown by Santurkar 2018 (1805.11604), without skips."
+    )
+
+
+def loss_chart(found: Overfitting, which: str, title: str) -> Figure:
+    """A loss by step, the mean of the seeds, a line a norm."""
+    series = [
+        Series("no norm" if norm == "none" else norm, getattr(found, which)[at].mean(0), role)
+        for at, (norm, role) in enumerate(zip(NORMS, ROLES, strict=True))
+    ]
+    sites = [str(int(step)) for step in found.steps]
+    figure = linear_profile(title=title, unit="cross-entropy", sites=sites, series=series, guides=(0.0,))
+    figure["layout"]["xaxis"]["title"]["text"] = "step"
+    return figure
+
+
+def _both(values: np.ndarray) -> str:
+    return " / ".join(number(float(value), 3) for value in values)

@@ -1,0 +1,116 @@
+"""The page "Your model": a recording of `addnorm.watch`, alone, beside another, or beside a run of the playground."""
+
+import streamlit as st
+
+from components.shell import link
+from components.shell.address import kept
+from components.stage import figures
+from components.stage.bindings import AtFrame, Row
+from components.stage.panels import COLUMNS, Chart, Headline, Link, Panel, Said
+from components.stage.recordings import folder, recordings
+from components.stage.stage import Recording, stage
+from models.service.client import key_of
+from models.spec import ARRANGEMENTS, RunConfig
+
+NAME = "recordings"
+OWN, ALONE, SECOND = "a file of yours", "nothing", "a second file of yours"
+TOY = "toy: "  # before the name of an arrangement
+LIKE = ("pre-norm", "post-norm", "residual only", "ReZero", "plain", "plain + norm")  # what addnorm.law tells apart
+HEIGHT, TALL = 320, 340
+CODE = """\
+from addnorm import watch
+
+with watch(model, "recordings/run.jsonl", optimizer=optimizer) as tape:
+    for x, y in batches:
+        ...                # your training step, as ever
+        tape.loss(loss)"""
+FORMATS = (
+    "Dotted lines are the limits of number formats, where the axis reaches them. The sizes are root mean squares: single "
+    "numbers are larger and smaller."
+)
+
+
+def draw() -> None:
+    """The page below its title."""
+    known = recordings()
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        first = _chosen("Recording", [OWN, *known], "recording", OWN)
+        others = [ALONE, SECOND, *(name for name in known if name != first), *(TOY + name for name in ARRANGEMENTS)]
+        second = _chosen("Beside it", others, "beside", ALONE)
+    if first == OWN:
+        with st.expander("How to record your model", expanded=not known):
+            st.code(CODE, language="python")
+            st.markdown(
+                "`pip install .` in the app's folder installs the recorder alone. Recordings in "
+                f"`{folder()}` stand in the list above while they grow; `python -m models open run.jsonl` opens one."
+            )
+    runs: list[Recording | RunConfig] = [Recording(None if first == OWN else first)]
+    labels: list[str | None] = [None]
+    if second.startswith(TOY):
+        runs.append(RunConfig.arranged(second.removeprefix(TOY)))
+        labels.append(second)
+    elif second != ALONE:
+        runs.append(Recording(None if second == SECOND else second))
+        labels.append(None)
+
+    def opened(at: int) -> None:
+        st.switch_page(link.PLAYGROUND, query_params=RunConfig.arranged(LIKE[at]).to_query())
+
+    stage(NAME, runs, _panels(labels), tells="never", verb="Play", keys="space plays, → steps, R resets", on_open=opened)
+
+
+def _chosen(label: str, options: list[str], name: str, default: str) -> str:
+    choice = kept(f"recordings_{name}", default, name=name, among=options, exact=True)
+    return str(st.selectbox(label, options, width=320, **choice))
+
+
+def _panels(labels: list[str | None]) -> list[Panel]:
+    """What is shown of some runs: the label of a run of the playground, None for a recording."""
+    half = COLUMNS // 2
+    panels: list[Panel] = []
+    for run, label in enumerate(labels):
+        letter = "" if len(labels) == 1 else label or ("First", "Second")[run]
+        panels.append(Headline(f"Verdict {run + 1}", run, label=letter and f"{letter}:"))
+        if label is None:
+            panels += [Said(f"Growth {run + 1}", run, says="law"), *_toys(run), Said(f"Notes {run + 1}", run, says="notes")]
+    weight, update, loss = ("weight", "update", "loss") if len(labels) == 1 else ("", "", "")
+    panels += [
+        Chart("Activation by depth", span=half, height=HEIGHT, figure=_depth("Activation by depth", "act_rms", labels)),
+        Chart("Gradient by depth", span=half, height=HEIGHT, figure=_depth("Gradient by depth", "grad_rms", labels)),
+        Chart(
+            "Weight gradient by block", span=4, figure=_depth("Weight gradient by block", "weight_grad_rms", labels), says=weight
+        ),
+        Chart("Update to weight by block", span=4, figure=_updates(labels), says=update),
+        Chart("Loss", span=4, figure=figures.recorded_loss(labels), says=loss),
+    ]
+    panels.append(Said("Number formats", text=FORMATS))
+    for run, label in enumerate(labels):
+        if label is None:
+            which = "" if len(labels) == 1 else (" of the first", " of the second")[run]
+            for what, track in (("Activation", "act_rms"), ("Gradient", "grad_rms")):
+                title = f"{what} by layer and step{which}"
+                panels.append(Chart(title, run, half, figure=figures.recorded_map(title, track, run), height=TALL))
+    return panels
+
+
+def _depth(title: str, track: str, labels: list[str | None]) -> figures.Figure:
+    return figures.recorded_depth(title, Row, track, labels, unit="RMS")
+
+
+def _updates(labels: list[str | None]) -> figures.Figure:
+    unit = "change over weights"
+    return figures.recorded_depth("Update to weight by block", AtFrame, "update_to_weight", labels, unit=unit)
+
+
+def _toys(run: int) -> list[Panel]:
+    """For every arrangement that a recording may behave like, the way to a small net of it."""
+    return [
+        Link(
+            f"Open a small “{name}” net in the playground",
+            run,
+            href=f"playground?{key_of(RunConfig.arranged(name))}",
+            like=name,
+            opens=at,
+        )
+        for at, name in enumerate(LIKE)
+    ]

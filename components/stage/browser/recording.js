@@ -1,0 +1,411 @@
+// A recording of `addnorm.watch` as a tape: read piece by piece, strictly and within bounds. Twin of addnorm/read.py.
+
+import { Tape } from "./tape.js"
+import { kindOf, likeness, sentenceOf } from "./words.js"
+
+const VERSION = 1
+const LARGEST_FILE = 2 ** 32
+const MOST_SITES = 20_000
+const LONGEST_NAME = 1000
+const DEEPEST = 8
+const PIECE = 2 ** 20 // bytes of a dropped file that are read at once
+export const BOUNDS = { line: 2 ** 23, numbers: 50_000_000 }
+const NAMED = new Map([
+  ["NaN", NaN],
+  ["Infinity", Infinity],
+  ["-Infinity", -Infinity],
+])
+const KINDS = ["start", "sum", "output"]
+const ENDS = ["done", "error", "recorder"]
+const SCALARS = ["loss", "lr", "grad_norm"]
+const SERIES = ["act", "grad", "weight_grad", "update"]
+const TRACKS = { act: "act_rms", grad: "grad_rms", weight_grad: "weight_grad_rms", update: "update" }
+
+class FaultError extends Error {}
+const fault = (text) => {
+  throw new FaultError(text)
+}
+const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value)
+
+const tooDeep = (value) => {
+  let level = [value]
+  for (let depth = 0; depth < DEEPEST; depth++) {
+    level = level.flatMap((held) => Object.values(held).filter((item) => typeof item === "object" && item !== null))
+    if (!level.length) return false
+  }
+  return true
+}
+
+const parsed = (line) => {
+  let text
+  try {
+    text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(line)
+  } catch {
+    fault("is not text")
+  }
+  let entry
+  try {
+    entry = JSON.parse(text)
+  } catch {
+    fault("is not JSON, or is nested too deeply")
+  }
+  if (!isObject(entry)) fault("is no object")
+  if (tooDeep(entry)) fault("is not JSON, or is nested too deeply")
+  return entry
+}
+
+const number = (value, name) => {
+  if (NAMED.has(value)) return NAMED.get(value)
+  if (value === null || value === undefined) return null
+  if (typeof value !== "number") fault(`has a value of ${name} that is no number`)
+  if (!Number.isFinite(value)) fault(`has a value of ${name} beyond all numbers`)
+  return value
+}
+
+const numbers = (value, name, width) => {
+  if ((value === null || value === undefined) && name === "update") return Array(width).fill(null)
+  if (!Array.isArray(value)) fault(`has ${name} that is no list`)
+  if (value.length !== width) fault(`has ${value.length} numbers of ${name} where there should be ${width}`)
+  return value.map((item) => number(item, name))
+}
+
+const isCount = (value) => Number.isSafeInteger(value) && value >= 0
+const count = (entry, key) => (isCount(entry[key]) ? entry[key] : fault(`has a ${key} that is no count`))
+
+const text = (entry, key) => {
+  const value = entry[key]
+  if (typeof value !== "string") fault(`has a ${key} that is no text`)
+  if (value.length > 2 * LONGEST_NAME || [...value].length > LONGEST_NAME) fault(`has a ${key} that is too long`)
+  return value
+}
+
+const listed = (entry, key) => {
+  const value = entry[key]
+  if (!Array.isArray(value)) fault(`has ${key} that are no list`)
+  if (value.length > MOST_SITES) fault(`has more than ${MOST_SITES} ${key}`)
+  return value
+}
+
+const siteOf = (item) => {
+  if (!isObject(item)) fault("has a site that is no object")
+  const { shape } = item
+  if (!Array.isArray(shape) || shape.length > 16) fault("has a site without a shape")
+  const kind = text(item, "kind")
+  if (!KINDS.includes(kind)) fault("has a site of an unknown kind")
+  for (const size of shape) count({ shape: size }, "shape")
+  return { shape, name: text(item, "name"), kind, module: text(item, "module"), dtype: text(item, "dtype") }
+}
+
+const blockOf = (item) => {
+  if (!isObject(item)) fault("has a block that is no object")
+  return { name: text(item, "name"), site: count(item, "site"), parameters: count(item, "parameters") }
+}
+
+const ending = (entry) => {
+  if (!ENDS.includes(entry.end)) fault("ends in an unknown way")
+  return {
+    end: entry.end,
+    reason: text(entry, "reason"),
+    rows: count(entry, "rows"),
+    dropped: count(entry, "dropped"),
+  }
+}
+
+const checkHeader = (entry) => {
+  const version = entry.addnorm
+  if (!isCount(version) || version < 1) fault("is not the header of a recording")
+  if (version > VERSION)
+    fault(`says that this is version ${version} of the format; this program reads up to version ${VERSION}`)
+  const sites = listed(entry, "sites").map(siteOf)
+  const blocks = listed(entry, "blocks").map(blockOf)
+  for (const key of ["model", "dtype", "device", "created"]) text(entry, key)
+  for (const note of listed(entry, "notes")) text({ note }, "note")
+  for (const key of ["parameters", "trained"]) count(entry, key)
+  for (const key of ["versions", "meta"])
+    if (entry[key] !== undefined && !isObject(entry[key])) fault(`has a ${key} that is no object`)
+  if (entry.optimizer !== undefined && entry.optimizer !== null && !isObject(entry.optimizer))
+    fault("has an optimizer that is no object")
+  return { sites, blocks }
+}
+
+// What may be drawn of a text that anybody may have written: nothing that plotly takes for a tag, nothing invisible.
+export const plain = (name) =>
+  [...name.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, "\uFFFD")].join("").replaceAll("<", "‹").replaceAll("&", "＆")
+
+// A name that fits, cut in the middle.
+export const shortened = (name, width) => {
+  const letters = [...plain(name)]
+  if (letters.length <= width) return letters.join("")
+  const left = (width - 1) >> 1
+  return `${letters.slice(0, left).join("")}…${letters.slice(letters.length - (width - 1 - left)).join("")}`
+}
+
+export class RecordedTape extends Tape {
+  constructor({ link, recording, name }) {
+    super({ link, seeds: 1, last: 0 })
+    Object.assign(this, { recording, name: name ?? recording ?? "", local: recording === null })
+    this.empty()
+  }
+
+  empty() {
+    Object.assign(this, { header: null, sites: [], blocks: [], ended: null, problem: "", first: null, tracks: {} })
+    Object.assign(this, { file: "", bytes: 0, line: 0, numbers: 0, count: 0, width: 0, gone: "" })
+    Object.assign(this, { rest: new Uint8Array(0), rows: new Float64Array(0), known: new Uint8Array(0) })
+    Object.assign(this, { steps: [], updates: [], skipped: new Set(), last: 0, length: 0, have: 0, recorded: true })
+    this.touch(0)
+    this.become(this.standing())
+  }
+
+  // What a connection says to get it.
+  get asks() {
+    return { recording: this.recording, file: this.file, have: this.bytes }
+  }
+
+  standing() {
+    const error = this.gone || this.problem
+    const { device = "", parameters = 0 } = this.header?.said ?? {}
+    return { ...this.state, done: Boolean(this.ended), error, fates: [], place: 0, rate: 0, device, parameters }
+  }
+
+  // The file under this name, and from which byte on it comes: another one than before comes from its beginning.
+  follow({ file, start, sentence }) {
+    if (start < this.bytes) this.empty()
+    Object.assign(this, { file, gone: sentence })
+    this.become(this.standing())
+  }
+
+  receive(start, _count, data) {
+    if (start === this.bytes) this.feed(data)
+  }
+
+  // Reads the lines that these bytes complete. After a fault it takes no more.
+  feed(data) {
+    this.bytes += data.length
+    if (this.problem) return
+    const joined = this.rest.length ? new Uint8Array(this.rest.length + data.length) : data
+    if (this.rest.length) {
+      joined.set(this.rest)
+      joined.set(data, this.rest.length)
+    }
+    let at = 0
+    for (let end = joined.indexOf(10); end >= 0 && !this.problem; end = joined.indexOf(10, at)) {
+      this.take(joined.subarray(at, end))
+      at = end + 1
+    }
+    this.rest = joined.slice(at)
+    if (this.rest.length > BOUNDS.line && !this.problem) {
+      this.line += 1
+      this.stop("is longer than a line of a recording can be")
+    }
+    if (this.problem) this.rest = new Uint8Array(0)
+    this.become(this.standing())
+  }
+
+  // Says what is missing, for a file that will not grow any more.
+  finish() {
+    if (!this.problem && this.rest.length) {
+      this.line += 1
+      this.stop(this.header ? "is cut off; what was whole before it is shown" : "is no recording")
+    } else if (!this.problem && !this.header) this.problem = "The file is empty."
+    this.become(this.standing())
+  }
+
+  take(line) {
+    this.line += 1
+    try {
+      if (line.length > BOUNDS.line) fault("is longer than a line of a recording can be")
+      const entry = parsed(line)
+      if (this.ended) fault("stands after the end of the recording")
+      if (!this.header) this.takeHeader(entry)
+      else if (Object.hasOwn(entry, "end")) this.ended = ending(entry)
+      else this.takeRow(entry)
+    } catch (error) {
+      if (!(error instanceof FaultError)) throw error
+      this.stop(error.message)
+    }
+  }
+
+  stop(what) {
+    this.problem = `Line ${this.line} ${what}.`
+  }
+
+  widthOf(series) {
+    return series === "act" || series === "grad" ? this.sites.length : this.blocks.length
+  }
+
+  takeHeader(entry) {
+    Object.assign(this, checkHeader(entry))
+    let start = 0
+    for (const name of SCALARS) this.tracks[name] = { name, start: start++, width: 1 }
+    for (const name of SERIES) {
+      const width = this.widthOf(name)
+      this.tracks[TRACKS[name]] = { name: TRACKS[name], start, width }
+      start += width
+    }
+    this.width = start
+    this.header = { seeds: 1, width: start, said: entry }
+    this.touch(0)
+  }
+
+  takeRow(entry) {
+    const step = count(entry, "step")
+    const before = this.steps.at(-1)
+    if (this.count && step <= before) fault(`is of step ${step}, after step ${before}`)
+    this.numbers += this.width + 2
+    if (this.numbers > BOUNDS.numbers) fault("is one row too many; the rows before it are shown")
+    const scalars = SCALARS.map((name) => number(entry[name], name))
+    number(entry.seconds, "seconds")
+    const series = SERIES.map((name) => numbers(entry[name], name, this.widthOf(name)))
+    const skipped = entry.skipped === undefined ? false : entry.skipped
+    if (typeof skipped !== "boolean") fault("has a skipped that is neither true nor false")
+    const values = [...scalars, ...series.flat()]
+    this.grow()
+    for (let at = 0, to = this.count * this.width; at < values.length; at++, to++) {
+      this.rows[to] = values[at] ?? NaN
+      this.known[to] = values[at] === null ? 0 : 1
+    }
+    if (series[3].some((value) => value !== null)) this.updates.push(this.count)
+    if (skipped) this.skipped.add(this.count)
+    this.steps.push(step)
+    this.count += 1
+    this.first ??= this.lostAt(this.count - 1)
+    Object.assign(this, { last: step, length: step + 1, have: step + 1 })
+    this.touch(step)
+  }
+
+  grow() {
+    const most = (this.count + 1) * this.width
+    if (most <= this.rows.length) return
+    const [rows, known] = [new Float64Array(2 * most), new Uint8Array(2 * most)]
+    rows.set(this.rows)
+    known.set(this.known)
+    Object.assign(this, { rows, known })
+  }
+
+  // The first number of a row that is not finite, in the order in which it was computed.
+  lostAt(row) {
+    for (const [what, track] of [
+      ["activation", "act_rms"],
+      ["gradient", "grad_rms"],
+    ]) {
+      const lost = [...this.at(track, row).entries()].filter(
+        ([, value]) => value !== undefined && !Number.isFinite(value),
+      )
+      if (lost.length) return { what, row, site: (what === "activation" ? lost[0] : lost.at(-1))[0] }
+    }
+    const [loss] = this.at("loss", row)
+    return loss !== undefined && !Number.isFinite(loss) ? { what: "loss", row } : null
+  }
+
+  // Row and step: several updates may lie between two rows.
+  until(step) {
+    let [low, high] = [0, this.count]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (this.steps[middle] <= step) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  step(row) {
+    return this.steps[row]
+  }
+
+  rowAt(step) {
+    return Math.max(0, this.until(step) - 1)
+  }
+
+  get stride() {
+    const every = this.header?.said.every
+    return isCount(every) && every > 0 ? every : 1
+  }
+
+  // The numbers of a track in one row; undefined where nothing was measured.
+  at(track, row) {
+    const { start, width } = this.tracks[track]
+    const from = row * this.width + start
+    return Array.from({ length: width }, (_, place) => (this.known[from + place] ? this.rows[from + place] : undefined))
+  }
+
+  number(track, step) {
+    return this.at(track, this.rowAt(step))[0]
+  }
+
+  vector(track, position) {
+    if (!this.tracks[track]) return []
+    const row = this.rowAt(position)
+    const values = this.at(track, row)
+    const share = row + 1 < this.count && this.steps[row + 1] - this.steps[row] === 1 ? position - this.steps[row] : 0
+    if (share <= 0) return values
+    const next = this.at(track, row + 1)
+    return values.map((from, place) => {
+      const to = next[place]
+      return from > 0 && to > 0 && Number.isFinite(from) && Number.isFinite(to) ? from * (to / from) ** share : from
+    })
+  }
+
+  column(track, rows) {
+    return Float64Array.from({ length: rows }, (_, row) => this.at(track, row)[0] ?? NaN)
+  }
+
+  // The last row at or before a step in which the updates were measured.
+  frame(step) {
+    const row = this.updates.findLast((one) => this.steps[one] <= step)
+    return row === undefined ? undefined : { step: this.steps[row], update_to_weight: this.at("update", row) }
+  }
+
+  // What the places of a track are called.
+  names(track) {
+    return (track === "act_rms" || track === "grad_rms" ? this.sites : this.blocks).map(({ name }) => plain(name))
+  }
+
+  sentence(kind, step) {
+    if (!this.count) return ""
+    const row = this.rowAt(step)
+    return kind === "kind" ? kindOf(this, row) : sentenceOf(this, kind, row)
+  }
+
+  // The arrangement whose growth it has at its start.
+  get like() {
+    return this.count ? likeness(this) : ""
+  }
+
+  end() {
+    return ""
+  }
+
+  // What was recorded, and how far, in one line.
+  facts() {
+    if (!this.header) return this.problem || this.gone || this.local ? "" : `${this.name}: nothing has come yet`
+    const { model, dtype, device, parameters, optimizer } = this.header.said
+    const how = { done: "ended", error: `ended by ${this.ended?.reason}`, recorder: `given up: ${this.ended?.reason}` }
+    const parts = [this.name, model, `${parameters.toLocaleString("en")} parameters`, `${dtype} on ${device}`]
+    if (typeof optimizer?.name === "string") parts.push(optimizer.name)
+    parts.push(`${this.count} ${this.count === 1 ? "row" : "rows"}`)
+    parts.push(this.ended ? how[this.ended.end] : "not ended")
+    if (this.ended?.dropped) parts.push(`${this.ended.dropped} rows dropped`)
+    return parts.map((part) => shortened(part, 60)).join(", ")
+  }
+}
+
+// A file that was dropped on the page; the server is not given it. `come`: called after every piece.
+export const readFile = async (file, come) => {
+  const tape = new RecordedTape({ link: "dropped", recording: null, name: file.name })
+  const read = async () => {
+    if (file.size >= LARGEST_FILE) {
+      tape.problem = "The file is larger than a recording can be."
+      return
+    }
+    for (let at = 0; at < file.size && !tape.problem; at += PIECE) {
+      tape.feed(new Uint8Array(await file.slice(at, at + PIECE).arrayBuffer()))
+      come(tape)
+    }
+    tape.finish()
+  }
+  await read().catch((error) => {
+    tape.problem = `The file cannot be read: ${error.message}.`
+  })
+  tape.become(tape.standing())
+  come(tape)
+}

@@ -1,0 +1,197 @@
+// What one row of a recording says, in words that hold for any net. Twin of addnorm/words.py and addnorm/law.py.
+
+import { brief } from "./tape.js"
+
+const LEVEL = 2 // a factor that counts as no change
+const NEAR = 0.25
+const [FEWEST, SAME, TREND, CLEAR, STILL] = [4, 1.2, 1.02, 1.5, 1.01]
+const [POOR, APART, SMALLEST] = [0.08, 1.5, 1e-140]
+
+const LIKE = {
+  "pre-norm": "every branch adds about as much as the one before",
+  "post-norm": "the stream has the same size after every sum",
+  "residual only": "every branch adds in proportion to the stream",
+  ReZero: "the branches add almost nothing yet",
+  plain: "the size is a product over the layers",
+  "plain + norm": "the size stays, and the gradient is a product over the layers",
+}
+
+const measured = (values) => values.filter((value) => value !== undefined)
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1)
+
+const lost = (tape, row) => {
+  const found = tape.lostAt(row)
+  return found && found.what !== "loss" ? found : null
+}
+
+const changeInWords = (name, start, end, path) => {
+  if (start === 0 && end === 0) return `${name} is exactly 0 at both ends`
+  if (start === 0 || end === 0) return `${name} ${start === 0 ? "starts at" : "falls to"} exactly 0 ${path}`
+  const factor = Math.max(start / end, end / start)
+  if (factor < LEVEL) return `${name} stays within a factor of ${brief(factor)} ${path}`
+  return `${name} ${end > start ? "grows" : "falls"} by a factor of ${brief(factor)} ${path}`
+}
+
+const changes = (act, grad) => [
+  ...(act.length > 1 ? [changeInWords("the stream", act[0], act.at(-1), "over depth")] : []),
+  ...(grad.length > 1 ? [changeInWords("its gradient", grad.at(-1), grad[0], "on the way back")] : []),
+]
+
+const verdict = (tape, row) => {
+  if (!tape.sites.length) return "No sites: only loss and weights were recorded."
+  const found = lost(tape, row)
+  if (found) return `Not finite: the ${found.what} of step ${tape.step(row)} first at ${tape.sites[found.site].name}.`
+  const [act, grad] = [measured(tape.at("act_rms", row)), measured(tape.at("grad_rms", row))]
+  const said = changes(act, grad)
+  if (!said.length) return "Too little was measured for a verdict."
+  return `${capital(said.join(", "))}${grad.length ? "" : "; no gradient was measured"}.`
+}
+
+const firstLost = ({ first, sites, steps }) => {
+  if (!first) return ""
+  const step = steps[first.row]
+  if (first.what === "loss") return `The first number that is not finite is the loss of step ${step}.`
+  return `The first number that is not finite is the ${first.what} at ${sites[first.site].name} in step ${step}.`
+}
+
+const updates = (tape, row) => {
+  const frame = tape.frame(tape.step(row))
+  const known = [...(frame?.update_to_weight ?? []).entries()].filter(
+    ([, size]) => size !== undefined && !Number.isNaN(size),
+  )
+  if (!known.length) return ""
+  const [block, size] = known.reduce((most, one) => (one[1] > most[1] ? one : most))
+  return `The update of step ${frame.step} changed ${tape.blocks[block].name} most, by ${brief(100 * size)}% of its size.`
+}
+
+const weights = (tape, row) => {
+  const values = measured(tape.at("weight_grad_rms", row))
+  if (values.some((value) => !Number.isFinite(value))) return "Some blocks' weight gradients are not finite."
+  const alive = values.filter((value) => value > 0)
+  if (!alive.length) return values.length ? "No block's weights receive a gradient." : ""
+  const far = brief(Math.max(...alive) / Math.min(...alive))
+  const none = values.length - alive.length
+  const rest = none ? `; ${none} of ${values.length} receive none` : ""
+  return `The largest of the blocks' weight gradients is ${far} times the smallest${rest}.`
+}
+
+// --- growth laws ---
+
+const straight = (y, weights) => {
+  const whole = weights.reduce((sum, one) => sum + one, 0)
+  const mean = (values) => values.reduce((sum, value, at) => sum + weights[at] * value, 0) / whole
+  const x = y.map((_, at) => at)
+  const [mx, my] = [mean(x), mean(y)]
+  const slope = mean(y.map((value, at) => (at - mx) * (value - my))) / mean(x.map((at) => (at - mx) ** 2))
+  return [my - slope * mx, slope]
+}
+
+const residual = (logs, fitted) =>
+  Math.sqrt(logs.reduce((sum, log, at) => sum + (fitted[at] - log) ** 2, 0) / logs.length)
+
+// Which law some sizes over depth follow: constant, slight, root, exponential or none; `rate`: by how much from site to site.
+const lawOf = (values) => {
+  if (values.length < FEWEST || values.some((value) => !(value > 0) || !Number.isFinite(value))) return { law: "" }
+  const spread = Math.max(...values) / Math.min(...values)
+  const logs = values.map(Math.log)
+  const [start, rate] = straight(logs, Array(logs.length).fill(1))
+  const exponential = residual(
+    logs,
+    logs.map((_, at) => start + rate * at),
+  )
+  const trend = Math.abs(rate * (logs.length - 1))
+  if (spread <= SAME && trend <= Math.max(2 * exponential, Math.log(TREND))) return { law: "constant", spread }
+  if (spread < CLEAR) return { law: "slight", spread }
+  // Scaled by the largest, so that no square leaves the range of the machine.
+  const most = Math.max(...values)
+  const squares = values.map((value) => (value / most) ** 2)
+  const [first, gain] = straight(
+    squares,
+    squares.map((square) => 1 / Math.max(square, SMALLEST) ** 2),
+  )
+  const rooted = squares.map((_, at) => Math.log(Math.max(first + gain * at, SMALLEST)) / 2 + Math.log(most))
+  const root = gain > 0 ? residual(logs, rooted) : Infinity
+  const [best, other] = [Math.min(root, exponential), Math.max(root, exponential)]
+  if (best > POOR * Math.log(spread) || other < APART * best) return { law: "none", spread }
+  return root < exponential ? { law: "root", spread } : { law: "exponential", spread, rate: Math.exp(rate) }
+}
+
+// The places of the longest stream without its first: those of the commonest shape between two starts.
+export const streamOf = (sites) => {
+  const streams = [[]]
+  for (const [at, site] of sites.entries()) {
+    if (site.kind === "start") streams.push([])
+    streams.at(-1).push(at)
+  }
+  const longest = streams.reduce((most, one) => (one.length > most.length ? one : most))
+  const shapes = longest.map((at) => JSON.stringify(sites[at].shape))
+  const counts = new Map()
+  for (const shape of shapes) counts.set(shape, (counts.get(shape) ?? 0) + 1)
+  const [common] = [...counts].reduce((most, one) => (one[1] > most[1] ? one : most), ["", 0])
+  return longest.filter((_, at) => shapes[at] === common).slice(1)
+}
+
+const SAID = {
+  constant: () => "has the same size at every depth",
+  slight: ({ spread }) => `changes by a factor of ${brief(spread)} only over depth, too little to tell a law by`,
+  root: () => "grows like the square root of depth",
+  exponential: ({ rate }) =>
+    `${rate > 1 ? "grows" : "shrinks"} exponentially, by a factor of ${brief(Math.max(rate, 1 / rate))} from site to site`,
+  none: () => "follows no clear law over depth: not constant, not like a square root, not exponential",
+}
+
+const alike = (stream, gradient, summed) => {
+  // Where the stream is a product over the layers, so is its gradient, of the same factors.
+  const products = Math.abs(Math.log(gradient.rate) - Math.log(stream.rate)) < NEAR * Math.abs(Math.log(stream.rate))
+  if (summed && stream.law === "root") return "pre-norm"
+  if (summed && stream.law === "constant") return gradient.law && gradient.spread < STILL ? "ReZero" : "post-norm"
+  if (stream.law === "exponential" && products) return !summed ? "plain" : stream.rate > 1 ? "residual only" : ""
+  return !summed && stream.law === "constant" && gradient.law === "exponential" ? "plain + norm" : ""
+}
+
+// Of a stream whose sublayers alternate between two sizes, every second site may follow a law where all together follow none.
+const lawOfStream = (values) => {
+  const all = lawOf(values)
+  if (all.law !== "none") return all
+  const second = lawOf(values.filter((_, at) => (values.length - at) % 2))
+  if (!second.law || second.law === "slight") return all
+  return second.law === "exponential" ? { ...second, rate: Math.sqrt(second.rate) } : second
+}
+
+// The laws of stream and gradient in a row, and the arrangement that starts with such laws.
+const read = (tape, row) => {
+  const places = streamOf(tape.sites)
+  const values = (track) => {
+    const all = tape.at(track, row)
+    return places.map((at) => all[at])
+  }
+  const [stream, gradient] = [lawOfStream(values("act_rms")), lawOfStream(values("grad_rms").reverse())]
+  const summed = places.some((at) => tape.sites[at].kind === "sum")
+  return { stream, like: alike(stream, gradient, summed) }
+}
+
+// The arrangement whose growth the first row has: later the weights decide, which training has changed.
+export const likeness = (tape) => read(tape, 0).like
+
+const law = (tape, row) => {
+  const { stream } = read(tape, row)
+  const like = likeness(tape)
+  const said = stream.law ? [`At step ${tape.step(row)} the stream ${SAID[stream.law](stream)}.`] : []
+  if (like) said.push(`Your net ${row ? "started" : "starts"} like “${like}”: ${LIKE[like]}.`)
+  return said.join(" ")
+}
+
+const SENTENCES = {
+  verdict: (tape, row) => [verdict(tape, row), firstLost(tape)].filter(Boolean).join(" "),
+  law,
+  notes: (tape) => tape.header.said.notes.join(" "),
+  weight: weights,
+  update: updates,
+  loss: (tape, row) => {
+    const [loss] = tape.at("loss", row)
+    return loss === undefined ? "" : `Step ${tape.step(row)}: loss ${brief(loss)}.`
+  },
+}
+
+export const sentenceOf = (tape, kind, row) => SENTENCES[kind]?.(tape, row) ?? ""
+export const kindOf = (tape, row) => (lost(tape, row) ? "diverged" : "")

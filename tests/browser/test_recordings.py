@@ -1,0 +1,126 @@
+"""The page "Your model" in a real browser: a recording of the folder, a file of one's own, a file that grows."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from addnorm.read import Recording, read
+from addnorm.words import verdict
+from tests.browser.page import button, chart, choose, drawn, line, press, row, scrubber, settled, status, until, until_row
+from tests.load.server import Server, serving
+from tests.watch.loops import net, recorded
+from tests.watch.test_read import HEADER, ROW, SITE
+
+DEPTH = ("Activation by depth", "Gradient by depth")
+STEPS = 12
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the recording of a small residual net."""
+    found = tmp_path_factory.mktemp("recordings")
+    recorded(net(6), found, STEPS)
+    return found
+
+
+@pytest.fixture(scope="module")
+def at(browser: Any, folder: Path) -> Iterator[Server]:
+    with serving(PLAYGROUND_RECORDINGS=str(folder)) as started:
+        started.wait_for()
+        yield started
+
+
+def shows(page: Any, recording: Recording, step: int) -> None:
+    """Waits until the charts over depth have the numbers of a step."""
+    for title, name in zip(DEPTH, ("act", "grad"), strict=True):
+        wanted = pytest.approx(list(recording.row(name, step)), rel=1e-6)
+        until(page, lambda title=title, wanted=wanted: line(page, title) == wanted, f"step {step} of {title}")
+
+
+def test_a_recording_is_opened_played_left_found_again_reloaded_and_shared(visitors, at, folder):
+    recording = read(folder / "run.jsonl")
+    page = visitors("/recordings", server=at.url)
+    settled(page)
+    choose(page, "Recording", "run.jsonl")
+    shows(drawn(page, *DEPTH), recording, STEPS - 1)
+    assert "run.jsonl, Sequential, " in status(page).inner_text()
+    page.get_by_text(verdict(recording, STEPS - 1)).wait_for()
+    assert len(line(page, "Loss")) == STEPS
+    names = [site.name for site in recording.sites]
+    assert chart(page, DEPTH[0]).evaluate("el => [...el.data[0].text]") == names
+    press(page, "Reset")
+    shows(page, recording, 0)
+    press(page, "Play")
+    until_row(page, STEPS - 1)
+    button(page, "Play").wait_for()
+    press(page, "Reset")
+    press(page, "Step")
+    shows(page, recording, 1)
+    page.get_by_role("link", name="Maps").first.click()
+    page.get_by_role("heading", name="Maps").wait_for()
+    page.get_by_role("link", name="Your model").first.click()
+    shows(drawn(page, *DEPTH), recording, 1)
+    page.reload()
+    shows(drawn(page, *DEPTH), recording, STEPS - 1)
+    other = visitors(page.evaluate("location.pathname + location.search"), server=at.url)
+    shows(drawn(other, *DEPTH), recording, STEPS - 1)
+
+
+def test_a_file_of_ones_own_is_read_in_the_browser_and_the_server_is_not_given_it(visitors, at, folder, tmp_path):
+    recording = read(folder / "run.jsonl")
+    own = tmp_path / "mine.jsonl"
+    own.write_bytes((folder / "run.jsonl").read_bytes() + b'{"step":')
+    page = visitors("/recordings", server=at.url)
+    told: list[str] = []
+    page.on("request", lambda request: told.append(request.post_data or ""))
+    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: told.append(str(frame))))
+    settled(page)
+    page.get_by_label("File", exact=True).set_input_files(own)
+    shows(drawn(page, *DEPTH), recording, STEPS - 1)
+    page.get_by_role("alert").filter(has_text=f"Line {STEPS + 3} is cut off; what was whole before it is shown.").wait_for()
+    assert not any("grad_norm" in one or "mine" in one for one in told)
+    choose(page, "Beside it", "run.jsonl")
+    until(page, lambda: len(chart(page, DEPTH[0]).evaluate("el => el.data ?? []")) == 2, "two lines")
+    assert line(page, DEPTH[0]) == line(page, DEPTH[0], "dash")
+    page.get_by_role("link", name="Maps").first.click()
+    page.get_by_role("heading", name="Maps").wait_for()
+    page.get_by_role("link", name="Your model").first.click()
+    shows(drawn(page, *DEPTH), recording, STEPS - 1)
+
+
+def test_a_hostile_file_draws_no_link_and_what_was_whole_is_shown(visitors, at, tmp_path):
+    evil = "<a href='https://evil.example/'>here</a><img src=x onerror=alert(1)>\u202e" + "x" * 300
+    header = {**HEADER, "model": evil, "notes": [evil], "sites": [{**SITE, "name": evil}, {**SITE, "name": evil}]}
+    own = tmp_path / "evil.jsonl"
+    own.write_text("\n".join(json.dumps(one) for one in (header, ROW, {**ROW, "step": 1, "act": [1, 1e999]})) + "\n")
+    page = visitors("/recordings", server=at.url)
+    settled(page)
+    page.get_by_label("File", exact=True).set_input_files(own)
+    page.get_by_role("alert").filter(has_text="Line 3 is not JSON").wait_for()
+    drawn(page, *DEPTH)
+    assert line(page, DEPTH[0]) == [1.0, 2.0]
+    assert page.locator("a[href*=evil], img[src=x]").count() == 0
+
+
+def test_a_recording_that_grows_is_followed(visitors, at, folder):
+    path = folder / "growing.jsonl"
+    path.write_text(json.dumps(HEADER) + "\n" + json.dumps(ROW) + "\n")
+    page = drawn(visitors("/recordings?recording=growing.jsonl", server=at.url), *DEPTH)
+    until(page, lambda: line(page, DEPTH[0]) == ROW["act"], "the first row")
+    with path.open("a") as file:
+        for step in range(1, 31):
+            file.write(json.dumps({**ROW, "step": step, "act": [1.0, 1.0 + step], "loss": 1 / (1 + step)}) + "\n")
+    until(page, lambda: line(page, DEPTH[0]) == [1.0, 31.0], "the last row")
+    assert row(page) == 30
+    scrubber(page).press("ArrowLeft")
+    until(page, lambda: line(page, DEPTH[0]) == [1.0, 30.0], "the row before")
+    with path.open("a") as file:
+        file.write(json.dumps({**ROW, "step": 31, "act": [1.0, "Infinity"]}) + "\n")
+        file.write(json.dumps({"end": "done", "reason": "", "rows": 32, "dropped": 0}) + "\n")
+    status(page).filter(has_text="32 rows, ended").wait_for()
+    assert row(page) == 29, "who looks at another row is left there"
+    press(page, "Play")
+    page.get_by_text("Not finite: the activation of step 31 first at b.").wait_for()

@@ -1,0 +1,205 @@
+"""Recordings on their way to the browser, and what the page "Your model" says to its stage."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from addnorm import law
+from components.recordings.page import LIKE, OWN
+from components.stage import recordings
+from components.stage.asked import AskedRecording, Hello, read
+from components.stage.figures import LIMITS
+from components.stage.recordings import Reel, opened
+from models.service.client import key_of
+from models.spec import ARRANGEMENTS, RunConfig
+from tests.app_page import APP, PATIENCE, address, sound, words
+from tests.stage_page import declared, panels, says
+
+NOBODY: Any = None  # a trainer, whom no recording asks
+HEAD = 16  # bytes
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(recordings.FOLDER, str(tmp_path))
+    return tmp_path
+
+
+def reel(name: str, file: str = "", have: int = 0) -> Reel:
+    return Reel(0, AskedRecording(name, file, have, 0), turn=7)
+
+
+def sent(one: Reel) -> tuple[list[dict[str, Any]], bytes]:
+    """What comes of a recording: what is said, and its bytes, whose heads must fit."""
+    said, data, start = [], b"", None
+    for message in one.messages(NOBODY, rate=True):
+        if isinstance(message, str):
+            said.append(json.loads(message))
+            continue
+        run, begin, count, turn = np.frombuffer(message[:HEAD], "<u4").tolist()
+        assert (run, count, turn) == (0, len(message) - HEAD, 7)
+        assert start in (None, begin)
+        start = begin + count
+        data += message[HEAD:]
+    return said, data
+
+
+def test_a_recording_is_sent_as_far_as_it_goes_and_then_what_was_appended(folder: Path) -> None:
+    path = folder / "run.jsonl"
+    path.write_bytes(bytes(range(256)) * 3000)
+    one = reel("run.jsonl")
+    (said,), data = sent(one)
+    assert said["start"] == 0
+    assert said["sentence"] == ""
+    assert data == path.read_bytes()
+    assert sent(one) == ([], b"")
+    with path.open("ab") as file:
+        file.write(b"more")
+    assert sent(one) == ([], b"more")
+    again = reel("run.jsonl", said["file"], len(data))  # a connection that was lost
+    assert sent(again)[1] == b"more"
+
+
+def test_another_file_under_the_name_and_one_that_was_cut_come_from_their_beginning(folder: Path) -> None:
+    path = folder / "run.jsonl"
+    path.write_bytes(b"first, long")
+    one = reel("run.jsonl")
+    sent(one)
+    (folder / "new").write_bytes(b"second, longer than that")
+    (folder / "new").rename(path)
+    (said,), data = sent(one)
+    assert (said["start"], data) == (0, b"second, longer than that")
+    path.write_bytes(b"cut")
+    (said,), data = sent(one)
+    assert (said["start"], data) == (0, b"cut")
+    path.unlink()
+    (said,), data = sent(one)
+    assert (said["sentence"], data) == ("There is no recording run.jsonl here.", b"")
+    assert sent(one) == ([], b"")
+
+
+def test_nothing_outside_of_the_folder_and_nothing_but_plain_files_is_given(folder: Path, tmp_path_factory: Any) -> None:
+    secret = tmp_path_factory.mktemp("elsewhere") / "secret.jsonl"
+    secret.write_text("secret")
+    (folder / "inner").mkdir()
+    (folder / "inner" / "run.jsonl").write_text("inner")
+    (folder / "link.jsonl").symlink_to(secret)
+    (folder / "folder.jsonl").mkdir()
+    (folder / "notes.txt").write_text("notes")
+    (folder / "line\nbreak.jsonl").write_text("x")
+    os.mkfifo(folder / "pipe.jsonl")
+    (folder / "run.jsonl").write_text("run")
+    assert recordings.recordings() == ["run.jsonl"]
+    ways = [str(secret), f"../{secret.parent.name}/secret.jsonl", "link.jsonl", "folder.jsonl", "notes.txt", "pipe.jsonl",
+            "inner/run.jsonl", "./run.jsonl", "", ".", "..", "x" * 250 + ".jsonl", "run.jsonl\0", "run.jsonl/"]  # fmt: skip
+    for name in ways:
+        with pytest.raises(OSError, match=r"."), opened(name):
+            pass
+        (said,), data = sent(reel(name))
+        assert said["sentence"].startswith("There is no recording")
+        assert data == b""
+
+
+def test_the_newest_recordings_are_listed_first_and_not_all_of_very_many(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for at, name in enumerate(("b.jsonl", "a.jsonl", "c.jsonl")):
+        (folder / name).write_text("")
+        os.utime(folder / name, (at, at))
+    assert recordings.recordings() == ["c.jsonl", "a.jsonl", "b.jsonl"]
+    monkeypatch.setattr(recordings, "MOST_LISTED", 2)
+    assert recordings.recordings() == ["c.jsonl", "a.jsonl"]
+    monkeypatch.setenv(recordings.FOLDER, str(folder / "none"))
+    assert recordings.recordings() == []
+
+
+@pytest.mark.parametrize(
+    "run", [{"recording": 3}, {"recording": None}, {"recording": "x" * 300}, {"recording": "a", "have": -1},
+            {"recording": "a", "file": 1}, {"recording": "a", "have": 2**33}]
+)  # fmt: skip
+def test_what_a_browser_may_not_say_of_a_recording_is_refused(run: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"recording|have"):
+        read(json.dumps({"kind": "hello", "turn": 1, "runs": [run]}))
+    fine = read(json.dumps({"kind": "hello", "turn": 1, "runs": [{"recording": "a", "have": 2**32 - 1}]}))
+    assert isinstance(fine, Hello)
+
+
+# --- the page ---
+
+
+def page_of(**query: str) -> AppTest:
+    page = AppTest.from_file(APP, default_timeout=PATIENCE).run()
+    page.switch_page("pages/train/recordings.py")
+    for key, value in query.items():
+        page.query_params[key] = value
+    return sound(page.run())
+
+
+def test_without_a_recording_the_page_says_how_to_make_one_and_takes_a_file(folder: Path) -> None:
+    page = page_of()
+    assert declared(page)["runs"] == [{"link": "recording=", "recording": None}]
+    assert "from addnorm import watch" in page.code[0].value
+    assert str(folder) in words(page)
+
+
+def test_a_recording_stands_in_the_address_and_so_does_what_stands_beside_it(folder: Path) -> None:
+    for name in ("Run.jsonl", "run.jsonl", "日本.jsonl"):  # which only capitals tell apart, or which has no plain letters
+        (folder / name).write_text("")
+    page = page_of(recording="日本.jsonl", beside="run.jsonl")
+    assert [run["recording"] for run in declared(page)["runs"]] == ["日本.jsonl", "run.jsonl"]
+    page.selectbox(key="recordings_recording").set_value("Run.jsonl").run()
+    assert address(sound(page)) == {"recording": "Run.jsonl", "beside": "run.jsonl"}
+    assert "There is no recording of that name" in words(page_of(recording="../Run.jsonl"))
+
+
+def test_beside_a_recording_stands_a_run_of_the_playground_on_the_same_charts(folder: Path) -> None:
+    (folder / "run.jsonl").write_text("")
+    page = page_of(recording="run.jsonl", beside="toy: post-norm")
+    first, toy = declared(page)["runs"]
+    assert first["recording"] == "run.jsonl"
+    assert toy["link"] == key_of(RunConfig.arranged("post-norm"))
+    charts = panels(page, "chart")
+    for title in ("Activation by depth", "Gradient by depth", "Weight gradient by block", "Update to weight by block", "Loss"):
+        assert [trace["bind"]["run"] for trace in charts[title]["figure"]["data"][:2]] == [0, 1]
+    assert {"Activation by layer and step of the first", "Gradient by layer and step of the first"} < set(charts)
+
+
+def test_the_toy_of_the_arrangement_that_a_recording_starts_like_is_one_press_away(folder: Path) -> None:
+    (folder / "run.jsonl").write_text("")
+    page = page_of(recording="run.jsonl")
+    links = [panel for panel in panels(page, "link").values() if panel["like"]]
+    assert [panel["like"] for panel in links] == list(LIKE) == list(law.LIKE)
+    assert set(LIKE) < set(ARRANGEMENTS)
+    for panel in links:
+        assert panel["href"] == f"playground?{key_of(RunConfig.arranged(panel['like']))}"
+    says(page, {"opened": links[2]["opens"]})
+    assert page.title[0].value == "Playground"
+    assert address(page).items() >= {"norm": "none"}.items()
+
+
+def test_no_recording_is_the_default_and_is_not_in_the_address(folder: Path) -> None:
+    (folder / "run.jsonl").write_text("")
+    page = page_of()
+    assert page.selectbox(key="recordings_recording").value == OWN
+    assert address(page) == {}
+
+
+# --- number formats ---
+
+
+def test_the_limits_on_the_charts_are_those_of_the_formats() -> None:
+    kinds = {"float16": torch.float16, "bfloat16": torch.bfloat16}
+    for chart, float8 in (("activation", torch.float8_e4m3fn), ("gradient", torch.float8_e5m2)):
+        for at, name in LIMITS[chart]:
+            kind = kinds.get(name.split(":")[0], float8)
+            facts = torch.finfo(kind)
+            if name.endswith("largest"):
+                assert at == pytest.approx(facts.max, rel=1e-4)
+            else:
+                assert at == facts.smallest_normal * facts.eps
+                assert torch.tensor(at).to(kind).float().item() == at
+                assert torch.tensor(at * 0.49).to(kind).float().item() == 0
