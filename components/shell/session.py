@@ -15,7 +15,7 @@ import streamlit as st
 from models.spec import RunConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from components.instruments.panel import Measured
     from components.labs.attention.head_words import Tables
@@ -104,7 +104,7 @@ RESTORED: Key[bool] = Key("address_restored", False)  # whether the visit has ha
 ECHOES: Key[list[dict[str, str]]] = Key("address_echoes", [])  # addresses that the page that is shown had before
 STAGED: Key[dict[str, str | None]] = Key("address_staged", {})  # changes to be written; None takes a key out
 # Widgets drawn in this run whose values stand in the address: by its key the widget, the default and how it is written.
-KEPT: Key[dict[str, tuple[str, Any, Any]]] = Key("address_kept", {})
+KEPT: Key[dict[str, tuple[str, Any, Callable[[Any], str]]]] = Key("address_kept", {})
 # By key of the address, the widget of the page that is shown and the default it had last.
 DEFAULTS: Key[dict[str, tuple[str, Any]]] = Key("address_defaults", {})
 # By widget, the values before, the one put there and the address then: the browser may not have heard.
