@@ -282,6 +282,18 @@ class Lookup:
 
 
 @dataclass(frozen=True)
+class Overfitting:
+    """Nets with each of K norms and of S seeds, trained on a few samples and looked at in F steps."""
+
+    steps: np.ndarray  # (F,)
+    train: np.ndarray  # loss on these samples in eval mode, (K, S, F)
+    held_out: np.ndarray  # loss in eval mode, (K, S, F)
+    accuracy: np.ndarray  # held out, (K, S, F)
+    sharpness: np.ndarray  # at the end, the largest eigenvalue of the Hessian on all samples, (K, S)
+    rise: np.ndarray  # at the end, of the loss along random filter-normalised directions, the median, (K, S)
+
+
+@dataclass(frozen=True)
 class Tried:
     """What came of one change of a run: trained for some `steps`, `diverged` at one of them or at none (-1)."""
 
@@ -510,6 +522,7 @@ LESIONS = Question("lesions", Lesions)
 SUBLAYERS = Question("sublayers", Sublayers)
 LOOKUP = Question("lookup", Lookup)
 TRIAL = Question("trial", Trial)
+FEW_SAMPLES = Question("few samples", Overfitting)
 
 LENS = Question("lens", Lens)
 CONTINUATION = Question("continuation", Continuation)

@@ -26,6 +26,8 @@ NETS = {
         "pre-norm", net="transformer", task="book", depth=1, width=16, heads=2, batch=4, steps=20, device="cpu"
     ),
 }
+# These train nets of their own.
+OWN = {"translation": replace(NETS["transformer"], task="copy"), "few samples": NETS["MLP"]}
 OTHERS: dict[str, dict[str, Any]] = {
     "profile": {},
     "profiles": {"seeds": 2},
@@ -60,7 +62,8 @@ def test_an_answer_crosses_the_pipe_as_what_it_is(name):
         answer = QUESTIONS[name](NETS["MLP"], OTHERS[name])
     else:
         fits, args = EXAMPLES[name]
-        cfg = NETS[fits[0]] if fits else replace(NETS["transformer"], task="copy")
+        cfg = NETS[fits[0]] if fits else OWN[name]
+        args = args or ({"norms": ["none"], "samples": 20, "seeds": 1} if name == "few samples" else {})
         answer = finished(INSTRUMENTS[name](Replays(), cfg, step=1, **args))
     pipe = BytesIO()
     wire.send(pipe, {"value": packed(answer)})

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from components.shell import session
+
 ROOT = Path(__file__).parents[1]
 ROOMS = ("app.py", "pages", "components", "models")
 
@@ -165,9 +167,30 @@ def page_room(module: str) -> str:
 
 @pytest.mark.parametrize("module", [name for name in SOURCES if name.startswith("components.")])
 def test_a_page_uses_its_own_room_and_the_kit_and_no_page_is_used_by_another(module):
-    own = page_room(module)
-    rooms = {page_room(name) for name in imports(module).all if name.startswith("components.")}
+    own, used = page_room(module), imports(module)
+    # What the session keeps for a page is named there by its type alone.
+    names = used.at_load if module == SESSION else used.all
+    rooms = {page_room(name) for name in names if name.startswith("components.")}
     assert rooms - {own, own.split(".")[0], *KIT} == set()
+
+
+SESSION = "components.shell.session"
+
+
+@pytest.mark.parametrize("module", [name for name in SOURCES if within(name, ("app", "pages", "components")) and name != SESSION])
+def test_what_the_session_keeps_is_named_in_one_place(module):
+    """Nobody else reaches into the session's state, and what a widget holds is asked for by the name that its page gave it."""
+    tree = ast.parse(SOURCES[module].read_text(encoding="utf-8"))
+    assert not [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "session_state"]
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
+    widgets = [node for node in calls if ast.unparse(node.func).split(".")[-1] in ("held", "hold", "begin")]
+    assert not [ast.unparse(node) for node in widgets if isinstance(node.args[0], ast.Constant)]
+
+
+def test_every_place_of_the_session_has_a_name_of_its_own():
+    names = [key.name for key in vars(session).values() if isinstance(key, session.Key)]
+    assert len(names) > 50
+    assert [name for name in set(names) if names.count(name) > 1 and name != "{}"] == []
 
 
 def test_every_room_of_the_models_is_known_here():

@@ -47,16 +47,16 @@ def plainly(norm, seed):
 def test_the_nets_are_trained_on_these_samples_and_no_others(found, at, norm):
     net, few_of_it = plainly(norm, 1)
     train = cross_entropy(net(few_of_it.x), few_of_it.y)
-    assert found["train"][at, 1, -1] == pytest.approx(train.item(), rel=1e-3)
-    assert found["held_out"][at, 1, -1] == pytest.approx(held_out(net, few_of_it.task)[0], rel=1e-3)
-    assert found["train"].shape == (2, 2, LOOKS)
+    assert found.train[at, 1, -1] == pytest.approx(train.item(), rel=1e-3)
+    assert found.held_out[at, 1, -1] == pytest.approx(held_out(net, few_of_it.task)[0], rel=1e-3)
+    assert found.train.shape == (2, 2, LOOKS)
     net = net.double()
     parameters = list(net.parameters())
     loss = cross_entropy(net(few_of_it.x.double()), few_of_it.y)
     flat = torch.cat([g.flatten() for g in torch.autograd.grad(loss, parameters, create_graph=True)])
     rows = [torch.cat([g.flatten() for g in torch.autograd.grad(one, parameters, retain_graph=True)]) for one in flat]
     hessian = torch.stack(rows)
-    assert found["sharpness"][at, 1] == pytest.approx(torch.linalg.eigvalsh(hessian)[-1].item(), rel=0.03)
+    assert found.sharpness[at, 1] == pytest.approx(torch.linalg.eigvalsh(hessian)[-1].item(), rel=0.03)
 
 
 def test_every_batch_is_drawn_from_the_same_few_for_all_seeds():
@@ -142,6 +142,6 @@ def test_the_part_trains_at_a_button(trainer_in_this_process, monkeypatch):
             break
         sound(page.run())
     expected = finished(few_samples(Replays(), TINY, norms=few.NORMS, samples=20, seeds=2))
-    assert generalises(few.NORMS, expected["held_out"][..., -1], expected["accuracy"][..., -1]) in words(page)
-    assert flatter(few.NORMS, expected["rise"]) in words(page)
+    assert generalises(few.NORMS, expected.held_out[..., -1], expected.accuracy[..., -1]) in words(page)
+    assert flatter(few.NORMS, expected.rise) in words(page)
     go.Figure(charts(page)["Held-out loss"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.playground.take_home import PASTED
+from components.shell.session import PASTED
 from models.export import configuration_json, digest_of
 from models.spec import RunConfig
 from models.training import Run
@@ -56,10 +56,10 @@ def test_a_pasted_configuration_is_taken_over_and_malformed_json_is_refused_in_a
     page = playground(**QUERY)
     page.session_state["take_home"] = True
     sound(page.run())
-    page.text_area(key=PASTED).set_value(configuration_json(RunConfig(**(FIELDS | {"norm": "rms norm"}))))  # type: ignore[arg-type]
+    page.text_area(key=PASTED.name).set_value(configuration_json(RunConfig(**(FIELDS | {"norm": "rms norm"}))))  # type: ignore[arg-type]
     press(page, "Use it")
     assert configuration(page).norm == "rms norm"
-    page.text_area(key=PASTED).set_value('{"format": 1,')
+    page.text_area(key=PASTED.name).set_value('{"format": 1,')
     press(page, "Use it")
     assert "not valid JSON" in words(page)
     assert configuration(page).norm == "rms norm"

@@ -8,6 +8,7 @@ from components.anatomy.stack_row import stack_row
 from components.charts.depth import Series, depth_profile, log_range
 from components.charts.diagram import show_diagram
 from components.controls.panel import excepted
+from components.shell import session
 from components.shell.address import kept, put, put_again
 from components.shell.hide import any_hidden, hidden
 from components.shell.style import BADGES
@@ -41,7 +42,7 @@ def three_views(cfg: RunConfig, block: int) -> None:
 def one_block(cfg: RunConfig) -> int:
     """The stack as a row; the chosen block's skip and norm can be switched, and the block taken out. Which is chosen."""
     choice = kept(BLOCK, (cfg.depth + 1) // 2, name="block", bounds=(1, cfg.depth))
-    st.session_state[BLOCK] = min(int(st.session_state[BLOCK]), cfg.depth)
+    session.hold(BLOCK, min(int(session.held(BLOCK)), cfg.depth))
     stack_row(cfg, key="stack_row", chosen_key=BLOCK)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         block = int(st.number_input("Block", 1, cfg.depth, width=130, **choice))
@@ -62,7 +63,7 @@ def one_block(cfg: RunConfig) -> int:
 def signal(cfg: RunConfig) -> bool:
     """The profiles at initialisation, with those of the unchanged stack as a ghost; whether they are still to come."""
     found, waiting = look(cfg)
-    view: View | None = found or st.session_state.get("anatomy_view")
+    view: View | None = found or session.ANATOMY_VIEW.get()
     whole = look(replace(cfg, overrides=()))[0] if cfg.overrides else None
     refused = trouble(cfg) if waiting else ""
     if refused:
@@ -70,7 +71,7 @@ def signal(cfg: RunConfig) -> bool:
     if view is None:
         st.caption("torch is loading in the trainer")
         return not refused
-    st.session_state["anatomy_view"] = view
+    session.ANATOMY_VIEW.put(view)
     if view.recorded:
         st.caption(f"torch is loading in the trainer · :{BADGES['recorded']}-badge[recorded]")
     now, before = profile_of(view), profile_of(whole) if whole else None
@@ -116,7 +117,7 @@ def _taken_out(block: int, now: str | bool) -> None:
 
     def change() -> None:
         put_again()
-        put({"overrides": with_override(st.session_state.overrides, block, "identity", values[st.session_state[state]])})
+        put({"overrides": with_override(session.field("overrides"), block, "identity", values[session.held(state)])})
 
     st.segmented_control("Taken out", list(values), key=state, on_change=change, required=True)
 
@@ -130,8 +131,8 @@ def _switch(label: str, block: int, key: str, on: bool, usual: bool, *, off: str
 
     def change() -> None:
         put_again()
-        wanted = bool(st.session_state[state])
+        wanted = bool(session.held(state))
         value = None if wanted == usual else (True if wanted else off)
-        put({"overrides": with_override(st.session_state.overrides, block, key, value)})
+        put({"overrides": with_override(session.field("overrides"), block, key, value)})
 
     st.toggle(label, key=state, on_change=change, disabled=disabled)

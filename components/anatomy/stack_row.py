@@ -4,6 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from components.shell import session
 from models.spec import RunConfig, plan
 from models.spec.overrides import PARTS
 
@@ -21,11 +22,11 @@ def stack_row(cfg: RunConfig, *, key: str, chosen_key: str) -> None:
     """Draws the blocks; a click puts the block's number into the session state under `chosen_key`."""
 
     def clicked() -> None:
-        block = getattr(st.session_state[key], "block", None)
+        block = getattr(session.held(key), "block", None)
         if isinstance(block, int) and 1 <= block <= cfg.depth:  # it comes from a browser
-            st.session_state[chosen_key] = block
+            session.hold(chosen_key, block)
 
-    chosen = int(st.session_state.get(chosen_key, 1))
+    chosen = int(session.held(chosen_key, 1))
     _component(
         key=key, data={"blocks": [_block(cfg, b) for b in range(1, cfg.depth + 1)], "chosen": chosen}, on_block_change=clicked
     )

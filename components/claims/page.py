@@ -3,7 +3,7 @@
 import streamlit as st
 
 from components.claims import run
-from components.shell import address, cards, waiting
+from components.shell import address, cards, session, waiting
 from models.claims.card import TOPICS, Card
 from models.claims.claims import ERRORS, found
 
@@ -16,7 +16,7 @@ LONGEST = 100  # characters of a search
 def chosen() -> Card | None:
     """The claim that the address names."""
     address.kept(CHOICE, None, name=KEY, among=ERRORS)
-    return ERRORS.get(str(st.session_state[CHOICE]))
+    return ERRORS.get(str(session.held(CHOICE)))
 
 
 def grid() -> None:
@@ -56,4 +56,4 @@ def _title(card: Card) -> str:
 
 
 def _open(key: str | None) -> None:
-    st.session_state[CHOICE] = key
+    session.hold(CHOICE, key)

@@ -6,7 +6,7 @@ import streamlit as st
 
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
-from components.shell import compare_link
+from components.shell import compare_link, session
 from components.shell.link import COMPARE, PLAYGROUND
 from components.shell.text import badge, drawn, listed, number
 from components.shell.visitor import owner
@@ -20,7 +20,6 @@ from models.spec.plan import block_name
 NAME, WAIT_SECONDS = "error", 0.4
 ROLES = ("now", "other", "formula", "initial")
 GUESSES = {"true": HOLDS, "false": FAILS, "true only if ...": PARTLY}
-GUESSED_RIGHT = "errors_guessed_right"  # of the cards that were run in this visit, by key, whether the guess was right
 ICONS = {HOLDS: ":material/check_circle:", FAILS: ":material/cancel:", PARTLY: ":material/rule:"}
 
 
@@ -29,10 +28,10 @@ def watch(card: Card) -> bool:
     key = f"error_{card.key}_running"
 
     def press(running: bool) -> None:
-        st.session_state[key] = running
+        session.ERROR_RUNNING.of(card.key).put(running)
 
     guess = f"error_{card.key}_guess"
-    running = bool(st.session_state.get(key))
+    running = session.ERROR_RUNNING.of(card.key).get()
     held: dict[str, Any] = {"key": guess, "disabled": running, "persist_state": "session"}
     said = st.segmented_control("True or false?", list(GUESSES), **held)
     if not running:
@@ -60,7 +59,7 @@ def watch(card: Card) -> bool:
         return True
     st.button("Clear", key=f"{key}_clear", icon=":material/close:", on_click=press, args=(False,))
     outcome = card.judge(gathered)
-    st.session_state.setdefault(GUESSED_RIGHT, {})[card.key] = GUESSES.get(str(said)) == outcome.verdict
+    session.ERRORS_GUESSED.own()[card.key] = GUESSES.get(str(said)) == outcome.verdict
     show(card, outcome)
     st.markdown(f"**What is true.** {card.truth}")
     st.caption("Read more: " + ", ".join(f"[{name}]({address})" for name, address in card.sources.items()))
@@ -70,7 +69,7 @@ def watch(card: Card) -> bool:
 
 def mark(card: Card) -> str:
     """A card that was run in this visit, in a sign: whether the guess was right."""
-    right = st.session_state.get(GUESSED_RIGHT, {}).get(card.key)
+    right = session.ERRORS_GUESSED.get().get(card.key)
     return "" if right is None else "✓" if right else "✗"
 
 
@@ -93,7 +92,7 @@ def show(card: Card, outcome: Outcome) -> None:
     """The verdict, the sentence, its numbers and their chart."""
     condition = f" {outcome.condition}" if outcome.verdict == PARTLY else ""
     said = f"{outcome.verdict[:1].upper()}{outcome.verdict[1:]}{condition}."
-    guessed = "You were right" if st.session_state[GUESSED_RIGHT][card.key] else "Not as you said"
+    guessed = "You were right" if session.ERRORS_GUESSED.get()[card.key] else "Not as you said"
     st.markdown(f"{ICONS[outcome.verdict]} **{guessed}: {said[:1].lower()}{said[1:]}** {outcome.sentence} {badge(card.badge)}")
     cells = {
         name: [one if isinstance(one, str) else number(float(one)) for one in column] for name, column in outcome.table.items()

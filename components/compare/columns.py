@@ -7,15 +7,14 @@ from typing import Any
 import streamlit as st
 
 from components.controls import panel
-from components.shell import address, compare_link, hide, link
+from components.shell import address, compare_link, hide, link, session
 from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.spec.overrides import in_words
 from models.spec.pairings import MAX_COLUMNS, PAIRINGS, changed, differing
 from models.spec.query import FOREIGN
 
 NAME = "compare"
-COLUMNS, SEEDS, TARGET, DRAWN = "compare_columns", "compare_seeds", "compare_target", "compare_drawn"
-NOTES = "compare_notes"
+SEEDS, TARGET, PAIRING, ADDED = "compare_seeds", "compare_target", "compare_pairing", "compare_add"
 ALL = "all"
 LETTERS = compare_link.LETTERS.upper()
 SHARED = ("net", "task", "depth", "width", "steps", "batch", "seed", "lr", "optimizer")  # what an added column takes from A
@@ -28,35 +27,37 @@ def adopt() -> list[str]:
     query = _columns_in_address()
     if not address.taken(*compare_link.KEYS, *query):
         columns, seeds, notes = compare_link.from_query(query)
-        st.session_state[COLUMNS], st.session_state[SEEDS], st.session_state[NOTES] = columns, seeds, notes
-        st.session_state[DRAWN] = None
-    return st.session_state.get(NOTES, [])
+        session.COLUMNS.put(columns)
+        session.hold(SEEDS, seeds)
+        session.COMPARE_NOTES.put(notes)
+        session.COLUMN_DRAWN.put(None)
+    return session.COMPARE_NOTES.get()
 
 
 def write() -> None:
     """After the widgets: stages the columns for the address."""
-    query = compare_link.to_query(st.session_state[COLUMNS], st.session_state[SEEDS])
+    query = compare_link.to_query(session.COLUMNS.get(), session.held(SEEDS))
     address.stage(dict.fromkeys((*compare_link.KEYS, *_columns_in_address())) | query)
 
 
 def edit() -> str:
     """The controls of one column, or of all at once; returns why a change was refused."""
-    columns: list[RunConfig] = st.session_state[COLUMNS]
+    columns = session.COLUMNS.get()
     letters = list(LETTERS[: len(columns)])
     if panel.arranges(knobs()):
         choices = ["choose one", *PAIRINGS]
-        st.selectbox("Prepared comparison", choices, key="compare_pairing", on_change=_prepared, help=_questions())
+        st.selectbox("Prepared comparison", choices, key=PAIRING, on_change=_prepared, help=_questions())
     target = str(st.segmented_control("Change", [ALL, *letters], default=ALL, required=True, key=TARGET))
     at = letters.index(target) if target in letters else 0
     shown = (target, columns[at])
-    if st.session_state.get(DRAWN) != shown:
+    if session.COLUMN_DRAWN.get() != shown:
         link.put({name: getattr(columns[at], name) for name in knobs()})
     wanted, problem = panel.draw()
     if wanted is not None and wanted != columns[at]:
         change = changed(columns[at], wanted)
         places = range(len(columns)) if target == ALL else [at]
         problem = _change(columns, places, change)
-    st.session_state[DRAWN] = (target, st.session_state[COLUMNS][at])
+    session.COLUMN_DRAWN.put((target, session.COLUMNS.get()[at]))
     return problem
 
 
@@ -70,14 +71,14 @@ def say(notes: list[str], problem: str) -> None:
 
 def columns_and_seeds() -> None:
     """Add and take away columns, and choose the number of seeds."""
-    columns: list[RunConfig] = st.session_state[COLUMNS]
+    columns = session.COLUMNS.get()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.slider(
             "Seeds", 1, compare_link.MAX_SEEDS, key=SEEDS, help="Seeds per column: the middle and the range are drawn.", width=220
         )
         full = len(columns) >= MAX_COLUMNS
         if panel.arranges(set(knobs()) - set(SHARED)):
-            st.selectbox("Arrangement to add", list(ARRANGEMENTS), key="compare_add", width=240, disabled=full)
+            st.selectbox("Arrangement to add", list(ARRANGEMENTS), key=ADDED, width=240, disabled=full)
             st.button("Add a column", on_click=_add, key="compare_add_now", disabled=full, help=f"At most {MAX_COLUMNS} columns.")
         letters = list(LETTERS[: len(columns)])
         if len(columns) > 2:
@@ -86,7 +87,7 @@ def columns_and_seeds() -> None:
 
 def differences() -> None:
     """What differs, as a table with one column per configuration; what is equal, once. What a link hides is in neither."""
-    columns: list[RunConfig] = st.session_state[COLUMNS]
+    columns = session.COLUMNS.get()
     letters = list(LETTERS[: len(columns)])
     names = differing(columns)
     told = [name for name in names if not hide.hidden(name)]
@@ -120,14 +121,15 @@ def _change(columns: list[RunConfig], places: Iterable[int], change: dict[str, o
             after[at] = replace(columns[at], **change)  # type: ignore[arg-type]
         except ValueError as error:
             return f"Column {LETTERS[at]} cannot take that: {error}."
-    st.session_state[COLUMNS] = after
+    session.COLUMNS.put(after)
     return ""
 
 
 def _prepared() -> None:
-    name = str(st.session_state.compare_pairing)
+    name = str(session.held(PAIRING))
     if name in PAIRINGS:
-        st.session_state[COLUMNS], st.session_state[DRAWN] = list(PAIRINGS[name].make()), None
+        session.COLUMNS.put(list(PAIRINGS[name].make()))
+        session.COLUMN_DRAWN.put(None)
 
 
 def _questions() -> str:
@@ -135,15 +137,16 @@ def _questions() -> str:
 
 
 def _add() -> None:
-    columns: list[RunConfig] = st.session_state[COLUMNS]
+    columns = session.COLUMNS.get()
     first = columns[0]
     shared = {name: getattr(first, name) for name in SHARED}
-    st.session_state[COLUMNS] = [*columns, RunConfig.arranged(str(st.session_state.compare_add), **shared)][:MAX_COLUMNS]
+    session.COLUMNS.put([*columns, RunConfig.arranged(str(session.held(ADDED)), **shared)][:MAX_COLUMNS])
 
 
 def _take_away() -> None:
-    st.session_state[COLUMNS] = st.session_state[COLUMNS][:-1]
-    st.session_state[TARGET], st.session_state[DRAWN] = ALL, None
+    session.COLUMNS.put(session.COLUMNS.get()[:-1])
+    session.hold(TARGET, ALL)
+    session.COLUMN_DRAWN.put(None)
 
 
 def _word(value: Any) -> str:

@@ -4,8 +4,8 @@ from collections.abc import Collection
 
 import streamlit as st
 
-from components.compare.columns import COLUMNS, LETTERS, NAME, SEEDS
-from components.shell import compare_link, link
+from components.compare.columns import LETTERS, NAME, SEEDS
+from components.shell import compare_link, link, session
 from components.shell.hide import hidden
 from components.shell.naming import chance, name_of
 from components.stage import figures
@@ -22,8 +22,8 @@ HEIGHT = 300  # of a chart, in pixels
 
 def watch() -> None:
     """The player over all columns, the shared charts, the columns."""
-    configurations: list[RunConfig] = st.session_state[COLUMNS]
-    seeds = int(st.session_state[SEEDS])
+    configurations = session.COLUMNS.get()
+    seeds = int(session.held(SEEDS))
     letters = LETTERS[: len(configurations)]
     refused = [(letter, over_budget(cfg, seeds)) for letter, cfg in zip(letters, configurations, strict=True)]
     for letter, sentence in refused:

@@ -5,6 +5,7 @@ from typing import Any
 
 import streamlit as st
 
+from components.shell import session
 from components.shell.link import help_of
 from models.spec import knobs
 
@@ -12,10 +13,10 @@ from models.spec import knobs
 def field(name: str, value: Any, *, key: str, change: Callable[[str, str, Any], None]) -> None:
     """Draws the control of a field; `change` is called with key, field and the new value when it is moved."""
     kinds, knob = knobs()[name]
-    st.session_state[key] = value
+    session.hold(key, value)
 
     def moved() -> None:
-        change(key, name, _number(st.session_state[key], kinds))
+        change(key, name, _number(session.held(key), kinds))
 
     fixed: dict[str, Any] = {"key": key, "help": help_of(name), "on_change": moved}
     if kinds == (bool,):

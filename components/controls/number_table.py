@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.shell import address
+from components.shell import address, session
 from models.spec.query import literal
 
 MOST_CELLS = 400
@@ -49,20 +49,20 @@ def checked(values: np.ndarray) -> np.ndarray:
 
 def table(key: str, default: np.ndarray, *, name: str, rows: Names = (), columns: Names = ()) -> np.ndarray:
     """The table as it stands, (rows, columns); in the address under `name` wherever it is not the default, its example's."""
-    state, default = st.session_state, np.asarray(default, float)
+    default = np.asarray(default, float)
     _adopt(key, default, name)
-    widget = f"{key}_cells_{state[f'{key}_version']}"
-    if widget not in state:  # first drawn, or drawn again after a walk to another page
-        state[f"{key}_base"] = state[f"{key}_good"]
-    base: np.ndarray = state[f"{key}_base"]
-    state[f"{key}_names"] = (rows, columns)
+    widget = f"{key}_cells_{session.TABLE_VERSION.of(key).get()}"
+    if not session.drawn(widget):  # first drawn, or drawn again after a walk to another page
+        session.TABLE_BASE.of(key).put(session.TABLE_GOOD.of(key).get())
+    base = session.TABLE_BASE.of(key).get()
+    session.TABLE_NAMES.of(key).put((rows, columns))
     frame = pd.DataFrame(base, _named(rows, len(base), "token"), _named(columns, base.shape[1], "feature"))
     edited = st.data_editor(frame, key=widget, width="stretch", num_rows="fixed", alt="Table to edit, table")
     try:
-        state[f"{key}_good"] = checked(np.asarray(edited, dtype=float))
+        session.TABLE_GOOD.of(key).put(checked(np.asarray(edited, dtype=float)))
     except ValueError as problem:
         st.error(f"{problem} What is computed below is still the last table that was whole.")
-    good: np.ndarray = state[f"{key}_good"]
+    good = session.TABLE_GOOD.of(key).get()
     link = _text(good, default)
     address.stage({name: link if _fits(link) else None})
     if not _fits(link):
@@ -81,17 +81,18 @@ def table(key: str, default: np.ndarray, *, name: str, rows: Names = (), columns
 
 def put(key: str, values: np.ndarray) -> None:
     """Replaces the table, before it is drawn or in a callback."""
-    state = st.session_state
-    state[f"{key}_good"], state[f"{key}_not_taken"] = np.asarray(values, float), ""
-    state[f"{key}_version"] = state.get(f"{key}_version", -1) + 1
+    session.TABLE_GOOD.of(key).put(np.asarray(values, float))
+    session.TABLE_NOT_TAKEN.of(key).put("")
+    session.TABLE_VERSION.of(key).put(session.TABLE_VERSION.of(key).get() + 1)
 
 
 def _adopt(key: str, default: np.ndarray, name: str) -> None:
     """Before the table is drawn: takes over what the address says of it, or its default where that has become another one."""
-    state, text = st.session_state, st.query_params.get(name)
-    good, before = state.get(f"{key}_good"), state.get(f"{key}_default", default)
-    state[f"{key}_default"], refused = default, f"{key}_not_taken"
-    if good is not None and (address.taken(name) or _stands(_text(good, before), text)):
+    text, good, refused = st.query_params.get(name), session.TABLE_GOOD.of(key), session.TABLE_NOT_TAKEN.of(key)
+    kept = session.TABLE_DEFAULT.of(key)
+    before = kept.get() if kept.there else default
+    kept.put(default)
+    if good.there and (address.taken(name) or _stands(_text(good.get(), before), text)):
         if text is None and not np.array_equal(before, default):
             put(key, default)
     else:
@@ -100,14 +101,14 @@ def _adopt(key: str, default: np.ndarray, name: str) -> None:
             put(key, default if text is None else _read(text))
         except ValueError as problem:
             put(key, default)
-            state[refused] = f"The table {name} of the link was not taken. {problem}"
-    if state[refused] and np.array_equal(state[f"{key}_good"], default):
-        st.info(state[refused])
+            refused.put(f"The table {name} of the link was not taken. {problem}")
+    if refused.get() and np.array_equal(good.get(), default):
+        st.info(refused.get())
 
 
 def _stands(here: str | None, text: str | None) -> bool:
     """Whether this session's table is the one that the address means: it has ten digits of each number, or no room for it."""
-    return here == text if _fits(here) else text is None and bool(st.session_state.get(address.RESTORED))
+    return here == text if _fits(here) else text is None and session.RESTORED.get()
 
 
 def _text(values: np.ndarray, default: np.ndarray) -> str | None:
@@ -140,8 +141,8 @@ def _use(key: str, text: str) -> None:
 
 def names(key: str) -> tuple[list[str], list[str]]:
     """What the rows and the columns of the table are called, once it was drawn."""
-    values: np.ndarray = st.session_state[f"{key}_good"]
-    rows, columns = st.session_state[f"{key}_names"]
+    values = session.TABLE_GOOD.of(key).get()
+    rows, columns = session.TABLE_NAMES.of(key).get()
     return _named(rows, len(values), "token"), _named(columns, values.shape[1], "feature")
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from components.shell import session
 from components.shell.address import put, put_again
 from components.shell.hide import any_hidden, hidden
 from components.shell.link import defined, help_of
@@ -26,6 +27,7 @@ SCENES: dict[str, dict[str, object]] = {
 }
 # What an arrangement and a net set besides themselves; where one of these is hidden, so is the control that would set it.
 SCENERY = {name for net in SCENES for name in NET_DEFAULTS[net] | SCENES[net]}
+PICKER = "arrangement"
 COUNTED = {"depth", "width", "heads", "expansion", "layers_per_branch", "skip_repeats"}  # drawn as sliders
 
 
@@ -36,7 +38,7 @@ def draw() -> tuple[RunConfig | None, str]:
     _fields(st.container(), "depth", "width", "residual", "placement", "norm", "activation", "init")
     _fields(st.container(), "task")
     if not hidden("task"):
-        st.caption(sentence(TASKS[str(st.session_state.task)].reading))
+        st.caption(sentence(TASKS[str(session.field("task"))].reading))
     for group in ("training", "expert"):
         names = [name for name, (_, knob) in knobs().items() if knob.group == group]
         if all(hidden(name) for name in names):
@@ -82,7 +84,7 @@ def warnings(cfg: RunConfig) -> list[str]:
 
 def _read(name: str, kinds: tuple[type, ...]) -> Any:
     """A field from its widget's state; a scale that was typed in is a number where it can be one."""
-    value = st.session_state.get(name, getattr(RunConfig, name))
+    value = session.field(name, getattr(RunConfig, name))
     if isinstance(value, str) and float in kinds:
         try:
             return float(value)
@@ -92,7 +94,7 @@ def _read(name: str, kinds: tuple[type, ...]) -> Any:
 
 
 def _fields(place: DeltaGenerator, *names: str) -> None:
-    net = str(st.session_state.get("net", "mlp"))
+    net = str(session.field("net", "mlp"))
     with place:
         for name in names:
             kinds, knob = knobs()[name]
@@ -100,7 +102,7 @@ def _fields(place: DeltaGenerator, *names: str) -> None:
                 continue
             if net in knob.nets and name != "overrides":
                 _field(name, kinds, knob)
-            elif name == "overrides" and (exceptions := st.session_state.get("overrides")):
+            elif name == "overrides" and (exceptions := session.field("overrides")):
                 st.caption(f"Exceptions for single blocks: {len(exceptions)}")
                 if not any_hidden(excepted(exceptions)):
                     st.button("Remove the exceptions", on_click=put, args=({"overrides": ()},))
@@ -128,14 +130,13 @@ def _field(name: str, kinds: tuple[type, ...], knob: Knob) -> None:
 
 def _idle(name: str) -> bool:
     """Whether a control would change nothing now."""
-    state = st.session_state
-    return (name in {"skip_scale", "skip_repeats"} and not state.get("residual", True)) or (
-        name in {"placement", "eps", "affine"} and state.get("norm") == "none"
+    return (name in {"skip_scale", "skip_repeats"} and not session.field("residual", True)) or (
+        name in {"placement", "eps", "affine"} and session.field("norm") == "none"
     )
 
 
 def _scale_options(name: str, knob: Knob) -> list[float | str]:
-    now = st.session_state.get(name, 1.0)
+    now = session.field(name, 1.0)
     plain: list[float | str] = [0.5, 1.0, 2.0, *(knob.rules or ())]
     return plain if now in plain else [now, *plain]
 
@@ -143,30 +144,30 @@ def _scale_options(name: str, knob: Knob) -> list[float | str]:
 def _follow_net() -> None:
     """A new net brings its scene: a task, a depth and an optimiser that suit it."""
     put_again()
-    net = str(st.session_state.net)
+    net = str(session.field("net"))
     put(NET_DEFAULTS[net] | SCENES[net])
-    _keep_mixed(str(st.session_state.get("arrangement", CUSTOM)))
+    _keep_mixed(str(session.held(PICKER, CUSTOM)))
 
 
 def _follow_depth(name: str) -> Any:
     """A mixed arrangement's exceptions follow the depth."""
-    return (lambda: _keep_mixed(str(st.session_state.get("arrangement", CUSTOM)))) if name == "depth" else None
+    return (lambda: _keep_mixed(str(session.held(PICKER, CUSTOM)))) if name == "depth" else None
 
 
 def _keep_mixed(arrangement: str) -> None:
     if arrangement in ARRANGEMENTS and ARRANGEMENTS[arrangement].mixed:
-        put({"overrides": architecture_fields(arrangement, int(st.session_state.depth))["overrides"]})
+        put({"overrides": architecture_fields(arrangement, int(session.field("depth")))["overrides"]})
     else:
-        put({"overrides": tuple(o for o in st.session_state.get("overrides", ()) if o[0] <= int(st.session_state.depth))})
+        put({"overrides": tuple(o for o in session.field("overrides", ()) if o[0] <= int(session.field("depth")))})
 
 
 def _arrangement_picker(cfg: RunConfig | None) -> None:
     """Drawn last into the place above: it shows which arrangement the other controls now make."""
-    put({"arrangement": (arrangement_of(cfg) if cfg else None) or CUSTOM})
+    put({PICKER: (arrangement_of(cfg) if cfg else None) or CUSTOM})
     st.selectbox(
         "Arrangement",
         [*ARRANGEMENTS, CUSTOM],
-        key="arrangement",
+        key=PICKER,
         on_change=_arrange,
         help=defined(_arrangement_help(), ARRANGEMENT),
     )
@@ -174,13 +175,13 @@ def _arrangement_picker(cfg: RunConfig | None) -> None:
 
 def _arrange() -> None:
     put_again()
-    chosen = str(st.session_state.arrangement)
+    chosen = str(session.held(PICKER))
     if chosen != CUSTOM:
-        put(architecture_fields(chosen, int(st.session_state.depth)))
+        put(architecture_fields(chosen, int(session.field("depth"))))
 
 
 def _arrangement_help() -> str:
-    name = str(st.session_state.arrangement)
+    name = str(session.held(PICKER))
     if name == CUSTOM:
         return "A named arrangement sets residual, placement, norm, scales and initialisation at once."
     return f"{ARRANGEMENTS[name].reading} ({ARRANGEMENTS[name].source})"

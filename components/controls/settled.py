@@ -3,14 +3,12 @@
 import streamlit as st
 
 from components.controls import panel
-from components.shell import link
+from components.shell import link, session
 from components.shell.hide import any_hidden
 from models.spec import RunConfig, knobs
 from models.spec.budget import affordable, fitted, over_budget
 from models.spec.pairings import changed
 from models.spec.rules import repaired
-
-GOOD = "last_good"
 
 
 def settle(cfg: RunConfig | None) -> RunConfig:
@@ -19,16 +17,15 @@ def settle(cfg: RunConfig | None) -> RunConfig:
     A visitor who comes by a link to what is over budget has no last one, and sees the nearest that fits.
     """
     if cfg is not None and over_budget(cfg) is None:
-        st.session_state[GOOD] = cfg
-    if GOOD not in st.session_state:
-        st.session_state[GOOD] = fitted(cfg or RunConfig())
+        session.LAST_GOOD.put(cfg)
+    if not session.LAST_GOOD.there:
+        session.LAST_GOOD.put(fitted(cfg or RunConfig()))
     return last()
 
 
 def last() -> RunConfig:
     """The configuration that this visitor set last and that could be shown; the default before there is one."""
-    found: RunConfig = st.session_state.get(GOOD, RunConfig())
-    return found
+    return session.LAST_GOOD.get()
 
 
 def say(cfg: RunConfig, notes: list[str], problem: str) -> None:

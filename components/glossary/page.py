@@ -4,7 +4,7 @@ import re
 
 import streamlit as st
 
-from components.shell import address
+from components.shell import address, session
 from components.shell.link import PAGES
 from models.lessons.glossary import ENTRIES, Entry, Sense, key_of, near, search
 
@@ -72,7 +72,8 @@ def _open(entry: Entry) -> None:
             key = f"glossary_see_{key_of(entry.word)}"
 
             def follow() -> None:
-                st.session_state[CHOSEN], st.session_state[key] = st.session_state[key], None
+                session.hold(CHOSEN, session.held(key))
+                session.hold(key, None)
 
             st.pills("See also", others, format_func=lambda word: ENTRIES[word].word, key=key, on_change=follow)
         st.caption("Met in")

@@ -17,6 +17,7 @@ from components.instruments.paths import PATHS
 from components.instruments.postmortem import POST_MORTEM
 from components.instruments.stream import STREAM
 from components.instruments.surgery import SURGERY
+from components.shell import session
 from components.shell.address import kept
 from components.shell.cards import Card, cards
 from components.shell.hide import hidden
@@ -37,7 +38,6 @@ INSTRUMENTS: dict[str, Instrument] = {
     "Post-mortem": POST_MORTEM,
     "Check this number": CHECK,
 }
-CHOSEN = "instrument"  # which is open, in the session's state
 # Instruments that are nothing but what a link may hide as another part.
 PART_OF = {"Formula over measurement": "theory", "Post-mortem": "verdict"}
 
@@ -46,8 +46,8 @@ def instruments(view: View, at: At) -> bool:
     """The instruments as cards and the one that is open; whether it waits for an answer."""
     kept_back = [one for one, part in PART_OF.items() if hidden(part)]
     offered = [name for name in INSTRUMENTS if name not in kept_back]
-    kept(CHOSEN, None, name="instrument", among=offered)
-    chosen = st.session_state[CHOSEN]
+    kept(session.INSTRUMENT.name, None, name="instrument", among=offered)
+    chosen = session.INSTRUMENT.get()
     st.subheader("Instruments", anchor=False, help="Each measures the net at the step shown.")
     each = [Card(name, INSTRUMENTS[name].question, INSTRUMENTS[name].unfit(view)) for name in offered]
     cards("Instruments", each, chosen, key="instruments", choose=_choose)
@@ -70,4 +70,4 @@ def instruments(view: View, at: At) -> bool:
 
 def _choose(name: str) -> None:
     """Opens an instrument, or closes the one that is open."""
-    st.session_state[CHOSEN] = None if st.session_state.get(CHOSEN) == name else name
+    session.INSTRUMENT.put(None if session.INSTRUMENT.get() == name else name)

@@ -8,6 +8,7 @@ from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure, site_names, site_word
 from components.charts.tokens import likeliest_chart, token_map
 from components.instruments.panel import Instrument, Measured, Panel
+from components.shell import session
 from components.stage.view import View
 from models import answers
 from models.answers import Lens
@@ -55,7 +56,7 @@ def _asked(panel: Panel) -> Measured[Lens] | None:
             return panel.ask(answers.LENS, sample=int(sample), block=block)
         characters = TASKS[cfg.task].kind == "text"
         key = _text_key(panel)
-        st.session_state.setdefault(key, TEXTS[cfg.task])
+        session.begin(key, TEXTS[cfg.task])
         ways = "characters, ↵ for a new line" if characters else "symbols as numbers with spaces between"
         typed = st.text_input(f"Text, at most {cfg.tokens} tokens: {ways}", key=key)
     return panel.ask(answers.LENS, text=typed.replace("↵", "\n"), block=block)
@@ -220,7 +221,7 @@ def _go_on(panel: Panel, found: Measured[Lens]) -> None:
     key, written_key = _text_key(panel), panel.key("written")
     text, count, p = found.args["text"], len(value.tokens), value.probabilities[-1]
     temperature = st.number_input("Temperature (0: the likeliest)", 0.0, 5.0, 0.0, 0.1, key=panel.key("temperature"))
-    full, fresh = count >= value.limit, st.session_state[key].replace("↵", "\n") == text
+    full, fresh = count >= value.limit, session.held(key).replace("↵", "\n") == text
     if full:
         why = f"The context of {value.limit} tokens is full. The net was trained on no more, so the text stops here."
     elif not value.asked[-1]:
@@ -229,16 +230,16 @@ def _go_on(panel: Panel, found: Measured[Lens]) -> None:
         why = "The probabilities are not finite: nothing can be drawn from them."
     else:
         why = f"Above 0 the draw after token t is random number t of seed {SEED}: the same text goes on the same way."
-    written = st.session_state.get(written_key, ("", []))
+    written = session.LENS_WRITTEN.of(written_key).get()
     done = written[1] if written[0] == text else []
 
     def append() -> None:
         at = next_class(p, temperature, count)
         name = value.classes[at]
         longer = text + name if TASKS[found.cfg.task].kind == "text" else f"{text.strip()} {name}"
-        st.session_state[key] = longer.replace("\n", "↵")
+        session.hold(key, longer.replace("\n", "↵"))
         entry = {"token": shown(name), "probability": float(p[at]), "at the temperature": float(tempered(p, temperature)[at])}
-        st.session_state[written_key] = (longer, [*done, entry])
+        session.LENS_WRITTEN.of(written_key).put((longer, [*done, entry]))
 
     may = not full and bool(value.asked[-1]) and bool(np.isfinite(p).all())
     st.button("Next", key=panel.key("next"), icon=":material/keyboard_tab:", on_click=append, disabled=not (may and fresh))

@@ -10,6 +10,7 @@ import streamlit as st
 
 from components.charts.parts import Figure, site_word
 from components.charts.table import table_of
+from components.shell import session
 from components.shell.hide import hidden
 from components.shell.visitor import visitor
 from components.stage.still import still_chart
@@ -97,7 +98,7 @@ class Panel:
         While the run plays, what was measured stays: a panel never slows the run that it looks at.
         """
         shown = self.step
-        kept: Measured[Value] | None = st.session_state.get(self.key(question.name))
+        kept = session.MEASURED.of(self.key(question.name)).get()
         ours = kept is not None and (kept.cfg, kept.args) == (self.cfg, args)
         if ours and kept is not None and (self.at.playing or kept.step == shown):
             later = "; pause to measure the step shown" if self.at.playing and kept.step != shown else ""
@@ -111,28 +112,29 @@ class Panel:
             before = "" if kept is None else f" What is shown is step {kept.step}{'' if ours else ' of what was set before'}."
             self._status(f"Measuring step {step}: {share:.0%}.{before}")
             return kept
-        st.session_state.pop(self.key(f"{question.name}_asked"), None)
+        session.MEASURED_ASKED.of(self.key(question.name)).take()
         if answer.value is None:
             st.error(literal(sentence(answer.error)))  # it may quote what was typed
             return None
-        kept = st.session_state[self.key(question.name)] = Measured(answer.value, self.cfg, step, args)
+        kept = Measured(answer.value, self.cfg, step, args)
+        session.MEASURED.of(self.key(question.name)).put(kept)
         self._status(f"Measured at step {step}.")
         return kept
 
     def ask_by_button(self, question: Question[Value], label: str, **args: Any) -> Measured[Value] | None:
         """As `ask`, for work that takes long: it starts at a button, shows how far it is, and can be cancelled."""
-        wanted_key = self.key(f"{question.name}_wanted")
+        under = session.MEASURED_WANTED.of(self.key(question.name))
         wanted = (self.cfg, self.step, args)
-        kept: Measured[Value] | None = st.session_state.get(self.key(question.name))
+        kept = session.MEASURED.of(self.key(question.name)).get()
         fresh = kept is not None and (kept.cfg, kept.step, kept.args) == wanted
-        under_way = st.session_state.get(wanted_key)
+        under_way = under.get()
         if under_way is None or under_way[0] != self.cfg:
             if kept is not None:
                 other = "" if kept.cfg == self.cfg else " of what was set before"
                 self._status(f"Measured at step {kept.step}{other}.")
 
             def start() -> None:
-                st.session_state[wanted_key] = wanted
+                under.put(wanted)
 
             st.button(label, key=self.key(f"{question.name}_start"), icon=":material/labs:", on_click=start, disabled=fresh)
             return kept
@@ -144,16 +146,17 @@ class Panel:
             st.progress(min(1.0, share), text=f"Measuring step {step}: {share:.0%}")
 
             def cancel() -> None:
-                st.session_state.pop(wanted_key, None)
+                under.take()
                 trainer().cancel(question, self.cfg, step=step, **args)
 
             st.button("Cancel", key=self.key(f"{question.name}_cancel"), icon=":material/close:", on_click=cancel)
             return kept
-        st.session_state.pop(wanted_key, None)
+        under.take()
         if answer.value is None:
             st.error(literal(sentence(answer.error)))  # it may quote what was typed
             return kept
-        kept = st.session_state[self.key(question.name)] = Measured(answer.value, self.cfg, step, args)
+        kept = Measured(answer.value, self.cfg, step, args)
+        session.MEASURED.of(self.key(question.name)).put(kept)
         self._status(f"Measured at step {step}.")
         return kept
 
@@ -163,10 +166,10 @@ class Panel:
 
     def _asked_step(self, question: Question[Value], shown: int, args: dict[str, Any]) -> int:
         """The step that is asked about: while the run plays, the one that was asked about first."""
-        pinned = st.session_state.get(self.key(f"{question.name}_asked"))
+        pinned = session.MEASURED_ASKED.of(self.key(question.name)).get()
         if self.at.playing and pinned is not None and pinned[:2] == (self.cfg, args):
             return int(pinned[2])
-        st.session_state[self.key(f"{question.name}_asked")] = (self.cfg, args, shown)
+        session.MEASURED_ASKED.of(self.key(question.name)).put((self.cfg, args, shown))
         return shown
 
     def _status(self, text: str) -> None:

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-import streamlit as st
-
+from components.shell import session
 from components.shell.hide import any_hidden, hidden
 from components.shell.visitor import visitor
 from components.stage.view import View, sentence
@@ -37,7 +36,7 @@ def found(view: View) -> Found:
         return Found([], "")
     asked = {"first": list(first), "without": without}
     # Of the screen of the instrument that is open, whose questions would else be given up for this one.
-    who = Owner(visitor(), str(st.session_state.get("instrument") or "remedies"), "remedies")
+    who = Owner(visitor(), str(session.INSTRUMENT.get() or "remedies"), "remedies")
     answer = trainer().ask(answers.TRIAL, cfg, wait=WAIT_SECONDS, owner=who, **asked)
     if answer is None:
         share = trainer().share(answers.TRIAL, cfg, **asked)

@@ -9,7 +9,7 @@ import streamlit as st
 from components.controls import settled
 from components.controls.field import field
 from components.lessons import progress, runs
-from components.shell import waiting
+from components.shell import session, waiting
 from components.shell.link import PLAYGROUND
 from components.stage import figures
 from components.stage.panels import COLUMNS, Chart
@@ -29,12 +29,13 @@ def draw(lesson: Lesson) -> None:
     one, name = lesson.challenge, f"attempt_{lesson.key}"
     st.subheader("Challenge", anchor=False)
     st.markdown(f"**{one.text}**")
-    st.session_state.setdefault(name, one.base)
+    if not session.ATTEMPT.of(name).there:
+        session.ATTEMPT.of(name).put(one.base)
     _fields(lesson)
     with st.expander("Bring an attempt from the playground or from a link"):
         _brought(lesson)
-    cfg: RunConfig = st.session_state[name]
-    if problem := st.session_state.pop(f"{name}_problem", ""):
+    cfg = session.ATTEMPT.of(name).get()
+    if problem := session.ATTEMPT_PROBLEM.of(name).take():
         st.error(problem)
     astray = out_of_bounds(one, cfg)
     for said in astray:
@@ -54,7 +55,7 @@ def from_text(text: str) -> tuple[RunConfig, list[str]]:
 def _fields(lesson: Lesson) -> None:
     """One control for every field that may be touched, and the way to the playground."""
     name, one = f"attempt_{lesson.key}", lesson.challenge
-    cfg: RunConfig = st.session_state[name]
+    cfg = session.ATTEMPT.of(name).get()
     for column, knob in zip(st.columns(max(2, len(one.fields))), one.fields, strict=False):
         with column:
             field(knob, getattr(cfg, knob), key=f"{name}_{knob}", change=_changed)
@@ -68,9 +69,9 @@ def _changed(key: str, knob: str, value: Any) -> None:
     """A control has moved: the attempt follows, or stays where it would not be legal."""
     name = key.removesuffix(f"_{knob}")
     try:
-        _set(name, replace(st.session_state[name], **{knob: value}))
+        _set(name, replace(session.ATTEMPT.of(name).get(), **{knob: value}))
     except ValueError as error:
-        st.session_state[f"{name}_problem"] = sentence(str(error))
+        session.ATTEMPT_PROBLEM.of(name).put(sentence(str(error)))
 
 
 def _brought(lesson: Lesson) -> None:
@@ -90,7 +91,7 @@ def _brought(lesson: Lesson) -> None:
 
 
 def _set(name: str, cfg: RunConfig) -> None:
-    st.session_state[name] = cfg
+    session.ATTEMPT.of(name).put(cfg)
 
 
 def _watch(lesson: Lesson, cfg: RunConfig) -> bool:
@@ -99,8 +100,8 @@ def _watch(lesson: Lesson, cfg: RunConfig) -> bool:
     loss = Chart("Loss of the attempt", span=COLUMNS, figure=figures.loss(cfg), height=260)
     at = stage(name, [cfg], [loss], shared=" the attempt")
     if runs.watched(at.step, [tape]):
-        st.session_state[f"{name}_watched"] = cfg
-    _verdict(lesson, cfg, tape if st.session_state.get(f"{name}_watched") == cfg and tape.done else None)
+        session.ATTEMPT_WATCHED.of(name).put(cfg)
+    _verdict(lesson, cfg, tape if session.ATTEMPT_WATCHED.of(name).get() == cfg and tape.done else None)
     return runs.awaited(at.step, [tape])
 
 

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from components.lessons import attempt, progress, runs, source
-from components.shell import address, board, projector, waiting
+from components.shell import address, board, projector, session, waiting
 from components.shell.hide import hidden
 from models.lessons.lesson import Lesson
 from models.lessons.lessons import LESSONS
@@ -15,7 +15,7 @@ BOARD_SECONDS = 2.0  # between two looks at the board while a class is guessing
 def chosen() -> Lesson:
     """The lesson in the address; the first where it names none."""
     address.kept(CHOICE, next(iter(LESSONS)), name=KEY, among=LESSONS)
-    return LESSONS[str(st.session_state[CHOICE])]
+    return LESSONS[str(session.held(CHOICE))]
 
 
 def choose(lesson: Lesson) -> None:
@@ -27,7 +27,7 @@ def choose(lesson: Lesson) -> None:
 
     def change() -> None:
         address.put_again()
-        st.session_state[CHOICE] = st.session_state[BOX]
+        session.hold(CHOICE, session.held(BOX))
 
     progress.line()
     st.selectbox("Lesson", list(LESSONS), key=BOX, format_func=titles.__getitem__, on_change=change)
@@ -96,7 +96,7 @@ def _way(word: str, lesson: Lesson, icon: str) -> None:
     """A button rather than a link: Streamlit leaves the address as it is where a link leads to the page it stands on."""
 
     def go() -> None:
-        st.session_state[CHOICE] = lesson.key
+        session.hold(CHOICE, lesson.key)
 
     st.button(f"{word}: {lesson.title}", key=f"lesson_{word}", icon=icon, type="tertiary", on_click=go)
 

@@ -5,10 +5,9 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from components.shell import session
 from components.shell.hide import hidden
 from models.lessons.lessons import LESSONS
-
-STATE = "lessons_done"
 
 
 @dataclass
@@ -25,7 +24,7 @@ class Done:
 
 def done(key: str) -> Done:
     """What was done of a lesson; a new one has nothing."""
-    kept: dict[str, Done] = st.session_state.setdefault(STATE, {})
+    kept = session.LESSONS_DONE.own()
     return kept.setdefault(key, Done())
 
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from components.charts.parts import Figure, enlarged
 from components.lessons import progress
-from components.shell import compare_link, link, projector
+from components.shell import compare_link, link, projector, session
 from components.shell.hide import hidden
 from components.shell.naming import chance
 from components.shell.text import badge
@@ -36,7 +36,7 @@ def watch(lesson: Lesson) -> bool:
         shared=COUNTS[len(nets)],
         names=list(lesson.nets),
         keys=projector.HINT if projector.on() else "",
-        reset=st.session_state.get(_reset(lesson), ""),
+        reset=session.LESSON_RESET.of(lesson.key).get(),
         facts=["1 seed, same batches"],
     )
     if not hidden("export"):
@@ -61,7 +61,7 @@ def awaited(step: int, tapes: list[Tape]) -> bool:
 
 def reset(lesson: Lesson) -> None:
     """Back to the nets before training."""
-    st.session_state[_reset(lesson)] = secrets.token_hex(8)
+    session.LESSON_RESET.of(lesson.key).put(secrets.token_hex(8))
 
 
 def lesson_chart(lesson: Lesson, kind: str) -> Figure:
@@ -74,10 +74,6 @@ def lesson_chart(lesson: Lesson, kind: str) -> Figure:
     if kind == "sample_cosine":
         return figures.cosines(sites, names, start=True)
     return figures.profiles(TITLES[kind], kind, sites, names, start=True)
-
-
-def _reset(lesson: Lesson) -> str:
-    return f"lesson_{lesson.key}_reset"
 
 
 def _panels(lesson: Lesson) -> list[Panel]:

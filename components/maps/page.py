@@ -8,7 +8,7 @@ import streamlit as st
 from components.charts.maps import BEYOND, LOSS, panel, shared_scale, widths_chart
 from components.charts.table import table_of
 from components.maps import specification
-from components.shell import compare_link, waiting
+from components.shell import compare_link, session, waiting
 from components.shell.address import kept, put, put_again
 from components.shell.link import COMPARE, PLAYGROUND
 from components.shell.naming import chance
@@ -28,7 +28,7 @@ from models.spec.pairings import MAX_COLUMNS
 OWN = "your own"
 KEY = "map"  # in the address
 PATIENCE = 2.0  # seconds that a map which nobody wants may take to end
-WANTED, BEGUN, CELL, BASKET = "map_wanted", "maps_begun", "map_cell", "map_basket"
+CELL = "map_cell"
 
 
 def draw() -> None:
@@ -57,12 +57,13 @@ def watch(spec: MapSpec, chosen: str, measure: str) -> bool:
     done = store.done()
     kept = [Outcome.unpacked(run) for one in done.values() for run in one["runs"]]
     total = len(cells(spec)) * spec.seeds
-    wanted = st.session_state.get(WANTED) == spec.digest and len(kept) < total
+    wanted = session.MAP_WANTED.get() == spec.digest and len(kept) < total
     if wanted:
         works().want(spec, visitor())
     standing = works().standing(spec)
     if standing.state == "failed":
-        st.session_state[WANTED], wanted = "", False
+        session.MAP_WANTED.put("")
+        wanted = False
     _buttons(spec, store, wanted, len(kept), total)
     shown = recording(chosen) if chosen != OWN and not kept and not wanted else None
     outcomes = list(shown.outcomes) if shown is not None else kept
@@ -90,14 +91,14 @@ def _chosen() -> str:
 
 def _buttons(spec: MapSpec, store: MapStore, wanted: bool, done: int, total: int) -> None:
     blocked = closed() or refused(spec)  # a recording is shown even where it cannot be computed again
-    begun: set[str] = st.session_state.setdefault(BEGUN, set())  # by this visitor: nobody else's can be forgotten
+    begun = session.MAPS_BEGUN.own()  # by this visitor: nobody else's can be forgotten
 
     def compute() -> None:
-        st.session_state[WANTED] = spec.digest
+        session.MAP_WANTED.put(spec.digest)
         begun.add(spec.digest)
 
     def pause() -> None:
-        st.session_state[WANTED] = ""
+        session.MAP_WANTED.put("")
         works().leave(spec, visitor())
 
     def cancel() -> None:
@@ -170,19 +171,19 @@ def _picked(spec: MapSpec, name: str, x: object, y: object) -> None:
     if isinstance(x, int | float) and isinstance(y, int | float):
         column, row = round(x), round(y)
         if 0 <= column < len(spec.x.values) and 0 <= row < len(spec.y.values):
-            st.session_state[CELL] = Cell(name, spec.x.values[column], spec.y.values[row])
+            session.hold(CELL, Cell(name, spec.x.values[column], spec.y.values[row]))
 
 
 def _cell(spec: MapSpec) -> None:
     """One cell: by click or by these controls; into the playground or into a comparison."""
     every = cells(spec)
     kept(CELL, every[0], name="cell", among=every)
-    cell: Cell = st.session_state[CELL]
+    cell: Cell = session.held(CELL)
     left, middle, right = st.columns(3)
 
     def choose(name: str) -> None:
         put_again()
-        st.session_state[CELL] = Cell(*(st.session_state[f"map_cell_{part}"] for part in ("arrangement", "x", "y")))
+        session.hold(CELL, Cell(*(session.held(f"map_cell_{part}") for part in ("arrangement", "x", "y"))))
 
     for column, part, label, options in (
         (left, "arrangement", "Cell: arrangement", spec.arrangements),
@@ -191,10 +192,10 @@ def _cell(spec: MapSpec) -> None:
     ):
         put({f"map_cell_{part}": getattr(cell, part)})
         column.selectbox(label, options, key=f"map_cell_{part}", on_change=choose, args=(part,))
-    basket: list[Cell] = [one for one in st.session_state.get(BASKET, []) if one in every]
+    basket: list[Cell] = [one for one in session.MAP_BASKET.get() if one in every]
 
     def add() -> None:
-        st.session_state[BASKET] = [*basket, cell][-MAX_COLUMNS:]
+        session.MAP_BASKET.put([*basket, cell][-MAX_COLUMNS:])
 
     with st.container(horizontal=True, vertical_alignment="center"):
         query = configs(spec, cell)[0].to_query()

@@ -4,15 +4,15 @@ from typing import Any
 
 import streamlit as st
 
-from components.shell import address
+from components.shell import address, session
 from components.shell.link import help_of
 from components.stage.view import sentence
 from models.maps.spec import AXES, MOST_PANELS, MOST_SEEDS, TARGETS, Axis, MapSpec
 from models.spec import ARRANGEMENTS, NETS, TASKS, RunConfig, knobs
 from models.spec.query import literal
 
-STATE = "map_own"  # the last specification that was whole
-KEY, REFUSED = "spec", "map_refused"  # in the address, and what was wrong with it there
+KEY = "spec"  # in the address
+CHOSEN, SEEDS, TARGET = "map_arrangements", "map_seeds", "map_target"
 FIRST = MapSpec(
     Axis("lr", (0.003, 0.01, 0.03, 0.1)),
     Axis("depth", (8, 16, 32)),
@@ -25,7 +25,7 @@ BASE = ("net", "task", "depth", "width", "lr", "batch", "warmup", "steps")
 def edited() -> MapSpec:
     """The specification in the controls; where they hold none, a sentence and the last that was whole."""
     _adopt()
-    kept: MapSpec = st.session_state[STATE]
+    kept = session.MAP_OWN.get() or FIRST
     _fill(kept)
     left, right = st.columns(2)
     with left:
@@ -35,23 +35,23 @@ def edited() -> MapSpec:
     names = st.multiselect(
         "Arrangements",
         list(ARRANGEMENTS),
-        key="map_arrangements",
+        key=CHOSEN,
         max_selections=MOST_PANELS,
         help=f"One panel each, up to {MOST_PANELS}.",
     )
     with st.expander("The net, its task and its training"):
         base = _base((x[0], y[0]))
         seeds, target = st.columns(2)
-        count = seeds.number_input("Seeds", 1, MOST_SEEDS, key="map_seeds", help="Runs of every cell, trained as one.")
+        count = seeds.number_input("Seeds", 1, MOST_SEEDS, key=SEEDS, help="Runs of every cell, trained as one.")
         goal = target.number_input(
-            "Target loss", *TARGETS, step=0.05, format="%g", key="map_target", help="For steps to target, and for sensitivity."
+            "Target loss", *TARGETS, step=0.05, format="%g", key=TARGET, help="For steps to target, and for sensitivity."
         )
     try:
         spec = MapSpec(Axis(x[0], _numbers(x[1])), Axis(y[0], _numbers(y[1])), tuple(names), base, int(count), float(goal))
     except ValueError as problem:
         st.error(f"{problem}. What is shown below is still the last map that was whole.")
         spec = kept
-    st.session_state[STATE] = spec
+    session.MAP_OWN.put(spec)
     address.stage({KEY: None if spec == FIRST else spec.to_json(compact=True)})
     return spec
 
@@ -73,15 +73,15 @@ def pasted() -> None:
 def _adopt() -> None:
     """Takes over the specification of the address. One that cannot be read gets a sentence, and the first one."""
     text = st.query_params.get(KEY)
-    if not address.taken(KEY) or STATE not in st.session_state:
-        st.session_state[REFUSED] = ""
+    if not address.taken(KEY) or not session.MAP_OWN.there:
+        session.MAP_REFUSED.put("")
         try:
             put(FIRST if text is None else MapSpec.from_json(text))
         except ValueError as problem:
             put(FIRST)
-            st.session_state[REFUSED] = _quoted(problem)
-    if st.session_state[REFUSED] and st.session_state[STATE] == FIRST:
-        st.info(f"The map of the link was not taken. {st.session_state[REFUSED]}")
+            session.MAP_REFUSED.put(_quoted(problem))
+    if session.MAP_REFUSED.get() and session.MAP_OWN.get() == FIRST:
+        st.info(f"The map of the link was not taken. {session.MAP_REFUSED.get()}")
 
 
 def _quoted(problem: ValueError) -> str:
@@ -91,23 +91,25 @@ def _quoted(problem: ValueError) -> str:
 
 def put(spec: MapSpec) -> None:
     """Makes a specification the one in the controls."""
-    st.session_state[STATE] = spec
-    st.session_state["map_filled"] = ""
+    session.MAP_OWN.put(spec)
+    session.MAP_FILLED.put(False)
 
 
 def _fill(spec: MapSpec) -> None:
     """The controls from a specification, when it is another than the one they were last filled from or have gone."""
-    if st.session_state.get("map_filled") == "filled" and "map_arrangements" in st.session_state:
+    if session.MAP_FILLED.get() and session.held(CHOSEN) is not None:
         return
-    state = st.session_state
-    state["map_filled"] = "filled"
+    session.MAP_FILLED.put(True)
     for name, axis in (("x", spec.x), ("y", spec.y)):
-        state[f"map_{name}"], state[f"map_{name}_values"] = axis.field, ", ".join(map(_written, axis.values))
-    state["map_arrangements"], state["map_seeds"], state["map_target"] = list(spec.arrangements), spec.seeds, float(spec.target)
+        session.hold(f"map_{name}", axis.field)
+        session.hold(f"map_{name}_values", ", ".join(map(_written, axis.values)))
+    session.hold(CHOSEN, list(spec.arrangements))
+    session.hold(SEEDS, spec.seeds)
+    session.hold(TARGET, float(spec.target))
     usual = RunConfig.arranged("pre-norm", net=str(dict(spec.base).get("net", "mlp")))
     for name in BASE:
-        state[f"map_base_{name}"] = dict(spec.base).get(name, getattr(usual, name))
-    state["map_more"] = {name: value for name, value in spec.base if name not in BASE}
+        session.hold(f"map_base_{name}", dict(spec.base).get(name, getattr(usual, name)))
+    session.MAP_MORE.put({name: value for name, value in spec.base if name not in BASE})
 
 
 def _written(value: float) -> str:
@@ -124,7 +126,7 @@ def _axis(name: str, label: str) -> tuple[str, str]:
 
 def _base(axes: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
     """The fields of the base that are no axis, as far as they differ from the defaults; and what a pasted one had besides."""
-    found: dict[str, Any] = dict(st.session_state.get("map_more", {}))
+    found: dict[str, Any] = dict(session.MAP_MORE.get())
     columns = st.columns(4)
     for at, name in enumerate(name for name in BASE if name not in axes):
         kinds, knob = knobs()[name]

@@ -9,7 +9,7 @@ from components.charts.diagram import show_diagram
 from components.controls import settled
 from components.instruments import instruments, remedies
 from components.playground import picture, take_home
-from components.shell import compare_link, link, projector
+from components.shell import compare_link, link, projector, session
 from components.shell.address import kept
 from components.shell.hide import any_hidden, hidden
 from components.shell.waiting import waits
@@ -24,24 +24,21 @@ from models.spec.equation import equation
 from models.spec.overrides import with_override
 
 NAME = "playground"
-GHOST, PINNED, VIEW = "ghost", "pinned", "view"
-STARTED, STOP, FIT, ROWS = "playground_started", "playground_stop_loss", "playground_fit", "playground_rows"
-SWITCHED = "playground_switched"
 STACK_HEIGHT = 150
 
 
 def watch(cfg: RunConfig) -> None:
     """The stage, and what is measured of the step where its playhead rests."""
-    if st.session_state.pop(link.RERUN, False):
-        st.session_state[STARTED] = secrets.token_hex(4)
+    if session.LINK_RERUN.take():
+        session.STARTED.put(secrets.token_hex(4))
     waits(NAME, lambda: _watched(cfg))
 
 
 def _watched(cfg: RunConfig) -> bool:
     """Stage, controls of the charts, instrument; whether an answer is still to come."""
-    if st.session_state.pop(SWITCHED, False):
+    if session.SWITCHED.take():
         st.rerun()  # the controls stand outside of what runs again by itself
-    before: View | None = st.session_state.get(VIEW)
+    before = session.VIEW.get()
     if before is not None and before.cfg != cfg:
         _leave(before, cfg)
     at = place(NAME, [cfg])
@@ -51,7 +48,7 @@ def _watched(cfg: RunConfig) -> bool:
     refused = late and bool(trouble(cfg))
     if view is None:
         return not refused
-    st.session_state[VIEW] = view
+    session.VIEW.put(view)
     take_home.check(view)
     measuring = not hidden("verdict") and _remedy(view)
     if not projector.on():
@@ -72,10 +69,10 @@ def _stage(cfg: RunConfig, others: list[tuple[str, Profile]]) -> None:
         NAME,
         [cfg],
         [picture.player(cfg, fit, large=large)],
-        tells="follow" if st.session_state.get("instrument") else "rest",
+        tells="follow" if session.INSTRUMENT.get() else "rest",
         keys=projector.HINT if large else "",
-        start=st.session_state.get(STARTED, ""),
-        stop_loss=float(st.session_state.get(STOP, 0.0)),
+        start=session.STARTED.get(),
+        stop_loss=session.STOP_LOSS.get(),
         facts=[f"seed {cfg.seed}, 1 seed"],
     )
     below(NAME, "charts", picture.charts(cfg, others, fit, large=large))
@@ -88,7 +85,7 @@ def _switch(_run: int, block: int) -> None:
     wanted = not own.get("residual", cfg.residual)
     value = None if wanted == cfg.residual else wanted
     link.put({"overrides": with_override(cfg.overrides, block, "residual", value)})
-    st.session_state[SWITCHED] = True
+    session.SWITCHED.put(True)
 
 
 def what_is_set(cfg: RunConfig) -> None:
@@ -107,7 +104,7 @@ def what_is_set(cfg: RunConfig) -> None:
         query = compare_link.to_query([cfg, other], seeds=1)
         st.page_link(link.COMPARE, label="Compare with...", icon=":material/compare_arrows:", query_params=query)
         st.page_link(link.ANATOMY, label="Take the block apart", icon=":material/account_tree:", query_params=cfg.to_query())
-    take_home.take_home(cfg, st.session_state.get(VIEW))
+    take_home.take_home(cfg, session.VIEW.get())
 
 
 def _leave(before: View, cfg: RunConfig) -> None:
@@ -118,7 +115,7 @@ def _leave(before: View, cfg: RunConfig) -> None:
     shown, _ = look(before.cfg, place(NAME, [before.cfg]).step)
     ghost = profile_of(shown or before)
     alike = ghost.beside(cfg)
-    st.session_state[GHOST] = ghost if alike and before.cfg.depth <= 2 * cfg.depth else None
+    session.GHOST.put(ghost if alike and before.cfg.depth <= 2 * cfg.depth else None)
     if not alike:
         _fit_axes()  # they were held for what is no longer drawn
 
@@ -133,23 +130,25 @@ def _below(cfg: RunConfig, others: list[tuple[str, Profile]]) -> None:
         with st.popover("More"):
             st.button("Remove comparison curves", on_click=_clear, key="clear", disabled=not others)
             tip = "The playhead stops at the first step whose training loss is this small; 0 is off."
-            st.number_input("Stop at loss", 0.0, 10.0, step=0.05, key=STOP, help=tip, width=150, persist_state="session")
+            st.number_input(
+                "Stop at loss", 0.0, 10.0, step=0.05, key=session.STOP_LOSS.name, help=tip, width=150, persist_state="session"
+            )
     below(NAME, "panel", picture.panel(cfg, others, _fit(), str(panels)))
 
 
 def _look_again(view: View) -> None:
     """Runs the page again once a run has rows and what can be exported is open: that stands outside of this fragment."""
     there = bool(view.tape and view.tape.length)
-    if st.session_state.get(ROWS) != (view.cfg, there):
-        known = st.session_state.get(ROWS, (None, False))
-        st.session_state[ROWS] = view.cfg, there
-        if there and known == (view.cfg, False) and st.session_state.get("take_home"):
+    if session.ROWS.get() != (view.cfg, there):
+        known = session.ROWS.get()
+        session.ROWS.put((view.cfg, there))
+        if there and known == (view.cfg, False) and session.held(take_home.KEY):
             st.rerun()
 
 
 def _others(cfg: RunConfig) -> list[tuple[str, Profile]]:
     """The profiles to compare with: the one before the last change, and the pinned one where it is of the same net and task."""
-    kept = [(role, st.session_state.get(role)) for role in (GHOST, PINNED)]
+    kept = [(role.name, role.get()) for role in (session.GHOST, session.PINNED)]
     return [(role, profile) for role, profile in kept if profile is not None and profile.beside(cfg)]
 
 
@@ -169,18 +168,19 @@ def _remedy(view: View) -> bool:
 
 def _fit() -> int:
     """How often the axes have been fitted: as long as that stays, they never shrink."""
-    return int(st.session_state.get(FIT, 0))
+    return session.FIT.get()
 
 
 def _fit_axes() -> None:
-    st.session_state[FIT] = _fit() + 1
+    session.FIT.put(_fit() + 1)
 
 
 def _pin(cfg: RunConfig) -> None:
     view, _ = look(cfg, place(NAME, [cfg]).step)
     if view is not None:
-        st.session_state[PINNED] = profile_of(view)
+        session.PINNED.put(profile_of(view))
 
 
 def _clear() -> None:
-    st.session_state[GHOST] = st.session_state[PINNED] = None
+    session.GHOST.take()
+    session.PINNED.take()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from components.controls import panel
+from components.shell import session
 from components.shell.address import put, put_again
 from components.shell.hide import hidden
 from models.spec import RunConfig, knobs
@@ -54,13 +55,13 @@ def presets(cfg: RunConfig) -> None:
         return
     put({KEY: next((name for name, one in PRESETS.items() if one.cfg == cfg), None)})
     st.pills("Begin with what", list(PRESETS), key=KEY, on_change=_begin, persist_state="session")
-    chosen = PRESETS.get(str(st.session_state[KEY]))
+    chosen = PRESETS.get(str(session.held(KEY)))
     if chosen is not None and not hidden("verdict"):
         st.markdown(chosen.look)
 
 
 def _begin() -> None:
     put_again()
-    chosen = PRESETS.get(str(st.session_state[KEY]))
+    chosen = PRESETS.get(str(session.held(KEY)))
     if chosen is not None:
         put({name: getattr(chosen.cfg, name) for name in knobs()})

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from components.playground.picture import report_figures
-from components.shell import link
+from components.shell import link, session
 from components.shell.hide import any_hidden
 from components.stage.view import View
 from models.export import compare, configuration_from, configuration_json, digest_of, standalone_script, trace_csv
@@ -14,12 +14,12 @@ from models.service.client import trainer
 from models.spec import RunConfig, knobs
 from models.trace import Trace
 
-PASTED, REFUSED = "pasted_configuration", "pasted_refused"
+KEY = "take_home"
 
 
 def take_home(cfg: RunConfig, view: View | None) -> None:
     """A folded panel; closed, it computes nothing."""
-    with st.expander("Export and share", icon=":material/download:", key="take_home", on_change="rerun") as panel:
+    with st.expander("Export and share", icon=":material/download:", key=KEY, on_change="rerun") as panel:
         if panel.open:
             shown = view if view is not None and view.cfg == cfg and view.tape is not None and view.tape.length else None
             _downloads(cfg, shown)
@@ -81,21 +81,22 @@ def _link(cfg: RunConfig, view: View | None) -> None:
 def _bring_in() -> None:
     if any_hidden(knobs()):
         return  # it would set what is hidden
-    st.text_area("Paste a configuration (JSON) or a link", key=PASTED, max_chars=100_000, height=100)
+    st.text_area("Paste a configuration (JSON) or a link", key=session.PASTED.name, max_chars=100_000, height=100)
     st.button("Use it", on_click=_use, key="use_pasted")
-    if st.session_state.get(REFUSED):
-        st.error(st.session_state[REFUSED])
+    if session.PASTED_REFUSED.get():
+        st.error(session.PASTED_REFUSED.get())
 
 
 def _use() -> None:
     """Takes the pasted configuration over, or says why not."""
     try:
-        cfg, notes = configuration_from(str(st.session_state.get(PASTED, "")))
+        cfg, notes = configuration_from(session.PASTED.get())
     except ValueError as error:
-        st.session_state[REFUSED] = str(error)
+        session.PASTED_REFUSED.put(str(error))
         return
     link.put({name: getattr(cfg, name) for name in knobs()})
-    st.session_state[REFUSED], st.session_state[link.NOTES] = "", notes
+    session.PASTED_REFUSED.put("")
+    session.LINK_NOTES.put(notes)
 
 
 def _torch() -> str | None:

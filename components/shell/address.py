@@ -15,22 +15,28 @@ from typing import Any
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from components.shell.session import (
+    DEFAULTS,
+    ECHOES,
+    HERE,
+    KEPT,
+    LEFT,
+    PUT,
+    RESTORED,
+    SAID,
+    STAGED,
+    TAKEN,
+    UNTOLD,
+    drawn,
+    held,
+    hold,
+)
 from models.log import event
 from models.spec.query import FOREIGN, LONGEST_VALUE, TRUTH, shown
 
 ONE_NET = ("playground", "anatomy")  # pages that show one and the same net
-HERE = "address_here"  # which page is shown
-TAKEN = "address_taken"  # what of the address the page that is shown has taken over or written itself, by key
-LEFT = "address_left"  # by page, the address it has or was left with; the page that was shown last stands last
-RESTORED = "address_restored"  # whether the address of this run is one that the visit has had before
-ECHOES, MOST_ECHOES = "address_echoes", 8  # addresses that the page that is shown had before
-STAGED = "address_staged"  # changes to be written; None takes a key out
-KEPT = "address_kept"  # widgets drawn in this run whose values stand in the address
-DEFAULTS = "address_defaults"  # by key of the address, the widget of the page that is shown and the default it had last
-PUT = "address_put"  # by widget, the values before, the one put there and the address then: the browser may not have heard
-UNTOLD = "address_untold"  # whether the run that put something has not come to its end
+MOST_ECHOES = 8
 NUMBERED = re.compile(r"^examples?-\d+(-and-\d+)?-")  # what options were called in addresses from before 2026-11-22
-SAID = "address_said"  # by key of the address, what was wrong with it, and the value that was taken instead
 
 _history = st.components.v2.component("history", js=(Path(__file__).parent / "history.js").read_text())
 
@@ -41,16 +47,18 @@ def arrive(page: str, visit: Mapping[str, str]) -> None:
     `visit` is what the address must say on every page of this visit. A walk through the navigation comes with an empty
     address and finds the page as it was left; Back and Forward are taken at their word.
     """
-    state, query = st.session_state, st.query_params.to_dict()
+    query = st.query_params.to_dict()
     put_again()
-    if state.get(HERE) != page:
-        if HERE not in state:
+    if not HERE.there or HERE.get() != page:
+        if not HERE.there:
             event("visitor_came", page=page or "start")
-        state[HERE], state[TAKEN], state[ECHOES], state[STAGED] = page, {}, [], {}
-        state[DEFAULTS], state[SAID] = {}, {}
-    state[KEPT] = {}
-    state[RESTORED] = not _from_history() and (not query or query in state[ECHOES])
-    if state[RESTORED]:
+        HERE.put(page)
+        for of_page in (TAKEN, STAGED, DEFAULTS, SAID):
+            of_page.put({})
+        ECHOES.put([])
+    KEPT.put({})
+    RESTORED.put(not _from_history() and (not query or query in ECHOES.get()))
+    if RESTORED.get():
         query = _as_left(page)
     _write({key: value for key, value in visit.items() if key not in query} | query)
     _history(key="history", data={"page": page})
@@ -66,13 +74,13 @@ def resume() -> None:
 def put(fields: Mapping[str, Any]) -> None:
     """Sets widgets; to be called before these are drawn, or in a callback."""
     put_again()
-    state, known = st.session_state, st.session_state.setdefault(PUT, {})
+    known = PUT.own()
     for name, value in fields.items():
-        if name in state and state[name] != value:
-            before = [state[name], *(known[name][0] if name in known else ())]
+        if drawn(name) and held(name) != value:
+            before = [held(name), *(known[name][0] if name in known else ())]
             known[name] = [one for one in before if one != value], value, _left()
-            state[UNTOLD] = True
-        state[name] = value
+            UNTOLD.put(True)
+        hold(name, value)
 
 
 def put_again() -> None:
@@ -80,38 +88,36 @@ def put_again() -> None:
 
     Streamlit takes that for a change by the visitor, so a widget's callback calls this first if its widget is put, too.
     """
-    state = st.session_state
-    known: dict[str, tuple[list[Any], Any, dict[str, str]]] = state.get(PUT, {})
-    unheard = state.get(UNTOLD) or _repeats()
+    known = PUT.own()
+    unheard = UNTOLD.get() or _repeats()
     for name, (before, value, left) in list(known.items()):
-        if unheard and state.get(name) in before:
-            state[name] = value
-        elif not unheard and (state.get(name) != value or left != _left()):
+        if unheard and held(name) in before:
+            hold(name, value)
+        elif not unheard and (held(name) != value or left != _left()):
             del known[name]
 
 
 def stage(changes: Mapping[str, str | None]) -> None:
     """Notes what the address has to say from the end of this run on; None takes a key out of it."""
-    st.session_state.setdefault(STAGED, {}).update(changes)
+    STAGED.own().update(changes)
 
 
 def settle() -> None:
     """At the end of a run: writes what was staged and what the widgets hold, as one history entry."""
-    state = st.session_state
-    state[UNTOLD] = False
-    for name, (key, default, written) in state.get(KEPT, {}).items():
-        value = state.get(key, default)
+    UNTOLD.put(False)
+    for name, (key, default, written) in KEPT.get().items():
+        value = held(key, default)
         stage({name: None if value == default else written(value)})
-    staged: dict[str, str | None] = state.get(STAGED, {})
-    state[STAGED] = {}
+    staged = STAGED.get()
+    STAGED.put({})
     query = {key: value for key, value in st.query_params.to_dict().items() if key not in staged}
-    state.setdefault(TAKEN, {}).update(staged)
+    TAKEN.own().update(staged)
     _write(query | {key: value for key, value in staged.items() if value is not None})
 
 
 def taken(*names: str) -> bool:
     """Whether the page that is shown already stands as these keys of its address say; from now on it does."""
-    known: dict[str, str | None] = st.session_state.setdefault(TAKEN, {})
+    known = TAKEN.own()
     says = {name: st.query_params.get(name) for name in names}
     same = says.items() <= known.items()
     known.update(says)
@@ -137,22 +143,23 @@ def kept(
     adds what may have been meant. A default that has become another one, because an example was chosen, is taken over where
     the address is silent; so is one for what is no option any more.
     """
-    state, text = st.session_state, st.query_params.get(name)
-    options = None if among is None else list(among)
-    known, said = state.setdefault(DEFAULTS, {}), state.setdefault(SAID, {})
+    text, options = st.query_params.get(name), None if among is None else list(among)
+    known, said = DEFAULTS.own(), SAID.own()
     fresh, before = not taken(name), known.get(name)
     moved = text is None and before is not None and before[0] == key and before[1] != default
     known[name] = (key, default)
-    if fresh or moved or key not in state:
-        state[key], wrong = _adopted(name, text if fresh else None, default, options, bounds, many=many, exact=exact, near=near)
-        said[name] = wrong, state[key]
-    elif options is not None and not many and state[key] not in (default, *options):
-        state[key] = default
+    if fresh or moved or not drawn(key):
+        asked = text if fresh else None
+        value, wrong = _adopted(name, asked, default, options, bounds, many=many, exact=exact, near=near)
+        hold(key, value)
+        said[name] = wrong, value
+    elif options is not None and not many and held(key) not in (default, *options):
+        hold(key, default)
     wrong, instead = said.get(name, ("", None))
-    if wrong and state[key] == instead:
+    if wrong and held(key) == instead:
         st.info(wrong)
     plain = exact or (options is None and isinstance(default, str))
-    state.setdefault(KEPT, {})[name] = (key, default, str if plain else partial(_text, many=many))
+    KEPT.own()[name] = (key, default, str if plain else partial(_text, many=many))
     return {"key": key, "persist_state": "session"}
 
 
@@ -172,19 +179,18 @@ def _from_history() -> bool:
 def _repeats() -> bool:
     """Whether the browser has not heard of the last address yet and repeats one from before, or none."""
     query = st.query_params.to_dict()
-    known = HERE in st.session_state and not _from_history() and query != _left()
-    return known and (not query or query in st.session_state[ECHOES])
+    known = HERE.there and not _from_history() and query != _left()
+    return known and (not query or query in ECHOES.get())
 
 
 def _left() -> dict[str, str]:
     """The address of the page that is shown, as it was written last."""
-    found: dict[str, str] = st.session_state.get(LEFT, {}).get(st.session_state.get(HERE), {})
-    return found
+    return LEFT.get().get(HERE.get(), {})
 
 
 def _as_left(page: str) -> dict[str, str]:
     """The address that a page was left with. Pages that show one net show the one that was set last on any of them."""
-    left: dict[str, dict[str, str]] = st.session_state.get(LEFT, {})
+    left = LEFT.get()
     own = left.get(page, {})
     if page not in ONE_NET:
         return own
@@ -195,12 +201,10 @@ def _as_left(page: str) -> dict[str, str]:
 
 def _write(query: dict[str, str]) -> None:
     """Makes this the address of the page that is shown. Noted before it is written: a rerun may cut in."""
-    state, before = st.session_state, st.query_params.to_dict()
-    left: dict[str, dict[str, str]] = state.setdefault(LEFT, {})
-    left.pop(state[HERE], None)
-    left[state[HERE]] = query
-    echoes: list[dict[str, str]] = [one for one in (*state[ECHOES], before) if one != query]
-    state[ECHOES] = echoes[-MOST_ECHOES:]
+    before, left = st.query_params.to_dict(), LEFT.own()
+    left.pop(HERE.get(), None)
+    left[HERE.get()] = query
+    ECHOES.put([one for one in (*ECHOES.get(), before) if one != query][-MOST_ECHOES:])
     if query != before:
         st.query_params.from_dict(query)
 
@@ -224,7 +228,7 @@ def _adopted(
     except ValueError:
         return default, f"There is no {name} of that name: {shown(text)}.{near(text)}"
     number = bounds and isinstance(value, int | float)
-    if bounds and number and float(text[:40]) != value and not st.session_state.get(RESTORED):
+    if bounds and number and float(text[:40]) != value and not RESTORED.get():
         return value, f"From the link: {name} {shown(text)} became {value:g}; legal is {bounds[0]:g} to {bounds[1]:g}."
     return value, ""
 

@@ -5,13 +5,12 @@ import secrets
 import streamlit as st
 
 from components.charts.parts import BLUE, Figure, enlarged, finished, frame_of, note
-from components.shell import projector
+from components.shell import projector, session
 from components.stage.still import still_chart
 from models.lessons.board import RULE, board, valid
 from models.lessons.lesson import Lesson
 
 KEY = "class"
-CODE, MEMBER, TOLD = "class_code", "class_member", "class_told"
 ROW = 44  # pixels for a bar and the option over it
 
 
@@ -19,8 +18,8 @@ def code() -> str:
     """The class of this visit: the one in the address, or in the last that had one; empty where there is none."""
     asked = st.query_params.get(KEY)
     if asked is not None:
-        st.session_state[CODE] = asked if valid(asked) else ""
-    return str(st.session_state.get(CODE, ""))
+        session.CLASS_CODE.put(asked if valid(asked) else "")
+    return session.CLASS_CODE.get()
 
 
 def refused() -> None:
@@ -31,21 +30,21 @@ def refused() -> None:
 
 def again(lesson: Lesson) -> None:
     """The next guess of this lesson is to be counted, though the board has heard one already."""
-    st.session_state.get(TOLD, set()).discard((code(), lesson.key))
+    session.CLASS_TOLD.own().discard((code(), lesson.key))
 
 
 def show(lesson: Lesson, guess: str) -> None:
     """Tells the board this visitor's guess, once, unless it was made on a projector; draws what the class has guessed."""
     if not code():
         return
-    told: set[tuple[str, str]] = st.session_state.setdefault(TOLD, set())
+    told = session.CLASS_TOLD.own()
     # Once: what the teacher has cleared must not come back with the next look.
     this = code(), lesson.key
     if guess and this not in told and projector.on():
         told.add(this)  # it starts the nets for all to see and is nobody's guess, in the usual view afterwards neither
     elif guess and this not in told:
-        member = st.session_state.setdefault(MEMBER, secrets.token_hex(8))
-        if refusal := board().guess(*this, member, guess):
+        session.CLASS_MEMBER.put(session.CLASS_MEMBER.get() or secrets.token_hex(8))
+        if refusal := board().guess(*this, session.CLASS_MEMBER.get(), guess):
             st.caption(refusal)
         else:
             told.add(this)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import streamlit as st
 
+from components.shell import session
+
 HERE = Path(__file__)
 _component = st.components.v2.component(
     "cards",
@@ -30,7 +32,7 @@ def cards(label: str, offered: Sequence[Card], chosen: str | None, *, key: str, 
     """Draws the cards; a press hands the name of one to `choose`, which is a callback."""
 
     def pressed() -> None:
-        name = getattr(st.session_state[key], "chosen", None)
+        name = getattr(session.held(key), "chosen", None)
         if any(name == card.name and not card.unfit for card in offered):  # it comes from a browser
             choose(str(name))
 

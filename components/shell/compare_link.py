@@ -4,8 +4,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qsl, urlencode
 
-import streamlit as st
-
+from components.shell import session
 from models.spec import RunConfig
 from models.spec.pairings import MAX_COLUMNS, PAIRINGS
 
@@ -13,17 +12,16 @@ LETTERS = "abcd"
 KEYS = (*LETTERS, "seeds")  # of the address
 MAX_SEEDS = 8
 FIRST = "residual on and off"
-BEGUN = "compare_begun"
 
 
 def begin() -> None:
     """Makes the comparison that is walked to play as soon as it is shown, once."""
-    st.session_state[BEGUN] = secrets.token_hex(8)
+    session.COMPARE_BEGUN.put(secrets.token_hex(8))
 
 
 def begun() -> str:
     """What asked for the comparison to play, in a text of its own; empty where nothing has."""
-    return str(st.session_state.get(BEGUN, ""))
+    return session.COMPARE_BEGUN.get()
 
 
 def to_query(columns: Sequence[RunConfig], seeds: int) -> dict[str, str]:

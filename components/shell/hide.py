@@ -10,10 +10,11 @@ from collections.abc import Iterable
 
 import streamlit as st
 
+from components.shell import session
 from models.spec import knobs
 from models.spec.query import shown
 
-KEY, KEPT = "hide", "hidden"
+KEY = "hide"
 PARTS = {
     "arrangement": "the picker that sets several controls at once",
     "verdict": "what the app says of the numbers, post-mortem and remedies",
@@ -38,20 +39,21 @@ def adopt() -> None:
     text = st.query_params.get(KEY)
     if text is None:
         return
-    st.session_state[KEPT], notes = from_text(text)
+    known, notes = from_text(text)
+    session.HIDDEN.put(known)
     if notes:
         st.info("From the link: " + "; ".join(notes[:3]) + (" ..." if len(notes) > 3 else "") + ".")
 
 
 def query() -> dict[str, str]:
     """What is hidden in this visit, for the address of a page within it: a reload is a new visit and knows only its address."""
-    kept = st.session_state.get(KEPT)
+    kept = session.HIDDEN.get()
     return {KEY: ",".join(sorted(kept))} if kept else {}
 
 
 def hidden(name: str) -> bool:
     """Whether a field or a part is hidden in this visit."""
-    return name in st.session_state.get(KEPT, ())
+    return name in session.HIDDEN.get()
 
 
 def any_hidden(names: Iterable[str]) -> bool:

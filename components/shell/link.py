@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import streamlit as st
 
-from components.shell import address
+from components.shell import address, session
 from models.spec import RunConfig, knobs
 from models.spec.query import FOREIGN
 
@@ -20,8 +20,6 @@ PLAYGROUND, COMPARE = PAGES / "train" / "playground.py", PAGES / "train" / "comp
 ANATOMY = PAGES / "explore" / "anatomy.py"
 START, STORY = PAGES / "start" / "start.py", PAGES / "start" / "story.py"
 LESSONS = PAGES / "learn" / "lessons.py"
-NOTES = "link_notes"
-RERUN = "link_rerun"  # whether the link asks for its run to be computed again and compared
 
 put = address.put
 
@@ -32,9 +30,9 @@ def adopt() -> list[str]:
     if not address.taken("digest", *knobs(), *_strange(query)):
         cfg, notes = RunConfig.from_query(query)
         put({name: getattr(cfg, name) for name in knobs()})
-        st.session_state[NOTES] = notes
-        st.session_state[RERUN] = "digest" in query
-    return st.session_state.get(NOTES, [])
+        session.LINK_NOTES.put(notes)
+        session.LINK_RERUN.put("digest" in query)
+    return session.LINK_NOTES.get()
 
 
 def write(cfg: RunConfig) -> None:
@@ -63,4 +61,4 @@ def help_of(field: str) -> str:
 
 def dismiss_notes() -> None:
     """Forgets what the last link made necessary to say."""
-    st.session_state[NOTES] = []
+    session.LINK_NOTES.put([])

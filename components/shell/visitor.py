@@ -1,9 +1,8 @@
 """On whose behalf the trainer is asked: a visitor's session, and the part of the page that asks."""
 
-import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from components.shell.address import HERE
+from components.shell import session
 from models.service.client import Owner, tape_key
 from models.spec import RunConfig
 
@@ -16,4 +15,4 @@ def visitor() -> str:
 
 def owner(part: str, *runs: RunConfig, seeds: int = 1) -> Owner:
     """This visitor on the page that is shown, of which one part is about these runs."""
-    return Owner(visitor(), str(st.session_state.get(HERE, "")), part, frozenset(tape_key(cfg, seeds) for cfg in runs))
+    return Owner(visitor(), session.HERE.get(), part, frozenset(tape_key(cfg, seeds) for cfg in runs))

@@ -7,7 +7,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
-from components.shell import address
+from components.shell import address, session
 from models.service.client import trainer
 
 SECONDS = 0.5  # between two looks
@@ -20,7 +20,6 @@ def waits(name: str, body: Callable[[], bool]) -> None:
     The page runs again when a wait is over, and when the trainer is there. Not when a wait begins: a control that somebody
     moves in the meantime would be put back to what the page had set it to.
     """
-    state = f"{name}_waits"
 
     @st.fragment
     def part() -> None:
@@ -28,8 +27,8 @@ def waits(name: str, body: Callable[[], bool]) -> None:
         starting = trainer().status().state == "starting"
         waiting = body()
         address.settle()
-        waited, started = st.session_state.get(state, (False, True))
-        st.session_state[state] = waiting, not starting
+        waited, started = session.WAITS.of(name).get()
+        session.WAITS.of(name).put((waiting, not starting))
         if waited and (not waiting or (not started and not starting)):
             st.rerun()
         if waiting:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import streamlit as st
 
+from components.shell import session
 from components.shell.assets import plotly_chunk
 from components.shell.visitor import owner
 from components.stage.files import CSS, LOADER, VERSION
@@ -162,7 +163,7 @@ def place(name: str, runs: Sequence[RunConfig | Recording], seeds: int = 1) -> A
 
 
 def _heard(name: str, runs: Sequence[RunConfig | Recording]) -> At:
-    said: Any = getattr(st.session_state.get(f"stage_{name}"), "at", None)
+    said: Any = getattr(session.held(f"stage_{name}"), "at", None)
     if not isinstance(said, dict) or said.get("runs") != [_link(run) for run in runs]:  # it comes from a browser
         return At()
     step = said.get("step")
@@ -185,14 +186,14 @@ def _openings(runs: Sequence[RunConfig], seeds: int) -> list[dict[str, Any] | No
 
 def _said(key: str, what: str, kind: type, heard: Callable[[Any], None] | None) -> None:
     """Hands on what a browser has said, where it is of the kind that it should be."""
-    said: Any = getattr(st.session_state.get(key), what, None)
+    said: Any = getattr(session.held(key), what, None)
     if heard is not None and type(said) is kind:  # it comes from a browser
         heard(said)
 
 
 def _toggled(key: str, runs: int, on_toggle: Callable[[int, int], None] | None) -> None:
     """Hands on which block was clicked."""
-    said: Any = getattr(st.session_state.get(key), "toggled", None)
+    said: Any = getattr(session.held(key), "toggled", None)
     if on_toggle is None or not isinstance(said, list) or len(said) != 2:  # it comes from a browser
         return
     run, block = said

@@ -6,6 +6,7 @@ from typing import Any
 import streamlit as st
 
 from components.charts.parts import Figure
+from components.shell import session
 from components.shell.assets import plotly_chunk
 from components.stage.files import CSS, LOADER, VERSION
 
@@ -33,6 +34,6 @@ def still_chart(
 
 def _clicked(key: str, on_click: Callable[[Any, Any], None] | None) -> None:
     """Hands on where a chart was clicked."""
-    place = getattr(st.session_state.get(key), "clicked", None)
+    place = getattr(session.held(key), "clicked", None)
     if on_click is not None and isinstance(place, list | tuple) and len(place) == 2:  # it comes from a browser
         on_click(*place)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from components.shell import projector
+from components.shell import projector, session
 from components.shell.hide import hidden
 from components.shell.link import PLAYGROUND
 from components.shell.naming import chance
@@ -16,7 +16,7 @@ from models.insight.verdict import loss_sentence
 from models.service.client import key_of, trainer
 from models.spec import RunConfig
 
-NAME, WATCHED = "four", "start_watched"
+NAME = "four"
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ def ended() -> list[Ended]:
     runs = [cell.cfg for cell in CELLS]
     step, tapes = place(NAME, runs).step, [trainer().tape(cfg) for cfg in runs]
     over = all(tape.done for tape in tapes)
-    watched = over and step > 0 and (st.session_state.get(WATCHED) or step >= max(tape.length for tape in tapes) - 1)
-    st.session_state[WATCHED] = watched
+    watched = over and step > 0 and (session.START_WATCHED.get() or step >= max(tape.length for tape in tapes) - 1)
+    session.START_WATCHED.put(watched)
     if not watched or hidden("verdict"):
         return []
     traces = [tape.trace() for tape in tapes]

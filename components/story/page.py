@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from components.shell import address, hide, projector
+from components.shell import address, hide, projector, session
 from components.shell.link import PLAYGROUND, START
 from components.shell.naming import chance
 from components.shell.waiting import waits
@@ -16,7 +16,7 @@ from components.story import words
 from models.service.client import trainer
 from models.spec import RunConfig
 
-NAME, OWN, SCENE = "story", "story_own", "story_scene"
+NAME = "story"
 DIGIT = 3  # which of the ten enters
 MOST = 64  # blocks that the reader may stack
 PLAIN: dict[str, object] = {"residual": False, "norm": "none"}
@@ -63,14 +63,14 @@ def _scene() -> int:
     """The scene that the address names or that was chosen last; the first where none was."""
     text = st.query_params.get("scene", "1")
     if not address.taken("scene"):
-        st.session_state[SCENE] = int(text) if text.isdecimal() and len(text) < 3 else 1
-    return min(max(int(st.session_state.get(SCENE, 1)), 1), len(HOW))
+        session.STORY_SCENE.put(int(text) if text.isdecimal() and len(text) < 3 else 1)
+    return min(max(session.STORY_SCENE.get(), 1), len(HOW))
 
 
 def _go(scene: int) -> None:
     if not 1 <= scene <= len(HOW):
         return
-    st.session_state[SCENE] = scene
+    session.STORY_SCENE.put(scene)
     address.stage({"scene": str(scene)})
 
 
@@ -79,14 +79,9 @@ def _own() -> Choice:
     query = st.query_params.to_dict()
     if not address.taken("depth", "residual", "norm") and {"depth", "residual", "norm"} & query.keys():
         depth = query.get("depth", "")
-        st.session_state[OWN] = Choice(
-            min(max(int(depth), 1), MOST) if depth.isdecimal() and len(depth) < 4 else FIRST.depth,
-            MOST,
-            query.get("residual") == "true",
-            query.get("norm") == "true",
-        )
-    own: Choice = st.session_state.get(OWN, FIRST)
-    return own
+        asked = min(max(int(depth), 1), MOST) if depth.isdecimal() and len(depth) < 4 else FIRST.depth
+        session.STORY_OWN.put(Choice(asked, MOST, query.get("residual") == "true", query.get("norm") == "true"))
+    return session.STORY_OWN.get() or FIRST
 
 
 def _choose(said: dict[str, Any]) -> None:
@@ -94,7 +89,7 @@ def _choose(said: dict[str, Any]) -> None:
     depth, residual, norm = (said.get(name) for name in ("depth", "residual", "norm"))
     if type(depth) is not int or not 1 <= depth <= MOST or not isinstance(residual, bool) or not isinstance(norm, bool):
         return
-    st.session_state[OWN] = Choice(depth, MOST, residual, norm)
+    session.STORY_OWN.put(Choice(depth, MOST, residual, norm))
     on = {True: "true", False: "false"}
     address.stage({"scene": str(len(HOW)), "depth": str(depth), "residual": on[residual], "norm": on[norm]})
 

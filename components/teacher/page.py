@@ -7,7 +7,7 @@ import segno
 import streamlit as st
 
 from components.controls import settled
-from components.shell import address, hide, projector
+from components.shell import address, hide, projector, session
 from components.shell import board as drawn_board
 from models.lessons.board import GONE, MOST_CODE, RULE, board, valid, valid_key
 from models.lessons.lessons import LESSONS
@@ -15,7 +15,7 @@ from models.spec import RunConfig, knobs
 
 PLAYGROUND = "playground"
 CLASS, OPENED = drawn_board.KEY, "key"  # in this page's address: the class that is open, and the key that proves whose it is
-MINE = "teacher_class"  # the same, for the visit
+CODE = "teacher_code"
 POLL_SECONDS = 2.0
 TIP = "What is hidden is not there for whoever opens the link, and keeps its value. It is no lock: the address can be edited."
 IN_LESSONS = ("answers", "lessons", "verdict", "export")
@@ -73,7 +73,7 @@ def _target() -> str:
 def _class() -> tuple[str, str]:
     """The class code, and the key of this page where it is open; else nothing. Only the button opens one."""
     code, key = _mine()
-    refused = st.session_state.pop("teacher_refused", "")
+    refused = session.TEACHER_REFUSED.take()
     if key:
         problem = board().look_after(code, key)
         if not problem:
@@ -90,9 +90,9 @@ def _class() -> tuple[str, str]:
             )
         else:
             refused = problem
-    st.session_state.setdefault("teacher_code", st.query_params.get(CLASS, "")[:MOST_CODE])
+    session.begin(CODE, st.query_params.get(CLASS, "")[:MOST_CODE])
     tip = f"{RULE}. Students' guesses are pooled under it, without names: who loads the page again can guess again."
-    st.text_input("Class code", key="teacher_code", max_chars=MOST_CODE, placeholder="physics-1", help=tip)
+    st.text_input("Class code", key=CODE, max_chars=MOST_CODE, placeholder="physics-1", help=tip)
     st.button("Open the class", key="teacher_open", icon=":material/groups:", on_click=_open)
     if refused:
         st.error(refused)
@@ -103,26 +103,27 @@ def _mine() -> tuple[str, str]:
     """Code and key of this visitor's class: from the address, or from before a walk through the navigation."""
     asked = st.query_params.get(CLASS, ""), st.query_params.get(OPENED, "")
     if not address.taken(CLASS, OPENED) and valid(asked[0]) and valid_key(asked[1]):
-        st.session_state[MINE] = asked
-    mine: tuple[str, str] = st.session_state.get(MINE, ("", ""))
+        session.TEACHER_CLASS.put(asked)
+    mine = session.TEACHER_CLASS.get()
     if all(mine):
         address.stage({CLASS: mine[0], OPENED: mine[1]})
     return mine
 
 
 def _open() -> None:
-    code = str(st.session_state["teacher_code"]).strip()
-    kept, key = st.session_state.get(MINE, ("", ""))
+    code = str(session.held(CODE)).strip()
+    kept, key = session.TEACHER_CLASS.get()
     if code != kept:  # else the teacher's bookmark goes on working
         key = secrets.token_urlsafe(9)
-    st.session_state["teacher_refused"] = refusal = board().open(code, key)
+    refusal = board().open(code, key)
+    session.TEACHER_REFUSED.put(refusal)
     if not refusal:
-        st.session_state[MINE] = code, key
+        session.TEACHER_CLASS.put((code, key))
 
 
 def _close(code: str, key: str) -> None:
     board().close(code, key)
-    st.session_state[MINE] = "", ""
+    session.TEACHER_CLASS.put(("", ""))
     address.stage({CLASS: None, OPENED: None})
 
 

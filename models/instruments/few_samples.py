@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from models.answers import Overfitting
 from models.instruments.curvature import hessian, largest
 from models.instruments.landscape import direction, matrices
 from models.instruments.surgery import held_out
@@ -56,13 +57,11 @@ class AllOfThem(FewSamples):
 
 def few_samples(
     _replays: Replays, cfg: RunConfig, *, norms: Sequence[str], samples: int, seeds: int = 2, step: int = 0
-) -> Work[dict[str, Any]]:
+) -> Work[Overfitting]:
     """The net of a configuration with each of some norms, trained on `samples` samples, the same for all nets.
 
-    At the F `steps`, in eval mode: `train` loss on these samples, `held_out` loss and `accuracy`, all (K, S, F). At the end, on
-    all samples in train mode: `sharpness` (K, S), the largest eigenvalue of the Hessian by all parameters, and `rise` (K, S), the
-    median over DIRECTIONS random directions, each filter as long as REACH of the net's, of how much more the loss is there.
-    `step` is not used. ValueError for other numbers of samples than SAMPLES.
+    Each direction moves every filter by REACH of its length. `step` is not used. ValueError for other numbers of samples than
+    SAMPLES.
     """
     if not SAMPLES[0] <= samples <= SAMPLES[1]:
         raise ValueError(f"samples is {samples!r}; legal is {SAMPLES[0]} to {SAMPLES[1]}")
@@ -89,7 +88,7 @@ def few_samples(
             done += 1
         for name, by_seed in rows.items():
             found[name].append(by_seed)
-    return {"steps": np.array(wanted), **{name: np.array(values) for name, values in found.items()}}
+    return Overfitting(np.array(wanted), **{name: np.array(values) for name, values in found.items()})
 
 
 @torch.no_grad()

@@ -14,7 +14,7 @@ import torch
 from models.answers import OF_TORCH
 from models.instruments import INSTRUMENTS
 from models.log import event, told
-from models.service.messages import columns_message, config_from, divergence_message, frame_message, key_of, packed
+from models.service.messages import config_from, key_of, packed
 from models.service.questions import QUESTIONS
 from models.service.wire import Message
 from models.service.wishes import Wishes
@@ -273,13 +273,13 @@ class Engine:
         message = {
             "kind": "progress",
             "key": key,
-            "columns": None if slot.columns_sent else columns_message(run.columns),
+            "columns": None if slot.columns_sent else packed(run.columns),
             "length": run.length,
             "start": start,
             "rows": rows,
-            "frames": [[frame_message(frame) for frame in of[count:]] for of, count in zip(frames, sent, strict=True)],
+            "frames": [[packed(frame) for frame in of[count:]] for of, count in zip(frames, sent, strict=True)],
             "done": run.done,
-            "divergences": [divergence_message(fate) for fate in fates],
+            "divergences": packed(fates),
             "parameters": run.parameters,
             "device": run.device,
             "added": added,

@@ -1,4 +1,4 @@
-"""Frames, columns and answers as what the wire carries, and back."""
+"""Identities of runs, and dataclasses as what the wire carries, and back."""
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -7,9 +7,7 @@ from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 from urllib.parse import urlencode
 
-from models.service.wire import Message
 from models.spec import RunConfig
-from models.trace import Columns, Divergence, Frame
 
 
 @lru_cache(maxsize=4096)
@@ -29,36 +27,6 @@ def config_from(query: Mapping[str, str]) -> RunConfig:
     if notes:
         raise ValueError("; ".join(notes))
     return cfg
-
-
-def columns_message(columns: Columns) -> Message:
-    """Columns as plain lists."""
-    return {"sites": list(columns.sites), "branches": list(columns.branches), "depth": columns.depth}
-
-
-def columns_from(message: Message) -> Columns:
-    """The columns of a message."""
-    return Columns(tuple(message["sites"]), tuple(message["branches"]), message["depth"])
-
-
-def frame_message(frame: Frame) -> Message:
-    """A frame as a dict of its fields."""
-    return {part.name: getattr(frame, part.name) for part in fields(frame)}
-
-
-def frame_from(message: Message) -> Frame:
-    """The frame of a message."""
-    return Frame(**message)
-
-
-def divergence_message(divergence: Divergence | None) -> Message | None:
-    """A divergence as a dict of its fields."""
-    return None if divergence is None else dict(vars(divergence))
-
-
-def divergence_from(message: Message | None) -> Divergence | None:
-    """The divergence of a message."""
-    return None if message is None else Divergence(**message)
 
 
 def packed(value: Any) -> Any:

@@ -9,7 +9,7 @@ from threading import RLock
 
 import numpy as np
 
-from models.service.messages import columns_from, divergence_from, frame_from
+from models.service.messages import unpacked
 from models.service.wire import Message, size
 from models.service.wishes import Wish, Wishes
 from models.spec import RunConfig
@@ -130,20 +130,20 @@ class Tape:
             if start > self.length or (self.columns is None and message["columns"] is None):
                 return  # meant for a predecessor that was dropped; the next want asks from row 0
             if self.columns is None:
-                self.columns = columns_from(message["columns"])
+                self.columns = unpacked(Columns, message["columns"])
             self._append(message["rows"][self.length - start :], message["seconds"])
             self._behind = message["length"] < self.length and not message["done"]
             for kept, new in zip(self._frames, message["frames"], strict=True):
-                for packed in new:
-                    if not kept or packed["step"] > kept[-1].step:
-                        kept.append(frame_from(packed))
-                        self.nbytes += size(packed)
+                for frame in new:
+                    if not kept or frame["step"] > kept[-1].step:
+                        kept.append(unpacked(Frame, frame))
+                        self.nbytes += size(frame)
             self.parameters, self.device = message["parameters"], message["device"]
             self.compute_rate = message["added"] / max(message["seconds"], 1e-6) if message["added"] else self.compute_rate
             self.error, self.deaths = "", 0
             if not self._behind:
                 self.lost = False
-                self.divergences = [divergence_from(fate) for fate in message["divergences"]]
+                self.divergences = [unpacked(Divergence | None, fate) for fate in message["divergences"]]
                 self.done = message["done"]
 
     def fail(self, sentence: str) -> None:

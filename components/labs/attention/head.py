@@ -7,6 +7,7 @@ from components.controls import number_table as table
 from components.labs.attention import head_cosine, head_learning
 from components.labs.attention import head_shown as shown
 from components.labs.attention.head_words import Tables, arithmetic, fits, looks, slip
+from components.shell import session
 from components.shell.address import kept
 from components.shell.text import badge
 from models.labs.attention import attend, divisor, visible
@@ -60,11 +61,12 @@ def _preset() -> Projection:
     key = f"{KEY}_preset"
 
     def put() -> None:
-        example = PROJECTIONS[st.session_state[key]]
+        example = PROJECTIONS[session.held(key)]
         for part in PARTS:
             table.put(f"{KEY}_{part}", getattr(example, part))
-        st.session_state[f"{KEY}_causal"], st.session_state[f"{KEY}_scaled"] = example.causal, _scaled(example)
-        st.session_state[f"{KEY}_pads"] = []
+        session.hold(f"{KEY}_causal", example.causal)
+        session.hold(f"{KEY}_scaled", _scaled(example))
+        session.hold(f"{KEY}_pads", [])
 
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     choice = kept(key, FIRST, name="example", among=PROJECTIONS)
@@ -118,6 +120,5 @@ def _fitting(tables: Tables, example: Projection) -> Tables:
     if problem:
         st.error(f"{problem} What is computed below is still of the last tables that fitted.")
     else:
-        st.session_state[f"{KEY}_fitting"] = tables
-    last: Tables = st.session_state.get(f"{KEY}_fitting", (example.x, example.w_q, example.w_k, example.w_v))
-    return last
+        session.HEAD_FITTING.put(tables)
+    return session.HEAD_FITTING.get() or (example.x, example.w_q, example.w_k, example.w_v)

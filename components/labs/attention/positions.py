@@ -7,6 +7,7 @@ from components.charts.depth import Series
 from components.charts.parts import Figure
 from components.labs.attention import position_words as said
 from components.labs.attention.charts import lines, signed_map
+from components.shell import session
 from components.shell.address import kept
 from components.shell.text import badge, drawn, listed, number
 from models.labs.position_kinds import KINDS, added, bias, one_head, scores
@@ -145,8 +146,10 @@ def _controls() -> tuple[str, int, int, int]:
     key = f"{KEY}_preset"
 
     def put() -> None:
-        st.session_state[f"{KEY}_count"], st.session_state[f"{KEY}_width"] = EXAMPLES[st.session_state[key]]
-        st.session_state[f"{KEY}_kind"] = SINES
+        count, width = EXAMPLES[session.held(key)]
+        session.hold(f"{KEY}_count", count)
+        session.hold(f"{KEY}_width", width)
+        session.hold(f"{KEY}_kind", SINES)
 
     example = st.selectbox(
         "Examples", list(EXAMPLES), on_change=put, **kept(key, next(iter(EXAMPLES)), name="table", among=EXAMPLES)

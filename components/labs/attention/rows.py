@@ -5,6 +5,7 @@ import streamlit as st
 
 from components.controls import number_table as table
 from components.labs.attention.head_words import shares
+from components.shell import session
 from components.shell.address import kept
 from components.shell.text import badge, listed, number, vector
 from models.labs.attention import entropy, softmax
@@ -102,10 +103,11 @@ def _preset() -> Row:
     key = f"{KEY}_preset"
 
     def put() -> None:
-        example = ROWS[st.session_state[key]]
+        example = ROWS[session.held(key)]
         table.put(f"{KEY}_row", np.array([example.numbers]))
-        st.session_state[f"{KEY}_kind"], st.session_state[f"{KEY}_by"] = example.kind, example.by
-        st.session_state[f"{KEY}_weigh"] = bool(example.values)
+        session.hold(f"{KEY}_kind", example.kind)
+        session.hold(f"{KEY}_by", example.by)
+        session.hold(f"{KEY}_weigh", bool(example.values))
         if example.values:
             table.put(f"{KEY}_values", np.array(example.values))
 

@@ -3,6 +3,7 @@
 import pandas as pd
 import streamlit as st
 
+from components.shell import session
 from components.shell.address import kept
 from components.shell.text import badge, listed
 from components.stage.view import sentence
@@ -66,7 +67,7 @@ def _sizes() -> Sizes:
 
     def again() -> None:
         for name in CONTROLS:
-            st.session_state[f"{KEY}_{name}"] = getattr(EXAMPLE, name)
+            session.hold(f"{KEY}_{name}", getattr(EXAMPLE, name))
 
     st.button("Load example: 5 tokens, 8 heads, values of 64", key=f"{KEY}_again", on_click=again)
     return Sizes(**found)

@@ -9,6 +9,7 @@ from components.charts.depth import Series
 from components.charts.linear import linear_profile
 from components.charts.parts import Figure
 from components.charts.tokens import token_map
+from components.shell import session
 from components.shell.address import kept
 from components.shell.naming import chance
 from components.shell.text import badge, drawn, listed, number
@@ -57,11 +58,11 @@ def configuration(task: str, depth: int, steps: int, seed: int = 0) -> RunConfig
 
 def watch(cfg: RunConfig) -> bool:
     """A button, the share that is trained, or what came of it; whether some of it is still to come."""
-    wanted = st.session_state.get(f"{KEY}_wanted") == cfg
+    wanted = session.TRANSLATION_WANTED.get() == cfg
     if not wanted:
 
         def start() -> None:
-            st.session_state[f"{KEY}_wanted"] = cfg
+            session.TRANSLATION_WANTED.put(cfg)
 
         st.button(f"Train the pair for {cfg.steps} steps", key=f"{KEY}_start", icon=":material/play_arrow:", on_click=start)
         return False

@@ -11,6 +11,7 @@ from components.labs.autoregression import text as autoregression_text
 from components.labs.autoregression.examples import EXAMPLES
 from components.labs.autoregression.text import NAME, control
 from components.labs.parts import parts
+from components.shell import session
 from components.shell.link import defined
 from components.shell.naming import chance
 from components.shell.text import badge, number
@@ -100,9 +101,9 @@ def _loss(view: View) -> None:
 
 def _take() -> None:
     """Puts an example into the controls."""
-    state = st.session_state
-    example = EXAMPLES[str(state[f"{NAME}_example"])]
-    state[f"{NAME}_task"] = example.task
-    state[f"{NAME}_prompt_{example.task}"] = example.prompt
-    state[f"{NAME}_temperature"], state[f"{NAME}_length"] = example.temperature, example.length
-    state[f"{NAME}_end_{example.task}"] = example.end
+    example = EXAMPLES[str(session.held(f"{NAME}_example"))]
+    session.hold(f"{NAME}_task", example.task)
+    session.hold(f"{NAME}_prompt_{example.task}", example.prompt)
+    session.hold(f"{NAME}_temperature", example.temperature)
+    session.hold(f"{NAME}_length", example.length)
+    session.hold(f"{NAME}_end_{example.task}", example.end)

@@ -12,6 +12,7 @@ from components.instruments.panel import WAIT_SECONDS, Measured, Panel
 from components.labs.autoregression.charts import candidates_chart
 from components.labs.autoregression.examples import NO_END, Example
 from components.labs.autoregression.words import reading_notes, stop_sentence
+from components.shell import session
 from components.shell.address import kept
 from components.shell.text import badge, drawn, listed
 from components.stage.view import sentence
@@ -73,9 +74,10 @@ def draw(panel: Panel) -> tuple[str, int] | None:
     st.subheader("The net continues your prompt", anchor=False)
     prompt = _prompt(cfg)
     temperature, seed, length, end = _settings(cfg)
-    written = st.session_state.get(f"{NAME}_written")
+    written = session.WRITTEN.get()
     if written is None or (written.cfg, written.prompt) != (cfg, prompt):
-        written = st.session_state[f"{NAME}_written"] = Written(cfg, prompt)
+        written = Written(cfg, prompt)
+        session.WRITTEN.put(written)
     settings: dict[str, Any] = {"temperature": temperature, "seed": seed, "end": end}
     _generated(panel, written)
     text = whole(cfg, prompt, [one.token for one in written.said])

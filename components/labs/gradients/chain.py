@@ -6,6 +6,7 @@ import streamlit as st
 from components.charts.depth import Series, depth_profile, log_range
 from components.charts.parts import Figure
 from components.controls import number_table as table
+from components.shell import session
 from components.shell.address import kept
 from components.shell.link import defined, help_of
 from components.shell.text import badge, drawn, latex, listed, number
@@ -44,10 +45,11 @@ def _preset() -> tuple[float, ...]:
     key = f"{KEY}_preset"
 
     def put() -> None:
-        factors = PRESETS[st.session_state[key]].factors
-        st.session_state[f"{KEY}_mode"] = MODES[not _alike(factors)]
+        factors = PRESETS[session.held(key)].factors
+        session.hold(f"{KEY}_mode", MODES[not _alike(factors)])
         if _alike(factors):
-            st.session_state[f"{KEY}_factor"], st.session_state[f"{KEY}_depth"] = factors[0], len(factors)
+            session.hold(f"{KEY}_factor", factors[0])
+            session.hold(f"{KEY}_depth", len(factors))
         else:
             table.put(f"{KEY}_own", np.array([factors]))
 

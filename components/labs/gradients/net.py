@@ -9,6 +9,7 @@ import streamlit as st
 from components.charts.depth import Series, depth_profile, log_range
 from components.charts.parts import Figure
 from components.labs.gradients.words import compared, expected
+from components.shell import session
 from components.shell.address import kept
 from components.shell.link import PLAYGROUND, help_of
 from components.shell.text import badge, drawn
@@ -28,8 +29,6 @@ INITS = ("fan-in", "he", "xavier", "torch", "orthogonal", "normal 0.02")
 LAYERS, SEEDS = (1, 2), (1, 6)
 DEEPEST = 100
 WAIT_SECONDS = 1.5
-
-Seen = tuple[RunConfig, Sequence[Trace]]
 
 
 def draw() -> None:
@@ -74,13 +73,14 @@ def controls() -> tuple[RunConfig, int]:
 
 def watch(cfg: RunConfig, seeds: int) -> bool:
     """Both charts and what they say, or what was measured before until the answer is there; whether it is still to come."""
-    before: Seen | None = st.session_state.get(f"{KEY}_seen")
+    before = session.NET_SEEN.get()
     answer = trainer().ask(answers.PROFILES, cfg, wait=WAIT_SECONDS, owner=owner(KEY), seeds=seeds)
     if answer is not None and answer.value is None:
         st.error(sentence(answer.error))
         return False
     if answer is not None and answer.value is not None:
-        before = st.session_state[f"{KEY}_seen"] = cfg, answer.value.traces
+        before = cfg, answer.value.traces
+        session.NET_SEEN.put(before)
     if before is None:
         st.caption("torch is loading in the trainer")
         return True

@@ -5,6 +5,7 @@ import pandas as pd
 import streamlit as st
 
 from components.controls import number_table as table
+from components.shell import session
 from components.shell.address import kept
 from models.labs.normalization import MOMENTUM, Running, fresh, normalised, remembered
 
@@ -16,8 +17,7 @@ SHIFTS = (-100.0, 100.0)
 def memory(values: np.ndarray, counted: np.ndarray | None) -> tuple[np.ndarray, Running | None]:
     """The table that is normalised, and in eval mode the statistics that are used instead of its own."""
     _, features = table.names(KEY)
-    key = f"{KEY}_running"
-    running: Running = st.session_state.get(key, fresh(len(features)))
+    running = session.RUNNING.get() or fresh(len(features))
     if len(running.mean) != len(features):
         running = fresh(len(features))
     choice = kept(f"{KEY}_mode", MODES[0], name="mode", among=MODES)
@@ -25,15 +25,15 @@ def memory(values: np.ndarray, counted: np.ndarray | None) -> tuple[np.ndarray, 
 
     def learn(batches: int) -> None:
         try:
-            st.session_state[key] = remembered(running, values, counted, batches)
+            session.RUNNING.put(remembered(running, values, counted, batches))
         except ValueError as problem:
-            st.session_state[f"{KEY}_refused"] = str(problem)
+            session.LEARNING_REFUSED.put(str(problem))
 
     with st.container(horizontal=True):
         st.button("Train on this batch once", key=f"{KEY}_learn_1", on_click=learn, args=(1,))
         st.button("Train on it 10 times", key=f"{KEY}_learn_10", on_click=learn, args=(10,))
-        st.button("Forget", key=f"{KEY}_forget", on_click=lambda: st.session_state.pop(key, None))
-    if refused := st.session_state.pop(f"{KEY}_refused", ""):
+        st.button("Forget", key=f"{KEY}_forget", on_click=session.RUNNING.put, args=(None,))
+    if refused := session.LEARNING_REFUSED.take():
         st.error(refused)
     _told(values, counted, running, features)
     if mode == "train":

@@ -10,6 +10,7 @@ from components.labs.normalization import table as tables
 from components.labs.normalization.memory import memory
 from components.labs.normalization.parts import PARTS
 from components.labs.normalization.steps import steps
+from components.shell import session
 from components.shell.address import kept
 from models.labs.normalization import ACROSS_TOKENS, CELL, GROUP, METHODS, SEQUENCE, Normed, normalised
 from models.labs.tables import TABLES, Example
@@ -70,9 +71,10 @@ def _chosen_table() -> tuple[Example, np.ndarray]:
     choice = _kept("preset", FIRST, "example", among=TABLES)
 
     def put() -> None:
-        example = TABLES[st.session_state[choice["key"]]]
+        example = TABLES[session.held(choice["key"])]
         table.put(KEY, example.values)
-        st.session_state[f"{KEY}_method"], st.session_state[f"{KEY}_padding"] = example.method, _pads(example)
+        session.hold(f"{KEY}_method", example.method)
+        session.hold(f"{KEY}_padding", _pads(example))
 
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     example = TABLES[left.selectbox("Examples", list(TABLES), on_change=put, **choice)]

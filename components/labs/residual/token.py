@@ -5,6 +5,7 @@ import pandas as pd
 import streamlit as st
 
 from components.controls import number_table as table
+from components.shell import session
 from components.shell.address import kept
 from components.shell.link import defined
 from components.shell.text import badge, listed, number, vector
@@ -66,9 +67,10 @@ def _preset() -> Walk:
     key = f"{KEY}_preset"
 
     def put() -> None:
-        example = WALKS[st.session_state[key]]
+        example = WALKS[session.held(key)]
         table.put(f"{KEY}_token", _rows(example))
-        st.session_state[f"{KEY}_placement"], st.session_state[f"{KEY}_skip"] = example.placement, 1.0
+        session.hold(f"{KEY}_placement", example.placement)
+        session.hold(f"{KEY}_skip", 1.0)
 
     choice = kept(key, FIRST, name="example", among=WALKS)
     example = WALKS[st.selectbox("Examples", list(WALKS), on_change=put, **choice)]
@@ -166,7 +168,7 @@ def _reads_and_writes(steps: list[Step], values: np.ndarray, skip: float) -> Non
         + f" {badge('formula')}"
     )
     normed = layer_norm(steps[-1].after)
-    if not steps[-1].norm_add and PLACEMENTS[st.session_state[f"{KEY}_placement"]].final_norm:
+    if not steps[-1].norm_add and PLACEMENTS[session.held(f"{KEY}_placement")].final_norm:
         st.caption(f"A final norm stands before the head of this placement: it reads {vector(normed.values.round(3))}.")
 
 

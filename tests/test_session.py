@@ -1,0 +1,52 @@
+"""The table of what a visitor's session keeps: defaults that nobody shares, places by name."""
+
+import pytest
+
+from components.shell import session
+from components.shell.session import Key
+
+
+@pytest.fixture
+def visit(monkeypatch):
+    """Begins a visit of its own at every call."""
+
+    def begin():
+        state = {}
+        monkeypatch.setattr(session.st, "session_state", state)
+        return state
+
+    return begin
+
+
+def test_what_one_visitor_changes_in_place_is_not_there_for_the_next(visit):
+    key = Key("told", {"first"})
+    visit()
+    key.own().add("mine")
+    assert key.get() == {"first", "mine"}
+    visit()
+    assert not key.there
+    assert key.get() == key.default == {"first"}
+
+
+def test_what_is_taken_is_gone(visit):
+    key, state = Key("refused", ""), visit()
+    key.put("no")
+    assert (state, key.there, key.take(), key.there, key.get()) == ({}, True, "no", False, "")
+
+
+def test_several_of_a_kind_have_places_of_their_own(visit):
+    running, state = Key("error_{}_running", False), visit()
+    running.of("copies").put(True)
+    assert state == {"error_copies_running": True}
+    assert running.of("copies").get()
+    assert not running.of("doubles").get()
+
+
+def test_a_widget_that_was_drawn_is_not_set_again_by_what_it_begins_with(visit):
+    state = visit()
+    session.begin("prompt", "Call me")
+    session.hold("prompt", "Ishmael")
+    session.begin("prompt", "Call me")
+    assert state == {"prompt": session.held("prompt")} == {"prompt": "Ishmael"}
+    assert session.drawn("prompt")
+    assert session.held("other", 3) == 3
