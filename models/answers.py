@@ -282,6 +282,35 @@ class Lookup:
 
 
 @dataclass(frozen=True)
+class Translation:
+    """An encoder and a decoder trained for N steps, looked at K times on the held-out split; T tokens written, as many read."""
+
+    loss: np.ndarray  # of every step's batch, (N,)
+    steps: np.ndarray  # at which it was looked at, (K,)
+    held_out: np.ndarray  # (K,)
+    accuracy: np.ndarray  # (K,)
+    aim: np.ndarray  # share of the weight on source tokens that hold the symbol to be written, by block and head, (K, L, H)
+    even: float  # what equal weights would aim
+    looks: np.ndarray  # cross-attention of one sample, (K, L, H, T, T)
+    source: np.ndarray  # its symbols, (T,)
+    target: np.ndarray  # (T,)
+    said: np.ndarray  # (K, T)
+    parameters: int
+
+
+@dataclass(frozen=True)
+class FewSamples:
+    """Nets with each of K norms on a few samples: N seeds each, looked at F times in eval mode; what their ends are like."""
+
+    steps: np.ndarray  # (F,)
+    train: np.ndarray  # loss on the samples, (K, N, F)
+    held_out: np.ndarray  # (K, N, F)
+    accuracy: np.ndarray  # held out, (K, N, F)
+    sharpness: np.ndarray  # largest eigenvalue of the Hessian at the end, on all samples, (K, N); NaN where not finite
+    rise: np.ndarray  # of the loss along random filter-normalised directions, the median, (K, N)
+
+
+@dataclass(frozen=True)
 class Tried:
     """What came of one change of a run: trained for some `steps`, `diverged` at one of them or at none (-1)."""
 
@@ -493,6 +522,8 @@ LESIONS = Question("lesions", Lesions)
 SUBLAYERS = Question("sublayers", Sublayers)
 LOOKUP = Question("lookup", Lookup)
 TRIAL = Question("trial", Trial)
+TRANSLATION = Question("translation", Translation)
+FEW_SAMPLES = Question("few samples", FewSamples)
 
 LENS = Question("lens", Lens)
 CONTINUATION = Question("continuation", Continuation)

@@ -9,7 +9,7 @@ import torch
 
 from components.labs.normalization import few
 from models.insight.few_samples import flatter, generalises
-from models.instruments.few_samples import DIRECTIONS, LOOKS, REACH, AllOfThem, FewSamples, few_samples, rise
+from models.instruments.few_samples import DIRECTIONS, LOOKS, REACH, AllOfThem, Few, few_samples, rise
 from models.instruments.landscape import direction, matrices
 from models.instruments.surgery import held_out
 from models.nets import build_model
@@ -34,7 +34,7 @@ def plainly(norm, seed):
         **{name: getattr(TINY, name) for name in ("depth", "width", "batch", "steps", "lr", "device")}, norm=norm, seed=seed
     )
     task, net = open_task(cfg, "cpu"), build_model(cfg)
-    few_of_it, sgd = FewSamples(task, 20), torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
+    few_of_it, sgd = Few(task, 20), torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
     for step in range(cfg.steps):
         x, y = few_of_it.batch(step)
         sgd.zero_grad()
@@ -47,20 +47,20 @@ def plainly(norm, seed):
 def test_the_nets_are_trained_on_these_samples_and_no_others(found, at, norm):
     net, few_of_it = plainly(norm, 1)
     train = cross_entropy(net(few_of_it.x), few_of_it.y)
-    assert found["train"][at, 1, -1] == pytest.approx(train.item(), rel=1e-3)
-    assert found["held_out"][at, 1, -1] == pytest.approx(held_out(net, few_of_it.task)[0], rel=1e-3)
-    assert found["train"].shape == (2, 2, LOOKS)
+    assert found.train[at, 1, -1] == pytest.approx(train.item(), rel=1e-3)
+    assert found.held_out[at, 1, -1] == pytest.approx(held_out(net, few_of_it.task)[0], rel=1e-3)
+    assert found.train.shape == (2, 2, LOOKS)
     net = net.double()
     parameters = list(net.parameters())
     loss = cross_entropy(net(few_of_it.x.double()), few_of_it.y)
     flat = torch.cat([g.flatten() for g in torch.autograd.grad(loss, parameters, create_graph=True)])
     rows = [torch.cat([g.flatten() for g in torch.autograd.grad(one, parameters, retain_graph=True)]) for one in flat]
     hessian = torch.stack(rows)
-    assert found["sharpness"][at, 1] == pytest.approx(torch.linalg.eigvalsh(hessian)[-1].item(), rel=0.03)
+    assert found.sharpness[at, 1] == pytest.approx(torch.linalg.eigvalsh(hessian)[-1].item(), rel=0.03)
 
 
 def test_every_batch_is_drawn_from_the_same_few_for_all_seeds():
-    one, other = (FewSamples(open_task(RunConfig(depth=1, width=8, seed=seed), "cpu"), 20) for seed in (0, 7))
+    one, other = (Few(open_task(RunConfig(depth=1, width=8, seed=seed), "cpu"), 20) for seed in (0, 7))
     assert torch.equal(one.x, other.x)
     assert not torch.equal(one.batch(0)[0], other.batch(0)[0])
     known = {tuple(row.flatten().tolist()) for row in one.x}
@@ -142,6 +142,6 @@ def test_the_part_trains_at_a_button(trainer_in_this_process, monkeypatch):
             break
         sound(page.run())
     expected = finished(few_samples(Replays(), TINY, norms=few.NORMS, samples=20, seeds=2))
-    assert generalises(few.NORMS, expected["held_out"][..., -1], expected["accuracy"][..., -1]) in words(page)
-    assert flatter(few.NORMS, expected["rise"]) in words(page)
+    assert generalises(few.NORMS, expected.held_out[..., -1], expected.accuracy[..., -1]) in words(page)
+    assert flatter(few.NORMS, expected.rise) in words(page)
     go.Figure(charts(page)["Held-out loss"])

@@ -1,5 +1,7 @@
 """An encoder beside a decoder: cross-attention against torch's own, what sees what, the training, the part of the lab."""
 
+from dataclasses import replace
+
 import numpy as np
 import plotly.graph_objects as go
 import pytest
@@ -92,29 +94,29 @@ def test_the_pair_is_trained_as_a_plain_loop_trains_it(trained):
         loss.backward()
         adam.step()
         losses.append(loss.item())
-    np.testing.assert_allclose(trained["loss"], losses, rtol=1e-4)
+    np.testing.assert_allclose(trained.loss, losses, rtol=1e-4)
     assert losses[-1] < losses[0]
     source, answer = parts(task.held_out[0])
     with torch.no_grad():
         logits, looks = net(source, shifted(answer, 16)), net.looks(source, shifted(answer, 16))
-    assert trained["held_out"][-1] == pytest.approx(cross_entropy(logits, answer).item(), rel=1e-3)
-    assert trained["accuracy"][-1] == pytest.approx((logits.argmax(-1) == answer).float().mean().item(), abs=0.01)
-    np.testing.assert_allclose(trained["looks"][-1], looks[:, 0], atol=1e-3)
+    assert trained.held_out[-1] == pytest.approx(cross_entropy(logits, answer).item(), rel=1e-3)
+    assert trained.accuracy[-1] == pytest.approx((logits.argmax(-1) == answer).float().mean().item(), abs=0.01)
+    np.testing.assert_allclose(trained.looks[-1], looks[:, 0], atol=1e-3)
     aimed = [
         [
             np.mean([looks[0, b, h, t, source[b] == answer[b, t]].sum().item() for b in range(64) for t in range(16)])
             for h in range(2)
         ]
     ]
-    np.testing.assert_allclose(trained["aim"][-1], aimed, atol=1e-3)
-    assert trained["steps"].tolist() == list(range(13))
-    assert trained["parameters"] == sum(p.numel() for p in net.parameters())
+    np.testing.assert_allclose(trained.aim[-1], aimed, atol=1e-3)
+    assert trained.steps.tolist() == list(range(13))
+    assert trained.parameters == sum(p.numel() for p in net.parameters())
 
 
 def test_equal_weights_aim_at_as_many_places_as_hold_the_symbol(trained):
     source, answer = parts(open_task(RunConfig(**SMALL), "cpu").held_out[0])
     counted = np.mean([(source[b] == answer[b, t]).sum().item() / 16 for b in range(64) for t in range(16)])
-    assert trained["even"] == pytest.approx(counted)
+    assert trained.even == pytest.approx(counted)
 
 
 def test_other_tasks_are_refused():
@@ -127,10 +129,10 @@ def test_plotly_accepts_the_charts_and_the_sentence_its_numbers(trained):
     go.Figure(loss_chart(trained, 2.77))
     for head in range(3):
         go.Figure(looks_map(trained, 12, 0, head))
-    best = trained["aim"][12].max()
+    best = trained.aim[12].max()
     assert f"aims best: {best:.0%} of its weight" in said(trained, 12, 2.77)
     assert said(trained, 0, 2.77).startswith("At step 0 the held-out loss is")
-    assert "not finite" in said(trained | {"held_out": np.full(13, np.nan)}, 3, 2.77)
+    assert "not finite" in said(replace(trained, held_out=np.full(13, np.nan)), 3, 2.77)
 
 
 def test_the_part_trains_at_a_button_and_shows_any_of_its_steps(trainer_in_this_process):
@@ -145,11 +147,11 @@ def test_the_part_trains_at_a_button_and_shows_any_of_its_steps(trainer_in_this_
             break
         sound(page.run())
     found = finished(translation(Replays(), configuration("reverse", 1, 20)))
-    assert len(found["steps"]) == LOOKS
+    assert len(found.steps) == LOOKS
     assert said(found, LOOKS - 1, np.log(16)) in words(page)
     page.select_slider(key="attention_translation_step").set_value(0)
     page.selectbox(key="attention_translation_head").select("head 2")
     sound(page.run())
     assert said(found, 0, np.log(16)) in words(page)
     shown = np.array(charts(page)["Cross-attention"]["data"][0]["z"], float)
-    np.testing.assert_allclose(shown, found["looks"][0][0][1], atol=1e-3)
+    np.testing.assert_allclose(shown, found.looks[0][0][1], atol=1e-3)

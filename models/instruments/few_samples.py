@@ -1,6 +1,6 @@
 """What a norm does to overfitting and to the loss around a net: the same nets with and without one, trained on a few samples.
 
-Legend: K nets, S seeds, F looks.
+Legend: K norms, N seeds, F looks.
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from models.answers import FewSamples
 from models.instruments.curvature import hessian, largest
 from models.instruments.landscape import direction, matrices
 from models.instruments.surgery import held_out
@@ -27,7 +28,7 @@ SAMPLES = (20, 1000)
 SLICE_SECONDS = 0.05
 
 
-class FewSamples:
+class Few:
     """A task that knows `count` training samples only: every batch is drawn from them, with replacement."""
 
     def __init__(self, task: TaskData, count: int) -> None:
@@ -46,8 +47,8 @@ class FewSamples:
         return self.task.held_out
 
 
-class AllOfThem(FewSamples):
-    """As FewSamples; its batch is all of them."""
+class AllOfThem(Few):
+    """As Few; its batch is all of them."""
 
     def batch(self, k: int) -> tuple[Tensor, Tensor]:
         """Every sample once."""
@@ -56,12 +57,10 @@ class AllOfThem(FewSamples):
 
 def few_samples(
     _replays: Replays, cfg: RunConfig, *, norms: Sequence[str], samples: int, seeds: int = 2, step: int = 0
-) -> Work[dict[str, Any]]:
+) -> Work[FewSamples]:
     """The net of a configuration with each of some norms, trained on `samples` samples, the same for all nets.
 
-    At the F `steps`, in eval mode: `train` loss on these samples, `held_out` loss and `accuracy`, all (K, S, F). At the end, on
-    all samples in train mode: `sharpness` (K, S), the largest eigenvalue of the Hessian by all parameters, and `rise` (K, S), the
-    median over DIRECTIONS random directions, each filter as long as REACH of the net's, of how much more the loss is there.
+    Sharpness and rise on all samples in train mode, the latter along DIRECTIONS directions, REACH of every filter long.
     `step` is not used. ValueError for other numbers of samples than SAMPLES.
     """
     if not SAMPLES[0] <= samples <= SAMPLES[1]:
@@ -73,7 +72,7 @@ def few_samples(
         rows: dict[str, list[Any]] = {name: [] for name in found}
         for seed in range(cfg.seed, cfg.seed + seeds):
             run = Run(replace(cfg, norm=norm, seed=seed), probe=False, frames=False)
-            run.task = FewSamples(run.task, samples)  # type: ignore[assignment]
+            run.task = Few(run.task, samples)  # type: ignore[assignment]
             looks: list[tuple[float, float, float]] = []
             for at in wanted:
                 while run.step < at and not run.done:
@@ -89,14 +88,14 @@ def few_samples(
             done += 1
         for name, by_seed in rows.items():
             found[name].append(by_seed)
-    return {"steps": np.array(wanted), **{name: np.array(values) for name, values in found.items()}}
+    return FewSamples(steps=np.array(wanted), **{name: np.array(values) for name, values in found.items()})
 
 
 @torch.no_grad()
 def losses(run: Run) -> tuple[float, float, float]:
     """Loss on the samples of training, and held-out loss and accuracy, in eval mode."""
     few = run.task
-    assert isinstance(few, FewSamples)
+    assert isinstance(few, Few)
     with evaluating(run.model):
         train = cross_entropy(run.model(few.x), few.y).item()
     return (train, *held_out(run.model, few.task)[:2])

@@ -1,6 +1,6 @@
 """An encoder beside a decoder, trained on a task with a question and an answer, and where its cross-attention looks meanwhile.
 
-Legend: N steps, F looks, L blocks, H heads, T tokens that are written, S of the source.
+Legend: N steps, L blocks, H heads, T tokens that are written, S of the source.
 """
 
 import time
@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from models.answers import Translation
 from models.nets.translator import Translator, shifted
 from models.spec import TASKS, RunConfig
 from models.spec.tasks import SYMBOLS
@@ -22,13 +23,10 @@ LOOKS = 13  # steps at which the net is looked at, 0 and the last among them
 SLICE_SECONDS = 0.05
 
 
-def translation(_replays: Replays, cfg: RunConfig, *, step: int = 0) -> Work[dict[str, Any]]:
+def translation(_replays: Replays, cfg: RunConfig, *, step: int = 0) -> Work[Translation]:
     """Trains an encoder and a decoder of `depth` blocks each with the settings of a configuration, all of its steps.
 
-    `loss` (N,) of every step's batch; at the F `steps`, held out: `held_out` loss and `accuracy` (F,), `aim` (F, L, H), the share
-    of the weight on source tokens that hold the symbol to be written, and the `looks` (F, L, H, T, S) of one sample, whose
-    `source` (S,), `target` (T,) and `said` (F, T) are given; `even`, the aim of equal weights, and `parameters`. `step` is not
-    used. ValueError for a task without question and answer.
+    `step` is not used. ValueError for a task without question and answer.
     """
     if cfg.task not in TRANSLATED or cfg.net != "transformer":
         raise ValueError(f"task is {cfg.task!r} of a net {cfg.net!r}; legal is a transformer with one of {', '.join(TRANSLATED)}")
@@ -57,20 +55,23 @@ def translation(_replays: Replays, cfg: RunConfig, *, step: int = 0) -> Work[dic
             yield (at + 1) / cfg.steps
             began = time.monotonic()
     source, answer = parts(task.held_out[0])
-    return {
-        "loss": np.array(losses),
-        "steps": np.array(wanted),
+    return Translation(
+        loss=np.array(losses),
+        steps=np.array(wanted),
         **{name: np.array([one[name] for one in seen]) for name in seen[0]},
-        "even": (source[:, None] == answer[:, :, None]).double().mean().item(),
-        "source": source[0].cpu().numpy(),
-        "target": answer[0].cpu().numpy(),
-        "parameters": sum(p.numel() for p in net.parameters()),
-    }
+        even=(source[:, None] == answer[:, :, None]).double().mean().item(),
+        source=source[0].cpu().numpy(),
+        target=answer[0].cpu().numpy(),
+        parameters=sum(p.numel() for p in net.parameters()),
+    )
 
 
 @torch.no_grad()
 def look(net: Translator, task: TaskData) -> dict[str, Any]:
-    """Loss, accuracy and cross-attention on the held-out split, with the right symbols written before each place."""
+    """Loss, accuracy and cross-attention on the held-out split, with the right symbols written before each place.
+
+    As the fields of `Translation` are, without their first axis.
+    """
     source, answer = parts(task.held_out[0])
     written = shifted(answer, net.start)
     logits, looks = net(source, written), net.looks(source, written)

@@ -1,7 +1,6 @@
 """An encoder beside a decoder: a small net that is trained here, and where its cross-attention looks at each step."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -16,6 +15,7 @@ from components.shell.text import badge, drawn, listed, number
 from components.shell.visitor import owner
 from components.shell.waiting import waits
 from components.stage.view import sentence
+from models.answers import TRANSLATION, Translation
 from models.service.client import trainer
 from models.spec import TASKS, RunConfig
 
@@ -24,7 +24,6 @@ ASKED = ("reverse", "sort", "copy")
 DEPTHS, STEPS, SEEDS = (1, 3), (20, 600), (0, 999)
 WAIT_SECONDS = 0.4
 SIZE: dict[str, object] = {"net": "transformer", "width": 64, "heads": 4, "batch": 32, "lr": 0.003, "warmup": 50}
-Found = dict[str, Any]
 
 
 def draw() -> None:
@@ -65,9 +64,9 @@ def watch(cfg: RunConfig) -> bool:
 
         st.button(f"Train the pair for {cfg.steps} steps", key=f"{KEY}_start", icon=":material/play_arrow:", on_click=start)
         return False
-    answer = trainer().ask("translation", cfg, wait=WAIT_SECONDS, owner=owner(KEY), step=0)
+    answer = trainer().ask(TRANSLATION, cfg, wait=WAIT_SECONDS, owner=owner(KEY), step=0)
     if answer is None:
-        share = trainer().share("translation", cfg, step=0)
+        share = trainer().share(TRANSLATION, cfg, step=0)
         st.progress(min(1.0, share), text=f"Training: {share:.0%}")
         return True
     if answer.value is None:
@@ -77,13 +76,13 @@ def watch(cfg: RunConfig) -> bool:
     return False
 
 
-def _show(cfg: RunConfig, found: Found) -> None:
+def _show(cfg: RunConfig, found: Translation) -> None:
     """The step that is looked at, what the net can do there and where it looks."""
-    steps = [int(step) for step in found["steps"]]
+    steps = [int(step) for step in found.steps]
     choice = kept(f"{KEY}_step", steps[-1], name="at-step", among=steps)
     at = steps.index(int(st.select_slider("Step", steps, **choice)))
     st.markdown(f"**{said(found, at, chance(cfg))}** {badge('measured')}")
-    block, heads = cfg.depth, found["looks"].shape[2]
+    block, heads = cfg.depth, found.looks.shape[2]
     one, two = st.columns(2)
     if cfg.depth > 1:
         choice = kept(f"{KEY}_block", cfg.depth, name="pair-block", among=range(1, cfg.depth + 1))
@@ -99,38 +98,38 @@ def _show(cfg: RunConfig, found: Found) -> None:
     listed(
         "What it writes",
         {
-            "place": [str(place + 1) for place in range(len(found["target"]))],
-            "symbol read": [str(symbol) for symbol in found["source"]],
-            "to be written": [str(symbol) for symbol in found["target"]],
-            "written": [str(symbol) for symbol in found["said"][at]],
+            "place": [str(place + 1) for place in range(len(found.target))],
+            "symbol read": [str(symbol) for symbol in found.source],
+            "to be written": [str(symbol) for symbol in found.target],
+            "written": [str(symbol) for symbol in found.said[at]],
         },
     )
     st.caption(
         "One held-out sequence; rows are places that the decoder writes, columns those that the encoder has read. Before each "
         "place the right symbols stand written, as in training. No mask hides anything of the source. "
-        f"{found['parameters']:,} parameters, pre-norm, one seed."
+        f"{found.parameters:,} parameters, pre-norm, one seed."
     )
 
 
-def said(found: Found, at: int, guessing: float) -> str:
+def said(found: Translation, at: int, guessing: float) -> str:
     """What the pair can do at a step, and how much of its cross-attention is where the symbol stands that it is to write."""
-    aim, held_out = found["aim"][at], float(found["held_out"][at])
+    aim, held_out = found.aim[at], float(found.held_out[at])
     if not np.isfinite(held_out):
-        return f"At step {int(found['steps'][at])} the held-out loss is not finite."
+        return f"At step {int(found.steps[at])} the held-out loss is not finite."
     block, head = np.unravel_index(int(aim.argmax()), aim.shape)
     return (
-        f"At step {int(found['steps'][at])} the held-out loss is {number(held_out, 3)} nats (guessing {number(guessing, 3)}), "
-        f"and {found['accuracy'][at]:.1%} of the symbols are right. Head {head + 1} of block {block + 1} aims best: "
+        f"At step {int(found.steps[at])} the held-out loss is {number(held_out, 3)} nats (guessing {number(guessing, 3)}), "
+        f"and {found.accuracy[at]:.1%} of the symbols are right. Head {head + 1} of block {block + 1} aims best: "
         f"{aim.max():.0%} of its weight is on places of the source that hold the symbol to be written; equal weights would put "
-        f"{found['even']:.0%} there."
+        f"{found.even:.0%} there."
     )
 
 
-def looks_map(found: Found, at: int, block: int, head: int) -> Figure:
+def looks_map(found: Translation, at: int, block: int, head: int) -> Figure:
     """The weights (T, S) of a block of the decoder at a look, of one head (from 1) or the mean of all (0)."""
-    looks = np.asarray(found["looks"][at][block], float)
+    looks = np.asarray(found.looks[at][block], float)
     source, target = (
-        [f"{place}: {symbol}" for place, symbol in enumerate(found[name], start=1)] for name in ("source", "target")
+        [f"{place}: {symbol}" for place, symbol in enumerate(symbols, start=1)] for symbols in (found.source, found.target)
     )
     values = looks[head - 1] if head else looks.mean(0)
     return token_map(
@@ -138,12 +137,12 @@ def looks_map(found: Found, at: int, block: int, head: int) -> Figure:
     )
 
 
-def loss_chart(found: Found, guessing: float) -> Figure:
+def loss_chart(found: Translation, guessing: float) -> Figure:
     """Loss of the batches and held out, at the steps that were looked at."""
-    steps, loss = found["steps"], np.asarray(found["loss"], float)
+    steps, loss = found.steps, np.asarray(found.loss, float)
     series = [
         Series("training", np.array([loss[min(int(step), len(loss) - 1)] for step in steps])),
-        Series("held-out", np.asarray(found["held_out"], float), "other"),
+        Series("held-out", np.asarray(found.held_out, float), "other"),
     ]
     sites = [str(int(step)) for step in steps]
     figure = linear_profile(

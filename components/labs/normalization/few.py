@@ -1,7 +1,5 @@
 """What a norm does to overfitting and to the loss around a net: nets with and without one, trained here on a few digits."""
 
-from typing import Any
-
 import numpy as np
 import streamlit as st
 
@@ -13,6 +11,7 @@ from components.shell.text import badge, drawn, listed, number
 from components.shell.visitor import owner
 from components.shell.waiting import waits
 from components.stage.view import sentence
+from models.answers import FEW_SAMPLES, FewSamples
 from models.insight.few_samples import flatter, generalises
 from models.service.client import trainer
 from models.spec import RunConfig
@@ -22,7 +21,6 @@ NORMS = ("none", "layer norm", "batch norm")
 ROLES = ("now", "other", "formula")
 SAMPLES, RATES, STEPS, SEEDS = (20, 50, 100, 200, 500), (0.0001, 0.1), 240, 2
 WAIT_SECONDS = 0.4
-Found = dict[str, Any]
 
 
 def overfitting(_values: np.ndarray, _row: int, _eps: float, _names: list[str]) -> None:
@@ -62,9 +60,9 @@ def watch(cfg: RunConfig, samples: int) -> bool:
 
         st.button(f"Train {len(NORMS) * SEEDS} nets", key=f"{KEY}_start", icon=":material/play_arrow:", on_click=start)
         return False
-    answer = trainer().ask("few samples", cfg, wait=WAIT_SECONDS, owner=owner(KEY), step=0, **asked)
+    answer = trainer().ask(FEW_SAMPLES, cfg, wait=WAIT_SECONDS, owner=owner(KEY), step=0, **asked)
     if answer is None:
-        share = trainer().share("few samples", cfg, step=0, **asked)
+        share = trainer().share(FEW_SAMPLES, cfg, step=0, **asked)
         st.progress(min(1.0, share), text=f"Training and measuring: {share:.0%}")
         return True
     if answer.value is None:
@@ -74,24 +72,24 @@ def watch(cfg: RunConfig, samples: int) -> bool:
     return False
 
 
-def _show(found: Found) -> None:
-    end = found["held_out"][..., -1], found["accuracy"][..., -1]
+def _show(found: FewSamples) -> None:
+    end = found.held_out[..., -1], found.accuracy[..., -1]
     st.markdown(f"**Overfitting.** {generalises(NORMS, *end)} {badge('measured')}")
     left, right = st.columns(2)
-    for column, which, title in ((left, "train", "Loss on the samples"), (right, "held_out", "Held-out loss")):
+    for column, losses, title in ((left, found.train, "Loss on the samples"), (right, found.held_out, "Held-out loss")):
         with column:
-            drawn(loss_chart(found, which, title), title, f"{KEY}_{which}")
-    st.markdown(f"**Landscape.** {flatter(NORMS, found['rise'])} {badge('measured')}")
+            drawn(loss_chart(found.steps, losses, title), title, f"{KEY}_{title}")
+    st.markdown(f"**Landscape.** {flatter(NORMS, found.rise)} {badge('measured')}")
     listed(
         "With and without a norm",
         {
             "norm": list(NORMS),
-            "loss on the samples": [_both(row) for row in found["train"][..., -1]],
+            "loss on the samples": [_both(row) for row in found.train[..., -1]],
             "held-out loss": [_both(row) for row in end[0]],
-            "lowest held-out loss": [_both(row) for row in found["held_out"].min(-1)],
+            "lowest held-out loss": [_both(row) for row in found.held_out.min(-1)],
             "held-out accuracy": [" / ".join(f"{share:.1%}" for share in row) for row in end[1]],
-            "rise at half a filter": [_both(row) for row in found["rise"]],
-            "sharpness": [_both(row) for row in found["sharpness"]],
+            "rise at half a filter": [_both(row) for row in found.rise],
+            "sharpness": [_both(row) for row in found.sharpness],
         },
     )
     st.caption(
@@ -102,13 +100,13 @@ def _show(found: Found) -> None:
     )
 
 
-def loss_chart(found: Found, which: str, title: str) -> Figure:
-    """A loss by step, the mean of the seeds, a line a norm."""
+def loss_chart(steps: np.ndarray, losses: np.ndarray, title: str) -> Figure:
+    """A loss (K, N, F) by step, the mean of the seeds, a line a norm."""
     series = [
-        Series("no norm" if norm == "none" else norm, found[which][at].mean(0), role)
+        Series("no norm" if norm == "none" else norm, losses[at].mean(0), role)
         for at, (norm, role) in enumerate(zip(NORMS, ROLES, strict=True))
     ]
-    sites = [str(int(step)) for step in found["steps"]]
+    sites = [str(int(step)) for step in steps]
     figure = linear_profile(title=title, unit="cross-entropy", sites=sites, series=series, guides=(0.0,))
     figure["layout"]["xaxis"]["title"]["text"] = "step"
     return figure
