@@ -282,23 +282,6 @@ class Lookup:
 
 
 @dataclass(frozen=True)
-class Translation:
-    """An encoder and a decoder trained for N steps, looked at K times on the held-out split; T tokens written, as many read."""
-
-    loss: np.ndarray  # of every step's batch, (N,)
-    steps: np.ndarray  # at which it was looked at, (K,)
-    held_out: np.ndarray  # (K,)
-    accuracy: np.ndarray  # (K,)
-    aim: np.ndarray  # share of the weight on source tokens that hold the symbol to be written, by block and head, (K, L, H)
-    even: float  # what equal weights would aim
-    looks: np.ndarray  # cross-attention of one sample, (K, L, H, T, T)
-    source: np.ndarray  # its symbols, (T,)
-    target: np.ndarray  # (T,)
-    said: np.ndarray  # (K, T)
-    parameters: int
-
-
-@dataclass(frozen=True)
 class FewSamples:
     """Nets with each of K norms on a few samples: N seeds each, looked at F times in eval mode; what their ends are like."""
 
@@ -391,6 +374,23 @@ class Revision:
     classes: tuple[str, ...]  # (C,)
     causal: Change
     none: Change
+
+
+@dataclass(frozen=True)
+class Translation:
+    """An encoder and a decoder that were trained together, held out at K steps, and where cross-attention looks meanwhile."""
+
+    loss: np.ndarray  # of every step's batch, (steps,)
+    steps: np.ndarray  # (K,)
+    held_out: np.ndarray  # loss, (K,)
+    accuracy: np.ndarray  # (K,)
+    aim: np.ndarray  # share of the weight on source tokens that hold the symbol to be written, (K, L, H)
+    looks: np.ndarray  # attention of one sample, (K, L, H, T written, T read)
+    said: np.ndarray  # what is written of that sample, (K, T)
+    even: float  # the aim of equal weights
+    source: np.ndarray  # of that sample, (T,)
+    target: np.ndarray  # (T,)
+    parameters: int
 
 
 @dataclass(frozen=True)
@@ -522,13 +522,13 @@ LESIONS = Question("lesions", Lesions)
 SUBLAYERS = Question("sublayers", Sublayers)
 LOOKUP = Question("lookup", Lookup)
 TRIAL = Question("trial", Trial)
-TRANSLATION = Question("translation", Translation)
 FEW_SAMPLES = Question("few samples", FewSamples)
 
 LENS = Question("lens", Lens)
 CONTINUATION = Question("continuation", Continuation)
 REVISION = Question("revision", Revision)
 REFINEMENT = Question("refinement", Refinement)
+TRANSLATION = Question("translation", Translation)
 PLACE = Question("place", Place)
 BEYOND = Question("beyond", Beyond)
 

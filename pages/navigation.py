@@ -5,14 +5,11 @@ from pathlib import Path
 import streamlit as st
 
 from components.shell import address, hide
+from components.shell.copy_link import copy_link
 from components.shell.drawer import close_drawer
 from components.shell.style import style
 
 HERE = Path(__file__).parent
-
-st.set_page_config(
-    page_title="Add & Norm Playground", page_icon=str(HERE / "icon.png"), layout="wide", initial_sidebar_state="auto"
-)
 
 page = st.navigation(
     {
@@ -137,8 +134,13 @@ page = st.navigation(
     },
     position="top",
 )
+NAME = "Add & Norm Playground"
+title = NAME if page.title == "Start" else f"{page.title} · {NAME}"
+st.set_page_config(page_title=title, page_icon=str(HERE / "icon.png"), layout="wide", initial_sidebar_state="auto")
+st.logo(str(HERE / "wordmark.svg"))
 address.arrive(page.url_path, hide.query())
 style()
+copy_link()
 close_drawer(page.url_path)
 page.run()
 address.settle()

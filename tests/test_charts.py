@@ -13,9 +13,23 @@ from hypothesis import strategies as st
 
 from components.charts import parts as figures
 from components.charts.depth import ROLES, Series, cosine_chart, depth_profile, log_range
-from components.charts.parts import Figure, decimate, rounded, site_names, site_ticks
+from components.charts.parts import (
+    GRADIENT,
+    GREY,
+    LOSS,
+    NORM,
+    SIGNAL,
+    WEIGHTS,
+    Figure,
+    decimate,
+    rounded,
+    site_names,
+    site_ticks,
+)
 from components.charts.steps import loss_chart, step_map
 from components.charts.table import table_of
+from components.stage import figures as moving
+from models.spec import RunConfig
 from models.trace import Divergence
 
 TINY, HUGE = 1e-45, 1e38
@@ -381,3 +395,48 @@ def _luminance(colour: str) -> float:
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
+
+
+# --- one grammar of colour ---
+
+HUES = {"signal": SIGNAL, "gradient": GRADIENT, "norm": NORM, "weights": WEIGHTS, "loss": LOSS}
+# Linear RGB as seen without the long or the middle cones (Machado 2009, severity 1).
+BLIND = {
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+}
+
+
+def linear(colour: str) -> np.ndarray:
+    parts = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+
+
+def luminance(colour: str) -> float:
+    return float(linear(colour) @ [0.2126, 0.7152, 0.0722])
+
+
+@pytest.mark.parametrize("name", HUES)
+@pytest.mark.parametrize("page", ["#ffffff", "#0e1117"])
+def test_every_hue_stands_out_from_the_white_and_the_dark_page(name, page):
+    low, high = sorted((luminance(HUES[name]), luminance(page)))
+    assert (high + 0.05) / (low + 0.05) >= 3
+
+
+@pytest.mark.parametrize("kind", BLIND)
+def test_signal_and_gradient_are_told_apart_without_a_kind_of_cones(kind):
+    """The only two that stand in one picture without a word beside each: the columns of the stack."""
+    seen = [np.clip(np.array(BLIND[kind]) @ linear(colour), 0, 1) for colour in (SIGNAL, GRADIENT)]
+    assert np.abs(np.subtract(*seen)).max() > 0.1
+
+
+def test_a_profile_has_the_hue_of_what_it_is_of_and_says_so_in_its_title():
+    sites = _sites(3)
+    for track, hue in (("act_rms", SIGNAL), ("grad_rms", GRADIENT), ("weight_grad_rms", WEIGHTS)):
+        pinned = Series("pinned", np.ones(3), "pinned")
+        figure = moving.profile("A title", track, sites, others=[Series("ghost", np.ones(3), "ghost"), pinned])
+        colours = [trace["line"]["color"] for trace in figure["data"]]
+        assert colours == [GREY, hue, hue]
+        assert len({trace["line"].get("dash", "solid") for trace in figure["data"]}) == 3
+        assert hue in figure["layout"]["title"]["text"]
+    assert {trace["line"]["color"] for trace in moving.loss(RunConfig())["data"][:2]} == {LOSS}

@@ -6,6 +6,7 @@ from dataclasses import replace
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
+import segno
 from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
@@ -13,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from components.charts.parts import enlarged
 from components.shell.board import guesses_chart, sentence
 from components.shell.hide import MOST, PARTS, from_text
-from components.teacher.page import PLAYGROUND, link_to
+from components.teacher.page import PLAYGROUND, link_to, qr_code
 from models.lessons import board as module
 from models.lessons.board import Board
 from models.lessons.lessons import LESSONS
@@ -442,6 +443,21 @@ def test_an_address_says_nothing_that_is_not_asked_for(target: str) -> None:
     assert plain == (PLAYGROUND if target == PLAYGROUND else f"lessons?lesson={target}")
 
 
+@pytest.mark.parametrize(("target", "path"), [("start", ""), ("story", "story")])
+def test_a_lecturer_is_led_to_the_four_nets_and_to_the_story_on_a_projector(target: str, path: str) -> None:
+    assert link_to(target, RunConfig(depth=8), [], large=True, code=CODE) == f"{path}?view=projector"
+
+
+def test_the_four_nets_on_a_projector_are_few_and_large_and_move_by_keys() -> None:
+    page = AppTest.from_file(APP, default_timeout=PATIENCE)
+    page.query_params["view"] = "projector"
+    sound(page.run())
+    assert declared(page)["keys"]
+    assert {panel["kind"] for panel in declared(page)["panels"]} == {"guess", "stack", "curve"}
+    assert min(panel["height"] for panel in panels(page, "stack").values()) > 100
+    assert not page.get("page_link")
+
+
 def test_a_playground_has_no_class() -> None:
     assert "class" not in link_to(PLAYGROUND, replace(RunConfig(), depth=8), [], large=False, code=CODE)
 
@@ -603,3 +619,11 @@ def test_the_chart_of_the_board_has_a_bar_and_a_name_for_every_option() -> None:
     assert list(figure.data[0].x) == [2, 0, 5]
     assert list(figure.data[0].y) == [3, 2, 1], "the first option stands on top"
     assert [note.text for note in figure.layout.annotations] == ["a: <b>2</b>", "b: <b>0</b>", "c: <b>5</b>"]
+
+
+def test_the_qr_code_is_of_the_link_that_is_handed_out() -> None:
+    link = "https://host/base/lessons?lesson=vanishing&hide=answers,lessons&class=physics-1"
+    said = qr_code(link)
+    assert 'alt="QR code of the link to hand out"' in said
+    assert segno.make(link, error="m", micro=False).svg_data_uri(scale=6, border=4, light="white") in said
+    assert said != qr_code(link + "2")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from components.charts.parts import BLUE, GREEN, ORANGE
+from components.charts.parts import NORM, SIGNAL, WEIGHTS
 from models.spec import NORMS, RunConfig, plan
 from models.spec.plan import SublayerPlan
 
@@ -56,9 +56,9 @@ STYLE = f"""
 .block-diagram text{{fill:currentColor;font:14px var(--st-font,sans-serif);text-anchor:middle;dominant-baseline:central}}
 .block-diagram .plus{{font-size:19px}}.block-diagram .side,.block-diagram .caption{{font-size:13px}}
 .block-diagram .caption{{text-anchor:start}}
-.block-diagram .wire{{stroke:currentColor;stroke-width:2}}.block-diagram .skip{{stroke:{BLUE};stroke-width:5}}
-.block-diagram .norm{{fill:{ORANGE}33;stroke:{ORANGE};stroke-width:2.5}}
-.block-diagram .branch{{fill:{GREEN}26;stroke:{GREEN};stroke-width:2}}
+.block-diagram .wire{{stroke:currentColor;stroke-width:2}}.block-diagram .skip{{stroke:{SIGNAL};stroke-width:5}}
+.block-diagram .norm{{fill:{NORM}33;stroke:{NORM};stroke-width:2.5}}
+.block-diagram .branch{{fill:{WEIGHTS}26;stroke:{WEIGHTS};stroke-width:2}}
 .block-diagram .scale,.block-diagram .head{{fill:none;stroke:currentColor;stroke-dasharray:4 3}}
 .block-diagram .add{{fill:none;stroke:currentColor;stroke-width:2}}
 """

@@ -21,6 +21,9 @@ POWERS = np.array([10.0**power for power in range(300)])
 # Each at least 3:1 against the white and the dark page, and told apart by colour-blind readers.
 BLUE, ORANGE, GREEN, PURPLE, GREY = "#2f86d6", "#d4760a", "#1a9e77", "#b35fb0", "#80858f"
 RED = "#d84a3a"
+# What a colour means wherever one of these is drawn or named alone; the skip is the signal's way. Beside it stands a word, a
+# dash or a marker. `.stage-curve` in stage.css and stack.js have them too.
+SIGNAL, GRADIENT, NORM, WEIGHTS, LOSS = BLUE, PURPLE, ORANGE, GREEN, "#8c8415"
 NARROW = 240  # pixels that a legend has in a third of a page
 LEGEND_ROW = 17
 TYPE_SIZE = 12  # of all text that has no size of its own

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from components.charts.parts import (
-    BLUE,
     GREY,
-    ORANGE,
+    LOSS,
     RED,
     Figure,
     colour_ticks,
@@ -66,7 +65,7 @@ def loss_chart(
         )
     traces = [
         _training_line(step, loss, top),
-        scatter("held-out", held_out_step, held_out_loss, ORANGE, mode="lines+markers", dash="dash", symbol="diamond"),
+        scatter("held-out", held_out_step, held_out_loss, LOSS, mode="lines+markers", dash="dash", symbol="diamond"),
         _crosses(step, loss, top, divergence),
     ]
     return finished(traces, layout, "no finite loss")
@@ -107,7 +106,7 @@ def _training_line(step: np.ndarray, loss: np.ndarray, top: float) -> dict[str, 
     """Finite losses, the largest of which leave through the top of the plot; what was measured is in the hover."""
     finite = np.flatnonzero(np.isfinite(loss))
     kept = finite[decimate(loss[finite])]
-    trace = scatter("training", step[kept], np.minimum(loss[kept], 1.5 * top), BLUE)
+    trace = scatter("training", step[kept], np.minimum(loss[kept], 1.5 * top), LOSS)
     return trace | {
         "customdata": rounded(loss[kept]),
         "hovertemplate": "step %{x}: %{customdata:.4g}<extra>training</extra>",

@@ -6,10 +6,14 @@ from typing import Any
 from components.charts.depth import ROLES, Series
 from components.charts.parts import (
     BLUE,
+    GRADIENT,
     GREEN,
+    LOSS,
     ORANGE,
     PURPLE,
     RED,
+    SIGNAL,
+    WEIGHTS,
     Figure,
     frame_of,
     level,
@@ -24,6 +28,12 @@ from models.insight.baseline import loss_of_guessing
 from models.spec import RunConfig
 
 STEP = "step {step}"  # the browser writes the step that is shown
+HUES = {"act_rms": SIGNAL, "branch_rms": SIGNAL, "sample_cosine": SIGNAL, "grad_rms": GRADIENT, "weight_grad_rms": WEIGHTS}
+# Of a map, from the least to the greatest; the marks for what is lost are red and grey.
+SCALES = {
+    SIGNAL: [[0, "#0b2350"], [0.5, SIGNAL], [1, "#cfe8ff"]],
+    GRADIENT: [[0, "#34104a"], [0.5, GRADIENT], [1, "#fbdcf2"]],
+}
 RUN_STYLES: tuple[dict[str, str], ...] = (  # of several runs side by side, each told from the others without its colour
     {"color": BLUE, "dash": "solid", "symbol": "circle"},
     {"color": ORANGE, "dash": "dash", "symbol": "square"},
@@ -37,13 +47,14 @@ def profile(
 ) -> Figure:
     """A vector of the row at the playhead over depth, on a log axis, with what stands still to compare with."""
     now = bound(_over_depth(STEP, sites, "now"), Row(track, run))
-    return held(_in(title, unit, sites, [*_beside(others, sites), now]), y="log")
+    traces = [_in_hue(trace, HUES[track]) for trace in (*_beside(others, sites), now)]
+    return held(_in(_marked(title, HUES[track]), unit, sites, traces), y="log")
 
 
 def cosine(sites: Sequence[str], *, others: Sequence[Series] = (), run: int = 0, title: str = "Sample cosine by depth") -> Figure:
     """The cosine between samples over depth at the frame before the playhead."""
     now = bound(_over_depth(STEP, sites, "now"), AtFrame("sample_cosine", run))
-    return _held_cosines(sites, [*_beside(others, sites), now], title)
+    return _held_cosines(sites, [*_beside(others, sites), now], _marked(title, SIGNAL))
 
 
 def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
@@ -53,8 +64,8 @@ def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
     layout["xaxis"] |= {"range": [0, cfg.steps]}
     layout["shapes"] = [level(y=chance, dash="dot")]
     layout["annotations"] = [note("guessing", x=1, xref="paper", y=chance, xanchor="right", yanchor="bottom")]
-    training = scatter("training", [], [], BLUE) | {"hovertemplate": "step %{x}: %{customdata:.4g}<extra>training</extra>"}
-    held_out = scatter("held-out", [], [], ORANGE, mode="lines+markers", dash="dash", symbol="diamond")
+    training = scatter("training", [], [], LOSS) | {"hovertemplate": "step %{x}: %{customdata:.4g}<extra>training</extra>"}
+    held_out = scatter("held-out", [], [], LOSS, mode="lines+markers", dash="dash", symbol="diamond")
     crosses = scatter("diverged", [], [], RED, mode="markers", symbol="x")
     traces = [
         bound(_empty(training), Past("loss", run)),
@@ -70,7 +81,7 @@ def in_player(cfg: RunConfig) -> Figure:
     layout = figure["layout"]
     words = "  ".join(
         f'<span style="color:{colour}">{sign}</span> {name}'
-        for sign, name, colour in (("━", "training", BLUE), ("◆", "held-out", ORANGE))
+        for sign, name, colour in (("━", "training", LOSS), ("╍◆", "held-out", LOSS))
     )
     del layout["title"]
     layout |= {"margin": {"l": 36, "r": 44, "t": 6, "b": 20}, "showlegend": False}
@@ -82,7 +93,7 @@ def in_player(cfg: RunConfig) -> Figure:
 
 def step_map(title: str, track: str, sites: Sequence[str], steps: int, *, run: int = 0, unit: str = "RMS") -> Figure:
     """A vector of every row so far as colours over depth and all the steps that there will be."""
-    layout = frame_of(title, x="step", y="block", legend=False)
+    layout = frame_of(_marked(title, HUES[track]), x="step", y="block", legend=False)
     layout["yaxis"] |= {"type": "category", "ticks": "", **site_ticks(sites, names=True)}
     layout["xaxis"] |= {"tickformat": "d", "ticks": "", "range": [0, steps]}
     layout["margin"]["t"] = 44
@@ -93,7 +104,7 @@ def step_map(title: str, track: str, sites: Sequence[str], steps: int, *, run: i
         "y": site_names(sites, len(sites)),
         "hovertemplate": "%{y}, step %{x}: %{customdata:.4g}<extra></extra>",
         "hoverongaps": False,
-        "colorscale": "Viridis",
+        "colorscale": SCALES[HUES[track]],
         "colorbar": {"thickness": 10, "title": {"text": unit, "side": "right"}, "outlinewidth": 0},
     }
     return held({"data": [bound(trace, Map(track, run))], "layout": layout}, line="map")
@@ -287,6 +298,19 @@ def _diverged(run: int, label: str) -> dict[str, Any]:
     cross = _empty(scatter("diverged", [], [], RUN_STYLES[run]["color"], mode="markers", symbol="x"))
     hover = "step %{x}: %{customdata}<extra>" + f"{label} diverged</extra>"
     return cross | {"meta": f"{label} diverged", "legendgroup": "diverged", "hovertemplate": hover}
+
+
+def _marked(title: str, hue: str) -> str:
+    """A title behind the mark of what its chart is of."""
+    return f'<span style="color:{hue}">■</span> {title}'
+
+
+def _in_hue(trace: dict[str, Any], hue: str) -> dict[str, Any]:
+    """The line that moves and the one that was pinned in the hue of what they are of; the dash tells them apart."""
+    if trace["line"].get("dash") == "dot":
+        return trace
+    marker = {"marker": trace["marker"] | {"color": hue}} if "marker" in trace else {}
+    return trace | {"line": trace["line"] | {"color": hue}} | marker
 
 
 def _beside(others: Sequence[Series], sites: Sequence[str]) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from components.shell import projector
 from components.shell.hide import hidden
 from components.shell.link import PLAYGROUND
 from components.shell.naming import chance
@@ -39,6 +40,7 @@ CELLS = (
     Cell("Neither", {"residual": False, "norm": "none"}),
 )
 ACROSS, HALF = 2, COLUMNS // 2
+LARGE = 115  # pixels of a stack and a curve on a projector
 
 
 def ended() -> list[Ended]:
@@ -55,26 +57,43 @@ def ended() -> list[Ended]:
 
 
 def draw(found: list[Ended]) -> None:
-    """The player and the four cells; `found`: what became of them, if that is known."""
+    """The player and the four cells; `found`: what became of them, if that is known. Large and few on a projector."""
+    large = projector.on()
     of: list[Ended | None] = [*found] or [None] * len(CELLS)
-    panels = [panel for at, (cell, end) in enumerate(zip(CELLS, of, strict=True)) for panel in _panels(at, cell, end)]
-    stage(NAME, [cell.cfg for cell in CELLS], panels, shared=" all four", facts=["four nets"], on_open=_open)
+    panels = [
+        panel for at, (cell, end) in enumerate(zip(CELLS, of, strict=True)) for panel in _panels(at, cell, end, large=large)
+    ]
+    keys = projector.HINT if large else ""
+    stage(NAME, [cell.cfg for cell in CELLS], panels, shared=" all four", facts=["four nets"], keys=keys, on_open=_open)
 
 
 def _open(run: int) -> None:
     st.switch_page(PLAYGROUND, query_params=CELLS[run].cfg.to_query())
 
 
-def _panels(run: int, cell: Cell, end: Ended | None) -> list[Panel]:
-    """One cell: on a wide screen three rows of the grid, in a half of it."""
+def _panels(run: int, cell: Cell, end: Ended | None, *, large: bool) -> list[Panel]:
+    """One cell: on a wide screen three rows of the grid, in a half of it, of which a projector shows the upper two."""
     cfg, name, row = cell.cfg, cell.title.lower(), 3 * (run // ACROSS)
     found, why = (end.outcome, end.why) if end else ("", "")
     untrained = loss_sentence(None, 0, chance(cfg))
     blocks = blocks_of(cfg)
-    return [
+    upper: list[Panel] = [
         Guess(cell.title, run, HALF, row, options=OUTCOMES, found=found),
-        Stack(f"Signal and gradient, {name}", run, HALF // 2 + 1, row + 1, blocks=blocks, height=84, scale="shared"),
-        Curve(f"Loss, {name}", run, HALF // 2 - 1, row + 1, level=chance(cfg), height=96),
+        Stack(
+            f"Signal and gradient, {name}",
+            run,
+            HALF // 2 + 1,
+            row + 1,
+            blocks=blocks,
+            height=LARGE if large else 84,
+            scale="shared",
+        ),
+        Curve(f"Loss, {name}", run, HALF // 2 - 1, row + 1, level=chance(cfg), height=LARGE if large else 96),
+    ]
+    if large:
+        return upper
+    return [
+        *upper,
         Digits(f"Ten digits, {name}", run, HALF // 2, row + 2),
         Link(
             "Open in the playground",

@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from components.shell import address, hide
+from components.shell import address, hide, projector
 from components.shell.link import PLAYGROUND, START
 from components.shell.naming import chance
 from components.shell.waiting import waits
@@ -41,7 +41,8 @@ def draw() -> None:
         Scene(title, text, run, _picture(runs[run], run), plays, whole, own if run == len(runs) - 1 else None)
         for run, ((title, text), (plays, whole)) in enumerate(zip(said, HOW, strict=True))
     ]
-    stage(NAME, runs, [], scenes=scenes, scene=_scene(), on_scene=_go, on_choice=_choose)
+    keys = projector.HINT if projector.on() else ""
+    stage(NAME, runs, [], scenes=scenes, keys=keys, scene=_scene(), on_scene=_go, on_choice=_choose)
     waits("story_numbers", lambda: any(look(cfg)[0] is None for cfg in runs) and trainer().status().state != "failed")
     st.page_link(PLAYGROUND, label="Your net in the playground", icon=":material/tune:", query_params=_net(own).to_query())
     # A page link to the first page has no address of its own, and a new tab would show this one again.

@@ -3,6 +3,7 @@
 import secrets
 from urllib.parse import urlencode
 
+import segno
 import streamlit as st
 
 from components.controls import settled
@@ -18,6 +19,11 @@ MINE = "teacher_class"  # the same, for the visit
 POLL_SECONDS = 2.0
 TIP = "What is hidden is not there for whoever opens the link, and keeps its value. It is no lock: the address can be edited."
 IN_LESSONS = ("answers", "lessons", "verdict", "export")
+SHOWN = {  # path and title
+    "start": ("", "The four nets of Start"),
+    "story": ("story", "The story"),
+    PLAYGROUND: (PLAYGROUND, "The playground as it stands"),
+}
 IN_PLAYGROUND = ("arrangement", "verdict", "theory", "instruments", "export")
 
 
@@ -30,9 +36,12 @@ def draw() -> None:
         large = st.toggle("Projector view", help=f"Large type, few things. {projector.HINT}", **choice)
     with right:
         code, opened = _class()
-    names = IN_LESSONS if target in LESSONS else (*IN_PLAYGROUND, *(name for name in knobs() if name != "overrides"))
+    whole = (*IN_PLAYGROUND, *(name for name in knobs() if name != "overrides"))
+    names = IN_LESSONS if target in LESSONS else whole if target == PLAYGROUND else ("verdict",)
     usual = list(IN_LESSONS[:2]) if target in LESSONS else []
-    choice = address.kept(f"teacher_hide_{target in LESSONS}", usual, name="hides", among=names, many=True)
+    choice = address.kept(
+        f"teacher_hide_{target in LESSONS}{'_page' * (target in ('start', 'story'))}", usual, name="hides", among=names, many=True
+    )
     hidden = st.multiselect("Hide", names, format_func=_named, help=TIP, **choice)
     _address(target, hidden, large=large, code=code if opened else "")
     if opened and target in LESSONS:
@@ -40,12 +49,12 @@ def draw() -> None:
 
 
 def link_to(target: str, cfg: RunConfig, hidden: list[str], *, large: bool, code: str) -> str:
-    """Path and query of a link: a lesson by its key, or PLAYGROUND with a configuration."""
-    query = {"lesson": target} if target in LESSONS else cfg.to_query()
+    """Path and query of a link: a lesson by its key, PLAYGROUND with a configuration, or another page of SHOWN."""
+    query = {"lesson": target} if target in LESSONS else cfg.to_query() if target == PLAYGROUND else {}
     query |= {hide.KEY: ",".join(hidden)} if hidden else {}
     query |= {projector.KEY: projector.VALUE} if large else {}
     query |= {CLASS: code} if code and target in LESSONS else {}
-    path = "lessons" if target in LESSONS else PLAYGROUND
+    path = "lessons" if target in LESSONS else SHOWN[target][0]
     return f"{path}?{urlencode(query, safe=',')}" if query else path
 
 
@@ -56,7 +65,7 @@ def _named(name: str) -> str:
 
 def _target() -> str:
     titles = {key: f"{at}. {lesson.title}" for at, (key, lesson) in enumerate(LESSONS.items(), start=1)}
-    titles[PLAYGROUND] = "The playground as it stands"
+    titles |= {target: title for target, (_, title) in SHOWN.items()}
     choice = address.kept("teacher_target", next(iter(titles)), name="open", among=titles)
     return str(st.selectbox("Open", list(titles), format_func=titles.__getitem__, **choice))
 
@@ -128,12 +137,20 @@ def _address(target: str, hidden: list[str], *, large: bool, code: str) -> None:
     with left:
         st.caption("To hand out:")
         st.code(whole, language=None, wrap_lines=True)
+        if base:
+            st.html(qr_code(whole))
     if hidden:
         with right:
             st.caption("The same with nothing hidden, for afterwards:")
             st.code(f"{base}/{link_to(target, cfg, [], large=large, code=code)}", language=None, wrap_lines=True)
     if base:
         st.link_button("Open it in a new tab", whole, icon=":material/open_in_new:")
+
+
+def qr_code(link: str) -> str:
+    """A link as a QR code to be read from a wall: black on white in both themes."""
+    code = segno.make(link, error="m", micro=False)
+    return f'<img alt="QR code of the link to hand out" width="200" src="{code.svg_data_uri(scale=6, border=4, light="white")}">'
 
 
 def _board(target: str, code: str, key: str) -> None:

@@ -1,6 +1,6 @@
 """An encoder beside a decoder, trained on a task with a question and an answer, and where its cross-attention looks meanwhile.
 
-Legend: N steps, L blocks, H heads, T tokens that are written, S of the source.
+Legend: N steps, F looks, L blocks, H heads, T tokens that are written, S of the source.
 """
 
 import time
@@ -68,10 +68,7 @@ def translation(_replays: Replays, cfg: RunConfig, *, step: int = 0) -> Work[Tra
 
 @torch.no_grad()
 def look(net: Translator, task: TaskData) -> dict[str, Any]:
-    """Loss, accuracy and cross-attention on the held-out split, with the right symbols written before each place.
-
-    As the fields of `Translation` are, without their first axis.
-    """
+    """Loss, accuracy and cross-attention on the held-out split, with the right symbols written before each place."""
     source, answer = parts(task.held_out[0])
     written = shifted(answer, net.start)
     logits, looks = net(source, written), net.looks(source, written)

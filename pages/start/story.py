@@ -2,7 +2,10 @@
 
 import streamlit as st
 
+from components.shell import projector
 from components.story import page
 
+if projector.on():
+    projector.enlarge()
 st.title("The story", anchor=False)
 page.draw()

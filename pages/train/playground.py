@@ -17,7 +17,10 @@ if projector.on():
     st.title(name_of(cfg) or "Playground", anchor=False)
 else:
     st.title("Playground", anchor=False)
-    st.markdown("Set a network and press Train: watch signal (residual stream), gradient and loss, block by block.")
+    st.markdown(
+        "Set a network and press Train: watch :blue[**signal**] (residual stream), :violet[**gradient**] and "
+        ":yellow[**loss**], block by block."
+    )
     with st.sidebar:
         wanted, problem = panel.draw()
     cfg = settled.settle(wanted)

@@ -15,7 +15,8 @@ from components.shell.text import badge, drawn, listed, number
 from components.shell.visitor import owner
 from components.shell.waiting import waits
 from components.stage.view import sentence
-from models.answers import TRANSLATION, Translation
+from models import answers
+from models.answers import Translation
 from models.service.client import trainer
 from models.spec import TASKS, RunConfig
 
@@ -64,9 +65,9 @@ def watch(cfg: RunConfig) -> bool:
 
         st.button(f"Train the pair for {cfg.steps} steps", key=f"{KEY}_start", icon=":material/play_arrow:", on_click=start)
         return False
-    answer = trainer().ask(TRANSLATION, cfg, wait=WAIT_SECONDS, owner=owner(KEY), step=0)
+    answer = trainer().ask(answers.TRANSLATION, cfg, wait=WAIT_SECONDS, owner=owner(KEY), step=0)
     if answer is None:
-        share = trainer().share(TRANSLATION, cfg, step=0)
+        share = trainer().share(answers.TRANSLATION, cfg, step=0)
         st.progress(min(1.0, share), text=f"Training: {share:.0%}")
         return True
     if answer.value is None:
@@ -129,7 +130,7 @@ def looks_map(found: Translation, at: int, block: int, head: int) -> Figure:
     """The weights (T, S) of a block of the decoder at a look, of one head (from 1) or the mean of all (0)."""
     looks = np.asarray(found.looks[at][block], float)
     source, target = (
-        [f"{place}: {symbol}" for place, symbol in enumerate(symbols, start=1)] for symbols in (found.source, found.target)
+        [f"{place}: {symbol}" for place, symbol in enumerate(getattr(found, name), start=1)] for name in ("source", "target")
     )
     values = looks[head - 1] if head else looks.mean(0)
     return token_map(

@@ -2,21 +2,17 @@
 
 import { logRange, powers } from "./bind.js"
 
-// Dark to light and light to dark would be lost on one of the two pages: both ends stand out from black and from white.
+// The hue of the signal and that of the gradient (charts/parts.py): both ends stand out from black and from white.
 const SCALES = {
   act: [
-    [38, 70, 160],
-    [31, 134, 190],
-    [26, 158, 119],
-    [130, 190, 60],
-    [235, 195, 40],
+    [40, 84, 170],
+    [47, 134, 214],
+    [95, 175, 235],
   ],
   grad: [
-    [110, 55, 140],
-    [165, 60, 140],
-    [215, 75, 95],
-    [232, 120, 50],
-    [245, 185, 60],
+    [125, 60, 150],
+    [179, 95, 176],
+    [220, 135, 200],
   ],
 }
 const [ZERO, LOST, NORM, SKIP] = ["#80858f", "#d84a3a", "#d4760a", "#2f86d6"]

@@ -1,0 +1,20 @@
+// Copies the address; without a clipboard (a page that came by http) it says so instead.
+
+const SHOWN_MILLISECONDS = 2000
+
+export default ({ data, parentElement }) => {
+  const button = parentElement.querySelector(".copy-link")
+  const say = (words) => {
+    button.textContent = words
+  }
+  if (!button.textContent) say(data.words)
+  button.onclick = async () => {
+    try {
+      await navigator.clipboard.writeText(location.href)
+      say("Copied")
+    } catch {
+      say("Copy it from the address bar")
+    }
+    setTimeout(say, SHOWN_MILLISECONDS, data.words)
+  }
+}

@@ -1,0 +1,32 @@
+"""Where to go from Start: a path for each kind of reader."""
+
+import streamlit as st
+
+from components.shell.link import COMPARE, LESSONS, PAGES, PLAYGROUND, STORY
+
+# Who, what for, and the pages in their order with what they are called here.
+WAYS = {
+    "A visitor": ("Five minutes, nothing to know beforehand.", ((STORY, "The story"), (PLAYGROUND, "Break a net yourself"))),
+    "A student": (
+        "Guess first, then let the numbers decide.",
+        ((LESSONS, "Ten lessons"), (PAGES / "learn" / "errors.py", "Common errors")),
+    ),
+    "A teacher": (
+        "For a projector and a class of thirty.",
+        ((STORY, "Show the story"), (PAGES / "learn" / "teacher.py", "Make a link for the class")),
+    ),
+    "An engineer": (
+        "Which arrangement survives at depth 64?",
+        ((PAGES / "explore" / "maps.py", "Maps of many runs"), (COMPARE, "Compare two nets")),
+    ),
+}
+
+
+def ways() -> None:
+    """A card for each: who, what for, and two pages."""
+    st.subheader("Where to go from here", anchor=False)
+    for place, (who, (why, pages)) in zip(st.columns(len(WAYS)), WAYS.items(), strict=True):
+        with place.container(border=True):
+            st.markdown(f"**{who}.** {why}")
+            for number, (page, label) in enumerate(pages, start=1):
+                st.page_link(page, label=f"{number}. {label}")
