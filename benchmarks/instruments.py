@@ -28,7 +28,7 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "signal": (BOTH, {}),
     "trial": (BOTH, {"first": [], "without": []}),
     "translation": ((), {}),  # trains a net of its own, on tasks that none of these has
-    "few samples": ((), {}),  # trains nets of its own too
+    "few samples": ((), {"norms": ["none"], "samples": 20, "seeds": 1}),  # trains nets of its own too
     "check": (BOTH, {"block": 1}),
     "health": (BOTH, {}),
     "surgery": (BOTH, {"operation": "skip a block", "block": 1}),

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import plotly.graph_objects as go
 import pytest
+import torch
 from streamlit.testing.v1 import AppTest
 
 from components.charts.table import table_of
@@ -229,6 +230,16 @@ def test_a_longer_text_meets_a_bucket_that_is_known_or_new(count):
     assert ("has already" in said) == (new in used)
     both = {hand.t5_bucket(ago, both_ways=True) for ago in range(1 - count, count)}
     assert f"{count} positions use {len(both)} of 32" in position_words.of_scores("relative bias", count)
+
+
+@pytest.mark.parametrize(("kind", "count", "width"), [("sinusoidal", 32, 16), ("learned", 8, 4), ("sinusoidal", 128, 2)])
+def test_positions_have_rows_of_their_own_and_the_closest_are_found(kind, count, width):
+    table = torch.tensor(added(kind, count, width))
+    apart = torch.pdist(table).min().item()
+    said_of_it = position_words.unique(table.numpy())
+    assert said_of_it.startswith("No two positions share a row")
+    assert f", {apart:.3g} apart" in said_of_it
+    assert position_words.unique(np.ones((3, 2))).startswith("Two positions share a row: the closest are 0 and 1, 0 apart")
 
 
 def test_of_scores_says_what_alibi_leaves_of_a_far_token():

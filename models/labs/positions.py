@@ -81,6 +81,14 @@ def by_distance(dots: np.ndarray) -> ByDistance:
     return ByDistance(distance, *columns)
 
 
+def nearest_rows(table: np.ndarray) -> tuple[float, int, int]:
+    """The two rows of a table (T, D) that lie closest together: their distance and both places."""
+    apart = np.linalg.norm(table[:, None] - table[None], axis=-1)
+    np.fill_diagonal(apart, np.inf)
+    first, second = np.unravel_index(int(apart.argmin()), apart.shape)
+    return float(apart[first, second]), int(first), int(second)
+
+
 def order_difference(layer: Callable[[np.ndarray], np.ndarray], x: np.ndarray, order: np.ndarray) -> float:
     """Largest |layer(x in another order) - layer(x) in that order|: 0 where a layer does not know where its tokens stand."""
     return float(np.abs(layer(x[order]) - layer(x)[order]).max())

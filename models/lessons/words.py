@@ -108,6 +108,12 @@ NET: dict[str, Term] = {
         met=("playground", "autoregression"),
         see=("context", "stream"),
     ),
+    "one-hot": Term(
+        "A row of zeros with a 1 at a symbol's number. Times the table of the embedding it is that symbol's row, which a net "
+        "looks up instead.",
+        met=("autoregression",),
+        see=("embedding",),
+    ),
     "context": Term(f"The tokens that a net reads at once; it was trained on at most {MAX_TOKENS}.", met=("autoregression",)),
     "attention": Term(
         "The branch in which every token takes a weighted mean of values; the weights are a softmax of its query's products with "
@@ -148,6 +154,12 @@ NET: dict[str, Term] = {
         r"p(x_1,\ldots,x_T)=\prod_t p(x_t\mid x_{<t})",
         met=("autoregression",),
         see=("causal", "end symbol", "temperature"),
+    ),
+    "cross-attention": Term(
+        "Attention between two sequences: a decoder's queries meet keys and values of what an encoder has read.",
+        source="Vaswani 2017, 1706.03762",
+        met=("attention",),
+        see=("attention",),
     ),
     "end symbol": Term("The token after which generating stops before its length is reached.", met=("autoregression",)),
     "prompt": Term("The text that a net is given to continue.", met=("autoregression",), see=("context",)),

@@ -6,7 +6,7 @@ from components.labs.attention.head_words import WRITTEN_OUT
 from components.shell.text import number, vector
 from models.labs.attention_examples import PRINTED_POSITION
 from models.labs.position_kinds import HEADS, turns
-from models.labs.positions import BASE, BUCKETS, FURTHEST, ByDistance, bucket, sinusoids, slopes
+from models.labs.positions import BASE, BUCKETS, FURTHEST, ByDistance, bucket, nearest_rows, sinusoids, slopes
 
 ROUNDING = 1e-9  # of the largest score, below which a difference is none
 
@@ -92,6 +92,17 @@ def claim(kind: str, found: ByDistance) -> str:
         else "a place before and a place after score alike, so it does not show which comes first"
     )
     return f"Distance alone decides: all pairs at one distance agree but for rounding ({number(found.spread, 2)}); {first}."
+
+
+def unique(table: np.ndarray) -> str:
+    """Whether every place has a row of its own, by the two that are closest; the rows are as wide as a token."""
+    apart, first, second = nearest_rows(table)
+    own = "No two positions share a row" if apart > ROUNDING else "Two positions share a row"
+    return (
+        f"{own}: the closest are {first} and {second}, {number(apart, 3)} apart, where a row is "
+        f"{number(float(np.linalg.norm(table, axis=1).mean()), 3)} long. A row has {table.shape[1]} numbers, as many as a token, "
+        "for it is added to one."
+    )
 
 
 def longer(kind: str, count: int, width: int) -> str:

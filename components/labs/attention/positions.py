@@ -37,6 +37,8 @@ def draw() -> None:
     left, right = st.columns(2)
     with left:
         drawn(table_map(kind, count, width, seed), TABLES[kind], f"{KEY}_table", height=340)
+        if len(table := added(kind, count, width, seed)):
+            st.caption(said.unique(table))
     with right:
         _distance(kind, count, width, seed)
     st.markdown(f"**A longer text.** {said.longer(kind, count, width)} {badge('formula')}")
