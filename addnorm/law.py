@@ -1,7 +1,8 @@
 """By which law the stream grows over depth, and which arrangement is known to grow so.
 
 A branch that reads a normed copy adds the same mean square at every depth, so the stream grows like the square root of depth;
-one that reads the raw stream adds in proportion to it, which makes it grow exponentially; a norm after every sum keeps its
+one that reads the raw stream adds in proportion to it, which makes it grow exponentially; branches
+that all add in one direction, as training may teach them, make it grow in proportion to depth; a norm after every sum keeps its
 size (Xiong 2020, 2002.04745; He 2016, 1603.05027; Yang 2019, 1902.08129 for nets without skips).
 """
 
@@ -19,10 +20,11 @@ SAME = 1.2  # largest over smallest size that counts as constant, where there is
 TREND = 1.02  # trend over depth beyond this factor, or beyond two standard deviations
 CLEAR = 1.5  # largest over smallest size from which a law can be told
 STILL = 1.01  # largest over smallest gradient of a stream to which nothing is added
-POOR = 0.08  # root mean square distance from the fit, in logarithms, over the logarithm of that ratio
+POOR = 0.045  # root mean square distance from the fit, in logarithms, over the logarithm of that ratio
 SMALLEST = 1e-140  # mean square over the largest, of which more is not told apart
 NEAR = 0.25  # share by which the logarithms of two rates may differ
-APART = 1.5  # times by which the other law must fit worse
+APART = 1.25  # times by which other laws must fit worse
+SURE = 2.0  # times by which the square root must fit worse than a straight line: narrow nets scatter
 
 LIKE = {
     "pre-norm": "every branch adds about as much as the one before",
@@ -36,7 +38,7 @@ LIKE = {
 
 @dataclass(frozen=True)
 class Law:
-    """`kind`: constant, slight, root, exponential or none; empty where nothing can be fitted. `rate`: from site to site."""
+    """`kind`: constant, slight, root, linear, exponential or none; empty without a fit. `rate`: from site to site."""
 
     kind: str = ""
     spread: float = math.nan
@@ -49,9 +51,10 @@ class Law:
             "constant": "has the same size at every depth",
             "slight": f"changes by a factor of {self.spread:.3g} only over depth, too little to tell a law by",
             "root": "grows like the square root of depth",
+            "linear": "grows in proportion to depth",
             "exponential": f"{'grows' if self.rate > 1 else 'shrinks'} exponentially, by a factor of {factor:.3g} "
             "from site to site",
-            "none": "follows no clear law over depth: not constant, not like a square root, not exponential",
+            "none": "follows no clear law over depth: not constant, not like a square root, not in proportion, not exponential",
         }[self.kind]
 
 
@@ -68,14 +71,14 @@ def law_of(values: Sequence[float]) -> Law:
         return Law("constant", spread)
     if spread < CLEAR:
         return Law("slight", spread)
-    squares = [(value / most) ** 2 for value in values]  # so that none leaves the range of the machine
-    first, gain = straight(squares, [1 / max(square, SMALLEST) ** 2 for square in squares])
-    rooted = [math.log(max(first + gain * at, SMALLEST)) / 2 + math.log(most) for at in range(len(squares))]
-    root = _distance(logs, rooted) if gain > 0 else math.inf
-    best, other = sorted((root, exponential))
-    if best > POOR * math.log(spread) or other < APART * best:
-        return Law("none", spread)
-    return Law("root", spread) if root < exponential else Law("exponential", spread, math.exp(rate))
+    root, linear, poor = _grown(values, 2), _grown(values, 1), POOR * math.log(spread)
+    clear = {
+        "root": root <= min(poor, SURE * linear, exponential / APART),
+        "linear": linear <= min(poor, root / SURE, exponential / APART),
+        "exponential": exponential <= min(poor, root / APART, linear / APART),
+    }
+    kind = next((name for name, fits in clear.items() if fits), "none")
+    return Law(kind, spread, math.exp(rate) if kind == "exponential" else math.nan)
 
 
 def law_of_stream(values: Sequence[float]) -> Law:
@@ -142,6 +145,17 @@ def _alike(stream: Law, gradient: Law, *, summed: bool) -> str:
         still = gradient.kind != "" and gradient.spread < STILL
         return {"root": "pre-norm", "constant": "ReZero" if still else "post-norm"}.get(stream.kind, "")
     return "plain + norm" if (stream.kind, gradient.kind) == ("constant", "exponential") else ""
+
+
+def _grown(values: Sequence[float], power: int) -> float:
+    """How far some sizes are from growing so that a power of them gains the same from site to site; infinite where none gains."""
+    most = max(values)  # so that no power leaves the range of the machine
+    powers = [max((value / most) ** power, SMALLEST) for value in values]
+    start, gain = straight(powers, [1 / one**2 for one in powers])
+    if gain <= 0:
+        return math.inf
+    fitted = [math.log(max(start + gain * at, SMALLEST)) / power + math.log(most) for at in range(len(powers))]
+    return _distance([math.log(value) for value in values], fitted)
 
 
 def _distance(logs: Sequence[float], fitted: Sequence[float]) -> float:

@@ -39,7 +39,7 @@ def draw() -> None:
         second = _chosen("Beside it", others, "beside", ALONE)
     if first == OWN:
         with st.expander("How to record your model", expanded=not known):
-            st.code(CODE, language="python")
+            st.code(CODE, language=None, wrap_lines=True)  # colours that are too pale for small type
             st.markdown(
                 "`pip install .` in the app's folder installs the recorder alone. Recordings in "
                 f"`{folder()}` stand in the list above while they grow; `python -m models open run.jsonl` opens one."

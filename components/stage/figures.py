@@ -204,7 +204,7 @@ def recorded_depth(
 ) -> Figure:
     """A vector of recordings over depth, whose places have the model's own names; a run of the playground by its label."""
     layout = frame_of(title, x="", y=unit)
-    layout["xaxis"] |= {"tickangle": 25}
+    layout["xaxis"] |= {"tickangle": -25}
     layout["margin"]["b"] = 70
     layout["yaxis"] |= {"type": "log"}
     traces = [

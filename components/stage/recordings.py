@@ -43,12 +43,12 @@ def recordings() -> list[str]:
 def opened(name: str) -> Iterator[tuple[int, os.stat_result]]:
     """A recording of the folder, by its descriptor. OSError for whatever is no plain file directly in it."""
     if not name.endswith(ENDING) or Path(name).name != name or "\0" in name:
-        raise FileNotFoundError(f"no recording {name!r}")
+        raise FileNotFoundError(f"{name!r} is no recording")
     file = os.open(folder() / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         facts = os.fstat(file)
         if not stat.S_ISREG(facts.st_mode):
-            raise FileNotFoundError(f"no recording {name!r}")
+            raise FileNotFoundError(f"{name!r} is no recording")
         yield file, facts
     finally:
         os.close(file)

@@ -90,6 +90,7 @@ def test_the_laws_of_sizes_that_are_exact() -> None:
     assert law_of([1e200 * size for size in roots]).kind == "root"
     grown = law_of([0.5 * 1.3**at for at in range(20)])
     assert (grown.kind, grown.rate) == ("exponential", pytest.approx(1.3))
+    assert law_of([1 + 0.3 * at for at in range(15)]).kind == "linear"
     assert law_of([2.0] * 9).kind == "constant"
     assert law_of([1 + 0.01 * at for at in range(15)]).kind == "slight"
     staircase = [math.sqrt(0.2 + 3 * (at // 2)) for at in range(16)]

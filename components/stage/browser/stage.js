@@ -295,12 +295,20 @@ class Stage {
     return this.data.verb || `Train${this.data.shared}`
   }
 
+  // Nothing of a recording has come yet: there is nothing to draw.
+  get empty() {
+    const recorded = this.active.filter((tape) => tape.names)
+    return recorded.length > 0 && !recorded.some((tape) => tape.header)
+  }
+
   // Its own panels, and those of its parts further down the page.
   declarePanels() {
     const wanted = new Set()
+    this.root.classList.toggle("empty", this.empty)
     for (const [root, part] of this.parts) {
       if (root !== this.root && !part.data.below) continue // another stage of this name, on its way out
-      const panels = this.cast && root === this.root ? this.cast.panels : part.data.panels
+      const own = this.cast && root === this.root ? this.cast.panels : part.data.panels
+      const panels = this.empty ? [] : own
       panels.forEach((declared, at) => {
         const key = `${part.data.name} ${declared.key}`
         const { home } = this.panel(key, part, declared)
@@ -423,7 +431,7 @@ class Stage {
       time,
     }
     const waits = quiet && head.playing && time - this.drawnAt < CALM_SECONDS
-    this.root.classList.toggle("empty", recorded.length > 0 && !recorded.some((tape) => tape.header))
+    if (this.empty !== this.root.classList.contains("empty")) this.declarePanels()
     this.bar.show(head, this.word)
     if (!waits) {
       this.drawnAt = time

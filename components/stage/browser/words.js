@@ -5,7 +5,7 @@ import { brief } from "./tape.js"
 const LEVEL = 2 // a factor that counts as no change
 const NEAR = 0.25
 const [FEWEST, SAME, TREND, CLEAR, STILL] = [4, 1.2, 1.02, 1.5, 1.01]
-const [POOR, APART, SMALLEST] = [0.08, 1.5, 1e-140]
+const [POOR, APART, SURE, SMALLEST] = [0.045, 1.25, 2, 1e-140]
 
 const LIKE = {
   "pre-norm": "every branch adds about as much as the one before",
@@ -89,7 +89,20 @@ const straight = (y, weights) => {
 const residual = (logs, fitted) =>
   Math.sqrt(logs.reduce((sum, log, at) => sum + (fitted[at] - log) ** 2, 0) / logs.length)
 
-// Which law some sizes over depth follow: constant, slight, root, exponential or none; `rate`: by how much from site to site.
+// How far some sizes are from growing so that a power of them gains the same from site to site; infinite where none gains.
+const grown = (values, power) => {
+  const most = Math.max(...values) // so that no power leaves the range of the machine
+  const powers = values.map((value) => Math.max((value / most) ** power, SMALLEST))
+  const [start, gain] = straight(
+    powers,
+    powers.map((one) => 1 / one ** 2),
+  )
+  if (!(gain > 0)) return Infinity
+  const fitted = powers.map((_, at) => Math.log(Math.max(start + gain * at, SMALLEST)) / power + Math.log(most))
+  return residual(values.map(Math.log), fitted)
+}
+
+// Which law some sizes over depth follow: constant, slight, root, linear, exponential or none; `rate`: by how much from site to site.
 const lawOf = (values) => {
   if (values.length < FEWEST || values.some((value) => !(value > 0) || !Number.isFinite(value))) return { law: "" }
   const spread = Math.max(...values) / Math.min(...values)
@@ -102,18 +115,12 @@ const lawOf = (values) => {
   const trend = Math.abs(rate * (logs.length - 1))
   if (spread <= SAME && trend <= Math.max(2 * exponential, Math.log(TREND))) return { law: "constant", spread }
   if (spread < CLEAR) return { law: "slight", spread }
-  // Scaled by the largest, so that no square leaves the range of the machine.
-  const most = Math.max(...values)
-  const squares = values.map((value) => (value / most) ** 2)
-  const [first, gain] = straight(
-    squares,
-    squares.map((square) => 1 / Math.max(square, SMALLEST) ** 2),
-  )
-  const rooted = squares.map((_, at) => Math.log(Math.max(first + gain * at, SMALLEST)) / 2 + Math.log(most))
-  const root = gain > 0 ? residual(logs, rooted) : Infinity
-  const [best, other] = [Math.min(root, exponential), Math.max(root, exponential)]
-  if (best > POOR * Math.log(spread) || other < APART * best) return { law: "none", spread }
-  return root < exponential ? { law: "root", spread } : { law: "exponential", spread, rate: Math.exp(rate) }
+  const [root, linear, poor] = [grown(values, 2), grown(values, 1), POOR * Math.log(spread)]
+  if (root <= Math.min(poor, SURE * linear, exponential / APART)) return { law: "root", spread }
+  if (linear <= Math.min(poor, root / SURE, exponential / APART)) return { law: "linear", spread }
+  if (exponential <= Math.min(poor, root / APART, linear / APART))
+    return { law: "exponential", spread, rate: Math.exp(rate) }
+  return { law: "none", spread }
 }
 
 // The places of the longest stream without its first: those of the commonest shape between two starts.
@@ -135,9 +142,11 @@ const SAID = {
   constant: () => "has the same size at every depth",
   slight: ({ spread }) => `changes by a factor of ${brief(spread)} only over depth, too little to tell a law by`,
   root: () => "grows like the square root of depth",
+  linear: () => "grows in proportion to depth",
   exponential: ({ rate }) =>
     `${rate > 1 ? "grows" : "shrinks"} exponentially, by a factor of ${brief(Math.max(rate, 1 / rate))} from site to site`,
-  none: () => "follows no clear law over depth: not constant, not like a square root, not exponential",
+  none: () =>
+    "follows no clear law over depth: not constant, not like a square root, not in proportion, not exponential",
 }
 
 const alike = (stream, gradient, summed) => {
