@@ -10,6 +10,10 @@ from components.shell.drawer import close_drawer
 from components.shell.style import style
 
 HERE = Path(__file__).parent
+NAME = "Add & Norm Playground"
+
+# Before the navigation, whose icon of the page the browser would else fetch from another host.
+st.set_page_config(page_title=NAME, page_icon=str(HERE / "icon.png"), layout="wide", initial_sidebar_state="auto")
 
 page = st.navigation(
     {
@@ -134,9 +138,8 @@ page = st.navigation(
     },
     position="top",
 )
-NAME = "Add & Norm Playground"
 title = NAME if page.title == "Start" else f"{page.title} · {NAME}"
-st.set_page_config(page_title=title, page_icon=str(HERE / "icon.png"), layout="wide", initial_sidebar_state="auto")
+st.set_page_config(page_title=title)
 st.logo(str(HERE / "wordmark.svg"))
 address.arrive(page.url_path, hide.query())
 style()

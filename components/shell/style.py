@@ -10,6 +10,9 @@ CSS = """
 [data-testid="stCaptionContainer"] { opacity: 1; color: color-mix(in srgb, currentColor 85%, transparent); }
 button[kind="primary"], [data-tag-index] * { color: light-dark(#ffffff, #0b1622); }
 [data-testid="stCode"] .token.number { color: light-dark(#11705f, #29b09d); }
+@media (max-width: 1400px) { /* Words without signs, so that Labs and Learn have room beside the sidebar. */
+  [data-testid="stTopNavLink"] > span:has(> span > [data-testid="stIconMaterial"]) { display: none; }
+}
 .st-key-drawer, .st-key-history { position: absolute; }
 @media (prefers-reduced-motion: reduce) {
   *, ::before, ::after {

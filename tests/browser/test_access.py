@@ -26,7 +26,7 @@ QUIET = """() => {
     const colours = [...document.querySelectorAll("input, button, p")].map((el) => getComputedStyle(el).color).join()
     const quiet = document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === "notRunning"
         && !document.querySelector('[data-stale="true"], [data-testid="stSkeleton"]')
-        && [...document.querySelectorAll(".stage-chart")].every((el) => el.querySelector(".main-svg"))
+        && [...document.querySelectorAll(".stage-chart")].every((el) => el.querySelector(".main-svg") || !el.checkVisibility())
         && colours === window.colours
     window.colours = colours
     window.quietSince = quiet ? window.quietSince ?? performance.now() : undefined

@@ -66,9 +66,10 @@ export class Stack {
     this.group.setAttribute("aria-label", panel.title)
     this.canvas.style.height = `${panel.height}px`
     if (this.row.children.length === panel.blocks.length) return
-    const blocks = panel.blocks.map((_, at) => {
+    const blocks = panel.blocks.map(({ name }, at) => {
       const button = document.createElement("button")
       button.type = "button"
+      button.setAttribute("aria-label", name) // until its numbers are there
       button.onclick = () => this.panel.toggles && this.toggled(this.panel.blocks[at].block)
       button.onpointerenter = button.onfocus = () => this.tell(at)
       button.onblur = () => this.tell(null)
