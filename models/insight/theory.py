@@ -11,25 +11,14 @@ from math import sqrt
 import numpy as np
 
 from models.insight.gaussian import moments
-from models.spec import RunConfig, plan
+from models.spec import INITS, RunConfig, plan
+from models.spec.knob import Matrix
 from models.spec.plan import SublayerPlan
-from models.spec.scales import deepnorm_gain
 
 
 def weight_variance(init: str, inputs: int, outputs: int, *, last: bool, sublayers: int) -> float:
     """Mean square of the weights of a matrix by its initialisation; `last` is a branch's output matrix."""
-    fan_in, xavier = 1 / inputs, 2 / (inputs + outputs)
-    return {
-        "fan-in": fan_in,
-        "he": 2 / inputs,
-        "xavier": xavier,
-        "torch": fan_in / 3,
-        "orthogonal": 1 / max(inputs, outputs),
-        "normal 0.02": 0.02**2,
-        "gpt2": fan_in / sublayers if last else fan_in,
-        "zero last": 0.0 if last else fan_in,
-        "deepnorm": xavier * deepnorm_gain(sublayers) ** 2,
-    }[init]
+    return INITS[init].variance(Matrix(inputs, outputs, last, sublayers))
 
 
 @dataclass(frozen=True)
@@ -59,7 +48,7 @@ class _Passed:
         return self.variance + self.mean**2
 
 
-UNCENTRED = ("relu", "gelu", "silu", "sigmoid")  # activations whose mean over Gaussian numbers is not 0
+CENTRED = 1e-9  # as large a mean over Gaussian numbers as rounding leaves an activation that has none
 PER_TOKEN = ("none", "layer norm", "rms norm")  # over a batch, or without statistics, no law is known
 
 
@@ -120,7 +109,7 @@ def _unknown_gradient(cfg: RunConfig, sublayers: tuple[SublayerPlan, ...]) -> st
     if cfg.net == "transformer" and adding:
         return "norms fix what every sublayer adds; no law of the gradient through attention is known"
     bare = [one for one in adding if one.skip and {one.norm_in, one.norm_mid, one.norm_out, one.norm_add} == {"none"}]
-    if cfg.layers_per_branch == 1 and cfg.activation in UNCENTRED and bare:
+    if cfg.layers_per_branch == 1 and abs(moments(cfg.activation).mean) > CENTRED and bare:
         # act(Wx) has a mean that grows with |x|: its slope along x adds up over blocks, and independent factors miss it.
         return "mean and variance of the stream, iterated; the mean makes the gradient coherent, and no law of it is known"
     return ""

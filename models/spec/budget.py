@@ -35,7 +35,7 @@ PER_HEAD, PER_BIASED_HEAD = 2.6e-7, 4.8e-8  # of one token; the second further, 
 PER_WEIGHT = {"sgd": 1.8e-9, "momentum": 1.8e-9, "adam": 2.8e-9, "adamw": 2.8e-9}  # however small the batch
 PER_MULTIPLY_ADD = 1 / 44e9
 PER_TERM, PER_SUMMED = 3e-6, 1.2e-9  # of DLCL's sums over all earlier blocks, and of each of their numbers
-SMOOTH = ("gelu", "silu", "tanh", "sigmoid")
+CHEAP = ("relu", "identity")  # activations; all others cost as much as a norm per number
 ATTENTION_NUMBERS = 5  # per feature: queries, keys, values, what heads return, what is handed on
 
 
@@ -101,7 +101,7 @@ def _growing(cfg: RunConfig, one: SublayerPlan) -> float:
         normed[norm] += size
     normed["none"] = 0
     costly = sum(size for norm, size in normed.items() if norm != "layer norm") + features * _factors(one)
-    costly += hidden * (not attention and cfg.activation in SMOOTH) + 4 * features * (attention and cfg.position == "rotary")
+    costly += hidden * (not attention and cfg.activation not in CHEAP) + 4 * features * (attention and cfg.position == "rotary")
     weights = _weights(cfg, one.kind)
     return (
         PER_NUMBER * (features + hidden)

@@ -155,7 +155,7 @@ def _function(cfg: RunConfig, sublayer: SublayerPlan, name: Name, inner: str) ->
     first = "W" if _one_layer(cfg, sublayer) else "W1"
     hidden = wrapped(sublayer.norm_mid, name("norm_mid"), f"{first}({inner})")
     if cfg.activation != "identity":
-        hidden = f"{cfg.activation}({hidden})"
+        hidden = f"{cfg.activation.replace(' ', '_')}({hidden})"
     return hidden if first == "W" else f"W2({hidden})"
 
 

@@ -47,7 +47,8 @@ def _weight(scale: float | str, rules: dict[str, Entry]) -> str:
 
 
 def _branch_lines(cfg: RunConfig, sublayer: SublayerPlan) -> list[str]:
-    activation = {"relu": r"\operatorname{relu}", "identity": ""}.get(cfg.activation, rf"\operatorname{{{cfg.activation}}}")
+    name = cfg.activation.replace(" ", r"\ ")
+    activation = "" if cfg.activation == "identity" else rf"\operatorname{{{name}}}"
     hidden = rf"{activation}({normed(sublayer.norm_mid, 'W_1 z')})"
     if sublayer.kind == "mlp" and cfg.layers_per_branch == 1:
         return [rf"F(z) = {activation}({normed(sublayer.norm_mid, 'W z')})"]

@@ -1,7 +1,7 @@
 """One field of a run, described once: the source of its widget, its URL key, its validation and its help."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 
@@ -28,6 +28,44 @@ class NormEntry(Entry):
     code: str = ""
     switch: str = "affine"
     over: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActivationEntry(Entry):
+    """An activation: all that the app says of it but its mathematics, which is in `models.nets.branches` and
+    `models.insight.gaussian` under the same key.
+
+    `code` is the function that a script calls: torch's own (F. or torch.), or "Name()" of a class in `models.nets.branches`;
+    nothing for the identity.
+    """
+
+    code: str
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A matrix of a branch whose weights are drawn; `last` is a branch's output matrix."""
+
+    inputs: int
+    outputs: int
+    last: bool
+    sublayers: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class InitEntry(Entry):
+    """An initialisation: all that the app says of it but the drawing itself, in `models.nets.initialisation` under the same key.
+
+    `title` is a script's sentence for it, `draw` its code: it draws p (outputs, inputs) from the generator `source`.
+    `on_outputs` is a factor of output matrices, `past_scores` one of all but queries and keys, both as code with M sublayers.
+    `variance` is the mean square of the weights.
+    """
+
+    title: str
+    draw: str
+    variance: Callable[[Matrix], float]
+    on_outputs: str = ""
+    past_scores: str = ""
 
 
 @dataclass(frozen=True)

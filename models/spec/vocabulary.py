@@ -4,7 +4,8 @@ The modules behind NORMS, ACTIVATIONS, INITS and OPTIMIZERS are dicts in `models
 with the same keys; a test holds them equal.
 """
 
-from models.spec.knob import Entry, NormEntry
+from models.spec.knob import ActivationEntry, Entry, InitEntry, NormEntry
+from models.spec.scales import deepnorm_gain
 
 NETS = {
     "mlp": Entry("deep MLP: every block is one branch, applied to each token by itself"),
@@ -58,49 +59,96 @@ NORMS: dict[str, NormEntry] = {
     ),
 }
 
-ACTIVATIONS = {
-    "relu": Entry("keeps the positive part", r"\max(0,z)"),
-    "gelu": Entry("weighs z by the Gaussian chance of being below it", r"z\,\Phi(z)", "Hendrycks 2016, 1606.08415"),
-    "silu": Entry("weighs z by its sigmoid", r"z\,\sigma(z)", "Elfwing 2017, 1702.03118"),
-    "tanh": Entry("squashes to (-1, 1)", r"\tanh(z)"),
-    "sigmoid": Entry("squashes to (0, 1); its slope is at most 1/4", r"\sigma(z)"),
-    "identity": Entry("no activation: the branch is linear", r"z"),
+ACTIVATIONS: dict[str, ActivationEntry] = {
+    "relu": ActivationEntry("keeps the positive part", r"\max(0,z)", code="F.relu"),
+    "gelu": ActivationEntry(
+        "weighs z by the Gaussian chance of being below it", r"z\,\Phi(z)", "Hendrycks 2016, 1606.08415", code="F.gelu"
+    ),
+    "silu": ActivationEntry("weighs z by its sigmoid", r"z\,\sigma(z)", "Elfwing 2017, 1702.03118", code="F.silu"),
+    "tanh": ActivationEntry("squashes to (-1, 1)", r"\tanh(z)", code="torch.tanh"),
+    "sigmoid": ActivationEntry("squashes to (0, 1); its slope is at most 1/4", r"\sigma(z)", code="torch.sigmoid"),
+    "identity": ActivationEntry("no activation: the branch is linear", r"z", code=""),
 }
 
-INITS = {
-    "fan-in": Entry("every weight from N(0, 1/inputs)", r"\mathcal N(0, 1/n_\text{in})", "LeCun 1998"),
-    "he": Entry("every weight from N(0, 2/inputs)", r"\mathcal N(0, 2/n_\text{in})", "He 2015, 1502.01852"),
-    "xavier": Entry(
+_FAN_IN = "p.normal_(generator=source).mul_(inputs**-0.5)"
+_XAVIER = "p.normal_(generator=source).mul_(math.sqrt(2 / (inputs + outputs)))"
+
+INITS: dict[str, InitEntry] = {
+    "fan-in": InitEntry(
+        "every weight from N(0, 1/inputs)",
+        r"\mathcal N(0, 1/n_\text{in})",
+        "LeCun 1998",
+        title="Branch weights from N(0, 1/inputs)",
+        draw=_FAN_IN,
+        variance=lambda w: 1 / w.inputs,
+    ),
+    "he": InitEntry(
+        "every weight from N(0, 2/inputs)",
+        r"\mathcal N(0, 2/n_\text{in})",
+        "He 2015, 1502.01852",
+        title="Branch weights from N(0, 2/inputs)",
+        draw="p.normal_(generator=source).mul_(math.sqrt(2 / inputs))",
+        variance=lambda w: 2 / w.inputs,
+    ),
+    "xavier": InitEntry(
         "every weight from N(0, 2/(inputs + outputs))",
         r"\mathcal N(0, 2/(n_\text{in}+n_\text{out}))",
         "Glorot & Bengio 2010",
+        title="Branch weights from N(0, 2/(inputs + outputs))",
+        draw=_XAVIER,
+        variance=lambda w: 2 / (w.inputs + w.outputs),
     ),
-    "torch": Entry(
+    "torch": InitEntry(
         "PyTorch's default for the weights of a linear layer: uniform within 1/sqrt(inputs), a variance of 1/(3 inputs); "
         "PyTorch draws its biases from the same range, here they start at 0",
         r"\mathcal U(\pm 1/\sqrt{n_\text{in}})",
         "torch.nn.Linear",
+        title="PyTorch's own uniform weights for the branches",
+        draw="p.uniform_(-(inputs**-0.5), inputs**-0.5, generator=source)",
+        variance=lambda w: 1 / (3 * w.inputs),
     ),
-    "orthogonal": Entry("random orthonormal rows or columns", r"W^\top W = I", "Saxe 2013, 1312.6120"),
-    "normal 0.02": Entry(
+    "orthogonal": InitEntry(
+        "random orthonormal rows or columns",
+        r"W^\top W = I",
+        "Saxe 2013, 1312.6120",
+        title="Orthogonal branch weights",
+        draw="nn.init.orthogonal_(p, generator=source)",
+        variance=lambda w: 1 / max(w.inputs, w.outputs),
+    ),
+    "normal 0.02": InitEntry(
         "every weight from N(0, 0.02²) whatever the width: at width 64 the branches are far weaker than at 768",
         r"\mathcal N(0, 0.02^2)",
         "Radford 2019",
+        title="Branch weights from N(0, 0.02^2)",
+        draw="p.normal_(generator=source).mul_(0.02)",
+        variance=lambda w: 0.02**2,
     ),
-    "gpt2": Entry(
+    "gpt2": InitEntry(
         "fan-in, with the output matrix of every branch divided by sqrt(M), M the number of sublayers",
         r"W_\text{out}\sim\mathcal N(0, 1/(n_\text{in}M))",
         "Radford 2019",
+        title="Branch weights from N(0, 1/inputs), output matrices divided by sqrt(M)",
+        draw=_FAN_IN,
+        on_outputs="M**-0.5",
+        variance=lambda w: 1 / (w.inputs * (w.sublayers if w.last else 1)),
     ),
-    "zero last": Entry(
+    "zero last": InitEntry(
         "fan-in, with the output matrix of every branch zero: every block starts as the identity",
         r"W_\text{out}=0",
         "Goyal 2017, 1706.02677; Zhang 2019, 1901.09321",
+        title="Branch weights from N(0, 1/inputs), output matrices zero",
+        draw=_FAN_IN,
+        on_outputs="0.0",
+        variance=lambda w: 0.0 if w.last else 1 / w.inputs,
     ),
-    "deepnorm": Entry(
+    "deepnorm": InitEntry(
         "Xavier, with the value, output and feed-forward matrices times (4M)^(-1/4), M the number of sublayers",
         r"\mathcal N(0, 2\beta^2/(n_\text{in}+n_\text{out})),\ \beta=(4M)^{-1/4}",
         "Wang 2022, 2203.00555",
+        title="Xavier weights for the branches, all but queries and keys times (4M)^(-1/4)",
+        draw=_XAVIER,
+        past_scores="(4 * M) ** -0.25",
+        variance=lambda w: 2 / (w.inputs + w.outputs) * deepnorm_gain(w.sublayers) ** 2,
     ),
 }
 

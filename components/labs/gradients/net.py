@@ -20,12 +20,13 @@ from models import answers
 from models.insight.gaussian import ACTIVATIONS
 from models.insight.theory import Law, law
 from models.service.client import trainer
+from models.spec import INITS as ALL_INITS
 from models.spec import RunConfig
 from models.trace import Trace
 
 KEY = "gradients_net"
 NORMS = {"no norm": "none", "pre-norm": "pre-norm", "post-norm": "post-norm"}
-INITS = ("fan-in", "he", "xavier", "torch", "orthogonal", "normal 0.02")
+INITS = [name for name, entry in ALL_INITS.items() if not (entry.on_outputs or entry.past_scores)]
 LAYERS, SEEDS = (1, 2), (1, 6)
 DEEPEST = 100
 WAIT_SECONDS = 1.5

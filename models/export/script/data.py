@@ -10,11 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from models.export.script.quote import arguments_of, quoted
+from models.export.script.quote import arguments_of, arguments_under, quoted
 from models.spec import TASKS, RunConfig
 
 DATA = Path(__file__).parents[2] / "tasks" / "data"
-RULES = {"copy": "copied", "reverse": "reversed_copy", "sort": "sorted_copy", "recall": "recalled"}
 
 DIGITS = '''\
 @cache
@@ -111,11 +110,11 @@ def data_code(cfg: RunConfig) -> str:
         return DIGITS
     if kind == "text":
         return BOOK.format(quoted=quoted(("models.tasks.book", "windows")))
+    _, rule = arguments_under("models.tasks.__init__", "DATASETS", cfg.task)
     if kind == "sequence":
-        rule = RULES[cfg.task]
         return SEQUENCES.format(quoted=quoted(("models.tasks.sequences", rule)), rule=rule, task=cfg.task)
     module = "models.tasks.points"
-    draw, mean_square, noise = arguments_of(module, cfg.task.upper())
+    draw, mean_square, noise = arguments_of(module, rule)
     used = [(module, name) for name in (draw, *re.findall(r"\b_[A-Z]+\b", mean_square))]
     return POINTS.format(
         quoted=quoted(*used), draw=draw, mean_square=mean_square, noise=noise, classes=TASKS[cfg.task].classes, task=cfg.task

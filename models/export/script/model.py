@@ -6,16 +6,9 @@ from models.export.script.quote import Definition, quoted
 from models.spec import RunConfig, plan
 from models.spec.code import RELATIVE, branch_code, filled, norm_code, sum_code, wrapped
 from models.spec.plan import SublayerPlan, norms_of
-from models.spec.vocabulary import NORMS
+from models.spec.vocabulary import ACTIVATIONS, NORMS
 
 CLASS_NAMES = {"mlp": "MLP", "attn": "Attention", "ffn": "FeedForward"}
-ACTIVATION_CODE = {
-    "relu": "F.relu",
-    "gelu": "F.gelu",
-    "silu": "F.silu",
-    "tanh": "torch.tanh",
-    "sigmoid": "torch.sigmoid",
-}
 
 
 def model_code(cfg: RunConfig) -> str:
@@ -29,9 +22,11 @@ def model_code(cfg: RunConfig) -> str:
 
 
 def _quoted_parts(cfg: RunConfig) -> str:
-    """Norms, turns, biases and position tables as the app has them."""
+    """Norms, activations, turns, biases and position tables as the app has them."""
     classes = {NORMS[norm].code.partition("(")[0] for norm in norms_of(cfg)}
     wanted: list[Definition] = [("models.nets.norms", name) for name in sorted(classes) if not name.startswith("nn.")]
+    if ACTIVATIONS[cfg.activation].code.endswith("()"):
+        wanted.append(("models.nets.branches", ACTIVATIONS[cfg.activation].code.removesuffix("()")))
     if cfg.net == "transformer":
         wanted += [("models.nets.branches", "Rotary")] * (cfg.position == "rotary")
         wanted += [("models.nets.branches", RELATIVE[at][0]) for at in RELATIVE if at == cfg.position]
@@ -75,7 +70,7 @@ def _branch_class(cfg: RunConfig, kind: str, norm_mid: str) -> str:
     made += [] if one else ["self.w2 = nn.Linear(HIDDEN, WIDTH)"]
     inner = wrapped(norm_mid, "self.norm_mid", f"self.{first}(x)")
     if cfg.activation != "identity":
-        inner = f"{ACTIVATION_CODE[cfg.activation]}({inner})"
+        inner = f"{ACTIVATIONS[cfg.activation].code}({inner})"
     formula = inner if one else f"self.w2({inner})"
     title = "one layer" if one else "two layers, token by token"
     return class_code(_branch_name(kind, norm_mid), f"The branch: {title}.", made, [f"return {formula}"])

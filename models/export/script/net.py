@@ -3,7 +3,7 @@
 from itertools import groupby
 
 from models.export.script.model import class_code, kind_of, kinds_of, norm_of
-from models.spec import TASKS, RunConfig, plan
+from models.spec import INITS, TASKS, RunConfig, plan
 
 WATCH = '''\
 SEEN = {}  # the points of the stream in the last forward pass, by site
@@ -37,27 +37,6 @@ def initialise(net):
         elif name == "head.weight":
             p.normal_(generator=source).mul_(WIDTH**-0.5)
 '''
-
-DRAWS = {
-    "he": "p.normal_(generator=source).mul_(math.sqrt(2 / inputs))",
-    "xavier": "p.normal_(generator=source).mul_(math.sqrt(2 / (inputs + outputs)))",
-    "normal 0.02": "p.normal_(generator=source).mul_(0.02)",
-    "torch": "p.uniform_(-(inputs**-0.5), inputs**-0.5, generator=source)",
-    "orthogonal": "nn.init.orthogonal_(p, generator=source)",
-    "deepnorm": "p.normal_(generator=source).mul_(math.sqrt(2 / (inputs + outputs)))",
-}
-FAN_IN = "p.normal_(generator=source).mul_(inputs**-0.5)"
-TITLES = {
-    "torch": "PyTorch's own uniform weights for the branches",
-    "fan-in": "Branch weights from N(0, 1/inputs)",
-    "he": "Branch weights from N(0, 2/inputs)",
-    "xavier": "Branch weights from N(0, 2/(inputs + outputs))",
-    "orthogonal": "Orthogonal branch weights",
-    "normal 0.02": "Branch weights from N(0, 0.02^2)",
-    "gpt2": "Branch weights from N(0, 1/inputs), output matrices divided by sqrt(M)",
-    "zero last": "Branch weights from N(0, 1/inputs), output matrices zero",
-    "deepnorm": "Xavier weights for the branches, all but queries and keys times (4M)^(-1/4)",
-}
 
 
 def net_code(cfg: RunConfig) -> str:
@@ -145,16 +124,16 @@ def _net_class(cfg: RunConfig) -> str:
 
 
 def _initialise(cfg: RunConfig) -> str:
-    draw = DRAWS.get(cfg.init, FAN_IN)
-    branch = ["outputs, inputs = p.shape"] * ("inputs" in draw) + [draw]
+    init = INITS[cfg.init]
+    branch = ["outputs, inputs = p.shape"] * ("inputs" in init.draw) + [init.draw]
     outputs = (
         ('".w_o.weight"', '".w2.weight"') if cfg.net == "transformer" else (f'".w{"2" * (cfg.layers_per_branch - 1)}.weight"',)
     )
     ends = f"({', '.join(outputs)})" if len(outputs) > 1 else outputs[0]
-    if cfg.init in ("gpt2", "zero last"):
-        branch += [f"if name.endswith({ends}):", f"    p.mul_({'M**-0.5' if cfg.init == 'gpt2' else '0.0'})"]
-    if cfg.init == "deepnorm":
-        shrink = "p.mul_((4 * M) ** -0.25)"
+    if init.on_outputs:
+        branch += [f"if name.endswith({ends}):", f"    p.mul_({init.on_outputs})"]
+    if init.past_scores:
+        shrink = f"p.mul_({init.past_scores})"
         queries = ['if not name.endswith((".w_q.weight", ".w_k.weight")):', f"    {shrink}"]
         branch += queries if cfg.net == "transformer" else [shrink]
     branch += [f"p.mul_({cfg.init_gain!r})"] * (cfg.init_gain != 1)
@@ -164,7 +143,7 @@ def _initialise(cfg: RunConfig) -> str:
         inputs = TASKS[cfg.task].inputs(cfg.net)
         embed = ["nn.init.orthogonal_(p, generator=source)", f"p.mul_(math.sqrt(max(WIDTH, {inputs}) / {inputs}))"]
     code = INITIALISE.format(
-        title=f"{TITLES[cfg.init]}; the stream starts at unit mean square.", branch=_indented(branch), embed=_indented(embed)
+        title=f"{init.title}; the stream starts at unit mean square.", branch=_indented(branch), embed=_indented(embed)
     )
     if cfg.net == "transformer" and cfg.position == "learned":
         code += '        elif name == "position.table_TD":\n            p.normal_(generator=source).mul_(math.sqrt(0.5))\n'

@@ -32,6 +32,20 @@ def arguments_of(module: str, name: str) -> tuple[str, ...]:
     return tuple(ast.get_source_segment(source, argument) or "" for argument in assigned.value.args)
 
 
+@cache
+def arguments_under(module: str, name: str, key: str) -> tuple[str, ...]:
+    """The arguments, as text, of the call that stands under a key of a top-level dict."""
+    source, definitions, _ = _parsed(module)
+    assigned = definitions[name]
+    assert isinstance(assigned, ast.AnnAssign)
+    assert isinstance(assigned.value, ast.Dict)
+    (call,) = [
+        made for at, made in zip(assigned.value.keys, assigned.value.values, strict=True) if at and ast.literal_eval(at) == key
+    ]
+    assert isinstance(call, ast.Call)
+    return tuple(ast.get_source_segment(source, argument) or "" for argument in call.args)
+
+
 def _collect(module: str, name: str, found: dict[Definition, str]) -> None:
     source, definitions, imports = _parsed(module)
     if name in imports:
@@ -61,6 +75,8 @@ def _parsed(module: str) -> tuple[str, dict[str, ast.stmt], dict[str, str]]:
             definitions[node.name] = node
         elif isinstance(node, ast.Assign):
             definitions |= {target.id: node for target in node.targets if isinstance(target, ast.Name)}
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            definitions[node.target.id] = node
         elif isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("models."):
             imports |= {alias.name: node.module for alias in node.names}
     return source, definitions, imports
