@@ -111,7 +111,7 @@ page = st.navigation(
                 title="Lessons",
                 icon=":material/school:",
                 url_path="lessons",
-                help="Ten questions: guess, train, see what happened and why, solve the challenge.",
+                help="Guess, train, see what happened and why, solve the challenge.",
             ),
             st.Page(
                 HERE / "learn" / "errors.py",

@@ -9,7 +9,7 @@ WAYS = {
     "A visitor": ("Five minutes, nothing to know beforehand.", ((STORY, "The story"), (PLAYGROUND, "Break a net yourself"))),
     "A student": (
         "Guess first, then let the numbers decide.",
-        ((LESSONS, "Ten lessons"), (PAGES / "learn" / "errors.py", "Common errors")),
+        ((LESSONS, "Lessons"), (PAGES / "learn" / "errors.py", "Common errors")),
     ),
     "A teacher": (
         "For a projector and a class of thirty.",
