@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
@@ -10,19 +11,26 @@ import pytest
 from components.charts.diagram import READABLE, block_diagram
 from models.spec import ARRANGEMENTS, NORMS, PLACEMENTS, RunConfig, plan
 from models.spec.vocabulary import ACTIVATIONS
+from tests import hand
 
 NETS = ("mlp", "transformer")
 N = "LayerNorm"
-# What is read from left to right, the skip's own label aside: the branch, then what follows the add.
-ORDER = {
-    "none": (["W₁", "relu", "W₂"], []),
-    "post-norm": (["W₁", "relu", "W₂"], [N]),
-    "pre-norm": ([N, "W₁", "relu", "W₂"], [f"final {N}"]),
-    "sandwich": ([N, "W₁", "relu", "W₂", N], [f"final {N}"]),
-    "res-post-norm": (["W₁", "relu", "W₂", N], [f"final {N}"]),
-    "pre+post": ([N, "W₁", "relu", "W₂"], [N]),
-    "mid-norm": (["W₁", N, "relu", "W₂"], []),
-}
+
+
+def _drawn(placement, *inner):
+    """The words of a sublayer in their order, by the placement's equation in `tests/hand.py`; None in F is its norm's place."""
+
+    def function(read, middle=lambda words: words):
+        return [*read, *(word for part in inner for word in (middle([]) if part is None else [part]))]
+
+    def norm(words):
+        return [*words, N]
+
+    places = SimpleNamespace(first=norm, mid=norm, out=norm, add=norm)
+    return hand.PLACEMENTS[placement]([], function, places, lambda words: words, lambda words: [*words, "skip", "+"])
+
+
+MLP = ("W₁", None, "relu", "W₂")
 
 
 @pytest.mark.parametrize(("arrangement", "net"), list(product(ARRANGEMENTS, NETS)))
@@ -42,25 +50,19 @@ def test_everything_drawn_lies_inside_the_drawing(arrangement, net):
         assert 0 <= float(box.get("y")) <= height - float(box.get("height"))
 
 
-def test_the_expected_order_covers_every_placement():
-    assert set(ORDER) == set(PLACEMENTS)
-
-
 @pytest.mark.parametrize("placement", PLACEMENTS)
 def test_norms_stand_where_the_placement_has_them(placement):
-    branch, after = ORDER[placement]
+    final = [f"final {N}"] * PLACEMENTS[placement].final_norm
     words = _words(RunConfig(placement=placement, depth=4))
-    assert words == ["x", *branch, "skip", "+", *after, "head", "block 4 of 4"]
+    assert words == ["x", *_drawn(placement, *MLP), *final, "head", "block 4 of 4"]
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
 def test_a_transformer_block_is_attention_then_feed_forward(placement):
-    branch, after = ORDER[placement]
-    attention = [word if word != "W₁" else "attention" for word in branch if word not in ("relu", "W₂")]
-    attention += ["W"] if placement == "mid-norm" else []
-    between = [word for word in after if not word.startswith("final")]
+    final = [f"final {N}"] * PLACEMENTS[placement].final_norm
+    attention = _drawn(placement, "attention", None, *["W"] * PLACEMENTS[placement].norm_mid)
     words = _words(RunConfig(net="transformer", placement=placement, depth=4))
-    assert words == ["x", *attention, "skip", "+", *between, *branch, "skip", "+", *after, "head", "block 4 of 4"]
+    assert words == ["x", *attention, *_drawn(placement, *MLP), *final, "head", "block 4 of 4"]
 
 
 @pytest.mark.parametrize("norm", [norm for norm in NORMS if norm != "none"])
