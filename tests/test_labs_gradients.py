@@ -13,7 +13,7 @@ from components.charts.table import table_of
 from components.labs.gradients.chain import _verdict as chain_verdict
 from components.labs.gradients.chain import chain_chart
 from components.labs.gradients.net import INITS, anchored, net_chart
-from components.labs.gradients.slopes import curve_chart
+from components.labs.gradients.slopes import _look, curve_chart
 from components.labs.gradients.words import compared, expected
 from models.insight.gaussian import ACTIVATIONS as FUNCTIONS
 from models.insight.gaussian import moments, slope, steepest, value
@@ -297,9 +297,10 @@ def test_plotly_json_and_the_table_accept_every_chart():
 
 
 def test_no_two_activations_are_told_apart_by_colour_alone():
-    lines = [(t["line"].get("dash", "solid"), t["line"]["width"]) for t in curve_chart("φ", list(FUNCTIONS), False, 0)["data"]]
-    assert len(lines) == len(FUNCTIONS)
-    assert len({dash for dash, _ in lines}) >= 5
+    lines = [trace["line"] for trace in curve_chart("φ", list(FUNCTIONS), False, 0)["data"]]
+    assert [line["dash"] for line in lines] == list(dict.fromkeys(line["dash"] for line in lines))
+    more = [_look(at) for at in range(30)]
+    assert len({(line["color"], line["dash"]) for line in more}) == 30
 
 
 # --- the page ---

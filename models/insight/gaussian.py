@@ -65,7 +65,7 @@ class Moments:
     @property
     def square(self) -> float:
         """E act^2."""
-        return self.variance + self.mean**2
+        return self.variance + self.mean * self.mean  # inf where a power would raise
 
 
 @lru_cache(maxsize=4096)
@@ -77,4 +77,4 @@ def moments(activation: str, q: float = 1.0) -> Moments:
     with np.errstate(over="ignore"):
         values, slopes = act(sqrt(q) * Z), slope(sqrt(q) * Z)
         mean, square, steepness = (float((of * WEIGHT).sum()) for of in (values, values**2, slopes**2))
-    return Moments(mean, square - mean**2, steepness)
+    return Moments(mean, square - mean * mean, steepness)

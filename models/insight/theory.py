@@ -45,7 +45,7 @@ class _Passed:
 
     @property
     def square(self) -> float:
-        return self.variance + self.mean**2
+        return self.variance + self.mean * self.mean
 
 
 CENTRED = 1e-9  # as large a mean over Gaussian numbers as rounding leaves an activation that has none
@@ -175,5 +175,5 @@ def _norm(cfg: RunConfig, norm: str, mean: float, variance: float) -> _Passed:
         return _Passed(mean, variance, 1.0)
     if norm == "layer norm":
         return _Passed(0.0, variance / (variance + cfg.eps), 1 / (variance + cfg.eps))
-    size = variance + mean**2 + cfg.eps
+    size = variance + mean * mean + cfg.eps
     return _Passed(mean / sqrt(size), variance / size, 1 / size)

@@ -1,12 +1,12 @@
 """The activations' derivatives: their curves, their largest values, and what is left of them under a Gaussian."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from components.charts.depth import ROLES
-from components.charts.parts import Figure, finished, frame_of, level, rounded
+from components.charts.parts import BLUE, GREEN, GREY, ORANGE, PURPLE, Figure, finished, frame_of, level, rounded
 from components.shell.address import kept
 from components.shell.text import badge, drawn, listed, number
 from models.insight.gaussian import ACTIVATIONS, moments, slope, steepest, value
@@ -14,6 +14,8 @@ from models.insight.gaussian import ACTIVATIONS, moments, slope, steepest, value
 KEY = "gradients"
 REACH = 4.0
 SPREADS = (0.1, 5.0)
+COLOURS = (BLUE, ORANGE, GREEN, PURPLE, GREY)
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 
 def draw() -> None:
@@ -36,7 +38,7 @@ def draw() -> None:
 
 
 def curve_chart(title: str, shown: Sequence[str], derivative: bool, z: float) -> Figure:
-    """φ or φ' of the chosen activations over z, each with its own colour, dash and marker; a guide at z."""
+    """φ or φ' of the chosen activations over z, each with a colour and dash of its own; a guide at z."""
     grid = np.linspace(-REACH, REACH, 161)
     order = list(ACTIVATIONS)
     traces = [
@@ -46,7 +48,7 @@ def curve_chart(title: str, shown: Sequence[str], derivative: bool, z: float) ->
             "x": rounded(grid),
             "y": rounded((slope if derivative else value)(name, grid)),
             "hovertemplate": "z %{x}: %{y:.4g}<extra>%{fullData.name}</extra>",
-            **list(ROLES.values())[order.index(name)],
+            "line": _look(order.index(name)),
             "mode": "lines",
         }
         for name in order
@@ -55,6 +57,11 @@ def curve_chart(title: str, shown: Sequence[str], derivative: bool, z: float) ->
     layout = frame_of(title, x="z", y="φ'" if derivative else "φ")
     layout["shapes"] = [level(x=z)]
     return finished(traces, layout, "choose an activation")
+
+
+def _look(at: int) -> dict[str, Any]:
+    """How the line of this number is drawn: five colours and six dashes tell thirty apart."""
+    return {"color": COLOURS[at % len(COLOURS)], "dash": DASHES[at % len(DASHES)], "width": 3 if at == 0 else 2}
 
 
 def _bound(spread: float) -> None:
