@@ -233,7 +233,12 @@ def draw(panel: Panel) -> None:
     panel.chart(depth_profile(title=title, unit="RMS", sites=panel.view.trace.sites, series=series), title)
 
 
-LENGTHS = Instrument(draw, "How far do tokens differ in length?", "measured", "The RMS of the shortest and longest token.")
+LENGTHS = Instrument(
+    draw,
+    "How far do tokens differ in length?",
+    "measured",
+    "On the batch of the step shown: the RMS of the shortest and of the longest token at every site of the stream.",
+)
 ''',
         ),
         Edit(
@@ -510,6 +515,14 @@ for name in INSTRUMENTS:
 page.session_state["instrument"] = None
 opened(COMPARE, a=urlencode(SMALL | NEW), b=urlencode(SMALL))
 assert page.session_state["compare_columns"][0].norm == "largest norm"
+opened("pages/labs/gradients.py")
+page.multiselect(key="gradients_shown").set_value(page.multiselect(key="gradients_shown").options)
+page.selectbox(key="gradients_net_activation").set_value("squared relu")
+page.selectbox(key="gradients_net_init").set_value("random signs")
+page.run()
+assert not page.exception, page.exception
+opened("pages/learn/glossary.py")
+assert all(any(name in one.value for one in page.markdown) for name in NEW.values())
 opened("pages/learn/lessons.py", lesson="narrow")
 assert any("after two blocks" in one.value for one in page.markdown)
 opened("pages/learn/sizes.py")
