@@ -336,12 +336,12 @@ def test_after_a_miss_the_hint_says_what_signal_gradient_and_loss_did() -> None:
     assert check(challenge, solution, finished(solution)).hint == ""
 
 
-def test_one_line_says_how_far_one_is_in_all_ten_and_the_verdict_stands_before_the_player() -> None:
+def test_one_line_says_how_far_one_is_in_all_of_them_and_the_verdict_stands_before_the_player() -> None:
     page = lessons(lesson="vanishing")
-    assert "**0 of 10 guessed, 0 solved**" in words(page)
+    assert f"**0 of {len(LESSONS)} guessed, 0 solved**" in words(page)
     page = watched(guessed(page, 2), "lesson_vanishing")
     assert "1 ◐ · 2 ○" in words(page)
-    assert "**1 of 10 guessed, 0 solved**" in words(page)
+    assert f"**1 of {len(LESSONS)} guessed, 0 solved**" in words(page)
     guess, verdict = page.columns[:2]
     assert guess.radio
     assert "Your guess was right" in "".join(one.value for one in verdict.markdown)

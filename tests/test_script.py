@@ -22,8 +22,7 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from models.export.script.script import standalone_script
-from models.nets import build_model
-from models.nets.norms import DynamicTanh, TokenBatchNorm
+from models.nets import build_model, norms
 from models.spec import ACTIVATIONS, ARRANGEMENTS, INITS, NETS, NORMS, OPTIMIZERS, PLACEMENTS, STACKS, TASKS, RunConfig
 from models.spec.code import block_code, block_parts, named_parts
 from models.spec.vocabulary import POSITIONS
@@ -249,7 +248,7 @@ def test_the_parts_of_a_block_are_made_as_the_builder_makes_them() -> None:
     for norm in NORMS:
         cfg = RunConfig(**TRANSFORMER | {"norm": norm, "placement": "sandwich", "qk_norm": True, "affine": False, "eps": 0.03})
         block = build_model(cfg).stream.blocks["b03"]
-        made: dict[str, Any] = {"nn": torch.nn, "torch": torch, "TokenBatchNorm": TokenBatchNorm, "DynamicTanh": DynamicTanh}
+        made: dict[str, Any] = vars(norms) | {"torch": torch}
         exec(block_parts(cfg), made)
         for name, (path, _) in named_parts(cfg).items():
             assert repr(made[name]) == repr(_part(block, path))
