@@ -57,13 +57,22 @@ class Probe:
     """Keeps what passed the places in the last forward pass, and the gradients that came back to them.
 
     `begin` and `end` bracket a pass for whom a module may be called twice, or again by checkpointing when the pass is over.
-    Without them every call counts. `failed` is told of an error of ours, which never reaches the training.
+    Without them every call counts. `failed` is told of an error of ours, which never reaches the training. `fresh`: no tensor
+    comes twice, so that hooks on tensors go with them and `release` has nothing to do.
     """
 
-    def __init__(self, places: Sequence[Place], *, gradients: bool, failed: Callable[[Exception], None] | None = None) -> None:
+    def __init__(
+        self,
+        places: Sequence[Place],
+        *,
+        gradients: bool,
+        failed: Callable[[Exception], None] | None = None,
+        fresh: bool = False,
+    ) -> None:
         self.places = tuple(places)
         self.gradients = gradients
         self.listening = True
+        self.fresh = fresh
         self.at_once: set[int] = set()  # places whose tensor is overwritten later, so that its norm is taken on the spot
         self._on_tensors: list[RemovableHandle] = []  # taken off again, for inputs may come a second time
         self._pass = 0
@@ -148,7 +157,10 @@ class Probe:
             self._look(wanted, module, lambda key: kwargs.get(key) if isinstance(key, str) else args[key or 0], not again)
 
     def _gave(self, wanted: list[int], module: nn.Module, _args: Any, output: Any) -> None:
-        if self.listening:
+        if self.fresh and self._within is None and isinstance(output, Tensor):
+            for at in wanted:
+                self._keep(at, output)
+        elif self.listening:
             self._look(wanted, module, lambda key: picked(output, key), True)
 
     def _look(self, wanted: list[int], module: nn.Module, value: Callable[[Key], Any], counts: bool) -> None:
@@ -186,7 +198,9 @@ class Probe:
         self._versions[at] = tensor._version
         if self.gradients:
             if tensor.requires_grad:
-                self._on_tensors.append(tensor.register_hook(partial(self._receive, (self._pass, at))))
+                handle = tensor.register_hook(partial(self._receive, (self._pass, at)))
+                if not self.fresh:
+                    self._on_tensors.append(handle)
             else:
                 self._waiting.add(at)
 
@@ -214,10 +228,15 @@ def picked(output: Any, key: Key) -> Any:
     return output[key] if isinstance(output, tuple | list) and isinstance(key, int) and key < len(output) else None
 
 
+def outputs(modules: Sequence[nn.Module], *, gradients: bool) -> Probe:
+    """A probe on what some modules of a net of one's own give, a new tensor at each call."""
+    return Probe([Place(module) for module in modules], gradients=gradients, fresh=True)
+
+
 @contextmanager
 def watching(taps: Sequence[nn.Module], *, gradients: bool) -> Iterator[Probe]:
     """A probe on the outputs of some modules for the length of a block."""
-    probe = Probe([Place(tap) for tap in taps], gradients=gradients)
+    probe = outputs(taps, gradients=gradients)
     try:
         yield probe
     finally:

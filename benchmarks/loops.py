@@ -7,12 +7,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from addnorm.probe import accumulate_dtype, outputs
+from addnorm.probe import norms_in as norms
 from models.nets import build_model
 from models.spec import RunConfig
 from models.tasks import open_task
 from models.training import cross_entropy
 from models.training.optimizers import build_optimizer
-from models.training.probe import Probe, accumulate_dtype, norms
 
 CPU = torch.device("cpu")
 Loop = Callable[[int], object]  # trains so many steps further
@@ -49,7 +50,7 @@ class StreamSites(Bare):
 
     def __init__(self, cfg: RunConfig) -> None:
         super().__init__(cfg)
-        self.probe = Probe(self.model.stream.stream_taps, gradients=True)
+        self.probe = outputs(self.model.stream.stream_taps, gradients=True)
         self.rows = torch.zeros(cfg.steps, 1 + 2 * len(self.model.stream.stream_taps))
         self.dtype = accumulate_dtype(CPU)
 
@@ -102,8 +103,8 @@ class Histograms(Bare):
 
         super().__init__(cfg)
         self.writer: Any = SummaryWriter(folder)
-        self.stream = Probe(self.model.stream.stream_taps, gradients=True)
-        self.branch = Probe(self.model.stream.branch_taps, gradients=False)
+        self.stream = outputs(self.model.stream.stream_taps, gradients=True)
+        self.branch = outputs(self.model.stream.branch_taps, gradients=False)
 
     def look(self, loss: Tensor) -> None:
         self.writer.add_scalar("loss", loss, self.k)

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from addnorm.probe import accumulate_dtype, watching
 from models.nets import Net
 from models.nets.stacked import StackedBatchNorm
 from models.spec import RunConfig
@@ -16,7 +17,6 @@ from models.trace import Frame
 from models.training.batched_rows import block_norms
 from models.training.dead import counting_dead, shares
 from models.training.frames import COSINE_TOKENS, evaluating, mean_cosines, statistics_kept
-from models.training.probe import accumulate_dtype, watching
 
 
 class SeedFrameTaker:

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from addnorm.probe import STACKED, accumulate_dtype, outputs
 from models.nets import Net
 from models.spec import RunConfig, plan
 from models.trace import Columns
-from models.training.probe import STACKED, Probe, accumulate_dtype
 
 
 class SeedRowWriter:
@@ -22,8 +22,8 @@ class SeedRowWriter:
         self.columns = Columns(arranged.sites, arranged.branches, cfg.depth)
         self.rows = torch.zeros(cfg.steps + 1, seeds, self.columns.width, device=device)  # and the closing row, at a rate of 0
         self.seeds, self.dtype = seeds, accumulate_dtype(device)
-        self.stream = Probe(net.stream.stream_taps, gradients=True)
-        self.branch = Probe(net.stream.branch_taps, gradients=False)
+        self.stream = outputs(net.stream.stream_taps, gradients=True)
+        self.branch = outputs(net.stream.branch_taps, gradients=False)
         self.matrices = matrices
         in_blocks = {id(p) for block in matrices for p in block}
         self.others = [p for p in net.parameters() if p.requires_grad and id(p) not in in_blocks]

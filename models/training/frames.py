@@ -10,13 +10,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from addnorm.probe import watching
 from models.nets import Net
 from models.nets.norms import TokenBatchNorm
 from models.spec import RunConfig
 from models.tasks import TaskData
 from models.trace import Frame
 from models.training.dead import counting_dead, shares
-from models.training.probe import watching
 
 COSINE_TOKENS = 128  # vectors whose directions are compared
 

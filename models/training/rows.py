@@ -3,10 +3,12 @@
 import torch
 from torch import Tensor
 
+from addnorm.probe import accumulate_dtype, joined, outputs
+from addnorm.probe import norms_in as norms
 from models.nets import Net
 from models.spec import RunConfig, plan
 from models.trace import SCALARS, Columns
-from models.training.probe import Probe, accumulate_dtype, group_norms, joined, norms
+from models.training.probe import group_norms
 from models.training.schedule import learning_rates
 
 
@@ -22,8 +24,8 @@ class RowWriter:
         self.rows = torch.zeros(cfg.steps + 1, self.columns.width, device=device)  # and the closing row, whose rate stays 0
         self.rows[: cfg.steps, SCALARS.index("lr")] = torch.tensor(learning_rates(cfg), device=device)
         self.dtype = accumulate_dtype(device)
-        self.stream = Probe(model.stream.stream_taps, gradients=True)
-        self.branch = Probe(model.stream.branch_taps, gradients=False)
+        self.stream = outputs(model.stream.stream_taps, gradients=True)
+        self.branch = outputs(model.stream.branch_taps, gradients=False)
         self.matrices = [[p for p in block.parameters() if p.ndim > 1] for block in model.stream.blocks.values()]
         in_blocks = {id(p) for block in self.matrices for p in block}
         self.others = [p for p in model.parameters() if p.requires_grad and id(p) not in in_blocks]
