@@ -165,7 +165,7 @@ def stops(page: Any, most: int) -> list[dict[str, Any]]:
 )
 def test_the_tab_key_reaches_everything_and_shows_where_it_is(visitors, path, reached):
     page = quiet(drawn(visitors(path, viewport={"width": 1280, "height": 2200}, **CALM), "Activation by depth"))
-    found = stops(page, 90)
+    found = stops(page, 130)
     names = [stop["name"] for stop in found]
     for name in reached:
         assert any(one.startswith(name) for one in names), (name, names)
