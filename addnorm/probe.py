@@ -37,7 +37,9 @@ class Place:
 
 
 class Hook:
-    """A hook of ours on a module. A copy of a watched model, or a saved one, has a hook in its place that does nothing."""
+    """A hook of ours on a module. A copy of a watched model,
+    or a saved one, has a hook in its place that does nothing.
+    """
 
     def __init__(self, call: Callable[..., None], *first: Any) -> None:
         self._call, self._first = call, first
@@ -56,9 +58,9 @@ def nothing(*_args: Any) -> None:
 class Probe:
     """Keeps what passed the places in the last forward pass, and the gradients that came back to them.
 
-    `begin` and `end` bracket a pass for whom a module may be called twice, or again by checkpointing when the pass is over.
-    Without them every call counts. `failed` is told of an error of ours, which never reaches the training. `fresh`: no tensor
-    comes twice, so that hooks on tensors go with them and `release` has nothing to do.
+    `begin` and `end` bracket a pass for whom a module may be called twice, or again by checkpointing when the pass is
+    over. Without them every call counts. `failed` is told of an error of ours, which never reaches the training.
+    `fresh`: no tensor comes twice, so that hooks on tensors go with them and `release` has nothing to do.
     """
 
     def __init__(
@@ -73,7 +75,9 @@ class Probe:
         self.gradients = gradients
         self.listening = True
         self.fresh = fresh
-        self.at_once: set[int] = set()  # places whose tensor is overwritten later, so that its norm is taken on the spot
+        self.at_once: set[int] = (
+            set()
+        )  # places whose tensor is overwritten later, so that its norm is taken on the spot
         self._on_tensors: list[RemovableHandle] = []  # taken off again, for inputs may come a second time
         self._pass = 0
         self.forget()
@@ -96,7 +100,9 @@ class Probe:
         return [(at, grad) for (_, at), grad in self._received.items()]
 
     def forget(self) -> None:
-        """Lets the last pass go, so that its tensors can be freed. Gradients that are still to come are kept all the same."""
+        """Lets the last pass go, so that its tensors can be freed.
+        Gradients that are still to come are kept all the same.
+        """
         self.seen: list[Tensor | None] = [None] * len(self.places)
         self._received: dict[tuple[int, int], Tensor] = {}  # by pass and place
         self._pass += 1
@@ -154,7 +160,9 @@ class Probe:
     def _given(self, wanted: list[int], again: bool, module: nn.Module, args: Any, kwargs: Any) -> None:
         """`again`: whether the hook of the output will count this call."""
         if self.listening:
-            self._look(wanted, module, lambda key: kwargs.get(key) if isinstance(key, str) else args[key or 0], not again)
+            self._look(
+                wanted, module, lambda key: kwargs.get(key) if isinstance(key, str) else args[key or 0], not again
+            )
 
     def _gave(self, wanted: list[int], module: nn.Module, _args: Any, output: Any) -> None:
         if self.fresh and self._within is None and isinstance(output, Tensor):
@@ -182,7 +190,9 @@ class Probe:
             self._fail(error)
 
     def _look_again(self, wanted: list[int], value: Callable[[Key], Any]) -> None:
-        """Checkpointing computes a part again, this time with gradients. Of a module used twice nobody knows which call it is."""
+        """Checkpointing computes a part again, this time with
+        gradients. Of a module used twice nobody knows which call it is.
+        """
         if len({self.places[at].call for at in wanted}) > 1:
             return
         for at in wanted:
@@ -251,7 +261,8 @@ def accumulate_dtype(device: torch.device) -> torch.dtype:
 def norms(tensors: Sequence[Tensor]) -> Tensor:
     """The L2 norm of every tensor, (N,), in float64 where the device has it. All tensors are on one device.
 
-    On a CPU float32 sums take half the time; what they cannot hold is summed again. Elsewhere asking would mean waiting.
+    On a CPU float32 sums take half the time; what they cannot
+    hold is summed again. Elsewhere asking would mean waiting.
     """
     tensors = [torch.view_as_real(tensor) if tensor.is_complex() else tensor for tensor in tensors]
     dtype = accumulate_dtype(tensors[0].device)

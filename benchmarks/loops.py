@@ -1,4 +1,6 @@
-"""The same training as `Run` does, written four ways: bare, with our probe on the stream, and as people watch nets today."""
+"""The same training as `Run` does, written four ways: bare,
+with our probe on the stream, and as people watch nets today.
+"""
 
 import math
 from collections.abc import Callable, Iterator
@@ -24,7 +26,9 @@ class Bare:
 
     def __init__(self, cfg: RunConfig) -> None:
         self.model, self.task = build_model(cfg), open_task(cfg, CPU)
-        self.optimizer = build_optimizer(cfg.optimizer, self.model.parameters(), lr=cfg.lr, weight_decay=cfg.weight_decay)
+        self.optimizer = build_optimizer(
+            cfg.optimizer, self.model.parameters(), lr=cfg.lr, weight_decay=cfg.weight_decay
+        )
         self.k = 0
 
     def __call__(self, steps: int) -> None:
@@ -112,7 +116,11 @@ class Histograms(Bare):
             self.writer.add_histogram(name, tensor, self.k)
 
     def _tensors(self) -> Iterator[tuple[str, Tensor]]:
-        for kind, tensors in (("act", self.stream.tensors()), ("grad", self.stream.grads()), ("branch", self.branch.tensors())):
+        for kind, tensors in (
+            ("act", self.stream.tensors()),
+            ("grad", self.stream.grads()),
+            ("branch", self.branch.tensors()),
+        ):
             yield from ((f"{kind}/{at}", tensor) for at, tensor in enumerate(tensors))
         for name, parameter in self.model.stream.named_parameters():
             if parameter.ndim > 1 and parameter.grad is not None:

@@ -1,7 +1,7 @@
 """What README's "How to add" says is all there is to it: done here with made-up ones, in a copy of the project.
 
-In the copy a norm is added in its two places and nowhere else; then a run, several seeds of it, a map's cell, the script, every
-view of the block, the instruments and every page take it.
+In the copy a norm is added in its two places and nowhere else; then a run, several seeds of it, a map's cell, the
+script, every view of the block, the instruments and every page take it.
 """
 
 import os
@@ -45,7 +45,9 @@ NORMS: dict'''
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The project with one norm more."""
     folder = tmp_path_factory.mktemp("copy") / "project"
-    unneeded = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".mypy_cache", ".hypothesis", ".ruff_cache", "recorded")
+    unneeded = shutil.ignore_patterns(
+        ".git", ".venv", "__pycache__", ".mypy_cache", ".hypothesis", ".ruff_cache", "recorded"
+    )
     shutil.copytree(ROOT, folder, ignore=unneeded)
     for name, before, after in (
         ("models/spec/vocabulary.py", "}\n\nACTIVATIONS", ENTRY),
@@ -65,7 +67,13 @@ def does(copy: Path, code: str) -> str:
     script.write_text(code, "utf-8")
     environment = {**os.environ, "PYTHONPATH": str(copy), "PLAYGROUND_TRAINER": "inprocess"}
     done = subprocess.run(
-        [sys.executable, str(script)], cwd=copy, env=environment, capture_output=True, text=True, check=False, timeout=300
+        [sys.executable, str(script)],
+        cwd=copy,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout

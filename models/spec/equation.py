@@ -8,7 +8,9 @@ from models.spec.vocabulary import NORMS
 
 
 def equation(cfg: RunConfig, block: int | None = None) -> str:
-    """LaTeX of one sublayer of a block (the last one if not said), with its branches spelled out and the stack's own rule."""
+    """LaTeX of one sublayer of a block (the last one if not
+    said), with its branches spelled out and the stack's own rule.
+    """
     left = plan(cfg).left_of_block(block or cfg.depth)
     lines = [rf"x \leftarrow {sublayer_equation(cfg, left[-1])}"]
     lines += [line for sublayer in left if not sublayer.identity for line in _branch_lines(cfg, sublayer)]
@@ -47,7 +49,9 @@ def _weight(scale: float | str, rules: dict[str, Entry]) -> str:
 
 
 def _branch_lines(cfg: RunConfig, sublayer: SublayerPlan) -> list[str]:
-    activation = {"relu": r"\operatorname{relu}", "identity": ""}.get(cfg.activation, rf"\operatorname{{{cfg.activation}}}")
+    activation = {"relu": r"\operatorname{relu}", "identity": ""}.get(
+        cfg.activation, rf"\operatorname{{{cfg.activation}}}"
+    )
     hidden = rf"{activation}({normed(sublayer.norm_mid, 'W_1 z')})"
     if sublayer.kind == "mlp" and cfg.layers_per_branch == 1:
         return [rf"F(z) = {activation}({normed(sublayer.norm_mid, 'W z')})"]

@@ -18,9 +18,9 @@ class Entry:
 class NormEntry(Entry):
     """A norm: all that the app says of it but its module, which is in `models.nets.norms` under the same key.
 
-    `symbol` is LaTeX, `short` its name in a diagram, `code` makes it from {width} and {eps}; {switch} is the argument that
-    leaves gain and bias out, called `affine` unless said otherwise. `over`: what its statistics are of, "token" or "batch",
-    or nothing.
+    `symbol` is LaTeX, `short` its name in a diagram, `code` makes it from {width} and
+    {eps}; {switch} is the argument that leaves gain and bias out, called `affine` unless
+    said otherwise. `over`: what its statistics are of, "token" or "batch", or nothing.
     """
 
     symbol: str = ""
@@ -32,7 +32,9 @@ class NormEntry(Entry):
 
 @dataclass(frozen=True)
 class Knob:
-    """What a field may be. Numbers have `low` and `high`; words have `choices`; scales have numbers and named `rules`."""
+    """What a field may be. Numbers have `low` and `high`; words
+    have `choices`; scales have numbers and named `rules`.
+    """
 
     label: str
     help: str

@@ -39,7 +39,9 @@ class SeedFrameTaker:
 
     def after_update(self, frames: list[Frame]) -> list[Frame]:
         """The frames with |change of the weights| / |weights| by block."""
-        pairs = [list(zip(block, before, strict=True)) for block, before in zip(self.matrices, self._before, strict=True)]
+        pairs = [
+            list(zip(block, before, strict=True)) for block, before in zip(self.matrices, self._before, strict=True)
+        ]
         empty, dtype = torch.zeros(self.seeds, 1, device=self.task.device), accumulate_dtype(self.task.device)
         change = block_norms([[new.detach() - old for new, old in block] for block in pairs], empty, dtype)
         ratio = (change / block_norms(self._before, empty, dtype)).float().cpu().numpy()

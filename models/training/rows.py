@@ -13,7 +13,8 @@ from models.training.schedule import learning_rates
 
 
 class RowWriter:
-    """Probes a net and writes row k: loss, learning rate, gradient norm, clip factor, then RMS by site, branch and block.
+    """Probes a net and writes row k: loss, learning rate, gradient
+    norm, clip factor, then RMS by site, branch and block.
 
     `matrices` are the weight matrices by block: the weights of a block are its matrices, not its biases or gains.
     """
@@ -21,7 +22,9 @@ class RowWriter:
     def __init__(self, cfg: RunConfig, model: Net, device: torch.device) -> None:
         arranged = plan(cfg)
         self.columns = Columns(arranged.sites, arranged.branches, cfg.depth)
-        self.rows = torch.zeros(cfg.steps + 1, self.columns.width, device=device)  # and the closing row, whose rate stays 0
+        self.rows = torch.zeros(
+            cfg.steps + 1, self.columns.width, device=device
+        )  # and the closing row, whose rate stays 0
         self.rows[: cfg.steps, SCALARS.index("lr")] = torch.tensor(learning_rates(cfg), device=device)
         self.dtype = accumulate_dtype(device)
         self.stream = outputs(model.stream.stream_taps, gradients=True)
@@ -48,7 +51,9 @@ class RowWriter:
 
     def write(self, k: int, loss: Tensor, grad_norm: Tensor, clip_factor: Tensor, weight_grad_rms: Tensor) -> None:
         """Fills row k from what the probes saw in this step."""
-        scalars = torch.stack((loss.to(self.dtype), self.rows[k, 1].to(self.dtype), grad_norm, clip_factor.to(self.dtype)))
+        scalars = torch.stack(
+            (loss.to(self.dtype), self.rows[k, 1].to(self.dtype), grad_norm, clip_factor.to(self.dtype))
+        )
         series = _rms([*self.stream.tensors(), *self.stream.grads(), *self.branch.tensors()], self.dtype)
         self.rows[k] = torch.cat((scalars, series, weight_grad_rms))
 

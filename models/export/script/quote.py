@@ -1,4 +1,6 @@
-"""Definitions of the app's own modules as text, with all that they stand on: read, not imported, so that no torch is loaded."""
+"""Definitions of the app's own modules as text, with all that
+they stand on: read, not imported, so that no torch is loaded.
+"""
 
 import ast
 from functools import cache
