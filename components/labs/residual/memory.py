@@ -36,9 +36,9 @@ def draw() -> None:
         "**The block is the identity, because F = 0: all that it has to learn is to say nothing.** Without the skip F "
         f"= 0 would be the end of the signal, {vector(0 * branch)}. {badge('formula')}"
         if size == 0
-        else f"The identity is reached at F = 0: turn the size down. Without the skip the block gives "
-        f"{vector(written)}: cosine {number(cosine(written, x), 3)} with x instead of {number(cosine(total, x), 3)}, and no way back to "
-        f"x. {badge('formula')}"
+        else "The identity is reached at F = 0: turn the size down. Without the skip the block gives "
+        f"{vector(written)}: cosine {number(cosine(written, x), 3)} with x instead of {number(cosine(total, x), 3)}, "
+        f"and no way back to x. {badge('formula')}"
     )
     _after_many_blocks(size)
 
