@@ -32,8 +32,8 @@ MAIN = Path(__file__).parent / "pages" / "navigation.py"
 async def lifespan(_app: Any) -> AsyncIterator[None]:
     """Starts the trainer with the server, so that torch loads while the first page is drawn, and ends it with it.
 
-    What the first pages import, pandas and most components, is loaded before the server answers: later it would keep the
-    first browser waiting for its scripts.
+    What the first pages import, pandas and most components, is loaded before the server answers: later it would keep
+    the first browser waiting for its scripts.
     """
     log.begin()
     limits = " ".join(f"{name}={value}" for name, value in set_by_hand(os.environ).items())
@@ -52,12 +52,15 @@ async def health(_request: Request) -> JSONResponse:
     status = trainer().status()
     runs = {"training": status.wanted - status.waiting, "waiting": status.waiting}
     return JSONResponse(
-        {"trainer": status.state, "sentence": status.sentence, **runs}, status_code=503 if status.state == "failed" else 200
+        {"trainer": status.state, "sentence": status.sentence, **runs},
+        status_code=503 if status.state == "failed" else 200,
     )
 
 
 class OnlyReading:
-    """Refuses what carries a body before it is read: there are no uploads, and what a visitor does comes by the websocket."""
+    """Refuses what carries a body before it is read: there are
+    no uploads, and what a visitor does comes by the websocket.
+    """
 
     def __init__(self, inner: ASGIApp) -> None:
         self.inner = inner

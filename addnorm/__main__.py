@@ -28,7 +28,9 @@ def main(arguments: Sequence[str]) -> int:
     commands = parser.add_subparsers(required=True, metavar="command")
     show = commands.add_parser("show", help="a recording as a table: site, activation, gradient, and a line of words")
     show.add_argument("path", help="the file")
-    show.add_argument("--step", type=int, metavar="N", help="the row of that step, or the last before it (default: the last)")
+    show.add_argument(
+        "--step", type=int, metavar="N", help="the row of that step, or the last before it (default: the last)"
+    )
     given = parser.parse_args(arguments)
     recording = read(given.path, growing=True)
     if not recording.header or not len(recording):

@@ -1,9 +1,9 @@
 """By which law the stream grows over depth, and which arrangement is known to grow so.
 
-A branch that reads a normed copy adds the same mean square at every depth, so the stream grows like the square root of depth;
-one that reads the raw stream adds in proportion to it, which makes it grow exponentially; branches
-that all add in one direction, as training may teach them, make it grow in proportion to depth; a norm after every sum keeps its
-size (Xiong 2020, 2002.04745; He 2016, 1603.05027; Yang 2019, 1902.08129 for nets without skips).
+A branch that reads a normed copy adds the same mean square at every depth, so the stream grows like the square root of
+depth; one that reads the raw stream adds in proportion to it, which makes it grow exponentially; branches that all add
+in one direction, as training may teach them, make it grow in proportion to depth; a norm after every sum keeps its size
+(Xiong 2020, 2002.04745; He 2016, 1603.05027; Yang 2019, 1902.08129 for nets without skips).
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ class Law:
             "linear": "grows in proportion to depth",
             "exponential": f"{'grows' if self.rate > 1 else 'shrinks'} exponentially, by a factor of {factor:.3g} "
             "from site to site",
-            "none": "follows no clear law over depth: not constant, not like a square root, not in proportion, not exponential",
+            "none": (
+                "follows no clear law over depth: not constant, not like a square root, not in proportion, not "
+                "exponential"
+            ),
         }[self.kind]
 
 
@@ -113,7 +116,9 @@ def stream_of(sites: Sequence[SiteInfo]) -> list[int]:
 
 
 def likeness(recording: Recording) -> str:
-    """The arrangement whose growth the first row has; empty where it is none. Later training has changed the weights."""
+    """The arrangement whose growth the first row has; empty
+    where it is none. Later training has changed the weights.
+    """
     stream, gradient = laws(recording, 0)
     places = stream_of(recording.sites)
     return _alike(stream, gradient, summed=any(recording.sites[place].kind == "sum" for place in places))
@@ -148,7 +153,9 @@ def _alike(stream: Law, gradient: Law, *, summed: bool) -> str:
 
 
 def _grown(values: Sequence[float], power: int) -> float:
-    """How far some sizes are from growing so that a power of them gains the same from site to site; infinite where none gains."""
+    """How far some sizes are from growing so that a power of them
+    gains the same from site to site; infinite where none gains.
+    """
     most = max(values)  # so that no power leaves the range of the machine
     powers = [max((value / most) ** power, SMALLEST) for value in values]
     start, gain = straight(powers, [1 / one**2 for one in powers])

@@ -18,7 +18,8 @@ else:
 class WatchCallback(Callback):
     """Records a training with automatic optimisation; takes what `watch` takes, but the model and its optimiser.
 
-    A training step may call parts of the module instead of the module, so a pass is what lies between a batch and `backward`.
+    A training step may call parts of the module instead of the
+    module, so a pass is what lies between a batch and `backward`.
     """
 
     def __init__(self, path: str | os.PathLike[str], **asked: Any) -> None:

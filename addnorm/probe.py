@@ -37,7 +37,9 @@ class Place:
 
 
 class Hook:
-    """A hook of ours on a module. A copy of a watched model, or a saved one, has a hook in its place that does nothing."""
+    """A hook of ours on a module. A copy of a watched model,
+    or a saved one, has a hook in its place that does nothing.
+    """
 
     def __init__(self, call: Callable[..., None], *first: Any) -> None:
         self._call, self._first = call, first
@@ -56,15 +58,26 @@ def nothing(*_args: Any) -> None:
 class Probe:
     """Keeps what passed the places in the last forward pass, and the gradients that came back to them.
 
-    `begin` and `end` bracket a pass for whom a module may be called twice, or again by checkpointing when the pass is over.
-    Without them every call counts. `failed` is told of an error of ours, which never reaches the training.
+    `begin` and `end` bracket a pass for whom a module may be called twice, or again by checkpointing when the pass is
+    over. Without them every call counts. `failed` is told of an error of ours, which never reaches the training.
+    `fresh`: no tensor comes twice, so that hooks on tensors go with them and `release` has nothing to do.
     """
 
-    def __init__(self, places: Sequence[Place], *, gradients: bool, failed: Callable[[Exception], None] | None = None) -> None:
+    def __init__(
+        self,
+        places: Sequence[Place],
+        *,
+        gradients: bool,
+        failed: Callable[[Exception], None] | None = None,
+        fresh: bool = False,
+    ) -> None:
         self.places = tuple(places)
         self.gradients = gradients
         self.listening = True
-        self.at_once: set[int] = set()  # places whose tensor is overwritten later, so that its norm is taken on the spot
+        self.fresh = fresh
+        self.at_once: set[int] = (
+            set()
+        )  # places whose tensor is overwritten later, so that its norm is taken on the spot
         self._on_tensors: list[RemovableHandle] = []  # taken off again, for inputs may come a second time
         self._pass = 0
         self.forget()
@@ -87,7 +100,9 @@ class Probe:
         return [(at, grad) for (_, at), grad in self._received.items()]
 
     def forget(self) -> None:
-        """Lets the last pass go, so that its tensors can be freed. Gradients that are still to come are kept all the same."""
+        """Lets the last pass go, so that its tensors can be freed.
+        Gradients that are still to come are kept all the same.
+        """
         self.seen: list[Tensor | None] = [None] * len(self.places)
         self._received: dict[tuple[int, int], Tensor] = {}  # by pass and place
         self._pass += 1
@@ -145,10 +160,15 @@ class Probe:
     def _given(self, wanted: list[int], again: bool, module: nn.Module, args: Any, kwargs: Any) -> None:
         """`again`: whether the hook of the output will count this call."""
         if self.listening:
-            self._look(wanted, module, lambda key: kwargs.get(key) if isinstance(key, str) else args[key or 0], not again)
+            self._look(
+                wanted, module, lambda key: kwargs.get(key) if isinstance(key, str) else args[key or 0], not again
+            )
 
     def _gave(self, wanted: list[int], module: nn.Module, _args: Any, output: Any) -> None:
-        if self.listening:
+        if self.fresh and self._within is None and isinstance(output, Tensor):
+            for at in wanted:
+                self._keep(at, output)
+        elif self.listening:
             self._look(wanted, module, lambda key: picked(output, key), True)
 
     def _look(self, wanted: list[int], module: nn.Module, value: Callable[[Key], Any], counts: bool) -> None:
@@ -170,7 +190,9 @@ class Probe:
             self._fail(error)
 
     def _look_again(self, wanted: list[int], value: Callable[[Key], Any]) -> None:
-        """Checkpointing computes a part again, this time with gradients. Of a module used twice nobody knows which call it is."""
+        """Checkpointing computes a part again, this time with
+        gradients. Of a module used twice nobody knows which call it is.
+        """
         if len({self.places[at].call for at in wanted}) > 1:
             return
         for at in wanted:
@@ -186,7 +208,9 @@ class Probe:
         self._versions[at] = tensor._version
         if self.gradients:
             if tensor.requires_grad:
-                self._on_tensors.append(tensor.register_hook(partial(self._receive, (self._pass, at))))
+                handle = tensor.register_hook(partial(self._receive, (self._pass, at)))
+                if not self.fresh:
+                    self._on_tensors.append(handle)
             else:
                 self._waiting.add(at)
 
@@ -214,10 +238,15 @@ def picked(output: Any, key: Key) -> Any:
     return output[key] if isinstance(output, tuple | list) and isinstance(key, int) and key < len(output) else None
 
 
+def outputs(modules: Sequence[nn.Module], *, gradients: bool) -> Probe:
+    """A probe on what some modules of a net of one's own give, a new tensor at each call."""
+    return Probe([Place(module) for module in modules], gradients=gradients, fresh=True)
+
+
 @contextmanager
 def watching(taps: Sequence[nn.Module], *, gradients: bool) -> Iterator[Probe]:
     """A probe on the outputs of some modules for the length of a block."""
-    probe = Probe([Place(tap) for tap in taps], gradients=gradients)
+    probe = outputs(taps, gradients=gradients)
     try:
         yield probe
     finally:
@@ -232,7 +261,8 @@ def accumulate_dtype(device: torch.device) -> torch.dtype:
 def norms(tensors: Sequence[Tensor]) -> Tensor:
     """The L2 norm of every tensor, (N,), in float64 where the device has it. All tensors are on one device.
 
-    On a CPU float32 sums take half the time; what they cannot hold is summed again. Elsewhere asking would mean waiting.
+    On a CPU float32 sums take half the time; what they cannot
+    hold is summed again. Elsewhere asking would mean waiting.
     """
     tensors = [torch.view_as_real(tensor) if tensor.is_complex() else tensor for tensor in tensors]
     dtype = accumulate_dtype(tensors[0].device)

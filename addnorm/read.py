@@ -57,10 +57,11 @@ class BlockInfo:
 
 @dataclass
 class Recording:
-    """What has been read so far. Of every scalar and series one flat array, row after row, with NaN where nothing was measured.
+    """What has been read so far. Of every scalar and series one
+    flat array, row after row, with NaN where nothing was measured.
 
-    `known` has a 1 for every number that was measured, a NaN too. `problem`: the sentence that says where reading stopped;
-    empty if it did not.
+    `known` has a 1 for every number that was measured, a NaN too. `problem`:
+    the sentence that says where reading stopped; empty if it did not.
     """
 
     header: dict[str, Any] = field(default_factory=dict)
@@ -157,7 +158,9 @@ class Reader:
         if not version:
             raise FaultError("is not the header of a recording")
         if version > VERSION:
-            raise FaultError(f"says that this is version {version} of the format; this program reads up to version {VERSION}")
+            raise FaultError(
+                f"says that this is version {version} of the format; this program reads up to version {VERSION}"
+            )
         sites = tuple(site_of(item) for item in listed(entry, "sites"))
         blocks = tuple(block_of(item) for item in listed(entry, "blocks"))
         for key in ("model", "dtype", "device", "created"):
@@ -295,7 +298,12 @@ def count(entry: dict[str, Any], key: str) -> int:
 
 def whole(value: Any) -> int | None:
     """A count, however JSON writes it (1, 1.0, 1e0); None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LARGEST_COUNT or value != int(value):
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not 0 <= value <= LARGEST_COUNT
+        or value != int(value)
+    ):
         return None
     return int(value)
 
@@ -304,7 +312,9 @@ def text(entry: dict[str, Any], key: str) -> str:
     """A text of bounded length. Raises FaultError."""
     value = entry.get(key)
     if not isinstance(value, str) or len(value) > LONGEST_NAME:
-        raise FaultError(f"has a {key} that is no text" if not isinstance(value, str) else f"has a {key} that is too long")
+        raise FaultError(
+            f"has a {key} that is no text" if not isinstance(value, str) else f"has a {key} that is too long"
+        )
     return value
 
 

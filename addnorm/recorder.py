@@ -1,4 +1,6 @@
-"""`watch`: records what happens along the residual stream of any model while it trains, and never stops the training."""
+"""`watch`: records what happens along the residual stream
+of any model while it trains, and never stops the training.
+"""
 
 from __future__ import annotations
 
@@ -59,10 +61,10 @@ def watch(
     """Records activation and gradient along the stream of `model` to a file that others can read while it grows.
 
     A row is closed by every update of `optimizer`, before the weights change, or by `tape.step()` where none is given.
-    `scaler`: AMP's, whose scale is divided out. `every`: how many steps to a row. `sites`: "auto", globs of module names, or
-    modules by the names they shall have. `meta`: what to keep in the header, as JSON. Where there is a file already, the next
-    free name is taken (`tape.path`). Raises ValueError for arguments that make no sense; anything else that goes wrong is one
-    warning, and the training goes on.
+    `scaler`: AMP's, whose scale is divided out. `every`: how many steps to a row. `sites`: "auto", globs of module
+    names, or modules by the names they shall have. `meta`: what to keep in the header, as JSON. Where there is a file
+    already, the next free name is taken (`tape.path`). Raises ValueError for arguments that make no sense; anything
+    else that goes wrong is one warning, and the training goes on.
     """
     return Tape(model, path, optimizer=optimizer, scaler=scaler, every=every, sites=sites, meta=meta)
 
@@ -119,7 +121,9 @@ class Tape:
         self._rows = Rows(self._write)
         self._row = Row(0)
         self._newest: Row | None = None  # the last row that was closed, for a loss that is told later
-        self._before: tuple[Row, list[tuple[int, nn.Parameter, Tensor]]] | None = None  # weights, sampled before an update
+        self._before: tuple[Row, list[tuple[int, nn.Parameter, Tensor]]] | None = (
+            None  # weights, sampled before an update
+        )
         self._steps = self._written = 0
         self._passes = 0
         self._failing = self._closure = self._compiled = False
@@ -147,7 +151,10 @@ class Tape:
         _watched[self._model] = self
         self._compiled = is_compiled(self._model)
         if self._compiled:
-            _say("this model was compiled before it was watched, so that hooks see nothing inside it: no sites are recorded")
+            _say(
+                "this model was compiled before it was watched, so that hooks see nothing inside it: no sites are "
+                "recorded"
+            )
         if called:
             self._hook(self._model)
         if self._optimizer is not None:
@@ -160,7 +167,9 @@ class Tape:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
         if error is None:
             self.close()
         else:
@@ -197,7 +206,9 @@ class Tape:
 
     def _hook(self, model: nn.Module) -> None:
         before = model.register_forward_pre_hook(Hook(self.begin_pass))
-        after = model.register_forward_hook(Hook(lambda _model, _inputs, output: self.end_pass(output)), always_call=True)
+        after = model.register_forward_hook(
+            Hook(lambda _model, _inputs, output: self.end_pass(output)), always_call=True
+        )
         self._undo += [before.remove, after.remove]
 
     def _begin_pass(self) -> None:
@@ -246,7 +257,8 @@ class Tape:
         elif not whole or not (sites := find_sites(graph, self._model)):
             blocks = outputs_of(graph, offered(self._model), self._model)
             said = (
-                "No residual additions were found; the outputs of the model's blocks are recorded. Others are named by `sites`."
+                "No residual additions were found; the outputs of the model's blocks are recorded. Others are named by "
+                "`sites`."
             )
             sites = noted(blocks, [*lost, said if blocks else "No sites were found; they are named by `sites`."])
         self.sites = sites
@@ -340,7 +352,9 @@ class Tape:
             row.lr = Fetch(lr.detach().clone()) if isinstance(lr, Tensor) else lr
         if self._scaler is not None and self._scaler.is_enabled():
             scale = getattr(self._scaler, "_scale", None)
-            scale = scale.detach().clone() if isinstance(scale, Tensor) else torch.tensor(float(self._scaler.get_scale()))
+            scale = (
+                scale.detach().clone() if isinstance(scale, Tensor) else torch.tensor(float(self._scaler.get_scale()))
+            )
             row.scale = Fetch(scale)
             row.weights_scaled = not skipped and not _unscaled(self._scaler, self._optimizer)
 
@@ -367,11 +381,15 @@ class Tape:
             return
         if own and not row.own_loss:
             row.losses, row.own_loss = [], True
-        value = loss.detach().float().mean() if isinstance(loss, Tensor) else torch.tensor(float(loss), dtype=torch.float64)
+        value = (
+            loss.detach().float().mean() if isinstance(loss, Tensor) else torch.tensor(float(loss), dtype=torch.float64)
+        )
         row.losses.append(Fetch(value.clone()))
 
     def _watch_skips(self, scaler: Any) -> None:
-        """AMP leaves an update out where gradients are not finite, and says so to nobody: its row is closed all the same."""
+        """AMP leaves an update out where gradients are not finite,
+        and says so to nobody: its row is closed all the same.
+        """
         step = scaler.step
 
         def stepped(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -487,10 +505,17 @@ class Tape:
 def refused(model: nn.Module) -> str:
     """Why a model cannot be watched, in a sentence; empty where it can."""
     kinds = {kind.__name__ for module in model.modules() for kind in type(module).__mro__}
-    if kinds & {"FullyShardedDataParallel", "FSDPModule"} or any(type(p).__name__ == "DTensor" for p in model.parameters()):
-        return "This model is split over processes (FSDP), so that no process has a whole weight or gradient to measure."
+    if kinds & {"FullyShardedDataParallel", "FSDPModule"} or any(
+        type(p).__name__ == "DTensor" for p in model.parameters()
+    ):
+        return (
+            "This model is split over processes (FSDP), so that no process has a whole weight or gradient to measure."
+        )
     if "DataParallel" in kinds:
-        return "This model is copied in every step (DataParallel), and the copies cannot be watched; DistributedDataParallel can."
+        return (
+            "This model is copied in every step (DataParallel), and the copies cannot be watched; "
+            "DistributedDataParallel can."
+        )
     if "ScriptModule" in kinds:
         return "This model is a script (torch.jit), inside which hooks see nothing."
     return ""
@@ -498,7 +523,9 @@ def refused(model: nn.Module) -> str:
 
 def is_compiled(model: nn.Module) -> bool:
     """Whether torch.compile has been asked to compile a model or a part of it."""
-    return any(hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) for module in model.modules())
+    return any(
+        hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) for module in model.modules()
+    )
 
 
 def joined_by_kind(tensors: Iterable[Tensor]) -> list[Tensor]:
@@ -533,7 +560,9 @@ def _unscaled(scaler: Any, optimizer: Any) -> bool:
 
 def _rank() -> int:
     """Which of several processes this is."""
-    return torch.distributed.get_rank() if torch.distributed.is_available() and torch.distributed.is_initialized() else 0
+    return (
+        torch.distributed.get_rank() if torch.distributed.is_available() and torch.distributed.is_initialized() else 0
+    )
 
 
 def _version() -> str:

@@ -52,8 +52,12 @@ class Part:
     factors: Sequence[float] = ()
 
 
-def parts_of(measured: Sequence[tuple[str, int, Tensor]], already: Sequence[tuple[str, int, int, Tensor]] = ()) -> list[Part]:
-    """Norms of tensors, one read for each device. `already`: norms that were taken before, with the count of their numbers."""
+def parts_of(
+    measured: Sequence[tuple[str, int, Tensor]], already: Sequence[tuple[str, int, int, Tensor]] = ()
+) -> list[Part]:
+    """Norms of tensors, one read for each device. `already`:
+    norms that were taken before, with the count of their numbers.
+    """
     by_device: dict[torch.device, list[tuple[str, int, Tensor]]] = {}
     for name, at, tensor in measured:
         by_device.setdefault(tensor.device, []).append((name, at, dense(tensor)))
@@ -116,7 +120,9 @@ class Row:
             "weight_grad": series("weight_grad", blocks, weight_factor),
         }
         if any(name == "old" for name, _ in squares):
-            line["update"] = [encoded(_ratio(squares.get(("change", at)), squares.get(("old", at)))) for at in range(blocks)]
+            line["update"] = [
+                encoded(_ratio(squares.get(("change", at)), squares.get(("old", at)))) for at in range(blocks)
+            ]
         if self.skipped:
             line["skipped"] = True
         return line
@@ -143,7 +149,9 @@ def _ratio(change: float | None, old: float | None) -> float | None:
 
 
 class Rows:
-    """Rows that wait for their numbers; the newest also for its loss. `write` gets every row once, in order, when it is whole."""
+    """Rows that wait for their numbers; the newest also for its
+    loss. `write` gets every row once, in order, when it is whole.
+    """
 
     def __init__(self, write: Callable[[Row], None], most: int = 64) -> None:
         self._write = write
@@ -152,7 +160,9 @@ class Rows:
         self.dropped = 0
 
     def add(self, row: Row) -> None:
-        """A row whose numbers are on their way. Where the device is far behind, the oldest is dropped: nobody waits for it."""
+        """A row whose numbers are on their way. Where the device
+        is far behind, the oldest is dropped: nobody waits for it.
+        """
         self.waiting.append(row)
         while len(self.waiting) > 1 and self.waiting[0].ready():
             self._write(self.waiting.pop(0))

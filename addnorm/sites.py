@@ -1,8 +1,9 @@
 """Where the residual stream of a model can be watched: sums that carry a skip, found in one traced forward pass.
 
-An addition of two tensors of one shape with a common ancestor is a residual addition where their paths from it differ in
-calls with parameters; the shorter path is the skip. What the next sum skips from is a point of the stream, so that a norm or
-activation right after the addition belongs to it. Each point is a tensor at the boundary of a module and is watched there.
+An addition of two tensors of one shape with a common ancestor is a residual addition where
+their paths from it differ in calls with parameters; the shorter path is the skip. What the next
+sum skips from is a point of the stream, so that a norm or activation right after the addition
+belongs to it. Each point is a tensor at the boundary of a module and is watched there.
 """
 
 from __future__ import annotations
@@ -138,7 +139,9 @@ def residual_sums(graph: Graph) -> list[Sum]:
     kept = []
     for total in found:
         around = [outer for outer in plain if outer is not total and inside(total.total, outer)]
-        if total.projected and any(not any(inside(p.total, outer) for p in plain if p is not outer) for outer in around):
+        if total.projected and any(
+            not any(inside(p.total, outer) for p in plain if p is not outer) for outer in around
+        ):
             continue  # a sum of projections inside a branch
         if any(_is_detail(total, outer, plain) for outer in around):
             continue
@@ -168,7 +171,9 @@ def residual(node: Node, additions: Mapping[int, Node]) -> Sum | None:
     pairs = [(one, other) for one in parts[0] for other in parts[1]]
     every = [_skip_and_branch(node, *pair) for pair in pairs + [(other, one) for one, other in pairs]]
     return min(
-        (total for total in every if total is not None), key=lambda total: (total.projected, total.source.at), default=None
+        (total for total in every if total is not None),
+        key=lambda total: (total.projected, total.source.at),
+        default=None,
     )
 
 
@@ -220,7 +225,9 @@ def only_reader(node: Node) -> Node | None:
 
 
 def addition_before(point: Node, totals: Mapping[int, Sum]) -> int | None:
-    """The residual addition that a point of the stream is a function of: by a norm, an activation or the like, or itself."""
+    """The residual addition that a point of the stream is a
+    function of: by a norm, an activation or the like, or itself.
+    """
     before = [at for at in totals if point.ancestors >> at & 1]
     return before[-1] if before and way(totals[before[-1]].total, point) is not None else None
 
@@ -229,7 +236,9 @@ Way = tuple[tuple[str, str], ...]  # calls and the modules that make them, witho
 
 
 def way(total: Node, point: Node) -> Way | None:
-    """The calls that make a point of the stream of an addition and of nothing else; None where something mixes its features."""
+    """The calls that make a point of the stream of an addition
+    and of nothing else; None where something mixes its features.
+    """
     between: dict[int, Node] = {}
     waiting = [point]
     while waiting:
@@ -249,7 +258,8 @@ def _call(node: Node) -> tuple[str, str]:
 
 
 def last_point(total: Node, usual: Sequence[Way]) -> Node:
-    """Where a sum that no other skips from leaves off: after the same calls as the others, made by a module inside the one
+    """Where a sum that no other skips from leaves off: after the
+    same calls as the others, made by a module inside the one
 
     that adds, or by the same kind of module as there.
     """
@@ -270,7 +280,9 @@ def within(name: str, owner: str) -> bool:
 
 
 def equal_nodes(node: Node) -> list[Node]:
-    """The nodes with the numbers and the whole gradient of a tensor: itself, and views that all of it passes through."""
+    """The nodes with the numbers and the whole gradient of a
+    tensor: itself, and views that all of it passes through.
+    """
     found = [node]
     while (reader := only_reader(found[-1])) is not None and reader.alias:
         found.append(reader)
@@ -281,7 +293,9 @@ def equal_nodes(node: Node) -> list[Node]:
 
 
 def boundary_of(graph: Graph, point: Node, total: Node | None) -> Boundary | None:
-    """Where to hook a point: the output of the module that adds, else the outermost output, else the next module's input."""
+    """Where to hook a point: the output of the module that adds,
+    else the outermost output, else the next module's input.
+    """
     known = [boundary for node in equal_nodes(point) for boundary in graph.boundaries.get(node.at, ())]
     outputs = [boundary for boundary in known if boundary.place.side == "output"]
     if total is not None:
@@ -291,7 +305,9 @@ def boundary_of(graph: Graph, point: Node, total: Node | None) -> Boundary | Non
     if outputs:
         return min(outputs, key=lambda found: (found.name.count("."), found.order))
     # What is given to a module without weights may only tell it a shape.
-    return min(known, key=lambda found: (not any(True for _ in found.place.module.parameters()), found.order), default=None)
+    return min(
+        known, key=lambda found: (not any(True for _ in found.place.module.parameters()), found.order), default=None
+    )
 
 
 def branch_name(graph: Graph, total: Sum, modules: Mapping[str, nn.Module]) -> str:
@@ -395,7 +411,9 @@ def blocks_of(graph: Graph, sites: Sequence[Site], model: nn.Module) -> list[Blo
 
 
 def blocks_by_name(model: nn.Module) -> list[Block]:
-    """The weight matrices by their names, up to the first number in them, where the way through the model is not known."""
+    """The weight matrices by their names, up to the first number
+    in them, where the way through the model is not known.
+    """
     groups: dict[str, list[str]] = {}
     for name, parameter in model.named_parameters():
         if parameter.requires_grad and parameter.ndim > 1:

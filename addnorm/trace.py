@@ -24,7 +24,9 @@ SAME = {"contiguous", "reshape", "flatten", "clone", "float", "half", "bfloat16"
 
 @dataclass(eq=False, slots=True)
 class Node:
-    """A tensor of the pass. `ancestors` and `ops` are bit masks: nodes (itself too) and calls with parameters on the way."""
+    """A tensor of the pass. `ancestors` and `ops` are bit masks:
+    nodes (itself too) and calls with parameters on the way.
+    """
 
     at: int
     op: str
@@ -123,7 +125,9 @@ class Tracer(TorchFunctionMode):
         made = [tensor for tensor, _ in tensors_in(out) if floating(tensor)]
         if not made:
             return
-        parents, names, constant = self._sources([tensor for tensor, _ in tensors_in((*args, *kwargs.values()), deep=2)])
+        parents, names, constant = self._sources(
+            [tensor for tensor, _ in tensors_in((*args, *kwargs.values()), deep=2)]
+        )
         for tensor in made:
             before: Node | None = self._node_of.get(tensor)
             if id(tensor) in self._names or (before is not None and before.version == tensor._version):
@@ -139,7 +143,9 @@ class Tracer(TorchFunctionMode):
                 self.graph.additions.append(node)
 
     def _sources(self, given: Sequence[Tensor]) -> tuple[tuple[Node, ...], tuple[str, ...], bool]:
-        """What a call was given: tensors of the pass, names of parameters, and whether there is nothing but parameters."""
+        """What a call was given: tensors of the pass, names of
+        parameters, and whether there is nothing but parameters.
+        """
         parents: list[Node] = []
         names: list[str] = []
         others = 0  # indices of a look-up, masks, buffers
@@ -164,10 +170,14 @@ class Tracer(TorchFunctionMode):
             ops |= 1 << len(graph.used)
             graph.used.append(names)
         at, shape = len(graph.nodes), tuple(tensor.shape)
-        alias = not names and len(parents) == 1 and parents[0].numel == tensor.numel() and (op in SAME or tensor._is_view())
+        alias = (
+            not names and len(parents) == 1 and parents[0].numel == tensor.numel() and (op in SAME or tensor._is_view())
+        )
         dtype = str(tensor.dtype).removeprefix("torch.")
         own = 1 << at
-        node = Node(at, op, parents, shape, dtype, self._open[-1], tensor._version, ancestors | own, ops, bool(names), alias)
+        node = Node(
+            at, op, parents, shape, dtype, self._open[-1], tensor._version, ancestors | own, ops, bool(names), alias
+        )
         node.differentiable = tensor.requires_grad
         for parent in parents:
             parent.children.append(node)
@@ -189,7 +199,9 @@ class Tracer(TorchFunctionMode):
     def _leaves(self, name: str, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
         if output is not None:
             self._try(lambda: self._link(module, args, kwargs, output))
-            self._try(lambda: self._boundary(name, module, "output", [(key, tensor) for tensor, key in tensors_in(output)]))
+            self._try(
+                lambda: self._boundary(name, module, "output", [(key, tensor) for tensor, key in tensors_in(output)])
+            )
         self._calls[id(module)] = self._calls.get(id(module), 0) + 1
         if self._open[-1] == name:
             self._open.pop()
@@ -203,10 +215,14 @@ class Tracer(TorchFunctionMode):
                 self.failure = error
 
     def _link(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
-        """What a module gives without torch having been seen at work, by a kernel of somebody's own, comes from what it got."""
+        """What a module gives without torch having been seen at
+        work, by a kernel of somebody's own, comes from what it got.
+        """
         lost = [t for t, _ in tensors_in(output) if floating(t) and t not in self._node_of and t not in self._made_of]
         if lost and not self.graph.too_large:
-            given = [t for t, _ in tensors_in((*args, *kwargs.values()), deep=2) if floating(t) and id(t) not in self._names]
+            given = [
+                t for t, _ in tensors_in((*args, *kwargs.values()), deep=2) if floating(t) and id(t) not in self._names
+            ]
             parents = tuple(self._node(t) for t in given if t not in self._made_of)
             names = tuple(self._names[id(p)] for p in module.parameters() if id(p) in self._names)
             for tensor in lost:

@@ -1,6 +1,8 @@
-"""What one row of a recording says, in lines that hold for any net: what was measured, and no judgement that rests on other nets.
+"""What one row of a recording says, in lines that hold for any
+net: what was measured, and no judgement that rests on other nets.
 
-A stream that grows a hundredfold ends some small nets and is usual in large language models, so no size is called good or bad.
+A stream that grows a hundredfold ends some small nets and is
+usual in large language models, so no size is called good or bad.
 """
 
 from __future__ import annotations

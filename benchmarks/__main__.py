@@ -1,4 +1,5 @@
-"""`python -m benchmarks` runs all parts but the long ones, `python -m benchmarks probe stage` some; `soak --minutes 15` is long.
+"""`python -m benchmarks` runs all parts but the long ones, `python
+-m benchmarks probe stage` some; `soak --minutes 15` is long.
 
 `python -m benchmarks walk --help`: visitors who press anything, and what they found.
 Nothing else should use the machine.
@@ -81,7 +82,9 @@ def _disturbed(before: tuple[float, float]) -> Figure:
     """How far to trust the figures above: goals are for a machine to oneself, whose default step takes about 10 ms."""
     (taken, whole), (taken_before, whole_before) = stolen(), before
     share = (taken - taken_before) / max(whole - whole_before, 1.0)
-    return Figure("processor time that the host gave to others", share, note=f"default step {default_step() * 1000:.0f} ms now")
+    return Figure(
+        "processor time that the host gave to others", share, note=f"default step {default_step() * 1000:.0f} ms now"
+    )
 
 
 if __name__ == "__main__":

@@ -15,8 +15,15 @@ from benchmarks.timing import spread
 from tests.load.server import serving
 
 EMPTY = "import streamlit as st\nst.button('Train')\n"
-ONE_CHART = "import plotly.graph_objects as go\nimport streamlit as st\nst.plotly_chart(go.Figure(go.Scatter(y=[1, 3, 2])))\n"
-NETWORK = {"offline": False, "latency": 80, "downloadThroughput": 10e6 / 8, "uploadThroughput": 4e6 / 8}  # ms and bytes a second
+ONE_CHART = (
+    "import plotly.graph_objects as go\nimport streamlit as st\nst.plotly_chart(go.Figure(go.Scatter(y=[1, 3, 2])))\n"
+)
+NETWORK = {
+    "offline": False,
+    "latency": 80,
+    "downloadThroughput": 10e6 / 8,
+    "uploadThroughput": 4e6 / 8,
+}  # ms and bytes a second
 ELSEWHERE = "playground.example"  # a name that the browser does not take for its own machine
 
 
@@ -48,7 +55,10 @@ def browser(rounds: int = 5, remote: int = 2) -> list[Figure]:
         empty, one_chart = Path(folder) / "empty.py", Path(folder) / "one_chart.py"
         empty.write_text(EMPTY)
         one_chart.write_text(ONE_CHART)
-        pages = {"ours": Page("app.py", "/playground", ".stage-chart .main-svg"), "one": Page(one_chart, "/", ".main-svg")}
+        pages = {
+            "ours": Page("app.py", "/playground", ".stage-chart .main-svg"),
+            "one": Page(one_chart, "/", ".main-svg"),
+        }
         named = f"--host-resolver-rules=MAP {ELSEWHERE} 127.0.0.1"
         driven = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", named])
         opened = _opened(driven, empty, rounds)
@@ -57,9 +67,15 @@ def browser(rounds: int = 5, remote: int = 2) -> list[Figure]:
         driven.close()
     empty_page = median(opened["an empty page"])
     first = {what: median(all_[1:]) - empty_page for what, all_ in charts.items()}
-    note = f"{spread(charts['ours'][1:])}; an empty page {empty_page:.2f} s, one st.plotly_chart {first['one']:.2f} s beyond it"
+    note = (
+        f"{spread(charts['ours'][1:])}; an empty page {empty_page:.2f} s, one st.plotly_chart {first['one']:.2f} s "
+        "beyond it"
+    )
     figures = [
-        *(Figure(f"address opened to controls, {what}", median(all_), "s", note=spread(all_)) for what, all_ in opened.items()),
+        *(
+            Figure(f"address opened to controls, {what}", median(all_), "s", note=spread(all_))
+            for what, all_ in opened.items()
+        ),
         Figure("first chart on a fresh server, beyond an empty page", first["ours"], "s", at_most=1.5, note=note),
     ]
     if remote:
@@ -78,14 +94,18 @@ def _opened(driven: Any, empty: Path, rounds: int) -> dict[str, list[float]]:
         taken: dict[str, list[float]] = {what: [] for what in addresses}
         for _ in range(rounds + 1):  # the first round warms the browser itself
             for what, address in addresses.items():
-                taken[what].append(_seen(driven, address, lambda page: page.get_by_role("button", name="Train").wait_for()))
+                taken[what].append(
+                    _seen(driven, address, lambda page: page.get_by_role("button", name="Train").wait_for())
+                )
     return {what: all_[1:] for what, all_ in taken.items()}
 
 
 def _first_charts(
     driven: Any, pages: Mapping[str, Page], rounds: int, network: Mapping[str, Any] | None = None
 ) -> dict[str, list[float]]:
-    """Seconds from opening an address to a chart, by turns, on a server of its own each time; `network` slows the browser's."""
+    """Seconds from opening an address to a chart, by turns, on a
+    server of its own each time; `network` slows the browser's.
+    """
     taken: dict[str, list[float]] = {what: [] for what in pages}
     for _ in range(rounds):
         for what, page in pages.items():

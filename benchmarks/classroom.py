@@ -1,4 +1,6 @@
-"""A class on one small server: everybody opens the page, trains, moves a control, leaves, comes back, and all tabs close."""
+"""A class on one small server: everybody opens the page,
+trains, moves a control, leaves, comes back, and all tabs close.
+"""
 
 import asyncio
 import json
@@ -18,8 +20,8 @@ from tests.load.viewer import PAGE, Viewer
 
 RETURN_SECONDS = 20.0  # within which a tape that was left is shown again as far as it had been seen
 LONGEST_WORK = 60.0
-# Shares of a core that the server's own process took per viewer when it drew every frame itself, at commit 67bd60d, by viewers:
-# each page was drawn every 2 s for thirty, and every 4 s for sixty.
+# Shares of a core that the server's own process took per viewer when it drew every frame itself,
+# at commit 67bd60d, by viewers: each page was drawn every 2 s for thirty, and every 4 s for sixty.
 BEFORE = {30: 0.0079, 60: 0.0037}
 
 
@@ -100,8 +102,12 @@ async def crowd(server: Server, queries: list[str], gap: float) -> AsyncIterator
         yield people
 
 
-def classroom(sessions: int = 30, seconds: float = 30.0, gap: float = 0.2, query: str = "steps=5000") -> Iterator[Figure]:
-    """A class with a run each; the same class on one preset; two classes on as many runs. `gap`: seconds between two visitors."""
+def classroom(
+    sessions: int = 30, seconds: float = 30.0, gap: float = 0.2, query: str = "steps=5000"
+) -> Iterator[Figure]:
+    """A class with a run each; the same class on one preset; two
+    classes on as many runs. `gap`: seconds between two visitors.
+    """
     yield from different(sessions, sessions, seconds, gap, query, late=0.5, lesson=True)
     yield from preset(sessions, seconds, gap, query)
     yield from different(2 * sessions, sessions, seconds, gap, query, late=1.0)
@@ -110,7 +116,9 @@ def classroom(sessions: int = 30, seconds: float = 30.0, gap: float = 0.2, query
 def different(
     sessions: int, runs: int, seconds: float, gap: float, query: str, *, late: float, lesson: bool = False
 ) -> list[Figure]:
-    """Everybody trains, so many runs in all. `late`: the goal for a row's way. `lesson`: some come late, some leave, it ends."""
+    """Everybody trains, so many runs in all. `late`: the goal for
+    a row's way. `lesson`: some come late, some leave, it ends.
+    """
 
     async def measure(server: Server) -> list[Figure]:
         queries = [f"{query}&seed={at + 1}" for at in range(runs)]
@@ -143,7 +151,9 @@ def preset(sessions: int, seconds: float, gap: float, query: str) -> list[Figure
             steps = max(viewer.step for viewer in people.viewers)
             note = f"{steps} steps; {server.processor_seconds() - spent:.1f} s of the trainer's time in {seconds:g} s"
             figures = [_late(await _ways(people, began), what, 0.5)]
-            figures.append(Figure(f"errors, {what}", len(people.problems), at_most=0, note="; ".join(people.problems[:1])))
+            figures.append(
+                Figure(f"errors, {what}", len(people.problems), at_most=0, note="; ".join(people.problems[:1]))
+            )
             return [*figures, Figure(f"runs trained for {what}", training, at_most=1, note=note)]
 
     return with_server(measure, clocked.SCRIPT)
@@ -166,7 +176,10 @@ async def _watched(people: Crowd, queries: list[str], seconds: float, what: str,
     return [
         _late(ways, what, late),
         Figure(
-            f"steps per second, {what}, watched / unwatched", rate / unwatched, at_least=0.95, note=f"{rate:.3g} steps/s watched"
+            f"steps per second, {what}, watched / unwatched",
+            rate / unwatched,
+            at_least=0.95,
+            note=f"{rate:.3g} steps/s watched",
         ),
         Figure(f"share of a core for each viewer, {what}", share, at_most=before, note=known),
         Figure(f"steps of the slowest run, {what}", min(advanced), at_least=0 if over else 1, note=f"{over} over"),
@@ -190,7 +203,9 @@ async def _controls(people: Crowd, seconds: float, what: str) -> list[Figure]:
 
 
 async def _ways(people: Crowd, since: float) -> list[float]:
-    """Seconds from each row's computing to each viewer who has it, or to now, of the slices that were begun since then."""
+    """Seconds from each row's computing to each viewer who has
+    it, or to now, of the slices that were begun since then.
+    """
     now = time.monotonic()
     told = await asyncio.to_thread(urllib.request.urlopen, f"{people.server.url}/computed", timeout=60)
     slices = json.load(told)
@@ -209,7 +224,9 @@ async def _ways(people: Crowd, since: float) -> list[float]:
 def _late(ways: list[float], what: str, goal: float) -> Figure:
     name = f"p95 from a row computed to its viewer, {what}"
     return (
-        Figure(name, percentile(ways, 95), "s", at_most=goal, note=spread(ways)) if ways else Figure(name, None, note="no rows")
+        Figure(name, percentile(ways, 95), "s", at_most=goal, note=spread(ways))
+        if ways
+        else Figure(name, None, note="no rows")
     )
 
 

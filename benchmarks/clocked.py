@@ -1,7 +1,8 @@
-"""The app with a clock: `streamlit run benchmarks/clocked.py` is `app.py`, and /computed says when every row was computed.
+"""The app with a clock: `streamlit run benchmarks/clocked.py`
+is `app.py`, and /computed says when every row was computed.
 
-Its trainer is `python -m benchmarks.clocked models.service.worker`, the worker with the time (`time.monotonic`, one for all
-processes of a machine) in its messages.
+Its trainer is `python -m benchmarks.clocked models.service.worker`, the worker with the time (`time.monotonic`, one for
+all processes of a machine) in its messages.
 """
 
 import sys
@@ -33,7 +34,9 @@ _computed: dict[str, list[tuple[float, float, int, int]]] = {}
 
 
 def _clocked(kind: str) -> WorkerTrainer:
-    """A trainer of which every slice is noted: when its first row was begun and its last one was there, their numbers."""
+    """A trainer of which every slice is noted: when its first
+    row was begun and its last one was there, their numbers.
+    """
     trainer = WorkerTrainer(COMMAND)
     shelf = trainer._shelf
     file: Callable[[Message], None] = shelf.apply

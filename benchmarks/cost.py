@@ -26,7 +26,15 @@ def mlp(depth: int, width: int, batch: int, **fields: object) -> RunConfig:
 def transformer(depth: int, width: int, batch: int, task: str = "book") -> RunConfig:
     """A transformer on the book, 32 tokens a sample, unless the task is another."""
     return RunConfig(
-        net="transformer", task=task, depth=depth, width=width, batch=batch, optimizer="adam", lr=1e-3, device="cpu", steps=100
+        net="transformer",
+        task=task,
+        depth=depth,
+        width=width,
+        batch=batch,
+        optimizer="adam",
+        lr=1e-3,
+        device="cpu",
+        steps=100,
     )
 
 
@@ -62,7 +70,8 @@ CONFIGS = (
 def budget(configs: Sequence[RunConfig] = CONFIGS, rounds: int = 6) -> list[Figure]:
     """Estimated and measured time of a probed step without frames. A figure is how far off, the worse way round.
 
-    The estimate is for this machine as it was meanwhile: the two nets by which the trainer knows it take turns with the others.
+    The estimate is for this machine as it was meanwhile: the two
+    nets by which the trainer knows it take turns with the others.
     """
     torch.set_num_threads(1)
     calibrated(Machine())
@@ -80,14 +89,19 @@ def budget(configs: Sequence[RunConfig] = CONFIGS, rounds: int = 6) -> list[Figu
     calibrated(Machine())
     speed = median(measured / estimated for estimated, measured in pairs.values())
     note = f"this machine takes {machine.fixed:g} of the reference's time for parts, {machine.growing:g} for sizes"
-    return [Figure("measured / estimated, median", speed, note=note), *(_off(cfg, *pair) for cfg, pair in pairs.items())]
+    return [
+        Figure("measured / estimated, median", speed, note=note),
+        *(_off(cfg, *pair) for cfg, pair in pairs.items()),
+    ]
 
 
 def name_of(cfg: RunConfig) -> str:
     """A configuration in a few words: net, depth x width, batch x tokens, and what is not as usual."""
     words = [cfg.net, f"{cfg.depth}x{cfg.width},", f"{cfg.batch}x{cfg.tokens} tokens"]
     usual = RunConfig(net=cfg.net)
-    return " ".join(words + [str(getattr(cfg, field)) for field in TOLD if getattr(cfg, field) != getattr(usual, field)])
+    return " ".join(
+        words + [str(getattr(cfg, field)) for field in TOLD if getattr(cfg, field) != getattr(usual, field)]
+    )
 
 
 def _off(cfg: RunConfig, estimated: float, measured: float) -> Figure:

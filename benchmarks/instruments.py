@@ -1,4 +1,6 @@
-"""What an open instrument costs the trainer, in training steps of the net that it measures; a closed one costs nothing."""
+"""What an open instrument costs the trainer, in training
+steps of the net that it measures; a closed one costs nothing.
+"""
 
 import time
 from collections.abc import Callable, Iterator, Mapping

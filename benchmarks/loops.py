@@ -1,4 +1,6 @@
-"""The same training as `Run` does, written four ways: bare, with our probe on the stream, and as people watch nets today."""
+"""The same training as `Run` does, written four ways: bare,
+with our probe on the stream, and as people watch nets today.
+"""
 
 import math
 from collections.abc import Callable, Iterator
@@ -7,12 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from addnorm.probe import accumulate_dtype, outputs
+from addnorm.probe import norms_in as norms
 from models.nets import build_model
 from models.spec import RunConfig
 from models.tasks import open_task
 from models.training import cross_entropy
 from models.training.optimizers import build_optimizer
-from models.training.probe import Probe, accumulate_dtype, norms
 
 CPU = torch.device("cpu")
 Loop = Callable[[int], object]  # trains so many steps further
@@ -23,7 +26,9 @@ class Bare:
 
     def __init__(self, cfg: RunConfig) -> None:
         self.model, self.task = build_model(cfg), open_task(cfg, CPU)
-        self.optimizer = build_optimizer(cfg.optimizer, self.model.parameters(), lr=cfg.lr, weight_decay=cfg.weight_decay)
+        self.optimizer = build_optimizer(
+            cfg.optimizer, self.model.parameters(), lr=cfg.lr, weight_decay=cfg.weight_decay
+        )
         self.k = 0
 
     def __call__(self, steps: int) -> None:
@@ -49,7 +54,7 @@ class StreamSites(Bare):
 
     def __init__(self, cfg: RunConfig) -> None:
         super().__init__(cfg)
-        self.probe = Probe(self.model.stream.stream_taps, gradients=True)
+        self.probe = outputs(self.model.stream.stream_taps, gradients=True)
         self.rows = torch.zeros(cfg.steps, 1 + 2 * len(self.model.stream.stream_taps))
         self.dtype = accumulate_dtype(CPU)
 
@@ -102,8 +107,8 @@ class Histograms(Bare):
 
         super().__init__(cfg)
         self.writer: Any = SummaryWriter(folder)
-        self.stream = Probe(self.model.stream.stream_taps, gradients=True)
-        self.branch = Probe(self.model.stream.branch_taps, gradients=False)
+        self.stream = outputs(self.model.stream.stream_taps, gradients=True)
+        self.branch = outputs(self.model.stream.branch_taps, gradients=False)
 
     def look(self, loss: Tensor) -> None:
         self.writer.add_scalar("loss", loss, self.k)
@@ -111,7 +116,11 @@ class Histograms(Bare):
             self.writer.add_histogram(name, tensor, self.k)
 
     def _tensors(self) -> Iterator[tuple[str, Tensor]]:
-        for kind, tensors in (("act", self.stream.tensors()), ("grad", self.stream.grads()), ("branch", self.branch.tensors())):
+        for kind, tensors in (
+            ("act", self.stream.tensors()),
+            ("grad", self.stream.grads()),
+            ("branch", self.branch.tensors()),
+        ):
             yield from ((f"{kind}/{at}", tensor) for at, tensor in enumerate(tensors))
         for name, parameter in self.model.stream.named_parameters():
             if parameter.ndim > 1 and parameter.grad is not None:

@@ -1,4 +1,6 @@
-"""What a map's cells cost: trained as one over one by one, a cell at a time, and through a Dask cluster on this machine."""
+"""What a map's cells cost: trained as one over one by one, a
+cell at a time, and through a Dask cluster on this machine.
+"""
 
 import json
 import os
@@ -27,7 +29,9 @@ RATES = (0.001, 0.003, 0.01, 0.03)
 SHAPES = {
     "MLP 16x32": RunConfig(depth=16, width=32, batch=32, steps=5000, device="cpu"),
     "MLP 64x32": RunConfig(depth=64, width=32, batch=32, steps=5000, device="cpu"),
-    "transformer 6x32": RunConfig.arranged("pre-norm", net="transformer", task="copy", depth=6, width=32, batch=16, steps=5000),
+    "transformer 6x32": RunConfig.arranged(
+        "pre-norm", net="transformer", task="copy", depth=6, width=32, batch=16, steps=5000
+    ),
 }
 MAP = MapSpec(
     Axis("batch", (8, 12, 16, 20, 24, 28)),
@@ -37,7 +41,9 @@ MAP = MapSpec(
 )  # no two cells of it are trained as one
 
 
-def maps(shapes: Mapping[str, RunConfig] = SHAPES, spec: MapSpec = MAP, rounds: int = 6, steps: int = 16) -> list[Figure]:
+def maps(
+    shapes: Mapping[str, RunConfig] = SHAPES, spec: MapSpec = MAP, rounds: int = 6, steps: int = 16
+) -> list[Figure]:
     """The gain of training cells together, and the cost of a cell here and on a cluster of two workers."""
     torch.set_num_threads(1)
     return [*_together(shapes, rounds, steps), *_cells(spec)]
@@ -57,7 +63,9 @@ def _together(shapes: Mapping[str, RunConfig], rounds: int, steps: int) -> Itera
         seconds = taking_turns({"alone": one_by_one, "together": partial(batched.advance, steps)}, rounds)
         times = [1e3 * sum(seconds[name]) / rounds / steps / len(members) for name in ("alone", "together")]
         note = f"{times[0]:.2f} ms and {times[1]:.2f} ms a step and run"
-        yield Figure(f"{len(members)} cells one by one / as one, {shape}", ratio(seconds, "alone", "together"), note=note)
+        yield Figure(
+            f"{len(members)} cells one by one / as one, {shape}", ratio(seconds, "alone", "together"), note=note
+        )
 
 
 def _cells(spec: MapSpec) -> Iterator[Figure]:
@@ -70,7 +78,10 @@ def _cells(spec: MapSpec) -> Iterator[Figure]:
         wall = time.perf_counter() - began
         own = sum(kept["seconds"] for kept in here.done().values())
         yield Figure(
-            "unit of a map, one process", own / count, "s", note=f"{count} units; joblib adds {1e3 * (wall - own) / count:.1f} ms"
+            "unit of a map, one process",
+            own / count,
+            "s",
+            note=f"{count} units; joblib adds {1e3 * (wall - own) / count:.1f} ms",
         )
         with cluster(Path(folder), workers=1) as address:
             list(work(MapStore(spec, Path(folder) / "warm"), scheduler=address))  # torch is loaded then
@@ -99,7 +110,16 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
     deadline = time.monotonic() + 60
     while not (file.exists() and file.read_text()) and time.monotonic() < deadline:
         time.sleep(0.05)
-    common = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1", "--local-directory", str(folder))
+    common = (
+        "--nthreads",
+        "1",
+        "--no-nanny",
+        "--no-dashboard",
+        "--host",
+        "127.0.0.1",
+        "--local-directory",
+        str(folder),
+    )
     for _ in range(workers):
         dask("worker", "--scheduler-file", str(file), *common)
     try:

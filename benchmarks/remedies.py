@@ -1,4 +1,6 @@
-"""Whether what is offered to a run that failed lets it learn: runs that fail in many ways, each with its first remedy."""
+"""Whether what is offered to a run that failed lets it learn:
+runs that fail in many ways, each with its first remedy.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -48,7 +50,9 @@ FAILING = {
     "batch norm, no skip": _named("plain", depth=48, norm="batch norm", placement="pre-norm", lr=1.0),
     "layer norm, no skip": _named("pre-norm", depth=48, residual=False, lr=0.3),
     "dynamic tanh, learning rate 3": _named("pre-norm", depth=32, norm="dynamic tanh", lr=3.0),
-    "transformer, SGD at 10": _named("pre-norm", net="transformer", task="copy", optimizer="sgd", lr=10.0, depth=3, batch=8),
+    "transformer, SGD at 10": _named(
+        "pre-norm", net="transformer", task="copy", optimizer="sgd", lr=10.0, depth=3, batch=8
+    ),
     "transformer, no norm": _named(
         "residual only", net="transformer", task="copy", optimizer="momentum", lr=0.1, depth=12, batch=8
     ),

@@ -8,7 +8,8 @@ from importlib.metadata import version
 
 @dataclass(frozen=True)
 class Figure:
-    """One number: what it is of, its unit, and the goal that it should stay below (or above). `note`: what else to know.
+    """One number: what it is of, its unit, and the goal that
+    it should stay below (or above). `note`: what else to know.
 
     `value` is None where it could not be measured; the note says why.
     """

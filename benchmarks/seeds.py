@@ -21,8 +21,12 @@ GOALS = {"MLP 16x32": 3.5}
 STEPS = 16  # of a round: as many as a run takes between two looks for non-finite numbers
 
 
-def seeds_gain(shapes: Mapping[str, RunConfig] = SHAPES, rounds: int = 10, steps: int = STEPS, seeds: int = 8) -> list[Figure]:
-    """A step of all seeds over a step of one, both with all rows of the trace; one after another it would be their number."""
+def seeds_gain(
+    shapes: Mapping[str, RunConfig] = SHAPES, rounds: int = 10, steps: int = STEPS, seeds: int = 8
+) -> list[Figure]:
+    """A step of all seeds over a step of one, both with all rows
+    of the trace; one after another it would be their number.
+    """
     torch.set_num_threads(1)
     figures = []
     for shape, cfg in shapes.items():
@@ -30,5 +34,7 @@ def seeds_gain(shapes: Mapping[str, RunConfig] = SHAPES, rounds: int = 10, steps
         seconds = taking_turns({name: partial(advance, steps) for name, advance in contenders.items()}, rounds)
         times = [1e3 * sum(seconds[name]) / rounds / steps for name in contenders]
         note = f"{times[0]:.2f} ms and {times[1]:.2f} ms a step"
-        figures.append(Figure(f"{seeds} seeds / one, {shape}", ratio(seconds, "all", "one"), at_most=GOALS.get(shape), note=note))
+        figures.append(
+            Figure(f"{seeds} seeds / one, {shape}", ratio(seconds, "all", "one"), at_most=GOALS.get(shape), note=note)
+        )
     return figures

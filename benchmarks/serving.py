@@ -1,4 +1,6 @@
-"""The app as its visitors find it: a real server, a real worker, and viewers that speak the protocols of page and stage."""
+"""The app as its visitors find it: a real server, a real
+worker, and viewers that speak the protocols of page and stage.
+"""
 
 import asyncio
 import time
@@ -18,7 +20,9 @@ from tests.waiting import PATIENCE
 
 @dataclass(frozen=True)
 class Move:
-    """A page's address, the depth that its slider is moved to, the points of the new profile, and the goal in seconds."""
+    """A page's address, the depth that its slider is moved to,
+    the points of the new profile, and the goal in seconds.
+    """
 
     net: str
     query: str
@@ -80,7 +84,9 @@ def watched(rounds: int = 5, seconds: float = 4.0, query: str = "steps=5000") ->
                         rates[seen] = await (_watched(viewer, seconds) if seen else alone.rate(seconds))
             pairs.append((rates[True], rates[False]))
         rate, ratio = median(seen for seen, _ in pairs), median(seen / unseen for seen, unseen in pairs)
-        return [Figure("steps per second, watched / unwatched", ratio, at_least=0.95, note=f"{rate:.3g} steps/s watched")]
+        return [
+            Figure("steps per second, watched / unwatched", ratio, at_least=0.95, note=f"{rate:.3g} steps/s watched")
+        ]
 
     return with_server(measure)
 
@@ -135,5 +141,9 @@ async def _moved(server: Server, rounds: int, move: Move) -> Figure:
             await viewer.until(lambda viewer=viewer: viewer.sites == move.sites, "the new profile")  # type: ignore[misc]
             taken.append(time.perf_counter() - began)
     return Figure(
-        f"Depth moved to new profile, {move.net} depth {move.depth}", median(taken), "s", at_most=move.goal, note=spread(taken)
+        f"Depth moved to new profile, {move.net} depth {move.depth}",
+        median(taken),
+        "s",
+        at_most=move.goal,
+        note=spread(taken),
     )

@@ -1,4 +1,6 @@
-"""A long lecture: thirty at work who click, leave, return and lose their connection, while the trainer is killed now and then."""
+"""A long lecture: thirty at work who click, leave, return and
+lose their connection, while the trainer is killed now and then.
+"""
 
 import asyncio
 import random
@@ -19,7 +21,9 @@ SAMPLES = 60  # of memory, evenly over the soak; the first third is warming up
 
 @dataclass(frozen=True)
 class Lecture:
-    """Where it is, the links that people choose from, the seconds between two deeds, and when it ends (`time.monotonic`)."""
+    """Where it is, the links that people choose from, the seconds
+    between two deeds, and when it ends (`time.monotonic`).
+    """
 
     url: str
     queries: list[str]
@@ -53,13 +57,19 @@ class Notes:
 
 
 def soak(
-    minutes: float = 15.0, sessions: int = 30, kills: int = 10, pace: float = 8.0, query: str = "depth=16&width=32&steps=600"
+    minutes: float = 15.0,
+    sessions: int = 30,
+    kills: int = 10,
+    pace: float = 8.0,
+    query: str = "depth=16&width=32&steps=600",
 ) -> list[Figure]:
     """Everybody takes up one run after another, of as many as there are people. `pace`: seconds between two deeds."""
 
     async def measure(server: Server) -> list[Figure]:
         notes = Notes()
-        lecture = Lecture(server.url, [f"{query}&seed={seed}" for seed in range(sessions)], pace, time.monotonic() + 60 * minutes)
+        lecture = Lecture(
+            server.url, [f"{query}&seed={seed}" for seed in range(sessions)], pace, time.monotonic() + 60 * minutes
+        )
         await asyncio.gather(
             *(_student(lecture, notes, random.Random(at)) for at in range(sessions)),
             _killer(server, notes, kills, 60 * minutes),
@@ -132,7 +142,11 @@ def _figures(notes: Notes, minutes: float, sessions: int) -> list[Figure]:
         Figure(f"p95 of a rerun, {what}", percentile(notes.reruns, 95), "s", at_most=0.8, note=spread(notes.reruns)),
         Figure(f"errors, {what}", len(notes.problems), at_most=0, note="; ".join(notes.problems[:1])),
         Figure(f"runs that stood still, {what}", notes.stuck, at_most=0, note=deaths),
-        Figure(f"tapes that two people saw differently, {what}", notes.other, at_most=0, note=f"{len(notes.losses)} runs"),
+        Figure(
+            f"tapes that two people saw differently, {what}", notes.other, at_most=0, note=f"{len(notes.losses)} runs"
+        ),
         Figure("first answers lost after a cut", notes.unanswered, note=lost),
-        Figure("memory, last third / middle third", last / middle, at_most=1.05, note=f"{last / 1e9:.2f} GB in the end"),
+        Figure(
+            "memory, last third / middle third", last / middle, at_most=1.05, note=f"{last / 1e9:.2f} GB in the end"
+        ),
     ]

@@ -85,7 +85,9 @@ def tape(steps: int = 5000, seconds: float = 5.0, **size: int) -> list[Figure]:
 def _proportional_bytes(tab: Any) -> float:
     """Memory of the processes that draw pages, what they share divided among them."""
     session = tab.context.browser.new_browser_cdp_session()
-    drawing = [one["id"] for one in session.send("SystemInfo.getProcessInfo")["processInfo"] if one["type"] == "renderer"]
+    drawing = [
+        one["id"] for one in session.send("SystemInfo.getProcessInfo")["processInfo"] if one["type"] == "renderer"
+    ]
     rollups = [Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in drawing]
     return max(float(re.findall(r"^Pss: +(\d+) kB", one, re.MULTILINE)[0]) * 1024 for one in rollups)
 

@@ -48,7 +48,9 @@ def spread(values: Sequence[float]) -> str:
 
 
 def stolen() -> tuple[float, float]:
-    """Of all processors' time since the start of the machine: what its host gave to others, and the whole (Linux; else 0, 1)."""
+    """Of all processors' time since the start of the machine: what
+    its host gave to others, and the whole (Linux; else 0, 1).
+    """
     stat = Path("/proc/stat")
     ticks = [float(word) for word in stat.read_text().split("\n", 1)[0].split()[1:9]] if stat.exists() else [1.0]
     return (ticks[7] if len(ticks) > 7 else 0.0), sum(ticks)

@@ -50,8 +50,12 @@ def hooks(shapes: Mapping[str, RunConfig] = SHAPES, rounds: int = ROUNDS // 2, s
     figures = []
     for shape, cfg in shapes.items():
         seconds = _taking_turns({"ours": Run(cfg, frames=False).advance, "hooks": Hooks(cfg)}, rounds, steps)
-        figures.append(Figure(f"full backward hooks / our rows, {shape}", ratio(seconds, "hooks", "ours"), at_least=1.4))
-    return figures + [_tensorboard(shape, cfg, max(1, rounds // 4), max(1, steps // 4)) for shape, cfg in shapes.items()]
+        figures.append(
+            Figure(f"full backward hooks / our rows, {shape}", ratio(seconds, "hooks", "ours"), at_least=1.4)
+        )
+    return figures + [
+        _tensorboard(shape, cfg, max(1, rounds // 4), max(1, steps // 4)) for shape, cfg in shapes.items()
+    ]
 
 
 def _tensorboard(shape: str, cfg: RunConfig, rounds: int, steps: int) -> Figure:

@@ -1,4 +1,6 @@
-"""What became of nets by the verdict on them before any update: the table on which the verdicts' words and thresholds rest."""
+"""What became of nets by the verdict on them before any update:
+the table on which the verdicts' words and thresholds rest.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -16,7 +18,11 @@ from models.spec import ACTIVATIONS, ARRANGEMENTS, INITS, NORMS, PLACEMENTS, Run
 from models.training import Run, profile_at_init
 
 STEPS = 200
-COUNT, SEED, HELD_OUT_SEED = 120, 0, 1  # the thresholds were chosen on SEED's configurations and confirmed on the others
+COUNT, SEED, HELD_OUT_SEED = (
+    120,
+    0,
+    1,
+)  # the thresholds were chosen on SEED's configurations and confirmed on the others
 SLOW = 0.98  # of what guessing costs: above it nothing was learned
 BLOWN_UP = 10.0  # times what guessing costs: a run that ends there has diverged, whether or not a number left float32
 EARLY, MOST_DEPTH = 8, 16  # the last step of an early update, and the deepest net whose updates are looked at
@@ -85,7 +91,9 @@ def _drawn(dice: Random) -> RunConfig:
 
 
 def verdicts(count: int = COUNT, seed: int = SEED) -> Iterator[Figure]:
-    """The table, a line for each verdict on the net before any update: the share with the outcome that its words say."""
+    """The table, a line for each verdict on the net before
+    any update: the share with the outcome that its words say.
+    """
     torch.set_num_threads(1)
     table = Counter((verdict(cfg, profile_at_init(cfg), 0).kind, outcome(cfg)) for cfg in configurations(count, seed))
     for kind in sorted({kind for kind, _ in table}):
@@ -93,14 +101,18 @@ def verdicts(count: int = COUNT, seed: int = SEED) -> Iterator[Figure]:
         said, least = CLAIMED.get(kind, (OUTCOMES, 0.0))
         share = sum(row[one] for one in said) / sum(row.values())
         note = ", ".join(f"{one} {number}" for one, number in row.items())
-        yield Figure(f"{kind} at the start: {' or '.join(said)}", share, at_least=least, note=f"{note}. {STARTS.get(kind, '')}")
+        yield Figure(
+            f"{kind} at the start: {' or '.join(said)}", share, at_least=least, note=f"{note}. {STARTS.get(kind, '')}"
+        )
     healthy = {one: table["healthy", one] for one in OUTCOMES}
     share = healthy["diverges"] / max(1, sum(healthy.values()))
     yield Figure("healthy at the start: diverges", share, at_most=DIVERGING)
 
 
 def updates(count: int = COUNT, seed: int = SEED) -> Iterator[Figure]:
-    """How many runs learn by how large their early updates were: small MLPs, also at ten times the rates of the table."""
+    """How many runs learn by how large their early updates
+    were: small MLPs, also at ten times the rates of the table.
+    """
     torch.set_num_threads(1)
     small = [cfg for cfg in configurations(count, seed) if cfg.net == "mlp" and cfg.depth <= MOST_DEPTH]
     table: Counter[tuple[bool, bool]] = Counter()
@@ -117,7 +129,9 @@ def updates(count: int = COUNT, seed: int = SEED) -> Iterator[Figure]:
         learned, others = table[large, True], table[large, False]
         share = (others if large else learned) / max(1, learned + others)
         outcome = "do not learn" if large else "learn"
-        yield Figure(f"early updates {what} {LARGE_UPDATE:.0%}: {outcome}", share, at_least=least, note=f"of {learned + others}")
+        yield Figure(
+            f"early updates {what} {LARGE_UPDATE:.0%}: {outcome}", share, at_least=least, note=f"of {learned + others}"
+        )
 
 
 def outcome(cfg: RunConfig) -> str:

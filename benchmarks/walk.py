@@ -36,7 +36,9 @@ def main(arguments: list[str]) -> int:
             found += len(visitor.findings)
         browser.close()
         errors = [line for line in (Path(folder) / "log").read_text().splitlines() if " ERROR " in line]
-        print("\n".join(dict.fromkeys(line.partition(" ERROR ")[2] for line in errors)) or "no error in the server's log")
+        print(
+            "\n".join(dict.fromkeys(line.partition(" ERROR ")[2] for line in errors)) or "no error in the server's log"
+        )
     return int(found > 0 or bool(errors))
 
 

@@ -1,4 +1,6 @@
-"""What `addnorm.watch` costs over a bare loop, beside histograms of the parameters as W&B's and TensorBoard's users take them."""
+"""What `addnorm.watch` costs over a bare loop, beside histograms
+of the parameters as W&B's and TensorBoard's users take them.
+"""
 
 import tempfile
 from collections.abc import Callable, Mapping
@@ -71,7 +73,9 @@ class Loop:
 
 
 def watch(shapes: Mapping[str, Shape] = SHAPES, rounds: int = 12, steps: int = 8) -> list[Figure]:
-    """The step of each contender over the bare one, every step looked at; the sites are found before the clock starts."""
+    """The step of each contender over the bare one, every step
+    looked at; the sites are found before the clock starts.
+    """
     torch.set_num_threads(1)
     figures = []
     for name, shape in shapes.items():
@@ -95,7 +99,9 @@ def watch(shapes: Mapping[str, Shape] = SHAPES, rounds: int = 12, steps: int = 8
 
 
 def _histograms(model: nn.Module, _step: int) -> list[tuple[list[float], float, float]]:
-    """Of every parameter and gradient its range and its bins on the host, which is what `wandb.watch(log="all")` takes."""
+    """Of every parameter and gradient its range and its bins
+    on the host, which is what `wandb.watch(log="all")` takes.
+    """
     found = []
     for parameter in model.parameters():
         for tensor in (parameter.detach(), parameter.grad):

@@ -1,4 +1,6 @@
-"""A residual MLP of torch modules on handwritten digits, in a loop of one's own. About 5 s: `python -m examples.digits`."""
+"""A residual MLP of torch modules on handwritten digits, in
+a loop of one's own. About 5 s: `python -m examples.digits`.
+"""
 
 import torch
 from torch import Tensor, nn

@@ -1,7 +1,8 @@
 """What the trainer may be asked, and what it answers: plain dataclasses of numbers, texts and arrays. No torch.
 
-Legend: S sites of the stream, M sublayers, A those with an activation function, L blocks, D features, T tokens, C classes,
-H heads, K what there are several of, as the class says. Sizes are in the stream's own units, losses and entropies in nats.
+Legend: S sites of the stream, M sublayers, A those with an activation function, L
+blocks, D features, T tokens, C classes, H heads, K what there are several of, as
+the class says. Sizes are in the stream's own units, losses and entropies in nats.
 """
 
 from dataclasses import dataclass
@@ -69,7 +70,8 @@ class Histograms:
 
 @dataclass(frozen=True)
 class Distributions(Histograms):
-    """Histograms of the stream by site, the tails of its tokens, and the units inside the branches that have an activation.
+    """Histograms of the stream by site, the tails of its tokens,
+    and the units inside the branches that have an activation.
 
     A unit is judged over all `tokens` of the batch. Shares are empty where the activation function has no such units.
     """
@@ -94,8 +96,8 @@ class Film(Histograms):
 class Collapse:
     """How alike the vectors of the stream are, how many directions they use, and where attention goes; means over sets.
 
-    A set is one sample's tokens where there are several (`within`), else those of the batch. What is said of attention is
-    empty where attention has nothing to choose from, and NaN for a block that was taken out.
+    A set is one sample's tokens where there are several (`within`), else those of the batch. What is said of attention
+    is empty where attention has nothing to choose from, and NaN for a block that was taken out.
     """
 
     within: bool
@@ -116,7 +118,9 @@ class Collapse:
 
 @dataclass(frozen=True)
 class GradientShares:
-    """Where the gradient came from at every add, in float64. A projection is <g, sum> / |sum|^2; the two add up to 1."""
+    """Where the gradient came from at every add, in float64.
+    A projection is <g, sum> / |sum|^2; the two add up to 1.
+    """
 
     samples: int  # of the batch that it was measured on
     skip_rms: np.ndarray  # (M,)
@@ -139,7 +143,9 @@ class PathLengths:
 
 @dataclass(frozen=True)
 class Check:
-    """Slopes of the loss by autograd and by central differences at K steps, in float64, along some directions of length 1."""
+    """Slopes of the loss by autograd and by central differences
+    at K steps, in float64, along some directions of length 1.
+    """
 
     what: tuple[str, ...]  # is moved along each direction: a block's weights or the stream after it
     along: tuple[str, ...]  # the name of each direction
@@ -261,7 +267,9 @@ class Without:
 
 @dataclass(frozen=True)
 class Sublayers:
-    """The held-out split in eval mode for an intact transformer, and without the sublayers of each kind, attn and ffn."""
+    """The held-out split in eval mode for an intact transformer,
+    and without the sublayers of each kind, attn and ffn.
+    """
 
     loss: float
     accuracy: float
@@ -317,7 +325,8 @@ class Trial:
 
 @dataclass(frozen=True)
 class Lens:
-    """What the net makes of a text or a held-out sample at all positions, where one head looks, and the lens at every site.
+    """What the net makes of a text or a held-out sample at all
+    positions, where one head looks, and the lens at every site.
 
     -1 and NaN where something is not finite, or where the head reads nothing: in a DLCL stack inside a block.
     """
@@ -378,7 +387,9 @@ class Revision:
 
 @dataclass(frozen=True)
 class Translation:
-    """An encoder and a decoder that were trained together, held out at K steps, and where cross-attention looks meanwhile."""
+    """An encoder and a decoder that were trained together, held
+    out at K steps, and where cross-attention looks meanwhile.
+    """
 
     loss: np.ndarray  # of every step's batch, (steps,)
     steps: np.ndarray  # (K,)
@@ -434,7 +445,9 @@ class ByHand:
 
 @dataclass(frozen=True)
 class SmallTokens:
-    """The RMS that small tokens come out with, by torch's RMS norm and layer norm as they are by default, in float32."""
+    """The RMS that small tokens come out with, by torch's RMS
+    norm and layer norm as they are by default, in float32.
+    """
 
     given: float
     rms: float

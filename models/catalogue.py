@@ -44,7 +44,9 @@ def _fields() -> Iterable[Row]:
             yield name, f"{knob.help} Legal is for example 1-8.norm.none,9.identity.true. Default: none."
         else:
             legal = "true or false" if kinds == (bool,) else knob.legal()
-            said = str(default).lower() if kinds == (bool,) else f"{default:g}" if isinstance(default, float) else default
+            said = (
+                str(default).lower() if kinds == (bool,) else f"{default:g}" if isinstance(default, float) else default
+            )
             yield name, f"{knob.help} Legal is {legal}. Default: {said}."
 
 

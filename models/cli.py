@@ -67,7 +67,9 @@ def _parser() -> Parser:
     map_ = commands.add_parser("map", help="compute a map from its specification; what is done is kept and resumed")
     command.arguments(map_)
     map_.set_defaults(command=command.run)
-    open_ = commands.add_parser("open", help="start the app on a recording of your own model, which may still be growing")
+    open_ = commands.add_parser(
+        "open", help="start the app on a recording of your own model, which may still be growing"
+    )
     open_.add_argument("path", help="the file, which ends in .jsonl")
     open_.add_argument("--no-browser", action="store_true", help="print the address and open nothing")
     open_.set_defaults(command=_open)
@@ -80,8 +82,12 @@ def _parser() -> Parser:
 def _configuration_arguments(parser: argparse.ArgumentParser) -> None:
     start = parser.add_mutually_exclusive_group()
     start.add_argument("--arrangement", metavar="NAME", help="start from a named arrangement (see: list arrangements)")
-    start.add_argument("--from", dest="start", metavar="FILE|LINK", help="start from an exported configuration or a link")
-    parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="set a field (see: list fields)")
+    start.add_argument(
+        "--from", dest="start", metavar="FILE|LINK", help="start from an exported configuration or a link"
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="FIELD=VALUE", help="set a field (see: list fields)"
+    )
     parser.add_argument("--seed", metavar="N", help="decides every random number")
     parser.add_argument("--force", action="store_true", help="run it even where it is over budget")
 
@@ -132,7 +138,9 @@ def _signal(given: argparse.Namespace) -> int:
     found = signal_at_init(cfg, seeds, given.rows)
     _say(cfg, f"{given.seeds} {'seed' if given.seeds == 1 else 'seeds'}, geometric mean")
     with np.errstate(divide="ignore", invalid="ignore"):  # a signal of exactly 0 has no logarithm
-        mean_square, grad_norm = (np.exp(np.log(series).mean(axis=0)) for series in (found.mean_square, found.grad_norm))
+        mean_square, grad_norm = (
+            np.exp(np.log(series).mean(axis=0)) for series in (found.mean_square, found.grad_norm)
+        )
     print(f"{'site':<10}{'mean square':>14}{'gradient norm':>16}")
     for site, square, norm in zip(found.sites, mean_square, grad_norm, strict=True):
         print(f"{site:<10}{square:>14.6g}{norm:>16.6g}")

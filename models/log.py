@@ -1,6 +1,7 @@
 """One line per event on stderr: when, how grave, what happened, and facts as key=value.
 
-Never what visitors type, are called or come from; of an error its kind and place, for its words may repeat what was typed.
+Never what visitors type, are called or come from; of an error
+its kind and place, for its words may repeat what was typed.
 """
 
 import json
@@ -11,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 LOG = logging.getLogger("playground")
-FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"  # .streamlit/config.toml has the same, for what Streamlit says
+FORMAT = (
+    "%(asctime)s %(levelname)s %(name)s %(message)s"  # .streamlit/config.toml has the same, for what Streamlit says
+)
 ROOT = Path(__file__).resolve().parents[1]
 PLACES = 4  # of an error: where it was raised, and the innermost of our own on the way there
 
@@ -35,7 +38,9 @@ def begin() -> None:
 
 
 def told(error: BaseException | None) -> dict[str, str]:
-    """The kind of an error and where it came from: where it was raised, then our own places on the way, the innermost first."""
+    """The kind of an error and where it came from: where it was
+    raised, then our own places on the way, the innermost first.
+    """
     if error is None:
         return {"error": "unknown"}
     frames = traceback.extract_tb(error.__traceback__)[::-1]

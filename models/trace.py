@@ -1,8 +1,8 @@
 """What a run has measured, as plain numpy: the tape. Knows no torch, so that the pages can hold it.
 
-Row k is batch k in the net that has had k updates, from 0. The tape of a finished run of N steps ends with its closing row N, of
-the net after the last update; what only advances a run has rows 0 to N - 1. A frame holds what costs more and is taken at
-log-spaced steps.
+Row k is batch k in the net that has had k updates, from 0. The tape of a finished run of
+N steps ends with its closing row N, of the net after the last update; what only advances
+a run has rows 0 to N - 1. A frame holds what costs more and is taken at log-spaced steps.
 """
 
 import re
@@ -18,7 +18,9 @@ SUBLAYERS = {"attn": "attention", "ffn": "feed-forward net"}
 
 
 def site_in_words(site: str) -> str:
-    """A point of the stream as a sentence names it: x0 is "the input", b07 "block 7", b07.attn "the attention of block 7"."""
+    """A point of the stream as a sentence names it: x0 is "the
+    input", b07 "block 7", b07.attn "the attention of block 7".
+    """
     block, _, sublayer = site.partition(".")
     if site == "x0":
         return "the input"
@@ -93,7 +95,8 @@ class Frame:
 class Trace:
     """All rows of a run so far, frozen. RMS values and the gradient before clipping, in float32.
 
-    step, loss, lr, grad_norm, clip_factor (T,); act_rms, grad_rms (T, S); branch_rms (T, M); weight_grad_rms (T, depth).
+    step, loss, lr, grad_norm, clip_factor (T,); act_rms, grad_rms
+    (T, S); branch_rms (T, M); weight_grad_rms (T, depth).
     """
 
     sites: tuple[str, ...]
@@ -115,7 +118,9 @@ class Trace:
 
     def first(self, rows: int) -> "Trace":
         """The first so many rows, with all frames."""
-        series: dict[str, Any] = {name: kept[:rows] for name, kept in vars(self).items() if isinstance(kept, np.ndarray)}
+        series: dict[str, Any] = {
+            name: kept[:rows] for name, kept in vars(self).items() if isinstance(kept, np.ndarray)
+        }
         return replace(self, **series)
 
     def frame_at(self, step: int) -> Frame | None:
@@ -124,7 +129,9 @@ class Trace:
         return earlier[-1] if earlier else None
 
 
-def trace_of(columns: Columns, rows: np.ndarray, frames: Sequence[Frame] = (), divergence: Divergence | None = None) -> Trace:
+def trace_of(
+    columns: Columns, rows: np.ndarray, frames: Sequence[Frame] = (), divergence: Divergence | None = None
+) -> Trace:
     """A trace over a (T, columns.width) matrix of rows, which is made read-only, not copied."""
     rows = rows.view()
     rows.flags.writeable = False
@@ -132,14 +139,18 @@ def trace_of(columns: Columns, rows: np.ndarray, frames: Sequence[Frame] = (), d
     vectors = {name: rows[:, part] for name, part in columns.slices.items()}
     step = np.arange(len(rows))
     step.flags.writeable = False
-    return Trace(columns.sites, columns.branches, step, **scalars, **vectors, frames=tuple(frames), divergence=divergence)
+    return Trace(
+        columns.sites, columns.branches, step, **scalars, **vectors, frames=tuple(frames), divergence=divergence
+    )
 
 
 def rows_of(trace: Trace) -> np.ndarray:
     """The matrix of rows (T, columns.width) that `trace_of` takes."""
     columns = Columns(trace.sites, trace.branches, trace.weight_grad_rms.shape[1])
     scalars = [getattr(trace, name)[:, None] for name in SCALARS]
-    return np.concatenate(scalars + [getattr(trace, name) for name in columns.slices], axis=1).astype(np.float32, copy=False)
+    return np.concatenate(scalars + [getattr(trace, name) for name in columns.slices], axis=1).astype(
+        np.float32, copy=False
+    )
 
 
 def frame_steps(steps: int) -> list[int]:

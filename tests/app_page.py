@@ -52,7 +52,9 @@ def address(page: AppTest) -> dict[str, Any]:
 
 
 def charts(page: AppTest) -> dict[str, dict[str, Any]]:
-    """The figures on the page by accessible name, without its last word "chart": those that stand still, and those of a stage."""
+    """The figures on the page by accessible name, without its last
+    word "chart": those that stand still, and those of a stage.
+    """
     found = [json.loads(element.proto.json) for element in page.get("bidi_component")]
     still = {data["title"]: data["figure"] for data in found if "figure" in data}
     return still | {title: panel["figure"] for title, panel in stage_page.panels(page, "chart").items()}

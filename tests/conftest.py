@@ -1,4 +1,6 @@
-"""What all tests share: one torch thread, as the trainer has, hypothesis without a clock, and which tests share a process."""
+"""What all tests share: one torch thread, as the trainer has,
+hypothesis without a clock, and which tests share a process.
+"""
 
 import os
 from collections.abc import Iterator

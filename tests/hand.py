@@ -166,13 +166,17 @@ def heads(
 
 
 def t5_bucket(ago: int, *, both_ways: bool) -> int:
-    """T5's bucket of a key `ago` places back, negative for one that comes later (1910.10683, appendix of its code): of 32, or
-    16 for each side, one half for single distances, the other for ranges that grow as the logarithm does, up to 128."""
+    """T5's bucket of a key `ago` places back, negative for one that comes later
+    (1910.10683, appendix of its code): of 32, or 16 for each side, one half for
+    single distances, the other for ranges that grow as the logarithm does, up to 128.
+    """
     count, first = (16, 16 * (ago < 0)) if both_ways else (32, 0)
     distance, exact = abs(ago) if both_ways else max(0, ago), count // 2
     if distance < exact:
         return first + distance
-    return first + min(count - 1, exact + math.floor((count - exact) * math.log(distance / exact) / math.log(128 / exact)))
+    return first + min(
+        count - 1, exact + math.floor((count - exact) * math.log(distance / exact) / math.log(128 / exact))
+    )
 
 
 def softmax_rows(score_BTT: Tensor, causal: bool) -> Tensor:
@@ -190,7 +194,9 @@ def turned(x_BTK: Tensor) -> Tensor:
     """Rotary positions: features i and i + K/2 are the two parts of a complex number, turned by t / 10000^(2i/K)."""
     half = x_BTK.shape[-1] // 2
     number = torch.complex(x_BTK[..., :half], x_BTK[..., half:])
-    angle = torch.arange(x_BTK.shape[1]).double()[:, None] / 10000 ** (2 * torch.arange(half).double() / x_BTK.shape[-1])
+    angle = torch.arange(x_BTK.shape[1]).double()[:, None] / 10000 ** (
+        2 * torch.arange(half).double() / x_BTK.shape[-1]
+    )
     number = number * torch.exp(1j * angle)
     return torch.cat((number.real, number.imag), dim=-1)
 
@@ -200,7 +206,9 @@ def turned(x_BTK: Tensor) -> Tensor:
 
 @torch.no_grad()
 def randomise(model: nn.Module, seed: int = 5) -> nn.Module:
-    """The net in float64 with gains, biases and gates far from what they start with, so that none can be left out unseen."""
+    """The net in float64 with gains, biases and gates far from
+    what they start with, so that none can be left out unseen.
+    """
     source = torch.Generator().manual_seed(seed)
     model.double()
     for name, parameter in model.named_parameters():

@@ -1,7 +1,8 @@
-"""The stage of a page in AppTest, which has no browser: what it declares, what its charts show, where its playhead rests.
+"""The stage of a page in AppTest, which has no browser: what
+it declares, what its charts show, where its playhead rests.
 
-A page's tapes are trained by the test itself, as the stage's connection would have them trained; the browser's part, drawing
-and moving, is tested in tests/stage.
+A page's tapes are trained by the test itself, as the stage's connection would have them trained; the browser's part,
+drawing and moving, is tested in tests/stage.
 """
 
 import json
@@ -73,7 +74,9 @@ def bound(page: AppTest, trace: dict[str, Any], step: int = 0, name: str = "") -
     tape: Trace | None = trainer().tape(runs(page, name)[bind["run"]], said["seeds"]).trace()
     if tape is not None and len(tape):
         row = min(step, len(tape) - 1)
-        found = getattr(tape.frame_at(row), bind["track"]) if bind["of"] == "frame" else getattr(tape, bind["track"])[row]
+        found = (
+            getattr(tape.frame_at(row), bind["track"]) if bind["of"] == "frame" else getattr(tape, bind["track"])[row]
+        )
         return [_written(value) for value in found]
     opening = said["opening"]
     if bind["of"] == "frame":
@@ -94,4 +97,8 @@ def _element(page: AppTest, name: str) -> Any:
 
 
 def _elements(page: AppTest, name: str) -> list[Any]:
-    return [one.proto for one in page.get("bidi_component") if '"panels"' in one.proto.json and f"stage_{name}" in one.proto.id]
+    return [
+        one.proto
+        for one in page.get("bidi_component")
+        if '"panels"' in one.proto.json and f"stage_{name}" in one.proto.id
+    ]

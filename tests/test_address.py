@@ -1,4 +1,6 @@
-"""The address says what is shown, on every page, after every walk: AppTest walks as a visitor does through the navigation."""
+"""The address says what is shown, on every page, after every
+walk: AppTest walks as a visitor does through the navigation.
+"""
 
 import itertools
 from dataclasses import dataclass
@@ -45,7 +47,9 @@ def visit() -> AppTest:
 
 
 @pytest.mark.parametrize("way", list(itertools.permutations((PLAYGROUND, ANATOMY, COMPARE), 3)), ids=str)
-def test_a_walk_with_nothing_touched_finds_every_page_with_its_controls_and_without_a_refusal(way: tuple[str, ...]) -> None:
+def test_a_walk_with_nothing_touched_finds_every_page_with_its_controls_and_without_a_refusal(
+    way: tuple[str, ...],
+) -> None:
     page = visit()
     for path in (*way, way[0], START, way[1]):
         page = walk(page, path)
@@ -89,7 +93,13 @@ CHOICES: dict[str, tuple[str, str, str, Any, dict[str, str]]] = {
     "colour": (MAPS, "selectbox", "map_measure", "gradient ratio", {"colour": "gradient-ratio"}),
     "part": (ATTENTION, "segmented_control", "attention_part", "Shapes", {"part": "shapes"}),
     "tab": (RESIDUAL, "cards", "residual_part", "Other skips", {"part": "other-skips"}),
-    "closer look": (NORMALIZATION, "segmented_control", "normalization_part", "Gain and bias", {"part": "gain-and-bias"}),
+    "closer look": (
+        NORMALIZATION,
+        "segmented_control",
+        "normalization_part",
+        "Gain and bias",
+        {"part": "gain-and-bias"},
+    ),
     "word": (GLOSSARY, "selectbox", "glossary_word", "layer norm", {"word": "layer-norm"}),
     "instrument": (PLAYGROUND, "cards", "instrument", "Health", {"instrument": "health"}),
     "block": (ANATOMY, "number_input", "anatomy_block", 5, {"block": "5"}),

@@ -44,7 +44,10 @@ def test_mix_ln_is_named_and_each_of_its_blocks_is_shown_as_it_is() -> None:
     page = anatomy(arrangement="Mix-LN", depth="8")
     assert "**Mix-LN**" in words(page)
     assert "2412.13795" in words(page)
-    for block, placement, code in ((2, "post-norm", "x = norm(x + W2("), (3, "pre-norm", "x = x + W2(relu(W1(norm(x))))")):
+    for block, placement, code in (
+        (2, "post-norm", "x = norm(x + W2("),
+        (3, "pre-norm", "x = x + W2(relu(W1(norm(x))))"),
+    ):
         page.number_input(key="anatomy_block").set_value(block)
         sound(page.run())
         assert f"block {block} of 8; {8 - (2 if block == 2 else 6)} other blocks are set differently" in drawn(page)

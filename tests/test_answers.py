@@ -76,4 +76,6 @@ def test_an_answer_crosses_the_pipe_as_what_it_is(name):
     assert one.keys() == two.keys()
     for place, value in one.items():
         np.testing.assert_array_equal(value, two[place], err_msg=place)
-        assert getattr(value, "dtype", None) == getattr(two[place], "dtype", None) or isinstance(value, np.generic), place
+        assert getattr(value, "dtype", None) == getattr(two[place], "dtype", None) or isinstance(value, np.generic), (
+            place
+        )

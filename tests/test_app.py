@@ -72,7 +72,10 @@ BASE = {"depth": "3", "width": "16", "batch": "8", "steps": "40", "placement": "
 TRANSFORMER = {"net": "transformer", "heads": "2", "optimizer": "adam", "lr": "0.001"}
 
 SELECTS = [
-    (name, net) for name, (_, knob) in knobs().items() for net in knob.nets if knob.choices and name not in ("net", "device")
+    (name, net)
+    for name, (_, knob) in knobs().items()
+    for net in knob.nets
+    if knob.choices and name not in ("net", "device")
 ]
 
 
@@ -170,7 +173,8 @@ def test_a_net_brings_a_task_and_an_optimiser_that_suit_it():
 
 
 @pytest.mark.parametrize(
-    "query", [{}, {"norm": "batch norm"}, {"residual": "false", "norm": "none"}, TRANSFORMER, TRANSFORMER | {"task": "book"}]
+    "query",
+    [{}, {"norm": "batch norm"}, {"residual": "false", "norm": "none"}, TRANSFORMER, TRANSFORMER | {"task": "book"}],
 )
 def test_the_profile_before_training_is_row_0_of_the_tape(query):
     page = playground(**SMALL | query, seed="21")

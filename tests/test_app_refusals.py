@@ -1,4 +1,6 @@
-"""Bad input and failure, without a browser: the page says it in a sentence, offers a change that works, keeps its picture."""
+"""Bad input and failure, without a browser: the page says it
+in a sentence, offers a change that works, keeps its picture.
+"""
 
 import re
 from dataclasses import asdict
@@ -34,7 +36,14 @@ EVIL = {
     "wrong types": {"depth": "deep", "residual": "maybe", "lr": "fast", "affine": "2"},
     "out of range": {"depth": "9999", "width": "-4", "lr": "1e9", "seed": "-1", "steps": "0"},
     "not numbers": {"lr": "nan", "eps": "-inf", "depth": "Infinity", "skip_scale": "nan", "init_gain": "1e999"},
-    "strange numbers": {"depth": "4.6", "width": "0x40", "batch": "٣", "seed": "1_000", "steps": "1e2", "lr": "9" * 5000},
+    "strange numbers": {
+        "depth": "4.6",
+        "width": "0x40",
+        "batch": "٣",
+        "seed": "1_000",
+        "steps": "1e2",
+        "lr": "9" * 5000,
+    },
     "script tags": {"task": "<script>alert(1)</script>", "norm": "<img src=x onerror=alert(1)>", "<b>": "<i>"},
     "markdown": {
         "task": "![x](http://evil)",
@@ -45,7 +54,14 @@ EVIL = {
         "placement": "**bold** `code` $x^2$ :red[x] # head",
     },
     "overrides": {"overrides": "9.<b>.x,1-9999.norm.none,![x](y).norm.none", "depth": "4"},
-    "clashes": {"net": "transformer", "width": "24", "heads": "16", "position": "rotary", "depth": "128", "norm": "batch norm"},
+    "clashes": {
+        "net": "transformer",
+        "width": "24",
+        "heads": "16",
+        "position": "rotary",
+        "depth": "128",
+        "norm": "batch norm",
+    },
     "two streams without a skip": {"stack": "residual", "residual": "false", "skip_repeats": "2"},
     "no such arrangement": {"arrangement": "<script>", "depth": "4"},
 }
@@ -68,7 +84,9 @@ def test_a_bad_link_gives_a_legal_page_that_says_what_it_changed(query):
     assert address(page) == cfg.to_query()
     assert notes
     assert [info.value for info in page.info] == ["From the link: " + "; ".join(notes) + "."]
-    assert not re.search(r"[<>\[!`*$#{}|~@\\]|[a-z]:[a-z/]|]\(|www\.", page.info[0].value)  # nothing that markdown acts on
+    assert not re.search(
+        r"[<>\[!`*$#{}|~@\\]|[a-z]:[a-z/]|]\(|www\.", page.info[0].value
+    )  # nothing that markdown acts on
     assert all(y is not None for profile in now(page) for y in profile)
     press(page, "Understood")
     assert not page.info
@@ -106,7 +124,13 @@ def test_keys_of_other_rooms_stay_in_the_link():
 
 
 CLASHES = {
-    "heads": ({"net": "transformer", "width": "16", "depth": "2"}, "heads", 3, "does not divide into 3 heads", {"heads": 2}),
+    "heads": (
+        {"net": "transformer", "width": "16", "depth": "2"},
+        "heads",
+        3,
+        "does not divide into 3 heads",
+        {"heads": 2},
+    ),
     "odd heads": (
         {"net": "transformer", "width": "24", "heads": "8", "depth": "2"},
         "position",
@@ -128,7 +152,13 @@ CLASHES = {
         "legal for a transformer is 1 to 48",
         {"depth": 48},
     ),
-    "skips": ({"arrangement": "ResiDual", "width": "16", "depth": "2"}, "residual", False, "made of skips", {"residual": True}),
+    "skips": (
+        {"arrangement": "ResiDual", "width": "16", "depth": "2"},
+        "residual",
+        False,
+        "made of skips",
+        {"residual": True},
+    ),
 }
 
 
@@ -136,7 +166,9 @@ CLASHES = {
 def test_an_impossible_combination_is_refused_and_its_button_repairs_it(query, field, value, sentence, repair):
     page = unfolded(playground(**query))
     good, picture, link = configuration(page), now(page), address(page)
-    next(w for w in (*page.slider, *page.selectbox, *page.number_input, *page.toggle) if w.key == field).set_value(value)
+    next(w for w in (*page.slider, *page.selectbox, *page.number_input, *page.toggle) if w.key == field).set_value(
+        value
+    )
     sound(page.run())
     assert len(page.error) == 1
     assert sentence in page.error[0].value
@@ -237,7 +269,9 @@ def test_a_run_that_ends_without_learning_gets_an_offer_too_and_what_is_offered_
 
 def test_where_nothing_helps_the_page_says_so():
     page = tried(trained(playground(**SMALL, norm="none", skip_scale="256.0", hide="norm,placement,skip_scale")))
-    assert re.search(r"None of \d+ changes that were tried brings the loss below guessing within \d+ steps\.", words(page))
+    assert re.search(
+        r"None of \d+ changes that were tried brings the loss below guessing within \d+ steps\.", words(page)
+    )
     assert "remedy" not in {button.key for button in page.button}
 
 

@@ -1,4 +1,6 @@
-"""Who may import whom, read from the source: the direction of imports, torch away from the pages, no paths of a machine."""
+"""Who may import whom, read from the source: the direction
+of imports, torch away from the pages, no paths of a machine.
+"""
 
 import ast
 import subprocess
@@ -109,7 +111,14 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "models.tasks": ("models.spec",),
     "models.training": ("models.nets", "models.tasks", "models.spec", "models.trace"),
     "models.labs": ("models.spec",),
-    "models.claims": ("models.answers", "models.labs", "models.lessons.found", "models.spec", "models.trace", *NUMPY_SIDE),
+    "models.claims": (
+        "models.answers",
+        "models.labs",
+        "models.lessons.found",
+        "models.spec",
+        "models.trace",
+        *NUMPY_SIDE,
+    ),
     "models.maps.unit": ("models.training", "models.maps", "models.spec"),
     "models.maps": ("models.spec", "models.trace", "models.log", *NUMPY_SIDE),
     "models.lessons": ("models.spec", "models.trace", "models.log", *NUMPY_SIDE),
@@ -177,11 +186,17 @@ def test_a_page_uses_its_own_room_and_the_kit_and_no_page_is_used_by_another(mod
 SESSION = "components.shell.session"
 
 
-@pytest.mark.parametrize("module", [name for name in SOURCES if within(name, ("app", "pages", "components")) and name != SESSION])
+@pytest.mark.parametrize(
+    "module", [name for name in SOURCES if within(name, ("app", "pages", "components")) and name != SESSION]
+)
 def test_what_the_session_keeps_is_named_in_one_place(module):
-    """Nobody else reaches into the session's state, and what a widget holds is asked for by the name that its page gave it."""
+    """Nobody else reaches into the session's state, and what a
+    widget holds is asked for by the name that its page gave it.
+    """
     tree = ast.parse(SOURCES[module].read_text(encoding="utf-8"))
-    assert not [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "session_state"]
+    assert not [
+        node.lineno for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "session_state"
+    ]
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
     widgets = [node for node in calls if ast.unparse(node.func).split(".")[-1] in ("held", "hold", "begin")]
     assert not [ast.unparse(node) for node in widgets if isinstance(node.args[0], ast.Constant)]
@@ -258,7 +273,10 @@ def test_the_walk_does_find_torch_where_it_is():
 # --- no paths of a machine ---
 
 # In two pieces, so that this file does not find itself.
-FOREIGN = [left + right for left, right in (("/wo", "rk/"), ("..", "/shared"), ("/ro", "ot/"), ("/Use", "rs/"), ("/tmp", "/v/"))]
+FOREIGN = [
+    left + right
+    for left, right in (("/wo", "rk/"), ("..", "/shared"), ("/ro", "ot/"), ("/Use", "rs/"), ("/tmp", "/v/"))
+]
 
 
 def tracked() -> list[Path]:

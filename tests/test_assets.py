@@ -1,4 +1,6 @@
-"""Streamlit's scripts on their way to a browser: compressed once, cached as Streamlit says, plotly named with every page."""
+"""Streamlit's scripts on their way to a browser: compressed
+once, cached as Streamlit says, plotly named with every page.
+"""
 
 import asyncio
 import gzip
@@ -38,7 +40,14 @@ async def ask(served: Scripts, path: str, method: str = "GET", **headers: str) -
     """The headers and the body of an answer."""
     sent: list[dict[str, Any]] = []
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
-    scope = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": raw, "server": ("here", 80)}
+    scope = {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "query_string": b"",
+        "headers": raw,
+        "server": ("here", 80),
+    }
 
     async def receive() -> dict[str, Any]:
         await asyncio.Event().wait()  # the browser stays
@@ -58,7 +67,9 @@ def answer(served: Scripts, path: str, method: str = "GET", **headers: str) -> t
 @pytest.mark.parametrize(
     ("path", "base"), [("/static/js/index.def.js", ""), ("/class/room/static/js/index.def.js", "/class/room/")]
 )
-def test_a_script_is_sent_compressed_and_may_be_kept(folder: Path, path: str, base: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_script_is_sent_compressed_and_may_be_kept(
+    folder: Path, path: str, base: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(st, "get_option", {"server.baseUrlPath": base}.get)
     headers, body = answer(app(folder), path, **AFAR)
     assert headers["content-encoding"] == "gzip"
@@ -119,8 +130,12 @@ def test_a_shared_cache_is_told_that_there_are_two_kinds_of_each_script(folder: 
     assert answer(app(folder), "/static/js/index.def.js", host="class.example")[0]["vary"] == "Accept-Encoding"
 
 
-def test_a_page_names_plotly_for_when_the_browser_has_time(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    assert answer(app(folder), "/page", **AFAR)[0]["link"].startswith('<./static/js/PlotlyChart.abc.js>; rel="prefetch"')
+def test_a_page_names_plotly_for_when_the_browser_has_time(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    assert answer(app(folder), "/page", **AFAR)[0]["link"].startswith(
+        '<./static/js/PlotlyChart.abc.js>; rel="prefetch"'
+    )
     assert "link" not in answer(app(folder), "/media/picture.png", **AFAR)[0]
     assert "link" not in answer(app(tmp_path_factory.mktemp("no_plotly")), "/page", **AFAR)[0]
 

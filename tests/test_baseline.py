@@ -72,5 +72,8 @@ def test_entropy_by_hand():
 
 
 def test_the_pages_know_it_without_torch():
-    code = "import sys; from models.insight.baseline import loss_of_guessing as g; g('book'); sys.exit('torch' in sys.modules)"
+    code = (
+        "import sys; from models.insight.baseline import loss_of_guessing as g; g('book'); sys.exit('torch' in "
+        "sys.modules)"
+    )
     assert run([sys.executable, "-c", code], check=False).returncode == 0

@@ -65,14 +65,18 @@ def test_every_instrument_is_put_beside_a_training_step() -> None:
     assert set(instruments.EXAMPLES) == set(INSTRUMENTS)
     tiny = {
         "MLP": TINY,
-        "transformer": RunConfig(net="transformer", task="book", depth=1, width=8, heads=2, batch=4, steps=40, device="cpu"),
+        "transformer": RunConfig(
+            net="transformer", task="book", depth=1, width=8, heads=2, batch=4, steps=40, device="cpu"
+        ),
     }
     found = measured(instruments.instruments(tiny, rounds=1, steps=2))
     assert len(found) == sum(len(shapes) for shapes, _ in instruments.EXAMPLES.values())
 
 
 def test_cells_are_timed_together_and_through_a_cluster() -> None:
-    spec = MapSpec(Axis("batch", (4, 8)), Axis("depth", (1,)), ("plain",), (("task", "circles"), ("width", 8), ("steps", 3)))
+    spec = MapSpec(
+        Axis("batch", (4, 8)), Axis("depth", (1,)), ("plain",), (("task", "circles"), ("width", 8), ("steps", 3))
+    )
     found = measured(maps.maps({"tiny": TINY}, spec, rounds=2, steps=2))
     assert [figure.what for figure in found] == [
         "8 cells one by one / as one, tiny",
@@ -132,7 +136,12 @@ def test_the_hooks_measure_what_our_rows_hold() -> None:
     run.advance(1)
     hooked(1)
     row = run.trace()
-    ours = {*row.act_rms[0].tolist(), *row.grad_rms[0].tolist(), *row.branch_rms[0].tolist(), *row.weight_grad_rms[0].tolist()}
+    ours = {
+        *row.act_rms[0].tolist(),
+        *row.grad_rms[0].tolist(),
+        *row.branch_rms[0].tolist(),
+        *row.weight_grad_rms[0].tolist(),
+    }
     theirs = sorted(hooked.row)
     assert len(theirs) == len(ours) + 2  # the loss and the gradient's norm
     for value in [*ours, float(row.loss[0]), float(row.grad_norm[0])]:
@@ -164,7 +173,9 @@ def test_verdicts_on_starts_are_put_beside_what_became_of_the_nets(monkeypatch: 
     assert diverging.at_most == 0.05
     kinds = [figure.what.split(" at the start")[0] for figure in table]
     assert kinds == sorted({verdict(cfg, profile_at_init(cfg), 0).kind for cfg in quick})
-    assert sum(int(number) for figure in table for number in re.findall(r" (\d+)", figure.note.split(".")[0])) == len(quick)
+    assert sum(int(number) for figure in table for number in re.findall(r" (\d+)", figure.note.split(".")[0])) == len(
+        quick
+    )
     assert len(measured(list(verdicts.updates()))) == 2
 
 

@@ -97,7 +97,9 @@ def test_an_activation_is_its_formula(activation):
     hand.assert_close(ACTIVATIONS[activation]()(z), hand.ACTIVATIONS[activation](z))
 
 
-@pytest.mark.parametrize("fields", [{"layers_per_branch": 1}, {"layers_per_branch": 2, "expansion": 3}], ids=["one", "two"])
+@pytest.mark.parametrize(
+    "fields", [{"layers_per_branch": 1}, {"layers_per_branch": 2, "expansion": 3}], ids=["one", "two"]
+)
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_an_mlp_branch_is_its_layers(activation, fields):
     cfg = RunConfig(width=8, depth=1, activation=activation, placement="none", residual=False, **fields)

@@ -83,7 +83,9 @@ def test_several_seeds_cost_more_than_one_and_less_than_one_after_the_other():
     fits, _ = edge(depth=128)
     assert "with 2 seeds" in over_budget(fits, seeds=2)
     half = next(
-        cfg for cfg in (RunConfig(depth=128, width=width) for width in range(8, 513, 8)) if 2 * step_seconds(cfg) > STEP_LIMIT
+        cfg
+        for cfg in (RunConfig(depth=128, width=width) for width in range(8, 513, 8))
+        if 2 * step_seconds(cfg) > STEP_LIMIT
     )
     assert over_budget(half, seeds=2) is None
 
@@ -126,7 +128,9 @@ def test_a_transformer_costs_more_than_an_mlp_of_the_same_shape_and_more_per_tok
 @pytest.mark.parametrize("depth", [16, 128])
 def test_dlcls_sums_over_all_earlier_blocks_are_counted(depth):
     """Their terms grow with the square of the depth, as the weights of the net that is built do."""
-    dlcl, single = (RunConfig(depth=depth, width=8, batch=4, stack=stack, placement="none") for stack in ("dlcl", "single"))
+    dlcl, single = (
+        RunConfig(depth=depth, width=8, batch=4, stack=stack, placement="none") for stack in ("dlcl", "single")
+    )
     terms = sum(weights.numel() for weights in build_model(dlcl).stream.weights)
     further = step_parts(dlcl)[0] - step_parts(single)[0] - PER_NORM * (depth + 1)
     assert further / PER_TERM == pytest.approx(terms, rel=0.2)

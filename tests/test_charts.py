@@ -59,7 +59,9 @@ def _loss(values: np.ndarray) -> Figure:
 
 def _map(values: np.ndarray) -> Figure:
     grid = np.tile(values[:, None], (1, 3))
-    return step_map(title="Gradient", unit="RMS", sites=_sites(3), step=np.arange(len(values)), values=grid, shown_step=1)
+    return step_map(
+        title="Gradient", unit="RMS", sites=_sites(3), step=np.arange(len(values)), values=grid, shown_step=1
+    )
 
 
 CHARTS = {"profile": _profile, "cosine": _cosine, "loss": _loss, "map": _map}
@@ -76,7 +78,9 @@ def test_plotly_and_json_accept_every_chart(chart, values):
 def test_an_empty_input_gives_named_axes_and_says_why(chart):
     figure = CHARTS[chart](np.empty(0))
     assert figure["data"] == []
-    assert any(why in note["text"] for note in figure["layout"]["annotations"] for why in ("measured yet", "trained yet"))
+    assert any(
+        why in note["text"] for note in figure["layout"]["annotations"] for why in ("measured yet", "trained yet")
+    )
     assert figure["layout"]["xaxis"]["title"]["text"]
     assert figure["layout"]["yaxis"]["title"]["text"]
 
@@ -111,7 +115,11 @@ def test_zeros_lie_on_the_lower_edge_and_what_is_not_finite_on_the_upper():
 
 def test_two_series_of_zeros_are_both_marked_apart_and_named_once():
     series = [Series("old", np.zeros(3), "ghost"), Series("new", np.zeros(3))]
-    marks = [t for t in depth_profile(title="t", unit="RMS", sites=_sites(3), series=series)["data"] if t["name"] == "exactly 0"]
+    marks = [
+        t
+        for t in depth_profile(title="t", unit="RMS", sites=_sites(3), series=series)["data"]
+        if t["name"] == "exactly 0"
+    ]
     assert [mark["meta"] for mark in marks] == ["old", "new"]
     assert [mark["showlegend"] for mark in marks] == [True, False]
     assert marks[0]["marker"]["symbol"] != marks[1]["marker"]["symbol"]
@@ -331,16 +339,27 @@ def test_a_chart_over_depth_counts_blocks_from_the_input_and_its_hover_names_the
     figure = depth_profile(title="t", unit="RMS", sites=sites, series=[Series("now", np.ones(33))])
     axis = figure["layout"]["xaxis"]
     assert axis["title"]["text"] == "block"
-    assert dict(zip(axis["tickvals"], axis["ticktext"], strict=True)) == {0: "input", 8: "8", 16: "16", 24: "24", 32: "32"}
+    assert dict(zip(axis["tickvals"], axis["ticktext"], strict=True)) == {
+        0: "input",
+        8: "8",
+        16: "16",
+        24: "24",
+        32: "32",
+    }
     assert figure["data"][0]["text"][::16] == ["input", "block 16", "block 32"]
     halves = site_ticks(["x0", "b01.attn", "b01.ffn", "b02.attn", "b02.ffn"])
-    assert (halves["tickvals"], halves["ticktext"]) == ([0, 2, 4], ["input", "1", "2"])  # a block ends with its last sublayer
+    assert (halves["tickvals"], halves["ticktext"]) == (
+        [0, 2, 4],
+        ["input", "1", "2"],
+    )  # a block ends with its last sublayer
     assert site_names(["b02.attn", "b02.ffn"], 2) == ["block 2, attention", "block 2, feed-forward net"]
     assert site_ticks(["1", "4", "16"])["ticktext"] == ["1", "4", "16"]  # numbers that are no blocks
 
 
 def test_a_net_of_another_depth_has_its_own_places():
-    figure = depth_profile(title="t", unit="RMS", sites=_sites(3), series=[Series("old", np.array([1.0, 2.0]), "ghost")])
+    figure = depth_profile(
+        title="t", unit="RMS", sites=_sites(3), series=[Series("old", np.array([1.0, 2.0]), "ghost")]
+    )
     assert figure["data"][0]["text"] == ["site 0", "site 1"]
 
 

@@ -44,7 +44,9 @@ def test_train_writes_the_tape_and_the_configuration(tmp_path: Path, capsys: pyt
 
 
 @pytest.mark.parametrize("as_link", [True, False])
-def test_train_starts_from_an_export_or_a_link(as_link: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_train_starts_from_an_export_or_a_link(
+    as_link: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     cfg = RunConfig(**FIELDS, norm="none", overrides=((2, "residual", False),), steps=2)
     (tmp_path / "cfg.json").write_text(configuration_json(cfg))
     start = "?" + "&".join(f"{k}={v}" for k, v in cfg.to_query().items()) if as_link else str(tmp_path / "cfg.json")
@@ -56,7 +58,9 @@ def test_train_starts_from_an_export_or_a_link(as_link: bool, tmp_path: Path, ca
 
 
 @pytest.mark.parametrize("key", sorted(FOREIGN))
-def test_train_starts_from_an_address_with_keys_that_are_not_of_the_run(key: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_train_starts_from_an_address_with_keys_that_are_not_of_the_run(
+    key: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     cfg = RunConfig(**FIELDS, steps=1)
     address = "http://localhost:8501/playground?" + urlencode(cfg.to_query() | {key: "x"})
     assert main(["train", "--from", address]) == 0
@@ -103,7 +107,10 @@ def test_list_names_everything_there_is(what: str, capsys: pytest.CaptureFixture
 
 
 def test_list_needs_no_torch() -> None:
-    code = "import sys; from models.cli import main; main(['list']); main(['list', 'fields']); sys.exit('torch' in sys.modules)"
+    code = (
+        "import sys; from models.cli import main; main(['list']); main(['list', 'fields']); sys.exit('torch' in "
+        "sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False).returncode == 0
 
 
@@ -151,7 +158,18 @@ def test_bad_input_is_one_sentence_and_exit_code_2(arguments: str, capsys: pytes
 
 
 def test_force_runs_what_is_over_budget(capsys: pytest.CaptureFixture[str]) -> None:
-    wide = ["--set", "width=512", "--set", "depth=3", "--set", "batch=512", "--set", "expansion=8", "--set", "device=cpu"]
+    wide = [
+        "--set",
+        "width=512",
+        "--set",
+        "depth=3",
+        "--set",
+        "batch=512",
+        "--set",
+        "expansion=8",
+        "--set",
+        "device=cpu",
+    ]
     refused = main(["signal", *wide, "--seeds", "1", "--rows", "2"])
     assert refused == 2
     assert "--force runs it all the same" in capsys.readouterr().err

@@ -49,7 +49,9 @@ def test_a_comparison_survives_its_own_link() -> None:
 
 
 @given(
-    st.dictionaries(st.text(max_size=6) | st.sampled_from(["a", "b", "c", "d", "e", "seeds"]), st.text(max_size=60), max_size=6)
+    st.dictionaries(
+        st.text(max_size=6) | st.sampled_from(["a", "b", "c", "d", "e", "seeds"]), st.text(max_size=60), max_size=6
+    )
 )
 def test_any_link_makes_two_to_four_legal_columns(query: dict[str, str]) -> None:
     configurations, seeds, notes = compare_link.from_query(query)
@@ -160,7 +162,11 @@ def test_every_column_has_its_stack_on_a_common_scale_its_verdict_and_its_way_to
     stacks, said = panels(page, "stack"), panels(page, "headline")
     assert list(stacks) == [f"Signal and gradient of {letter}" for letter in "ABC"]
     assert {stack["scale"] for stack in stacks.values()} == {"shared"}
-    assert [[block["skip"] for block in stack["blocks"]] for stack in stacks.values()] == [[1, 1, 1], [0, 0, 0], [1, 1, 1]]
+    assert [[block["skip"] for block in stack["blocks"]] for stack in stacks.values()] == [
+        [1, 1, 1],
+        [0, 0, 0],
+        [1, 1, 1],
+    ]
     assert [(one["run"], one["label"]) for one in said.values()] == [(0, "A"), (1, "B"), (2, "C")]
     assert {panel["span"] for panel in declared(page)["panels"]} == {4}
     ways = [panel for panel in declared(page)["panels"] if panel["kind"] == "link"]

@@ -162,7 +162,10 @@ def test_a_block_that_is_taken_out_is_drawn_so(net):
 
 def test_other_blocks_that_are_set_differently_are_counted():
     assert _words(RunConfig.arranged("Mix-LN", depth=32))[-1] == "block 32 of 32; 8 other blocks are set differently"
-    assert _words(RunConfig(depth=3, overrides=((1, "norm", "none"),)))[-1] == "block 3 of 3; 1 other block is set differently"
+    assert (
+        _words(RunConfig(depth=3, overrides=((1, "norm", "none"),)))[-1]
+        == "block 3 of 3; 1 other block is set differently"
+    )
 
 
 def test_another_block_than_the_last_leads_to_the_next_one():

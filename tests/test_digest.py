@@ -1,4 +1,6 @@
-"""The digest in a link: the same run says so, another one says where it departs, and a broken one says that it is broken."""
+"""The digest in a link: the same run says so, another one says
+where it departs, and a broken one says that it is broken.
+"""
 
 import re
 from dataclasses import replace
@@ -97,7 +99,8 @@ def test_a_run_that_ends_early_departs() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "hello", "1.2.13.0.AAAA", "1.2.13.0.!", "1." + "A" * 500, "1.2.13.0.AAEB", "1.2.13.0.Z", "\n1.2.3.AA", "é"]
+    "text",
+    ["", "hello", "1.2.13.0.AAAA", "1.2.13.0.!", "1." + "A" * 500, "1.2.13.0.AAEB", "1.2.13.0.Z", "\n1.2.3.AA", "é"],
 )
 def test_a_malformed_digest_is_a_sentence(text: str, trace: Trace) -> None:
     found = compare(text, trace)
@@ -120,7 +123,11 @@ def test_no_text_breaks_the_comparison(text: str, at: int, inserted: str) -> Non
 
 
 @given(
-    st.lists(st.floats(0, 2.0**100, width=32) | st.sampled_from([np.inf, np.nan, 0.0, 9.995e-7, 9.994]), min_size=1, max_size=70)
+    st.lists(
+        st.floats(0, 2.0**100, width=32) | st.sampled_from([np.inf, np.nan, 0.0, 9.995e-7, 9.994]),
+        min_size=1,
+        max_size=70,
+    )
 )
 def test_a_digest_agrees_with_its_own_trace_and_fits_a_link(loss: list[float]) -> None:
     digest = digest_of(made(loss), "2.13.0+cu130 (odd)")

@@ -70,7 +70,9 @@ def test_without_a_probe_the_loss_shows_it():
 
 # --- where it began ---
 
-COLUMNS = Columns(("x0", "b01.attn", "b01.ffn", "b02.attn", "b02.ffn"), ("b01.attn", "b01.ffn", "b02.attn", "b02.ffn"), 2)
+COLUMNS = Columns(
+    ("x0", "b01.attn", "b01.ffn", "b02.attn", "b02.ffn"), ("b01.attn", "b01.ffn", "b02.attn", "b02.ffn"), 2
+)
 
 
 def spoilt(*places: tuple[str, int]) -> np.ndarray:
@@ -84,7 +86,15 @@ def spoilt(*places: tuple[str, int]) -> np.ndarray:
     return row
 
 
-ALL = [("act_rms", 3), ("act_rms", 4), ("branch_rms", 3), ("loss", 0), ("grad_rms", 0), ("weight_grad_rms", 0), ("grad_norm", 0)]
+ALL = [
+    ("act_rms", 3),
+    ("act_rms", 4),
+    ("branch_rms", 3),
+    ("loss", 0),
+    ("grad_rms", 0),
+    ("weight_grad_rms", 0),
+    ("grad_norm", 0),
+]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +106,10 @@ ALL = [("act_rms", 3), ("act_rms", 4), ("branch_rms", 3), ("loss", 0), ("grad_rm
         (ALL[1:], Divergence(9, "branch", "b02.ffn", 2)),
         (ALL[3:], Divergence(9, "loss", "the head")),
         ([("grad_rms", 1), ("grad_rms", 3), ("weight_grad_rms", 1)], Divergence(9, "gradient", "b02.attn", 2)),
-        ([("weight_grad_rms", 0), ("weight_grad_rms", 1), ("grad_norm", 0)], Divergence(9, "weight gradient", "b02", 2)),
+        (
+            [("weight_grad_rms", 0), ("weight_grad_rms", 1), ("grad_norm", 0)],
+            Divergence(9, "weight gradient", "b02", 2),
+        ),
         ([("grad_norm", 0)], Divergence(9, "gradient norm")),
     ],
 )

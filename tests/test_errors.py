@@ -1,4 +1,6 @@
-"""The common errors: every claim has a set-up that runs, its numbers are right, and other numbers would judge otherwise."""
+"""The common errors: every claim has a set-up that runs, its
+numbers are right, and other numbers would judge otherwise.
+"""
 
 import json
 from collections.abc import Callable
@@ -12,7 +14,20 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from components.claims.run import chart
-from models.claims.card import FAILS, HOLDS, PARTLY, TOPICS, Asked, Computed, Outcome, Source, Trained, gradient, growth, middle
+from models.claims.card import (
+    FAILS,
+    HOLDS,
+    PARTLY,
+    TOPICS,
+    Asked,
+    Computed,
+    Outcome,
+    Source,
+    Trained,
+    gradient,
+    growth,
+    middle,
+)
 from models.claims.claims import ERRORS, found
 from models.claims.numbers import NUMBERS
 from models.insight.theory import law
@@ -28,7 +43,12 @@ from tests.labs_page import lab
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
-LONG = ("norm-alone", "one-chart", "warm-up", "one-learning-rate")  # too long to train in a test: judged on made-up tapes
+LONG = (
+    "norm-alone",
+    "one-chart",
+    "warm-up",
+    "one-learning-rate",
+)  # too long to train in a test: judged on made-up tapes
 
 
 @cache
@@ -201,7 +221,9 @@ def test_a_typical_narrow_net_of_hes_weights_loses_most_of_its_mean_square_and_t
     x = source.standard_normal((draws, width))
     start = (x**2).mean(1)
     for _ in range(depth):
-        x = np.maximum(np.einsum("kij,kj->ki", source.standard_normal((draws, width, width)) * np.sqrt(2 / width), x), 0)
+        x = np.maximum(
+            np.einsum("kij,kj->ki", source.standard_normal((draws, width, width)) * np.sqrt(2 / width), x), 0
+        )
     gains = (x**2).mean(1) / start
     typical = np.exp(np.log(gains[gains > 0]).mean())
     assert typical < 0.25
@@ -267,7 +289,9 @@ def tapes(**numbers: Callable[[Any], Any]) -> Callable[[dict[str, Any]], None]:
 
 
 def stable(values: dict[str, Any]) -> None:
-    values["before training"] = replace(values["before training"], mean_square=level(values["before training"].mean_square))
+    values["before training"] = replace(
+        values["before training"], mean_square=level(values["before training"].mean_square)
+    )
     values["learning rate 3"] = replace(values["learning rate 3"], divergence=None)
 
 
@@ -296,7 +320,10 @@ CONTRARY: dict[str, tuple[str, Callable[[dict[str, Any]], None]]] = {
     "over-the-batch": (HOLDS, put("torch", norm=SEEN, future=[0.0, 0.0, 0.0], neighbour=[1.0, 1.0, 1.0])),
     "rms-norm": (
         HOLDS,
-        lambda v: (put("numbers", apart={"with its mean": 0.0, "centred": 0.0})(v), put("torch", rms=0.5, layer=0.5)(v)),
+        lambda v: (
+            put("numbers", apart={"with its mean": 0.0, "centred": 0.0})(v),
+            put("torch", rms=0.5, layer=0.5)(v),
+        ),
     ),
     "one-feature": (HOLDS, put("numbers", share=np.array([0.1, 0.1, 0.1]))),
     "batch-norm-cures": (HOLDS, signals(grad_norm=1.0)),

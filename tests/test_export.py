@@ -17,7 +17,9 @@ from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.trace import Columns, Divergence, Trace, trace_of
 from models.training import Run
 
-TRANSFORMER = RunConfig.arranged("sandwich", net="transformer", depth=2, width=8, heads=2, batch=4, steps=3, device="cpu")
+TRANSFORMER = RunConfig.arranged(
+    "sandwich", net="transformer", depth=2, width=8, heads=2, batch=4, steps=3, device="cpu"
+)
 
 
 def trained(cfg: RunConfig) -> Trace:
@@ -66,9 +68,15 @@ def altered(**fields: object) -> str:
     [
         ("{", "This is not valid JSON: Expecting property name enclosed in double quotes, line 1, column 2."),
         ("[" * 50_000, "This JSON holds a number or a nesting that no configuration has."),
-        ('{"configuration": {"depth": ' + "9" * 5000 + "}}", "This JSON holds a number or a nesting that no configuration has."),
+        (
+            '{"configuration": {"depth": ' + "9" * 5000 + "}}",
+            "This JSON holds a number or a nesting that no configuration has.",
+        ),
         ("[1]", "This JSON is not an exported configuration: it has no field configuration."),
-        ('{"format": 1, "configuration": 3}', "This JSON is not an exported configuration: it has no field configuration."),
+        (
+            '{"format": 1, "configuration": 3}',
+            "This JSON is not an exported configuration: it has no field configuration.",
+        ),
         ('{"format": 2, "configuration": {}}', "This configuration has format 2; this version reads format 1."),
         ('{"configuration": {}}', "This configuration has format None; this version reads format 1."),
         ('{"format": true, "configuration": {}}', "This configuration has format True; this version reads format 1."),
@@ -115,7 +123,9 @@ def test_no_text_breaks_the_import(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "cfg", [RunConfig(depth=3, width=8, batch=4, steps=4, clip=0.01, device="cpu"), TRANSFORMER], ids=["mlp", "transformer"]
+    "cfg",
+    [RunConfig(depth=3, width=8, batch=4, steps=4, clip=0.01, device="cpu"), TRANSFORMER],
+    ids=["mlp", "transformer"],
 )
 def test_the_table_holds_every_number_to_the_last_bit(cfg: RunConfig) -> None:
     trace = trained(cfg)

@@ -1,4 +1,5 @@
-"""What goes wrong in a lecture, on a real server, through Streamlit's own protocol: nobody else notices, and it is over soon.
+"""What goes wrong in a lecture, on a real server, through
+Streamlit's own protocol: nobody else notices, and it is over soon.
 
 Tests wait for content. What a browser shows of such things is in tests/browser/test_failures.py.
 """
@@ -97,7 +98,9 @@ def test_a_worker_that_is_killed_ten_times_computes_the_same_rows_in_the_end(mon
     async def killed() -> None:
         tape, pids = trainer.want(cfg, cfg.steps, seconds=PATIENCE), set()
         for _ in range(10):
-            while not (tape.length and tape.deaths == 0 and trainer.status().state == "ready"):  # this life has brought rows
+            while not (
+                tape.length and tape.deaths == 0 and trainer.status().state == "ready"
+            ):  # this life has brought rows
                 await asyncio.sleep(0.01)
             pids.add(trainer.status().pid)
             os.kill(trainer.status().pid, signal.SIGKILL)
@@ -163,7 +166,9 @@ def test_after_a_restart_of_the_server_the_link_brings_back_the_configuration_an
         played(after(second.url, left.query, seen))
 
 
-def test_whoever_loses_both_connections_comes_back_to_the_same_place_and_gets_the_rows_that_are_missing(server: Server) -> None:
+def test_whoever_loses_both_connections_comes_back_to_the_same_place_and_gets_the_rows_that_are_missing(
+    server: Server,
+) -> None:
     async def cut() -> None:
         async with visit(server, own_run()) as neighbour, visit(server, f"{LONG}&seed=3") as viewer:
             for times in range(1, 4):

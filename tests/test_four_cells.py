@@ -1,7 +1,7 @@
 """The lesson of the first minute: residual x norm of the default net, over three seeds.
 
-With both it learns, with the residual alone it blows up, the other two never move. A guess costs log 10 = 2.30.
-The three seeds train as one computation, whose rows are those of separate runs (test_seeds.py). The playground offers the
+With both it learns, with the residual alone it blows up, the other two never move. A guess costs log 10 = 2.30. The
+three seeds train as one computation, whose rows are those of separate runs (test_seeds.py). The playground offers the
 four, and GPT-2's, to begin with: what it says to look for is computed here.
 """
 

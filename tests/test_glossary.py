@@ -157,7 +157,9 @@ def test_every_control_of_the_comparison_leads_to_its_word():
 @pytest.mark.parametrize("name", LABS)
 def test_every_control_of_a_lab_that_is_a_field_leads_to_its_word(name):
     labels = leads(lab(name))
-    assert labels >= {"gradients": {"Residual", "Activation", "Initialisation"}, "residual": {"Placement"}}.get(name, set())
+    assert labels >= {"gradients": {"Residual", "Activation", "Initialisation"}, "residual": {"Placement"}}.get(
+        name, set()
+    )
 
 
 def test_the_controls_of_a_lesson_lead_to_their_words(monkeypatch):

@@ -140,7 +140,11 @@ ADDED: dict[str, list[Edit]] = {
 
 ''',
         ),
-        Edit("models/tasks/points.py", "# Across the line", "HALVES = Cloud(_halves, (_EVEN + 1 / 3) / 2 + 0.03**2, 0.03)\n"),
+        Edit(
+            "models/tasks/points.py",
+            "# Across the line",
+            "HALVES = Cloud(_halves, (_EVEN + 1 / 3) / 2 + 0.03**2, 0.03)\n",
+        ),
         Edit(
             "models/tasks/sequences.py",
             "def recalled(",
@@ -351,7 +355,9 @@ still_chart(figure, key="sizes", alt="Signal by depth, chart")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The project with one more of everything."""
     folder = tmp_path_factory.mktemp("copy") / "project"
-    unneeded = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".mypy_cache", ".hypothesis", ".ruff_cache", "recorded")
+    unneeded = shutil.ignore_patterns(
+        ".git", ".venv", "__pycache__", ".mypy_cache", ".hypothesis", ".ruff_cache", "recorded"
+    )
     shutil.copytree(ROOT, folder, ignore=unneeded)
     for name, before, text in (edit for edits in ADDED.values() for edit in edits):
         file = folder / name

@@ -58,7 +58,10 @@ def test_every_matrix_has_the_spread_of_its_role(init, net):
 
 
 def test_the_feed_forward_matrices_are_as_wide_as_the_expansion_says():
-    shapes = {name.split(".")[-2]: tuple(w.shape) for name, w in branch_weights(RunConfig(width=8, expansion=3, depth=1)).items()}
+    shapes = {
+        name.split(".")[-2]: tuple(w.shape)
+        for name, w in branch_weights(RunConfig(width=8, expansion=3, depth=1)).items()
+    }
     assert shapes == {"w1": (24, 8), "w2": (8, 24)}
 
 
@@ -78,14 +81,18 @@ def test_orthogonal_weights_keep_lengths_through_a_square_or_widening_matrix():
 
 
 def test_init_gain_multiplies_every_branch_weight_and_nothing_else():
-    one, three = (dict(build_model(RunConfig(width=16, depth=2, init_gain=gain)).named_parameters()) for gain in (1.0, 3.0))
+    one, three = (
+        dict(build_model(RunConfig(width=16, depth=2, init_gain=gain)).named_parameters()) for gain in (1.0, 3.0)
+    )
     for name in one:
         factor = 3.0 if ".function.w" in name else 1.0
         torch.testing.assert_close(three[name], factor * one[name], rtol=1e-6, atol=0, msg=name)
 
 
 def test_what_is_not_a_branch_weight_starts_as_its_role_demands():
-    cfg = RunConfig(net="transformer", task="book", width=WIDTH, depth=2, placement="sandwich", norm="dynamic tanh", qk_norm=True)
+    cfg = RunConfig(
+        net="transformer", task="book", width=WIDTH, depth=2, placement="sandwich", norm="dynamic tanh", qk_norm=True
+    )
     for name, parameter in build_model(cfg).named_parameters():
         owner, kind = name.split(".")[-2:]
         if kind == "bias":
@@ -116,7 +123,9 @@ def test_deepnorm_uses_those_constants_in_a_net():
     cfg = RunConfig.arranged("DeepNorm", net="transformer", depth=12, width=WIDTH)
     model = build_model(cfg)
     assert model.stream.blocks["b07"]["attn"].skip.weight == pytest.approx(2.2134, abs=6e-5)
-    value, query = (getattr(model.stream.blocks["b07"]["attn"].function, role).weight.std().item() for role in ("w_v", "w_q"))
+    value, query = (
+        getattr(model.stream.blocks["b07"]["attn"].function, role).weight.std().item() for role in ("w_v", "w_q")
+    )
     assert value / query == pytest.approx(0.3195, rel=0.02)
 
 
@@ -168,7 +177,9 @@ def test_building_a_net_leaves_torchs_own_random_numbers_alone():
     expected = torch.rand(2)
     first = branch_weights(RunConfig(depth=1, width=16))
     torch.manual_seed(4)
-    assert all(torch.equal(first[name], weight) for name, weight in branch_weights(RunConfig(depth=1, width=16)).items())
+    assert all(
+        torch.equal(first[name], weight) for name, weight in branch_weights(RunConfig(depth=1, width=16)).items()
+    )
     torch.manual_seed(3)
     assert torch.equal(torch.rand(2), expected)
 

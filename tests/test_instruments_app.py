@@ -33,7 +33,9 @@ def asked(monkeypatch):
 
 def component(page):
     """The cards as they were sent."""
-    return next(one.proto for one in page.get("bidi_component") if json.loads(one.proto.json).get("label") == "Instruments")
+    return next(
+        one.proto for one in page.get("bidi_component") if json.loads(one.proto.json).get("label") == "Instruments"
+    )
 
 
 def shown_cards(page):

@@ -68,7 +68,9 @@ def test_every_arrangement_agrees_with_differences_and_with_its_tape(cfg):
 
 
 def test_the_slopes_are_those_of_a_linear_net_written_out_with_numpy():
-    cfg = RunConfig(**TINY | {"placement": "none", "norm": "none", "layers_per_branch": 1, "activation": "identity", "depth": 1})
+    cfg = RunConfig(
+        **TINY | {"placement": "none", "norm": "none", "layers_per_branch": 1, "activation": "identity", "depth": 1}
+    )
     own = still(cfg, 0)
     parts = {name: value.detach().double().numpy() for name, value in own.model.state_dict().items()}
     x, y = (part.numpy() for part in own.batch())

@@ -40,7 +40,11 @@ def by_numpy(x_GND):
     found = {"cosine": [], "spread": [], "rank": [], "participation": []}
     for x in x_GND:
         count = len(x)
-        pairs = [x[i] @ x[j] / np.linalg.norm(x[i]) / np.linalg.norm(x[j]) for i, j in product(range(count), repeat=2) if i != j]
+        pairs = [
+            x[i] @ x[j] / np.linalg.norm(x[i]) / np.linalg.norm(x[j])
+            for i, j in product(range(count), repeat=2)
+            if i != j
+        ]
         s = np.sqrt(np.clip(np.linalg.eigvalsh(x @ x.T), 0, None))
         found["cosine"].append(np.mean(pairs))
         found["spread"].append(np.linalg.norm(x - x.mean(0)) / np.linalg.norm(x))
@@ -72,7 +76,9 @@ def test_identical_tokens_are_one_direction():
 def test_orthogonal_tokens_of_one_length_use_every_direction():
     x = 3 * torch.eye(4, dtype=torch.float64)[None]
     # The mean of n orthonormal vectors has the length 1/sqrt(n), so 1 - 1/n of the squares are left.
-    assert site_numbers(x) == pytest.approx({"cosine": 0, "spread": math.sqrt(3 / 4), "rank": 4, "participation": 4}, abs=1e-9)
+    assert site_numbers(x) == pytest.approx(
+        {"cosine": 0, "spread": math.sqrt(3 / 4), "rank": 4, "participation": 4}, abs=1e-9
+    )
 
 
 def test_opposite_tokens_are_one_line_and_two_points():
@@ -134,7 +140,10 @@ def test_the_explicit_attention_is_the_one_of_the_module(other):
 
 @pytest.mark.parametrize("mask", ["causal", "none"])
 def test_entropy_and_logits_are_those_of_numpy_row_by_row(mask):
-    module, x = attention_modules(still_at(RunConfig(**TINY | ROWS | {"mask": mask}), 3).model)[0], 3 * random(2, 8, 16).float()
+    module, x = (
+        attention_modules(still_at(RunConfig(**TINY | ROWS | {"mask": mask}), 3).model)[0],
+        3 * random(2, 8, 16).float(),
+    )
     w = {name: p.detach().double().numpy() for name, p in module.named_parameters()}
     q, k = (x.double().numpy() @ w[f"w_{one}.weight"].T + w[f"w_{one}.bias"] for one in "qk")
     entropy, largest = {0: [], 1: []}, -np.inf
@@ -241,15 +250,22 @@ def test_the_sentences_judge_by_their_numbers():
         == "The batch's tokens have a mean cosine of 0.50 at block 1: still apart; they use 3 of at most 8 directions there."
     )
     well = attention_sentence(np.array([np.nan, 0.6, 0.9]), np.array([np.nan, 2.0, 1.0]), np.array([np.nan, 0.5, 0.4]))
-    assert well == "Attention is sharpest in block 2, with 60% of the largest entropy: no block has collapsed onto single tokens."
+    assert (
+        well
+        == "Attention is sharpest in block 2, with 60% of the largest entropy: no block has collapsed onto single tokens."
+    )
     bad = attention_sentence(np.array([0.05]), np.array([80.0]), np.array([0.01]))
     assert "has collapsed onto single tokens; a logit of 80 saturates" in bad
     assert "block 1 get only 1.0%" in bad
-    assert "no gradient that can be compared" in attention_sentence(np.array([0.5]), np.array([1.0]), np.array([np.nan]))
+    assert "no gradient that can be compared" in attention_sentence(
+        np.array([0.5]), np.array([1.0]), np.array([np.nan])
+    )
     assert "No block" in attention_sentence(np.array([np.nan]), np.array([np.nan]), np.array([np.nan]))
 
 
-@pytest.mark.parametrize("values", [np.array([3.0, 1.0]), np.full(2, np.nan), np.empty(0)], ids=["some", "none finite", "empty"])
+@pytest.mark.parametrize(
+    "values", [np.array([3.0, 1.0]), np.full(2, np.nan), np.empty(0)], ids=["some", "none finite", "empty"]
+)
 def test_plotly_accepts_the_rank_chart(values):
     figure = rank_chart("t", ("x0", "b01"), values, values)
     go.Figure(figure)
@@ -267,9 +283,12 @@ def test_the_panel_of_a_transformer_shows_attention():
     page = opened(net="transformer", heads="2", optimizer="adam", lr="0.001", overrides="")
     assert "Tokens of one sample have a mean cosine" in words(page)
     assert "Attention is sharpest in block" in words(page)
-    assert {"Token cosine by depth", "Rank by depth", "Attention entropy by block", "Largest attention logit by block"} <= charts(
-        page
-    ).keys()
+    assert {
+        "Token cosine by depth",
+        "Rank by depth",
+        "Attention entropy by block",
+        "Largest attention logit by block",
+    } <= charts(page).keys()
 
 
 def test_the_panel_of_an_mlp_says_that_it_has_no_attention():

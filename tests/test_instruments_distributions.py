@@ -34,7 +34,9 @@ def measured(cfg, step=0):
 def by_hand(cfg):
     """The stream and the insides of a net of two-layer branches without norm, with numpy."""
     run = Run(cfg)
-    act = {"relu": lambda z: np.maximum(z, 0), "tanh": np.tanh, "sigmoid": lambda z: 1 / (1 + np.exp(-z))}[cfg.activation]
+    act = {"relu": lambda z: np.maximum(z, 0), "tanh": np.tanh, "sigmoid": lambda z: 1 / (1 + np.exp(-z))}[
+        cfg.activation
+    ]
     x = run.model.embed(run.next_batch()[0]).detach().double().numpy()
     points, insides = [x], []
     for block in run.model.stream.blocks.values():
@@ -64,7 +66,10 @@ def test_every_number_is_that_of_numpy_and_scipy(activation):
         assert found.kurtosis_max[at] == pytest.approx(each.max(), rel=1e-4)
     tokens = [a.reshape(-1, cfg.width) for a in insides]
     expected = {
-        "relu": {"dead": [(a == 0).all(0).mean() for a in tokens], "always_on": [(a > 0).all(0).mean() for a in tokens]},
+        "relu": {
+            "dead": [(a == 0).all(0).mean() for a in tokens],
+            "always_on": [(a > 0).all(0).mean() for a in tokens],
+        },
         "tanh": {"saturated": [(np.abs(a) > 0.97).mean() for a in tokens]},
         "sigmoid": {"saturated": [(a * (1 - a) < 0.05).mean() for a in tokens]},
     }[activation]
@@ -208,7 +213,10 @@ def test_the_map_keeps_every_share_and_names_its_bins():
 
 
 def test_a_linear_chart_draws_zero_and_marks_what_is_not_finite():
-    series = [Series("a", np.array([0.0, np.nan, -2.0])), Series("b", np.array([np.nan, 1.0, np.inf]), "other", start=1)]
+    series = [
+        Series("a", np.array([0.0, np.nan, -2.0])),
+        Series("b", np.array([np.nan, 1.0, np.inf]), "other", start=1),
+    ]
     figure = linear_profile(title="t", unit="u", sites=("x0", "b01", "b02"), series=series)
     go.Figure(figure)
     lines = {(trace["name"], trace.get("meta")): trace for trace in figure["data"]}

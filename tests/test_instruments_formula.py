@@ -1,7 +1,8 @@
 """The laws at initialisation, against six seeds of real nets, the literature and closed forms; and where there is none.
 
-Tolerances are in decades at width 64 and 16 sublayers, where depth over width is 1/4: about three times what a mean of six
-seeds was measured to be off by. Nets without a skip multiply that many random factors and stray further than those with one.
+Tolerances are in decades at width 64 and 16 sublayers, where depth over width is 1/4:
+about three times what a mean of six seeds was measured to be off by. Nets without a
+skip multiply that many random factors and stray further than those with one.
 """
 
 import json
@@ -40,7 +41,11 @@ CASES: dict[str, tuple[str, dict, tuple[float, float]]] = {
     "plain + norm": ("plain + norm", {}, WITHOUT),
     "plain + norm, one layer": ("plain + norm", {"layers_per_branch": 1}, WITHOUT),
     "residual only, one layer": ("residual only", {"layers_per_branch": 1}, WITH_SKIP),
-    "residual only, one layer of sigmoid": ("residual only", {"layers_per_branch": 1, "activation": "sigmoid"}, WITH_SKIP),
+    "residual only, one layer of sigmoid": (
+        "residual only",
+        {"layers_per_branch": 1, "activation": "sigmoid"},
+        WITH_SKIP,
+    ),
     "residual only, one layer of tanh": ("residual only", {"layers_per_branch": 1, "activation": "tanh"}, WITH_SKIP),
     "residual only, tanh": ("residual only", {"activation": "tanh"}, WITH_SKIP),
     "residual only, silu": ("residual only", {"activation": "silu"}, WITH_SKIP),
@@ -178,8 +183,12 @@ def test_the_gaussian_averages_at_other_sizes_are_scipys(q):
     found = moments("gelu", q)
     assert found.square == pytest.approx(average(lambda z: (z * scipy_stats.norm.cdf(z)) ** 2), rel=1e-4)
     assert found.mean == pytest.approx(average(lambda z: z * scipy_stats.norm.cdf(z)), rel=1e-4)
-    assert found.slope == pytest.approx(average(lambda z: (scipy_stats.norm.cdf(z) + z * scipy_stats.norm.pdf(z)) ** 2), rel=1e-4)
-    assert moments("tanh", q).slope == pytest.approx(average(lambda z: np.cosh(z) ** -4.0 if abs(z) < 300 else 0.0), rel=1e-3)
+    assert found.slope == pytest.approx(
+        average(lambda z: (scipy_stats.norm.cdf(z) + z * scipy_stats.norm.pdf(z)) ** 2), rel=1e-4
+    )
+    assert moments("tanh", q).slope == pytest.approx(
+        average(lambda z: np.cosh(z) ** -4.0 if abs(z) < 300 else 0.0), rel=1e-3
+    )
 
 
 @pytest.mark.parametrize("init", INITS)
@@ -237,7 +246,9 @@ def test_the_rate_of_the_gradient_is_that_of_its_way_back_and_multiplies_to_what
     cfg = RunConfig.arranged("residual only", depth=L, width=64, device="cpu")
     found = signal_at_init(cfg, SEEDS, rows=128)
     text = formula_sentence(law(cfg), found.mean_square, found.grad_norm)
-    whole, each = (float(re.search(words, text.split("The gradient")[1])[1]) for words in (r"by ([\d.]+) by", r"of ([\d.]+) by"))
+    whole, each = (
+        float(re.search(words, text.split("The gradient")[1])[1]) for words in (r"by ([\d.]+) by", r"of ([\d.]+) by")
+    )
     assert whole == pytest.approx(law(cfg).gradient[0], rel=0.01)
     assert each**L == pytest.approx(whole, rel=0.02)
     assert each > 1

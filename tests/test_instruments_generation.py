@@ -14,7 +14,16 @@ from models.tasks import alphabet
 from models.training import Replays, Run, finished, still_of
 from tests.test_instruments_lens import looked
 
-TINY = {"net": "transformer", "task": "book", "depth": 2, "width": 8, "heads": 2, "batch": 4, "steps": 10, "device": "cpu"}
+TINY = {
+    "net": "transformer",
+    "task": "book",
+    "depth": 2,
+    "width": 8,
+    "heads": 2,
+    "batch": 4,
+    "steps": 10,
+    "device": "cpu",
+}
 BOOK = RunConfig.arranged("pre-norm", **TINY)
 TEXT = "Call me"
 SIXTEEN = "3 1 4 1 5 9 2 6 5 3 5 8 9 7 9 3"
@@ -152,7 +161,9 @@ def test_the_refinement_is_the_lens_with_the_attention_of_every_block_by_hand():
     with torch.no_grad():
         x = net.position(net.embed(torch.tensor([codes(one.cfg, TEXT)])))
         for at, block in enumerate(net.stream.blocks.values()):
-            np.testing.assert_allclose(found.attention[at], looked(block["attn"].norm_in(x), block["attn"].function), atol=1e-5)
+            np.testing.assert_allclose(
+                found.attention[at], looked(block["attn"].norm_in(x), block["attn"].function), atol=1e-5
+            )
             for sublayer in block.values():
                 x = sublayer(x)
 

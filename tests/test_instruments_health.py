@@ -215,7 +215,9 @@ def test_the_state_of_adam_is_the_recursion_over_all_gradients(optimizer):
 def _weights(still):
     """The weights of block 2 in the order of its parameters, 0 for what decay leaves alone."""
     parameters = still.model.stream.blocks["b02"].parameters()
-    return np.concatenate([(p.detach().double().numpy() if p.ndim > 1 else np.zeros(p.shape)).ravel() for p in parameters])
+    return np.concatenate(
+        [(p.detach().double().numpy() if p.ndim > 1 else np.zeros(p.shape)).ravel() for p in parameters]
+    )
 
 
 @pytest.mark.parametrize(("optimizer", "step"), [("momentum", 3), ("sgd", 3), ("adam", 0)])
@@ -285,6 +287,9 @@ def test_the_panel_shows_updates_noise_gains_and_adam():
     trained(page)
     sound(page.run())
     assert "The update of step 32 changed" in words(page)
-    assert {"Update to weight by block", "Learned gate by branch", "Norm gains by block", "Adam's state by block"} <= charts(
-        page
-    ).keys()
+    assert {
+        "Update to weight by block",
+        "Learned gate by branch",
+        "Norm gains by block",
+        "Adam's state by block",
+    } <= charts(page).keys()

@@ -79,7 +79,9 @@ def test_every_row_of_a_direction_is_as_long_as_that_of_the_net_and_nothing_but_
 def test_a_cell_is_the_loss_of_the_net_with_its_weights_moved_by_hand():
     cfg = RunConfig.arranged("pre-norm", **TINY)
     still = still_at(cfg)
-    d, e = (dict(zip(_matrices(still.model), direction(still.model, cfg.seed, which), strict=True)) for which in ("d", "e"))
+    d, e = (
+        dict(zip(_matrices(still.model), direction(still.model, cfg.seed, which), strict=True)) for which in ("d", "e")
+    )
     moved = build_model(cfg)
     own = still.model.state_dict()
     moved.load_state_dict({name: p + 0.5 * d[name] - 0.25 * e[name] if name in d else p for name, p in own.items()})
@@ -237,7 +239,9 @@ def test_the_singular_values_are_those_of_finite_differences(cfg):
 def test_the_identity_has_singular_values_of_one_and_layer_norm_loses_two_directions():
     nothing = RunConfig(**TINY | {"overrides": ((1, "identity", True), (2, "identity", True))})
     np.testing.assert_allclose(finished(stream_jacobian(still_at(nothing))).singular_values, 1)
-    values = finished(stream_jacobian(still_at(RunConfig(**TINY | {"placement": "post-norm", "eps": 1e-12})))).singular_values
+    values = finished(
+        stream_jacobian(still_at(RunConfig(**TINY | {"placement": "post-norm", "eps": 1e-12})))
+    ).singular_values
     assert (values[-2:] < 1e-9 * values[0]).all()
     assert values[-3] > 1e-3 * values[0]
 
@@ -282,8 +286,8 @@ def test_the_sentences_judge_by_their_numbers():
     bowl = np.array([[4.0, 2.0, 4.0], [2.0, 1.0, 2.0], [4.0, 0.5, math.inf]])
     text = slice_sentence(axis, bowl)
     assert (
-        "From 1 at the net the loss goes to 2 on the middle place of the rim, ±1 filter lengths away: the net lies in a valley"
-        in text
+        "From 1 at the net the loss goes to 2 on the middle place of the rim, ±1 filter lengths away: the net lies in "
+        "a valley" in text
     )
     assert "1 of 9 cells lie lower than the net. 1 of 9 cells are not finite." in text
     assert "flat there" in slice_sentence(axis, np.ones((3, 3)))
@@ -339,7 +343,9 @@ def test_plotly_accepts_the_other_charts():
         go.Figure(figure)
         assert json.loads(json.dumps(figure, allow_nan=False)) == figure
     assert [trace["name"] for trace in many[0]["data"]][-1] == "edge of stability"
-    assert "edge of stability" not in {t["name"] for t in sharpness_chart(np.array([0]), np.ones(1), np.full(1, np.nan))["data"]}
+    assert "edge of stability" not in {
+        t["name"] for t in sharpness_chart(np.array([0]), np.ones(1), np.full(1, np.nan))["data"]
+    }
 
 
 def test_the_panel_measures_by_button():

@@ -26,7 +26,16 @@ from tests.app_page import SMALL, charts, labels, playground, press, sound, word
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
-TINY = {"net": "transformer", "task": "book", "depth": 2, "width": 8, "heads": 2, "batch": 4, "steps": 10, "device": "cpu"}
+TINY = {
+    "net": "transformer",
+    "task": "book",
+    "depth": 2,
+    "width": 8,
+    "heads": 2,
+    "batch": 4,
+    "steps": 10,
+    "device": "cpu",
+}
 TEXT = "Call me"
 OTHERS = [
     {"norm": "batch norm"},
@@ -62,7 +71,12 @@ def test_every_site_and_every_head_is_that_of_a_forward_pass_by_hand():
                 read = hand.layer_norm(x, sublayer.norm_in, eps)
                 weights = looked(read, sublayer.function)
             x = hand.sublayer(
-                x, sublayer, "attention" if kind == "attn" else "two layers", placement="pre-norm", norm="layer norm", eps=eps
+                x,
+                sublayer,
+                "attention" if kind == "attn" else "two layers",
+                placement="pre-norm",
+                norm="layer norm",
+                eps=eps,
             )
             points.append(x)
     p = [
@@ -126,7 +140,9 @@ def test_dlcl_is_read_at_the_sums_between_blocks_and_nowhere_else():
 
 CASES = [RunConfig.arranged(name, **TINY | {"task": task}) for name in ARRANGEMENTS for task in ("book", "digits")]
 CASES += [RunConfig.arranged(name, **TINY | {"net": "mlp"}) for name in ARRANGEMENTS]
-CASES += [RunConfig(**TINY | {"placement": placement} | other) for other in OTHERS for placement in ("pre-norm", "post-norm")]
+CASES += [
+    RunConfig(**TINY | {"placement": placement} | other) for other in OTHERS for placement in ("pre-norm", "post-norm")
+]
 
 
 @pytest.mark.parametrize("cfg", CASES, ids=lambda cfg: "-".join(map(str, cfg.to_query().values())))
@@ -216,7 +232,9 @@ def test_every_character_of_the_book_can_be_typed():
 
 
 def test_a_run_that_diverged_says_nothing_and_says_that():
-    cfg = RunConfig(**TINY | {"lr": 10.0, "depth": 8, "placement": "none", "norm": "none", "init_gain": 10.0, "steps": 40})
+    cfg = RunConfig(
+        **TINY | {"lr": 10.0, "depth": 8, "placement": "none", "norm": "none", "init_gain": 10.0, "steps": 40}
+    )
     still = still_at(cfg, 40)
     assert still.step < 40
     with torch.no_grad():
@@ -235,7 +253,9 @@ def sentence_of(cfg, found, position=0):
 
 def test_the_sentence_names_what_is_said_since_when_and_whether_it_is_right():
     facts = {"sites": ("x0", "a", "b", "c"), "classes": ["p", " "], "position": "token 3,"}
-    said = lens_sentence(**facts, top=np.array([0, 1, 1, 1]), chance=np.array([0.4, 0.5, 0.6, 0.7]), kl=np.ones(4), truth=1)
+    said = lens_sentence(
+        **facts, top=np.array([0, 1, 1, 1]), chance=np.array([0.4, 0.5, 0.6, 0.7]), kl=np.ones(4), truth=1
+    )
     assert said.startswith('At token 3, the net says "␣" with 70%, which is right. The lens says so from a on; ')
     assert said.endswith('; at the input it says "p", 1 nats from the end.')
     numbers = {"chance": np.ones(4), "kl": np.zeros(4)}
@@ -249,7 +269,10 @@ def test_the_sentence_names_what_is_said_since_when_and_whether_it_is_right():
 
 def test_the_sentence_on_attention_names_the_head_that_looks_hardest():
     weights = np.array([[0.5, 0.5, 0.0], [0.1, 0.2, 0.7]])
-    assert attention_sentence(["a", "b", "\n"], weights, 2) == 'Of block 2\'s heads, head 2 looks hardest: 70% at token 3, "↵".'
+    assert (
+        attention_sentence(["a", "b", "\n"], weights, 2)
+        == 'Of block 2\'s heads, head 2 looks hardest: 70% at token 3, "↵".'
+    )
     assert "taken out" in attention_sentence(["a"], np.empty((0, 1)), 1)
     assert "not finite" in attention_sentence(["a", "b"], np.full((1, 2), np.nan), 1)
     assert "one token" in attention_sentence(["a"], np.ones((2, 1)), 1)
@@ -277,7 +300,12 @@ def test_nothing_is_drawn_below_zero_or_from_what_is_not_finite():
 def test_a_map_keeps_every_cell_hides_what_is_masked_and_marks_what_is_not_finite():
     values = np.array([[1.0, 0.0], [np.nan, 0.25]])
     figure = token_map(
-        title="t", tokens=["a", "b"], rows=["a", "b"], values=values, unit="share", hidden=np.array([[0, 1], [0, 0]]) > 0
+        title="t",
+        tokens=["a", "b"],
+        rows=["a", "b"],
+        values=values,
+        unit="share",
+        hidden=np.array([[0, 1], [0, 0]]) > 0,
     )
     go.Figure(figure)
     assert figure["data"][0]["z"] == [[1.0, None], [None, 0.25]]

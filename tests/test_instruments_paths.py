@@ -227,6 +227,8 @@ def test_the_panel_shows_both_measurements():
     sound(page.run())
     assert "of the gradient comes through the skip" in words(page)
     assert "of 4 branches on average" in words(page)
-    assert {"Share of the gradient by depth", "Gradient parts by depth", "Gradient at the input by branches passed"} <= charts(
-        page
-    ).keys()
+    assert {
+        "Share of the gradient by depth",
+        "Gradient parts by depth",
+        "Gradient at the input by branches passed",
+    } <= charts(page).keys()

@@ -71,7 +71,9 @@ def test_with_a_skip_the_place_stays_and_without_it_fades():
 
 
 def test_without_positions_only_the_mask_tells_the_place():
-    masked, free = (finished(place(still(replace(SMALL, position="none", mask=mask)))).r2 for mask in ("causal", "none"))
+    masked, free = (
+        finished(place(still(replace(SMALL, position="none", mask=mask)))).r2 for mask in ("causal", "none")
+    )
     assert masked[0] < 0.02
     assert masked[-1] > 0.05
     assert max(free) < 0.03

@@ -19,7 +19,8 @@ def measured(cfg, step=0):
 def test_every_number_is_that_of_the_stream_worked_out_with_numpy():
     run = Run(CFG)
     parts = [
-        {name: p.detach().double().numpy() for name, p in b["mlp"].named_parameters()} for b in run.model.stream.blocks.values()
+        {name: p.detach().double().numpy() for name, p in b["mlp"].named_parameters()}
+        for b in run.model.stream.blocks.values()
     ]
     x_BTD = run.model.embed(run.next_batch()[0]).detach().double().numpy()
     stream_rms, branch_rms, share, neighbour, angle = [np.sqrt((x_BTD**2).mean())], [], [], [], []

@@ -1,4 +1,6 @@
-"""Surgery, against nets that are built without the part, equations worked out with numpy, and weights exchanged by hand."""
+"""Surgery, against nets that are built without the part,
+equations worked out with numpy, and weights exchanged by hand.
+"""
 
 import json
 import math
@@ -12,7 +14,17 @@ import torch
 
 from components.instruments.surgery import HELD_OUT, accuracy_chart, loss_chart
 from models.answers import Lesions
-from models.insight.surgery import OPERATIONS, SKIP, SWAP, UNNORM, ZERO, cut_sentence, lesion_sentence, norm_slots, partners
+from models.insight.surgery import (
+    OPERATIONS,
+    SKIP,
+    SWAP,
+    UNNORM,
+    ZERO,
+    cut_sentence,
+    lesion_sentence,
+    norm_slots,
+    partners,
+)
 from models.instruments.surgery import lesions, sublayers, surgery
 from models.nets import IdentitySublayer, build_model
 from models.spec import ARRANGEMENTS, TASKS, RunConfig
@@ -49,7 +61,9 @@ def scored(model, cfg):
 
 
 def built_without(cfg, blocks, trained, what=True):
-    """The net that is built with a part of some blocks taken out, with the weights of the trained one in all other places."""
+    """The net that is built with a part of some blocks taken
+    out, with the weights of the trained one in all other places.
+    """
     model = build_model(replace(cfg, overrides=(*cfg.overrides, *((block, "identity", what) for block in blocks))))
     own = model.state_dict()
     model.load_state_dict({name: value for name, value in trained.state_dict().items() if name in own})
@@ -122,7 +136,9 @@ def test_the_slots_of_a_block_are_those_that_hold_a_norm_in_the_equation(cfg, sl
 def test_every_slot_is_a_norm_of_the_net_and_all_norms_of_a_block_are_slots(arrangement, net):
     cfg = RunConfig.arranged(arrangement, **TINY, **NETS[net])
     stack = build_model(cfg).stream
-    inside = {f"blocks.b02.{name}" for name, part in stack.blocks["b02"].named_modules() if "Norm" in type(part).__name__}
+    inside = {
+        f"blocks.b02.{name}" for name, part in stack.blocks["b02"].named_modules() if "Norm" in type(part).__name__
+    }
     assert {place for place in norm_slots(cfg, 2).values() if place.startswith("blocks")} == inside
     for place in norm_slots(cfg, 2).values():
         assert "Norm" in type(stack.get_submodule(place)).__name__
@@ -158,7 +174,9 @@ def test_a_swap_is_the_net_with_the_weights_of_two_blocks_exchanged_and_nothing_
     model = still_at(cfg).model
     state = model.state_dict()
     names = {"b01": "b03", "b03": "b01"}
-    model.load_state_dict({name: state[".".join(names.get(part, part) for part in name.split("."))].clone() for name in state})
+    model.load_state_dict(
+        {name: state[".".join(names.get(part, part) for part in name.split("."))].clone() for name in state}
+    )
     found = cut(cfg, operation=SWAP, block=1, other=3)
     assert (found.loss[1], found.accuracy[1]) == pytest.approx(scored(model, cfg), rel=1e-5)
     assert found.loss[1] != found.loss[0]
@@ -277,7 +295,9 @@ def test_the_sentences_judge_by_their_numbers():
     assert "no single block is missed" in lesion_sentence(names, 0.3, np.array([0.31, 0.32, 0.3]), 2.3)
     assert "without any one of them it guesses" in lesion_sentence(names, 0.3, np.array([2.3, 9.0, np.nan]), 2.3)
     some = lesion_sentence(names, 0.3, np.array([4.0, 0.3, 0.31]), 2.3)
-    assert "most for block 1 (+3.7), +0.01 for the middle one: 2 of 3 are hardly missed, and without any one of 1" in some
+    assert (
+        "most for block 1 (+3.7), +0.01 for the middle one: 2 of 3 are hardly missed, and without any one of 1" in some
+    )
     assert "has not learned yet" in lesion_sentence(names, 2.3, np.array([2.3, 2.3, 2.2]), 2.3)
 
 

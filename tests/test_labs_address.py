@@ -1,4 +1,6 @@
-"""What a lab or a map of one's own shows stands in its address: a shared link shows the same, and so does a walk and back."""
+"""What a lab or a map of one's own shows stands in its address:
+a shared link shows the same, and so does a walk and back.
+"""
 
 import json
 from typing import Any
@@ -88,7 +90,10 @@ VISITS: dict[str, tuple[str, list[Set], dict[str, str]]] = {
         "normalization",
         [
             [("selectbox", "normalization_preset", "salary and bonus")],
-            [("selectbox", "normalization_method", "group norm"), ("table", "normalization", "1 2 3 4\n-5 6 7.125 1e-7")],
+            [
+                ("selectbox", "normalization_method", "group norm"),
+                ("table", "normalization", "1 2 3 4\n-5 6 7.125 1e-7"),
+            ],
             [("selectbox", "normalization_groups", 2)],
         ],
         {"example": "salary-and-bonus", "method": "group-norm", "table": "1,2,3,4;-5,6,7.125,1e-07", "groups": "2"},
@@ -366,7 +371,11 @@ VISITS: dict[str, tuple[str, list[Set], dict[str, str]]] = {
     "a cell": (
         "maps",
         [[("selectbox", "map_cell_arrangement", "pre-norm")]],
-        {"cell": slug(Cell("pre-norm", *(getattr(cells(next(iter(PREPARED.values())).spec)[0], axis) for axis in "xy")))},
+        {
+            "cell": slug(
+                Cell("pre-norm", *(getattr(cells(next(iter(PREPARED.values())).spec)[0], axis) for axis in "xy"))
+            )
+        },
     ),
     "a map of one's own": (
         "maps",
@@ -429,13 +438,18 @@ def test_what_is_set_stands_in_the_address_and_is_found_by_it_and_after_a_walk(v
     for controls in runs:
         page = put(page, controls)
     assert address(page) == says
-    before, set_last = seen(page), {key: (kind, value) for controls in runs for kind, key, value in controls if kind != "table"}
+    before, set_last = (
+        seen(page),
+        {key: (kind, value) for controls in runs for kind, key, value in controls if kind != "table"},
+    )
     page = walk(walk(page, GLOSSARY), path(name))
     assert (address(page), seen(page)) == (says, before)
     other = linked(name, **says)
     assert (address(other), seen(other)) == (says, before)
     for key, (kind, value) in set_last.items():
-        assert all(one.value == value for one in getattr(other, kind) if one.key == key), key  # some are drawn for others alone
+        assert all(one.value == value for one in getattr(other, kind) if one.key == key), (
+            key
+        )  # some are drawn for others alone
 
 
 @pytest.mark.parametrize("name", [*TABLES])
@@ -464,7 +478,9 @@ def test_an_example_in_a_link_brings_its_table_and_its_settings_and_a_method_bes
         ("gradients", {"example": "example-16-factors-below-1"}, "gradients_preset", "Factors below 1"),
     ],
 )
-def test_an_example_is_found_by_the_number_that_its_name_had(lab_name: str, query: dict[str, str], key: str, name: str) -> None:
+def test_an_example_is_found_by_the_number_that_its_name_had(
+    lab_name: str, query: dict[str, str], key: str, name: str
+) -> None:
     page = linked(lab_name, **query)
     assert page.selectbox(key=key).value == name
     assert "There is no example" not in words(page)
@@ -578,18 +594,40 @@ BAD: dict[str, tuple[dict[str, str], list[str], dict[str, str]]] = {
         {"d_model": "1"},
     ),
     "gradients": (
-        {"mode": "factors-of-my-own", "factors": "1", "z": "inf", "seeds": "3", "activations": "relu,x", "depth": "0", "lr": ""},
-        ["two columns or more", "no z of that name: inf", "no activations of that name", "depth 0 became 1; legal is 1 to 100"],
+        {
+            "mode": "factors-of-my-own",
+            "factors": "1",
+            "z": "inf",
+            "seeds": "3",
+            "activations": "relu,x",
+            "depth": "0",
+            "lr": "",
+        },
+        [
+            "two columns or more",
+            "no z of that name: inf",
+            "no activations of that name",
+            "depth 0 became 1; legal is 1 to 100",
+        ],
         {"mode": "factors-of-my-own", "depth": "1"},
     ),
     "residual": (
         {"table": ";,;", "skip": "abc", "repeats": "1e30", "placement": "", "net": "x", "dlcl": "2", "depth": "2.9"},
-        ["There is no number in it.", "repeats 1e30 became 4; legal is 1 to 4", "no skip of that name", "depth 2.9 became 2"],
+        [
+            "There is no number in it.",
+            "repeats 1e30 became 4; legal is 1 to 4",
+            "no skip of that name",
+            "depth 2.9 became 2",
+        ],
         {"repeats": "4", "dlcl": "1", "depth": "2"},
     ),
     "autoregression": (
         {"task": "digits", "depth-book": "1", "steps-book": "50", "temperature": "-1", "end-book": "ab", "place": "99"},
-        ["There is no task of that name: digits", "temperature -1 became 0; legal is 0 to 5", "no place of that name: 99"],
+        [
+            "There is no task of that name: digits",
+            "temperature -1 became 0; legal is 0 to 5",
+            "no place of that name: 99",
+        ],
         {"depth-book": "1", "steps-book": "50"},
     ),
     "maps": (
@@ -629,7 +667,8 @@ def test_a_specification_on_one_line_is_the_same_map() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [TABLES, METHODS, PROJECTIONS, ROWS, WALKS, WALKED, PRESETS, ACTIVATIONS, ARRANGEMENTS, autoregression_text.ENDS]
+    "options",
+    [TABLES, METHODS, PROJECTIONS, ROWS, WALKS, WALKED, PRESETS, ACTIVATIONS, ARRANGEMENTS, autoregression_text.ENDS],
 )
 def test_no_two_options_of_a_control_are_one_in_the_address(options: Any) -> None:
     assert len({slug(one) for one in options}) == len(options)

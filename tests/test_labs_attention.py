@@ -14,7 +14,14 @@ from components.labs.attention import recurrence as attention_recurrence
 from components.labs.attention import shapes as attention_shapes
 from components.labs.attention.charts import signed_map, waiting_graph
 from components.labs.attention.head_words import arithmetic, fits, looks, slip
-from components.labs.attention.positions import EXAMPLES, ROUNDING, distance_chart, order_rows, order_sentence, table_map
+from components.labs.attention.positions import (
+    EXAMPLES,
+    ROUNDING,
+    distance_chart,
+    order_rows,
+    order_sentence,
+    table_map,
+)
 from components.labs.attention.rows import slip as row_slip
 from components.labs.attention.rows import steps
 from components.labs.attention.scaling import DIVIDED, SIZES, entropy_chart, experiment, said, variance_chart
@@ -44,7 +51,8 @@ W = SOURCE.normal(size=(3, 2)).round(1)
 def test_examples_10_and_11_say_the_right_queries_weights_and_output():
     said = slip("X times W")
     assert said.startswith(
-        "A widely copied worked example gives [0.3, 0.7, 1.1, 1.5] for the first row of Q; the right values are [0.9, 1, 1.1,"
+        "A widely copied worked example gives [0.3, 0.7, 1.1, 1.5] for the first row of Q; the right values are [0.9, "
+        "1, 1.1,"
     )
     assert "the weights [0.02, 0.28, 0.7] and the output [1, 2, 3, 4]" in said
     assert "they are [0.0029, 0.0522, 0.9449] and [3.075, 3.486, 3.897, 4.307]" in said
@@ -74,9 +82,8 @@ def test_says_what_the_softmax_is(name, right):
 
 def test_says_what_position_1_is():
     assert position_words.slip() == (
-        "A widely copied worked example gives [0.0001, 0.9999, 0.0002, 0.9998] for position 1 with 4 features; the right values, "
-        "sines and cosines of 1 and 1/100, are "
-        "[0.841, 0.54, 0.01, 1]."
+        "A widely copied worked example gives [0.0001, 0.9999, 0.0002, 0.9998] for position 1 with 4 features; the "
+        "right values, sines and cosines of 1 and 1/100, are [0.841, 0.54, 0.01, 1]."
     )
     assert "row: **[0, 1, 0, 1]**" in position_words.row(0, 4)
     assert "sin(1/1) = 0.8415, cos(1/1) = 0.5403; sin(1/100) = 0.01, cos(1/100) = 1 " in position_words.row(1, 4)
@@ -218,7 +225,9 @@ def test_a_longer_text_meets_no_row_or_angles_that_are_new():
     assert gone[0] == pytest.approx(32 / (2 * np.pi))
     circle = sinusoids(np.array([0.0, 1.0]) * 2 * np.pi, 16)[:, :2]
     np.testing.assert_allclose(circle[0], circle[1], atol=1e-12)
-    assert f"{int((gone >= 1).sum())} of the 8 pairs of features have gone round" in position_words.longer("rotary", 32, 16)
+    assert f"{int((gone >= 1).sum())} of the 8 pairs of features have gone round" in position_words.longer(
+        "rotary", 32, 16
+    )
 
 
 @pytest.mark.parametrize("count", [2, 8, 32, 100, 128])
@@ -232,14 +241,18 @@ def test_a_longer_text_meets_a_bucket_that_is_known_or_new(count):
     assert f"{count} positions use {len(both)} of 32" in position_words.of_scores("relative bias", count)
 
 
-@pytest.mark.parametrize(("kind", "count", "width"), [("sinusoidal", 32, 16), ("learned", 8, 4), ("sinusoidal", 128, 2)])
+@pytest.mark.parametrize(
+    ("kind", "count", "width"), [("sinusoidal", 32, 16), ("learned", 8, 4), ("sinusoidal", 128, 2)]
+)
 def test_positions_have_rows_of_their_own_and_the_closest_are_found(kind, count, width):
     table = torch.tensor(added(kind, count, width))
     apart = torch.pdist(table).min().item()
     said_of_it = position_words.unique(table.numpy())
     assert said_of_it.startswith("No two positions share a row")
     assert f", {apart:.3g} apart" in said_of_it
-    assert position_words.unique(np.ones((3, 2))).startswith("Two positions share a row: the closest are 0 and 1, 0 apart")
+    assert position_words.unique(np.ones((3, 2))).startswith(
+        "Two positions share a row: the closest are 0 and 1, 0 apart"
+    )
 
 
 def test_of_scores_says_what_alibi_leaves_of_a_far_token():
@@ -270,7 +283,11 @@ def test_plotly_json_and_the_table_accept_every_chart():
         beyond_chart(np.full(64, np.inf), 32),
         beyond_chart(np.linspace(4, 2, 64), 32),
         signed_map("t", rows=["0"], columns=["1", "2"], values=np.array([[np.nan, 0.0]]), unit="u", x="x", y="y"),
-        *(waiting_graph("t", reach(count, recurrent=kind), recurrent=kind) for kind in (True, False) for count in (2, 12)),
+        *(
+            waiting_graph("t", reach(count, recurrent=kind), recurrent=kind)
+            for kind in (True, False)
+            for count in (2, 12)
+        ),
     ]
     for figure in figures:
         go.Figure(figure)

@@ -1,4 +1,6 @@
-"""How a head learns and what it measures by: gradients against autograd, descent against torch's SGD, cosines against torch's."""
+"""How a head learns and what it measures by: gradients against
+autograd, descent against torch's SGD, cosines against torch's.
+"""
 
 import numpy as np
 import plotly.graph_objects as go

@@ -1,4 +1,6 @@
-"""The arithmetic of the attention lab: the worked examples with their right numbers, and the app's own modules beside it."""
+"""The arithmetic of the attention lab: the worked examples
+with their right numbers, and the app's own modules beside it.
+"""
 
 import numpy as np
 import pytest
@@ -7,7 +9,19 @@ import torch.nn.functional as F
 from scipy.stats import entropy as scipy_entropy
 from torch import nn
 
-from models.labs.attention import DRAWS, attend, divisor, entropy, heads, reach, sampled, softmax, straightness, variance, visible
+from models.labs.attention import (
+    DRAWS,
+    attend,
+    divisor,
+    entropy,
+    heads,
+    reach,
+    sampled,
+    softmax,
+    straightness,
+    variance,
+    visible,
+)
 from models.labs.attention_examples import MATRIX, PRINTED_Q, PROJECTIONS, ROWS, SCORES, TOKENS, WEIGHTS
 from models.labs.position_kinds import bias, one_head, scores
 from models.labs.positions import by_distance, order_difference, rotary_scores, rotated, sinusoids
@@ -68,7 +82,9 @@ def test_with_the_right_scores_of_example_10():
 
 @pytest.mark.parametrize("d_k", [1, 16, 64, 256])
 def test_the_variance_of_a_dot_product_is_d_k_and_its_mean_is_0(d_k):
-    """Five standard errors: the variance of a sample variance of q.k is (kurtosis - 1) d_k² / draws, of kurtosis 3 + 6 / d_k."""
+    """Five standard errors: the variance of a sample variance of
+    q.k is (kurtosis - 1) d_k² / draws, of kurtosis 3 + 6 / d_k.
+    """
     off = 5 * np.sqrt((2 + 6 / d_k) / DRAWS)
     raw, scaled = sampled(d_k, by=1.0), sampled(d_k, by=d_k**0.5)
     assert raw.variance == pytest.approx(d_k, rel=off)

@@ -34,7 +34,10 @@ def test_what_all_three_share_is_drawn_alike():
 @pytest.mark.parametrize(
     ("losses", "said"),
     [
-        ((0.5, 0.51, 2.0), "does hardly worse than the whole one: a held-out loss of 0.51 beside 0.5, and 2 without attention"),
+        (
+            (0.5, 0.51, 2.0),
+            "does hardly worse than the whole one: a held-out loss of 0.51 beside 0.5, and 2 without attention",
+        ),
         ((0.5, 1.0, 2.0), "does worse than"),
         ((0.5, 0.4, 2.0), "does no worse than"),
         ((2.7, 2.7, 2.7), "nothing is learned yet"),

@@ -1,4 +1,6 @@
-"""What a norm does on few samples: the training against a plain loop, sharpness and rise worked out otherwise, the sentences."""
+"""What a norm does on few samples: the training against a plain
+loop, sharpness and rise worked out otherwise, the sentences.
+"""
 
 import math
 
@@ -31,7 +33,9 @@ def found():
 def plainly(norm, seed):
     """The net after all its steps, by a loop of torch's own."""
     cfg = RunConfig(
-        **{name: getattr(TINY, name) for name in ("depth", "width", "batch", "steps", "lr", "device")}, norm=norm, seed=seed
+        **{name: getattr(TINY, name) for name in ("depth", "width", "batch", "steps", "lr", "device")},
+        norm=norm,
+        seed=seed,
     )
     task, net = open_task(cfg, "cpu"), build_model(cfg)
     few_of_it, sgd = FewSamples(task, 20), torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)

@@ -1,4 +1,6 @@
-"""The gradient lab: the chain by hand, the derivatives against torch and the sheet's table, and the product against real nets."""
+"""The gradient lab: the chain by hand, the derivatives against
+torch and the sheet's table, and the product against real nets.
+"""
 
 import json
 import re
@@ -65,7 +67,9 @@ def test_the_presets_hold_what_the_derivatives_say():
     assert PRESETS["Sigmoid at Xavier"].factors[0] == pytest.approx(moments("sigmoid").slope ** 0.5, abs=5e-5)
     assert PRESETS["Sigmoid, its bound 1/4"].factors[0] == steepest("sigmoid")[1]
     torchs = RunConfig(layers_per_branch=1, init="torch", depth=1)
-    assert PRESETS["ReLU at PyTorch's default"].factors[0] == pytest.approx(branch_gains(torchs, "mlp")[1] ** 0.5, abs=5e-5)
+    assert PRESETS["ReLU at PyTorch's default"].factors[0] == pytest.approx(
+        branch_gains(torchs, "mlp")[1] ** 0.5, abs=5e-5
+    )
     xavier = RunConfig(layers_per_branch=1, init="xavier", depth=1)
     assert PRESETS["ReLU at Xavier"].factors[0] == pytest.approx(branch_gains(xavier, "mlp")[1] ** 0.5, abs=5e-5)
     assert branch_gains(RunConfig(layers_per_branch=1, init="he", depth=1), "mlp")[1] == pytest.approx(1.0)
@@ -135,7 +139,9 @@ def test_a_gain_is_the_variance_of_the_weights_times_their_inputs(init):
 
     model = build_model(RunConfig(init=init, depth=4, width=64))
     drawn = torch.cat([w.flatten() for name, w in model.named_parameters() if ".function.w" in name and w.ndim == 2])
-    assert 64 * weight_variance(init, 64, 64, last=False, sublayers=4) == pytest.approx(64 * drawn.var().item(), rel=0.04)
+    assert 64 * weight_variance(init, 64, 64, last=False, sublayers=4) == pytest.approx(
+        64 * drawn.var().item(), rel=0.04
+    )
 
 
 FOLLOWS = {
@@ -168,7 +174,9 @@ def test_the_formula_is_the_closed_form_where_there_is_one():
     plain = law(RunConfig(depth=30, residual=False, norm="none", placement="none"))
     skip = law(RunConfig(depth=30, norm="none", placement="none"))
     pre = law(RunConfig(depth=30))
-    np.testing.assert_allclose([plain.gradient[0], skip.gradient[0], pre.gradient[0]], [0.5**15, 1.5**15, 16**0.5], rtol=1e-6)
+    np.testing.assert_allclose(
+        [plain.gradient[0], skip.gradient[0], pre.gradient[0]], [0.5**15, 1.5**15, 16**0.5], rtol=1e-6
+    )
     np.testing.assert_allclose(
         [skip.mean_square[-1], pre.mean_square[-1]], [1.5**30, 1 + 0.5 * 30], rtol=1e-5
     )  # eps of the norms

@@ -17,7 +17,9 @@ TEXT = "Call me Ish"
 
 
 def net(**fields):
-    cfg = RunConfig(**({"net": "transformer", "task": "book", "depth": 1, "width": 16, "heads": 2, "steps": 5} | fields))
+    cfg = RunConfig(
+        **({"net": "transformer", "task": "book", "depth": 1, "width": 16, "heads": 2, "steps": 5} | fields)
+    )
     run = Run(cfg, frames=False)
     run.advance(3)
     return still_of(run)
@@ -62,7 +64,10 @@ def test_what_cannot_be_read_is_refused():
 def test_the_sentence_counts_and_the_nearest_rows_are_those_of_torch():
     found = lookup(net(), text=TEXT)
     table = torch.tensor(found.table)
-    assert counted(found) == f"The table has 75 x 16 = 1,200 numbers; this text of 11 tokens reads {len(set(TEXT))} of its rows."
+    assert (
+        counted(found)
+        == f"The table has 75 x 16 = 1,200 numbers; this text of 11 tokens reads {len(set(TEXT))} of its rows."
+    )
     one = alphabet().index("a")
     cosines = F.cosine_similarity(table, table[one][None])
     cosines[one] = -2

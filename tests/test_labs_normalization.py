@@ -109,7 +109,9 @@ def test_scale_decides_descent():
     samples = features_apart(100)
     np.testing.assert_allclose(curvatures(samples), [1, 1e4])
     steps = descent_steps(samples)
-    assert steps == pytest.approx(np.log(1e-3 * np.sqrt(2)) / np.log(1 - 1e-4), abs=2)  # the flat direction, solved exactly
+    assert steps == pytest.approx(
+        np.log(1e-3 * np.sqrt(2)) / np.log(1 - 1e-4), abs=2
+    )  # the flat direction, solved exactly
     assert descent_steps(normalised(samples, "z-score").values) == 1
     assert descent_steps(samples, most=100) is None
 
@@ -144,7 +146,12 @@ def test_one_feature_can_carry_nearly_everything_after_layer_norm():
 
 @pytest.mark.parametrize(
     ("method", "heard"),
-    [("layer norm", [0, 0, 0, 0, 1]), ("rms norm", [0, 0, 0, 0, 1]), ("batch norm", [1] * 5), ("joint layer norm", [1] * 5)],
+    [
+        ("layer norm", [0, 0, 0, 0, 1]),
+        ("rms norm", [0, 0, 0, 0, 1]),
+        ("batch norm", [1] * 5),
+        ("joint layer norm", [1] * 5),
+    ],
 )
 def test_norms_over_tokens_tell_the_past_of_the_future(method, heard):
     assert (told(SOME, method, 4) > 0).tolist() == heard
@@ -203,7 +210,9 @@ def test_groups_reach_from_layer_norm_to_all_zeros():
 
 def test_a_batch_of_two_sequences_parts_instance_norm_from_batch_norm():
     x = np.random.default_rng(4).normal(size=(6, 4))
-    expected = nn.functional.instance_norm(torch.tensor(x).reshape(2, 3, 4).transpose(1, 2)).transpose(1, 2).reshape(6, 4)
+    expected = (
+        nn.functional.instance_norm(torch.tensor(x).reshape(2, 3, 4).transpose(1, 2)).transpose(1, 2).reshape(6, 4)
+    )
     np.testing.assert_allclose(normalised(x, "instance norm", sequences=2).values, expected.numpy(), atol=1e-12)
     one = normalised(x, "instance norm").values
     np.testing.assert_array_equal(one, normalised(x, "batch norm").values)
@@ -229,7 +238,9 @@ def test_a_spread_that_is_small_beside_another_feature_is_no_0_by_0():
     np.testing.assert_allclose(found.values, [[-1, -1], [1, 1]])
 
 
-@pytest.mark.parametrize(("method", "sets"), [("layer norm", 4), ("batch norm", 6), ("group norm", 8), ("joint layer norm", 1)])
+@pytest.mark.parametrize(
+    ("method", "sets"), [("layer norm", 4), ("batch norm", 6), ("group norm", 8), ("joint layer norm", 1)]
+)
 def test_the_sets_that_are_coloured_are_those_that_share_statistics(method, sets):
     x = np.random.default_rng(5).normal(size=(4, 6))
     found = normalised(x, method, groups=2)
@@ -250,7 +261,9 @@ def test_an_unbiased_variance_makes_layer_norm_that_much_shorter():
 
 def test_the_steps_are_those_of_the_numbers():
     found = normalised(THREE, "layer norm")
-    lines = set_lines(THREE[0], "layer norm", "a", (found.centre[0, 0], found.spread[0, 0], found.scale[0, 0]), {"eps": 1e-5})
+    lines = set_lines(
+        THREE[0], "layer norm", "a", (found.centre[0, 0], found.spread[0, 0], found.scale[0, 0]), {"eps": 1e-5}
+    )
     assert lines == [
         r"\mu_{a} = \frac{1 + 2 - 1}{3} = 0.6667",
         r"\sigma^2_{a} = \frac{0.1111 + 1.778 + 2.778}{3} = 1.556",
@@ -351,7 +364,9 @@ def test_batch_norm_learns_and_is_used_on_data_that_moved(page):
     press(page, "Train on it 10 times")
     assert "Batches remembered: 11" in words(page)
     learned = remembered(fresh(3), THREE, batches=11)
-    np.testing.assert_allclose(table_named(page, "Statistics of the batch and of the memory").loc["running mean"], learned.mean)
+    np.testing.assert_allclose(
+        table_named(page, "Statistics of the batch and of the memory").loc["running mean"], learned.mean
+    )
     page.session_state["normalization_mode"] = "eval"
     sound(page.run())
     page.number_input(key="normalization_shift").set_value(2.0)

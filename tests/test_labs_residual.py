@@ -1,4 +1,6 @@
-"""The residual lab: the worked examples with their right numbers, other skips against the app's own modules, the trained nets."""
+"""The residual lab: the worked examples with their right numbers,
+other skips against the app's own modules, the trained nets.
+"""
 
 import json
 
@@ -105,9 +107,13 @@ def test_what_the_notes_print_wrong_is_said_with_the_right_value():
         slip(WALKS["After attention, post-norm"]),
         slip(WALKS["After the feed-forward network, post-norm"]),
     )
-    assert two.startswith("A widely copied worked example gives 4.89 for the variance of [1.5, 3.5, -1.5]; it is 4.2222.")
+    assert two.startswith(
+        "A widely copied worked example gives 4.89 for the variance of [1.5, 3.5, -1.5]; it is 4.2222."
+    )
     assert "[0.162, 1.136, -1.298], not [0.15, 1.06, -1.19]" in two
-    assert three.startswith("A widely copied worked example gives 2.15 for the variance of [0.4, 1.86, -2.19]; it is 2.8047.")
+    assert three.startswith(
+        "A widely copied worked example gives 2.15 for the variance of [0.4, 1.86, -2.19]; it is 2.8047."
+    )
     assert "[0.225, 1.097, -1.322], not [0.26, 1.25, -1.5]" in three
     assert slip(WALKS["Pre-norm"]) == ""
 
@@ -271,7 +277,7 @@ def test_a_branch_share_is_what_the_instrument_measures():
     seen = view("spiral", row=5)
     run = Run(seen.cfg, frames=False)
     run.advance(5)
-    np.testing.assert_allclose(shares(seen), stream(still_of(run))["share"], rtol=1e-4)
+    np.testing.assert_allclose(shares(seen), stream(still_of(run)).share, rtol=1e-4)
 
 
 def test_the_chart_divides_what_a_share_is_made_of_block_by_block():
@@ -295,7 +301,8 @@ LONG = 150
 @pytest.fixture(scope="module")
 def trained_shares():
     return {
-        net: {task: shares(view(task, row=LONG - 1, net=net, depth=8, steps=LONG)) for task in TASKS} for net in list(NETS)[:2]
+        net: {task: shares(view(task, row=LONG - 1, net=net, depth=8, steps=LONG)) for task in TASKS}
+        for net in list(NETS)[:2]
     }
 
 

@@ -158,7 +158,9 @@ def test_a_norm_before_the_branch_holds_what_it_reads_and_not_the_stream() -> No
     read: list[float] = []
     for name, module in one.model.named_modules():
         if name.endswith("norm_in"):
-            module.register_forward_hook(lambda _module, _given, out: read.append(out.detach().square().mean().sqrt().item()))
+            module.register_forward_hook(
+                lambda _module, _given, out: read.append(out.detach().square().mean().sqrt().item())
+            )
     x, _ = one.next_batch()
     one.model(x)
     assert len(read) == 32
@@ -177,7 +179,9 @@ def test_at_the_first_step_of_rezero_embedding_head_and_gates_move_and_no_weight
 
 
 def test_the_code_is_read_from_its_file() -> None:
-    assert excerpt(Code("models/nets/sublayer.py", "Sublayer.forward")).startswith("def forward(self, x: Tensor) -> Tensor:")
+    assert excerpt(Code("models/nets/sublayer.py", "Sublayer.forward")).startswith(
+        "def forward(self, x: Tensor) -> Tensor:"
+    )
     with pytest.raises(ValueError, match="has no Nothing"):
         excerpt(Code("models/nets/sublayer.py", "Nothing"))
 
@@ -239,7 +243,9 @@ def test_an_attempt_is_opened_in_the_playground_as_it_was_set() -> None:
 
 def test_a_pasted_link_is_taken_and_what_it_may_not_touch_is_named() -> None:
     page = watched(guessed(lessons(lesson="vanishing"), 2), "lesson_vanishing")
-    page.text_input(key="attempt_vanishing_text").set_value("https://host/base/playground?depth=3&init=he&lesson=vanishing")
+    page.text_input(key="attempt_vanishing_text").set_value(
+        "https://host/base/playground?depth=3&init=he&lesson=vanishing"
+    )
     press(sound(page.run()), "Take the link's")
     assert "Depth is 3; this challenge leaves it at" in words(page)
     assert "Loss of the attempt" not in charts(page)
@@ -322,8 +328,12 @@ def test_the_gain_that_lesson_1_names_levels_its_net_and_the_root_of_two_blows_i
     found = check(lesson.challenge, wild, finished(wild))
     assert not found.passed
     assert found.missing[0].startswith("Diverged at step 11")
-    assert 2**4 / 2 < np.divide(*finished(wild).act_rms[0, [-1, 0]]) < 2**4 * 2  # the mean square doubles in each of 8 blocks
-    assert found.hint.startswith("What the numbers did: before training the signal becomes 15 times larger over depth, ")
+    assert (
+        2**4 / 2 < np.divide(*finished(wild).act_rms[0, [-1, 0]]) < 2**4 * 2
+    )  # the mean square doubles in each of 8 blocks
+    assert found.hint.startswith(
+        "What the numbers did: before training the signal becomes 15 times larger over depth, "
+    )
 
 
 def test_after_a_miss_the_hint_says_what_signal_gradient_and_loss_did() -> None:

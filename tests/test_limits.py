@@ -74,7 +74,10 @@ def in_a_server(code: str, **environment: str) -> str:
 
 
 def test_a_refusal_says_what_this_servers_limit_is_and_what_fits() -> None:
-    code = "from models.spec import RunConfig; from models.spec.budget import over_budget; print(over_budget(RunConfig({})))"
+    code = (
+        "from models.spec import RunConfig; from models.spec.budget import over_budget; "
+        "print(over_budget(RunConfig({})))"
+    )
     steps = in_a_server(code.format("steps=300"), PLAYGROUND_STEPS="50")
     assert "a run of 300 steps is longer than this server trains, and 50 steps is the limit" in steps
     assert "Nearest that fits: Steps 50." in steps
@@ -124,7 +127,9 @@ trainer.close()
 
 
 def test_silence_is_longer_than_an_honest_step() -> None:
-    with pytest.raises(ValueError, match=r"PLAYGROUND_SILENCE is 30; legal is 50 or more .* where PLAYGROUND_STEP_SECONDS is 10"):
+    with pytest.raises(
+        ValueError, match=r"PLAYGROUND_SILENCE is 30; legal is 50 or more .* where PLAYGROUND_STEP_SECONDS is 10"
+    ):
         limits_from({"PLAYGROUND_SILENCE": "30", "PLAYGROUND_STEP_SECONDS": "10"})
 
 
@@ -369,7 +374,9 @@ def test_the_trainer_trains_and_measures_for_one_screen_of_a_session_at_a_time(t
         trainer.ask(answers.PROFILE, small(1), owner=Owner("anna", "another panel"))
         assert (first.wanted, trainer.tape(long[1]).wanted) == (False, True)
         finished(other)  # what ben wants goes on
-        until(lambda: trainer.share(Question("slow", dict), small(1), path=str(path)) == 0, "the end of the measurement")
+        until(
+            lambda: trainer.share(Question("slow", dict), small(1), path=str(path)) == 0, "the end of the measurement"
+        )
         finished(trainer.want(small(53), 40))
         reached, done = first.length, pieces(path)
         finished(trainer.want(replace(small(54), steps=400), 400))

@@ -23,7 +23,9 @@ def server() -> Iterator[Server]:
 def test_three_people_train_a_run_each_and_every_run_advances(server: Server) -> None:
     async def class_of_three() -> None:
         async with AsyncExitStack() as stack:
-            viewers = [await stack.enter_async_context(Viewer(server.url, PAGE, f"{LONG}&seed={seed}")) for seed in range(3)]
+            viewers = [
+                await stack.enter_async_context(Viewer(server.url, PAGE, f"{LONG}&seed={seed}")) for seed in range(3)
+            ]
             for viewer in viewers:
                 await viewer.ready()
                 viewer.train()

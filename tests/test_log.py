@@ -86,7 +86,9 @@ def test_a_server_logs_what_happens_in_lines_and_says_nothing_of_its_visitors(tm
     written = tmp_path / "log"
 
     async def visit(url: str, kill: int) -> str:
-        async with Viewer(url, PAGE, f"depth=4&width=16&batch=16&steps=60&class={CODE}&init={quote('<my name>')}") as viewer:
+        async with Viewer(
+            url, PAGE, f"depth=4&width=16&batch=16&steps=60&class={CODE}&init={quote('<my name>')}"
+        ) as viewer:
             await viewer.ready()
             viewer.train()
             await viewer.until(lambda: viewer.step == 60, "the end")
@@ -105,7 +107,15 @@ def test_a_server_logs_what_happens_in_lines_and_says_nothing_of_its_visitors(tm
         session = asyncio.run(visit(server.url, server.worker()))
     text = written.read_text("utf-8")
     said = events()
-    expected = ["server_started", "trainer_ready", "visitor_came", "run_begun", "run_over", "trainer_ended", "trainer_ready"]
+    expected = [
+        "server_started",
+        "trainer_ready",
+        "visitor_came",
+        "run_begun",
+        "run_over",
+        "trainer_ended",
+        "trainer_ready",
+    ]
     assert [one for one in said if one in expected] == [*expected[:-1], "trainer_ready"]
     assert said[-1] == "server_stopped"
     assert [line for line in text.splitlines() if not LINE.fullmatch(line)] == []

@@ -33,7 +33,12 @@ def test_the_digest_is_of_the_content_not_of_its_order_or_spelling():
     other = json.dumps(dict(reversed(content.items())) | {"base": dict(reversed(content["base"].items()))})
     assert MapSpec.from_json(other).digest == SMALL.digest
     assert replace(SMALL, y=Axis("depth", (2.0, 4.0))).digest == SMALL.digest
-    for change in ({"seeds": 1}, {"target": 0.4}, {"x": Axis("lr", (0.003, 0.04))}, {"arrangements": ("pre-norm", "plain")}):
+    for change in (
+        {"seeds": 1},
+        {"target": 0.4},
+        {"x": Axis("lr", (0.003, 0.04))},
+        {"arrangements": ("pre-norm", "plain")},
+    ):
         assert replace(SMALL, **change).digest != SMALL.digest
 
 
@@ -73,7 +78,8 @@ def test_a_bad_specification_is_refused_in_a_sentence(change, sentence):
 
 @given(
     st.recursive(
-        st.none() | st.booleans() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+        st.none() | st.booleans() | st.floats() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     )
 )
 def test_whatever_the_json_holds_it_is_a_specification_or_a_sentence(content):
@@ -113,7 +119,12 @@ def test_a_unit_comes_to_what_its_runs_come_to_alone():
             assert together.final_loss == pytest.approx(alone.final_loss, rel=1e-3)
             assert together.gradient_ratio == pytest.approx(alone.gradient_ratio, abs=1e-3)
             assert together.accuracy == pytest.approx(alone.accuracy, abs=0.02)
-            assert (together.diverged, together.seed, together.x, together.y) == (alone.diverged, cfg.seed, cell.x, cell.y)
+            assert (together.diverged, together.seed, together.x, together.y) == (
+                alone.diverged,
+                cfg.seed,
+                cell.x,
+                cell.y,
+            )
 
 
 def test_what_a_run_came_to_is_read_off_its_trace():

@@ -1,4 +1,6 @@
-"""The map page: prepared maps that were really run, panels and widths that say their numbers, work that ends with its viewers."""
+"""The map page: prepared maps that were really run, panels and
+widths that say their numbers, work that ends with its viewers.
+"""
 
 import json
 import math
@@ -79,7 +81,9 @@ def test_a_recording_of_another_specification_is_none(monkeypatch):
 
 def lost_in(runs, at, step):
     """The outcomes, of which one diverged."""
-    return [replace(run, diverged=step, final_loss=math.inf, site="b01") if k == at else run for k, run in enumerate(runs)]
+    return [
+        replace(run, diverged=step, final_loss=math.inf, site="b01") if k == at else run for k, run in enumerate(runs)
+    ]
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -115,11 +119,15 @@ def test_a_cell_that_diverged_is_hatched_with_its_step_and_named_in_the_hover():
 
 # --- sensitivity ---
 
-RATES = replace(SMALL, x=Axis("lr", (0.001, 0.01, 0.1, 1.0)), y=Axis("depth", (2,)), arrangements=("post-norm", "pre-norm"))
+RATES = replace(
+    SMALL, x=Axis("lr", (0.001, 0.01, 0.1, 1.0)), y=Axis("depth", (2,)), arrangements=("post-norm", "pre-norm")
+)
 
 
 def reaching(*rates):
-    """Outcomes of RATES where pre-norm reaches the target at these rates and post-norm at 0.01 only; by seed, all alike."""
+    """Outcomes of RATES where pre-norm reaches the target at
+    these rates and post-norm at 0.01 only; by seed, all alike.
+    """
     return [
         replace(run, steps_to_target=5 if run.x in (rates if run.arrangement == "pre-norm" else (0.01,)) else None)
         for run in made(RATES, lambda cell, seed: 1.0)
@@ -374,7 +382,9 @@ def progress(page: AppTest) -> str:
 
 
 def test_a_map_of_ones_own_is_computed_paused_and_forgotten(folder):
-    spec = replace(FIRST, base=(("task", "circles"), ("width", 8), ("steps", 10), ("batch", 8)), y=Axis("depth", (2, 3)))
+    spec = replace(
+        FIRST, base=(("task", "circles"), ("width", 8), ("steps", 10), ("batch", 8)), y=Axis("depth", (2, 3))
+    )
     page = maps(map="your own")
     page.text_area(key="map_paste").set_value(spec.to_json())
     sound(press(page, "Use it").run())
@@ -426,7 +436,9 @@ def test_a_prepared_map_over_this_servers_budget_is_shown_all_the_same(folder, m
 
 def test_the_base_shows_what_a_transformer_really_trains_with(folder):
     page = maps(map="your own")
-    spec = MapSpec(Axis("warmup", (0, 5)), Axis("depth", (1, 2)), ("pre-norm",), (("net", "transformer"), ("task", "copy")))
+    spec = MapSpec(
+        Axis("warmup", (0, 5)), Axis("depth", (1, 2)), ("pre-norm",), (("net", "transformer"), ("task", "copy"))
+    )
     page.text_area(key="map_paste").set_value(spec.to_json())
     sound(press(page, "Use it").run())
     assert page.number_input(key="map_base_lr").value == configs(spec, cells(spec)[0])[0].lr

@@ -1,4 +1,6 @@
-"""A map at work: kept unit by unit, resumed after a crash, on this machine and on a Dask cluster, and from the command line."""
+"""A map at work: kept unit by unit, resumed after a crash, on
+this machine and on a Dask cluster, and from the command line.
+"""
 
 import json
 import os
@@ -40,7 +42,11 @@ def assert_all_there(store, expected):
     for at, runs in expected.items():
         for mine, other in zip(done[at]["runs"], runs, strict=True):
             for name, value in other.items():
-                same = mine[name] == value if name not in NUMBERS else float(mine[name]) == pytest.approx(float(value), rel=1e-5)
+                same = (
+                    mine[name] == value
+                    if name not in NUMBERS
+                    else float(mine[name]) == pytest.approx(float(value), rel=1e-5)
+                )
                 assert same, (at, name, mine[name], value)
 
 
@@ -123,9 +129,23 @@ def test_half_a_line_for_which_there_was_room_is_taken_back(tmp_path, expected):
 def started(tmp_path, *more, spec=SMALL, **environment):
     """The command on a specification, in a process of its own."""
     (tmp_path / "spec.json").write_text(spec.to_json())
-    command = [sys.executable, "-m", "models", "map", str(tmp_path / "spec.json"), "--folder", str(tmp_path / "maps"), *more]
+    command = [
+        sys.executable,
+        "-m",
+        "models",
+        "map",
+        str(tmp_path / "spec.json"),
+        "--folder",
+        str(tmp_path / "maps"),
+        *more,
+    ]
     return subprocess.Popen(
-        command, cwd=ROOT, env=os.environ | environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        command,
+        cwd=ROOT,
+        env=os.environ | environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
 
 
@@ -250,7 +270,9 @@ def opened():
     def start(arguments, folder=ROOT, script=(), **more):
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | more.pop("env", {})
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL} | more
-        processes.append(subprocess.Popen([*(script or [sys.executable]), *arguments], cwd=folder, env=environment, **quiet))
+        processes.append(
+            subprocess.Popen([*(script or [sys.executable]), *arguments], cwd=folder, env=environment, **quiet)
+        )
         return processes[-1]
 
     yield start
@@ -316,11 +338,15 @@ def refusal(tmp_path, scheduler, monkeypatch, capsys):
     return capsys.readouterr().err.splitlines()[-1].removeprefix("python -m models: ")
 
 
-def test_a_cluster_without_workers_is_refused_and_so_is_one_that_loses_all(tmp_path, scheduler, worker, monkeypatch, capsys):
+def test_a_cluster_without_workers_is_refused_and_so_is_one_that_loses_all(
+    tmp_path, scheduler, worker, monkeypatch, capsys
+):
     from models.maps import cluster
 
     monkeypatch.setattr(cluster, "REACH_SECONDS", 0.5)
-    assert refusal(tmp_path, scheduler, monkeypatch, capsys).startswith(f"The scheduler {scheduler} has no workers: start one")
+    assert refusal(tmp_path, scheduler, monkeypatch, capsys).startswith(
+        f"The scheduler {scheduler} has no workers: start one"
+    )
     monkeypatch.setattr(cluster, "REACH_SECONDS", 10.0)
     only = worker()
     going_on = work(MapStore(LONG, tmp_path), scheduler=scheduler)
@@ -331,7 +357,9 @@ def test_a_cluster_without_workers_is_refused_and_so_is_one_that_loses_all(tmp_p
         list(going_on)
 
 
-def test_a_worker_that_cannot_import_the_project_or_has_another_one_is_refused(tmp_path, scheduler, worker, monkeypatch, capsys):
+def test_a_worker_that_cannot_import_the_project_or_has_another_one_is_refused(
+    tmp_path, scheduler, worker, monkeypatch, capsys
+):
     lost = worker(folder=tmp_path)
     said = refusal(tmp_path, scheduler, monkeypatch, capsys)
     assert said.startswith("The worker tcp://")
@@ -343,7 +371,8 @@ def test_a_worker_that_cannot_import_the_project_or_has_another_one_is_refused(t
         file.write("# changed\n")
     worker(folder=tmp_path / "other")
     assert re.match(
-        r"The worker tcp://\S+ has project \w{8}, this machine has \w{8}\.", refusal(tmp_path, scheduler, monkeypatch, capsys)
+        r"The worker tcp://\S+ has project \w{8}, this machine has \w{8}\.",
+        refusal(tmp_path, scheduler, monkeypatch, capsys),
     )
 
 

@@ -37,7 +37,9 @@ def test_every_arrangement_builds_and_trains(name, net):
     trace = run.trace()
     assert all(getattr(trace, series).all() for series in ("loss", "act_rms", "grad_rms"))
     # A key's bias shifts all scores of a row alike: softmax forgets it, and its gradient is rounding.
-    still = [key for key, p in run.model.named_parameters() if torch.equal(p, before[key]) and not key.endswith("w_k.bias")]
+    still = [
+        key for key, p in run.model.named_parameters() if torch.equal(p, before[key]) and not key.endswith("w_k.bias")
+    ]
     assert still == []
 
 
@@ -83,7 +85,9 @@ def gradient_at_tokens(cfg: RunConfig, token: int) -> Tensor:
 
 
 def small_transformer(name: str, **fields) -> RunConfig:
-    return RunConfig.arranged(name, net="transformer", depth=2, width=8, heads=2, expansion=2, activation="gelu", **fields)
+    return RunConfig.arranged(
+        name, net="transformer", depth=2, width=8, heads=2, expansion=2, activation="gelu", **fields
+    )
 
 
 @every_arrangement
@@ -158,7 +162,10 @@ DIFFERENTIABLE = {
 def test_gradients_are_those_of_finite_differences(name, net):
     """In float64, along three random directions through all parameters and the input at once."""
     cfg = RunConfig.arranged(
-        name, net=net, task="copy", **({"depth": 2, "width": 8, "heads": 2, "activation": "tanh"} | DIFFERENTIABLE[name])
+        name,
+        net=net,
+        task="copy",
+        **({"depth": 2, "width": 8, "heads": 2, "activation": "tanh"} | DIFFERENTIABLE[name]),
     )
     model = hand.randomise(build_model(cfg))
     x = hand.stream_of(batch=2, tokens=4).requires_grad_()

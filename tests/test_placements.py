@@ -41,7 +41,9 @@ def test_every_placement_and_norm_has_its_equation_here():
 @pytest.mark.parametrize("placement", PLACEMENTS)
 def test_a_placement_is_its_papers_equation(placement, norm, residual, branch):
     stream = stack(placement=placement, norm=norm, residual=residual, activation="gelu", **BRANCHES[branch])
-    expected = by_hand(stream, hand.stream_of(), mlp=branch, placement=placement, norm=norm, residual=residual, activation="gelu")
+    expected = by_hand(
+        stream, hand.stream_of(), mlp=branch, placement=placement, norm=norm, residual=residual, activation="gelu"
+    )
     hand.assert_close(stream(hand.stream_of()), expected)
 
 
@@ -140,7 +142,12 @@ def test_an_overridden_block_differs_and_the_others_do_not():
     stream = stack(
         depth=5,
         placement="pre-norm",
-        overrides=((1, "placement", "post-norm"), (2, "norm", "rms norm"), (3, "residual", False), (4, "identity", True)),
+        overrides=(
+            (1, "placement", "post-norm"),
+            (2, "norm", "rms norm"),
+            (3, "residual", False),
+            (4, "identity", True),
+        ),
     )
     x = hand.stream_of()
     own = [

@@ -18,13 +18,18 @@ SATURATED = RunConfig.arranged(
 SHORT = {"depth": 16, "width": 32, "batch": 32, "steps": 60, "device": "cpu"}
 DEEP = SHORT | {"depth": 32}
 TRIGGERS = {
-    "overflow at initialisation": [RunConfig.arranged("plain", init_gain=10.0, **DEEP), RunConfig(skip_scale=256.0, **SHORT)],
+    "overflow at initialisation": [
+        RunConfig.arranged("plain", init_gain=10.0, **DEEP),
+        RunConfig(skip_scale=256.0, **SHORT),
+    ],
     "stream explodes over depth": [
         RunConfig.arranged("residual only", **DEEP),
         RunConfig.arranged("plain", init="he", **DEEP),
     ],
     "gradient explodes over depth": [
-        RunConfig(residual=False, placement="post-norm", norm="batch norm", lr=10.0, **(SHORT | {"depth": 64, "steps": 20})),
+        RunConfig(
+            residual=False, placement="post-norm", norm="batch norm", lr=10.0, **(SHORT | {"depth": 64, "steps": 20})
+        ),
         SATURATED,
     ],
     "updates too large": [
@@ -67,7 +72,9 @@ def test_how_large_the_first_updates_were_is_measured_not_taken_from_the_gradien
     assert (early > LARGE_UPDATE) == (optimizer == "momentum")
 
 
-POST_NORM = RunConfig(placement="post-norm", layers_per_branch=1, init="he", depth=64, width=32, batch=32, lr=1.0, device="cpu")
+POST_NORM = RunConfig(
+    placement="post-norm", layers_per_branch=1, init="he", depth=64, width=32, batch=32, lr=1.0, device="cpu"
+)
 
 
 @pytest.mark.parametrize("cfg", [SATURATED, POST_NORM], ids=["no norm at all", "post-norm with a skip"])
@@ -87,7 +94,10 @@ def test_no_norm_without_a_skip_is_blamed_where_there_is_none(cfg):
 def test_a_stream_that_shrank_is_not_said_to_have_kept_its_size():
     found = postmortem(RunConfig(depth=2), rows(([1, 0.1, 0.01], [1e4, 1e2, 1]), ([1, np.nan, 1], [1, 1, 1])))
     assert found.kind == "gradient explodes over depth"
-    assert "the stream becomes 100 times smaller over depth, but its gradient becomes 10,000 times larger" in found.sentence
+    assert (
+        "the stream becomes 100 times smaller over depth, but its gradient becomes 10,000 times larger"
+        in found.sentence
+    )
 
 
 def test_a_start_that_is_called_healthy_is_not_blamed():
@@ -95,7 +105,11 @@ def test_a_start_that_is_called_healthy_is_not_blamed():
     for growth in (0.9 * EXPLODING, 1.1 * EXPLODING):
         trace = rows(([1, 1, growth], [1, 1, 1]), ([1, 1, growth], [1, 1, 1]), ([1, np.nan, 1], [1, 1, 1]))
         exploding = verdict(RunConfig(depth=2), trace, 0).kind == "exploding"
-        assert (postmortem(RunConfig(depth=2), trace).kind == "stream explodes over depth") == exploding == (growth > EXPLODING)
+        assert (
+            (postmortem(RunConfig(depth=2), trace).kind == "stream explodes over depth")
+            == exploding
+            == (growth > EXPLODING)
+        )
 
 
 def rows(*profiles: tuple[list[float], list[float]]):
@@ -125,6 +139,8 @@ def test_a_site_that_was_never_finite_has_no_good_step():
 
 
 def test_a_divergence_that_no_rule_explains_is_said_to_be_unexplained():
-    found = postmortem(RunConfig(depth=2), rows(([1, 1, 1], [1, 1, 1]), ([1, 1, 1], [1, 1, 1]), ([1, 1, np.nan], [1, 1, 1])))
+    found = postmortem(
+        RunConfig(depth=2), rows(([1, 1, 1], [1, 1, 1]), ([1, 1, 1], [1, 1, 1]), ([1, 1, np.nan], [1, 1, 1]))
+    )
     assert found.kind == "unexplained"
     assert found.first == ("lr", "warmup", "clip")

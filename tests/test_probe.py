@@ -270,7 +270,9 @@ def test_mean_cosine_leaves_out_vectors_without_a_direction_and_knows_no_size():
     source = torch.Generator().manual_seed(0)
     x = torch.randn(2, 5, 8, generator=source)
     for size in (1e-30, 1.0, 1e30):
-        assert mean_cosine(size * x).item() == pytest.approx(cosine_by_numpy(x.flatten(0, 1).double().numpy()), rel=1e-4)
+        assert mean_cosine(size * x).item() == pytest.approx(
+            cosine_by_numpy(x.flatten(0, 1).double().numpy()), rel=1e-4
+        )
     dead = x.clone()
     dead[1, 2] = 0
     assert mean_cosine(dead).item() == pytest.approx(cosine_by_numpy(dead.flatten(0, 1).double().numpy()), rel=1e-4)
@@ -281,7 +283,16 @@ def test_mean_cosine_leaves_out_vectors_without_a_direction_and_knows_no_size():
 # --- nothing waits for the device ---
 
 # What torch must know on the host before it can go on, as operations and as calls.
-OPERATIONS = ("_local_scalar_dense", "item", "nonzero", "equal", "is_nonzero", "masked_select", "_unique2", "unique_dim")
+OPERATIONS = (
+    "_local_scalar_dense",
+    "item",
+    "nonzero",
+    "equal",
+    "is_nonzero",
+    "masked_select",
+    "_unique2",
+    "unique_dim",
+)
 CALLS = ("item", "tolist", "numpy", "cpu", "__array__", "__bool__", "__float__", "__int__", "__index__")
 
 

@@ -90,7 +90,9 @@ def test_through_a_proxy_that_cuts_every_connection_after_seconds_a_whole_run_co
 
 @contextmanager
 def nginx(folder: Path, replicas: list[Server]) -> Iterator[str]:
-    """nginx with the configuration of the server's document, on a port of this machine, before two servers; its address."""
+    """nginx with the configuration of the server's document,
+    on a port of this machine, before two servers; its address.
+    """
     (block,) = re.findall(r"```nginx\n(.*?)```", (ROOT / "docs" / "server.md").read_text("utf-8"), re.DOTALL)
     port = free_port()
     ours = {"listen 80;": f"listen 127.0.0.1:{port};"}
@@ -136,7 +138,9 @@ def test_behind_nginx_as_documented_every_visitors_tape_comes_from_the_replica_o
             assert viewer.stage.connections == 1
 
     async def visits(url: str) -> None:
-        await asyncio.gather(*(visit(url, f"{SMALL}&seed={seed}") for seed in range(10, 16)), visit(url, f"{SMALL}&class=c1"))
+        await asyncio.gather(
+            *(visit(url, f"{SMALL}&seed={seed}") for seed in range(10, 16)), visit(url, f"{SMALL}&class=c1")
+        )
 
     with nginx(tmp_path, replicas) as url:
         played(visits(url))

@@ -79,7 +79,10 @@ def test_other_keys_win_over_the_arrangement_wherever_they_stand():
 
 
 def test_an_unknown_arrangement_is_ignored_with_a_note():
-    assert RunConfig.from_query({"arrangement": "nonsense"}) == (RunConfig(), ["there is no arrangement nonsense: ignored"])
+    assert RunConfig.from_query({"arrangement": "nonsense"}) == (
+        RunConfig(),
+        ["there is no arrangement nonsense: ignored"],
+    )
 
 
 # --- overrides ---
@@ -93,14 +96,37 @@ def test_overrides_survive_as_text(cfg):
 def test_neighbouring_blocks_are_written_as_one_range():
     overrides = (*mix_ln(32), (9, "identity", True), (20, "placement", "post-norm"))
     assert to_text(overrides) == "9.identity.true,1-8.placement.post-norm,20.placement.post-norm"
-    assert from_text("1-3.norm.none,3.norm.rms norm", 4) == ((1, "norm", "none"), (2, "norm", "none"), (3, "norm", "rms norm"))
+    assert from_text("1-3.norm.none,3.norm.rms norm", 4) == (
+        (1, "norm", "none"),
+        (2, "norm", "none"),
+        (3, "norm", "rms norm"),
+    )
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        *("5.norm.none", "0.norm.none", "3-9.norm.none", "3-2.norm.none", "-3.norm.none", "1-2-3.norm.none", "x.norm.none"),
-        *("1.norm", "1.norm.", "1..none", "1", ".", "²", "1.width.8", "1.residual.maybe", "1.norm.none.x", "99999999.norm.none"),
+        *(
+            "5.norm.none",
+            "0.norm.none",
+            "3-9.norm.none",
+            "3-2.norm.none",
+            "-3.norm.none",
+            "1-2-3.norm.none",
+            "x.norm.none",
+        ),
+        *(
+            "1.norm",
+            "1.norm.",
+            "1..none",
+            "1",
+            ".",
+            "²",
+            "1.width.8",
+            "1.residual.maybe",
+            "1.norm.none.x",
+            "99999999.norm.none",
+        ),
     ],
 )
 def test_overrides_that_make_no_sense_are_ignored_with_a_note(text):
@@ -220,8 +246,15 @@ def test_a_number_keeps_its_last_digit():
 
 REFUSED = [
     *({name: "<b>"} for name in knobs() if name != "overrides"),
-    *({name: 1e9} for name, (kinds, _) in knobs().items() if kinds != (bool,) and str not in kinds and name != "overrides"),
-    *({"overrides": (override,)} for override in [(99, "norm", "none"), (1, "colour", "red"), (1, "norm", "loud"), (1,)]),
+    *(
+        {name: 1e9}
+        for name, (kinds, _) in knobs().items()
+        if kinds != (bool,) and str not in kinds and name != "overrides"
+    ),
+    *(
+        {"overrides": (override,)}
+        for override in [(99, "norm", "none"), (1, "colour", "red"), (1, "norm", "loud"), (1,)]
+    ),
     {"net": "transformer", "depth": 100},
     {"net": "transformer", "heads": 5},
     {"net": "transformer", "position": "rotary", "width": 12, "heads": 4},

@@ -58,6 +58,8 @@ def test_mid_norm_is_sub_ln_in_attention_only():
 
 
 def test_qk_norm_is_by_head_where_olmo_2_norms_the_whole_projection():
-    attention = build_model(RunConfig.arranged("res-post-norm + QK-norm", net="transformer", depth=1)).stream.blocks["b01"].attn
+    attention = (
+        build_model(RunConfig.arranged("res-post-norm + QK-norm", net="transformer", depth=1)).stream.blocks["b01"].attn
+    )
     assert attention.function.norm_q.normalized_shape == (16,)
     assert "here each head has its own" in ARRANGEMENTS["res-post-norm + QK-norm"].reading

@@ -56,7 +56,9 @@ def trainer_that_never_comes_up(monkeypatch):
     client.close_trainer()
 
 
-def test_the_default_network_is_drawn_and_called_recorded_until_the_trainer_is_up(trainer_that_never_comes_up, monkeypatch):
+def test_the_default_network_is_drawn_and_called_recorded_until_the_trainer_is_up(
+    trainer_that_never_comes_up, monkeypatch
+):
     page = playground()
     assert first_row(page)["recorded"]
     drawn = line(page, "Activation by depth")

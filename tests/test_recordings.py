@@ -84,7 +84,9 @@ def test_another_file_under_the_name_and_one_that_was_cut_come_from_their_beginn
     assert sent(one) == ([], b"")
 
 
-def test_nothing_outside_of_the_folder_and_nothing_but_plain_files_is_given(folder: Path, tmp_path_factory: Any) -> None:
+def test_nothing_outside_of_the_folder_and_nothing_but_plain_files_is_given(
+    folder: Path, tmp_path_factory: Any
+) -> None:
     secret = tmp_path_factory.mktemp("elsewhere") / "secret.jsonl"
     secret.write_text("secret")
     (folder / "inner").mkdir()
@@ -106,7 +108,9 @@ def test_nothing_outside_of_the_folder_and_nothing_but_plain_files_is_given(fold
         assert data == b""
 
 
-def test_the_newest_recordings_are_listed_first_and_not_all_of_very_many(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_newest_recordings_are_listed_first_and_not_all_of_very_many(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for at, name in enumerate(("b.jsonl", "a.jsonl", "c.jsonl")):
         (folder / name).write_text("")
         os.utime(folder / name, (at, at))
@@ -147,7 +151,11 @@ def test_without_a_recording_the_page_says_how_to_make_one_and_takes_a_file(fold
 
 
 def test_a_recording_stands_in_the_address_and_so_does_what_stands_beside_it(folder: Path) -> None:
-    for name in ("Run.jsonl", "run.jsonl", "日本.jsonl"):  # which only capitals tell apart, or which has no plain letters
+    for name in (
+        "Run.jsonl",
+        "run.jsonl",
+        "日本.jsonl",
+    ):  # which only capitals tell apart, or which has no plain letters
         (folder / name).write_text("")
     page = page_of(recording="日本.jsonl", beside="run.jsonl")
     assert [run["recording"] for run in declared(page)["runs"]] == ["日本.jsonl", "run.jsonl"]
@@ -163,7 +171,13 @@ def test_beside_a_recording_stands_a_run_of_the_playground_on_the_same_charts(fo
     assert first["recording"] == "run.jsonl"
     assert toy["link"] == key_of(RunConfig.arranged("post-norm"))
     charts = panels(page, "chart")
-    for title in ("Activation by depth", "Gradient by depth", "Weight gradient by block", "Update to weight by block", "Loss"):
+    for title in (
+        "Activation by depth",
+        "Gradient by depth",
+        "Weight gradient by block",
+        "Update to weight by block",
+        "Loss",
+    ):
         assert [trace["bind"]["run"] for trace in charts[title]["figure"]["data"][:2]] == [0, 1]
     assert {"Activation by layer and step of the first", "Gradient by layer and step of the first"} < set(charts)
 

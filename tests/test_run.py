@@ -23,7 +23,9 @@ CONFIGS = {
     "mlp": RunConfig(**SMALL),
     "transformer": RunConfig(net="transformer", task="copy", optimizer="adam", lr=1e-3, clip=0.5, **SMALL),
     "batch norm": RunConfig(norm="batch norm", task="spiral", optimizer="adamw", weight_decay=0.1, **SMALL),
-    "book": RunConfig(net="transformer", task="book", stack="dlcl", schedule="cosine", warmup=5, **(SMALL | {"depth": 1})),
+    "book": RunConfig(
+        net="transformer", task="book", stack="dlcl", schedule="cosine", warmup=5, **(SMALL | {"depth": 1})
+    ),
 }
 every_config = pytest.mark.parametrize("cfg", CONFIGS.values(), ids=CONFIGS)
 
@@ -108,7 +110,8 @@ def test_the_profile_at_initialisation_is_row_0_of_the_tape(cfg):
     assert len(profile) == 1
     for series in (*SCALARS, "act_rms", "grad_rms", "branch_rms", "weight_grad_rms"):
         assert_same(getattr(profile, series)[0].copy(), getattr(tape, series)[0].copy())
-    # The tape takes its cosine out of one pass over the whole held-out set, whose sums a matrix library may order otherwise.
+    # The tape takes its cosine out of one pass over the whole
+    # held-out set, whose sums a matrix library may order otherwise.
     np.testing.assert_array_equal(profile.frames[0].dead_units, tape.frames[0].dead_units)
     np.testing.assert_allclose(profile.frames[0].sample_cosine, tape.frames[0].sample_cosine, rtol=1e-4, atol=1e-6)
     assert profile.sites == tape.sites
@@ -212,7 +215,8 @@ def test_every_column_of_a_row_has_its_own_series():
     columns = Columns(("x0", "b01", "b02"), ("b01", "b02"), 2)
     trace = trace_of(columns, np.arange(2 * columns.width, dtype=np.float32).reshape(2, -1))
     in_order = [
-        np.atleast_1d(getattr(trace, name)[0]) for name in (*SCALARS, "act_rms", "grad_rms", "branch_rms", "weight_grad_rms")
+        np.atleast_1d(getattr(trace, name)[0])
+        for name in (*SCALARS, "act_rms", "grad_rms", "branch_rms", "weight_grad_rms")
     ]
     assert np.concatenate(in_order).tolist() == list(range(columns.width))
 
@@ -251,7 +255,10 @@ def test_the_closing_row_is_the_row_that_a_longer_run_goes_on_with():
 
 
 def test_a_run_that_goes_on_or_has_diverged_has_no_closing_row():
-    part, wild = taped(CONFIGS["mlp"], 7), taped(RunConfig(**(SMALL | {"depth": 20}), norm="none", init_gain=10.0, lr=10.0))
+    part, wild = (
+        taped(CONFIGS["mlp"], 7),
+        taped(RunConfig(**(SMALL | {"depth": 20}), norm="none", init_gain=10.0, lr=10.0)),
+    )
     assert wild.divergence is not None
     for run in (part, wild):
         rows = len(run.trace())
@@ -326,7 +333,9 @@ def test_three_steps_of_an_optimiser_are_its_formula(optimizer, decay, clip):
                 w.copy_(RULES[optimizer](start, raw, cfg.lr, states[name]))
     assert not clip or (run.trace().clip_factor < 1).all()
     for name, parameter in run.model.named_parameters():
-        torch.testing.assert_close(parameter.double(), named[name], rtol=1e-3, atol=2e-5, msg=lambda m, name=name: f"{name}: {m}")
+        torch.testing.assert_close(
+            parameter.double(), named[name], rtol=1e-3, atol=2e-5, msg=lambda m, name=name: f"{name}: {m}"
+        )
 
 
 def test_training_loads_nothing_of_what_compiles_nets():

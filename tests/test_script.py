@@ -43,9 +43,13 @@ CASES = {
     "DLCL": RunConfig.arranged("DLCL", **SMALL),
     "recursive skip": RunConfig.arranged("recursive skip", **SMALL | {"task": "circles"}),
     "Mix-LN": RunConfig.arranged("Mix-LN", **TRANSFORMER | {"task": "book"}),
-    "rotary, normed queries": RunConfig(**TRANSFORMER | {"position": "rotary", "qk_norm": True, "task": "sort", "mask": "none"}),
+    "rotary, normed queries": RunConfig(
+        **TRANSFORMER | {"position": "rotary", "qk_norm": True, "task": "sort", "mask": "none"}
+    ),
     "learned positions": RunConfig(**TRANSFORMER | {"position": "learned", "task": "recall"}),
-    "no feed-forward nets": RunConfig(**TRANSFORMER | {"overrides": tuple((at, "identity", "ffn") for at in (1, 2, 3))}),
+    "no feed-forward nets": RunConfig(
+        **TRANSFORMER | {"overrides": tuple((at, "identity", "ffn") for at in (1, 2, 3))}
+    ),
     "relative bias": RunConfig(**TRANSFORMER | {"position": "relative bias", "task": "sort", "weight_decay": 0.1}),
     "relative bias, no mask": RunConfig(**TRANSFORMER | {"position": "relative bias", "task": "sort", "mask": "none"}),
     "ALiBi": RunConfig(**TRANSFORMER | {"position": "alibi", "task": "recall"}),
@@ -53,9 +57,18 @@ CASES = {
     "AdamW with decay": RunConfig(**SMALL | {"optimizer": "adamw", "weight_decay": 0.3, "task": "book"}),
     "overrides": RunConfig(
         **SMALL
-        | {"overrides": ((1, "residual", False), (2, "identity", True), (3, "norm", "rms norm"), (3, "placement", "sandwich"))}
+        | {
+            "overrides": (
+                (1, "residual", False),
+                (2, "identity", True),
+                (3, "norm", "rms norm"),
+                (3, "placement", "sandwich"),
+            )
+        }
     ),
-    "a run that diverges": RunConfig(**SMALL | {"norm": "none", "init_gain": 10.0, "lr": 10.0, "steps": 40, "depth": 12}),
+    "a run that diverges": RunConfig(
+        **SMALL | {"norm": "none", "init_gain": 10.0, "lr": 10.0, "steps": 40, "depth": 12}
+    ),
 }
 
 BARE = """
@@ -127,7 +140,9 @@ def test_a_script_in_a_bare_process_prints_the_numbers_of_the_tape(case: str, ba
 def test_a_script_is_started_by_its_name_alone(tmp_path: Path) -> None:
     cfg = RunConfig.arranged("pre-norm", **SMALL | {"task": "xor", "steps": 40})
     (tmp_path / "run.py").write_text(standalone_script(cfg), encoding="utf-8")
-    done = subprocess.run([sys.executable, "-I", "run.py"], cwd=tmp_path, env={}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-I", "run.py"], cwd=tmp_path, env={}, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert [int(step) for step in re.findall(r"^step (\d+)", done.stdout, flags=re.M)] == [*range(0, 40, 4), 39]
 
@@ -177,8 +192,12 @@ def configurations(draw: st.DrawFn) -> RunConfig:
     fields: dict[str, Any] = {name: draw(st.sampled_from(list(choices))) for name, choices in one_of.items()}
     fields["skip_scale"] = draw(st.one_of(scales, st.sampled_from(["deepnorm", "depth"])))
     fields["branch_scale"] = draw(st.one_of(scales, st.sampled_from(["zero gate", "layer scale"])))
-    keys = st.sampled_from([("identity", True), ("norm", "dynamic tanh"), ("placement", "post-norm"), ("residual", False)])
-    fields["overrides"] = tuple((block, *pair) for block, pair in draw(st.lists(st.tuples(st.integers(1, 3), keys), max_size=3)))
+    keys = st.sampled_from(
+        [("identity", True), ("norm", "dynamic tanh"), ("placement", "post-norm"), ("residual", False)]
+    )
+    fields["overrides"] = tuple(
+        (block, *pair) for block, pair in draw(st.lists(st.tuples(st.integers(1, 3), keys), max_size=3))
+    )
     return RunConfig(**(SMALL if net == "mlp" else TRANSFORMER) | fields | {"stack": stack, "net": net})
 
 
@@ -226,7 +245,12 @@ def _part(block: torch.nn.Module, path: str) -> Any:
     [*itertools.product(NETS, ARRANGEMENTS, ["none"]), *itertools.product(["transformer"], ["pre-norm"], POSITIONS)],
 )
 def test_the_code_of_a_block_computes_what_the_block_computes(net: str, arrangement: str, position: str) -> None:
-    fields = (SMALL if net == "mlp" else TRANSFORMER) | {"net": net, "task": "copy", "init_gain": 1.7, "position": position}
+    fields = (SMALL if net == "mlp" else TRANSFORMER) | {
+        "net": net,
+        "task": "copy",
+        "init_gain": 1.7,
+        "position": position,
+    }
     cfg = RunConfig.arranged(arrangement, **fields)
     model = build_model(cfg)
     for number, block in enumerate(model.stream.blocks.values(), 1):
@@ -246,7 +270,9 @@ def test_the_code_of_a_block_computes_what_the_block_computes(net: str, arrangem
 
 def test_the_parts_of_a_block_are_made_as_the_builder_makes_them() -> None:
     for norm in NORMS:
-        cfg = RunConfig(**TRANSFORMER | {"norm": norm, "placement": "sandwich", "qk_norm": True, "affine": False, "eps": 0.03})
+        cfg = RunConfig(
+            **TRANSFORMER | {"norm": norm, "placement": "sandwich", "qk_norm": True, "affine": False, "eps": 0.03}
+        )
         block = build_model(cfg).stream.blocks["b03"]
         made: dict[str, Any] = vars(norms) | {"torch": torch}
         exec(block_parts(cfg), made)

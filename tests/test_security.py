@@ -24,7 +24,10 @@ from tests.app_page import APP, PATIENCE, sound, words
 from tests.browser.page import PAGES
 
 ROOT = Path(__file__).parents[1]
-SOURCES = [ROOT / "app.py", *(path for room in ("pages", "components", "models") for path in sorted((ROOT / room).rglob("*.py")))]
+SOURCES = [
+    ROOT / "app.py",
+    *(path for room in ("pages", "components", "models") for path in sorted((ROOT / room).rglob("*.py"))),
+]
 ATTACKS = (
     "<img src=x onerror=alert(1)>",
     "</script><script>alert(1)</script>",
@@ -92,7 +95,9 @@ def test_an_oversized_link_is_read_to_an_end_and_says_so():
 
 
 def test_the_longest_honest_link_is_read_whole():
-    every = tuple((block, key, value) for block in range(1, 129) for key, value in (("norm", "rms norm"), ("residual", False)))
+    every = tuple(
+        (block, key, value) for block in range(1, 129) for key, value in (("norm", "rms norm"), ("residual", False))
+    )
     overrides = tuple(one for one in every if one[0] % 2)  # no two neighbours can be written as a range
     cfg = RunConfig(depth=128, overrides=overrides)
     assert len(cfg.to_query()["overrides"]) < LONGEST_VALUE
@@ -123,7 +128,9 @@ def refused_or_legal(text: str) -> None:
 
 
 @settings(max_examples=150)
-@given(st.dictionaries(st.sampled_from(list(knobs())) | attacks, trees, max_size=6), st.sampled_from([{}, {"depth": 3}]))
+@given(
+    st.dictionaries(st.sampled_from(list(knobs())) | attacks, trees, max_size=6), st.sampled_from([{}, {"depth": 3}])
+)
 def test_hostile_json_is_refused_in_harmless_words_or_is_a_legal_configuration(fields, kept):
     whole = json.loads(configuration_json(RunConfig()))
     refused_or_legal(json.dumps(whole | {"configuration": fields | kept}))
@@ -195,11 +202,44 @@ def script_of(url_path: str) -> str:
 
 # --- the sources ---
 
-LOADERS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve", "yaml", "ctypes", "code", "socket", "ssl"}
-LOADERS |= {"requests", "httpx", "aiohttp", "ftplib", "smtplib", "telnetlib", "socketserver", "xmlrpc", "tempfile", "zipfile"}
+LOADERS = {
+    "pickle",
+    "cPickle",
+    "dill",
+    "cloudpickle",
+    "joblib",
+    "marshal",
+    "shelve",
+    "yaml",
+    "ctypes",
+    "code",
+    "socket",
+    "ssl",
+}
+LOADERS |= {
+    "requests",
+    "httpx",
+    "aiohttp",
+    "ftplib",
+    "smtplib",
+    "telnetlib",
+    "socketserver",
+    "xmlrpc",
+    "tempfile",
+    "zipfile",
+}
 NETWORK = ("urllib.request", "http.server", "http.client", "multiprocessing")
 CALLS = {"eval", "exec", "compile", "__import__", "input", "breakpoint"}
-METHODS = {"file_uploader", "camera_input", "audio_input", "chat_input", "system", "popen", "import_module", "load_module"}
+METHODS = {
+    "file_uploader",
+    "camera_input",
+    "audio_input",
+    "chat_input",
+    "system",
+    "popen",
+    "import_module",
+    "load_module",
+}
 METHODS |= {"memmap", "iframe"}
 # A call that is there for a reason: file, what is called, why it is safe.
 ALLOWED = {
@@ -207,10 +247,16 @@ ALLOWED = {
     ("components/shell/style.py", "st.html"): "a constant",
     ("components/shell/projector.py", "st.html"): "a constant",
     ("models/cli.py", "subprocess"): "starts the app with a fixed list of arguments, no shell",
-    ("components/teacher/page.py", "st.html"): "an image whose only variable part is the squares that segno makes of a link",
+    (
+        "components/teacher/page.py",
+        "st.html",
+    ): "an image whose only variable part is the squares that segno makes of a link",
     ("models/service/connection.py", "subprocess"): "starts the worker with a fixed list of arguments, no shell",
     ("models/maps/process.py", "subprocess"): "starts a map with a fixed list of arguments, no shell",
-    ("models/maps/work.py", "joblib"): "pickles between a map's own processes: a specification that was checked, and numbers",
+    (
+        "models/maps/work.py",
+        "joblib",
+    ): "pickles between a map's own processes: a specification that was checked, and numbers",
     ("models/maps/cluster.py", "cloudpickle"): "sends a question of ours to the machines of a cluster",
     ("models/maps/command.py", "joblib.externals.loky"): "ends those processes",
     ("models/maps/record.py", "tempfile"): "a command of ours, which no page calls",
@@ -232,7 +278,12 @@ def doors(path: Path) -> list[tuple[str, str]]:
                 or called.split(".")[-1] in METHODS
             ):
                 found.append(called)
-        elif isinstance(node, ast.keyword) and node.arg in {"unsafe_allow_html", "shell", "allow_pickle", "accept_file"}:
+        elif isinstance(node, ast.keyword) and node.arg in {
+            "unsafe_allow_html",
+            "shell",
+            "allow_pickle",
+            "accept_file",
+        }:
             found.append(str(node.arg))
     return [(name, one) for one in found]
 
@@ -266,7 +317,9 @@ def scripts(path: Path) -> list[str]:
     return [one for one in strings if isinstance(one, str) and re.search(r"=> \{|document\.", one)]
 
 
-MARKUP = re.compile(r"innerHTML\s*=\s*(\S+)|(outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|srcdoc)")
+MARKUP = re.compile(
+    r"innerHTML\s*=\s*(\S+)|(outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|srcdoc)"
+)
 
 
 def test_a_script_in_the_browser_sets_text_and_never_markup_save_for_the_diagram():

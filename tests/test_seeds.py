@@ -76,14 +76,20 @@ def test_in_float32_row_0_agrees_tightly_and_all_rows_closely(name, net):
 
 OTHERS = {
     **{norm: SMALL | {"norm": norm, "task": "xor", "placement": "sandwich"} for norm in NORMS},
-    **{f"{norm} in attention": TRANSFORMER | {"norm": norm, "placement": "mid-norm", "qk_norm": True} for norm in NORMS},
+    **{
+        f"{norm} in attention": TRANSFORMER | {"norm": norm, "placement": "mid-norm", "qk_norm": True} for norm in NORMS
+    },
     **{f"{norm} without gains": SMALL | {"norm": norm, "affine": False, "placement": "post-norm"} for norm in NORMS},
     **{position: TRANSFORMER | {"position": position, "mask": "none"} for position in POSITIONS},
     **{f"{task}, {net}": SMALL | {"task": task, "net": net} for task in TASKS for net in ("mlp", "transformer")},
-    **{optimizer: SMALL | {"optimizer": optimizer, "lr": 1e-3, "weight_decay": 0.5, "clip": 0.3} for optimizer in OPTIMIZERS},
+    **{
+        optimizer: SMALL | {"optimizer": optimizer, "lr": 1e-3, "weight_decay": 0.5, "clip": 0.3}
+        for optimizer in OPTIMIZERS
+    },
     "one layer": SMALL | {"layers_per_branch": 1, "expansion": 3},
     "layer scale, weight decay, clip": TRANSFORMER | {"branch_scale": "layer scale", "weight_decay": 0.5, "clip": 0.1},
-    "DLCL, batch norm, warm-up": TRANSFORMER | {"stack": "dlcl", "norm": "batch norm", "warmup": 5, "schedule": "cosine"},
+    "DLCL, batch norm, warm-up": TRANSFORMER
+    | {"stack": "dlcl", "norm": "batch norm", "warmup": 5, "schedule": "cosine"},
     "some blocks otherwise": TRANSFORMER | {"overrides": ((1, "identity", True), (2, "norm", "batch norm"))},
     "all blocks out": SMALL | {"overrides": ((1, "identity", True), (2, "identity", True))},
     "wide": SMALL | {"width": 264, "expansion": 2, "depth": 1},
@@ -98,7 +104,9 @@ def test_every_norm_task_position_and_optimiser_is_batched_to_the_same_rows_and_
     for one, other in zip(found, expected, strict=True):
         assert [frame.step for frame in one.frames] == [frame.step for frame in other.frames]
         for a, b in zip(one.frames, other.frames, strict=True):
-            np.testing.assert_allclose(a.sample_cosine, b.sample_cosine, atol=1e-3)  # of a scale of 1, whatever its value
+            np.testing.assert_allclose(
+                a.sample_cosine, b.sample_cosine, atol=1e-3
+            )  # of a scale of 1, whatever its value
             np.testing.assert_allclose(a.dead_units, b.dead_units, atol=0.05)
             np.testing.assert_allclose(a.update_to_weight, b.update_to_weight, rtol=1e-2, atol=1e-6)
             np.testing.assert_allclose(a.held_out_loss, b.held_out_loss, rtol=1e-3)
@@ -137,7 +145,9 @@ def test_a_seed_that_diverges_ends_its_own_trace_and_changes_no_other():
     assert [divergence is not None for divergence in runs.divergences] == [False, True, False]
     assert (hurt.divergence.step, hurt.divergence.block) == (4, 2)
     assert len(hurt) == 5
-    assert [frame.step for frame in hurt.frames] == [step for step in (frame.step for frame in expected.frames) if step <= 4]
+    assert [frame.step for frame in hurt.frames] == [
+        step for step in (frame.step for frame in expected.frames) if step <= 4
+    ]
     assert np.array_equal(hurt.loss[:4], expected.loss[:4])
     for at in (0, 2):
         assert_same(runs.traces()[at], untouched[at])
@@ -171,7 +181,9 @@ def test_parameters_keep_their_names_and_gain_the_seed_axis():
     assert shared.keys() == dict(nets[0].named_parameters()).keys()
 
 
-@pytest.mark.parametrize("fields", [SMALL | {"norm": "batch norm", "clip": 0.5}, TRANSFORMER], ids=["mlp", "transformer"])
+@pytest.mark.parametrize(
+    "fields", [SMALL | {"norm": "batch norm", "clip": 0.5}, TRANSFORMER], ids=["mlp", "transformer"]
+)
 def test_nothing_in_a_batched_step_waits_for_the_device(fields):
     runs = SeedRuns(RunConfig(**fields), SEEDS)
     runs.advance(5)

@@ -90,7 +90,9 @@ arrays = st_np.arrays(
     st_np.boolean_dtypes() | st_np.integer_dtypes() | st_np.floating_dtypes(),
     st_np.array_shapes(min_dims=0, max_dims=3, min_side=0),
 )
-parts = st.recursive(plain | arrays, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4))
+parts = st.recursive(
+    plain | arrays, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4)
+)
 
 
 def same(a: Any, b: Any) -> bool:
@@ -306,7 +308,9 @@ def test_the_same_question_is_computed_once() -> None:
         for _ in range(5):
             trainer.ask(Question("count", dict), SMALL, x=1)
         answer = trainer.ask(Question("count", dict), SMALL, wait=PATIENCE, x=1)
-        finished(trainer.want(RunConfig(depth=4, steps=200, device="cpu"), 200))  # in between, a second asking would be answered
+        finished(
+            trainer.want(RunConfig(depth=4, steps=200, device="cpu"), 200)
+        )  # in between, a second asking would be answered
         again = trainer.ask(Question("count", dict), SMALL, x=1)
         other = trainer.ask(Question("count", dict), SMALL, wait=PATIENCE, x=2)
         assert answer is not None
@@ -517,7 +521,9 @@ def test_a_worker_that_cannot_start_is_given_up_with_a_sentence(command: list[st
 
 
 def test_a_worker_that_talks_nonsense_is_replaced_not_believed() -> None:
-    trainer = WorkerTrainer([sys.executable, "-c", "print('hello', flush=True); import time; time.sleep(600)"], back_off=[0.01])
+    trainer = WorkerTrainer(
+        [sys.executable, "-c", "print('hello', flush=True); import time; time.sleep(600)"], back_off=[0.01]
+    )
     try:
         until(lambda: trainer.status().state == "failed", "the limit")
         assert "SIGKILL" in trainer.status().sentence
@@ -583,7 +589,9 @@ print([line for line in (open("/proc/self/maps") if sys.platform == "linux" else
 
 
 def test_the_web_process_has_no_torch_after_ready_rows_and_errors() -> None:
-    done = subprocess.run([sys.executable, "-c", CLIENT], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", CLIENT], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["[]", "[]"]
 
@@ -602,7 +610,9 @@ def test_the_worker_listens_on_nothing(worker: WorkerTrainer) -> None:
 
 
 def test_what_the_worker_prints_does_not_disturb_the_wire() -> None:
-    trainer = bent("questions.QUESTIONS['shout'] = lambda c, a: (print('loud'), os.write(1, b'louder\\n')) and {'said': 1}")
+    trainer = bent(
+        "questions.QUESTIONS['shout'] = lambda c, a: (print('loud'), os.write(1, b'louder\\n')) and {'said': 1}"
+    )
     try:
         answer = trainer.ask(Question("shout", dict), SMALL, wait=PATIENCE)
         assert answer is not None

@@ -189,7 +189,13 @@ def test_a_configuration_is_frozen_hashable_and_equal_by_value():
 def test_the_defaults_are_the_first_minutes_lesson():
     cfg = RunConfig()
     assert (cfg.net, cfg.task, cfg.depth, cfg.width, cfg.layers_per_branch) == ("mlp", "digits", 32, 64, 2)
-    assert (cfg.residual, cfg.placement, cfg.norm, cfg.activation, cfg.init) == (True, "pre-norm", "layer norm", "relu", "fan-in")
+    assert (cfg.residual, cfg.placement, cfg.norm, cfg.activation, cfg.init) == (
+        True,
+        "pre-norm",
+        "layer norm",
+        "relu",
+        "fan-in",
+    )
     assert (cfg.optimizer, cfg.lr, cfg.batch, cfg.steps) == ("momentum", 0.01, 64, 300)
 
 
@@ -204,7 +210,11 @@ CLASHES = [
         {"position": "sinusoidal"},
     ),
     ({"norm": "batch norm", "batch": 1}, "batch is 1 and batch norm needs two tokens", {"batch": 2}),
-    ({"overrides": ((2, "norm", "batch norm"),), "batch": 1}, "batch is 1 and batch norm needs two tokens", {"batch": 2}),
+    (
+        {"overrides": ((2, "norm", "batch norm"),), "batch": 1},
+        "batch is 1 and batch norm needs two tokens",
+        {"batch": 2},
+    ),
     (
         {"overrides": ((2, "identity", "ffn"), (1, "norm", "none"))},
         "an MLP's block has neither",
@@ -265,7 +275,9 @@ def test_another_norm_leaves_an_arrangement_what_it_is(name):
     cfg = RunConfig.arranged(name)
     if cfg.norm != "none":
         assert (
-            arrangement_of(replace(cfg, norm="rms norm" if cfg.norm == "layer norm" else "layer norm", qk_norm=cfg.qk_norm))
+            arrangement_of(
+                replace(cfg, norm="rms norm" if cfg.norm == "layer norm" else "layer norm", qk_norm=cfg.qk_norm)
+            )
             == name
         )
 
@@ -277,7 +289,11 @@ def test_no_two_arrangements_are_the_same_net():
 
 
 def test_what_no_paper_has_set_is_nobodys_arrangement():
-    for fields in ({"residual": False, "branch_scale": 2.0}, {"skip_scale": 0.3}, {"overrides": ((2, "norm", "none"),)}):
+    for fields in (
+        {"residual": False, "branch_scale": 2.0},
+        {"skip_scale": 0.3},
+        {"overrides": ((2, "norm", "none"),)},
+    ):
         assert arrangement_of(RunConfig(**fields)) is None
 
 

@@ -118,7 +118,13 @@ def test_the_norms_of_a_stack_are_the_configured_norm():
 
 @both_nets
 def test_the_head_reads_the_final_norm_of_a_pre_normed_stream_and_the_bare_end_of_a_post_normed_one(net):
-    for name, normed in (("pre-norm", True), ("sandwich", True), ("res-post-norm", True), ("post-norm", False), ("Keel", False)):
+    for name, normed in (
+        ("pre-norm", True),
+        ("sandwich", True),
+        ("res-post-norm", True),
+        ("post-norm", False),
+        ("Keel", False),
+    ):
         model = arranged(name, net)
         x = hand.stream_of()
         end = hand.layer_norm(x, model.final_norm, hand.EPS) if normed else x

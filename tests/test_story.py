@@ -1,4 +1,6 @@
-"""The story: five scenes of real runs, whose sentences are made from the numbers of those runs, and a net of the reader's own."""
+"""The story: five scenes of real runs, whose sentences are made
+from the numbers of those runs, and a net of the reader's own.
+"""
 
 import re
 
@@ -68,7 +70,9 @@ def test_a_scene_of_a_run_that_is_not_there_is_refused():
         Scene("A", "B", 1, [Curve("Loss", 1)]).to_json(1, 1)
 
 
-@pytest.mark.parametrize(("asked", "shown"), [("3", 3), ("5", 5), ("0", 1), ("9", 5), ("-1", 1), ("two", 1), ("9" * 50, 1)])
+@pytest.mark.parametrize(
+    ("asked", "shown"), [("3", 3), ("5", 5), ("0", 1), ("9", 5), ("-1", 1), ("two", 1), ("9" * 50, 1)]
+)
 def test_a_link_leads_to_a_scene(small, asked, shown):
     assert declared(opened(scene=asked))["scene"] == shown
 

@@ -1,4 +1,6 @@
-"""Teacher mode: what a link hides is not there and keeps its value, the projector view, a class whose guesses are one chart."""
+"""Teacher mode: what a link hides is not there and keeps its
+value, the projector view, a class whose guesses are one chart.
+"""
 
 import json
 from collections.abc import Callable
@@ -135,7 +137,15 @@ def test_a_folded_group_of_hidden_controls_is_not_there_at_all() -> None:
 
 
 def test_a_button_that_would_set_a_hidden_control_is_not_there() -> None:
-    bad = {"depth": "64", "width": "32", "placement": "none", "norm": "none", "init_gain": "4.0", "lr": "10.0", "steps": "40"}
+    bad = {
+        "depth": "64",
+        "width": "32",
+        "placement": "none",
+        "norm": "none",
+        "init_gain": "4.0",
+        "lr": "10.0",
+        "steps": "40",
+    }
     page = tried(trained(playground(**bad)))
     assert page.button(key="remedy").label
     page = tried(trained(playground(**bad, hide=",".join(knobs()))))
@@ -261,7 +271,10 @@ def test_a_comparison_does_not_tell_apart_by_what_a_link_hides() -> None:
     page = walked(playground(**SMALL, hide="residual,norm"), "train/compare", **COLUMNS)
     kept = words(page)
     assert legend(page) == ["A pre-norm, 4x16", "B pre-norm, 4x16"]
-    assert legend(walked(playground(**SMALL, hide="residual,norm,placement,depth"), "train/compare", **COLUMNS)) == ["A", "B"]
+    assert legend(walked(playground(**SMALL, hide="residual,norm,placement,depth"), "train/compare", **COLUMNS)) == [
+        "A",
+        "B",
+    ]
     assert "What differs is hidden by the link." in kept
     assert "Equal in all: net mlp" in kept
     assert not any(word in kept for word in ("| Residual", "norm layer", "The columns are equal"))
@@ -390,7 +403,11 @@ def test_a_lesson_on_a_projector_has_question_run_and_finding_but_no_challenge()
     page = watched(guessed(page, 2))
     assert "Your guess was right" in words(page)
     assert LESSONS["final"].challenge.text not in words(page)
-    assert all("view=projector" in one.proto.query_string for one in page.get("page_link") if "lesson=" in one.proto.query_string)
+    assert all(
+        "view=projector" in one.proto.query_string
+        for one in page.get("page_link")
+        if "lesson=" in one.proto.query_string
+    )
 
 
 def test_a_guess_made_on_a_projector_starts_the_nets_and_is_never_counted(board: Board) -> None:

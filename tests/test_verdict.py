@@ -105,8 +105,13 @@ def test_a_change_is_said_in_words(change, expected):
 def test_the_activation_is_read_forward_and_the_gradient_backward():
     rising = np.array([1.0, 10.0, 100.0, 1000.0])
     assert activation_sentence(SITES, rising) == "The activation becomes 1,000 times larger from the input to block 3."
-    assert gradient_sentence(SITES, rising) == "The gradient becomes 1,000 times smaller from block 3 back to the input."
-    assert gradient_sentence(SITES, rising[::-1]) == "The gradient becomes 1,000 times larger from block 3 back to the input."
+    assert (
+        gradient_sentence(SITES, rising) == "The gradient becomes 1,000 times smaller from block 3 back to the input."
+    )
+    assert (
+        gradient_sentence(SITES, rising[::-1])
+        == "The gradient becomes 1,000 times larger from block 3 back to the input."
+    )
 
 
 def test_tiny_numbers_are_not_rounded_to_nothing():
@@ -141,7 +146,10 @@ def test_a_share_above_all_is_said_as_a_multiple():
     [
         ([1.0, 1.5, 1.9], "The blocks' weight gradients are within a factor of two of each other."),
         ([1e-8, 1.0, 1.0], "The largest of the blocks' weight gradients is 10⁸ times larger than the smallest."),
-        ([0.0, 1.0, 1.0], "The blocks' weight gradients are within a factor of two of each other; 1 block receives none."),
+        (
+            [0.0, 1.0, 1.0],
+            "The blocks' weight gradients are within a factor of two of each other; 1 block receives none.",
+        ),
         ([0.0, 0.0, 0.0], "No block's weights receive a gradient."),
     ],
 )
@@ -151,8 +159,13 @@ def test_weight_gradients_are_compared_across_blocks(weight, expected):
 
 def test_what_is_not_finite_is_said_to_be_so_and_where_it_began():
     lost = np.array([1.0, 2.0, np.inf, np.nan])
-    assert activation_sentence(SITES, lost) == "The activation is not finite at 2 of 4 points of the stream, first at block 2."
-    assert gradient_sentence(SITES, lost) == "The gradient is not finite at 2 of 4 points of the stream, first at block 3."
+    assert (
+        activation_sentence(SITES, lost)
+        == "The activation is not finite at 2 of 4 points of the stream, first at block 2."
+    )
+    assert (
+        gradient_sentence(SITES, lost) == "The gradient is not finite at 2 of 4 points of the stream, first at block 3."
+    )
     assert weight_sentence(np.array([1.0, np.nan, np.inf])) == "The weight gradients of 2 of 3 blocks are not finite."
     assert weight_sentence(np.full(1, np.nan)) == "The weight gradients of the block are not finite."
 
@@ -173,15 +186,21 @@ def test_the_cosine_says_whether_samples_keep_their_directions(last, words):
     assert words in cosine_sentence(RunConfig(), np.array([0.0, last]))
 
 
-@pytest.mark.parametrize(("fields", "what"), [({}, "samples"), ({"net": "transformer"}, "tokens"), ({"task": "book"}, "tokens")])
+@pytest.mark.parametrize(
+    ("fields", "what"), [({}, "samples"), ({"net": "transformer"}, "tokens"), ({"task": "book"}, "tokens")]
+)
 def test_the_cosine_is_between_tokens_where_a_sample_has_several(fields, what):
-    """Tokens of the book are alike from the start: 0.38 of the cosine is there at the input, of one sample or of several."""
+    """Tokens of the book are alike from the start: 0.38 of the
+    cosine is there at the input, of one sample or of several.
+    """
     cfg = RunConfig(depth=2, width=16, batch=4, device="cpu", **fields)
     trace = profile_at_init(cfg)
     assert f"Different {what} have" in cosine_sentence(cfg, trace.frames[0].sample_cosine)
     x = Run(cfg).task.held_out[0]
     assert (x.shape[1] > 1) == (what == "tokens")
-    assert (f"and {what} " in verdicts(cfg, trace, 0)[0].sentence) or f"all {what} " in verdicts(cfg, trace, 0)[0].sentence
+    assert (f"and {what} " in verdicts(cfg, trace, 0)[0].sentence) or f"all {what} " in verdicts(cfg, trace, 0)[
+        0
+    ].sentence
 
 
 @pytest.mark.parametrize(
@@ -227,7 +246,8 @@ def test_step_0_reads_the_same_whether_or_not_somebody_has_trained_the_tape():
 
 
 @pytest.mark.parametrize(
-    ("fields", "kind"), [({}, "healthy"), ({"norm": "none"}, "exploding"), ({"norm": "none", "residual": False}, "vanishing")]
+    ("fields", "kind"),
+    [({}, "healthy"), ({"norm": "none"}, "exploding"), ({"norm": "none", "residual": False}, "vanishing")],
 )
 def test_what_became_of_nets_that_start_like_this_is_said_of_the_start_alone(fields, kind):
     cfg = RunConfig(**SHORT, **fields)

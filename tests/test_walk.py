@@ -19,7 +19,11 @@ FINE = Seen(
     refusals=("Depth 999 is refused.",),
     main={"Lesson": "7. Why the final norm", "Speed": "full speed"},
     side={"Depth": "16"},
-    charts=(Chart("Update", 0, "nothing measured yet"), Chart("Slope", 0, "choose an activation"), Chart("Gradient", 2)),
+    charts=(
+        Chart("Update", 0, "nothing measured yet"),
+        Chart("Slope", 0, "choose an activation"),
+        Chart("Gradient", 2),
+    ),
     links=(
         Link("Next", "lessons?lesson=init", f"{HOST}/lessons?lesson=init"),
         Link("Paper", "https://a.org/b", "https://a.org/b"),
@@ -98,7 +102,9 @@ def test_every_check_says_what_it_looks_for():
 
 def test_findings_that_differ_in_values_only_are_one_and_say_how_to_get_there():
     trail = tuple(f"press {at}" for at in range(20))
-    one = Finding("address", "heading 2: 'Step 1' became 'Health'; Part: '' became 'a'", f"{HOST}/playground?depth=3", trail)
+    one = Finding(
+        "address", "heading 2: 'Step 1' became 'Health'; Part: '' became 'a'", f"{HOST}/playground?depth=3", trail
+    )
     other = replace(one, what="heading 2: 'Health' became 'Lens'; Part: 'a' became 'b'", address=f"{HOST}/playground")
     assert one.same == other.same
     assert one.same != replace(one, what="heading 2: 'Step 1' became 'Health'").same
@@ -135,7 +141,10 @@ def rested(monkeypatch: pytest.MonkeyPatch, tab: Busy) -> Seen:
 
 
 def test_a_page_is_given_time_while_it_says_how_far_its_work_is_and_not_for_ever(monkeypatch):
-    for says in ("Measuring step 300: {}%. What is shown is step 0.", "Trying changes of this run for a few steps each: {}%."):
+    for says in (
+        "Measuring step 300: {}%. What is shown is step 0.",
+        "Trying changes of this run for a few steps each: {}%.",
+    ):
         going = [says.format(at) for at in range(20)]
         assert rested(monkeypatch, Busy(*going, then_quiet=True)).texts == (going[-1],)
     for says in (["Depth 3", "Depth 4"] * 10, ["Measuring step 300: 4%.", "Measuring step 300: 5%."] * 10):

@@ -27,7 +27,9 @@ def texts(path: Path) -> Iterator[str]:
     docs = {
         id(node.body[0].value)
         for node in ast.walk(tree)
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and node.body and isinstance(node.body[0], ast.Expr)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
     }
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
@@ -61,7 +63,10 @@ PAGES = sorted(path for path in (ROOT / "pages").glob("*/*.py") if path.parent.n
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_every_page_says_under_its_title_what_one_does_there_and_sees(path: Path) -> None:
     body = ast.parse(path.read_text(encoding="utf-8"))
-    blocks = [body.body, *(part for node in ast.walk(body) if isinstance(node, ast.If) for part in (node.body, node.orelse))]
+    blocks = [
+        body.body,
+        *(part for node in ast.walk(body) if isinstance(node, ast.If) for part in (node.body, node.orelse)),
+    ]
     under = [
         (ast.unparse(title), after)
         for block in blocks

@@ -40,7 +40,9 @@ def three_views(cfg: RunConfig, block: int) -> None:
 
 
 def one_block(cfg: RunConfig) -> int:
-    """The stack as a row; the chosen block's skip and norm can be switched, and the block taken out. Which is chosen."""
+    """The stack as a row; the chosen block's skip and norm
+    can be switched, and the block taken out. Which is chosen.
+    """
     choice = kept(BLOCK, (cfg.depth + 1) // 2, name="block", bounds=(1, cfg.depth))
     session.hold(BLOCK, min(int(session.held(BLOCK)), cfg.depth))
     stack_row(cfg, key="stack_row", chosen_key=BLOCK)
@@ -105,14 +107,21 @@ def history(cfg: RunConfig) -> None:
         st.markdown("These settings are nobody's named arrangement.")
         return
     arrangement, but = ARRANGEMENTS[name], "" if whole else f", but for {in_words(cfg.overrides)}"
-    st.markdown(f"**{name}**{but}. {arrangement.reading}\n\nPaper: {arrangement.source}. Used by: {arrangement.used_by}")
+    st.markdown(
+        f"**{name}**{but}. {arrangement.reading}\n\nPaper: {arrangement.source}. Used by: {arrangement.used_by}"
+    )
 
 
 def _taken_out(block: int, now: str | bool) -> None:
-    """What of a transformer block is taken out: nothing, one of its sublayers, or all of it. None where its field is hidden."""
+    """What of a transformer block is taken out: nothing, one of
+    its sublayers, or all of it. None where its field is hidden.
+    """
     if any_hidden(("overrides", "identity")):
         return
-    state, values = "anatomy_taken_out", {"nothing": None, **{word: kind for kind, word in PARTS.items()}, "the block": True}
+    state, values = (
+        "anatomy_taken_out",
+        {"nothing": None, **{word: kind for kind, word in PARTS.items()}, "the block": True},
+    )
     put({state: next((word for word, value in values.items() if value == now), "nothing")})
 
     def change() -> None:
@@ -122,8 +131,12 @@ def _taken_out(block: int, now: str | bool) -> None:
     st.segmented_control("Taken out", list(values), key=state, on_change=change, required=True)
 
 
-def _switch(label: str, block: int, key: str, on: bool, usual: bool, *, off: str | bool = False, disabled: bool = False) -> None:
-    """A switch over one exception of one block; at its usual value there is no exception. None where its field is hidden."""
+def _switch(
+    label: str, block: int, key: str, on: bool, usual: bool, *, off: str | bool = False, disabled: bool = False
+) -> None:
+    """A switch over one exception of one block; at its usual
+    value there is no exception. None where its field is hidden.
+    """
     if any_hidden(("overrides", key)):
         return
     state = f"anatomy_{key}"

@@ -28,7 +28,9 @@ def stack_row(cfg: RunConfig, *, key: str, chosen_key: str) -> None:
 
     chosen = int(session.held(chosen_key, 1))
     _component(
-        key=key, data={"blocks": [_block(cfg, b) for b in range(1, cfg.depth + 1)], "chosen": chosen}, on_block_change=clicked
+        key=key,
+        data={"blocks": [_block(cfg, b) for b in range(1, cfg.depth + 1)], "chosen": chosen},
+        on_block_change=clicked,
     )
 
 

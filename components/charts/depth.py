@@ -1,4 +1,6 @@
-"""Charts over depth: one value per site, several series to compare. An empty input gives an empty figure that says why."""
+"""Charts over depth: one value per site, several series to
+compare. An empty input gives an empty figure that says why.
+"""
 
 import math
 from collections.abc import Sequence
@@ -89,7 +91,8 @@ def depth_profile(
 def cosine_chart(*, sites: Sequence[str], series: Sequence[Series], title: str = "Sample cosine by depth") -> Figure:
     """Mean cosine between different samples over depth, with a guide at 1, where all of them are one direction.
 
-    A site whose vectors are zero or not finite has none: it is marked at the lower edge. A series without any is left out.
+    A site whose vectors are zero or not finite has none: it is
+    marked at the lower edge. A series without any is left out.
     """
     measured = [one for one in series if np.isfinite(np.asarray(one.values, float)).any()]
     finite = [np.asarray(one.values)[np.isfinite(one.values)] for one in measured]

@@ -51,9 +51,11 @@ class Drawing:
 
 # On a narrow screen the drawing keeps a readable size and is scrolled.
 STYLE = f"""
-.diagram-place{{overflow-x:auto}}.diagram-place:focus-visible{{outline:2px solid var(--st-text-color);outline-offset:-2px}}
+.diagram-place{{overflow-x:auto}}
+.diagram-place:focus-visible{{outline:2px solid var(--st-text-color);outline-offset:-2px}}
 .block-diagram{{display:block;max-width:100%;height:auto;color:var(--st-text-color)}}
-.block-diagram text{{fill:currentColor;font:14px var(--st-font,sans-serif);text-anchor:middle;dominant-baseline:central}}
+.block-diagram text{{fill:currentColor;font:14px var(--st-font,sans-serif);text-anchor:middle;
+dominant-baseline:central}}
 .block-diagram .plus{{font-size:19px}}.block-diagram .side,.block-diagram .caption{{font-size:13px}}
 .block-diagram .caption{{text-anchor:start}}
 .block-diagram .wire{{stroke:currentColor;stroke-width:2}}.block-diagram .skip{{stroke:{SIGNAL};stroke-width:5}}
@@ -98,10 +100,10 @@ def block_diagram(cfg: RunConfig, block: int | None = None) -> str:
         _end(drawing, cfg, arranged.final_norm)
     width, title = drawing.x + 12, escape(_title(cfg, arranged.left_of_block(block)[-1]))
     drawing.text(_which_block(cfg, block), 6, HEIGHT - 10, "caption")
-    size = f'viewBox="0 0 {width:.0f} {HEIGHT}" width="{width:.0f}" height="{HEIGHT}" style="min-width:{READABLE * width:.0f}px"'
-    return (
-        f'<svg class="block-diagram" role="img" aria-label="{title}" {size}><title>{title}</title>{"".join(drawing.parts)}</svg>'
-    )
+    least = f'style="min-width:{READABLE * width:.0f}px"'
+    size = f'viewBox="0 0 {width:.0f} {HEIGHT}" width="{width:.0f}" height="{HEIGHT}" {least}'
+    inside = f"<title>{title}</title>{''.join(drawing.parts)}"
+    return f'<svg class="block-diagram" role="img" aria-label="{title}" {size}>{inside}</svg>'
 
 
 def _end(drawing: Drawing, cfg: RunConfig, final_norm: str) -> None:
@@ -110,7 +112,9 @@ def _end(drawing: Drawing, cfg: RunConfig, final_norm: str) -> None:
         drawing.box(_weighted_sum(cfg), SKIP_Y, "scale")
     if cfg.stack == "residual":
         collected = "x₀ + all branches"
-        drawing.box(f"+ {collected}" if cfg.norm == "none" else f"+ {NORMS[cfg.norm].short}({collected})", SKIP_Y, "norm")
+        drawing.box(
+            f"+ {collected}" if cfg.norm == "none" else f"+ {NORMS[cfg.norm].short}({collected})", SKIP_Y, "norm"
+        )
     if final_norm != "none":
         drawing.box(f"final {NORMS[final_norm].short}", SKIP_Y, "norm")
     drawing.box("head", SKIP_Y, "head")
@@ -153,7 +157,10 @@ def _branch_boxes(cfg: RunConfig, sublayer: SublayerPlan) -> list[tuple[str, str
     mid = (NORMS[sublayer.norm_mid].short, "norm")
     if sublayer.kind == "attn":
         boxes += [
-            (", ".join(["attention", *["QK-norm"] * cfg.qk_norm, *[cfg.position] * (cfg.position in IN_ATTENTION)]), "branch"),
+            (
+                ", ".join(["attention", *["QK-norm"] * cfg.qk_norm, *[cfg.position] * (cfg.position in IN_ATTENTION)]),
+                "branch",
+            ),
             mid,
             ("W", "branch") if mid[0] else ("", ""),
         ]

@@ -6,7 +6,18 @@ from typing import Any
 import numpy as np
 
 from components.charts.depth import ROLES, Series
-from components.charts.parts import Figure, finished, frame_of, level, marks, over_blocks, rounded, short, site_names, site_ticks
+from components.charts.parts import (
+    Figure,
+    finished,
+    frame_of,
+    level,
+    marks,
+    over_blocks,
+    rounded,
+    short,
+    site_names,
+    site_ticks,
+)
 
 SHARE = (-0.03, 1.05)  # bounds of an axis of shares: both ends are seen
 LEAST = 1e-6  # height of an axis whose values are all one
@@ -23,7 +34,8 @@ def linear_profile(
 ) -> Figure:
     """Values over depth, dotted guides at some heights; what is not finite is a mark at the lower edge, never dropped.
 
-    A series that starts later (`start`) has nothing before. Without `bounds` the axis covers all finite values and guides.
+    A series that starts later (`start`) has nothing before.
+    Without `bounds` the axis covers all finite values and guides.
     """
     low, high = bounds or _bounds([np.asarray(one.values, float) for one in series], guides)
     traces: list[dict[str, Any]] = []

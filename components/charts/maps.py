@@ -44,7 +44,9 @@ def shared_scale(spec: MapSpec, outcomes: Sequence[Outcome], measure: str, guess
 
     A loss ends at BEYOND times that of `guessing`, so that one lost cell does not take all colours for itself.
     """
-    cells = np.concatenate([_coloured(grid(spec, outcomes, name, measure)[0], measure).ravel() for name in spec.arrangements])
+    cells = np.concatenate(
+        [_coloured(grid(spec, outcomes, name, measure)[0], measure).ravel() for name in spec.arrangements]
+    )
     finite = cells[np.isfinite(cells)]
     if not len(finite):
         return 0.0, 1.0
@@ -89,7 +91,9 @@ def panel(spec: MapSpec, outcomes: Sequence[Outcome], arrangement: str, measure:
 
 
 def widths_chart(spec: MapSpec, found: Sequence[Width], other: str) -> Figure:
-    """Decades of learning rate that reach the target, over the other axis: the mean over seeds, and the seeds' range as bars."""
+    """Decades of learning rate that reach the target, over the
+    other axis: the mean over seeds, and the seeds' range as bars.
+    """
     layout = frame_of("Width of the range of learning rates", x=knobs()[other][1].label, y="decades")
     places = {value: at for at, value in enumerate(spec.y.values if spec.y.field == other else spec.x.values)}
     layout["xaxis"] |= _ticks(tuple(places)) | {"showgrid": True}
@@ -110,8 +114,12 @@ def widths_chart(spec: MapSpec, found: Sequence[Width], other: str) -> Figure:
                 "error_y": {
                     "type": "data",
                     "symmetric": False,
-                    "array": [round(float(width.decades.max()) - mean, 4) for width, mean in zip(mine, means, strict=True)],
-                    "arrayminus": [round(mean - float(width.decades.min()), 4) for width, mean in zip(mine, means, strict=True)],
+                    "array": [
+                        round(float(width.decades.max()) - mean, 4) for width, mean in zip(mine, means, strict=True)
+                    ],
+                    "arrayminus": [
+                        round(mean - float(width.decades.min()), 4) for width, mean in zip(mine, means, strict=True)
+                    ],
                     "thickness": 1.2,
                     "width": 4,
                 },
@@ -190,7 +198,8 @@ def _words(spec: MapSpec, runs: Sequence[Outcome], x: float, y: float) -> str:
         reached = [run.steps_to_target for run in kept if run.steps_to_target is not None]
         said = _range(reached, "{:.0f}") if reached else "never"
         lines.append(
-            f"steps to a loss of {spec.target:g}: {said}" + (f" ({len(reached)} of {len(runs)} seeds)" if reached else "")
+            f"steps to a loss of {spec.target:g}: {said}"
+            + (f" ({len(reached)} of {len(runs)} seeds)" if reached else "")
         )
     ratios = [run.gradient_ratio for run in runs if math.isfinite(run.gradient_ratio)]
     if ratios:

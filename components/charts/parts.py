@@ -21,8 +21,8 @@ POWERS = np.array([10.0**power for power in range(300)])
 # Each at least 3:1 against the white and the dark page, and told apart by colour-blind readers.
 BLUE, ORANGE, GREEN, PURPLE, GREY = "#2f86d6", "#d4760a", "#1a9e77", "#b35fb0", "#80858f"
 RED = "#d84a3a"
-# What a colour means wherever one of these is drawn or named alone; the skip is the signal's way. Beside it stands a word, a
-# dash or a marker. `.stage-curve` in stage.css and stack.js have them too.
+# What a colour means wherever one of these is drawn or named alone; the skip is the signal's way.
+# Beside it stands a word, a dash or a marker. `.stage-curve` in stage.css and stack.js have them too.
 SIGNAL, GRADIENT, NORM, WEIGHTS, LOSS = BLUE, PURPLE, ORANGE, GREEN, "#8c8415"
 NARROW = 240  # pixels that a legend has in a third of a page
 LEGEND_ROW = 17
@@ -32,7 +32,9 @@ SITE = re.compile(r"x0|b(?P<block>\d+)(\.(?P<kind>attn|ffn))?")
 
 
 def decimate(values: np.ndarray, points: int = MAX_POINTS) -> np.ndarray:
-    """Indices that keep a long line's shape: both ends, and the least and the greatest of every bucket. NaN is neither."""
+    """Indices that keep a long line's shape: both ends, and
+    the least and the greatest of every bucket. NaN is neither.
+    """
     if len(values) <= points:
         return np.arange(len(values))
     edges = np.linspace(0, len(values), points // 2).astype(int)
@@ -89,7 +91,14 @@ def finished(traces: list[dict[str, Any]], layout: dict[str, Any], empty: str, *
 def frame_of(title: str, *, x: str, y: str, ticks: dict[str, Any] | None = None, legend: bool = True) -> dict[str, Any]:
     """Compact, for a third of a page or a phone. The legend stands between title and plot."""
     return {
-        "title": {"text": f"<b>{title}</b>", "font": {"size": 13}, "x": 0, "xref": "container", "y": 0.99, "yanchor": "top"},
+        "title": {
+            "text": f"<b>{title}</b>",
+            "font": {"size": 13},
+            "x": 0,
+            "xref": "container",
+            "y": 0.99,
+            "yanchor": "top",
+        },
         "margin": {"l": 58, "r": 8, "t": 46 if legend else 30, "b": 36},
         "xaxis": {"title": {"text": x, "standoff": 4}, "automargin": False, "zeroline": False, **(ticks or {})},
         "yaxis": {"title": {"text": y, "standoff": 2}, "automargin": False, "zeroline": False},
@@ -127,17 +136,30 @@ def scatter(
 def edge_marks(
     label: str, values: np.ndarray, sites: Sequence[str], low: float, high: float, *, compared: str = "", start: int = 0
 ) -> list[dict[str, Any]]:
-    """Marks for what a log axis from 10**low to 10**high cannot hold: zeros at the lower edge, non-finite values at the upper.
+    """Marks for what a log axis from 10**low to 10**high cannot
+    hold: zeros at the lower edge, non-finite values at the upper.
 
-    `compared` is the colour of a series that is only compared with: its marks are open and larger. Nothing stands before `start`.
+    `compared` is the colour of a series that is only compared with:
+    its marks are open and larger. Nothing stands before `start`.
     """
     values = np.asarray(values, float)
     there = np.arange(len(values)) >= start
     inside = 0.002 * (high - low)  # plotly drops a mark that rounding has pushed over the edge
     zeros, lost = np.flatnonzero(there & (values == 0)), np.flatnonzero(there & ~np.isfinite(values))
     return [
-        *marks("exactly 0", label, values, sites, zeros, y=10.0 ** (low + inside), symbol="triangle-down", compared=compared),
-        *marks("not finite", label, values, sites, lost, y=10.0 ** (high - inside), symbol="triangle-up", compared=compared),
+        *marks(
+            "exactly 0",
+            label,
+            values,
+            sites,
+            zeros,
+            y=10.0 ** (low + inside),
+            symbol="triangle-down",
+            compared=compared,
+        ),
+        *marks(
+            "not finite", label, values, sites, lost, y=10.0 ** (high - inside), symbol="triangle-up", compared=compared
+        ),
     ]
 
 
@@ -173,7 +195,9 @@ def marks(
 
 
 def site_word(site: str) -> str:
-    """A site as people read it: "input" for x0, "block 3" for b03, "block 3, attention" for b03.attn; others as they are."""
+    """A site as people read it: "input" for x0, "block 3" for
+    b03, "block 3, attention" for b03.attn; others as they are.
+    """
     found = SITE.fullmatch(site)
     if found is None:
         return site
@@ -189,8 +213,8 @@ def site_names(sites: Sequence[str], count: int) -> list[str]:
 def site_ticks(sites: Sequence[str], *, names: bool = False) -> dict[str, Any]:
     """At most six ticks, the ends among them: block numbers, after "input"; what is no site keeps its name.
 
-    They stand at positions, or with `names` at the names of `site_names` where the axis has those. A block's tick stands
-    at its last sublayer.
+    They stand at positions, or with `names` at the names of `site_names`
+    where the axis has those. A block's tick stands at its last sublayer.
     """
     ends = {_tick(site): at for at, site in enumerate(sites)}
     texts = list(ends)

@@ -1,4 +1,6 @@
-"""Charts over steps: the loss, and maps of every layer at every step. An empty input gives an empty figure that says why."""
+"""Charts over steps: the loss, and maps of every layer at
+every step. An empty input gives an empty figure that says why.
+"""
 
 import math
 from collections.abc import Sequence
@@ -43,7 +45,8 @@ def loss_chart(
 ) -> Figure:
     """The raw training loss, the held-out loss at the frames, and the loss of guessing; nothing is smoothed.
 
-    A cross at the upper edge marks a loss that is not finite and the step of a divergence, once the steps have come to it.
+    A cross at the upper edge marks a loss that is not finite and
+    the step of a divergence, once the steps have come to it.
     """
     step, loss = np.asarray(step), np.asarray(loss, float)
     top = _loss_top(loss, chance)
@@ -74,7 +77,9 @@ def loss_chart(
 def step_map(
     *, title: str, unit: str, sites: Sequence[str], step: np.ndarray, values: np.ndarray, shown_step: int | None = None
 ) -> Figure:
-    """log10 of values (T, S) as colour over step and depth; cells that are zero or not finite have colours of their own."""
+    """log10 of values (T, S) as colour over step and depth;
+    cells that are zero or not finite have colours of their own.
+    """
     layout = frame_of(title, x="step", y=over_blocks(sites), legend=False)
     layout["yaxis"] |= {"type": "category", "ticks": "", **site_ticks(sites, names=True)}
     layout["xaxis"] |= {"tickformat": "d", "ticks": ""} | ({"dtick": 1} if len(step) <= 6 else {})
@@ -136,12 +141,16 @@ def _shown_line(step: int) -> list[dict[str, Any]]:
 
 
 def _lost_cells(cells: np.ndarray, place: dict[str, Any], layout: dict[str, Any]) -> list[dict[str, Any]]:
-    """A second map of the cells that have no logarithm, grey for zero and red for not finite, with their count in words."""
+    """A second map of the cells that have no logarithm, grey
+    for zero and red for not finite, with their count in words.
+    """
     zero, lost = cells == 0, ~np.isfinite(cells)
     if not (zero | lost).any():
         return []
     words = [
-        f"{int(found.sum())} {name}" for found, name in ((zero, "exactly 0 (grey)"), (lost, "not finite (red)")) if found.any()
+        f"{int(found.sum())} {name}"
+        for found, name in ((zero, "exactly 0 (grey)"), (lost, "not finite (red)"))
+        if found.any()
     ]
     layout["annotations"] = [
         note(f"cells: {', '.join(words)}", x=1, xref="paper", xanchor="right", y=1, yref="paper", yanchor="bottom")
@@ -156,7 +165,9 @@ def _lost_cells(cells: np.ndarray, place: dict[str, Any], layout: dict[str, Any]
             "z": listed(kinds, zero | lost),
             "zmin": 0,
             "zmax": 1,
-            "customdata": listed(np.select([zero, np.isnan(cells), cells > 0], ["0", "nan", "inf"], "-inf"), zero | lost),
+            "customdata": listed(
+                np.select([zero, np.isnan(cells), cells > 0], ["0", "nan", "inf"], "-inf"), zero | lost
+            ),
             "hovertemplate": "%{y}, step %{x}: %{customdata}<extra></extra>",
             "hoverongaps": False,
             "colorscale": [[0, GREY], [1, RED]],
@@ -166,7 +177,9 @@ def _lost_cells(cells: np.ndarray, place: dict[str, Any], layout: dict[str, Any]
 
 
 def _loss_top(loss: np.ndarray, chance: float | None) -> float:
-    """The upper end of the loss axis: the largest loss, but not more than four times the larger of chance and the first."""
+    """The upper end of the loss axis: the largest loss, but not
+    more than four times the larger of chance and the first.
+    """
     finite = loss[np.isfinite(loss)]
     base = max(chance or 0.0, 1e-6)
     if not len(finite):

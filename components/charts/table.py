@@ -14,7 +14,9 @@ def table_of(figure: Figure) -> "pd.DataFrame":
 
     traces = figure["data"]
     if any(trace["type"] == "heatmap" for trace in traces):
-        maps = [one for one in traces if one["type"] == "heatmap"]  # what is drawn over them holds no numbers of its own
+        maps = [
+            one for one in traces if one["type"] == "heatmap"
+        ]  # what is drawn over them holds no numbers of its own
         grid, *lost = (pd.DataFrame(one["customdata"], index=one["y"], columns=one["x"]) for one in maps)
         for cells in lost:
             grid = grid.where(cells.isna(), cells.astype(float))

@@ -122,7 +122,11 @@ def _folded(given: np.ndarray, target: np.ndarray, guess: np.ndarray, above: int
         rows += [("then", whole, given[window].tolist())]
     rows += [
         ("target", [TARGET if q else None for q in asked], target[window].tolist()),
-        ("answer", [(RIGHT if ok else WRONG) if q else None for q, ok in zip(asked, right, strict=True)], guess[window].tolist()),
+        (
+            "answer",
+            [(RIGHT if ok else WRONG) if q else None for q, ok in zip(asked, right, strict=True)],
+            guess[window].tolist(),
+        ),
     ]
     first = above + (0.5 if above else 0.0)
     return [

@@ -25,7 +25,8 @@ def token_map(
     hidden: np.ndarray | None = None,
     marked: int | None = None,
 ) -> Figure:
-    """Shares (R, T) as colour over tokens and rows, the first row at the top. `texts` are written in the cells and in the hover.
+    """Shares (R, T) as colour over tokens and rows, the first row
+    at the top. `texts` are written in the cells and in the hover.
 
     `hidden` cells stay empty: nothing is measured there. What is not finite anywhere else is red. `marked` is a token.
     """
@@ -39,7 +40,9 @@ def token_map(
         return finished([], layout, "nothing to look at")
     place: dict[str, Any] = {"x": list(range(1, len(tokens) + 1)), "y": list(range(1, len(rows) + 1))}
     words = [["" for _ in tokens] for _ in rows] if texts is None else [list(row) for row in texts]
-    written = {"texttemplate": "%{text}", "textfont": {"size": 11}} if texts is not None and len(rows) <= TEXT_ROWS else {}
+    written = (
+        {"texttemplate": "%{text}", "textfont": {"size": 11}} if texts is not None and len(rows) <= TEXT_ROWS else {}
+    )
     shade = {
         "type": "heatmap",
         "name": title,

@@ -1,4 +1,6 @@
-"""The errors page: claims as a grid of cards, and the one that is opened: true or false first, then its set-up is run."""
+"""The errors page: claims as a grid of cards, and the one
+that is opened: true or false first, then its set-up is run.
+"""
 
 import streamlit as st
 

@@ -1,4 +1,6 @@
-"""The set-up of the open card: a guess, then gathered from numpy and the trainer once Run was pressed, judged by its numbers."""
+"""The set-up of the open card: a guess, then gathered from numpy
+and the trainer once Run was pressed, judged by its numbers.
+"""
 
 from typing import Any
 
@@ -36,7 +38,9 @@ def watch(card: Card) -> bool:
     said = st.segmented_control("True or false?", list(GUESSES), **held)
     if not running:
         label, icon = "Run", ":material/play_arrow:"
-        st.button(label, key=f"{key}_run", icon=icon, type="primary", on_click=press, args=(True,), disabled=said is None)
+        st.button(
+            label, key=f"{key}_run", icon=icon, type="primary", on_click=press, args=(True,), disabled=said is None
+        )
         _open(card)
         return False
     who = owner(NAME, *(source.cfg for source in card.needs.values() if isinstance(source, Trained)))
@@ -54,7 +58,9 @@ def watch(card: Card) -> bool:
             gathered[name] = value
     if len(gathered) < len(card.needs):
         done = sum(shares) / len(shares)
-        st.progress(min(1.0, done), text=f"Running: {done:.0%}. {'' if trainer().status().state == 'ready' else _state()}")
+        st.progress(
+            min(1.0, done), text=f"Running: {done:.0%}. {'' if trainer().status().state == 'ready' else _state()}"
+        )
         st.button("Stop", key=f"{key}_stop", icon=":material/close:", on_click=press, args=(False,))
         return True
     st.button("Clear", key=f"{key}_clear", icon=":material/close:", on_click=press, args=(False,))
@@ -93,9 +99,12 @@ def show(card: Card, outcome: Outcome) -> None:
     condition = f" {outcome.condition}" if outcome.verdict == PARTLY else ""
     said = f"{outcome.verdict[:1].upper()}{outcome.verdict[1:]}{condition}."
     guessed = "You were right" if session.ERRORS_GUESSED.get()[card.key] else "Not as you said"
-    st.markdown(f"{ICONS[outcome.verdict]} **{guessed}: {said[:1].lower()}{said[1:]}** {outcome.sentence} {badge(card.badge)}")
+    st.markdown(
+        f"{ICONS[outcome.verdict]} **{guessed}: {said[:1].lower()}{said[1:]}** {outcome.sentence} {badge(card.badge)}"
+    )
     cells = {
-        name: [one if isinstance(one, str) else number(float(one)) for one in column] for name, column in outcome.table.items()
+        name: [one if isinstance(one, str) else number(float(one)) for one in column]
+        for name, column in outcome.table.items()
     }
     listed(card.setup, cells)
     if outcome.lines is not None:
@@ -113,7 +122,9 @@ def _open(card: Card) -> None:
     """The way to the nets of a card, where it has any."""
     nets = list(card.nets.values())
     if len(nets) == 1:
-        st.page_link(PLAYGROUND, label="Open in the playground", icon=":material/tune:", query_params=nets[0].to_query())
+        st.page_link(
+            PLAYGROUND, label="Open in the playground", icon=":material/tune:", query_params=nets[0].to_query()
+        )
     elif nets:
         query = compare_link.to_query(nets[:MAX_COLUMNS], seeds=1)
         st.page_link(COMPARE, label="Open these nets in Compare", icon=":material/compare_arrows:", query_params=query)

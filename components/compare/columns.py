@@ -17,7 +17,17 @@ NAME = "compare"
 SEEDS, TARGET, PAIRING, ADDED = "compare_seeds", "compare_target", "compare_pairing", "compare_add"
 ALL = "all"
 LETTERS = compare_link.LETTERS.upper()
-SHARED = ("net", "task", "depth", "width", "steps", "batch", "seed", "lr", "optimizer")  # what an added column takes from A
+SHARED = (
+    "net",
+    "task",
+    "depth",
+    "width",
+    "steps",
+    "batch",
+    "seed",
+    "lr",
+    "optimizer",
+)  # what an added column takes from A
 ALWAYS_SAID = ("net", "task", "depth", "width", "placement", "norm", "optimizer", "lr", "batch", "seed")
 
 
@@ -74,19 +84,32 @@ def columns_and_seeds() -> None:
     columns = session.COLUMNS.get()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.slider(
-            "Seeds", 1, compare_link.MAX_SEEDS, key=SEEDS, help="Seeds per column: the middle and the range are drawn.", width=220
+            "Seeds",
+            1,
+            compare_link.MAX_SEEDS,
+            key=SEEDS,
+            help="Seeds per column: the middle and the range are drawn.",
+            width=220,
         )
         full = len(columns) >= MAX_COLUMNS
         if panel.arranges(set(knobs()) - set(SHARED)):
             st.selectbox("Arrangement to add", list(ARRANGEMENTS), key=ADDED, width=240, disabled=full)
-            st.button("Add a column", on_click=_add, key="compare_add_now", disabled=full, help=f"At most {MAX_COLUMNS} columns.")
+            st.button(
+                "Add a column",
+                on_click=_add,
+                key="compare_add_now",
+                disabled=full,
+                help=f"At most {MAX_COLUMNS} columns.",
+            )
         letters = list(LETTERS[: len(columns)])
         if len(columns) > 2:
             st.button(f"Remove {letters[-1]}", on_click=_take_away, key="compare_take")
 
 
 def differences() -> None:
-    """What differs, as a table with one column per configuration; what is equal, once. What a link hides is in neither."""
+    """What differs, as a table with one column per configuration;
+    what is equal, once. What a link hides is in neither.
+    """
     columns = session.COLUMNS.get()
     letters = list(LETTERS[: len(columns)])
     names = differing(columns)

@@ -1,4 +1,6 @@
-"""A comparison at work: one player over all columns, shared axes, and of each column its stack and what the app says of it."""
+"""A comparison at work: one player over all columns, shared
+axes, and of each column its stack and what the app says of it.
+"""
 
 from collections.abc import Collection
 
@@ -76,7 +78,11 @@ def _charts(configurations: list[RunConfig], seeds: int, *, against: bool, witho
 def _column(cfg: RunConfig, run: int, span: int) -> list[Panel]:
     """A column: its stack, what the app says of it unless that is hidden, and the way to the playground."""
     letter = LETTERS[run]
-    said = Heading(letter, run, span, 2) if hidden("verdict") else Headline(f"Verdict of {letter}", run, span, 2, label=letter)
+    said = (
+        Heading(letter, run, span, 2)
+        if hidden("verdict")
+        else Headline(f"Verdict of {letter}", run, span, 2, label=letter)
+    )
     return [
         Stack(f"Signal and gradient of {letter}", run, span, 1, blocks=blocks_of(cfg), label=letter, scale="shared"),
         said,

@@ -1,4 +1,6 @@
-"""A table of numbers that a visitor edits cell by cell or pastes whole. Whatever is wrong with it, the last good one stays."""
+"""A table of numbers that a visitor edits cell by cell or pastes
+whole. Whatever is wrong with it, the last good one stays.
+"""
 
 import math
 import re
@@ -14,13 +16,16 @@ from models.spec.query import literal
 MOST_CELLS = 400
 LARGEST = 1e9
 LONGEST = 1500  # characters of a table in the address
-Names = Sequence[str] | Callable[[int], Sequence[str]]  # what rows or columns are called, or would be if there were so many
+Names = (
+    Sequence[str] | Callable[[int], Sequence[str]]
+)  # what rows or columns are called, or would be if there were so many
 
 
 def parsed(text: str) -> np.ndarray:
     """The table (rows, columns) in a text: a line a row, cells apart by commas, semicolons, tabs or spaces.
 
-    ValueError with a sentence for text, NaN, infinity, rows of different length, fewer than two columns and too many cells.
+    ValueError with a sentence for text, NaN, infinity, rows of
+    different length, fewer than two columns and too many cells.
     """
     lines = [line for line in text.replace("[", " ").replace("]", "\n").splitlines() if line.strip(" ,;\t")]
     cells = [[cell for cell in re.split(r"[,;\s]+", line.strip(" ,;\t")) if cell] for line in lines]
@@ -48,7 +53,9 @@ def checked(values: np.ndarray) -> np.ndarray:
 
 
 def table(key: str, default: np.ndarray, *, name: str, rows: Names = (), columns: Names = ()) -> np.ndarray:
-    """The table as it stands, (rows, columns); in the address under `name` wherever it is not the default, its example's."""
+    """The table as it stands, (rows, columns); in the address
+    under `name` wherever it is not the default, its example's.
+    """
     default = np.asarray(default, float)
     _adopt(key, default, name)
     widget = f"{key}_cells_{session.TABLE_VERSION.of(key).get()}"
@@ -87,7 +94,9 @@ def put(key: str, values: np.ndarray) -> None:
 
 
 def _adopt(key: str, default: np.ndarray, name: str) -> None:
-    """Before the table is drawn: takes over what the address says of it, or its default where that has become another one."""
+    """Before the table is drawn: takes over what the address
+    says of it, or its default where that has become another one.
+    """
     text, good, refused = st.query_params.get(name), session.TABLE_GOOD.of(key), session.TABLE_NOT_TAKEN.of(key)
     kept = session.TABLE_DEFAULT.of(key)
     before = kept.get() if kept.there else default
@@ -107,7 +116,9 @@ def _adopt(key: str, default: np.ndarray, name: str) -> None:
 
 
 def _stands(here: str | None, text: str | None) -> bool:
-    """Whether this session's table is the one that the address means: it has ten digits of each number, or no room for it."""
+    """Whether this session's table is the one that the address
+    means: it has ten digits of each number, or no room for it.
+    """
     return here == text if _fits(here) else text is None and session.RESTORED.get()
 
 

@@ -25,7 +25,8 @@ SCENES: dict[str, dict[str, object]] = {
     "mlp": {"task": "digits", "depth": 32, "batch": 64},
     "transformer": {"task": "book", "depth": 8, "batch": 32},
 }
-# What an arrangement and a net set besides themselves; where one of these is hidden, so is the control that would set it.
+# What an arrangement and a net set besides themselves; where
+# one of these is hidden, so is the control that would set it.
 SCENERY = {name for net in SCENES for name in NET_DEFAULTS[net] | SCENES[net]}
 PICKER = "arrangement"
 COUNTED = {"depth", "width", "heads", "expansion", "layers_per_branch", "skip_repeats"}  # drawn as sliders
@@ -54,7 +55,9 @@ def draw() -> tuple[RunConfig | None, str]:
 
 
 def arranges(fields: Iterable[str]) -> bool:
-    """Whether something may be there that sets these fields at once: neither such pickers nor one of the fields is hidden."""
+    """Whether something may be there that sets these fields at
+    once: neither such pickers nor one of the fields is hidden.
+    """
     return not hidden("arrangement") and not any_hidden(fields)
 
 

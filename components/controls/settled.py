@@ -1,4 +1,6 @@
-"""From what the controls hold to the configuration that is shown: the last good one, and what is said where that is another."""
+"""From what the controls hold to the configuration that is
+shown: the last good one, and what is said where that is another.
+"""
 
 import streamlit as st
 
@@ -42,7 +44,9 @@ def say(cfg: RunConfig, notes: list[str], problem: str) -> None:
         wanted, _ = panel.assemble()
         refusal = over_budget(wanted) if wanted is not None else None
         if wanted is not None and refusal:
-            smaller = ", ".join(f"{knobs()[name][1].label.lower()} {value}" for name, value in changed(wanted, cfg).items())
+            smaller = ", ".join(
+                f"{knobs()[name][1].label.lower()} {value}" for name, value in changed(wanted, cfg).items()
+            )
             below = f"what fits: {smaller}" if cfg == fitted(wanted) else "still the last one that fits"
             st.error(f"{refusal} The picture below is {below}.")
             _offer(dict([affordable(wanted)]))

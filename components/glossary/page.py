@@ -91,7 +91,9 @@ def _list() -> None:
         st.info(f"None of the {len(ENTRIES)} words, and none of their meanings, holds all of that.")
         return
     st.caption(f"{len(found)} of {len(ENTRIES)} words")
-    lines = [f"- **{_plain(ENTRIES[key].word)}**: " + "; ".join(meaning(one) for one in ENTRIES[key].senses) for key in found]
+    lines = [
+        f"- **{_plain(ENTRIES[key].word)}**: " + "; ".join(meaning(one) for one in ENTRIES[key].senses) for key in found
+    ]
     st.markdown("\n".join(lines))
 
 

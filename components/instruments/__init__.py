@@ -1,4 +1,5 @@
-"""The instruments below the playground's charts. A closed one costs nothing: only the chosen one is drawn or asked about.
+"""The instruments below the playground's charts. A closed one
+costs nothing: only the chosen one is drawn or asked about.
 
 A new instrument is a module with its Instrument, and a line in INSTRUMENTS.
 """

@@ -34,7 +34,9 @@ def draw(panel: Panel) -> None:
     if not (np.isfinite(analytic).all() and np.isfinite(difference).all()):
         return  # tables of what is not a number say no more than that
     if normed_over_batch(found.cfg):
-        st.caption("Batch norm takes its statistics from this batch, in the gradient and at both ends of every difference.")
+        st.caption(
+            "Batch norm takes its statistics from this batch, in the gradient and at both ends of every difference."
+        )
     table = {
         "gradient of": value.what,
         "along": value.along,
@@ -50,7 +52,9 @@ def draw(panel: Panel) -> None:
     with left:
         panel.chart(error_chart(value), "Relative error by step of the difference")
     with right:
-        st.dataframe(pd.DataFrame(tape_rows(found, panel.view.trace)), hide_index=True, alt="Tape beside float64, table")
+        st.dataframe(
+            pd.DataFrame(tape_rows(found, panel.view.trace)), hide_index=True, alt="Tape beside float64, table"
+        )
 
 
 def error_chart(value: Check) -> Figure:
@@ -97,11 +101,12 @@ CHECK = Instrument(
     draw,
     "Is the gradient shown the true one?",
     "measured",
-    "On the batch and the net of the step shown, in float64 on the processor, in train mode. By autograd: the slope of the "
-    "loss along a direction u of length 1, <gradient, u>; along the gradient itself that is its length. By difference: "
-    "(L(+h) - L(-h)) / 2h, where h u is added to all weight matrices of the block at once, or to the stream at the block's "
-    "last site for all samples and tokens together. Steps h of 1e-2 to 1e-7 times the length of what is moved are tried; "
-    "taken is the one whose difference changes least from the next larger one, without looking at the gradient. Its error "
-    "falls with h² until the rounding of the loss, 2e-16 L / h, takes over. A ReLU input that changes its sign within the "
-    "step is counted as a kink. The other table has the RMS of both gradients in float64 and as the tape has them, in float32.",
+    "On the batch and the net of the step shown, in float64 on the processor, in train mode. By autograd: the slope of "
+    "the loss along a direction u of length 1, <gradient, u>; along the gradient itself that is its length. By "
+    "difference: (L(+h) - L(-h)) / 2h, where h u is added to all weight matrices of the block at once, or to the "
+    "stream at the block's last site for all samples and tokens together. Steps h of 1e-2 to 1e-7 times the length of "
+    "what is moved are tried; taken is the one whose difference changes least from the next larger one, without "
+    "looking at the gradient. Its error falls with h² until the rounding of the loss, 2e-16 L / h, takes over. A ReLU "
+    "input that changes its sign within the step is counted as a kink. The other table has the RMS of both gradients "
+    "in float64 and as the tape has them, in float32.",
 )

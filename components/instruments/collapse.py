@@ -79,18 +79,21 @@ def _attention(panel: Panel, found: Measured[Collapse]) -> None:
     with share:
         title = "Gradient to queries and keys by block"
         series = [Series("queries and keys", value.query_key_share[kept])]
-        panel.chart(linear_profile(title=title, unit="share", sites=blocks, series=series, bounds=SHARE, guides=[2 / 3]), title)
+        panel.chart(
+            linear_profile(title=title, unit="share", sites=blocks, series=series, bounds=SHARE, guides=[2 / 3]), title
+        )
 
 
 COLLAPSE = Instrument(
     draw,
     "Do different inputs stay different on their way up?",
     "measured",
-    "On the batch of the step shown, by site, means over sets of vectors X: the tokens of one sample for a transformer (at most "
-    "32 samples), the tokens of the batch for an MLP (at most 256). Cosine: mean over pairs of different vectors. Distance "
-    "from the mean: |X - 1x̄ᵀ|/|X|, Frobenius norms, x̄ the mean vector (Dong 2021, arXiv 2103.03404). Effective rank: "
-    "exp H(s/Σs), H the entropy and s the singular values of the uncentred X (Roy & Vetterli 2007); participation ratio: "
-    "(Σs²)²/Σs⁴; both are 1 where all vectors share a direction. Attention by block: entropy -Σ p ln p / ln n, n tokens that a "
-    "row may see, rows that see only themselves left out, 1 where attention is even; the largest logit q·k/√d (Zhai 2023, "
-    "arXiv 2303.06296); (|∂W_q|² + |∂W_k|²) / (|∂W_q|² + |∂W_k|² + |∂W_v|²), dotted 2/3 where all three get alike.",
+    "On the batch of the step shown, by site, means over sets of vectors X: the tokens of one sample for a transformer "
+    "(at most 32 samples), the tokens of the batch for an MLP (at most 256). Cosine: mean over pairs of different "
+    "vectors. Distance from the mean: |X - 1x̄ᵀ|/|X|, Frobenius norms, x̄ the mean vector (Dong 2021, arXiv "
+    "2103.03404). Effective rank: exp H(s/Σs), H the entropy and s the singular values of the uncentred X (Roy & "
+    "Vetterli 2007); participation ratio: (Σs²)²/Σs⁴; both are 1 where all vectors share a direction. Attention by "
+    "block: entropy -Σ p ln p / ln n, n tokens that a row may see, rows that see only themselves left out, 1 where "
+    "attention is even; the largest logit q·k/√d (Zhai 2023, arXiv 2303.06296); (|∂W_q|² + |∂W_k|²) / (|∂W_q|² + "
+    "|∂W_k|² + |∂W_v|²), dotted 2/3 where all three get alike.",
 )

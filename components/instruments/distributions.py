@@ -1,4 +1,6 @@
-"""Distributions: histograms of the stream, their tails, dead and saturated units, and one layer's histogram over time."""
+"""Distributions: histograms of the stream, their tails, dead
+and saturated units, and one layer's histogram over time.
+"""
 
 from collections.abc import Sequence
 
@@ -15,7 +17,11 @@ from models.answers import Distributions
 from models.insight.distributions import GAUSSIAN, distributions_sentence
 from models.spec import plan
 
-UNIT_SHARES = {"dead": "0 for the whole batch", "always_on": "above 0 for the whole batch", "saturated": "saturated values"}
+UNIT_SHARES = {
+    "dead": "0 for the whole batch",
+    "always_on": "above 0 for the whole batch",
+    "saturated": "saturated values",
+}
 
 
 def draw(panel: Panel) -> None:
@@ -73,7 +79,9 @@ def _shapes(panel: Panel, found: Measured[Distributions]) -> None:
     shapes, tails, units = st.columns(3)
     with shapes:
         title = "Histogram by depth"
-        panel.chart(histogram_map(title=title, x="block", places=list(sites), centres=value.centres, shares=value.shares), title)
+        panel.chart(
+            histogram_map(title=title, x="block", places=list(sites), centres=value.centres, shares=value.shares), title
+        )
     with tails:
         title = "Kurtosis by depth"
         one = "sample" if found.cfg.tokens == 1 else "token"

@@ -1,4 +1,6 @@
-"""Formula over measurement: what can be predicted of signal and gradient at initialisation, over what nets of it show."""
+"""Formula over measurement: what can be predicted of signal
+and gradient at initialisation, over what nets of it show.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -53,11 +55,16 @@ def draw(panel: Panel) -> None:
     panel.table("Branch gains", sublayer=sites[1:], v_f=value.v_f.mean(0), v_b=value.v_b.mean(0))
 
 
-def prediction_chart(title: str, unit: str, sites: Sequence[str], rows: np.ndarray, predicted: np.ndarray | None) -> Figure:
+def prediction_chart(
+    title: str, unit: str, sites: Sequence[str], rows: np.ndarray, predicted: np.ndarray | None
+) -> Figure:
     """Measured rows (K, S): their geometric mean, the least and the most; and the formula (S,) where there is one."""
     series = [Series(f"mean of {len(rows)} seeds", middle(rows)) if len(rows) else Series("seeds", np.empty(0))]
     if len(rows):
-        series += [Series("least of the seeds", rows.min(0), "ghost"), Series("most of the seeds", rows.max(0), "ghost")]
+        series += [
+            Series("least of the seeds", rows.min(0), "ghost"),
+            Series("most of the seeds", rows.max(0), "ghost"),
+        ]
     if predicted is not None:
         series.append(Series("formula", predicted, "formula"))
     return depth_profile(title=title, unit=unit, sites=sites, series=series)
@@ -85,15 +92,16 @@ FORMULA = Instrument(
     draw,
     "What does theory predict, and does the net obey?",
     "formula",
-    "The net at its start, whatever step is shown, on a Gaussian input of unit mean square with cross-entropy on random labels; "
-    "six seeds, averaged as logarithms because a product of random factors is log-normal. A_l is the mean square of the "
-    "stream, G_l the length of the gradient there. The formula follows the stream from sublayer to sublayer: with skip "
-    "weight a, branch scale s and what the branch makes of its input, A ← a²A + s²v_f and G² ← (a² + s²v_b) G² going back, "
-    "where each norm divides by the mean square it finds. For two layers v_f = n₂σ₂² E act(√q z)², v_b = n₁σ₁² n₂σ₂² "
-    "E act'(√q z)², q = n₁σ₁² A, z standard normal; for ReLU fed with 1: fan-in ½, He on both 2, PyTorch's default 1/18, "
-    "Xavier ½ m (2/(1+m))². One layer has a mean, which adds up coherently beside the variance. Hence 1 + vL and √(1 + vL) "
-    "for pre-norm (Xiong 2020, arXiv 2002.04745), (1+v)^L for residual only; for LayerNorm scaling (Sun 2025, arXiv "
-    "2502.05795) this recursion gives 1 + v H_L, H_L = 1 + 1/2 + ... + 1/L, which is not a formula of the paper. The laws "
-    "are those of wide nets: a narrow net of many sublayers without a skip strays by a factor that grows with depth over "
-    "width (mean field: Poole 2016, arXiv 1606.05340; Yang 2019, arXiv 1902.08129).",
+    "The net at its start, whatever step is shown, on a Gaussian input of unit mean square with cross-entropy on "
+    "random labels; six seeds, averaged as logarithms because a product of random factors is log-normal. A_l is the "
+    "mean square of the stream, G_l the length of the gradient there. The formula follows the stream from sublayer to "
+    "sublayer: with skip weight a, branch scale s and what the branch makes of its input, A ← a²A + s²v_f and G² ← (a² "
+    "+ s²v_b) G² going back, where each norm divides by the mean square it finds. For two layers v_f = n₂σ₂² E act(√q "
+    "z)², v_b = n₁σ₁² n₂σ₂² E act'(√q z)², q = n₁σ₁² A, z standard normal; for ReLU fed with 1: fan-in ½, He on both "
+    "2, PyTorch's default 1/18, Xavier ½ m (2/(1+m))². One layer has a mean, which adds up coherently beside the "
+    "variance. Hence 1 + vL and √(1 + vL) for pre-norm (Xiong 2020, arXiv 2002.04745), (1+v)^L for residual only; for "
+    "LayerNorm scaling (Sun 2025, arXiv 2502.05795) this recursion gives 1 + v H_L, H_L = 1 + 1/2 + ... + 1/L, which "
+    "is not a formula of the paper. The laws are those of wide nets: a narrow net of many sublayers without a skip "
+    "strays by a factor that grows with depth over width (mean field: Poole 2016, arXiv 1606.05340; Yang 2019, arXiv "
+    "1902.08129).",
 )

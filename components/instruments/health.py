@@ -47,7 +47,9 @@ def draw(panel: Panel) -> None:
 
 
 def update_chart(title: str, blocks: tuple[str, ...], ratios: np.ndarray) -> Figure:
-    """|change| / |weights| of one update by block (depth,) on a log axis, the usual size as a guide, large ones marked red."""
+    """|change| / |weights| of one update by block (depth,) on a
+    log axis, the usual size as a guide, large ones marked red.
+    """
     series = [Series("last update", ratios)] if len(ratios) else []
     figure = depth_profile(title=title, unit="|ΔW| / |W|", sites=blocks, series=series)
     figure["layout"]["shapes"] = [level(y=USUAL_UPDATE, dash="dot")]
@@ -61,7 +63,9 @@ def update_chart(title: str, blocks: tuple[str, ...], ratios: np.ndarray) -> Fig
 
 
 def signal_chart(title: str, blocks: tuple[str, ...], ratios: np.ndarray) -> Figure:
-    """|E g|^2 / tr Cov(g) by block (depth,) on a log axis; where the signal was lost in the noise there is a mark instead."""
+    """|E g|^2 / tr Cov(g) by block (depth,) on a log axis; where
+    the signal was lost in the noise there is a mark instead.
+    """
     series = [Series("signal to noise", np.where(ratios < 0, 0.0, ratios))]
     figure = depth_profile(title=title, unit="|E g|² / tr Cov(g)", sites=blocks, series=series)
     figure["layout"]["shapes"] = [level(y=1.0, dash="dot")]
@@ -88,10 +92,17 @@ def _say_parts(found: Measured[Health]) -> None:
     noise = found.value.noise
     parts, size = noise.parts, noise.part_size
     if not parts:
-        least = "two micro-batches of 8 samples, whose statistics batch norm would use" if noise.batch_norm else "two samples"
+        least = (
+            "two micro-batches of 8 samples, whose statistics batch norm would use"
+            if noise.batch_norm
+            else "two samples"
+        )
         st.caption(f"A batch of {found.cfg.batch} is too small: it takes {least}.")
         return
-    note = f"Of a micro-batch: {parts} of {size} sample{'s' * (size > 1)} each, {parts * size} of the batch's {found.cfg.batch}."
+    note = (
+        f"Of a micro-batch: {parts} of {size} sample{'s' * (size > 1)} each, {parts * size} of the batch's "
+        f"{found.cfg.batch}."
+    )
     normed = " Batch norm takes its statistics from each micro-batch, which adds noise of its own."
     st.caption(note + normed * noise.batch_norm)
 
@@ -115,7 +126,9 @@ def _gains(panel: Panel, found: Measured[Health]) -> None:
         st.caption("No norm of this net has learned gains.")
     else:
         title = "Norm gains by block"
-        panel.chart(spread_chart(title, "gain γ", list(blocks), by_block(blocks, gains.gain_names, gains.gains), 1.0), title)
+        panel.chart(
+            spread_chart(title, "gain γ", list(blocks), by_block(blocks, gains.gain_names, gains.gains), 1.0), title
+        )
         mean, least, greatest = gains.gains.T
         panel.table("Gain of every norm", norm=gains.gain_names, mean=mean, least=least, greatest=greatest)
     if len(gains.slopes):
@@ -139,11 +152,18 @@ def _adam(panel: Panel, found: Measured[Health]) -> None:
     state = found.value.adam
     if state is None:
         adam = found.cfg.optimizer in ("adam", "adamw")
-        st.caption("Adam has made no update yet." if adam else f"{found.cfg.optimizer} keeps no second moment: this is for Adam.")
+        st.caption(
+            "Adam has made no update yet."
+            if adam
+            else f"{found.cfg.optimizer} keeps no second moment: this is for Adam."
+        )
         return
     title = "Adam's state by block"
     kept = _with_weights(found.cfg)
-    series = [Series("RMS(m) / RMS(√v)", state.ratio[kept]), Series("|update| within 10% of lr", state.near[kept], "other")]
+    series = [
+        Series("RMS(m) / RMS(√v)", state.ratio[kept]),
+        Series("|update| within 10% of lr", state.near[kept], "other"),
+    ]
     sites = _blocks(found.cfg, kept)
     panel.chart(linear_profile(title=title, unit="ratio, share", sites=sites, series=series, guides=[0.0, 1.0]), title)
 
@@ -162,12 +182,12 @@ HEALTH = Instrument(
     draw,
     "Do updates fit the weights, and are units dead?",
     "measured",
-    "Update to weight: |ΔW|/|W| of a block's matrices in the last update that a frame recorded; dotted is Karpathy's 10⁻³ "
-    f"(makemore 3, of standard deviations), red more than {LARGE_UPDATE:.0%}, where few of the runs that were tried learn. "
-    "Adam's are a few per cent. Signal to noise: |E g|²/tr Cov(g) over k "
-    "micro-batches of the step's batch, both unbiased, of all parameters of a block. Noise scale: B = tr(Σ)/|G|² with |G|² = "
-    "(B_b|g_b|² - B_s|g_s|²)/(B_b - B_s) and tr(Σ) = (|g_s|² - |g_b|²)/(1/B_s - 1/B_b) (McCandlish 2018, arXiv "
-    "1812.06162), from one batch of one seed, so a rough number. Gates: ReZero, LayerScale. Gains: γ of every norm. Adam "
-    "(arXiv 1412.6980): RMS(m)/RMS(√v), both bias-corrected, 1 where every gradient agrees in sign and size; the share of "
+    "Update to weight: |ΔW|/|W| of a block's matrices in the last update that a frame recorded; dotted is Karpathy's "
+    f"10⁻³ (makemore 3, of standard deviations), red more than {LARGE_UPDATE:.0%}, where few of the runs that were "
+    "tried learn. Adam's are a few per cent. Signal to noise: |E g|²/tr Cov(g) over k micro-batches of the step's "
+    "batch, both unbiased, of all parameters of a block. Noise scale: B = tr(Σ)/|G|² with |G|² = (B_b|g_b|² - "
+    "B_s|g_s|²)/(B_b - B_s) and tr(Σ) = (|g_s|² - |g_b|²)/(1/B_s - 1/B_b) (McCandlish 2018, arXiv 1812.06162), from "
+    "one batch of one seed, so a rough number. Gates: ReZero, LayerScale. Gains: γ of every norm. Adam (arXiv "
+    "1412.6980): RMS(m)/RMS(√v), both bias-corrected, 1 where every gradient agrees in sign and size; the share of "
     "weights whose last |update| is within 10% of the learning rate, weight decay apart.",
 )

@@ -1,4 +1,6 @@
-"""Landscape: the loss around the net shown, how sharply it bends on the way there, and how the stack stretches its input."""
+"""Landscape: the loss around the net shown, how sharply it
+bends on the way there, and how the stack stretches its input.
+"""
 
 from typing import Any
 
@@ -30,7 +32,9 @@ def draw(panel: Panel) -> None:
 
 
 def slice_map(axis: np.ndarray, loss: np.ndarray) -> Figure:
-    """The loss (N, N) as colour and contours over the two directions; what is not finite is red, and a cross is the net."""
+    """The loss (N, N) as colour and contours over the two
+    directions; what is not finite is red, and a cross is the net.
+    """
     title = "Loss on a plane of weights"
     layout = frame_of(title, x="along d, in filter lengths", y="along e, in filter lengths", legend=False)
     cells, there = np.asarray(loss, float), np.isfinite(loss)
@@ -41,7 +45,11 @@ def slice_map(axis: np.ndarray, loss: np.ndarray) -> Figure:
     shown[there] = np.log10(cells[there]) if log else cells[there]
     z = listed(np.round(shown, 4), there)
     place = {"x": np.round(axis, 6).tolist(), "y": np.round(axis, 6).tolist(), "hoverongaps": False}
-    bar = {"thickness": 10, "title": {"text": "loss, log colour" if log else "loss", "side": "right"}, "outlinewidth": 0}
+    bar = {
+        "thickness": 10,
+        "title": {"text": "loss, log colour" if log else "loss", "side": "right"},
+        "outlinewidth": 0,
+    }
     heat = {
         "type": "heatmap",
         "name": title,
@@ -82,7 +90,9 @@ def sharpness_chart(steps: np.ndarray, sharpness: np.ndarray, line: np.ndarray) 
 def spectrum_chart(values: np.ndarray) -> Figure:
     """Singular values (D,) by rank."""
     ranks = [str(at + 1) for at in range(len(values))]
-    figure = depth_profile(title="Stretch by rank", unit="singular value", sites=ranks, series=[Series("input to end", values)])
+    figure = depth_profile(
+        title="Stretch by rank", unit="singular value", sites=ranks, series=[Series("input to end", values)]
+    )
     figure["layout"]["xaxis"]["title"] = {"text": "rank, the largest first", "standoff": 4}
     return figure
 
@@ -90,7 +100,9 @@ def spectrum_chart(values: np.ndarray) -> Figure:
 def _slice(panel: Panel) -> None:
     first, second = st.columns(2)
     cells = CELLS[first.selectbox("Cells", list(CELLS), index=1, key=panel.key("cells"))]
-    reach = float(second.selectbox("Reach", REACHES, index=len(REACHES) - 1, key=panel.key("reach"), help="In filter lengths."))
+    reach = float(
+        second.selectbox("Reach", REACHES, index=len(REACHES) - 1, key=panel.key("reach"), help="In filter lengths.")
+    )
     found = panel.ask_by_button(answers.LANDSCAPE, "Walk around the step shown", cells=cells, reach=reach)
     if found is None:
         return
@@ -110,20 +122,26 @@ def _sharpness(panel: Panel) -> None:
     value, cfg = found.value, found.cfg
     columns = {key: getattr(value, key) for key in ("steps", "rate", "sharpness", "residual")}
     panel.say(sharpness_sentence(cfg.optimizer, **columns), bold=False)
-    panel.chart(sharpness_chart(value.steps, value.sharpness, edge(cfg.optimizer, value.rate)), "Sharpness by step", 340)
+    panel.chart(
+        sharpness_chart(value.steps, value.sharpness, edge(cfg.optimizer, value.rate)), "Sharpness by step", 340
+    )
     panel.table("How far power iteration came", **columns, products=value.products)
     st.caption(" ".join(_cautions(cfg, value)))
 
 
 def _cautions(cfg: RunConfig, value: Sharpness) -> list[str]:
     """What the line and the eigenvalue rest on."""
-    found = ["Each step has a batch of its own, and the line is that of training on all data at once: here it is a guide."]
+    found = [
+        "Each step has a batch of its own, and the line is that of training on all data at once: here it is a guide."
+    ]
     if value.samples and value.samples < cfg.batch:
         found.append(f"To bound the work: on the first {value.samples} of the batch's {cfg.batch} samples.")
     if cfg.clip:
         found.append("Clipping shortens long gradients, so steps may stay stable above the line.")
     if cfg.weight_decay and cfg.optimizer in ("sgd", "momentum"):
-        found.append(f"Weight decay adds {cfg.weight_decay:g} to the curvature of the matrices, which is not counted here.")
+        found.append(
+            f"Weight decay adds {cfg.weight_decay:g} to the curvature of the matrices, which is not counted here."
+        )
     if cfg.activation == "relu":
         found.append("A ReLU has no curvature of its own: its kinks are not seen.")
     return found
@@ -138,8 +156,12 @@ def _jacobian(panel: Panel) -> None:
         return
     panel.say(jacobian_sentence(found.value.singular_values), bold=False)
     panel.chart(spectrum_chart(found.value.singular_values), "Stretch by rank")
-    where = {"residual": " The end is x_M + N(y_M).", "dlcl": " The end is the last weighted sum."}.get(found.cfg.stack, "")
-    with_batch = f" Batch norm takes its statistics from all {found.value.samples} samples." if found.value.samples > 1 else ""
+    where = {"residual": " The end is x_M + N(y_M).", "dlcl": " The end is the last weighted sum."}.get(
+        found.cfg.stack, ""
+    )
+    with_batch = (
+        f" Batch norm takes its statistics from all {found.value.samples} samples." if found.value.samples > 1 else ""
+    )
     which = f"Token {found.value.token} of the first" if found.cfg.tokens > 1 else "The first"
     st.caption(f"{which} sample of the batch, from the input to the end.{where}{with_batch}")
 
@@ -169,10 +191,11 @@ LANDSCAPE = Instrument(
     draw,
     "Is the loss around this net smooth or jagged?",
     "measured",
-    "On the batch of the step shown, in train mode. The slice is L(θ + a d + b e), d and e random directions whose every row is "
-    "scaled to the length of the net's own, d_i ← d_i |θ_i| / |d_i|; biases, gains and gates stay (Li 2018, arXiv 1712.09913). A "
-    "plane through a space of so many directions shows two of them. Sharpness is the largest eigenvalue of the Hessian of that "
-    "loss by all parameters, in float64, by power iteration on Hessian-vector products until |Hv - λv| < 0.02 |λ|, at most 100. "
-    "Gradient descent on a quadratic is stable below 2/η, with momentum β below 2(1 + β)/η (Cohen 2021, arXiv 2103.00065). "
-    "Jacobian: singular values of ∂x_M/∂x0 at one sample or token, the others held fixed, by one backward pass per feature.",
+    "On the batch of the step shown, in train mode. The slice is L(θ + a d + b e), d and e random directions whose "
+    "every row is scaled to the length of the net's own, d_i ← d_i |θ_i| / |d_i|; biases, gains and gates stay (Li "
+    "2018, arXiv 1712.09913). A plane through a space of so many directions shows two of them. Sharpness is the "
+    "largest eigenvalue of the Hessian of that loss by all parameters, in float64, by power iteration on "
+    "Hessian-vector products until |Hv - λv| < 0.02 |λ|, at most 100. Gradient descent on a quadratic is stable below "
+    "2/η, with momentum β below 2(1 + β)/η (Cohen 2021, arXiv 2103.00065). Jacobian: singular values of ∂x_M/∂x0 at "
+    "one sample or token, the others held fixed, by one backward pass per feature.",
 )

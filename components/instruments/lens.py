@@ -1,4 +1,6 @@
-"""Attention and lens: where every head looks, what the head of the net would say at every site, and the text going on."""
+"""Attention and lens: where every head looks, what the head
+of the net would say at every site, and the text going on.
+"""
 
 import numpy as np
 import pandas as pd
@@ -109,11 +111,13 @@ def notes(found: Measured[Lens], position: int) -> list[str]:
         lines.append("Without a mask every token sees the later ones, in training its own answer too.")
     if value.batch_norm:
         lines.append(
-            "Batch norm uses its running statistics here, not those of a batch, as when a net is used; at step 0 it has none."
+            "Batch norm uses its running statistics here, not those of a batch, as when a net is used; at step 0 it "
+            "has none."
         )
     if cfg.stack == "residual":
         lines.append(
-            "ResiDual: read at a site is x + N(y), what its end would be there, y the sum of the input and all branches so far."
+            "ResiDual: read at a site is x + N(y), what its end would be there, y the sum of the input and all "
+            "branches so far."
         )
     if cfg.stack == "dlcl":
         lines.append(
@@ -135,7 +139,15 @@ def _attention(panel: Panel, found: Measured[Lens], position: int, head: int) ->
     with one:
         title = f"Attention of {block}, head {head + 1}"
         panel.chart(
-            token_map(title=title, tokens=tokens, rows=tokens, values=weights[head], unit="share", y="query token", hidden=later),
+            token_map(
+                title=title,
+                tokens=tokens,
+                rows=tokens,
+                values=weights[head],
+                unit="share",
+                y="query token",
+                hidden=later,
+            ),
             title,
             height=340,
         )
@@ -238,11 +250,17 @@ def _go_on(panel: Panel, found: Measured[Lens]) -> None:
         name = value.classes[at]
         longer = text + name if TASKS[found.cfg.task].kind == "text" else f"{text.strip()} {name}"
         session.hold(key, longer.replace("\n", "↵"))
-        entry = {"token": shown(name), "probability": float(p[at]), "at the temperature": float(tempered(p, temperature)[at])}
+        entry = {
+            "token": shown(name),
+            "probability": float(p[at]),
+            "at the temperature": float(tempered(p, temperature)[at]),
+        }
         session.LENS_WRITTEN.of(written_key).put((longer, [*done, entry]))
 
     may = not full and bool(value.asked[-1]) and bool(np.isfinite(p).all())
-    st.button("Next", key=panel.key("next"), icon=":material/keyboard_tab:", on_click=append, disabled=not (may and fresh))
+    st.button(
+        "Next", key=panel.key("next"), icon=":material/keyboard_tab:", on_click=append, disabled=not (may and fresh)
+    )
     st.caption(why)
     if done:
         st.markdown(" · ".join(f"`{one['token']}` {one['probability']:.1%}" for one in done))
@@ -250,18 +268,22 @@ def _go_on(panel: Panel, found: Measured[Lens]) -> None:
 
 
 def _unfit(view: View) -> str:
-    return "" if view.cfg.net == "transformer" else "An MLP has no attention; choose the transformer to see where its heads look."
+    return (
+        ""
+        if view.cfg.net == "transformer"
+        else "An MLP has no attention; choose the transformer to see where its heads look."
+    )
 
 
 LENS = Instrument(
     draw,
     "Where do heads look, and when is the answer known?",
     "measured",
-    "The net of the step shown reads a text, or a held-out sample, in eval mode. Attention: softmax(q·k/√d) by block and head, a "
-    "row per token that looks; later tokens are hidden by a causal mask (arXiv 1706.03762). Logit lens: "
+    "The net of the step shown reads a text, or a held-out sample, in eval mode. Attention: softmax(q·k/√d) by block "
+    "and head, a row per token that looks; later tokens are hidden by a causal mask (arXiv 1706.03762). Logit lens: "
     "softmax(head(final_norm(x_l))), what the net would say if it ended at site l (nostalgebraist 2020); distance: "
-    "KL(p_last || p_l) = Σ p_last ln(p_last / p_l) in nats, as the tuned lens measures it (Belrose 2023, arXiv 2303.08112). No "
-    "early site was trained to be read by the head: a lens that disagrees does not say what the stream knows. Going on: a token "
-    "is drawn from p^(1/temperature). One net, one seed.",
+    "KL(p_last || p_l) = Σ p_last ln(p_last / p_l) in nats, as the tuned lens measures it (Belrose 2023, arXiv "
+    "2303.08112). No early site was trained to be read by the head: a lens that disagrees does not say what the stream "
+    "knows. Going on: a token is drawn from p^(1/temperature). One net, one seed.",
     _unfit,
 )

@@ -26,7 +26,8 @@ WAIT_SECONDS = 0.4  # how long a look waits for an answer before it draws withou
 
 @dataclass(frozen=True)
 class Instrument:
-    """How one instrument is drawn; the question it answers, its badge (a key of `style.BADGES`), its formulas and sources.
+    """How one instrument is drawn; the question it answers, its
+    badge (a key of `style.BADGES`), its formulas and sources.
 
     `unfit` says of which runs there is nothing to measure, and why; empty where there is.
     """
@@ -74,7 +75,9 @@ class Panel:
         return f"instrument_{self.name}_{part}".lower().replace(" ", "_")
 
     def say(self, text: str, *, bold: bool = True) -> None:
-        """What the numbers say; the sentence that the panel opens with is bold. Nothing where a link hides the verdict."""
+        """What the numbers say; the sentence that the panel opens
+        with is bold. Nothing where a link hides the verdict.
+        """
         if not hidden("verdict"):
             st.markdown(f"**{text}**" if bold else text)
 
@@ -88,7 +91,8 @@ class Panel:
         """Numbers that no chart shows; drawn where tables are switched on."""
         if self.tables:
             words = {
-                name: [site_word(one) if isinstance(one, str) else one for one in column] for name, column in columns.items()
+                name: [site_word(one) if isinstance(one, str) else one for one in column]
+                for name, column in columns.items()
             }
             st.dataframe(pd.DataFrame(words), alt=f"{title}, table", height=220)
 
@@ -105,11 +109,17 @@ class Panel:
             self._status(f"Measured at step {kept.step}{later}.")
             return kept
         step = self._asked_step(question, shown, args)
-        answer = trainer().ask(question, self.cfg, wait=WAIT_SECONDS, owner=self.owner(question.name), step=step, **args)
+        answer = trainer().ask(
+            question, self.cfg, wait=WAIT_SECONDS, owner=self.owner(question.name), step=step, **args
+        )
         if answer is None:
             self.waiting = True
             share = trainer().share(question, self.cfg, step=step, **args)
-            before = "" if kept is None else f" What is shown is step {kept.step}{'' if ours else ' of what was set before'}."
+            before = (
+                ""
+                if kept is None
+                else f" What is shown is step {kept.step}{'' if ours else ' of what was set before'}."
+            )
             self._status(f"Measuring step {step}: {share:.0%}.{before}")
             return kept
         session.MEASURED_ASKED.of(self.key(question.name)).take()
@@ -136,10 +146,14 @@ class Panel:
             def start() -> None:
                 under.put(wanted)
 
-            st.button(label, key=self.key(f"{question.name}_start"), icon=":material/labs:", on_click=start, disabled=fresh)
+            st.button(
+                label, key=self.key(f"{question.name}_start"), icon=":material/labs:", on_click=start, disabled=fresh
+            )
             return kept
         _, step, args = under_way
-        answer = trainer().ask(question, self.cfg, wait=WAIT_SECONDS, owner=self.owner(question.name), step=step, **args)
+        answer = trainer().ask(
+            question, self.cfg, wait=WAIT_SECONDS, owner=self.owner(question.name), step=step, **args
+        )
         if answer is None:
             self.waiting = True
             share = trainer().share(question, self.cfg, step=step, **args)
@@ -161,7 +175,9 @@ class Panel:
         return kept
 
     def owner(self, question: str) -> Owner:
-        """This visitor with this instrument: the trainer works for one at a time, and on one answer to each question."""
+        """This visitor with this instrument: the trainer works
+        for one at a time, and on one answer to each question.
+        """
         return Owner(visitor(), self.screen, f"{self.name} {question}")
 
     def _asked_step(self, question: Question[Value], shown: int, args: dict[str, Any]) -> int:

@@ -35,11 +35,15 @@ def draw(panel: Panel) -> None:
 def share_chart(sites: Sequence[str], skip: np.ndarray, branch: np.ndarray) -> Figure:
     """Projections (M,) on the gradient before each sublayer, with guides at none and all of it."""
     series = [Series("through the skip", skip), Series("through the branch", branch, "other")]
-    return linear_profile(title="Share of the gradient by depth", unit="share", sites=sites, series=series, guides=(0, 1))
+    return linear_profile(
+        title="Share of the gradient by depth", unit="share", sites=sites, series=series, guides=(0, 1)
+    )
 
 
 def length_chart(share: np.ndarray, projection: np.ndarray, counts: np.ndarray | None) -> Figure:
-    """Shares of the input's gradient (K,) by the number of branches passed, over the share of paths (K,), where it is known."""
+    """Shares of the input's gradient (K,) by the number of branches
+    passed, over the share of paths (K,), where it is known.
+    """
     series = [Series("|G_k| over their sum", share), Series("projection on the whole", projection, "other")]
     if counts is not None:
         series.append(Series("formula: share of paths", counts, "formula"))
@@ -54,7 +58,9 @@ def _adds(panel: Panel, found: Measured[GradientShares]) -> None:
     panel.say(shares_sentence(sites, value.skip_projection))
     shares, sizes = st.columns(2)
     with shares:
-        panel.chart(share_chart(sites, value.skip_projection, value.branch_projection), "Share of the gradient by depth")
+        panel.chart(
+            share_chart(sites, value.skip_projection, value.branch_projection), "Share of the gradient by depth"
+        )
     with sizes:
         title = "Gradient parts by depth"
         series = [
@@ -93,12 +99,13 @@ PATHS = Instrument(
     draw,
     "Who carries the gradient: skips or branches?",
     "measured",
-    "On the batch of the step shown, in float64. With g the gradient after a sublayer y = N_add(skip(x) + f(x)), before it "
-    "stands g_skip + g_branch, the two vector-Jacobian products; in ResiDual the branch also brings what comes from the "
-    "collected stream, in DLCL x is the weighted sum that the sublayer reads. Drawn is the projection <g_part, g_skip + "
-    "g_branch> / |g_skip + g_branch|², whose two shares add up to 1; one is above 1 where the other points against the sum. "
-    "The share by length, |g_skip| / (|g_skip| + |g_branch|), is in the table. Branches passed (Veit 2016, "
-    "arXiv 1605.06431): the gradient at the input is the sum of G_k, what passed exactly k branches, carried backward apart: "
-    "G_k ← Sᵀ G_k + Bᵀ G_(k-1). The lengths |G_k| do not add up to |G| because the G_k are not parallel; <G_k, G> / |G|² do "
-    "add up to 1. The formula counts paths: Binomial(M, 1/2) where all M skips are open. It says nothing of gradients.",
+    "On the batch of the step shown, in float64. With g the gradient after a sublayer y = N_add(skip(x) + f(x)), "
+    "before it stands g_skip + g_branch, the two vector-Jacobian products; in ResiDual the branch also brings what "
+    "comes from the collected stream, in DLCL x is the weighted sum that the sublayer reads. Drawn is the projection "
+    "<g_part, g_skip + g_branch> / |g_skip + g_branch|², whose two shares add up to 1; one is above 1 where the other "
+    "points against the sum. The share by length, |g_skip| / (|g_skip| + |g_branch|), is in the table. Branches passed "
+    "(Veit 2016, arXiv 1605.06431): the gradient at the input is the sum of G_k, what passed exactly k branches, "
+    "carried backward apart: G_k ← Sᵀ G_k + Bᵀ G_(k-1). The lengths |G_k| do not add up to |G| because the G_k are not "
+    "parallel; <G_k, G> / |G|² do add up to 1. The formula counts paths: Binomial(M, 1/2) where all M skips are open. "
+    "It says nothing of gradients.",
 )

@@ -19,7 +19,9 @@ WAIT_SECONDS = 0.4
 
 @dataclass(frozen=True)
 class Found:
-    """Changes that help, the best first, each with what came of its trial; a sentence on all; whether they are still tried."""
+    """Changes that help, the best first, each with what came of
+    its trial; a sentence on all; whether they are still tried.
+    """
 
     offers: list[tuple[Remedy, str]]
     said: str
@@ -47,9 +49,13 @@ def found(view: View) -> Found:
     offers = [(every[at], _came_of_it(tried[at])) for at in ranked(every, tried, diverged=trace.divergence is not None)]
     if not offers:
         longest = max(one.steps for one in tried)
-        return Found([], f"None of {len(tried)} changes that were tried brings the loss below guessing within {longest} steps.")
+        return Found(
+            [], f"None of {len(tried)} changes that were tried brings the loss below guessing within {longest} steps."
+        )
     more = (
-        "" if len(offers) == 1 or any_hidden(("instruments", "export")) else f" {len(offers) - 1} more helped: see Post-mortem."
+        ""
+        if len(offers) == 1 or any_hidden(("instruments", "export"))
+        else f" {len(offers) - 1} more helped: see Post-mortem."
     )
     return Found(offers, f"{offers[0][1]}.{more}")
 

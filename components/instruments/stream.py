@@ -20,7 +20,8 @@ def draw(panel: Panel) -> None:
         branches = np.concatenate([[np.nan], value.branch_rms])  # no branch stands before the input
         series = [Series("stream", value.stream_rms), Series("branch", branches, "other", start=1)]
         panel.chart(
-            depth_profile(title="Stream and branch by depth", unit="RMS", sites=sites, series=series), "Stream and branch"
+            depth_profile(title="Stream and branch by depth", unit="RMS", sites=sites, series=series),
+            "Stream and branch",
         )
     with shares:
         title = "Branch over stream by depth"

@@ -1,4 +1,6 @@
-"""Surgery: what the net shown loses when a block is taken out, silenced, un-normed or moved, and when each is, one by one."""
+"""Surgery: what the net shown loses when a block is taken out,
+silenced, un-normed or moved, and when each is, one by one.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -51,7 +53,9 @@ def accuracy_chart(names: Sequence[str], value: Lesions) -> Figure:
         Series("branches zeroed", value.zeroed_accuracy, "other"),
         Series("intact", np.full(len(names), value.accuracy), "ghost"),
     ]
-    return linear_profile(title="Held-out accuracy by cut block", unit="share", sites=names, series=series, bounds=SHARE)
+    return linear_profile(
+        title="Held-out accuracy by cut block", unit="share", sites=names, series=series, bounds=SHARE
+    )
 
 
 def _chosen(panel: Panel) -> dict[str, Any] | None:
@@ -113,11 +117,17 @@ def _cautions(cfg: RunConfig) -> list[str]:
     if cfg.stack == "residual":
         found.append("ResiDual: a block that is cut adds nothing to the collected stream either.")
     if cfg.stack == "dlcl":
-        found.append("DLCL: the later sums keep their weights; a skipped block stands in them with the sum that it read.")
+        found.append(
+            "DLCL: the later sums keep their weights; a skipped block stands in them with the sum that it read."
+        )
     if any(one.skip == 0 for one in kept):
-        found.append("Where the skip is 0, zeroed branches leave nothing of the stream but the bias of a norm after the add.")
+        found.append(
+            "Where the skip is 0, zeroed branches leave nothing of the stream but the bias of a norm after the add."
+        )
     if normed_over_batch(cfg):
-        found.append("Batch norm normalises with its running statistics, which were taken from the intact net in training.")
+        found.append(
+            "Batch norm normalises with its running statistics, which were taken from the intact net in training."
+        )
     return found
 
 
@@ -131,10 +141,10 @@ SURGERY = Instrument(
     draw,
     "Which block can be taken out without harm?",
     "measured",
-    "On a copy of the net of the step shown, in eval mode, on the whole held-out split, before and after one operation; "
-    "nothing is trained afterwards. The lesion curve (Veit 2016, arXiv 1605.06431) repeats it for each block alone: "
-    "skipped, x_l = x_(l-1), its norms after the add gone too; or with its branches zeroed, x_l = N_add(skip(x_(l-1)) + 0), "
-    "in which only the branch is gone. In an ensemble of short paths a block is hardly missed; in a plain chain all hangs on "
-    "each. A swap exchanges the weights of two blocks, which asks how much their order matters. Guessing "
-    "costs what the best answer costs that does not look at the question.",
+    "On a copy of the net of the step shown, in eval mode, on the whole held-out split, before and after one "
+    "operation; nothing is trained afterwards. The lesion curve (Veit 2016, arXiv 1605.06431) repeats it for each "
+    "block alone: skipped, x_l = x_(l-1), its norms after the add gone too; or with its branches zeroed, x_l = "
+    "N_add(skip(x_(l-1)) + 0), in which only the branch is gone. In an ensemble of short paths a block is hardly "
+    "missed; in a plain chain all hangs on each. A swap exchanges the weights of two blocks, which asks how much their "
+    "order matters. Guessing costs what the best answer costs that does not look at the question.",
 )

@@ -47,7 +47,9 @@ def draw(lesson: Lesson) -> None:
 
 
 def from_text(text: str) -> tuple[RunConfig, list[str]]:
-    """The configuration in a pasted address, or in its part after the question mark; with notes on what was not legal."""
+    """The configuration in a pasted address, or in its part
+    after the question mark; with notes on what was not legal.
+    """
     query = urlsplit(text.strip()[:LONGEST]).query or text.strip()[:LONGEST].removeprefix("?")
     return RunConfig.from_query(dict(parse_qsl(query, keep_blank_values=True)[:60]))
 
@@ -79,7 +81,9 @@ def _brought(lesson: Lesson) -> None:
     kept = settled.last()
     label, tip = "Take what the playground has", "The configuration that you last set in the playground."
     st.button(label, key=f"{name}_take", help=tip, on_click=_set, args=(name, kept))
-    text = st.text_input("Link of an attempt", key=f"{name}_text", placeholder="https://.../playground?depth=16&init=he")
+    text = st.text_input(
+        "Link of an attempt", key=f"{name}_text", placeholder="https://.../playground?depth=16&init=he"
+    )
     if text.strip():
         cfg, notes = from_text(text)
         if notes:
@@ -95,7 +99,9 @@ def _set(name: str, cfg: RunConfig) -> None:
 
 
 def _watch(lesson: Lesson, cfg: RunConfig) -> bool:
-    """The attempt's player and loss, and the verdict once its run has been watched to the end; whether rows are awaited."""
+    """The attempt's player and loss, and the verdict once its
+    run has been watched to the end; whether rows are awaited.
+    """
     name, tape = f"attempt_{lesson.key}", trainer().tape(cfg)
     loss = Chart("Loss of the attempt", span=COLUMNS, figure=figures.loss(cfg), height=260)
     at = stage(name, [cfg], [loss], shared=" the attempt")
@@ -106,7 +112,9 @@ def _watch(lesson: Lesson, cfg: RunConfig) -> bool:
 
 
 def _verdict(lesson: Lesson, cfg: RunConfig, tape: Tape | None) -> None:
-    """What the numbers of a finished attempt say; the page, which shows the progress, is drawn again when it has passed."""
+    """What the numbers of a finished attempt say; the page,
+    which shows the progress, is drawn again when it has passed.
+    """
     if tape is None:
         st.caption("Train the attempt: the verdict comes from its numbers when the run is over.")
         return

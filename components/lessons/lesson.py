@@ -93,7 +93,9 @@ def walk(lesson: Lesson) -> None:
 
 
 def _way(word: str, lesson: Lesson, icon: str) -> None:
-    """A button rather than a link: Streamlit leaves the address as it is where a link leads to the page it stands on."""
+    """A button rather than a link: Streamlit leaves the address
+    as it is where a link leads to the page it stands on.
+    """
 
     def go() -> None:
         session.hold(CHOICE, lesson.key)
@@ -119,8 +121,14 @@ def _guessed(lesson: Lesson) -> bool:
         st.button("Guess again", key=f"{key}_again", icon=":material/replay:", on_click=again)
         return True
     label = "This is my guess"
-    st.button(label, key=f"{key}_settle", icon=":material/done:", type="primary", on_click=settle, disabled=guess is None)
-    costs = "The board does not count a guess made here." if projector.on() and board.code() else "A wrong guess costs nothing."
+    st.button(
+        label, key=f"{key}_settle", icon=":material/done:", type="primary", on_click=settle, disabled=guess is None
+    )
+    costs = (
+        "The board does not count a guess made here."
+        if projector.on() and board.code()
+        else "A wrong guess costs nothing."
+    )
     st.caption(f"The nets can be trained once you have guessed. {costs}")
     return False
 

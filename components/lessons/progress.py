@@ -12,8 +12,8 @@ from models.lessons.lessons import LESSONS
 
 @dataclass
 class Done:
-    """One lesson so far: the guess, whether the nets were watched to the end, whether the numbers bore the guess out (None
-    before that), the link that passed.
+    """One lesson so far: the guess, whether the nets were watched to the end, whether the numbers bore the guess out
+    (None before that), the link that passed.
     """
 
     guess: str = ""

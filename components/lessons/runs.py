@@ -27,7 +27,9 @@ COUNTS = {1: "", 2: " both", 3: " all three", 4: " all four"}
 
 
 def watch(lesson: Lesson) -> bool:
-    """The player and the charts; whether rows are awaited. The page is drawn again once all nets were watched to the end."""
+    """The player and the charts; whether rows are awaited. The
+    page is drawn again once all nets were watched to the end.
+    """
     nets = list(lesson.nets.values())
     at = stage(
         f"lesson_{lesson.key}",
@@ -41,7 +43,9 @@ def watch(lesson: Lesson) -> bool:
     )
     if not hidden("export"):
         query = compare_link.to_query(nets, seeds=1)
-        st.page_link(link.COMPARE, label="Open these nets in Compare", icon=":material/compare_arrows:", query_params=query)
+        st.page_link(
+            link.COMPARE, label="Open these nets in Compare", icon=":material/compare_arrows:", query_params=query
+        )
     one, tapes = progress.done(lesson.key), [trainer().tape(cfg) for cfg in nets]
     if not one.watched and watched(at.step, tapes):
         one.watched = True
@@ -86,7 +90,9 @@ def _panels(lesson: Lesson) -> list[Panel]:
     ]
     if not hidden("verdict"):
         named = zip("ABCD", lesson.nets, strict=False)
-        panels += [Headline(f"Verdict of {name}", run, label=f"{letter} {name}") for run, (letter, name) in enumerate(named)]
+        panels += [
+            Headline(f"Verdict of {name}", run, label=f"{letter} {name}") for run, (letter, name) in enumerate(named)
+        ]
     return panels
 
 

@@ -69,8 +69,9 @@ def watch(spec: MapSpec, chosen: str, measure: str) -> bool:
     outcomes = list(shown.outcomes) if shown is not None else kept
     if shown is not None:
         st.caption(
-            f":{BADGES['recorded']}-badge[recorded] on {shown.day} with torch {shown.torch} and Python {shown.python} by "
-            f"`{COMMAND}`; {counted(spec.seeds, 'seed')}, geometric mean. Compute it here to see whether the same comes out."
+            f":{BADGES['recorded']}-badge[recorded] on {shown.day} with torch {shown.torch} and Python {shown.python} "
+            f"by `{COMMAND}`; {counted(spec.seeds, 'seed')}, geometric mean. Compute it here to see whether the same "
+            "comes out."
         )
     else:
         _progress(spec, standing, {at: one["seconds"] for at, one in done.items()})
@@ -106,7 +107,9 @@ def _buttons(spec: MapSpec, store: MapStore, wanted: bool, done: int, total: int
         if works().ended(spec, PATIENCE):
             store.forget()
         else:
-            st.toast("Somebody else on this server is computing this map: it was not forgotten.", icon=":material/info:")
+            st.toast(
+                "Somebody else on this server is computing this map: it was not forgotten.", icon=":material/info:"
+            )
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if wanted:
@@ -123,12 +126,15 @@ def _buttons(spec: MapSpec, store: MapStore, wanted: bool, done: int, total: int
         elif done < total:
             seconds = sum(map(unit_seconds, units(spec))) * (1 - done / total)
             st.caption(
-                f"{total - done:,} runs, about {duration(seconds / own_jobs())} in {counted(own_jobs(), 'process', 'es')} here"
+                f"{total - done:,} runs, about {duration(seconds / own_jobs())} in "
+                f"{counted(own_jobs(), 'process', 'es')} here"
             )
 
 
 def _progress(spec: MapSpec, standing: Standing, kept: dict[int, float]) -> None:
-    """How far it is, how long it will take at the pace so far, and what it waits for. `kept`: seconds by unit that is done."""
+    """How far it is, how long it will take at the pace so far,
+    and what it waits for. `kept`: seconds by unit that is done.
+    """
     if standing.state == "failed":
         st.error(f"{standing.sentence} What was done is kept.")
     if not kept and standing.state == "ended":
@@ -158,11 +164,13 @@ def _panels(spec: MapSpec, outcomes: Sequence[Outcome], measure: str) -> None:
                 alt = f"Map of {name}, {MEASURES[measure].label.lower()}, chart"
                 still_chart(figure, key=key, alt=alt, height=300, on_click=partial(_picked, spec, name))
     beyond = (
-        f" Losses above {guessing * BEYOND:.2g} ({BEYOND:g} times guessing) share the last colour." if measure == LOSS else ""
+        f" Losses above {guessing * BEYOND:.2g} ({BEYOND:g} times guessing) share the last colour."
+        if measure == LOSS
+        else ""
     )
     st.caption(
-        f"{MEASURES[measure].label}, one colour scale for all panels. Hatched: a seed diverged; the number is its first step "
-        f"that is not finite.{beyond} A click chooses the cell."
+        f"{MEASURES[measure].label}, one colour scale for all panels. Hatched: a seed diverged; the number is its "
+        f"first step that is not finite.{beyond} A click chooses the cell."
     )
 
 
@@ -220,11 +228,15 @@ def _sensitivity(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
     still_chart(figure, key=f"map_widths_{spec.digest}", alt="Width of the range of learning rates, chart", height=300)
     with st.popover("Numbers", icon=":material/table:", key="map_widths_numbers"):
         st.dataframe(table_of(figure), alt="Width of the range of learning rates, table")
-    edge = " A range that touches an end of the axis may be wider than this map shows." if any(w.edge for w in found) else ""
+    edge = (
+        " A range that touches an end of the axis may be wider than this map shows."
+        if any(w.edge for w in found)
+        else ""
+    )
     st.caption(
-        f"The longest unbroken row of rates that reach a loss of {spec.target:g} within the run, in powers of ten; each rate "
-        f"stands for the stretch halfway to its neighbours. "
-        f"The mean of {counted(spec.seeds, 'seed')}, bars from the least to the greatest.{edge}"
+        f"The longest unbroken row of rates that reach a loss of {spec.target:g} within the run, in powers of ten; "
+        f"each rate stands for the stretch halfway to its neighbours. The mean of {counted(spec.seeds, 'seed')}, bars "
+        f"from the least to the greatest.{edge}"
     )
 
 
@@ -233,7 +245,9 @@ def _downloads(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
     with st.container(horizontal=True):
         with st.popover("Table", icon=":material/table:", key="map_table"):
             st.dataframe(frame, alt="All runs of the map, table", height=320)
-        st.download_button("Table (CSV)", frame.to_csv(index=False), f"map-{spec.digest}.csv", "text/csv", key="map_csv")
+        st.download_button(
+            "Table (CSV)", frame.to_csv(index=False), f"map-{spec.digest}.csv", "text/csv", key="map_csv"
+        )
         name = f"map-{spec.digest}.json"
         st.download_button("Specification (JSON)", spec.to_json(), name, "application/json", key="map_json")
     st.caption(f"On any machine: `python -m models map map-{spec.digest}.json --out map.csv`")

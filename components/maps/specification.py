@@ -1,4 +1,6 @@
-"""The specification of a map as controls: two axes, arrangements, the base configuration, seeds and target; or as pasted JSON."""
+"""The specification of a map as controls: two axes, arrangements,
+the base configuration, seeds and target; or as pasted JSON.
+"""
 
 from typing import Any
 
@@ -44,10 +46,17 @@ def edited() -> MapSpec:
         seeds, target = st.columns(2)
         count = seeds.number_input("Seeds", 1, MOST_SEEDS, key=SEEDS, help="Runs of every cell, trained as one.")
         goal = target.number_input(
-            "Target loss", *TARGETS, step=0.05, format="%g", key=TARGET, help="For steps to target, and for sensitivity."
+            "Target loss",
+            *TARGETS,
+            step=0.05,
+            format="%g",
+            key=TARGET,
+            help="For steps to target, and for sensitivity.",
         )
     try:
-        spec = MapSpec(Axis(x[0], _numbers(x[1])), Axis(y[0], _numbers(y[1])), tuple(names), base, int(count), float(goal))
+        spec = MapSpec(
+            Axis(x[0], _numbers(x[1])), Axis(y[0], _numbers(y[1])), tuple(names), base, int(count), float(goal)
+        )
     except ValueError as problem:
         st.error(f"{problem}. What is shown below is still the last map that was whole.")
         spec = kept
@@ -120,12 +129,16 @@ def _written(value: float) -> str:
 
 def _axis(name: str, label: str) -> tuple[str, str]:
     chosen = st.selectbox(label, AXES, key=f"map_{name}", format_func=lambda one: knobs()[one][1].label)
-    text = st.text_input("Values", key=f"map_{name}_values", help="Numbers, apart by commas; each a column or a row of cells.")
+    text = st.text_input(
+        "Values", key=f"map_{name}_values", help="Numbers, apart by commas; each a column or a row of cells."
+    )
     return str(chosen), text
 
 
 def _base(axes: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
-    """The fields of the base that are no axis, as far as they differ from the defaults; and what a pasted one had besides."""
+    """The fields of the base that are no axis, as far as they
+    differ from the defaults; and what a pasted one had besides.
+    """
     found: dict[str, Any] = dict(session.MAP_MORE.get())
     columns = st.columns(4)
     for at, name in enumerate(name for name in BASE if name not in axes):
@@ -135,13 +148,19 @@ def _base(axes: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
             if knob.choices is not None:
                 value: Any = st.selectbox(knob.label, list(NETS if name == "net" else TASKS), key=key, help=tip)
             elif kinds == (int,):
-                value = int(st.number_input(knob.label, int(knob.low), int(knob.high), step=int(knob.step), key=key, help=tip))
+                value = int(
+                    st.number_input(knob.label, int(knob.low), int(knob.high), step=int(knob.step), key=key, help=tip)
+                )
             else:
-                value = float(st.number_input(knob.label, float(knob.low), float(knob.high), format="%g", key=key, help=tip))
+                value = float(
+                    st.number_input(knob.label, float(knob.low), float(knob.high), format="%g", key=key, help=tip)
+                )
         found[name] = value
     usual = RunConfig.arranged("pre-norm", net=str(found["net"]))  # what an arrangement brings along with this net
     return tuple(
-        (name, value) for name, value in found.items() if value != (RunConfig.net if name == "net" else getattr(usual, name))
+        (name, value)
+        for name, value in found.items()
+        if value != (RunConfig.net if name == "net" else getattr(usual, name))
     )
 
 

@@ -63,7 +63,9 @@ def _stage(cfg: RunConfig, others: list[tuple[str, Profile]]) -> None:
     large, fit = projector.on(), _fit()
     toggles = not any_hidden(("overrides", "residual"))
     over: list[Panel] = [] if hidden("verdict") else [Headline(help=THRESHOLDS)]
-    over.append(Stack(blocks=blocks_of(cfg), toggles=toggles, fit=fit, height=projector.STACK if large else STACK_HEIGHT))
+    over.append(
+        Stack(blocks=blocks_of(cfg), toggles=toggles, fit=fit, height=projector.STACK if large else STACK_HEIGHT)
+    )
     below(NAME, "over", over, on_toggle=_switch)
     stage(
         NAME,
@@ -89,7 +91,9 @@ def _switch(_run: int, block: int) -> None:
 
 
 def what_is_set(cfg: RunConfig) -> None:
-    """The block diagram and the equation of the configuration, from the same plan that the model is built from; ways out."""
+    """The block diagram and the equation of the configuration,
+    from the same plan that the model is built from; ways out.
+    """
     if not hidden("theory"):
         name = arrangement_of(cfg)
         st.subheader("This network", anchor=False)
@@ -100,10 +104,16 @@ def what_is_set(cfg: RunConfig) -> None:
     if hidden("export"):
         return
     with st.container(horizontal=True):
-        other = replace(cfg, residual=not cfg.residual) if cfg.stack == "single" else RunConfig.arranged("pre-norm", net=cfg.net)
+        other = (
+            replace(cfg, residual=not cfg.residual)
+            if cfg.stack == "single"
+            else RunConfig.arranged("pre-norm", net=cfg.net)
+        )
         query = compare_link.to_query([cfg, other], seeds=1)
         st.page_link(link.COMPARE, label="Compare with...", icon=":material/compare_arrows:", query_params=query)
-        st.page_link(link.ANATOMY, label="Take the block apart", icon=":material/account_tree:", query_params=cfg.to_query())
+        st.page_link(
+            link.ANATOMY, label="Take the block apart", icon=":material/account_tree:", query_params=cfg.to_query()
+        )
     take_home.take_home(cfg, session.VIEW.get())
 
 
@@ -131,13 +141,22 @@ def _below(cfg: RunConfig, others: list[tuple[str, Profile]]) -> None:
             st.button("Remove comparison curves", on_click=_clear, key="clear", disabled=not others)
             tip = "The playhead stops at the first step whose training loss is this small; 0 is off."
             st.number_input(
-                "Stop at loss", 0.0, 10.0, step=0.05, key=session.STOP_LOSS.name, help=tip, width=150, persist_state="session"
+                "Stop at loss",
+                0.0,
+                10.0,
+                step=0.05,
+                key=session.STOP_LOSS.name,
+                help=tip,
+                width=150,
+                persist_state="session",
             )
     below(NAME, "panel", picture.panel(cfg, others, _fit(), str(panels)))
 
 
 def _look_again(view: View) -> None:
-    """Runs the page again once a run has rows and what can be exported is open: that stands outside of this fragment."""
+    """Runs the page again once a run has rows and what can be
+    exported is open: that stands outside of this fragment.
+    """
     there = bool(view.tape and view.tape.length)
     if session.ROWS.get() != (view.cfg, there):
         known = session.ROWS.get()
@@ -147,7 +166,9 @@ def _look_again(view: View) -> None:
 
 
 def _others(cfg: RunConfig) -> list[tuple[str, Profile]]:
-    """The profiles to compare with: the one before the last change, and the pinned one where it is of the same net and task."""
+    """The profiles to compare with: the one before the last change,
+    and the pinned one where it is of the same net and task.
+    """
     kept = [(role.name, role.get()) for role in (session.GHOST, session.PINNED)]
     return [(role, profile) for role, profile in kept if profile is not None and profile.beside(cfg)]
 

@@ -22,14 +22,20 @@ HEIGHT, PLAYER = 300, 84  # of a chart, and of the loss in the player, in pixels
 PROFILES = {"Activation by depth": "act_rms", "Gradient by depth": "grad_rms"}
 MAPS = {"Activation by layer and step": "act_rms", "Gradient by layer and step": "grad_rms"}
 PANELS = ("Weights and samples", "What the net says")
-ANSWERS = {"points": ("Decision regions", 380), "image": ("Digit mistakes", 380), "sequence": ("Input, target and answer", 300)}
+ANSWERS = {
+    "points": ("Decision regions", 380),
+    "image": ("Digit mistakes", 380),
+    "sequence": ("Input, target and answer", 300),
+}
 
 
 def player(cfg: RunConfig, fit: int, *, large: bool) -> Panel:
     """The loss, which the slider over the steps covers. `large`: for a projector."""
     figure = figures.in_player(cfg)
     says = "" if large or hidden("verdict") else "loss"
-    return Chart("Loss", figure=_type(figure, large), says=says, height=projector.LOSS if large else PLAYER, fit=fit, scrubs=True)
+    return Chart(
+        "Loss", figure=_type(figure, large), says=says, height=projector.LOSS if large else PLAYER, fit=fit, scrubs=True
+    )
 
 
 def charts(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int, *, large: bool) -> list[Panel]:
@@ -39,7 +45,9 @@ def charts(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int, *, large
     """
     height = projector.BELOW_STACK if large else HEIGHT
     profiles = {title: _type(_profile(cfg, title, track, others), large) for title, track in PROFILES.items()}
-    found: list[Panel] = [Chart(title, span=6, figure=figure, height=height, fit=fit) for title, figure in profiles.items()]
+    found: list[Panel] = [
+        Chart(title, span=6, figure=figure, height=height, fit=fit) for title, figure in profiles.items()
+    ]
     if large:
         for figure in profiles.values():
             figure["layout"]["showlegend"] = bool(others)  # else there is one line, of the step that the player shows
@@ -62,9 +70,13 @@ def panel(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int, chosen: s
 
 
 def report_figures(view: View) -> list[Figure]:
-    """The figures of a report: the profiles of the shown row, the whole loss, the maps of all steps. Needs no session."""
+    """The figures of a report: the profiles of the shown row,
+    the whole loss, the maps of all steps. Needs no session.
+    """
     maps = [
-        step_map(title=f"{word} by layer and step", unit="RMS", sites=view.trace.sites, step=view.trace.step, values=values)
+        step_map(
+            title=f"{word} by layer and step", unit="RMS", sites=view.trace.sites, step=view.trace.step, values=values
+        )
         for word, values in (("Activation", view.trace.act_rms), ("Gradient", view.trace.grad_rms))
     ]
     return [*_profiles(view), _loss(view), *maps]

@@ -1,4 +1,6 @@
-"""Nets to begin with: each shows one thing, and a sentence says where to look for it. The four of Start, and GPT-2's."""
+"""Nets to begin with: each shows one thing, and a sentence
+says where to look for it. The four of Start, and GPT-2's.
+"""
 
 from dataclasses import dataclass
 
@@ -24,33 +26,36 @@ class Preset:
 PRESETS = {
     "works": Preset(
         RunConfig(),
-        "Look at the gradient: block 1 hears more of it than block 32, and after 300 steps nine of ten unseen digits are right.",
+        "Look at the gradient: block 1 hears more of it than block 32, and after 300 steps nine of ten unseen digits "
+        "are right.",
     ),
     "vanishes": Preset(
         RunConfig(residual=False, norm="none"),
-        "Look at the right end of the activation and the left end of the gradient: less than 1/10,000 of either comes through, "
-        "and the loss stays at guessing.",
+        "Look at the right end of the activation and the left end of the gradient: less than 1/10,000 of either comes "
+        "through, and the loss stays at guessing.",
     ),
     "explodes": Preset(
         RunConfig(norm="none"),
-        "Look at the right end of the activation: it leaves more than 100 times as large as it came, and within ten steps no "
-        "number is left.",
+        "Look at the right end of the activation: it leaves more than 100 times as large as it came, and within ten "
+        "steps no number is left.",
     ),
     "collapses": Preset(
         RunConfig(residual=False),
-        "Activation and gradient look fine, within a factor of two. Look at the cosine further down: any two digits leave in "
-        "nearly one direction, and the loss stays at guessing.",
+        "Activation and gradient look fine, within a factor of two. Look at the cosine further down: any two digits "
+        "leave in nearly one direction, and the loss stays at guessing.",
     ),
     "GPT-2 does": Preset(
         RunConfig.arranged("pre-norm + GPT-2 init", net="transformer", task="book", depth=8, batch=32),
-        "Look at the activation before training: its output matrices start smaller, so that all 8 blocks together keep it "
-        "within a factor of two. By step 60 the net guesses letters better than their frequencies do.",
+        "Look at the activation before training: its output matrices start smaller, so that all 8 blocks together keep "
+        "it within a factor of two. By step 60 the net guesses letters better than their frequencies do.",
     ),
 }
 
 
 def presets(cfg: RunConfig) -> None:
-    """The row of nets to begin with, and where to look in the one that is set. Not there where a link hides what they set."""
+    """The row of nets to begin with, and where to look in the
+    one that is set. Not there where a link hides what they set.
+    """
     if not panel.arranges(knobs()):
         return
     put({KEY: next((name for name, one in PRESETS.items() if one.cfg == cfg), None)})

@@ -1,4 +1,6 @@
-"""A run as one HTML file that needs nothing else: figures that can be zoomed, numbers, configuration, versions and seed."""
+"""A run as one HTML file that needs nothing else: figures
+that can be zoomed, numbers, configuration, versions and seed.
+"""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -58,7 +60,9 @@ def report_html(cfg: RunConfig, trace: Trace, figures: Iterable[Mapping[str, Any
 
     name = arrangement_of(cfg)
     title = f"{name or 'No named arrangement'}: {cfg.net} on {cfg.task}, {cfg.depth} blocks of width {cfg.width}"
-    reading = f"<p>{escape(ARRANGEMENTS[name].reading)} <em>{escape(ARRANGEMENTS[name].source)}</em></p>" if name else ""
+    reading = (
+        f"<p>{escape(ARRANGEMENTS[name].reading)} <em>{escape(ARRANGEMENTS[name].source)}</em></p>" if name else ""
+    )
     facts = {"seed": str(cfg.seed), "last step": f"{trace.step[-1]} of {cfg.steps}", **versions}
     return PAGE.format(
         title=escape(title),
@@ -69,7 +73,9 @@ def report_html(cfg: RunConfig, trace: Trace, figures: Iterable[Mapping[str, Any
         code=escape(block_code(cfg)),
         equation=escape(equation(cfg)),
         configuration="".join(_setting(cfg, field) for field in knobs()),
-        versions="".join(f"<tr><td>{escape(key)}</td><td>{escape(str(value))}</td></tr>" for key, value in facts.items()),
+        versions="".join(
+            f"<tr><td>{escape(key)}</td><td>{escape(str(value))}</td></tr>" for key, value in facts.items()
+        ),
     )
 
 
@@ -77,7 +83,10 @@ def _figure(figure: Mapping[str, Any]) -> str:
     """A place for a figure with its data inside; "<" is written so that no text in it can end the script."""
     from plotly.utils import PlotlyJSONEncoder
 
-    drawn = {"data": figure.get("data", []), "layout": dict(figure.get("layout", {})) | {"autosize": True, "width": None}}
+    drawn = {
+        "data": figure.get("data", []),
+        "layout": dict(figure.get("layout", {})) | {"autosize": True, "width": None},
+    }
     text = json.dumps(drawn, cls=PlotlyJSONEncoder).replace("<", "\\u003c")
     return f'<div class="figure"><script type="application/json">{text}</script></div>'
 

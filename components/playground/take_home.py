@@ -1,4 +1,6 @@
-"""Take the result home: configuration, numbers, report, script, a link that checks itself; and bring a configuration in."""
+"""Take the result home: configuration, numbers, report, script,
+a link that checks itself; and bring a configuration in.
+"""
 
 from collections.abc import Callable
 from urllib.parse import urlencode
@@ -21,7 +23,9 @@ def take_home(cfg: RunConfig, view: View | None) -> None:
     """A folded panel; closed, it computes nothing."""
     with st.expander("Export and share", icon=":material/download:", key=KEY, on_change="rerun") as panel:
         if panel.open:
-            shown = view if view is not None and view.cfg == cfg and view.tape is not None and view.tape.length else None
+            shown = (
+                view if view is not None and view.cfg == cfg and view.tape is not None and view.tape.length else None
+            )
             _downloads(cfg, shown)
             _link(cfg, shown)
             _bring_in()

@@ -25,8 +25,8 @@ with watch(model, "recordings/run.jsonl", optimizer=optimizer) as tape:
         ...                # your training step, as ever
         tape.loss(loss)"""
 FORMATS = (
-    "Dotted lines are the limits of number formats, where the axis reaches them. The sizes are root mean squares: single "
-    "numbers are larger and smaller."
+    "Dotted lines are the limits of number formats, where the axis reaches them. The sizes are root mean squares: "
+    "single numbers are larger and smaller."
 )
 
 
@@ -56,7 +56,9 @@ def draw() -> None:
     def opened(at: int) -> None:
         st.switch_page(link.PLAYGROUND, query_params=RunConfig.arranged(LIKE[at]).to_query())
 
-    stage(NAME, runs, _panels(labels), tells="never", verb="Play", keys="space plays, → steps, R resets", on_open=opened)
+    stage(
+        NAME, runs, _panels(labels), tells="never", verb="Play", keys="space plays, → steps, R resets", on_open=opened
+    )
 
 
 def _chosen(label: str, options: list[str], name: str, default: str) -> str:
@@ -72,13 +74,20 @@ def _panels(labels: list[str | None]) -> list[Panel]:
         letter = "" if len(labels) == 1 else label or ("First", "Second")[run]
         panels.append(Headline(f"Verdict {run + 1}", run, label=letter and f"{letter}:"))
         if label is None:
-            panels += [Said(f"Growth {run + 1}", run, says="law"), *_toys(run), Said(f"Notes {run + 1}", run, says="notes")]
+            panels += [
+                Said(f"Growth {run + 1}", run, says="law"),
+                *_toys(run),
+                Said(f"Notes {run + 1}", run, says="notes"),
+            ]
     weight, update, loss = ("weight", "update", "loss") if len(labels) == 1 else ("", "", "")
     panels += [
         Chart("Activation by depth", span=half, height=HEIGHT, figure=_depth("Activation by depth", "act_rms", labels)),
         Chart("Gradient by depth", span=half, height=HEIGHT, figure=_depth("Gradient by depth", "grad_rms", labels)),
         Chart(
-            "Weight gradient by block", span=4, figure=_depth("Weight gradient by block", "weight_grad_rms", labels), says=weight
+            "Weight gradient by block",
+            span=4,
+            figure=_depth("Weight gradient by block", "weight_grad_rms", labels),
+            says=weight,
         ),
         Chart("Update to weight by block", span=4, figure=_updates(labels), says=update),
         Chart("Loss", span=4, figure=figures.recorded_loss(labels), says=loss),

@@ -1,8 +1,9 @@
-"""The address bar says what a page shows: taken over when it comes from outside, written when something on the page moves.
+"""The address bar says what a page shows: taken over when it
+comes from outside, written when something on the page moves.
 
-Everything that stands in an address is *staged* while a page is drawn and written at its end, so that one press makes one
-history entry. A page left through the navigation is found again as it was: its address is restored, and the page takes it
-over as it would a link.
+Everything that stands in an address is *staged* while a page is drawn and written at its
+end, so that one press makes one history entry. A page left through the navigation is found
+again as it was: its address is restored, and the page takes it over as it would a link.
 """
 
 import math
@@ -137,11 +138,11 @@ def kept(
 ) -> dict[str, Any]:
     """The keyword arguments that keep a widget's value in the address under `name` wherever it is not the default.
 
-    `among` are the widget's options, of which it holds one, or with `many` a list; `bounds` are those of a number, or of
-    the length of a text. `exact`: options that are names of others' stand in the address letter by letter. To be called
-    before the widget. What an address says wrongly is said on the page for as long as what was taken instead stands; `near`
-    adds what may have been meant. A default that has become another one, because an example was chosen, is taken over where
-    the address is silent; so is one for what is no option any more.
+    `among` are the widget's options, of which it holds one, or with `many` a list; `bounds` are those of a number, or
+    of the length of a text. `exact`: options that are names of others' stand in the address letter by letter. To be
+    called before the widget. What an address says wrongly is said on the page for as long as what was taken instead
+    stands; `near` adds what may have been meant. A default that has become another one, because an example was chosen,
+    is taken over where the address is silent; so is one for what is no option any more.
     """
     text, options = st.query_params.get(name), None if among is None else list(among)
     known, said = DEFAULTS.own(), SAID.own()
@@ -220,7 +221,9 @@ def _adopted(
     exact: bool,
     near: Callable[[str], str],
 ) -> tuple[Any, str]:
-    """The value that an address asks for, and what is wrong with it in words; the default where it says nothing or nonsense."""
+    """The value that an address asks for, and what is wrong with
+    it in words; the default where it says nothing or nonsense.
+    """
     if text is None:
         return default, ""
     try:
@@ -238,9 +241,16 @@ def _text(value: object, *, many: bool) -> str:
 
 
 def _parsed(
-    text: str, default: Any, options: list[Any] | None, bounds: tuple[float, float] | None, *, many: bool, exact: bool = False
+    text: str,
+    default: Any,
+    options: list[Any] | None,
+    bounds: tuple[float, float] | None,
+    *,
+    many: bool,
+    exact: bool = False,
 ) -> Any:
-    """The value of a text: an option by its slug, a list of them, a truth value, words, or the nearest number within bounds.
+    """The value of a text: an option by its slug, a list of them,
+    a truth value, words, or the nearest number within bounds.
 
     ValueError where it is none of them.
     """

@@ -1,7 +1,8 @@
-"""How a browser gets Streamlit's scripts: compressed, once for everybody, and plotly before the first chart asks for it.
+"""How a browser gets Streamlit's scripts: compressed, once
+for everybody, and plotly before the first chart asks for it.
 
-Streamlit 1.67 sends its scripts as they are, since compressing them for every visitor anew would cost more than it saves,
-and a browser learns from the first chart that it needs plotly, the largest of them.
+Streamlit 1.67 sends its scripts as they are, since compressing them for every visitor anew would cost more than it
+saves, and a browser learns from the first chart that it needs plotly, the largest of them.
 """
 
 import asyncio
@@ -21,7 +22,8 @@ ROUTE = "/static/js/"
 HERE = {"localhost", "127.0.0.1", "[::1]"}  # what a browser calls the machine that it runs on
 LEVEL = 5  # of gzip: 6 takes a fifth longer for one hundredth less
 PIECE = 2**16
-KEPT = "public, immutable, max-age=31536000"  # as Streamlit says it of these files, whose names hold a hash of what is in them
+# as Streamlit says it of these files, whose names hold a hash of what is in them
+KEPT = "public, immutable, max-age=31536000"
 
 
 @cache
@@ -32,7 +34,8 @@ def plotly_chunk(folder: Path = SCRIPTS) -> str:
 
 
 class Scripts:
-    """Answers requests for scripts with gzip, and has every page's first answer name plotly, for when the browser has time.
+    """Answers requests for scripts with gzip, and has every page's
+    first answer name plotly, for when the browser has time.
 
     Not `rel="modulepreload"`: that one compiles it at once, and the controls come about a second later.
     """
@@ -73,7 +76,9 @@ class Scripts:
         await self.inner(scope, receive, sent)
 
     async def _pack(self, name: str) -> bytes | None:
-        """A script, compressed beside the server's loop when the first asks for it; None where that cannot be done now."""
+        """A script, compressed beside the server's loop when the
+        first asks for it; None where that cannot be done now.
+        """
         if name not in self._packed:
             self._packed[name] = asyncio.create_task(asyncio.to_thread(_packed, self._files[name]))
         try:
@@ -91,7 +96,9 @@ def _script(path: str) -> str:
 
 
 def _worth_packing(asked: Headers) -> bool:
-    """Whether a script goes over a network to a browser that unpacks it; one on this machine is sooner there as it is."""
+    """Whether a script goes over a network to a browser that
+    unpacks it; one on this machine is sooner there as it is.
+    """
     host = re.sub(r":\d+$", "", asked.get("host", ""))
     return host not in HERE and "gzip" in asked.get("accept-encoding", "") and "range" not in asked
 

@@ -1,4 +1,6 @@
-"""The class board in a lesson: a visitor's guess goes to the class of the link, and what the class has guessed is one chart."""
+"""The class board in a lesson: a visitor's guess goes to the
+class of the link, and what the class has guessed is one chart.
+"""
 
 import secrets
 
@@ -34,7 +36,9 @@ def again(lesson: Lesson) -> None:
 
 
 def show(lesson: Lesson, guess: str) -> None:
-    """Tells the board this visitor's guess, once, unless it was made on a projector; draws what the class has guessed."""
+    """Tells the board this visitor's guess, once, unless it
+    was made on a projector; draws what the class has guessed.
+    """
     if not code():
         return
     told = session.CLASS_TOLD.own()

@@ -1,7 +1,7 @@
 """The drawer over a narrow page closes when another page is shown.
 
-Streamlit closes it by itself only in what calls itself a phone, not on a tablet or in a narrow window, and a drawer that was left
-open lies over the page of the next visit too.
+Streamlit closes it by itself only in what calls itself a phone, not on a tablet or in a narrow window, and a drawer
+that was left open lies over the page of the next visit too.
 """
 
 from pathlib import Path

@@ -1,9 +1,9 @@
 """What a teacher's link hides: controls by their field, and parts of the pages by the words below.
 
-Once a link has hidden something, it stays hidden for the visit on every page that has it: start, playground, compare, anatomy
-and lessons. A link with an empty `hide=` ends that, and so does a new tab. Labs, maps, common errors, the glossary and a lesson's
-challenge have nets and controls of their own, which nothing hides. It keeps a class from looking ahead and is no lock: whoever
-edits the address sees all.
+Once a link has hidden something, it stays hidden for the visit on every page that has it: start, playground, compare,
+anatomy and lessons. A link with an empty `hide=` ends that, and so does a new tab. Labs, maps, common errors, the
+glossary and a lesson's challenge have nets and controls of their own, which nothing hides. It keeps a class from
+looking ahead and is no lock: whoever edits the address sees all.
 """
 
 from collections.abc import Iterable
@@ -31,11 +31,15 @@ def from_text(text: str) -> tuple[frozenset[str], list[str]]:
     """The names in a comma-separated list, and a note on every one that nothing has."""
     names = [name.strip() for name in text[:2000].split(",")[:MOST]]
     known = frozenset(name for name in names if name in PARTS or name in knobs())
-    return known, [f"there is nothing called {shown(name)} to hide: ignored" for name in names if name and name not in known]
+    return known, [
+        f"there is nothing called {shown(name)} to hide: ignored" for name in names if name and name not in known
+    ]
 
 
 def adopt() -> None:
-    """Once per script run, before anything is drawn: takes over what the address hides, and says what it does not know."""
+    """Once per script run, before anything is drawn: takes over
+    what the address hides, and says what it does not know.
+    """
     text = st.query_params.get(KEY)
     if text is None:
         return
@@ -46,7 +50,9 @@ def adopt() -> None:
 
 
 def query() -> dict[str, str]:
-    """What is hidden in this visit, for the address of a page within it: a reload is a new visit and knows only its address."""
+    """What is hidden in this visit, for the address of a page
+    within it: a reload is a new visit and knows only its address.
+    """
     kept = session.HIDDEN.get()
     return {KEY: ",".join(sorted(kept))} if kept else {}
 

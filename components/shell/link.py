@@ -25,7 +25,9 @@ put = address.put
 
 
 def adopt() -> list[str]:
-    """Before the widgets: puts the address's configuration into their state; returns what it clamped or ignored, in words."""
+    """Before the widgets: puts the address's configuration into
+    their state; returns what it clamped or ignored, in words.
+    """
     query = st.query_params.to_dict()
     if not address.taken("digest", *knobs(), *_strange(query)):
         cfg, notes = RunConfig.from_query(query)
@@ -49,7 +51,9 @@ def _strange(query: Iterable[str]) -> list[str]:
 
 
 def defined(tip: str, word: str) -> str:
-    """A control's help that ends with the way to its word in the glossary. Relative, so that it holds under a base path too."""
+    """A control's help that ends with the way to its word in the
+    glossary. Relative, so that it holds under a base path too.
+    """
     return f"{tip} [Glossary](glossary?word={quote(word.casefold(), safe='')})"
 
 

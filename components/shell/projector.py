@@ -9,8 +9,8 @@ STACK, LOSS, BELOW_STACK = 110, 96, 210  # the same for the living stack, the lo
 
 HINT = "Space plays and pauses, → steps, R resets."
 
-# `:root` outweighs the size that Streamlit sets for `html`, and everything in Streamlit is measured in it. The rest makes
-# room: player, sentence and charts are to stand on 1280x720 without scrolling.
+# `:root` outweighs the size that Streamlit sets for `html`, and everything in Streamlit is measured
+# in it. The rest makes room: player, sentence and charts are to stand on 1280x720 without scrolling.
 STYLE = """<style>
 :root { font-size: 20px }
 @media (max-width: 700px) { :root { font-size: 18px } }

@@ -34,7 +34,9 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Key(Generic[Value]):
-    """A place in the session, and what is there as long as nothing was put. A `{}` in a name stands for what `of` is given."""
+    """A place in the session, and what is there as long as nothing
+    was put. A `{}` in a name stands for what `of` is given.
+    """
 
     name: str
     default: Value
@@ -116,14 +118,18 @@ SAID: Key[dict[str, tuple[str, Any]]] = Key("address_said", {})
 # --- around every page ---
 
 HIDDEN: Key[frozenset[str]] = Key("hidden", frozenset())  # fields and parts that the link hides
-WAITS: Key[tuple[bool, bool]] = Key("{}_waits", (False, True))  # whether a part waits, and whether the trainer had started
+WAITS: Key[tuple[bool, bool]] = Key(
+    "{}_waits", (False, True)
+)  # whether a part waits, and whether the trainer had started
 LINK_NOTES: Key[list[str]] = Key("link_notes", [])  # what the link's configuration made necessary, in words
 LINK_RERUN: Key[bool] = Key("link_rerun", False)  # whether the link asks for its run to be computed again and compared
 LAST_GOOD: Key[RunConfig] = Key("last_good", RunConfig())  # the configuration that was set last and that could be shown
 COMPARE_BEGUN: Key[str] = Key("compare_begun", "")  # what asked for the comparison to play
 CLASS_CODE: Key[str] = Key("class_code", "")
 CLASS_MEMBER: Key[str] = Key("class_member", "")  # this visitor on the board
-CLASS_TOLD: Key[set[tuple[str, str]]] = Key("class_told", set())  # class and lesson of every guess that the board has heard
+CLASS_TOLD: Key[set[tuple[str, str]]] = Key(
+    "class_told", set()
+)  # class and lesson of every guess that the board has heard
 
 # --- tables that are edited: by the table's key ---
 
@@ -154,7 +160,9 @@ VIEW: Key[View | None] = Key("view", None)
 STARTED: Key[str] = Key("playground_started", "")  # what asked for the run to play, in a text of its own
 STOP_LOSS: Key[float] = Key("playground_stop_loss", 0.0)
 FIT: Key[int] = Key("playground_fit", 0)  # how often the axes were fitted
-ROWS: Key[tuple[RunConfig | None, bool]] = Key("playground_rows", (None, False))  # of which run, and whether it had rows
+ROWS: Key[tuple[RunConfig | None, bool]] = Key(
+    "playground_rows", (None, False)
+)  # of which run, and whether it had rows
 SWITCHED: Key[bool] = Key("playground_switched", False)
 PASTED: Key[str] = Key("pasted_configuration", "")
 PASTED_REFUSED: Key[str] = Key("pasted_refused", "")
@@ -172,7 +180,9 @@ ATTEMPT_PROBLEM: Key[str] = Key("{}_problem", "")
 ATTEMPT_WATCHED: Key[RunConfig | None] = Key("{}_watched", None)
 
 ERROR_RUNNING: Key[bool] = Key("error_{}_running", False)
-ERRORS_GUESSED: Key[dict[str, bool]] = Key("errors_guessed_right", {})  # by card that was run, whether the guess was right
+ERRORS_GUESSED: Key[dict[str, bool]] = Key(
+    "errors_guessed_right", {}
+)  # by card that was run, whether the guess was right
 
 MAP_OWN: Key[MapSpec | None] = Key("map_own", None)  # the last specification that was whole
 MAP_FILLED: Key[bool] = Key("map_filled", False)  # whether the controls hold it

@@ -1,15 +1,20 @@
-"""What the theme's options cannot say: text that can be read in both themes, and no movement for those who want none."""
+"""What the theme's options cannot say: text that can be read
+in both themes, and no movement for those who want none.
+"""
 
 import streamlit as st
 
 BADGES = {"measured": "blue", "formula": "green", "recorded": "gray"}  # where a number comes from
 
-# Streamlit draws captions at 60 % opacity (3.9:1, a badge inside 2.8:1), the numbers in code at 2.6:1 on white, and white
-# text on a primary colour that must be light enough to be read as text on the dark page.
+# Streamlit draws captions at 60 % opacity (3.9:1, a badge inside 2.8:1), the words of code at 2.6:1 to 3.8:1
+# on white, and white text on a primary colour that must be light enough to be read as text on the dark page.
 CSS = """
 [data-testid="stCaptionContainer"] { opacity: 1; color: color-mix(in srgb, currentColor 85%, transparent); }
 button[kind="primary"], [data-tag-index] * { color: light-dark(#ffffff, #0b1622); }
-[data-testid="stCode"] .token.number { color: light-dark(#11705f, #29b09d); }
+[data-testid="stCode"] .token:is(.number, .string) { color: light-dark(#11705f, #29b09d); }
+[data-testid="stCode"] .token.keyword { color: light-dark(#0b5cad, #5aa9f0); }
+[data-testid="stCode"] .token.operator { color: light-dark(#a84300, #f08a4b); }
+[data-testid="stCode"] .token:is(.punctuation, .comment) { color: light-dark(#5d6270, #a3a8b4); }
 @media (max-width: 1400px) { /* Words without signs, so that Labs and Learn have room beside the sidebar. */
   [data-testid="stTopNavLink"] > span:has(> span > [data-testid="stIconMaterial"]) { display: none; }
 }

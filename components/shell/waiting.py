@@ -17,8 +17,8 @@ STARTING_SECONDS = 1.5  # while the trainer starts: the page's first picture is 
 def waits(name: str, body: Callable[[], bool]) -> None:
     """Runs `body` as a fragment, and again for as long as it returns that it waits for something.
 
-    The page runs again when a wait is over, and when the trainer is there. Not when a wait begins: a control that somebody
-    moves in the meantime would be put back to what the page had set it to.
+    The page runs again when a wait is over, and when the trainer is there. Not when a wait begins: a control that
+    somebody moves in the meantime would be put back to what the page had set it to.
     """
 
     @st.fragment

@@ -1,4 +1,6 @@
-"""What a browser may say on its connection: read strictly, bounded in size and in rate. ValueError says what is wrong."""
+"""What a browser may say on its connection: read strictly,
+bounded in size and in rate. ValueError says what is wrong.
+"""
 
 import json
 import time
@@ -18,7 +20,9 @@ A_SECOND, AT_ONCE = 20.0, 60.0  # messages of one connection
 
 @dataclass(frozen=True)
 class Asked:
-    """One run that a page shows: its configuration, how many seeds of it, how many rows are there, how many are wanted."""
+    """One run that a page shows: its configuration, how many
+    seeds of it, how many rows are there, how many are wanted.
+    """
 
     cfg: RunConfig
     seeds: int
@@ -38,7 +42,9 @@ class AskedRecording:
 
 @dataclass(frozen=True)
 class Hello:
-    """All that a page shows, and its ticket. `turn` counts a connection's hellos: what is sent says which it answers."""
+    """All that a page shows, and its ticket. `turn` counts a
+    connection's hellos: what is sent says which it answers.
+    """
 
     turn: int
     ticket: str
@@ -47,7 +53,9 @@ class Hello:
 
 @dataclass(frozen=True)
 class Wish:
-    """How many rows of each run are wanted from now on, 0 for none; the row that is shown, and whether that moves on."""
+    """How many rows of each run are wanted from now on, 0 for
+    none; the row that is shown, and whether that moves on.
+    """
 
     wants: tuple[int, ...]
     at: int = 0

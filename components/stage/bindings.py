@@ -46,7 +46,8 @@ class Binding:
 
 @dataclass(frozen=True)
 class Folded(Binding):
-    """A binding that may fold all seeds into one line: their median, least or greatest. `log`: the median of logarithms.
+    """A binding that may fold all seeds into one line: their
+    median, least or greatest. `log`: the median of logarithms.
 
     `against`: the run that these values are divided by (or, where they are losses, minus), by its number.
     """
@@ -159,7 +160,11 @@ def checked(figure: Figure, runs: int, seeds: int) -> Figure:
         if binding is None:
             continue
         if binding["run"] >= runs or (binding.get("against") or 0) >= runs:
-            raise ValueError(f"{trace.get('name')!r} is bound to run {binding['run']}: there are {runs}, counted from 0")
+            raise ValueError(
+                f"{trace.get('name')!r} is bound to run {binding['run']}: there are {runs}, counted from 0"
+            )
         if binding["seed"] >= seeds:
-            raise ValueError(f"{trace.get('name')!r} is bound to seed {binding['seed']}: there are {seeds}, counted from 0")
+            raise ValueError(
+                f"{trace.get('name')!r} is bound to seed {binding['seed']}: there are {seeds}, counted from 0"
+            )
     return figure

@@ -1,4 +1,6 @@
-"""The moving charts as figures with bindings: today's charts over depth and steps, whose numbers the browser fills in."""
+"""The moving charts as figures with bindings: today's charts
+over depth and steps, whose numbers the browser fills in.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -28,7 +30,13 @@ from models.insight.baseline import loss_of_guessing
 from models.spec import RunConfig
 
 STEP = "step {step}"  # the browser writes the step that is shown
-HUES = {"act_rms": SIGNAL, "branch_rms": SIGNAL, "sample_cosine": SIGNAL, "grad_rms": GRADIENT, "weight_grad_rms": WEIGHTS}
+HUES = {
+    "act_rms": SIGNAL,
+    "branch_rms": SIGNAL,
+    "sample_cosine": SIGNAL,
+    "grad_rms": GRADIENT,
+    "weight_grad_rms": WEIGHTS,
+}
 # Of a map, from the least to the greatest; the marks for what is lost are red and grey.
 SCALES = {
     SIGNAL: [[0, "#0b2350"], [0.5, SIGNAL], [1, "#cfe8ff"]],
@@ -51,7 +59,9 @@ def profile(
     return held(_in(_marked(title, HUES[track]), unit, sites, traces), y="log")
 
 
-def cosine(sites: Sequence[str], *, others: Sequence[Series] = (), run: int = 0, title: str = "Sample cosine by depth") -> Figure:
+def cosine(
+    sites: Sequence[str], *, others: Sequence[Series] = (), run: int = 0, title: str = "Sample cosine by depth"
+) -> Figure:
     """The cosine between samples over depth at the frame before the playhead."""
     now = bound(_over_depth(STEP, sites, "now"), AtFrame("sample_cosine", run))
     return _held_cosines(sites, [*_beside(others, sites), now], _marked(title, SIGNAL))
@@ -64,7 +74,9 @@ def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
     layout["xaxis"] |= {"range": [0, cfg.steps]}
     layout["shapes"] = [level(y=chance, dash="dot")]
     layout["annotations"] = [note("guessing", x=1, xref="paper", y=chance, xanchor="right", yanchor="bottom")]
-    training = scatter("training", [], [], LOSS) | {"hovertemplate": "step %{x}: %{customdata:.4g}<extra>training</extra>"}
+    training = scatter("training", [], [], LOSS) | {
+        "hovertemplate": "step %{x}: %{customdata:.4g}<extra>training</extra>"
+    }
     held_out = scatter("held-out", [], [], LOSS, mode="lines+markers", dash="dash", symbol="diamond")
     crosses = scatter("diverged", [], [], RED, mode="markers", symbol="x")
     traces = [
@@ -122,7 +134,8 @@ def profiles(
 ) -> Figure:
     """A vector of several runs over depth; the middle of their seeds as a line, the range as a band.
 
-    `against`: each divided by the first. `start`: the nets before training stay, as thin lines. `sites`: those of the deepest.
+    `against`: each divided by the first. `start`: the nets before
+    training stay, as thin lines. `sites`: those of the deepest.
     """
     unit = "RMS, ratio to A" if against else "RMS"
     places = {"text": site_names(sites, len(sites))}
@@ -138,11 +151,17 @@ def profiles(
     return held(_in(f"{title}, thin: step 0", unit, sites, traces), y="log")
 
 
-def ratios(title: str, track: str, over: str, sites: Sequence[str], lines: Sequence[tuple[str, str]], *, unit: str) -> Figure:
-    """One vector of several runs over another of theirs, by depth, on a linear axis from 0; each run's label and its role."""
+def ratios(
+    title: str, track: str, over: str, sites: Sequence[str], lines: Sequence[tuple[str, str]], *, unit: str
+) -> Figure:
+    """One vector of several runs over another of theirs, by
+    depth, on a linear axis from 0; each run's label and its role.
+    """
     layout = frame_of(title, x="block", y=unit, ticks=site_ticks(sites))
     layout["shapes"] = [level(y=0, dash="dot")]
-    traces = [bound(_over_depth(label, sites, role), Ratio(track, run, over=over)) for run, (label, role) in enumerate(lines)]
+    traces = [
+        bound(_over_depth(label, sites, role), Ratio(track, run, over=over)) for run, (label, role) in enumerate(lines)
+    ]
     return held({"data": traces, "layout": layout}, y="linear")
 
 
@@ -159,13 +178,16 @@ def losses(labels: Sequence[str], *, steps: int, chance: float, seeds: int = 1, 
         for one in _band(run, label, Past, "loss", seeds=seeds, against=against, markers=False)
     ]
     traces += [
-        bound(_diverged(run, label), Crosses("loss", run, seed)) for run, label in enumerate(labels) for seed in range(seeds)
+        bound(_diverged(run, label), Crosses("loss", run, seed))
+        for run, label in enumerate(labels)
+        for seed in range(seeds)
     ]
     return held({"data": traces, "layout": layout}, line="line", top=top)
 
 
 def cosines(sites: Sequence[str], labels: Sequence[str], *, start: bool = False) -> Figure:
-    """The cosine between samples of several runs over depth at the frame before the playhead. `sites`: those of the deepest.
+    """The cosine between samples of several runs over depth at
+    the frame before the playhead. `sites`: those of the deepest.
 
     `start`: the nets before training stay, as thin lines.
     """
@@ -179,7 +201,8 @@ def cosines(sites: Sequence[str], labels: Sequence[str], *, start: bool = False)
     return _held_cosines(sites, traces, f"{title}, thin: step 0" if start else title)
 
 
-LIMITS = {  # of number formats, by what they are the limits of: https://arxiv.org/abs/2209.05433 for float8, torch.finfo
+# of number formats, by what they are the limits of: https://arxiv.org/abs/2209.05433 for float8, torch.finfo
+LIMITS = {
     "activation": (
         (65504.0, "float16: largest"),
         (2.0**-24, "float16: smallest"),
@@ -202,13 +225,18 @@ LIMITS = {  # of number formats, by what they are the limits of: https://arxiv.o
 def recorded_depth(
     title: str, binding: type[Row] | type[AtFrame], track: str, runs: Sequence[str | None], *, unit: str
 ) -> Figure:
-    """A vector of recordings over depth, whose places have the model's own names; a run of the playground by its label."""
+    """A vector of recordings over depth, whose places have the
+    model's own names; a run of the playground by its label.
+    """
     layout = frame_of(title, x="", y=unit)
     layout["xaxis"] |= {"tickangle": -25}
     layout["margin"]["b"] = 70
     layout["yaxis"] |= {"type": "log"}
     traces = [
-        bound(_line(run, label or ("step {step}" if len(runs) == 1 else "{name}, step {step}")) | _HOVER, binding(track, run))
+        bound(
+            _line(run, label or ("step {step}" if len(runs) == 1 else "{name}, step {step}")) | _HOVER,
+            binding(track, run),
+        )
         for run, label in enumerate(runs)
     ]
     limits = [{"at": at, "name": name} for at, name in LIMITS.get(title.split(maxsplit=1)[0].lower(), ())]
@@ -228,7 +256,12 @@ def recorded_loss(runs: Sequence[str | None]) -> Figure:
     ]
     crosses = [bound(_diverged(run, label or "this run"), Crosses("loss", run)) for run, label in enumerate(runs)]
     return held(
-        {"data": traces + crosses, "layout": layout}, y="loss", line="line", chance=0, reaches=1, empty="no loss was recorded"
+        {"data": traces + crosses, "layout": layout},
+        y="loss",
+        line="line",
+        chance=0,
+        reaches=1,
+        empty="no loss was recorded",
     )
 
 
@@ -316,7 +349,9 @@ def _in_hue(trace: dict[str, Any], hue: str) -> dict[str, Any]:
 def _beside(others: Sequence[Series], sites: Sequence[str]) -> list[dict[str, Any]]:
     """What stands still to compare with; a net of another depth has as many sites of its own."""
     return [
-        still(_over_depth(short(one.name), site_names(sites, len(one.values)), one.role) | {"meta": one.name}, one.values)
+        still(
+            _over_depth(short(one.name), site_names(sites, len(one.values)), one.role) | {"meta": one.name}, one.values
+        )
         for one in others
     ]
 

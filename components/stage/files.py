@@ -1,4 +1,6 @@
-"""The stage's own scripts on their way to a browser: modules that import each other, and that a browser may keep for ever."""
+"""The stage's own scripts on their way to a browser: modules
+that import each other, and that a browser may keep for ever.
+"""
 
 from hashlib import sha256
 from pathlib import Path

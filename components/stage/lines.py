@@ -98,7 +98,9 @@ def before(trainer: Trainer, cfg: RunConfig, seeds: int, wait: float = 0.0) -> d
 
 
 class Line:
-    """One run of a connection. `owner`: on whose behalf it may be trained; None where what is on the shelf has to do."""
+    """One run of a connection. `owner`: on whose behalf it
+    may be trained; None where what is on the shelf has to do.
+    """
 
     def __init__(self, at: int, asked: Asked, owner: Owner | None, turn: int = 0) -> None:
         self.at, self.turn, self.cfg, self.seeds, self.want = at, turn, asked.cfg, asked.seeds, asked.want
@@ -131,7 +133,9 @@ class Line:
     def messages(self, trainer: Trainer, *, rate: bool) -> Iterator[str | bytes]:
         """All that the browser does not have yet, in the order in which it is to have it. `rate`: the speed too."""
         tape = trainer.tape(self.cfg, self.seeds)
-        state = self._state_of(trainer, tape, rate)  # first: a run that ends meanwhile is not over before its rows are sent
+        state = self._state_of(
+            trainer, tape, rate
+        )  # first: a run that ends meanwhile is not over before its rows are sent
         if tape.columns is not None:
             if self._opened != "tape":
                 yield self._json(header(self.cfg, self.seeds, tape.columns) | {"kind": "header"})
@@ -159,7 +163,9 @@ class Line:
             frames = tape.frames_from(seed, self._frames[seed])
             if frames:
                 self._frames[seed] += len(frames)
-                yield self._json({"kind": "frames", "seed": seed, "frames": [frame_json(self.cfg, one) for one in frames]})
+                yield self._json(
+                    {"kind": "frames", "seed": seed, "frames": [frame_json(self.cfg, one) for one in frames]}
+                )
 
     def _sentences(self, tape: Tape) -> Iterator[str]:
         said, more = sentences.along(tape), True
@@ -183,7 +189,9 @@ class Line:
 
     def _state_of(self, trainer: Trainer, tape: Tape, rate: bool) -> dict[str, Any]:
         """How this run is: over or not, how it ended, what it waits for."""
-        fates = [None if fate is None else {"step": fate.step, "sentence": fate.sentence()} for fate in tape.divergences]
+        fates = [
+            None if fate is None else {"step": fate.step, "sentence": fate.sentence()} for fate in tape.divergences
+        ]
         asks = self.owner and not tape.length and not tape.error and trainer.status().state != "failed"
         refused = trainer.ask(answers.PROFILE, self.cfg) if asks else None
         moving = float(f"{tape.rate:.2g}") if rate and not tape.done else self._state.get("rate", 0.0)

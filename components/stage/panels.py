@@ -40,9 +40,10 @@ class Panel:
 class Chart(Panel):
     """A figure with its sentence above it (a kind of `sentences.KINDS`, or none) and its table.
 
-    `before`: what it says while there is no row. `ends`: where the run has ended before its last step, it says why instead.
-    `figure` None: the picture of what the net says at the frame before the playhead. Another `fit` lets the axes shrink.
-    `scrubs`: it stands in the player, under the slider over the steps, which then covers its plot (`figures.in_player`).
+    `before`: what it says while there is no row. `ends`: where the run has ended before its
+    last step, it says why instead. `figure` None: the picture of what the net says at the
+    frame before the playhead. Another `fit` lets the axes shrink. `scrubs`: it stands in the
+    player, under the slider over the steps, which then covers its plot (`figures.in_player`).
     """
 
     figure: Figure | None = None
@@ -67,7 +68,9 @@ class Chart(Panel):
 
 @dataclass(frozen=True)
 class Headline(Panel):
-    """The verdict over all charts of a run; `label`: its name, where there are several runs; `help`: how it is judged."""
+    """The verdict over all charts of a run; `label`: its name,
+    where there are several runs; `help`: how it is judged.
+    """
 
     title: str = "Verdict"
     label: str = ""
@@ -85,7 +88,8 @@ class Heading(Panel):
 
 @dataclass(frozen=True)
 class Guess(Panel):
-    """What a run is called, and what this viewer expects of it: one of `options`; once `found` is one of them, how that went.
+    """What a run is called, and what this viewer expects of it:
+    one of `options`; once `found` is one of them, how that went.
 
     The browser keeps the guess for as long as its tab shows the app.
     """
@@ -114,7 +118,8 @@ class Digit(Panel):
 
 @dataclass(frozen=True)
 class Curve(Panel):
-    """The loss as far as it was seen, small, on an axis from 0 to `top` that never moves: what leaves it is marked at its edge.
+    """The loss as far as it was seen, small, on an axis from 0 to
+    `top` that never moves: what leaves it is marked at its edge.
 
     `level`: the loss of guessing at random.
     """
@@ -128,10 +133,12 @@ class Curve(Panel):
 
 @dataclass(frozen=True)
 class Link(Panel):
-    """The way from a run to another page, whose address `href` is; a plain click is heard by the page, which walks there.
+    """The way from a run to another page, whose address `href`
+    is; a plain click is heard by the page, which walks there.
 
-    It is heard as `opens`, or else as the run. `like`: shown only where a recording's growth is that of this arrangement.
-    Before it stands a sentence: `text`, or else a kind of `sentences.KINDS` along the tape, `before` while there is none.
+    It is heard as `opens`, or else as the run. `like`: shown only where a recording's
+    growth is that of this arrangement. Before it stands a sentence: `text`, or else a
+    kind of `sentences.KINDS` along the tape, `before` while there is none.
     """
 
     href: str = ""
@@ -167,7 +174,8 @@ class Text(Panel):
 class Stack(Panel):
     """The living stack of a run: `blocks` of `blocks_of`; `toggles` where a click is heard.
 
-    The stacks of one page that have a `shared` scale can be compared by eye: it covers all runs. `label` stands over the scale.
+    The stacks of one page that have a `shared` scale can be compared
+    by eye: it covers all runs. `label` stands over the scale.
     """
 
     title: str = "Signal and gradient, block by block"

@@ -1,6 +1,7 @@
 """The recordings of a folder on their way to a browser, byte by byte: the browser reads them, the server does not.
 
-Only plain files directly in the folder are given, by their names as it lists them: nothing that a visitor writes is a path.
+Only plain files directly in the folder are given, by their
+names as it lists them: nothing that a visitor writes is a path.
 """
 
 import json
@@ -80,7 +81,10 @@ class Reel:
                     piece := os.pread(file, min(PIECE_BYTES, LARGEST - 1 - self.sent), self.sent)
                 ):
                     start, self.sent = self.sent, self.sent + len(piece)
-                    yield b"".join(number.to_bytes(4, "little") for number in (self.at, start, len(piece), self.turn)) + piece
+                    yield (
+                        b"".join(number.to_bytes(4, "little") for number in (self.at, start, len(piece), self.turn))
+                        + piece
+                    )
         except OSError:
             yield from self._say(self.file, self.sent, f"There is no recording {self.name} here.")
 

@@ -1,7 +1,8 @@
 """The route `/tape`: one connection for each page, over which its runs come row by row, and which is the wish for them.
 
-A run is wanted for as long as a connection wants it. Wishes are made for a few seconds and made again, so that a tab that is
-closed, and one whose machine has gone, end the work by themselves, while one that is loaded anew finds it going on.
+A run is wanted for as long as a connection wants it. Wishes are made for a few
+seconds and made again, so that a tab that is closed, and one whose machine has
+gone, end the work by themselves, while one that is loaded anew finds it going on.
 """
 
 import asyncio
@@ -62,8 +63,8 @@ async def tape(websocket: WebSocket) -> None:
 class Connection:
     """One page: reads what it wants, and sends what it does not have yet.
 
-    Nothing is queued for it: rows are taken from the tape when the one before has gone, so that whoever reads slowly gets
-    more of them in one message, and whoever does not read is let go.
+    Nothing is queued for it: rows are taken from the tape when the one before has gone, so that whoever reads slowly
+    gets more of them in one message, and whoever does not read is let go.
     """
 
     def __init__(self, websocket: WebSocket) -> None:
@@ -90,7 +91,9 @@ class Connection:
         if self.websocket.application_state is WebSocketState.CONNECTED and reason:
             await self.websocket.close(REFUSED, reason[:100])
         for task in done:
-            if (error := task.exception()) and not isinstance(error, ValueError | WebSocketDisconnect | OSError | RuntimeError):
+            if (error := task.exception()) and not isinstance(
+                error, ValueError | WebSocketDisconnect | OSError | RuntimeError
+            ):
                 raise error
 
     async def _read_all(self) -> None:

@@ -9,7 +9,9 @@ from components.stage.panels import Panel
 
 @dataclass(frozen=True)
 class Choice:
-    """The net of a scene that lets the reader choose: its depth, of at most so many blocks, its residual and its norm."""
+    """The net of a scene that lets the reader choose: its
+    depth, of at most so many blocks, its residual and its norm.
+    """
 
     depth: int
     most: int
@@ -21,8 +23,8 @@ class Choice:
 class Scene:
     """A heading, sentences, the panels of the picture (one of a kind), all of one run.
 
-    The net stands there before training, or `plays` to the end of its run once the scene is reached. `whole`: its rows are
-    asked for beforehand, because it plays or because the text is of them.
+    The net stands there before training, or `plays` to the end of its run once the scene is reached. `whole`: its rows
+    are asked for beforehand, because it plays or because the text is of them.
     """
 
     title: str

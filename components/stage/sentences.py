@@ -44,7 +44,10 @@ def said_at(cfg: RunConfig, trace: Trace, row: int) -> dict[str, str]:
 
 def _answers(frame: Frame) -> str:
     """How good the answers are that the net gave at a frame."""
-    return f"At step {frame.step}: held-out accuracy {frame.held_out_accuracy:.1%}, held-out loss {frame.held_out_loss:.3g}."
+    return (
+        f"At step {frame.step}: held-out accuracy {frame.held_out_accuracy:.1%}, held-out loss "
+        f"{frame.held_out_loss:.3g}."
+    )
 
 
 def _form(sentence: str, trace: Trace, row: int) -> str:

@@ -1,7 +1,7 @@
 """`stage(name, runs, panels)`: a page says what it shows, and the browser moves it. All that a page knows of players.
 
-While a run plays the page is not run again: rows come by the stage's own connection, and the server hears where the playhead
-is when it rests.
+While a run plays the page is not run again: rows come by the stage's own
+connection, and the server hears where the playhead is when it rests.
 """
 
 import time
@@ -67,16 +67,17 @@ def stage(
     on_scene: Callable[[int], None] | None = None,
     on_choice: Callable[[dict[str, Any]], None] | None = None,
 ) -> At:
-    """Draws player and panels over the tapes of some runs, each with so many seeds, and recordings; where the playhead rests.
+    """Draws player and panels over the tapes of some runs, each
+    with so many seeds, and recordings; where the playhead rests.
 
     `tells`: whether the page runs again when the playhead comes to rest, and once a second while it moves ("follow").
-    `shared`: follows the word Train, where one bar moves several runs; `verb`: what stands in its place. `names`: what each
-    run is called where it is told of. `keys`: what is said of space, the right arrow and R, which then move it. `start`,
-    `reset`: a text that is new to the browser's tab starts it, or puts it back to the beginning. `on_toggle`: is given run
-    and block of a click in a stack; `on_open` the run whose link was followed, outside of a callback, where a page may be left.
-    `scenes`: instead of panels of its own, those of the scene that is scrolled to; `scene`: which is shown first, from 1, and
-    `on_scene` is given the one that was chosen by its number; `on_choice` what was chosen in one that offers a choice.
-    ValueError where a panel is bound to what is not among the runs.
+    `shared`: follows the word Train, where one bar moves several runs; `verb`: what stands in its place. `names`: what
+    each run is called where it is told of. `keys`: what is said of space, the right arrow and R, which then move it.
+    `start`, `reset`: a text that is new to the browser's tab starts it, or puts it back to the beginning. `on_toggle`:
+    is given run and block of a click in a stack; `on_open` the run whose link was followed, outside of a callback,
+    where a page may be left. `scenes`: instead of panels of its own, those of the scene that is scrolled to; `scene`:
+    which is shown first, from 1, and `on_scene` is given the one that was chosen by its number; `on_choice` what was
+    chosen in one that offers a choice. ValueError where a panel is bound to what is not among the runs.
     """
     trained = [run for run in runs if isinstance(run, RunConfig)]
     at, openings = place(name, runs, seeds), iter(_openings(trained, seeds))
@@ -156,7 +157,9 @@ def _link(run: RunConfig | Recording) -> str:
 
 
 def place(name: str, runs: Sequence[RunConfig | Recording], seeds: int = 1) -> At:
-    """Where the playhead of a stage is, as its connection says or else as the page last heard; the beginning on other runs."""
+    """Where the playhead of a stage is, as its connection says
+    or else as the page last heard; the beginning on other runs.
+    """
     trained = [run for run in runs if isinstance(run, RunConfig)]
     at = TICKETS.place(owner(name, *trained, seeds=seeds)) or _heard(name, runs)
     return At(min(max(at.step, 0), max((cfg.steps for cfg in trained), default=0)), at.playing)
@@ -171,7 +174,9 @@ def _heard(name: str, runs: Sequence[RunConfig | Recording]) -> At:
 
 
 def _openings(runs: Sequence[RunConfig], seeds: int) -> list[dict[str, Any] | None]:
-    """Row 0 of every run with the page itself, so that its first picture needs nothing else; None where it takes too long."""
+    """Row 0 of every run with the page itself, so that its first
+    picture needs nothing else; None where it takes too long.
+    """
     service = trainer()
     state = service.status().state
     if state == "starting":

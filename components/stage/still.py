@@ -1,4 +1,6 @@
-"""A chart that stands still, drawn by the stage's own scripts: it keeps its zoom when its data changes, and has its numbers."""
+"""A chart that stands still, drawn by the stage's own scripts:
+it keeps its zoom when its data changes, and has its numbers.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +25,14 @@ def still_chart(
     `on_click` is given x and y of a point that was clicked, as the browser says them.
     """
     title = alt.removesuffix(", chart")
-    data = {"version": VERSION, "script": "still", "chunk": plotly_chunk(), "figure": figure, "title": title, "height": height}
+    data = {
+        "version": VERSION,
+        "script": "still",
+        "chunk": plotly_chunk(),
+        "figure": figure,
+        "title": title,
+        "height": height,
+    }
     _component(
         key=key,
         data=data | {"clicks": on_click is not None},

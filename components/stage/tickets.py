@@ -34,7 +34,9 @@ class _Ticket:
 
 @dataclass
 class Tickets:
-    """One ticket for each part of a session's screen, the longest unused dropped first. Safe to use from many threads."""
+    """One ticket for each part of a session's screen, the
+    longest unused dropped first. Safe to use from many threads.
+    """
 
     seconds: float = TICKET_SECONDS
     most: int = MOST
@@ -43,7 +45,9 @@ class Tickets:
     _by_name: dict[str, _Ticket] = field(default_factory=dict, repr=False)
 
     def hand(self, owner: Owner) -> str:
-        """The ticket of an owner's part, the same for as long as it is used; it is good for the tapes that the part has now."""
+        """The ticket of an owner's part, the same for as long as
+        it is used; it is good for the tapes that the part has now.
+        """
         part = owner.session, owner.screen, owner.part
         with self._lock:
             self._drop_old()
@@ -58,7 +62,9 @@ class Tickets:
             return ticket.name
 
     def owner(self, name: str) -> Owner | None:
-        """On whose behalf the bearer of a ticket asks; None where there is no such ticket any more. Using it keeps it."""
+        """On whose behalf the bearer of a ticket asks; None where
+        there is no such ticket any more. Using it keeps it.
+        """
         with self._lock:
             self._drop_old()
             ticket = self._by_name.get(name)

@@ -31,7 +31,9 @@ class View:
 
 
 def look(cfg: RunConfig, step: int = 0) -> tuple[View | None, bool]:
-    """The view at a step, and whether a better one is still to come. Nothing is trained for it: that is the stage's wish."""
+    """The view at a step, and whether a better one is still to
+    come. Nothing is trained for it: that is the stage's wish.
+    """
     service = trainer()
     tape = service.tape(cfg)
     trace = tape.trace()

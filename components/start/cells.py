@@ -1,4 +1,6 @@
-"""The experiment of the first minute: residual x norm, four nets that differ in nothing else, trained under one player."""
+"""The experiment of the first minute: residual x norm, four
+nets that differ in nothing else, trained under one player.
+"""
 
 from dataclasses import dataclass
 
@@ -44,7 +46,9 @@ LARGE = 115  # pixels of a stack and a curve on a projector
 
 
 def ended() -> list[Ended]:
-    """The four runs, once they were watched to their end and until they are reset; empty before, and where a link hides it."""
+    """The four runs, once they were watched to their end and
+    until they are reset; empty before, and where a link hides it.
+    """
     runs = [cell.cfg for cell in CELLS]
     step, tapes = place(NAME, runs).step, [trainer().tape(cfg) for cfg in runs]
     over = all(tape.done for tape in tapes)
@@ -61,7 +65,9 @@ def draw(found: list[Ended]) -> None:
     large = projector.on()
     of: list[Ended | None] = [*found] or [None] * len(CELLS)
     panels = [
-        panel for at, (cell, end) in enumerate(zip(CELLS, of, strict=True)) for panel in _panels(at, cell, end, large=large)
+        panel
+        for at, (cell, end) in enumerate(zip(CELLS, of, strict=True))
+        for panel in _panels(at, cell, end, large=large)
     ]
     keys = projector.HINT if large else ""
     stage(NAME, [cell.cfg for cell in CELLS], panels, shared=" all four", facts=["four nets"], keys=keys, on_open=_open)

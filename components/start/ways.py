@@ -6,7 +6,10 @@ from components.shell.link import COMPARE, LESSONS, PAGES, PLAYGROUND, STORY
 
 # Who, what for, and the pages in their order with what they are called here.
 WAYS = {
-    "A visitor": ("Five minutes, nothing to know beforehand.", ((STORY, "The story"), (PLAYGROUND, "Break a net yourself"))),
+    "A visitor": (
+        "Five minutes, nothing to know beforehand.",
+        ((STORY, "The story"), (PLAYGROUND, "Break a net yourself")),
+    ),
     "A student": (
         "Guess first, then let the numbers decide.",
         ((LESSONS, "Lessons"), (PAGES / "learn" / "errors.py", "Common errors")),

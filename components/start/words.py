@@ -45,10 +45,14 @@ def conclusion(both: Ended, norm: Ended, residual: Ended, neither: Ended) -> str
     accuracy = f"{both.trace.frames[-1].held_out_accuracy:.0%} of unseen digits right"
     if [end.outcome for end in ends] == [LEARNS, STAYS, BLOWS_UP, STAYS]:
         return (
-            f"**Only the net with both learns: {accuracy}.** The residual alone carries the signal past all {both.cfg.depth} "
-            f"blocks, but it {residual.growth}; the norm alone holds its size, but {norm.fault}."
+            f"**Only the net with both learns: {accuracy}.** The residual alone carries the signal past all "
+            f"{both.cfg.depth} blocks, but it {residual.growth}; the norm alone holds its size, but {norm.fault}."
         )
-    return f"**{_counted(ends)}.** " + "; ".join(f"{end.title}: {end.fault}" for end in ends if end.outcome != LEARNS) + "."
+    return (
+        f"**{_counted(ends)}.** "
+        + "; ".join(f"{end.title}: {end.fault}" for end in ends if end.outcome != LEARNS)
+        + "."
+    )
 
 
 def _counted(ends: Sequence[Ended]) -> str:

@@ -44,7 +44,9 @@ def draw() -> None:
     keys = projector.HINT if projector.on() else ""
     stage(NAME, runs, [], scenes=scenes, keys=keys, scene=_scene(), on_scene=_go, on_choice=_choose)
     waits("story_numbers", lambda: any(look(cfg)[0] is None for cfg in runs) and trainer().status().state != "failed")
-    st.page_link(PLAYGROUND, label="Your net in the playground", icon=":material/tune:", query_params=_net(own).to_query())
+    st.page_link(
+        PLAYGROUND, label="Your net in the playground", icon=":material/tune:", query_params=_net(own).to_query()
+    )
     # A page link to the first page has no address of its own, and a new tab would show this one again.
     if st.button("The four nets side by side", icon=":material/home:", type="tertiary"):
         st.switch_page(START)

@@ -49,12 +49,14 @@ def scenes(shallow: Seen, fades: Seen, grows: Seen, levels: Seen, own: Seen, *, 
 def _enters(seen: Seen, digit: int) -> str:
     first = f"A handwritten {digit} enters as 64 numbers"
     if seen.last:
-        first += (
-            f", and {seen.cfg.depth} plain blocks learn to read {seen.last.held_out_accuracy:.0%} of the digits kept from them"
-        )
+        right = f"{seen.last.held_out_accuracy:.0%}"
+        first += f", and {seen.cfg.depth} plain blocks learn to read {right} of the digits kept from them"
     else:
         first += f", and {seen.cfg.depth} plain blocks learn to read it"
-    return f"{first}. Each column is a block: above the line the size of the signal that leaves it, below it of the gradient."
+    return (
+        f"{first}. Each column is a block: above the line the size of the signal that leaves it, below it of the "
+        "gradient."
+    )
 
 
 def _fades(seen: Seen, shallow: Seen) -> str:
@@ -102,8 +104,16 @@ def _own(seen: Seen) -> str:
     first += f": of your net {_said('signal', 'leaves', signal)}, and {_said('gradient', 'comes back', gradient)}"
     if not seen.whole:
         return f"{first}. Where does it stop learning?"
-    became, fate, cost = outcome(seen.whole, chance(seen.cfg)), seen.whole.divergence, f"guessing costs {chance(seen.cfg):.2f}"
-    how = f"at step {fate.step} no number is left" if fate else f"the loss is {final_loss(seen.whole):.2g} in the end, {cost}"
+    became, fate, cost = (
+        outcome(seen.whole, chance(seen.cfg)),
+        seen.whole.divergence,
+        f"guessing costs {chance(seen.cfg):.2f}",
+    )
+    how = (
+        f"at step {fate.step} no number is left"
+        if fate
+        else f"the loss is {final_loss(seen.whole):.2g} in the end, {cost}"
+    )
     return f"{first}. Trained, it {became}: {how}."
 
 

@@ -1,4 +1,6 @@
-"""The teacher's page: a link to hand out, and the board of a class. The class is this page's: its address holds the key."""
+"""The teacher's page: a link to hand out, and the board of a
+class. The class is this page's: its address holds the key.
+"""
 
 import secrets
 from urllib.parse import urlencode
@@ -14,10 +16,16 @@ from models.lessons.lessons import LESSONS
 from models.spec import RunConfig, knobs
 
 PLAYGROUND = "playground"
-CLASS, OPENED = drawn_board.KEY, "key"  # in this page's address: the class that is open, and the key that proves whose it is
+CLASS, OPENED = (
+    drawn_board.KEY,
+    "key",
+)  # in this page's address: the class that is open, and the key that proves whose it is
 CODE = "teacher_code"
 POLL_SECONDS = 2.0
-TIP = "What is hidden is not there for whoever opens the link, and keeps its value. It is no lock: the address can be edited."
+TIP = (
+    "What is hidden is not there for whoever opens the link, and keeps its value. It is no lock: the address can be "
+    "edited."
+)
 IN_LESSONS = ("answers", "lessons", "verdict", "export")
 SHOWN = {  # path and title
     "start": ("", "The four nets of Start"),
@@ -40,7 +48,11 @@ def draw() -> None:
     names = IN_LESSONS if target in LESSONS else whole if target == PLAYGROUND else ("verdict",)
     usual = list(IN_LESSONS[:2]) if target in LESSONS else []
     choice = address.kept(
-        f"teacher_hide_{target in LESSONS}{'_page' * (target in ('start', 'story'))}", usual, name="hides", among=names, many=True
+        f"teacher_hide_{target in LESSONS}{'_page' * (target in ('start', 'story'))}",
+        usual,
+        name="hides",
+        among=names,
+        many=True,
     )
     hidden = st.multiselect("Hide", names, format_func=_named, help=TIP, **choice)
     _address(target, hidden, large=large, code=code if opened else "")
@@ -80,13 +92,21 @@ def _class() -> tuple[str, str]:
             st.markdown(f"Class **{code}** is open.")
             tip = "Forgets the class and all its guesses."
             st.button(
-                "Close the class", key="teacher_close", icon=":material/close:", on_click=_close, args=(code, key), help=tip
+                "Close the class",
+                key="teacher_close",
+                icon=":material/close:",
+                on_click=_close,
+                args=(code, key),
+                help=tip,
             )
-            st.caption("This page's address holds the key of the class: who has it can clear the board, and nobody else.")
+            st.caption(
+                "This page's address holds the key of the class: who has it can clear the board, and nobody else."
+            )
             return code, key
         if problem == GONE:
             st.info(
-                f"Class {code} is not open. A class is forgotten when the server restarts, and hours after its page was closed."
+                f"Class {code} is not open. A class is forgotten when the server restarts, and hours after its page "
+                "was closed."
             )
         else:
             refused = problem
@@ -151,7 +171,8 @@ def _address(target: str, hidden: list[str], *, large: bool, code: str) -> None:
 def qr_code(link: str) -> str:
     """A link as a QR code to be read from a wall: black on white in both themes."""
     code = segno.make(link, error="m", micro=False)
-    return f'<img alt="QR code of the link to hand out" width="200" src="{code.svg_data_uri(scale=6, border=4, light="white")}">'
+    source = code.svg_data_uri(scale=6, border=4, light="white")
+    return f'<img alt="QR code of the link to hand out" width="200" src="{source}">'
 
 
 def _board(target: str, code: str, key: str) -> None:
@@ -168,4 +189,6 @@ def _board(target: str, code: str, key: str) -> None:
 
     moving()
     label, tip = "Clear the board", "Forgets the guesses of this lesson."
-    st.button(label, key="teacher_clear", icon=":material/delete:", help=tip, on_click=board().clear, args=(code, key, target))
+    st.button(
+        label, key="teacher_clear", icon=":material/delete:", help=tip, on_click=board().clear, args=(code, key, target)
+    )

@@ -59,10 +59,12 @@ CARDS = [
         "root-of-d",
         "attention",
         "Scores are divided by √d_model.",
-        "By √d_k, the size of one head's keys: only then is their variance 1. What √d_model multiplies in the original is the "
-        "embedding, before the positions are added; with weights shared between embedding and head that sets its size.",
+        "By √d_k, the size of one head's keys: only then is their variance 1. What √d_model multiplies in the original "
+        "is the embedding, before the positions are added; with weights shared between embedding and head that sets "
+        "its size.",
         VASWANI,
-        "20,000 random pairs q, k of size 16, in a model of width 64; embeddings of variance 1/d beside sinusoidal positions.",
+        "20,000 random pairs q, k of size 16, in a model of width 64; embeddings of variance 1/d beside sinusoidal "
+        "positions.",
         {"numbers": Computed("scores")},
         _root,
     ),
@@ -70,7 +72,8 @@ CARDS = [
         "linear-attention",
         "attention",
         "Self-attention is linear.",
-        "It is a weighted sum, linear only while its weights are held fixed; they depend on the input through a softmax.",
+        "It is a weighted sum, linear only while its weights are held fixed; they depend on the input through a "
+        "softmax.",
         VASWANI,
         "One head on two random inputs and on their sum.",
         {"numbers": Computed("linear")},

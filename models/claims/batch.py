@@ -34,8 +34,8 @@ def _memory(values: Values) -> Outcome:
         f"With momentum {found.momentum:g} the old mean keeps {found.kept:.3f} of its weight after a batch; "
         "the variance kept "
         f"is the {'unbiased' if found.unbiased else 'biased'} one; a batch of one is "
-        f"{'refused' if found.refused else 'taken'}, a batch of two comes out as ±{found.pair:.4f}; without eval mode the "
-        f"result differs by up to {found.eval:.3g}."
+        f"{'refused' if found.refused else 'taken'}, a batch of two comes out as ±{found.pair:.4f}; without eval mode "
+        f"the result differs by up to {found.eval:.3g}."
     )
     fates = [abs(found.kept - found.momentum) < NEAR, not found.unbiased, not found.refused, found.eval < LEAK]
     table = {
@@ -63,8 +63,8 @@ def _per_token(values: Values) -> Outcome:
     own = found.norm.index("LayerNorm(D)")
     future, other = found.future[at], found.neighbour[at]
     said = (
-        f"Behind batch norm the first token moves by {future:.3g} when a later token changes and by {other:.3g} when another "
-        f"sequence does; behind layer norm by {found.future[own]:.3g} and {found.neighbour[own]:.3g}."
+        f"Behind batch norm the first token moves by {future:.3g} when a later token changes and by {other:.3g} when "
+        f"another sequence does; behind layer norm by {found.future[own]:.3g} and {found.neighbour[own]:.3g}."
     )
     table = {"norm": found.norm, "last token changed": found.future, "other sequence changed": found.neighbour}
     return Outcome(verdict([future <= LEAK, other <= LEAK]), said, table, "nothing but the token itself changes")
@@ -77,7 +77,9 @@ def _shift(values: Values) -> Outcome:
         "layer norm, one feature shifted": abs(found["layer norm"][1] - found["layer norm"][0]),
         "layer norm, every feature shifted alike": found["token shift"],
     }
-    said = "Of a shift of 3 between training and inference there is left: " + "; ".join(f"{k} {v:.2g}" for k, v in left.items())
+    said = "Of a shift of 3 between training and inference there is left: " + "; ".join(
+        f"{k} {v:.2g}" for k, v in left.items()
+    )
     table = {"case": list(left), "shift left": list(left.values())}
     return Outcome(
         verdict([one < REMOVED for one in left.values()]),
@@ -92,16 +94,19 @@ CARDS = [
         "batch-norm-cures",
         "batch norm",
         "Batch norm fixes vanishing and exploding gradients.",
-        "It levels the signal, not the gradient: in a deep net without skips it makes the gradient grow exponentially on its way "
-        "back. With skips it does not.",
+        "It levels the signal, not the gradient: in a deep net without skips it makes the gradient grow exponentially "
+        "on its way back. With skips it does not.",
         BATCH | arxiv(Mean_field_theory_of_batch_norm="1902.08129"),
-        "Signal and gradient before training, six seeds: batch norm without and with skips, and the bare net, 32 blocks deep.",
+        "Signal and gradient before training, six seeds: batch norm without and with skips, and the bare net, 32 "
+        "blocks deep.",
         {
             "batch norm, no skip": Asked(
                 answers.SIGNAL, RunConfig.arranged("plain + norm", norm="batch norm", **DEEP), {"step": 0}
             ),
             "batch norm, skips": Asked(answers.SIGNAL, RunConfig(norm="batch norm", **DEEP), {"step": 0}),  # type: ignore[arg-type]
-            "no norm, no skip": Asked(answers.SIGNAL, RunConfig.arranged("plain", init="orthogonal", **DEEP), {"step": 0}),
+            "no norm, no skip": Asked(
+                answers.SIGNAL, RunConfig.arranged("plain", init="orthogonal", **DEEP), {"step": 0}
+            ),
         },
         _explodes,
     ),
@@ -121,7 +126,8 @@ CARDS = [
         "batch-norm-per-token",
         "batch norm",
         "Batch norm normalises each token.",
-        "Its statistics are taken over batch and positions: `BatchNorm1d` on (B, d, T). Padding and later tokens enter them.",
+        "Its statistics are taken over batch and positions: `BatchNorm1d` on (B, d, T). Padding and later tokens enter "
+        "them.",
         BATCH | TORCH,
         "A later token, then a token of another sequence is changed: how far does the first token's result move?",
         {"torch": Asked(answers.WHO_IS_SEEN)},

@@ -1,4 +1,6 @@
-"""What a card of the errors page is: a claim, what is true, what is measured, and how the numbers decide between the two."""
+"""What a card of the errors page is: a claim, what is true,
+what is measured, and how the numbers decide between the two.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -51,7 +53,9 @@ class Lines:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the numbers say: one of HOLDS, FAILS, PARTLY, a sentence with them, the condition, a table by column, a chart."""
+    """What the numbers say: one of HOLDS, FAILS, PARTLY, a
+    sentence with them, the condition, a table by column, a chart.
+    """
 
     verdict: str
     sentence: str
@@ -64,8 +68,8 @@ class Outcome:
 class Card:
     """One claim that is often made.
 
-    `setup` says what Run does; `needs` names what is gathered, and `judge` takes it under these names. `sources`: address by
-    name. `badge`: measured, or formula where no net and no draw takes part.
+    `setup` says what Run does; `needs` names what is gathered, and `judge` takes it under these names. `sources`:
+    address by name. `badge`: measured, or formula where no net and no draw takes part.
     """
 
     key: str

@@ -1,4 +1,6 @@
-"""Common errors of reading charts and of averaging: sizes of different tensors on one axis, and means of log-normal numbers."""
+"""Common errors of reading charts and of averaging: sizes of
+different tensors on one axis, and means of log-normal numbers.
+"""
 
 import numpy as np
 
@@ -12,7 +14,8 @@ def _sizes(values: Values) -> Outcome:
     found = values["torch"]
     tensors = found.tensor
     by_length, by_rms = (
-        [name for _, name in sorted(zip(sizes, tensors, strict=True), reverse=True)] for sizes in (found.length, found.rms)
+        [name for _, name in sorted(zip(sizes, tensors, strict=True), reverse=True)]
+        for sizes in (found.length, found.rms)
     )
     said = (
         f"By length the {by_length[0]} has the largest gradient, by RMS the {by_rms[0]}; the first weight has "
@@ -28,10 +31,13 @@ def _log_normal(values: Values) -> Outcome:
     alive = gains[gains > 0]
     geometric = float(np.exp(np.log(alive).mean()))
     said = (
-        f"Over {len(gains)} seeds the mean of the gains is {mean:.3g}, their median {median:.3g} and their geometric mean "
-        f"{geometric:.3g}; {(gains < mean).mean():.0%} of the nets lie below the mean."
+        f"Over {len(gains)} seeds the mean of the gains is {mean:.3g}, their median {median:.3g} and their geometric "
+        f"mean {geometric:.3g}; {(gains < mean).mean():.0%} of the nets lie below the mean."
     )
-    table = {"average": ["mean", "median", "geometric mean", "largest"], "gain": [mean, median, geometric, float(gains.max())]}
+    table = {
+        "average": ["mean", "median", "geometric mean", "largest"],
+        "gain": [mean, median, geometric, float(gains.max())],
+    }
     return Outcome(verdict([1 / TYPICAL < mean / median < TYPICAL]), said, table)
 
 
@@ -40,8 +46,8 @@ CARDS = [
         "gradient-norms",
         "reading charts",
         "The tensor with the longest gradient has the largest gradient.",
-        "A length grows with the root of the number of entries. On one axis plot the RMS; and plot the stream's gradient, for a "
-        "parameter's is a sum over tokens, which hides the law over depth.",
+        "A length grows with the root of the number of entries. On one axis plot the RMS; and plot the stream's "
+        "gradient, for a parameter's is a sum over tokens, which hides the law over depth.",
         arxiv(Understanding_difficulty_of_training="2004.08249"),
         "A small torch net on random labels, one backward pass, every tensor's gradient by length and by RMS.",
         {"torch": Asked(answers.GRADIENT_SIZES)},
@@ -51,8 +57,8 @@ CARDS = [
         "log-normal",
         "reading charts",
         "The mean over seeds shows a typical net.",
-        "A product of many random factors is log-normal: a few seeds make the mean. Use the geometric mean or the median, and "
-        "show the band.",
+        "A product of many random factors is log-normal: a few seeds make the mean. Use the geometric mean or the "
+        "median, and show the band.",
         arxiv(Products_of_many_random_matrices="1812.05994"),
         "The gain of 32 random ReLU layers of width 16 under He's initialisation, 400 seeds.",
         {"numbers": Computed("products")},

@@ -24,10 +24,13 @@ ERRORS: dict[str, Card] = {card.key: card for part in PARTS for card in part.CAR
 
 
 def found(text: str = "", topic: str = "") -> list[Card]:
-    """The cards with every word of the text in claim, truth or topic, whatever the case; of one topic where it is named."""
+    """The cards with every word of the text in claim, truth or
+    topic, whatever the case; of one topic where it is named.
+    """
     words = text.casefold().split()
     return [
         card
         for card in ERRORS.values()
-        if topic in ("", card.topic) and all(word in f"{card.claim} {card.truth} {card.topic}".casefold() for word in words)
+        if topic in ("", card.topic)
+        and all(word in f"{card.claim} {card.truth} {card.topic}".casefold() for word in words)
     ]

@@ -19,8 +19,8 @@ def _by_hand(values: Values) -> Outcome:
     sizes, short = found.features, np.asarray(found.short)
     law = [1 - float(np.sqrt((size - 1) / size)) for size in sizes]
     said = (
-        f"The norm by hand comes out {short[0]:.1%} too short with {sizes[0]} features and {short[-1]:.2%} with {sizes[-1]}; "
-        f"sqrt((d - 1) / d) says {law[0]:.1%} and {law[-1]:.2%}."
+        f"The norm by hand comes out {short[0]:.1%} too short with {sizes[0]} features and {short[-1]:.2%} with "
+        f"{sizes[-1]}; sqrt((d - 1) / d) says {law[0]:.1%} and {law[-1]:.2%}."
     )
     table = {"features": sizes, "too short, measured": short, "1 - sqrt((d - 1) / d)": law}
     return Outcome(verdict((np.abs(short) < EXACT).tolist()), said, table, "there are very many features")
@@ -31,8 +31,8 @@ def _spread(values: Values) -> Outcome:
     given, out = found["given"], found["biased"]
     everything = [*out, found["gain"], found["unbiased"]]
     said = (
-        f"Spread {given[0]:g} comes out as {out[0]:.4f}, but spread {given[-1]:g} as {out[-1]:.3f}; with a gain of 2 it is "
-        f"{found['gain']:.3f}; and the unbiased deviation of four normed features is {found['unbiased']:.3f}."
+        f"Spread {given[0]:g} comes out as {out[0]:.4f}, but spread {given[-1]:g} as {out[-1]:.3f}; with a gain of 2 "
+        f"it is {found['gain']:.3f}; and the unbiased deviation of four normed features is {found['unbiased']:.3f}."
     )
     cases = [*(f"spread {one:g}" for one in given), "gain 2, bias 1", "spread 1, four features, unbiased"]
     return Outcome(
@@ -49,7 +49,8 @@ def _over_what(values: Values) -> Outcome:
     own, joint = seen["LayerNorm(D)"], seen["LayerNorm([T, D])"]
     said = (
         f"A change in the last token moves the first one by {own[0]:.3g} in LayerNorm(D) and by {joint[0]:.3g} in "
-        f"LayerNorm([T, D]), which sees the future; a change in another sample moves them by {own[1]:.3g} and {joint[1]:.3g}."
+        f"LayerNorm([T, D]), which sees the future; a change in another sample moves them by {own[1]:.3g} and "
+        f"{joint[1]:.3g}."
     )
     # Held against both forms of the claim: over the batch, and over all of a sequence without harm.
     fates = [own[1] > LEAK, joint[1] > LEAK, joint[0] <= LEAK]
@@ -64,9 +65,9 @@ def _rms(values: Values) -> Outcome:
     fates = [apart["with its mean"] < SAME, apart["centred"] < SAME, abs(ratio - 1) < SAME]
     said = (
         f"On a token with a mean the two differ by {apart['with its mean']:.3g}, on the same token centred by "
-        f"{apart['centred']:.1g}; RMS norm swallows {lost['rms norm']} direction, layer norm {lost['layer norm']}. As torch has "
-        f"them, a centred token of RMS {small.given:.0e} leaves RMS norm (eps {small.rms_eps:.3g}) with {small.rms:.3f} "
-        f"and layer norm (eps {small.layer_eps:.0e}) with {small.layer:.4f}."
+        f"{apart['centred']:.1g}; RMS norm swallows {lost['rms norm']} direction, layer norm {lost['layer norm']}. As "
+        f"torch has them, a centred token of RMS {small.given:.0e} leaves RMS norm (eps {small.rms_eps:.3g}) with "
+        f"{small.rms:.3f} and layer norm (eps {small.layer_eps:.0e}) with {small.layer:.4f}."
     )
     table = {
         "case": ["token with a mean", "centred token", "RMS norm of a tiny token", "layer norm of a tiny token"],
@@ -80,8 +81,9 @@ def _dominated(values: Values) -> Outcome:
     found = values["numbers"]
     largest, share, bound = found["largest"], found["share"], found["bound"]
     said = (
-        f"A feature {found['times'][-1]:,.0f} times larger comes out at {largest[-1]:.3f}, just below sqrt(d - 1) = {bound:.3f}, "
-        f"and holds {share[-1]:.1%} of the sum of squares, which is {found['sum'][-1]:.1f} whatever came in."
+        f"A feature {found['times'][-1]:,.0f} times larger comes out at {largest[-1]:.3f}, just below sqrt(d - 1) = "
+        f"{bound:.3f}, and holds {share[-1]:.1%} of the sum of squares, which is {found['sum'][-1]:.1f} whatever came "
+        "in."
     )
     table = {"times larger": found["times"], "after layer norm": largest, "share of the squares": share}
     return Outcome(
@@ -105,9 +107,11 @@ CARDS = [
         "spread-of-one",
         "norms",
         "Layer norm makes the standard deviation exactly 1.",
-        "It makes the biased deviation sqrt(v / (v + eps)), before gain and bias: a token of deviation 0.003 comes out at 0.688.",
+        "It makes the biased deviation sqrt(v / (v + eps)), before gain and bias: a token of deviation 0.003 comes out "
+        "at 0.688.",
         LAYER,
-        "One token of 64 features, stretched to three spreads, then with a gain, and four features by the unbiased deviation.",
+        "One token of 64 features, stretched to three spreads, then with a gain, and four features by the unbiased "
+        "deviation.",
         {"numbers": Computed("spreads")},
         _spread,
         "formula",
@@ -116,7 +120,8 @@ CARDS = [
         "over-the-batch",
         "norms",
         "Layer norm normalises over the batch, or over all tokens of a sequence at once.",
-        "It takes the features of one token. `nn.LayerNorm([T, d])` takes a whole sequence and tells a token about later ones.",
+        "It takes the features of one token. `nn.LayerNorm([T, d])` takes a whole sequence and tells a token about "
+        "later ones.",
         LAYER | TORCH_LAYER,
         "The last token of a sequence, then another sample is changed: how far does the first token's result move?",
         {"torch": Asked(answers.WHO_IS_SEEN)},
@@ -128,9 +133,11 @@ CARDS = [
         "RMS norm is layer norm without the mean, so the result is the same.",
         "It is the same only for centred tokens and equal eps. Layer norm swallows two directions, RMS norm one; "
         "torch's RMS norm "
-        "has the machine's eps by default, 1.19e-7 in float32, so tiny tokens come out far larger than from layer norm.",
+        "has the machine's eps by default, 1.19e-7 in float32, so tiny tokens come out far larger than from layer "
+        "norm.",
         arxiv(RMS_norm="1910.07467") | TORCH_RMS,
-        "Both norms on a token with and without its mean, the rank of their Jacobians, and torch's defaults on tiny tokens.",
+        "Both norms on a token with and without its mean, the rank of their Jacobians, and torch's defaults on tiny "
+        "tokens.",
         {"numbers": Computed("rms and layer"), "torch": Asked(answers.SMALL_TOKENS)},
         _rms,
     ),

@@ -50,11 +50,14 @@ def rms_and_layer() -> dict[str, Any]:
 
 
 def scores() -> dict[str, Any]:
-    """Variance of random q·k with d_k = 16 of a model of width 64, by what they are divided by; size of embedding and position.
+    """Variance of random q·k with d_k = 16 of a model of width 64,
+    by what they are divided by; size of embedding and position.
 
     Embeddings with weights of variance 1/d, as a matrix that is shared with the head has.
     """
-    found = {name: sampled(D_K, by=by) for name, by in (("nothing", 1.0), ("√d_model", D_MODEL**0.5), ("√d_k", D_K**0.5))}
+    found = {
+        name: sampled(D_K, by=by) for name, by in (("nothing", 1.0), ("√d_model", D_MODEL**0.5), ("√d_k", D_K**0.5))
+    }
     embedding = np.random.default_rng(22).standard_normal((512, D_MODEL)) / D_MODEL**0.5
     position = sinusoids(np.arange(32), D_MODEL)
     return {
@@ -66,7 +69,9 @@ def scores() -> dict[str, Any]:
 
 
 def products() -> dict[str, Any]:
-    """The mean square behind 32 random ReLU layers of width 16 under He's initialisation, one number per seed (400,)."""
+    """The mean square behind 32 random ReLU layers of width
+    16 under He's initialisation, one number per seed (400,).
+    """
     source = np.random.default_rng(24)
     x_KD = source.standard_normal((DRAWS, THIN))
     start = (x_KD**2).mean(1)
@@ -87,10 +92,15 @@ def linear() -> dict[str, Any]:
 
 
 def outlier() -> dict[str, Any]:
-    """A token of 64 features, one of them so many times larger: what layer norm makes of it, and its share of the squares."""
+    """A token of 64 features, one of them so many times larger:
+    what layer norm makes of it, and its share of the squares.
+    """
     token = np.random.default_rng(30).standard_normal(FEATURES)
     token[0] = 1.0
-    rows = [normalised((token * np.append(times, np.ones(FEATURES - 1)))[None], "layer norm").values[0] for times in OUTLIERS]
+    rows = [
+        normalised((token * np.append(times, np.ones(FEATURES - 1)))[None], "layer norm").values[0]
+        for times in OUTLIERS
+    ]
     return {
         "times": np.array(OUTLIERS),
         "largest": np.array([np.abs(row).max() for row in rows]),

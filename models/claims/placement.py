@@ -41,10 +41,17 @@ def _never_explodes(values: Values) -> Outcome:
     size, ended = growth(signal), trace.divergence
     fate = ended.sentence() if ended else f"Trained at learning rate 3 it ends at loss {float(trace.loss[-1]):.3g}."
     said = f"Before training the stream's mean square grows {size:.3g} times over 32 blocks. At learning rate 3: {fate}"
-    table = {"what": ["stream's mean square, end over start", "first step that is not finite"], "found": [size, _step(ended)]}
+    table = {
+        "what": ["stream's mean square, end over start", "first step that is not finite"],
+        "found": [size, _step(ended)],
+    }
     lines = Lines("Mean square of the stream", "mean square", {"mean of six seeds": middle(signal.mean_square)})
     return Outcome(
-        verdict([size < SAME, ended is None]), said, table, "steps are small, and a growing stream is counted as none", lines
+        verdict([size < SAME, ended is None]),
+        said,
+        table,
+        "steps are small, and a growing stream is counted as none",
+        lines,
     )
 
 
@@ -80,14 +87,17 @@ def _final_norm(values: Values) -> Outcome:
 def _same_place(values: Values) -> Outcome:
     sandwich, post = growth(values["sandwich"]), growth(values["post-norm"])
     said = (
-        f"Over 32 blocks the sandwich's stream grows {sandwich:.3g} times in mean square (1 + M is 33), post-norm's {post:.3g} "
-        f"times; res-post-norm, which norms only the branch's output, {growth(values['res-post-norm']):.3g} times."
+        f"Over 32 blocks the sandwich's stream grows {sandwich:.3g} times in mean square (1 + M is 33), post-norm's "
+        f"{post:.3g} times; res-post-norm, which norms only the branch's output, {growth(values['res-post-norm']):.3g} "
+        "times."
     )
     return Outcome(
         verdict([max(sandwich, post) / min(sandwich, post) < SAME]),
         said,
         {"net": list(values), "mean square, end over start": [growth(one) for one in values.values()]},
-        lines=Lines("Mean square of the stream", "mean square", {name: middle(one.mean_square) for name, one in values.items()}),
+        lines=Lines(
+            "Mean square of the stream", "mean square", {name: middle(one.mean_square) for name, one in values.items()}
+        ),
     )
 
 
@@ -96,11 +106,14 @@ def _collapses(values: Values) -> Outcome:
     layers = {name: float(np.mean(values[f"{name}, layers"].neighbour_cosine)) for name in ("pre-norm", "post-norm")}
     said = (
         f"Before training the tokens at the stream's end have cosine {tokens['pre-norm']:.3f} in pre-norm and "
-        f"{tokens['post-norm']:.3f} in post-norm; neighbouring sublayers {layers['pre-norm']:.3f} and {layers['post-norm']:.3f}."
+        f"{tokens['post-norm']:.3f} in post-norm; neighbouring sublayers {layers['pre-norm']:.3f} and "
+        f"{layers['post-norm']:.3f}."
     )
     table = {"net": list(tokens), "tokens alike": list(tokens.values()), "sublayers alike": list(layers.values())}
     fates = [one["pre-norm"] > one["post-norm"] for one in (tokens, layers)]
-    return Outcome(verdict(fates), said, table, "layers are meant, not tokens" if fates[1] else "tokens are meant, not layers")
+    return Outcome(
+        verdict(fates), said, table, "layers are meant, not tokens" if fates[1] else "tokens are meant, not layers"
+    )
 
 
 def _exponential(values: Values) -> Outcome:
@@ -111,13 +124,18 @@ def _exponential(values: Values) -> Outcome:
     said = (
         f"The stream's mean square is {square[0]:.3g} at the start, {square[half]:.3g} after {half} blocks and "
         f"{square[-1]:.3g} after "
-        f"{len(square) - 1}: what was added grows like depth to the power {power:.2f}. Were the growth exponential, the second "
-        f"half would multiply it by {square[half] / square[0]:.3g} like the first, to {square[half] ** 2 / square[0]:.3g}."
+        f"{len(square) - 1}: what was added grows like depth to the power {power:.2f}. Were the growth exponential, "
+        f"the second half would multiply it by {square[half] / square[0]:.3g} like the first, to "
+        f"{square[half] ** 2 / square[0]:.3g}."
     )
     table = {"blocks": [0, half, len(square) - 1], "mean square": [square[0], square[half], square[-1]]}
     lines = Lines("Mean square of the stream", "mean square", {"mean of six seeds": square})
     return Outcome(
-        HOLDS if power > 2 * LINEAR else PARTLY if power > LINEAR else FAILS, said, table, "it is not at the start", lines
+        HOLDS if power > 2 * LINEAR else PARTLY if power > LINEAR else FAILS,
+        said,
+        table,
+        "it is not at the start",
+        lines,
     )
 
 
@@ -129,8 +147,14 @@ def _reads(values: Values) -> Outcome:
         f"{read['pre-norm'].min():.3f} to "
         f"{read['pre-norm'].max():.3f}."
     )
-    table = {"net": list(read), "least": [one.min() for one in read.values()], "most": [one.max() for one in read.values()]}
-    lines = Lines("Mean square of the stream", "mean square", {name: middle(one.mean_square) for name, one in values.items()})
+    table = {
+        "net": list(read),
+        "least": [one.min() for one in read.values()],
+        "most": [one.max() for one in read.values()],
+    }
+    lines = Lines(
+        "Mean square of the stream", "mean square", {name: middle(one.mean_square) for name, one in values.items()}
+    )
     return Outcome(verdict([float(np.abs(read["post-norm"] - 1).max()) > LEVEL]), said, table, lines=lines)
 
 
@@ -154,8 +178,8 @@ CARDS = [
         "pre-norm-stable",
         "placement",
         "Pre-norm never explodes.",
-        "At the start its stream's mean square grows linearly with depth, in training faster, up to the largest number of half "
-        "precision; and no norm protects from a learning rate that is too large.",
+        "At the start its stream's mean square grows linearly with depth, in training faster, up to the largest number "
+        "of half precision; and no norm protects from a learning rate that is too large.",
         XIONG | arxiv(Peri_LN="2502.02732"),
         "The stream before training, six seeds; then 40 steps at learning rate 3.",
         {
@@ -168,14 +192,17 @@ CARDS = [
         "post-norm-vanishes",
         "placement",
         "Post-norm has vanishing gradients.",
-        "At the start that depends on the branches: every norm after the add takes from the skip, and ReLU branches return about "
-        "as much, in an MLP and in a plain encoder; sigmoid branches of two layers return less, and it vanishes. In training it "
-        "may fall in any of them: tokens become alike, queries and keys starve, and updates are too large.",
+        "At the start that depends on the branches: every norm after the add takes from the skip, and ReLU branches "
+        "return about as much, in an MLP and in a plain encoder; sigmoid branches of two layers return less, and it "
+        "vanishes. In training it may fall in any of them: tokens become alike, queries and keys starve, and updates "
+        "are too large.",
         XIONG | arxiv(Understanding_difficulty_of_training="2004.08249"),
         "The gradient's length before training, six seeds, in two MLPs and in a transformer.",
         {
             "MLP, 32 blocks": _signal(_POST),
-            "sigmoid MLP, 64 blocks": _signal(RunConfig.arranged("post-norm", activation="sigmoid", depth=64, width=64)),
+            "sigmoid MLP, 64 blocks": _signal(
+                RunConfig.arranged("post-norm", activation="sigmoid", depth=64, width=64)
+            ),
             "transformer, 6 blocks": _signal(_LITTLE["post-norm"]),
         },
         _vanishes,
@@ -187,7 +214,8 @@ CARDS = [
         "Its `norm` is None by default: the stream, which grows with depth, goes to the head as it is. A final norm "
         "behind post-norm "
         "changes nothing.",
-        XIONG | {"nn.TransformerEncoder": "https://docs.pytorch.org/docs/stable/generated/torch.nn.TransformerEncoder.html"},
+        XIONG
+        | {"nn.TransformerEncoder": "https://docs.pytorch.org/docs/stable/generated/torch.nn.TransformerEncoder.html"},
         "torch's encoder with 2, 6 and 12 layers, each drawn anew, and the size of what it hands on.",
         {"torch": Asked(answers.FINAL_NORM)},
         _final_norm,
@@ -234,7 +262,8 @@ CARDS = [
         "post-norm-reads-raw",
         "placement",
         "In post-norm the sublayer reads an un-normalised input.",
-        "From the second sublayer on it reads what the norm before has handed on. It is pre-norm's stream that is un-normalised.",
+        "From the second sublayer on it reads what the norm before has handed on. It is pre-norm's stream that is "
+        "un-normalised.",
         arxiv(Attention_is_all_you_need="1706.03762") | XIONG,
         "The stream before training, six seeds, 32 blocks.",
         {"post-norm": _signal(_POST), "pre-norm": _signal(_PRE)},

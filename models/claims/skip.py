@@ -17,7 +17,10 @@ NORMED = ("layer norm, no skip", "batch norm, no skip")  # the nets that the cla
 DEEP: dict[str, object] = {"depth": 32, "width": 64}
 SHALLOWER: dict[str, object] = {"depth": 16, "width": 64, "steps": 100}
 CLOSED: dict[str, object] = {"depth": 8, "width": 32, "batch": 32, "steps": 3}
-BRANCHES: dict[str, tuple[str, dict[str, object]]] = {"ReZero": ("ReZero", {}), "zero last": ("pre-norm", {"init": "zero last"})}
+BRANCHES: dict[str, tuple[str, dict[str, object]]] = {
+    "ReZero": ("ReZero", {}),
+    "zero last": ("pre-norm", {"init": "zero last"}),
+}
 HE = arxiv(Deep_residual_learning="1512.03385", Identity_mappings="1603.05027")
 
 
@@ -58,7 +61,9 @@ def _doubles(values: Values) -> Outcome:
         f"Mean square of the stream by block, without a norm: {said}. The law is 1 + v.",
         {"weights": list(found), "v of a branch": list(gains.values()), "factor per block": list(found.values())},
         "the branches have v = 1",
-        Lines("Mean square of the stream", "mean square", {name: middle(one.mean_square) for name, one in values.items()}),
+        Lines(
+            "Mean square of the stream", "mean square", {name: middle(one.mean_square) for name, one in values.items()}
+        ),
     )
 
 
@@ -67,17 +72,25 @@ def _gates(values: Values) -> Outcome:
     still = {name: [part for part, size in found[name].items() if size == 0] for name in BRANCHES}
     later = {name: float(np.min(values[name].weight_grad_rms[1])) for name in BRANCHES}
     said = "; ".join(
-        f"{name}: none for {', '.join(still[name]) or 'no part'}, and from step 1 on at least {later[name]:.1g} in every block"
+        f"{name}: none for {', '.join(still[name]) or 'no part'}, and from step 1 on at least {later[name]:.1g} in "
+        "every block"
         for name in BRANCHES
     )
     parts = list(dict.fromkeys(part for name in BRANCHES for part in found[name]))
-    table = {"RMS of the first gradient of": parts} | {name: [found[name].get(part, "-") for part in parts] for name in BRANCHES}
+    table = {"RMS of the first gradient of": parts} | {
+        name: [found[name].get(part, "-") for part in parts] for name in BRANCHES
+    }
     return Outcome(verdict([not still[name] for name in BRANCHES]), f"Gradient at step 0. {said}.", table)
 
 
 def _one_chart(values: Values) -> Outcome:
     found = {
-        name: (gradient_change(one), likeness(one), float(np.ptp(np.log10(one.weight_grad_rms[0]))), learned(one, CHANCE))
+        name: (
+            gradient_change(one),
+            likeness(one),
+            float(np.ptp(np.log10(one.weight_grad_rms[0]))),
+            learned(one, CHANCE),
+        )
         for name, one in values.items()
     }
     said = "; ".join(
@@ -102,8 +115,8 @@ CARDS = [
         "unchanged",
         "skip",
         "The residual lets the gradient through unchanged, so it cannot vanish.",
-        "The identity term does not vanish, but the sum can explode, $(1+v)^{L/2}$ without a norm, and in post-norm every norm "
-        "multiplies the identity too.",
+        "The identity term does not vanish, but the sum can explode, $(1+v)^{L/2}$ without a norm, and in post-norm "
+        "every norm multiplies the identity too.",
         HE | arxiv(On_layer_normalization_in_the_transformer="2002.04745"),
         "The gradient's length before training, six seeds, 32 blocks.",
         {
@@ -118,9 +131,9 @@ CARDS = [
         "norm-alone",
         "skip",
         "Normalisation alone lets you train deep nets.",
-        "Layer norm alone does not: it keeps sizes, while all samples become alike. Batch norm alone does, up to some depth: it "
-        "subtracts what the samples of a batch have in common. The plain nets of the ResNet paper had it, and they trained, only "
-        "worse the deeper they were.",
+        "Layer norm alone does not: it keeps sizes, while all samples become alike. Batch norm alone does, up to some "
+        "depth: it subtracts what the samples of a batch have in common. The plain nets of the ResNet paper had it, "
+        "and they trained, only worse the deeper they were.",
         arxiv(Mean_field_theory_of_batch_norm="1902.08129", Deep_residual_learning="1512.03385"),
         "Four nets of 16 blocks with the same first weights learn the digits for 100 steps.",
         {
@@ -148,14 +161,17 @@ CARDS = [
         "zero-gates",
         "skip",
         "With ReZero or a zero initialisation all weights get a gradient.",
-        "At the first step no weight behind a closed gate does: what it would say is multiplied by 0, and of a block only the "
-        "gate moves. Where the last matrix of a branch starts at 0, that matrix has a gradient and those before it have none. "
-        "Embedding and head have one in both; from the second step on so have all weights.",
+        "At the first step no weight behind a closed gate does: what it would say is multiplied by 0, and of a block "
+        "only the gate moves. Where the last matrix of a branch starts at 0, that matrix has a gradient and those "
+        "before it have none. Embedding and head have one in both; from the second step on so have all weights.",
         arxiv(ReZero="2003.04887", Fixup="1901.09321"),
-        "ReZero, and pre-norm whose branches start with a last matrix of 0, 8 blocks: the first gradient of every part, then "
-        "two steps of training.",
+        "ReZero, and pre-norm whose branches start with a last matrix of 0, 8 blocks: the first gradient of every "
+        "part, then two steps of training.",
         {"parts": Asked(answers.CLOSED_BRANCHES)}
-        | {name: Trained(RunConfig.arranged(arranged, **CLOSED, **extra)) for name, (arranged, extra) in BRANCHES.items()},
+        | {
+            name: Trained(RunConfig.arranged(arranged, **CLOSED, **extra))
+            for name, (arranged, extra) in BRANCHES.items()
+        },
         _gates,
     ),
     Card(

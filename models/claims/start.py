@@ -1,9 +1,25 @@
-"""Common errors about the first weights: factors per layer, what He's initialisation keeps, torch's copies, dead units."""
+"""Common errors about the first weights: factors per layer,
+what He's initialisation keeps, torch's copies, dead units.
+"""
 
 import numpy as np
 
 from models import answers
-from models.claims.card import FAILS, HOLDS, PARTLY, Asked, Card, Lines, Outcome, Trained, Values, arxiv, lengths, middle, verdict
+from models.claims.card import (
+    FAILS,
+    HOLDS,
+    PARTLY,
+    Asked,
+    Card,
+    Lines,
+    Outcome,
+    Trained,
+    Values,
+    arxiv,
+    lengths,
+    middle,
+    verdict,
+)
 from models.insight.theory import rate
 from models.spec import RunConfig
 
@@ -31,7 +47,9 @@ def _quarter(values: Values) -> Outcome:
 
 
 def _he(values: Values) -> Outcome:
-    each = {name: np.asarray(one.mean_square)[:, -1] / np.asarray(one.mean_square)[:, 0] for name, one in values.items()}
+    each = {
+        name: np.asarray(one.mean_square)[:, -1] / np.asarray(one.mean_square)[:, 0] for name, one in values.items()
+    }
     said = "; ".join(
         f"{name}: {one.min():.3g} to {one.max():.3g}, geometric mean {np.exp(np.log(one).mean()):.3g}"
         for name, one in each.items()
@@ -43,7 +61,9 @@ def _he(values: Values) -> Outcome:
             for what, of in (("least", np.min), ("mean", np.mean), ("most", np.max))
         },
     }
-    lines = Lines("Mean square of the stream", "mean square", {name: middle(one.mean_square) for name, one in values.items()})
+    lines = Lines(
+        "Mean square of the stream", "mean square", {name: middle(one.mean_square) for name, one in values.items()}
+    )
     kept = [bool(((one > 1 / KEPT) & (one < KEPT)).all()) for one in each.values()]
     return Outcome(
         verdict(kept),
@@ -67,8 +87,14 @@ def _copies(values: Values) -> Outcome:
 def _dying(values: Values) -> Outcome:
     dead = {name: np.asarray(one.frames[0].dead_units, float) for name, one in values.items()}
     most = {name: float(one.max()) for name, one in dead.items()}
-    said = "; ".join(f"{name}: {one.mean():.0%} of all units, {most[name]:.0%} in the worst block" for name, one in dead.items())
-    table = {"net": list(dead), "dead, mean over blocks": [one.mean() for one in dead.values()], "most": list(most.values())}
+    said = "; ".join(
+        f"{name}: {one.mean():.0%} of all units, {most[name]:.0%} in the worst block" for name, one in dead.items()
+    )
+    table = {
+        "net": list(dead),
+        "dead, mean over blocks": [one.mean() for one in dead.values()],
+        "most": list(most.values()),
+    }
     plain = dead["plain, 32 blocks"]
     worst = HOLDS if plain.max() < DEAD / 10 else PARTLY if plain.mean() < DEAD else FAILS
     return Outcome(
@@ -99,7 +125,8 @@ CARDS = [
     Card(
         "copies",
         "initialisation",
-        "The layers of `nn.TransformerEncoder` start with weights of their own, so mean-field facts can be checked on it.",
+        "The layers of `nn.TransformerEncoder` start with weights of their own, so mean-field facts can be checked on "
+        "it.",
         "It deep-copies one layer: all layers start the same. Build each anew, or draw its weights again.",
         {"nn.TransformerEncoder": "https://docs.pytorch.org/docs/stable/generated/torch.nn.TransformerEncoder.html"},
         "Six layers as torch stacks them, and six that were drawn one by one.",
@@ -110,12 +137,15 @@ CARDS = [
         "he-keeps",
         "initialisation",
         "He's initialisation preserves the variance.",
-        "It preserves the mean over all weights, to which a few large nets contribute most. A typical narrow deep net loses most "
-        "of it, and one seed may be off by a factor of ten and more; a net that is wide for its depth stays near the mean.",
+        "It preserves the mean over all weights, to which a few large nets contribute most. A typical narrow deep net "
+        "loses most of it, and one seed may be off by a factor of ten and more; a net that is wide for its depth stays "
+        "near the mean.",
         arxiv(Delving_deep_into_rectifiers="1502.01852", Products_of_many_random_matrices="1812.05994"),
         "A thin and a wide ReLU net of 32 one-layer blocks, six seeds each.",
         {
-            f"width {width}": _signal(RunConfig.arranged("plain", init="he", layers_per_branch=1, depth=32, width=width))
+            f"width {width}": _signal(
+                RunConfig.arranged("plain", init="he", layers_per_branch=1, depth=32, width=width)
+            )
             for width in (16, 512)
         },
         _he,

@@ -54,8 +54,8 @@ CARDS = [
         "one-learning-rate",
         "training",
         "Trained at one shared learning rate, the arrangements show which is better.",
-        "Each has a range of learning rates in which it learns; at a rate that suits all of them they come to the same loss. The "
-        "difference is in what they survive.",
+        "Each has a range of learning rates in which it learns; at a rate that suits all of them they come to the same "
+        "loss. The difference is in what they survive.",
         arxiv(On_layer_normalization_in_the_transformer="2002.04745", DeepNet="2203.00555"),
         "Pre-norm and post-norm, 12 blocks, with Adam at two learning rates.",
         {f"{name}, {rate:g}": Trained(RunConfig.arranged(name, lr=rate, **ADAM)) for rate in RATES for name in PAIR},

@@ -1,4 +1,6 @@
-"""A configuration as JSON and back, or from a link. What is pasted comes from outside: bounded, and refused in a sentence."""
+"""A configuration as JSON and back, or from a link. What is
+pasted comes from outside: bounded, and refused in a sentence.
+"""
 
 import json
 from typing import Any

@@ -1,7 +1,7 @@
 """A result in a few characters that fit a link: enough to say whether a run came out the same elsewhere.
 
-`1.<version of torch>.<numbers>`: the loss at log-spaced steps, and activation and gradient at both ends of the stream in
-the last row, each rounded to three significant digits. Only A-Z, a-z, 0-9, dot, hyphen and underscore.
+`1.<version of torch>.<numbers>`: the loss at log-spaced steps, and activation and gradient at both ends of the stream
+in the last row, each rounded to three significant digits. Only A-Z, a-z, 0-9, dot, hyphen and underscore.
 """
 
 import base64
@@ -30,7 +30,9 @@ class Comparison:
 
 
 def digest_of(trace: Trace, torch_version: str | None = None) -> str:
-    """The digest of a finished or partial trace of one row at least. `torch_version`: where it was computed, else here's."""
+    """The digest of a finished or partial trace of one row at
+    least. `torch_version`: where it was computed, else here's.
+    """
     if len(trace) == 0:
         raise ValueError("trace is empty; a digest needs one row at least")
     rows = len(trace)
@@ -53,14 +55,18 @@ def compare(digest: str, trace: Trace, torch_version: str | None = None) -> Comp
             apart = _apart(float(trace.loss[step]), number)
             return Comparison(False, f"The loss departs from the link's at step {step}: {apart} {versions}.")
     if len(trace) < rows and trace.divergence is not None:
-        return Comparison(False, f"The run ended after {len(trace)} steps here, the link's went on to {rows} {versions}.")
+        return Comparison(
+            False, f"The run ended after {len(trace)} steps here, the link's went on to {rows} {versions}."
+        )
     if len(trace) < rows:
         return Comparison(None, f"Same so far: {len(trace)} of the link's {rows} steps are computed.")
     for name, number, here in zip(ENDS, numbers[-len(ENDS) :], _ends(trace, rows - 1), strict=True):
         if not _agree(number, here):
             apart = _apart(here, number)
             return Comparison(False, f"The losses agree, but the {name} departs from the link's: {apart} {versions}.")
-    return Comparison(True, f"Same result: {len(known)} losses and both ends of the stream agree to {DIGITS} digits {versions}.")
+    return Comparison(
+        True, f"Same result: {len(known)} losses and both ends of the stream agree to {DIGITS} digits {versions}."
+    )
 
 
 def _steps(rows: int) -> list[int]:
@@ -105,7 +111,9 @@ def _apart(here: float, there: float) -> str:
 
 def _read(digest: str) -> tuple[str, int, list[float]]:
     """Version of torch, rows and numbers of a digest; ValueError in a sentence for anything else."""
-    found = re.fullmatch(r"(\d{1,4})\.([A-Za-z0-9._-]{1,40})\.([A-Za-z0-9_-]+)", digest) if len(digest) <= LIMIT else None
+    found = (
+        re.fullmatch(r"(\d{1,4})\.([A-Za-z0-9._-]{1,40})\.([A-Za-z0-9_-]+)", digest) if len(digest) <= LIMIT else None
+    )
     if found is None:
         raise ValueError("The digest in the link cannot be read: it is cut short or was changed.")
     if found[1] != FORMAT:

@@ -21,7 +21,9 @@ def progress_sentence(cfg: RunConfig, trace: Trace) -> str:
 
 
 def findings(cfg: RunConfig, trace: Trace) -> list[str]:
-    """Divergence (if any), loss and verdict, then what each profile of the last row says; for an empty trace the loss alone."""
+    """Divergence (if any), loss and verdict, then what each profile
+    of the last row says; for an empty trace the loss alone.
+    """
     sentences = [trace.divergence.sentence()] if trace.divergence else []
     sentences.append(progress_sentence(cfg, trace))
     if len(trace) == 0:

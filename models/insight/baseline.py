@@ -1,4 +1,6 @@
-"""What guessing costs: the loss of the best answer that does not look at the question, by task, from the task's own data."""
+"""What guessing costs: the loss of the best answer that does
+not look at the question, by task, from the task's own data.
+"""
 
 import gzip
 import math
@@ -47,7 +49,9 @@ def _sorted() -> float:
 
 
 def _smallest(place: int) -> list[float]:
-    """The chance of each symbol to be the one at this place: at least so many draws are at or below it, and not below."""
+    """The chance of each symbol to be the one at this place:
+    at least so many draws are at or below it, and not below.
+    """
     below = [_at_least(place, symbol / SYMBOLS) for symbol in range(SYMBOLS + 1)]
     return [upto - before for before, upto in pairwise(below)]
 

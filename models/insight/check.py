@@ -44,7 +44,10 @@ def check_sentence(
         return f"They agree: gradient and finite difference differ by a relative {error[worst]:.1g} at most.{rest}"
     text = f"Of the {what[worst]}, gradient and finite difference differ by a relative {error[worst]:.1g}"
     if kinks[worst]:
-        return f"{text}: within the step lie {kinks[worst]} kinks of ReLU, where the slope jumps, and a difference averages it."
+        return (
+            f"{text}: within the step lie {kinks[worst]} kinks of ReLU, where the slope jumps, and a difference "
+            "averages it."
+        )
     return f"{text}, and no kink lies within the step."
 
 

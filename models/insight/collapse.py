@@ -13,7 +13,9 @@ STARVED = 0.05  # share of attention's gradient below which queries and keys har
 
 
 def collapse_sentence(sites: tuple[str, ...], within: bool, most: int, cosine: np.ndarray, rank: np.ndarray) -> str:
-    """How much alike the vectors are at both ends of the stream, and how many of `most` directions they use. (S,), (S,)."""
+    """How much alike the vectors are at both ends of the stream,
+    and how many of `most` directions they use. (S,), (S,).
+    """
     whose = "Tokens of one sample" if within else "The batch's tokens"
     first, last = float(cosine[0]), float(cosine[-1])
     if not math.isfinite(last):
@@ -29,7 +31,11 @@ def attention_sentence(entropy: np.ndarray, max_logit: np.ndarray, query_key_sha
     if not np.isfinite(entropy).any():
         return "No block has attention whose numbers are finite."
     at, logit = int(np.nanargmin(entropy)), float(np.nanmax(max_logit))
-    judged = "attention has collapsed onto single tokens" if entropy[at] < SHARP else "no block has collapsed onto single tokens"
+    judged = (
+        "attention has collapsed onto single tokens"
+        if entropy[at] < SHARP
+        else "no block has collapsed onto single tokens"
+    )
     large = f"; a logit of {logit:.3g} saturates its softmax" if logit > LOGIT else ""
     sharp = f"Attention is sharpest in block {at + 1}, with {entropy[at]:.0%} of the largest entropy: {judged}{large}."
     if not np.isfinite(query_key_share).any():

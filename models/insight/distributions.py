@@ -21,7 +21,9 @@ def distributions_sentence(
     dead: np.ndarray,
     saturated: np.ndarray,
 ) -> str:
-    """The tails of the stream from its start to its end, and the branch whose units are worst off. (S,), and (A,) or empty."""
+    """The tails of the stream from its start to its end, and the
+    branch whose units are worst off. (S,), and (A,) or empty.
+    """
     return f"{_tails(sites, kurtosis)} {units_sentence(activation, tokens, inside, dead, saturated)}"
 
 

@@ -24,9 +24,9 @@ def formula_sentence(law: Law, mean_square: np.ndarray, grad_norm: np.ndarray) -
     gradient = relative(grad_norm)
     if law.mean_square is None:
         return (
-            f"{law.reading[:1].upper()}{law.reading[1:]}, so only the measurement is drawn: the mean square of the stream "
-            f"changes by a factor of {middle(mean_square)[-1]:.3g} over depth, the gradient from the end to the input by "
-            f"{middle(gradient)[0]:.3g}."
+            f"{law.reading[:1].upper()}{law.reading[1:]}, so only the measurement is drawn: the mean square of the "
+            f"stream changes by a factor of {middle(mean_square)[-1]:.3g} over depth, the gradient from the end to the "
+            f"input by {middle(gradient)[0]:.3g}."
         )
     text = _compared("The mean square of the stream changes over depth by", law.mean_square, mean_square)
     if law.gradient is None:
@@ -39,7 +39,7 @@ def _compared(what: str, law: np.ndarray, rows: np.ndarray) -> str:
     ends = rows[:, -1]
     verdict = "within" if ends.min() / NEAR <= law[-1] <= ends.max() * NEAR else "outside"
     return (
-        f"{what} {law[-1]:.3g} by the formula, {verdict} what the seeds span: {len(rows)} seeds have {middle(rows)[-1]:.3g} "
-        f"({ends.min():.3g} to {ends.max():.3g}). "
-        f"Per sublayer that is a factor of {rate(law):.4g} by the formula and {rate(middle(rows)):.4g} fitted."
+        f"{what} {law[-1]:.3g} by the formula, {verdict} what the seeds span: {len(rows)} seeds have "
+        f"{middle(rows)[-1]:.3g} ({ends.min():.3g} to {ends.max():.3g}). Per sublayer that is a factor of "
+        f"{rate(law):.4g} by the formula and {rate(middle(rows)):.4g} fitted."
     )

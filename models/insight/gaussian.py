@@ -7,8 +7,8 @@ from math import erf, sqrt
 
 import numpy as np
 
-# The standard normal weight on a grid that is fine enough for the kink of ReLU, which Gauss-Hermite nodes are not; 0, where
-# ReLU has no slope, is not on it.
+# The standard normal weight on a grid that is fine enough for the kink of ReLU,
+# which Gauss-Hermite nodes are not; 0, where ReLU has no slope, is not on it.
 Z = np.linspace(-10, 10, 4000)
 WEIGHT = np.exp(-(Z**2) / 2) / np.exp(-(Z**2) / 2).sum()
 

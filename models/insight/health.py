@@ -15,7 +15,9 @@ FAR = 3.0  # factor between batch and noise scale above which one of them clearl
 def last_update(trace: Trace, row: int) -> tuple[int, np.ndarray] | None:
     """The last update before `row` that a frame has measured: its step and |change| / |weights| by block (depth,)."""
     seen = [
-        (one.step, one.update_to_weight) for one in trace.frames if one.step < row and np.any(~np.isnan(one.update_to_weight))
+        (one.step, one.update_to_weight)
+        for one in trace.frames
+        if one.step < row and np.any(~np.isnan(one.update_to_weight))
     ]
     return seen[-1] if seen else None
 
@@ -35,7 +37,9 @@ def update_sentence(update: tuple[int, np.ndarray] | None) -> str:
         judged = "next to nothing"
     else:
         judged = "most runs with updates like this learn"
-    return f"The update of step {step} changed the blocks' weights by {least:.2g} to {most:.2g} of their size: {judged}."
+    return (
+        f"The update of step {step} changed the blocks' weights by {least:.2g} to {most:.2g} of their size: {judged}."
+    )
 
 
 def noise_sentence(batch: int, parts: int, gradient_square: float, noise_trace: float) -> str:

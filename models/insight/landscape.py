@@ -27,14 +27,20 @@ def edge_sentence(optimizer: str, rate: float) -> str:
     line = float(edge(optimizer, np.array(rate)))
     if not math.isfinite(line):
         return (
-            f"{optimizer} divides every step by the size of its gradients: the plain line 2 / learning rate does not apply to it."
+            f"{optimizer} divides every step by the size of its gradients: the plain line 2 / learning rate does not "
+            "apply to it."
         )
     law = "2 / learning rate" if optimizer == "sgd" else f"2 (1 + {MOMENTUM:g}) / learning rate"
-    return f"With {optimizer} at a learning rate of {rate:.3g}, the edge of stability lies at a sharpness of {line:.3g}, {law}."
+    return (
+        f"With {optimizer} at a learning rate of {rate:.3g}, the edge of stability lies at a sharpness of {line:.3g}, "
+        f"{law}."
+    )
 
 
 def slice_sentence(axis: np.ndarray, loss: np.ndarray) -> str:
-    """How the loss (N, N) rises from the middle of a slice to its rim at the ends of the axis (N,), and what lies lower."""
+    """How the loss (N, N) rises from the middle of a slice to
+    its rim at the ends of the axis (N,), and what lies lower.
+    """
     middle = float(loss[len(axis) // 2, len(axis) // 2])
     lost = int((~np.isfinite(loss)).sum())
     also = f" {lost} of {loss.size} cells are not finite." if lost else ""
@@ -47,8 +53,8 @@ def slice_sentence(axis: np.ndarray, loss: np.ndarray) -> str:
     lower, hollows = int((loss < middle).sum()), minima(loss)
     several = f", with {hollows} separate hollows" if hollows > max(1.0, ROUGH * loss.size) else ""
     return (
-        f"From {middle:.3g} at the net the loss goes to {rises}, ±{axis[-1]:g} filter lengths away: the net lies {shape}{several}"
-        f"; {lower} of {loss.size} cells lie lower than the net.{also}"
+        f"From {middle:.3g} at the net the loss goes to {rises}, ±{axis[-1]:g} filter lengths away: the net lies "
+        f"{shape}{several}; {lower} of {loss.size} cells lie lower than the net.{also}"
     )
 
 
@@ -66,18 +72,32 @@ def minima(loss: np.ndarray) -> int:
     return int(np.all([inner < one for one in around], axis=0).sum())
 
 
-def sharpness_sentence(optimizer: str, steps: np.ndarray, rate: np.ndarray, sharpness: np.ndarray, residual: np.ndarray) -> str:
+def sharpness_sentence(
+    optimizer: str, steps: np.ndarray, rate: np.ndarray, sharpness: np.ndarray, residual: np.ndarray
+) -> str:
     """Where the last measured sharpness stands against the edge, and where it came from. (K,) each."""
     if not len(sharpness) or not math.isfinite(sharpness[-1]):
         return "The curvature of the loss is not finite at the step shown."
     last = float(sharpness[-1])
     came = f", from {sharpness[0]:.3g} at step {steps[0]}" if len(steps) > 1 and math.isfinite(sharpness[0]) else ""
-    loose = f" Power iteration has not settled: it may be off by up to {residual[-1]:.0%}." if residual[-1] > NOT_SETTLED else ""
+    loose = (
+        f" Power iteration has not settled: it may be off by up to {residual[-1]:.0%}."
+        if residual[-1] > NOT_SETTLED
+        else ""
+    )
     said = f"The sharpness is {last:.3g} at step {steps[-1]}{came}"
     line = float(edge(optimizer, rate)[-1])
     if not math.isfinite(line):
         return f"{said}; {optimizer} has no plain line to hold it against.{loose}"
-    where = "above" if last > NEAR * line else "far below" if last < line / NEAR**2 else "below" if last < line / NEAR else "at"
+    where = (
+        "above"
+        if last > NEAR * line
+        else "far below"
+        if last < line / NEAR**2
+        else "below"
+        if last < line / NEAR
+        else "at"
+    )
     return f"{said}: {where} the edge of stability, {line:.3g}.{loose}"
 
 

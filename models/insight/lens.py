@@ -46,7 +46,9 @@ def lens_sentence(
     since = "already at" if at == 0 else "only at the end," if at == len(top) - 1 else "from"
     until = "" if at in (0, len(top) - 1) else " on"
     start = (
-        "" if at == 0 or top[0] < 0 else f"; at {site_in_words(sites[0])} it says {names[top[0]]}, {kl[0]:.2g} nats from the end"
+        ""
+        if at == 0 or top[0] < 0
+        else f"; at {site_in_words(sites[0])} it says {names[top[0]]}, {kl[0]:.2g} nats from the end"
     )
     return f"{says} The lens says so {since} {site_in_words(sites[at])}{until}{start}."
 
@@ -77,8 +79,9 @@ def tempered(p: np.ndarray, temperature: float) -> np.ndarray:
 
 
 def next_class(p: np.ndarray, temperature: float, position: int, seed: int = SEED) -> int:
-    """The class that a text goes on with after `position` tokens. The same draw for a position and a seed at every look: only
-    the net and the temperature change what comes. ValueError for a temperature below 0, or for probabilities that are not finite.
+    """The class that a text goes on with after `position` tokens. The same draw for a
+    position and a seed at every look: only the net and the temperature change what comes.
+    ValueError for a temperature below 0, or for probabilities that are not finite.
     """
     if not (math.isfinite(temperature) and temperature >= 0):
         raise ValueError(f"temperature is {temperature!r}; legal is 0 or more")

@@ -28,14 +28,21 @@ def final_loss(trace: Trace) -> float:
 
 
 def because(trace: Trace, chance: float) -> str:
-    """Why a run that is over became what it did: what signal and gradient did before training, and where the loss went."""
+    """Why a run that is over became what it did: what signal
+    and gradient did before training, and where the loss went.
+    """
     became, why = outcome(trace, chance), fault(trace, chance)
     if became == LEARNS:
         signal, gradient = (times(factor) for factor in through(trace))
         return (
-            f"The signal leaves {signal} as large, the gradient comes back {gradient} as large: every block hears what to change."
+            f"The signal leaves {signal} as large, the gradient comes back {gradient} as large: every block hears what "
+            "to change."
         )
-    cost = f"the loss is {trace.loss[0]:.3g} at step 0" if became == BLOWS_UP else f"the loss stays at {final_loss(trace):.2f}"
+    cost = (
+        f"the loss is {trace.loss[0]:.3g} at step 0"
+        if became == BLOWS_UP
+        else f"the loss stays at {final_loss(trace):.2f}"
+    )
     return f"{why[0].upper()}{why[1:]}: {cost}, guessing costs {chance:.2f}."
 
 
@@ -53,7 +60,9 @@ def fault(trace: Trace, chance: float) -> str:
 
 
 def through(trace: Trace) -> tuple[float, float]:
-    """What the net makes of the size of the signal on its way in and of the gradient's on its way back, before training."""
+    """What the net makes of the size of the signal on its way
+    in and of the gradient's on its way back, before training.
+    """
     ends = trace.act_rms[0, [0, -1]].astype(float), trace.grad_rms[0, [-1, 0]].astype(float)
     return tuple(float(last / first) if first else math.nan for first, last in ends)  # type: ignore[return-value]
 

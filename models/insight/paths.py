@@ -19,7 +19,11 @@ def shares_sentence(sites: Sequence[str], skip_projection: np.ndarray) -> str:
         return "No skip carries any gradient: all of it comes through the branches."
     middle, least = float(np.nanmedian(skip_projection)), int(np.nanargmin(skip_projection))
     who = (
-        "the skips carry most of it" if middle > DOMINANT else "the branches carry most of it" if middle < FAINT else "both count"
+        "the skips carry most of it"
+        if middle > DOMINANT
+        else "the branches carry most of it"
+        if middle < FAINT
+        else "both count"
     )
     return (
         f"At the middle one of the adds {middle:.0%} of the gradient comes through the skip, so {who}; "
@@ -34,8 +38,8 @@ def lengths_sentence(share: np.ndarray) -> str:
     counts = np.arange(len(share))
     half = int(np.searchsorted(np.cumsum(share), 0.5))
     return (
-        f"The gradient at the input has passed {counts @ share:.3g} of {len(share) - 1} branches on average, half of it "
-        f"{half} or fewer."
+        f"The gradient at the input has passed {counts @ share:.3g} of {len(share) - 1} branches on average, half of "
+        f"it {half} or fewer."
     )
 
 

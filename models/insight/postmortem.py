@@ -74,8 +74,8 @@ def _overflow(_cfg: RunConfig, trace: Trace) -> str:
     good = trace.act_rms[0][np.isfinite(trace.act_rms[0])]
     grown = f"multiplies the stream by {_per_sublayer(good)}" if len(good) > 1 else "leaves it"
     return (
-        f"Before any update: each sublayer {grown}, and {max(1, len(good) - 1)} are enough to leave the range of float32. The "
-        f"net at its start is the cause, no learning rate helps."
+        f"Before any update: each sublayer {grown}, and {max(1, len(good) - 1)} are enough to leave the range of "
+        "float32. The net at its start is the cause, no learning rate helps."
     )
 
 
@@ -85,8 +85,8 @@ def _loud_stream(_cfg: RunConfig, trace: Trace) -> str:
         return ""
     return (
         f"Before training {change_in_words('the stream', stream, 'over depth')}, and "
-        f"{change_in_words('its gradient', gradient, 'on the way back')}{_first_update(trace)}. Depth without anything that "
-        f"holds the stream is the cause."
+        f"{change_in_words('its gradient', gradient, 'on the way back')}{_first_update(trace)}. Depth without anything "
+        "that holds the stream is the cause."
     )
 
 
@@ -96,8 +96,9 @@ def _loud_gradient(_cfg: RunConfig, trace: Trace) -> str:
         return ""
     return (
         f"Before training {change_in_words('the stream', stream, 'over depth')}, but "
-        f"{change_in_words('its gradient', gradient, 'on the way back')}{_first_update(trace)}. Each sublayer multiplies the "
-        f"gradient by about {_per_sublayer(trace.grad_rms[0][::-1])}, and depth without anything that holds it is the cause."
+        f"{change_in_words('its gradient', gradient, 'on the way back')}{_first_update(trace)}. Each sublayer "
+        f"multiplies the gradient by about {_per_sublayer(trace.grad_rms[0][::-1])}, and depth without anything that "
+        "holds it is the cause."
     )
 
 
@@ -107,7 +108,8 @@ def _fierce(_cfg: RunConfig, trace: Trace) -> str:
         return ""
     step, block, size = worst
     return (
-        f"Update {step} changed the weights of block {block} by {of_their_size(size)}: the steps were too large from the start."
+        f"Update {step} changed the weights of block {block} by {of_their_size(size)}: the steps were too large from "
+        "the start."
     )
 
 
@@ -119,8 +121,8 @@ def _grown(_cfg: RunConfig, trace: Trace) -> str:
         return ""
     start = int(np.argmax(trace.act_rms[:-1, -1] > 2 * trace.act_rms[0, -1]))
     return (
-        f"The steps were moderate at first, but the end of the stream became {times(growth)} in training, twice as large by "
-        f"step {start}: larger streams give larger gradients, which make the stream larger still."
+        f"The steps were moderate at first, but the end of the stream became {times(growth)} in training, twice as "
+        f"large by step {start}: larger streams give larger gradients, which make the stream larger still."
     )
 
 
@@ -167,7 +169,11 @@ RULES: tuple[Rule, ...] = (
         _loud_stream,
         ("residual", "norm", "placement", "branch_scale", "skip_scale", "init", "lr", "warmup"),
     ),
-    Rule("gradient explodes over depth", _loud_gradient, ("residual", "norm", "placement", "branch_scale", "lr", "warmup")),
+    Rule(
+        "gradient explodes over depth",
+        _loud_gradient,
+        ("residual", "norm", "placement", "branch_scale", "lr", "warmup"),
+    ),
     Rule("updates too large", _fierce, ("lr", "warmup", "clip")),
     Rule("stream grows in training", _grown, ("lr", "branch_scale", "norm", "residual", "warmup", "clip")),
 )

@@ -1,4 +1,6 @@
-"""Changes that may help a run that diverged or learned nothing. Which of them do, a trial says (`models.instruments.trial`)."""
+"""Changes that may help a run that diverged or learned nothing.
+Which of them do, a trial says (`models.instruments.trial`).
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +24,9 @@ ORDER = ("residual", "norm", "placement", "skip_scale", "branch_scale", "init_ga
 
 @dataclass(frozen=True)
 class Remedy:
-    """A change in words, "norm layer norm, placement pre-norm", the fields that it sets, and whether it is several changes."""
+    """A change in words, "norm layer norm, placement pre-norm",
+    the fields that it sets, and whether it is several changes.
+    """
 
     label: str
     fields: dict[str, Any]
@@ -30,7 +34,8 @@ class Remedy:
 
 
 def candidates(cfg: RunConfig, first: Iterable[str] = (), without: Iterable[str] = ()) -> tuple[Remedy, ...]:
-    """Every change that this configuration leaves room for and that is legal, the likeliest first, those of several fields last.
+    """Every change that this configuration leaves room for and that
+    is legal, the likeliest first, those of several fields last.
 
     `first` names the changes that the cause suggests (of ORDER), `without` fields that must stay as they are.
     """
@@ -49,7 +54,8 @@ def candidates(cfg: RunConfig, first: Iterable[str] = (), without: Iterable[str]
 def ranked(remedies: Sequence[Remedy], tried: Sequence[Tried], *, diverged: bool) -> list[int]:
     """The places of those that helped in a trial: single changes before several at once, the lowest loss first.
 
-    Where none learns, a run that `diverged` is helped by what comes down to guessing: some tasks take longer than a trial.
+    Where none learns, a run that `diverged` is helped by what
+    comes down to guessing: some tasks take longer than a trial.
     """
     learning, steady = ([at for at, one in enumerate(tried) if getattr(one, what)] for what in ("learns", "steady"))
     return sorted(learning or steady * diverged, key=lambda at: (remedies[at].several, tried[at].end))
@@ -71,7 +77,8 @@ def _changes(cfg: RunConfig) -> dict[str, dict[str, Any]]:
         "residual": {"residual": True},
         "norm": {}
         if bounding
-        else {"norm": cfg.norm if normed and not placed else "layer norm"} | ({} if placed else {"placement": "pre-norm"}),
+        else {"norm": cfg.norm if normed and not placed else "layer norm"}
+        | ({} if placed else {"placement": "pre-norm"}),
         "placement": {"placement": "pre-norm"} if normed else {},
         "skip_scale": {"skip_scale": 1.0} if heavy else {},
         "branch_scale": {"branch_scale": "1/sqrt(depth)"} if cfg.residual else {},

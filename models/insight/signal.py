@@ -27,7 +27,8 @@ class Signal:
 
 
 def signal_at_init(cfg: RunConfig, seeds: Sequence[int] = (0, 1), rows: int = 256) -> Signal:
-    """Feeds Gaussian x_0 of unit mean square to the stream, without embedding, and takes cross-entropy on random labels.
+    """Feeds Gaussian x_0 of unit mean square to the stream,
+    without embedding, and takes cross-entropy on random labels.
 
     `rows` tokens in all, in sequences of 32 for transformers. Norms run in train mode, their statistics are put back.
     """

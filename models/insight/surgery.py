@@ -53,7 +53,9 @@ def partners(cfg: RunConfig, block: int) -> list[int]:
 
 
 def cut_sentence(what: str, loss: Sequence[float], accuracy: Sequence[float], changed: float) -> str:
-    """What one operation, named by `what`, did to the held-out loss and accuracy [before, after], and to the answers."""
+    """What one operation, named by `what`, did to the held-out
+    loss and accuracy [before, after], and to the answers.
+    """
     before, after = loss
     if not math.isfinite(before):
         return f"The held-out loss is not finite before anything is cut: {what} can show nothing."
@@ -75,7 +77,10 @@ def lesion_sentence(names: Sequence[str], intact: float, skipped: np.ndarray, gu
     most = f"{cost[worst]:+.2g}" if np.isfinite(cost[worst]) else "no finite loss at all"
     figures = f"most for {site_in_words(names[worst])} ({most}), {middle:+.2g} for the middle one"
     if intact > NOT_LEARNED * guessing:
-        return f"A net that has not learned yet has nothing to lose; taking one block out changes the held-out loss: {figures}."
+        return (
+            "A net that has not learned yet has nothing to lose; taking one block out changes the held-out loss: "
+            f"{figures}."
+        )
     share = cost / (guessing - intact)
     fatal, slight = int((share > FATAL).sum()), int((share < SLIGHT).sum())
     if fatal == 0 and slight == len(cost):
@@ -91,22 +96,24 @@ def lesion_sentence(names: Sequence[str], intact: float, skipped: np.ndarray, gu
 def trained_without(losses: Mapping[str, float], cuts: Mapping[str, float], guessing: float, step: int) -> str:
     """What the feed-forward nets of a transformer add, as against attention.
 
-    `losses`: held out, of the whole net (key "") and of those trained without a kind of sublayer (a key of PARTS); `cuts`: of the
-    whole net with all of a kind skipped.
+    `losses`: held out, of the whole net (key "") and of those trained without a kind of sublayer (a key of PARTS);
+    `cuts`: of the whole net with all of a kind skipped.
     """
     whole = losses[""]
     if not all(map(math.isfinite, (*losses.values(), *cuts.values()))):
         return f"At step {step} a held-out loss is not finite: nothing can be compared."
     if whole > NOT_LEARNED * guessing:
         return (
-            f"At step {step} the whole net has a held-out loss of {whole:.3g}, guessing {guessing:.3g}: nothing is learned yet."
+            f"At step {step} the whole net has a held-out loss of {whole:.3g}, guessing {guessing:.3g}: nothing is "
+            "learned yet."
         )
     missed = (losses["ffn"] - whole) / (guessing - whole)
     does = "no worse" if missed <= 0 else "hardly worse" if missed < SLIGHT else "worse"
     return (
         f"At step {step} a net trained without feed-forward nets does {does} than the whole one: a held-out loss of "
-        f"{losses['ffn']:.3g} beside {whole:.3g}, and {losses['attn']:.3g} without attention. Cut out of the trained net, its "
-        f"feed-forward nets change the loss by {cuts['ffn'] - whole:+.3g}, its attention by {cuts['attn'] - whole:+.3g}."
+        f"{losses['ffn']:.3g} beside {whole:.3g}, and {losses['attn']:.3g} without attention. Cut out of the trained "
+        f"net, its feed-forward nets change the loss by {cuts['ffn'] - whole:+.3g}, its attention by "
+        f"{cuts['attn'] - whole:+.3g}."
     )
 
 

@@ -1,7 +1,7 @@
 """What can be computed of signal and gradient at initialisation without running a net, and where nothing can.
 
-Mean-field averages over wide random layers: exact as the width grows, apart from the chance of one seed (Poole 2016, arXiv
-1606.05340; Schoenholz 2017, arXiv 1611.01232; Yang & Schoenholz 2017, arXiv 1712.08969). Legend: M sublayers.
+Mean-field averages over wide random layers: exact as the width grows, apart from the chance of one seed (Poole 2016,
+arXiv 1606.05340; Schoenholz 2017, arXiv 1611.01232; Yang & Schoenholz 2017, arXiv 1712.08969). Legend: M sublayers.
 """
 
 from dataclasses import dataclass
@@ -23,10 +23,12 @@ def weight_variance(init: str, inputs: int, outputs: int, *, last: bool, sublaye
 
 @dataclass(frozen=True)
 class Law:
-    """By site: the predicted mean square of the stream (S,) and gradient length over its last (S,); None where not known.
+    """By site: the predicted mean square of the stream (S,) and
+    gradient length over its last (S,); None where not known.
 
-    `reading` says which law it is, or why there is none. `product` is the gradient's length if what a branch returns were at
-    right angles to what its skip returns: the law wherever one is known, and told beside what a net does where it is none.
+    `reading` says which law it is, or why there is none. `product` is the gradient's
+    length if what a branch returns were at right angles to what its skip returns:
+    the law wherever one is known, and told beside what a net does where it is none.
     """
 
     mean_square: np.ndarray | None
@@ -37,7 +39,9 @@ class Law:
 
 @dataclass(frozen=True)
 class _Passed:
-    """Mean and variance of what a stage hands on, and by what the mean square of a gradient is multiplied going back."""
+    """Mean and variance of what a stage hands on, and by what
+    the mean square of a gradient is multiplied going back.
+    """
 
     mean: float
     variance: float
@@ -67,7 +71,9 @@ def law(cfg: RunConfig) -> Law:
     squares = np.array([one.square for one in size])
     back = np.sqrt(np.concatenate([np.cumprod(factor[::-1])[::-1], [1.0]]))
     unknown = _unknown_gradient(cfg, sublayers)
-    return Law(squares, None if unknown else back, unknown or _reading(cfg, sublayers), back if cfg.net == "mlp" else None)
+    return Law(
+        squares, None if unknown else back, unknown or _reading(cfg, sublayers), back if cfg.net == "mlp" else None
+    )
 
 
 def branch_gains(cfg: RunConfig, kind: str) -> tuple[float, float] | None:
@@ -98,7 +104,9 @@ def _unknown(cfg: RunConfig, sublayers: tuple[SublayerPlan, ...]) -> str:
     other = slots - set(PER_TOKEN)
     if other:
         return f"no law is known for {' and '.join(sorted(other))}"
-    if cfg.net == "transformer" and any(one.norm_out == one.norm_add == "none" and _branch_weight(cfg, one) for one in live):
+    if cfg.net == "transformer" and any(
+        one.norm_out == one.norm_add == "none" and _branch_weight(cfg, one) for one in live
+    ):
         return "no law is known for attention whose output is not normed"
     return ""
 
@@ -110,8 +118,11 @@ def _unknown_gradient(cfg: RunConfig, sublayers: tuple[SublayerPlan, ...]) -> st
         return "norms fix what every sublayer adds; no law of the gradient through attention is known"
     bare = [one for one in adding if one.skip and {one.norm_in, one.norm_mid, one.norm_out, one.norm_add} == {"none"}]
     if cfg.layers_per_branch == 1 and abs(moments(cfg.activation).mean) > CENTRED and bare:
-        # act(Wx) has a mean that grows with |x|: its slope along x adds up over blocks, and independent factors miss it.
-        return "mean and variance of the stream, iterated; the mean makes the gradient coherent, and no law of it is known"
+        # act(Wx) has a mean that grows with |x|: its slope along
+        # x adds up over blocks, and independent factors miss it.
+        return (
+            "mean and variance of the stream, iterated; the mean makes the gradient coherent, and no law of it is known"
+        )
     return ""
 
 
@@ -125,7 +136,9 @@ def _reading(cfg: RunConfig, sublayers: tuple[SublayerPlan, ...]) -> str:
 
 def _branch_weight(cfg: RunConfig, one: SublayerPlan) -> float:
     """0 where a sublayer adds exactly nothing at the start."""
-    silent = cfg.init == "zero last" and (one.kind != "mlp" or cfg.layers_per_branch == 2 or cfg.activation != "sigmoid")
+    silent = cfg.init == "zero last" and (
+        one.kind != "mlp" or cfg.layers_per_branch == 2 or cfg.activation != "sigmoid"
+    )
     return 0.0 if one.identity or silent else one.scale
 
 
@@ -152,7 +165,9 @@ def _branch(cfg: RunConfig, one: SublayerPlan, x: _Passed) -> _Passed:
 
 
 def _function(cfg: RunConfig, kind: str, norm_mid: str, square: float) -> _Passed:
-    """F of one or two layers fed with this mean square: E|Wx|^2 and E|W^T g|^2 both carry inputs times the weights' variance."""
+    """F of one or two layers fed with this mean square: E|Wx|^2
+    and E|W^T g|^2 both carry inputs times the weights' variance.
+    """
     one_layer = kind == "mlp" and cfg.layers_per_branch == 1
     hidden = cfg.width if one_layer else cfg.expansion * cfg.width
     first = _gain(cfg, cfg.width, hidden, last=one_layer)
@@ -170,7 +185,9 @@ def _gain(cfg: RunConfig, inputs: int, outputs: int, *, last: bool) -> float:
 
 
 def _norm(cfg: RunConfig, norm: str, mean: float, variance: float) -> _Passed:
-    """A norm divides by the root of the variance or of the mean square; the one or two directions it takes away are few."""
+    """A norm divides by the root of the variance or of the mean
+    square; the one or two directions it takes away are few.
+    """
     if norm == "none":
         return _Passed(mean, variance, 1.0)
     if norm == "layer norm":

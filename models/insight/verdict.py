@@ -1,8 +1,9 @@
-"""What a set of charts says, in sentences computed from the data. Stream gradient, weight gradient and the cosine between
+"""What a set of charts says, in sentences computed from the
+data. Stream gradient, weight gradient and the cosine between
 
-samples are read together: a net can have level gradients and all inputs in nearly one direction, and a plain net's stream
-gradient can fall over depth while its weight gradients stay level. `python -m benchmarks verdicts` says what became of nets
-by the verdict at their start: the thresholds and what is said of the starts come from its table.
+samples are read together: a net can have level gradients and all inputs in nearly one direction, and a plain net's
+stream gradient can fall over depth while its weight gradients stay level. `python -m benchmarks verdicts` says what
+became of nets by the verdict at their start: the thresholds and what is said of the starts come from its table.
 """
 
 import math
@@ -22,15 +23,16 @@ DEAD = 0.5  # share of a block's ReLU units that give 0 for all tokens looked at
 INERT = 1e-3  # branch over stream, below which a branch adds nothing yet
 
 THRESHOLDS = (
-    f"Exploding: stream or gradient become more than {EXPLODING:g} times larger over depth. Vanishing: one becomes more than "
-    f"{VANISHING:g} times smaller. Collapsed: different samples end with a mean cosine above {COLLAPSED:g}. Inert: no branch "
-    f"reaches {INERT:g} of the stream. Large updates: a block changes by more than {LARGE_UPDATE:.0%} in a step. Dead: more "
-    f"than {DEAD:.0%} of a block's ReLU units give 0 for all tokens of a fixed set of about 128. Stream gradient, weight "
-    f"gradient and cosine are read together."
+    f"Exploding: stream or gradient become more than {EXPLODING:g} times larger over depth. Vanishing: one becomes "
+    f"more than {VANISHING:g} times smaller. Collapsed: different samples end with a mean cosine above {COLLAPSED:g}. "
+    f"Inert: no branch reaches {INERT:g} of the stream. Large updates: a block changes by more than {LARGE_UPDATE:.0%} "
+    f"in a step. Dead: more than {DEAD:.0%} of a block's ReLU units give 0 for all tokens of a fixed set of about 128. "
+    "Stream gradient, weight gradient and cosine are read together."
 )
 
 
-# What became of nets by the verdict at their start, from the table of the benchmark; it fails where this is no longer so.
+# What became of nets by the verdict at their start, from the
+# table of the benchmark; it fails where this is no longer so.
 STARTS = {
     "healthy": "Most nets that start like this learn.",
     "inert": "Most nets that start like this learn.",
@@ -42,7 +44,9 @@ STARTS = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """A kind (diverged, exploding, vanishing, collapsed, inert, dead, large updates, healthy) and the sentence that says why."""
+    """A kind (diverged, exploding, vanishing, collapsed, inert,
+    dead, large updates, healthy) and the sentence that says why.
+    """
 
     kind: str
     sentence: str
@@ -57,7 +61,9 @@ def activation_sentence(sites: tuple[str, ...], act_rms: np.ndarray) -> str:
 
 
 def gradient_sentence(sites: tuple[str, ...], grad_rms: np.ndarray) -> str:
-    """What the gradient does on its way back from the last point of the stream to the first, or where it is not finite."""
+    """What the gradient does on its way back from the last
+    point of the stream to the first, or where it is not finite.
+    """
     if lost := _not_finite("gradient", sites[::-1], grad_rms[::-1]):
         return lost
     path = f"from {site_in_words(sites[-1])} back to {site_in_words(sites[0])}"
@@ -83,7 +89,9 @@ def weight_sentence(weight_grad_rms: np.ndarray) -> str:
 
 
 def cosine_sentence(cfg: RunConfig, sample_cosine: np.ndarray) -> str:
-    """Whether different samples, or tokens where a sample has several, have different directions at the end of the stream."""
+    """Whether different samples, or tokens where a sample has
+    several, have different directions at the end of the stream.
+    """
     first, last = float(sample_cosine[0]), float(sample_cosine[-1])
     if not math.isfinite(last):
         return "At the end of the stream there is no direction left to compare."
@@ -127,7 +135,9 @@ def verdicts(cfg: RunConfig, trace: Trace, row: int) -> list[Verdict]:
     Row 0 is the net before any update: what is said of it is what became of others that started like this.
     """
     frame = trace.frame_at(row)
-    updated = [seen.update_to_weight for seen in trace.frames if seen.step < row and np.isfinite(seen.update_to_weight).any()]
+    updated = [
+        seen.update_to_weight for seen in trace.frames if seen.step < row and np.isfinite(seen.update_to_weight).any()
+    ]
     found = judged(
         act_rms=trace.act_rms[row],
         grad_rms=trace.grad_rms[row],
@@ -159,8 +169,8 @@ def judged(
 ) -> list[Verdict]:
     """The verdicts over all profiles of one step; arrays (S,), (S,), (M,), (depth,), (S,), and (depth,) or empty twice.
 
-    `of_step` says behind cosine and dead units of which step they are, where that is another one; `what` is what the cosine
-    compares.
+    `of_step` says behind cosine and dead units of which step they are,
+    where that is another one; `what` is what the cosine compares.
     """
     if not all(np.isfinite(series).all() for series in (act_rms, grad_rms, branch_rms, weight_grad_rms)):
         return [Verdict("diverged", "Not finite: some numbers have left the range of the machine.")]
@@ -175,10 +185,15 @@ def judged(
         also = f", and {one_direction}" if collapsed else ""
         found.append(Verdict("vanishing", f"Vanishing: {_both(stream, gradient)}{_yet_level(weight_grad_rms)}{also}."))
     elif collapsed:
-        found.append(Verdict("collapsed", f"Collapsed: sizes look fine ({_both(stream, gradient)}), but {one_direction}."))
+        found.append(
+            Verdict("collapsed", f"Collapsed: sizes look fine ({_both(stream, gradient)}), but {one_direction}.")
+        )
     elif branch_rms.max() < INERT * act_rms.max():
         found.append(
-            Verdict("inert", "Inert branches: every block is nearly the identity now; training has to switch the branches on.")
+            Verdict(
+                "inert",
+                "Inert branches: every block is nearly the identity now; training has to switch the branches on.",
+            )
         )
     found += _large_updates(update_to_weight) + _dead_units(dead_units, of_step)
     apart = f", and {what} stay apart (mean cosine {cosine})" if math.isfinite(sample_cosine[-1]) else ""
@@ -194,7 +209,8 @@ def _large_updates(update_to_weight: np.ndarray) -> list[Verdict]:
     return [
         Verdict(
             "large updates",
-            f"Large updates: the last one that was measured changed the weights of block {block} by {of_their_size(size)}.",
+            f"Large updates: the last one that was measured changed the weights of block {block} by "
+            f"{of_their_size(size)}.",
         )
     ]
 
@@ -215,7 +231,8 @@ def _of_step(frame: Frame, row: int) -> str:
 
 def _both(stream: float, gradient: float) -> str:
     return (
-        f"{change_in_words('the stream', stream, 'over depth')}, {change_in_words('its gradient', gradient, 'on the way back')}"
+        f"{change_in_words('the stream', stream, 'over depth')}, "
+        f"{change_in_words('its gradient', gradient, 'on the way back')}"
     )
 
 

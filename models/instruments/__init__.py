@@ -1,7 +1,8 @@
-"""What can be measured of a net at one step of its run, with torch. An instrument is a function and a line in INSTRUMENTS.
+"""What can be measured of a net at one step of its run, with
+torch. An instrument is a function and a line in INSTRUMENTS.
 
-Each takes the replays, a configuration and plain arguments, yields the share of its work that is done and returns the class of
-`models.answers` that its question names, which the pages get over the wire.
+Each takes the replays, a configuration and plain arguments, yields the share of its work that is done and returns the
+class of `models.answers` that its question names, which the pages get over the wire.
 """
 
 from collections.abc import Callable, Generator

@@ -12,8 +12,8 @@ from models.nets.branches import Attention
 
 
 def attention_of(module: Attention, x_BTD: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """What attention computes on its way: logits, and their softmax over the tokens that a row may see, 0 over the others,
-    (B, H, T, T); values (B, H, T, K).
+    """What attention computes on its way: logits, and their softmax over the tokens that a row may see, 0 over the
+    others, (B, H, T, T); values (B, H, T, K).
     """
     q_BHTK, k_BHTK, v_BHTK = (
         layer(x_BTD).unflatten(-1, (module.heads, -1)).transpose(1, 2) for layer in (module.w_q, module.w_k, module.w_v)

@@ -19,9 +19,11 @@ WEIGHTS, STREAM = "weights", "stream"
 
 
 def check(still: Still, *, block: int) -> Work[Check]:
-    """Of one block's weight matrices and of the stream at its last site, along the gradient and a fixed random direction.
+    """Of one block's weight matrices and of the stream at its
+    last site, along the gradient and a fixed random direction.
 
-    The chosen step is where the difference changes least to the next larger step. ValueError for a block that is not there.
+    The chosen step is where the difference changes least to the
+    next larger step. ValueError for a block that is not there.
     """
     if not (isinstance(block, int) and 1 <= block <= still.cfg.depth):
         raise ValueError(f"block is {block!r}; legal is 1 to {still.cfg.depth}")

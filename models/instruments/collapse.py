@@ -21,7 +21,9 @@ OF_BLOCKS = ("entropy", "sharpest", "max_logit")
 
 
 def collapse(still: Still) -> Work[Collapse]:
-    """By site the means of `site_numbers` over sets of vectors, by block those of `attention_numbers` and `query_key_share`."""
+    """By site the means of `site_numbers` over sets of vectors,
+    by block those of `attention_numbers` and `query_key_share`.
+    """
     within = still.cfg.net == "transformer" and still.cfg.tokens > 1
     attentions = [attention_in(block) for block in still.model.stream.blocks.values()] if within else []
     points, read, shares = _passed(still, attentions)
@@ -31,7 +33,9 @@ def collapse(still: Still) -> Work[Collapse]:
         sites.append(site_numbers(x_GND))
         yield len(sites) / work
     for attention in attentions:
-        heads.append(attention_numbers(attention, read.pop(0)[:SETS]) if attention else dict.fromkeys(OF_BLOCKS, math.nan))
+        heads.append(
+            attention_numbers(attention, read.pop(0)[:SETS]) if attention else dict.fromkeys(OF_BLOCKS, math.nan)
+        )
         yield (len(sites) + len(heads)) / work
     return Collapse(
         within=within,
@@ -44,8 +48,8 @@ def collapse(still: Still) -> Work[Collapse]:
 
 
 def site_numbers(x_GND: Tensor) -> dict[str, float]:
-    """Means over sets X of N vectors: `cosine` between different ones, `spread` |X - 1 mean^T| / |X|, `rank` exp H(s / sum s)
-    and `participation` (sum s^2)^2 / sum s^4 with the singular values s of the uncentred X.
+    """Means over sets X of N vectors: `cosine` between different ones, `spread` |X - 1 mean^T| / |X|, `rank` exp H(s /
+    sum s) and `participation` (sum s^2)^2 / sum s^4 with the singular values s of the uncentred X.
 
     NaN where something is not finite, or where no set has what is asked: zeros have no direction.
     """
@@ -80,8 +84,8 @@ def effective_rank(s: Tensor) -> Tensor:
 
 
 def attention_numbers(module: Attention, x_BTD: Tensor) -> dict[str, float]:
-    """`entropy` of a row as a share of its largest, the log of how many tokens it may see, mean over samples, heads and rows
-    that see more than themselves; the mean of the `sharpest` head; `max_logit`. NaN where a logit is not finite.
+    """`entropy` of a row as a share of its largest, the log of how many tokens it may see, mean over samples, heads and
+    rows that see more than themselves; the mean of the `sharpest` head; `max_logit`. NaN where a logit is not finite.
     """
     with torch.no_grad():
         logits_BHTT, p_BHTT, _ = attention_of(module, x_BTD)
@@ -109,7 +113,11 @@ def _passed(still: Still, attentions: list[Attention | None]) -> tuple[list[Tens
     # What the branch's function reads is what its input scale gives.
     readers = [part.input_scale for part in net.sublayers if isinstance(getattr(part, "function", None), Attention)]
     taps = [*net.stream_taps, *(readers if attentions else ())]
-    with torch.set_grad_enabled(bool(attentions)), statistics_kept(still.model), watching(taps, gradients=False) as probe:
+    with (
+        torch.set_grad_enabled(bool(attentions)),
+        statistics_kept(still.model),
+        watching(taps, gradients=False) as probe,
+    ):
         loss = cross_entropy(still.model(x), y)
         passed = probe.tensors()
         if attentions:

@@ -1,4 +1,5 @@
-"""How sharply the loss bends (largest Hessian eigenvalue, Cohen 2021, 2103.00065), and how the stack stretches one token.
+"""How sharply the loss bends (largest Hessian eigenvalue,
+Cohen 2021, 2103.00065), and how the stack stretches one token.
 
 Both in float64 on the processor, in train mode. Legend: B samples, T tokens, D width, P parameters.
 """
@@ -34,7 +35,8 @@ Seen = TypeVar("Seen")
 
 
 def sharpness(replays: Replays, cfg: RunConfig, *, step: int) -> Work[Sharpness]:
-    """The largest eigenvalue of the Hessian of the loss by all parameters, at LOOKS even steps up to `step`, each on its batch.
+    """The largest eigenvalue of the Hessian of the loss by all
+    parameters, at LOOKS even steps up to `step`, each on its batch.
 
     Fewer steps where the run diverges before.
     """
@@ -56,7 +58,8 @@ def sharpness(replays: Replays, cfg: RunConfig, *, step: int) -> Work[Sharpness]
 
 
 def hessian(still: Still) -> Work[tuple[list[Product], int]]:
-    """Parts whose sum is v (P,) -> H v, each over some samples, and how many samples of the step's batch there are in all.
+    """Parts whose sum is v (P,) -> H v, each over some samples,
+    and how many samples of the step's batch there are in all.
 
     Batch norm joins all samples, so that there is one part.
     """
@@ -86,10 +89,11 @@ def _product(model: Net, x: Tensor, y: Tensor, share: Tensor) -> Product:
 
 
 def largest(parts: Sequence[Product], start: Tensor) -> Work[tuple[float, float, int, Tensor]]:
-    """The largest eigenvalue of the symmetric sum of some products, |Hv - qv| / |q|, how many products it took, and the vector.
+    """The largest eigenvalue of the symmetric sum of some products,
+    |Hv - qv| / |q|, how many products it took, and the vector.
 
-    Power iteration finds the one of the largest size. Where that is negative, or a negative one of about that size keeps it
-    from settling, H plus that size has the wanted one as its largest.
+    Power iteration finds the one of the largest size. Where that is negative, or a negative one of about that size
+    keeps it from settling, H plus that size has the wanted one as its largest.
     """
     value, residual, products, v = yield from _power(parts, start, 0.0)
     if (value >= 0 and residual < RESIDUAL) or not math.isfinite(value):

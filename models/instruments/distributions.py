@@ -57,7 +57,8 @@ def distributions(still: Still) -> Work[Distributions]:
 def layer_film(replays: Replays, cfg: RunConfig, *, step: int, site: str, inside: bool = False) -> Work[Film]:
     """The histograms of one site at the frames up to `step`, each on its own batch.
 
-    `inside` looks after the activation function of the site's branch. ValueError for a site, or an activation, that is not there.
+    `inside` looks after the activation function of the site's branch.
+    ValueError for a site, or an activation, that is not there.
     """
     arranged = plan(cfg)
     if site not in arranged.sites:

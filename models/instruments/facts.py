@@ -1,4 +1,5 @@
-"""What torch's layers and nets built of them do, where it is often told otherwise: a fact builds, feeds and measures them.
+"""What torch's layers and nets built of them do, where it is
+often told otherwise: a fact builds, feeds and measures them.
 
 Every fact draws from the same seed. Legend: B batch, T tokens, D features.
 """
@@ -9,7 +10,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from models.answers import BatchNormMemory, ByHand, ClosedBranches, Copies, FinalNorm, GradientSizes, SmallTokens, WhoIsSeen
+from models.answers import (
+    BatchNormMemory,
+    ByHand,
+    ClosedBranches,
+    Copies,
+    FinalNorm,
+    GradientSizes,
+    SmallTokens,
+    WhoIsSeen,
+)
 from models.spec import RunConfig
 from models.training import Run, cross_entropy
 
@@ -30,7 +40,9 @@ def by_hand() -> ByHand:
 
 
 def small_tokens() -> SmallTokens:
-    """The RMS that tokens of RMS 1e-4 come out with, in float32: torch's RMS norm and layer norm as they are by default."""
+    """The RMS that tokens of RMS 1e-4 come out with, in float32:
+    torch's RMS norm and layer norm as they are by default.
+    """
     x = torch.randn(64, 256)
     x = x - x.mean(-1, keepdim=True)
     x = 1e-4 * x / _rms(x)[:, None]
@@ -65,7 +77,9 @@ def who_is_seen() -> WhoIsSeen:
 
 
 def batch_norm_memory() -> BatchNormMemory:
-    """nn.BatchNorm1d by default: weight of the old mean after a batch, which variance it keeps, batches of 1 and 2, eval."""
+    """nn.BatchNorm1d by default: weight of the old mean after
+    a batch, which variance it keeps, batches of 1 and 2, eval.
+    """
     x = 3.0 + 2.0 * torch.randn(8, 4)
     norm = nn.BatchNorm1d(4)
     norm.running_mean.fill_(1.0)  # type: ignore[union-attr]
@@ -90,7 +104,9 @@ def batch_norm_memory() -> BatchNormMemory:
 
 
 def copies() -> Copies:
-    """How far apart the layers of nn.TransformerEncoder start, and layers that were each built anew; stream RMS at the end."""
+    """How far apart the layers of nn.TransformerEncoder start,
+    and layers that were each built anew; stream RMS at the end.
+    """
     layer = _layer(norm_first=True)
     stacked = nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)
     fresh = nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)
@@ -119,7 +135,9 @@ def final_norm() -> FinalNorm:
 
 
 def gradient_sizes() -> GradientSizes:
-    """Length and RMS of each tensor's gradient in a small net on random labels, by the tensor's name, and its numbers."""
+    """Length and RMS of each tensor's gradient in a small net
+    on random labels, by the tensor's name, and its numbers.
+    """
     net = nn.Sequential(nn.Linear(64, 512), nn.ReLU(), nn.Linear(512, 10))
     x, y = torch.randn(64, 64), torch.randint(10, (64,))
     nn.functional.cross_entropy(net(x), y).backward()
@@ -135,7 +153,13 @@ def gradient_sizes() -> GradientSizes:
 
 def closed_branches() -> ClosedBranches:
     """RMS of the first gradient of each part of nets whose branches start at 0: ReZero, and a last matrix of 0."""
-    parts = {"embedding": "embed.", "gate": ".gate", "first matrix": ".w1.weight", "last matrix": ".w2.weight", "head": "head."}
+    parts = {
+        "embedding": "embed.",
+        "gate": ".gate",
+        "first matrix": ".w1.weight",
+        "last matrix": ".w2.weight",
+        "head": "head.",
+    }
     closed = {"ReZero": RunConfig.arranged("ReZero", **CLOSED), "zero last": RunConfig(init="zero last", **CLOSED)}
     found: dict[str, dict[str, float]] = {}
     for name, cfg in closed.items():
@@ -144,7 +168,9 @@ def closed_branches() -> ClosedBranches:
         cross_entropy(run.model(x), y).backward()
         run.close()
         grads = {own: p.grad for own, p in run.model.named_parameters() if p.grad is not None}
-        of_part = {part: [grad.flatten() for own, grad in grads.items() if piece in own] for part, piece in parts.items()}
+        of_part = {
+            part: [grad.flatten() for own, grad in grads.items() if piece in own] for part, piece in parts.items()
+        }
         found[name] = {part: _rms(torch.cat(some)).item() for part, some in of_part.items() if some}
     return ClosedBranches(found)
 

@@ -1,4 +1,5 @@
-"""What a norm does to overfitting and to the loss around a net: the same nets with and without one, trained on a few samples.
+"""What a norm does to overfitting and to the loss around a net:
+the same nets with and without one, trained on a few samples.
 
 Legend: K nets, S seeds, F looks.
 """
@@ -38,7 +39,9 @@ class FewSamples:
     def batch(self, k: int) -> tuple[Tensor, Tensor]:
         """Batch k, decided by the seed and k alone."""
         cfg = self.task.cfg
-        chosen = torch.randint(len(self.x), (cfg.batch,), generator=generator(cfg.seed, f"few samples {k}")).to(self.x.device)
+        chosen = torch.randint(len(self.x), (cfg.batch,), generator=generator(cfg.seed, f"few samples {k}")).to(
+            self.x.device
+        )
         return self.x[chosen], self.y[chosen]
 
     @property
@@ -60,8 +63,8 @@ def few_samples(
 ) -> Work[Overfitting]:
     """The net of a configuration with each of some norms, trained on `samples` samples, the same for all nets.
 
-    Each direction moves every filter by REACH of its length. `step` is not used. ValueError for other numbers of samples than
-    SAMPLES.
+    Each direction moves every filter by REACH of its length. `step`
+    is not used. ValueError for other numbers of samples than SAMPLES.
     """
     if not SAMPLES[0] <= samples <= SAMPLES[1]:
         raise ValueError(f"samples is {samples!r}; legal is {SAMPLES[0]} to {SAMPLES[1]}")
@@ -103,13 +106,17 @@ def losses(run: Run) -> tuple[float, float, float]:
 
 @torch.no_grad()
 def rise(still: Still) -> float:
-    """The median of how much the loss of the batch rises along random filter-normalised directions, REACH filters away."""
+    """The median of how much the loss of the batch rises along
+    random filter-normalised directions, REACH filters away.
+    """
     model, (x, y) = still.copy(), still.batch()
     middle = cross_entropy(model(x), y).item()
     higher = []
     for which in range(DIRECTIONS):
         moved: Net = still.copy()
-        for (_, p), along in zip(matrices(moved), direction(moved, still.cfg.seed, f"few samples {which}"), strict=True):
+        for (_, p), along in zip(
+            matrices(moved), direction(moved, still.cfg.seed, f"few samples {which}"), strict=True
+        ):
             p.add_(along, alpha=REACH)
         higher.append(cross_entropy(moved(x), y).item() - middle)
     return float(np.median(higher))

@@ -1,4 +1,5 @@
-"""A net that goes on with what was said: a token at a time, whether that changes anything said before, and how it comes about.
+"""A net that goes on with what was said: a token at a time,
+whether that changes anything said before, and how it comes about.
 
 Legend: T tokens, L blocks, H heads, C classes.
 """
@@ -26,9 +27,8 @@ def continuation(
 ) -> Work[Continuation]:
     """What the net says after a text: at most `count` tokens, fewer where it comes to the `end` symbol.
 
-    Text reads its last T tokens, a window that slides along; a sequence stops when its T places are full, or where the task
-    takes no loss.
-    ValueError for a text without a known token, and for a count beyond 200.
+    Text reads its last T tokens, a window that slides along; a sequence stops when its T places are full, or where the
+    task takes no loss. ValueError for a text without a known token, and for a count beyond 200.
     """
     if not 0 < count <= LONGEST:
         raise ValueError(f"count is {count!r}; legal is 1 to {LONGEST}")

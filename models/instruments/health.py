@@ -44,7 +44,8 @@ def gradient_noise(still: Still, parts: int) -> Work[GradientNoise]:
 
 
 def signal_and_noise(small: np.ndarray, big: np.ndarray, parts: int) -> tuple[np.ndarray, np.ndarray]:
-    """Unbiased |E g|^2 and tr Cov(g) from the mean of |g_i|^2 over independent micro-batches and |mean of g_i|^2, any shape.
+    """Unbiased |E g|^2 and tr Cov(g) from the mean of |g_i|^2
+    over independent micro-batches and |mean of g_i|^2, any shape.
 
     The first may come out negative, where the noise is larger than what is looked for.
     """
@@ -68,7 +69,11 @@ def two_batches(small: float, big: float, small_size: int, big_size: int) -> tup
 def gates_and_gains(net: Net) -> Gains:
     """The learned gate of each branch, the gains of each norm that learns them, the slope of each dynamic tanh."""
     gates = [getattr(sublayer, "scale", None) for sublayer in net.stream.sublayers]
-    norms = [(name.removeprefix("stream.blocks."), part) for name, part in net.named_modules() if isinstance(part, NORM_TYPES)]
+    norms = [
+        (name.removeprefix("stream.blocks."), part)
+        for name, part in net.named_modules()
+        if isinstance(part, NORM_TYPES)
+    ]
     gains = [(name, getattr(part, "weight", None)) for name, part in norms]
     learned = [(name, gain) for name, gain in gains if isinstance(gain, Tensor) and gain.requires_grad]
     slopes = [(name, part.alpha.item()) for name, part in norms if isinstance(part, DynamicTanh)]
@@ -85,7 +90,9 @@ def adam_state(still: Still) -> AdamState | None:
     """By block, of the last update that Adam made; None for other optimisers and before the first update."""
     if not any("exp_avg" in kept for kept in still.optimizer.values()):
         return None
-    defaults = build_optimizer(still.cfg.optimizer, still.model.parameters(), lr=still.cfg.lr, weight_decay=0.0).defaults
+    defaults = build_optimizer(
+        still.cfg.optimizer, still.model.parameters(), lr=still.cfg.lr, weight_decay=0.0
+    ).defaults
     ratios, near = [], []
     for block in still.model.stream.blocks:
         kept = [state for name, state in still.optimizer.items() if name.startswith(f"stream.blocks.{block}.")]
@@ -126,7 +133,9 @@ def _squares(still: Still, parts: int, size: int) -> Work[tuple[np.ndarray, np.n
 def _corrected(state: dict[str, Tensor], beta_1: float, beta_2: float) -> tuple[Tensor, Tensor]:
     """m and v of one parameter, flat, corrected for their start at 0 (1412.6980)."""
     steps = float(state["step"])
-    m, v = (state[key].flatten().to(torch.float64 if state[key].device.type != "mps" else torch.float32) for key in MOMENTS)
+    m, v = (
+        state[key].flatten().to(torch.float64 if state[key].device.type != "mps" else torch.float32) for key in MOMENTS
+    )
     return m / (1 - beta_1**steps), v / (1 - beta_2**steps)
 
 

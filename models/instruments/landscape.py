@@ -13,7 +13,8 @@ REACH = (0.01, 2.0)
 
 
 def landscape(still: Still, *, cells: int = 21, reach: float = 1.0) -> Work[Landscape]:
-    """The loss of the step's batch at theta + a d + b e in train mode: a along columns, b along rows, both from -reach to reach.
+    """The loss of the step's batch at theta + a d + b e in train
+    mode: a along columns, b along rows, both from -reach to reach.
 
     Biases, gains and gates, which are no matrices, stay.
 

@@ -25,7 +25,8 @@ UNREAD = -1  # the place of a class where there is none
 
 
 def lens(still: Still, *, text: str | None = None, sample: int = 0, block: int = 1) -> Lens:
-    """What the net makes of a text, or of a held-out sample where there is no text, in eval mode, at all positions at once.
+    """What the net makes of a text, or of a held-out sample where
+    there is no text, in eval mode, at all positions at once.
 
     ValueError for a text, a sample or a block that there is not.
     """
@@ -108,7 +109,9 @@ def _two_streams(net: Stack, points: list[Tensor], branches: list[Tensor]) -> li
 
 
 def _sums(net: Stack, points: list[Tensor], _branches: list[Tensor]) -> list[Tensor | None]:
-    """DLCL: the weighted sum that is read next after a block, by the next one or by the head; there is none inside a block."""
+    """DLCL: the weighted sum that is read next after a block, by
+    the next one or by the head; there is none inside a block.
+    """
     assert isinstance(net, DLCLStack)
     per_block = len(net.sublayers) // len(net.blocks)
     normed = [norm(y) for norm, y in zip(net.norms, points[::per_block], strict=True)]
@@ -136,19 +139,25 @@ def _asked(still: Still, text: str | None, sample: int) -> tuple[Tensor, Tensor]
 
 
 def codes(cfg: RunConfig, text: str) -> list[int]:
-    """A text as tokens: characters of the book, or symbols written as numbers. ValueError for what the task cannot read."""
+    """A text as tokens: characters of the book, or symbols
+    written as numbers. ValueError for what the task cannot read.
+    """
     task = TASKS[cfg.task]
     if not task.vocabulary:
         raise ValueError(f"text is {text[:20]!r}; {cfg.task} has none: choose one of its held-out samples")
     written = pieces(cfg, text)
     if not 1 <= len(written) <= cfg.tokens:
-        raise ValueError(f"text has {len(written)} tokens; legal are 1 to {cfg.tokens}, the context that the net was trained on")
+        raise ValueError(
+            f"text has {len(written)} tokens; legal are 1 to {cfg.tokens}, the context that the net was trained on"
+        )
     names = symbols(cfg)
     for one in written:
         if one not in names and task.kind == "text":
             raise ValueError(f"the character {one!r} is not in the book's alphabet; legal are {''.join(alphabet())!r}")
         if one not in names:
-            raise ValueError(f"{one[:20]!r} is no symbol of {cfg.task}; legal are whole numbers from 0 to {task.vocabulary - 1}")
+            raise ValueError(
+                f"{one[:20]!r} is no symbol of {cfg.task}; legal are whole numbers from 0 to {task.vocabulary - 1}"
+            )
     return [names[one] for one in written]
 
 

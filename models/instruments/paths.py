@@ -1,7 +1,7 @@
 """Where the gradient came from: through the skip or through the branch at every add, and past how many branches in all.
 
-K gradients are carried backward together, one for each number of branches that they have passed (Veit 2016, 1605.06431).
-Legend: K gradients, B batch, T tokens, D width, M sublayers.
+K gradients are carried backward together, one for each number of branches that they have passed (Veit 2016,
+1605.06431). Legend: K gradients, B batch, T tokens, D width, M sublayers.
 """
 
 from collections.abc import Callable, Iterator
@@ -48,13 +48,17 @@ def path_lengths(still: Still) -> Work[PathLengths]:
 
 
 def affordable_samples(still: Still, passes: float) -> int:
-    """How many samples of the batch a walk that goes so many times through the weights is taken over: its work is bounded."""
+    """How many samples of the batch a walk that goes so many
+    times through the weights is taken over: its work is bounded.
+    """
     weights = sum(_weights(sublayer) for sublayer in still.model.stream.sublayers)
     return max(1, min(still.cfg.batch, int(WORK / (max(1, weights) * still.cfg.tokens * passes))))
 
 
 def _walked(still: Still, *, samples: int, counted: bool) -> Work["_Walk"]:
-    """Carries the gradient of the loss from the head to x0. `counted` keeps it apart by the number of branches passed."""
+    """Carries the gradient of the loss from the head to x0.
+    `counted` keeps it apart by the number of branches passed.
+    """
     model = still.model.cpu().double().requires_grad_(False)
     x, y_all = (part.cpu() for part in still.batch())
     x, y = x[:samples], y_all[:samples]
@@ -64,7 +68,10 @@ def _walked(still: Still, *, samples: int, counted: bool) -> Work["_Walk"]:
     share = (y != NO_TARGET).double().sum() / (y_all != NO_TARGET).sum()
     (grad,) = torch.autograd.grad(share * cross_entropy(model.read_out(end), y), end)
     walk = _Walk(read, counted, len(model.stream.sublayers))
-    ways: dict[type[Stack], Callable[[Stack, Tensor], Work[Tensor]]] = {ResiDualStack: walk.two_streams, DLCLStack: walk.sums}
+    ways: dict[type[Stack], Callable[[Stack, Tensor], Work[Tensor]]] = {
+        ResiDualStack: walk.two_streams,
+        DLCLStack: walk.sums,
+    }
     walk.at_start = yield from ways.get(type(model.stream), walk.one_stream)(model.stream, grad[None])
     return walk
 
@@ -99,7 +106,9 @@ def _reading(places: dict[nn.Module, nn.Module], read: dict[nn.Module, Tensor]) 
 
 
 class _Walk:
-    """A walk backward through one net, which yields the share that is done. `read`: what each module of the stack read."""
+    """A walk backward through one net, which yields the share
+    that is done. `read`: what each module of the stack read.
+    """
 
     at_start: Tensor  # the gradient at x0, (K, B, T, D)
 
@@ -138,10 +147,13 @@ class _Walk:
         return grad
 
     def _sublayer(self, sublayer: nn.Module, grad: Tensor, collected: Tensor | None = None) -> Work[Tensor]:
-        """The gradient (K, B, T, D) after a sublayer -> before it, with one more place for those that took its branch."""
+        """The gradient (K, B, T, D) after a sublayer -> before
+        it, with one more place for those that took its branch.
+        """
         x = self.read[sublayer].detach()
         once, through = (x.clone().requires_grad_() for _ in range(2))
-        # The one attention whose backward takes several gradients at once; never over a yield, other work goes on there.
+        # The one attention whose backward takes several gradients
+        # at once; never over a yield, other work goes on there.
         with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):
             branch = sublayer.branch(through)  # type: ignore[operator]
             cut = branch.detach().requires_grad_()
@@ -149,7 +161,9 @@ class _Walk:
         skip = yield from self._back(after, once, grad)
         entered = yield from self._back(after, cut, grad)
         if collected is not None:
-            entered = _added(entered, collected.expand_as(x[None]) if cut.shape == x.shape else torch.zeros_like(entered[:1]))
+            entered = _added(
+                entered, collected.expand_as(x[None]) if cut.shape == x.shape else torch.zeros_like(entered[:1])
+            )
         passed = yield from self._back(branch, through, entered, _weights(sublayer))
         self.done += 1
         if not self.counted:
@@ -164,7 +178,9 @@ class _Walk:
         return (yield from self._back(out, x, grad))
 
     def _back(self, out: Tensor, at: Tensor, grad: Tensor, weights: int = 0) -> Work[Tensor]:
-        """The product of K gradients at `out` with the Jacobian, as many at a time as a slice holds. 0 where none leads there."""
+        """The product of K gradients at `out` with the Jacobian, as
+        many at a time as a slice holds. 0 where none leads there.
+        """
         if not out.requires_grad:
             return at.new_zeros(len(grad), *at.shape)
         found = []

@@ -26,8 +26,8 @@ LONG_WINDOWS = 256
 
 
 def place(still: Still) -> Work[Place]:
-    """A linear decoder of the place of a token from the stream: ridge regression at each site onto the T places, learned from
-    training sequences and tested on held-out ones, in eval mode.
+    """A linear decoder of the place of a token from the stream: ridge regression at each site onto the T places,
+    learned from training sequences and tested on held-out ones, in eval mode.
 
     ValueError where there is one token, or where tokens are no symbols.
     """
@@ -41,7 +41,9 @@ def place(still: Still) -> Work[Place]:
         parts.append(_stream(still, x))
         yield at / (len(batches) + 1)
     cut = LEARNED_FROM // READ
-    learned, tested = ([torch.cat(site).flatten(0, 1) for site in zip(*half, strict=True)] for half in (parts[:cut], parts[cut:]))
+    learned, tested = (
+        [torch.cat(site).flatten(0, 1) for site in zip(*half, strict=True)] for half in (parts[:cut], parts[cut:])
+    )
     scores = [decoded(x, z, cfg.tokens) for x, z in zip(learned, tested, strict=True)]
     table = still.model.position.table_TD if isinstance(still.model.position, Positions) else torch.empty(0, cfg.width)
     return Place(
@@ -77,15 +79,16 @@ def decoded(learned_ND: Tensor, tested_ND: Tensor, tokens: int) -> tuple[float, 
 def beyond(still: Still) -> Work[Beyond]:
     """Cross-entropy by place on held-out text that is twice as long as that of training, in eval mode.
 
-    The same weights; sines, cosines and turns are computed for the further places. ValueError for a learned table, which has
-    no rows for them, and for a task other than the book.
+    The same weights; sines, cosines and turns are computed for the further places. ValueError for a learned table,
+    which has no rows for them, and for a task other than the book.
     """
     cfg = still.cfg
     if cfg.task != "book":
         raise ValueError(f"task is {cfg.task!r}; only the book has longer texts")
     if cfg.position == "learned":
         raise ValueError(
-            f"a learned table has {cfg.tokens} rows: there is none for token {cfg.tokens + 1}, and the net cannot read it"
+            f"a learned table has {cfg.tokens} rows: there is none for token {cfg.tokens + 1}, and the net cannot read "
+            "it"
         )
     model, long = still.copy().eval(), LONGER * cfg.tokens
     device = next(model.parameters()).device

@@ -26,7 +26,11 @@ def passed(still: Still) -> tuple[list[Tensor], list[Tensor]]:
     """The stream at every site and every branch before its add, (B, T, D) each, in float64 where there is one."""
     x, _ = still.batch()
     net = still.model.stream
-    with torch.no_grad(), statistics_kept(still.model), watching([*net.stream_taps, *net.branch_taps], gradients=False) as probe:
+    with (
+        torch.no_grad(),
+        statistics_kept(still.model),
+        watching([*net.stream_taps, *net.branch_taps], gradients=False) as probe,
+    ):
         still.model(x)
         seen = probe.tensors()
     points, branches = seen[: len(net.stream_taps)], seen[len(net.stream_taps) :]
@@ -43,7 +47,11 @@ def cosine(x: Tensor, y: Tensor) -> Tensor:
     """Mean over tokens of the cosine between two streams (..., D); NaN where no token has a direction in both."""
     lengths = x.norm(dim=-1) * y.norm(dim=-1)
     alive = lengths > 0
-    return F.cosine_similarity(x[alive], y[alive], dim=-1, eps=0.0).mean() if alive.any() else lengths.new_tensor(torch.nan)
+    return (
+        F.cosine_similarity(x[alive], y[alive], dim=-1, eps=0.0).mean()
+        if alive.any()
+        else lengths.new_tensor(torch.nan)
+    )
 
 
 def _numbers(values: list[Tensor]) -> np.ndarray:

@@ -28,7 +28,9 @@ class Silent(nn.Module):
         return torch.zeros_like(x)
 
 
-def surgery(still: Still, *, operation: str, block: int, other: int | None = None, slot: str | None = None) -> Work[Surgery]:
+def surgery(
+    still: Still, *, operation: str, block: int, other: int | None = None, slot: str | None = None
+) -> Work[Surgery]:
     """One operation on the net: the held-out split in eval mode, before and after.
 
     `other` is the block that the first is swapped with, `slot` (a key of `norm_slots`) the norm that is removed.
@@ -146,7 +148,9 @@ def _swapped(still: Still, block: int, other: int | None) -> Parts:
     """Two blocks of the same parts, each with the weights and the statistics of the other."""
     fitting = partners(still.cfg, block)
     if other not in fitting:
-        legal = f"one of {', '.join(map(str, fitting))}" if fitting else "none: no other block is built of the same parts"
+        legal = (
+            f"one of {', '.join(map(str, fitting))}" if fitting else "none: no other block is built of the same parts"
+        )
         raise ValueError(f"other is {other!r}; legal for block {block} is {legal}")
     assert other is not None
     own, spare = still.model.stream, still.copy().stream

@@ -1,4 +1,5 @@
-"""An encoder beside a decoder, trained on a task with a question and an answer, and where its cross-attention looks meanwhile.
+"""An encoder beside a decoder, trained on a task with a question
+and an answer, and where its cross-attention looks meanwhile.
 
 Legend: N steps, F looks, L blocks, H heads, T tokens that are written, S of the source.
 """
@@ -29,7 +30,9 @@ def translation(_replays: Replays, cfg: RunConfig, *, step: int = 0) -> Work[Tra
     `step` is not used. ValueError for a task without question and answer.
     """
     if cfg.task not in TRANSLATED or cfg.net != "transformer":
-        raise ValueError(f"task is {cfg.task!r} of a net {cfg.net!r}; legal is a transformer with one of {', '.join(TRANSLATED)}")
+        raise ValueError(
+            f"task is {cfg.task!r} of a net {cfg.net!r}; legal is a transformer with one of {', '.join(TRANSLATED)}"
+        )
     device = resolve_device(cfg.device)
     net = Translator(cfg, TASKS[cfg.task].vocabulary, SYMBOLS).to(device)
     task, rates = open_task(cfg, device), learning_rates(cfg)

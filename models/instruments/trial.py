@@ -17,7 +17,9 @@ LAST = 5  # steps whose mean loss is what came out
 SLICE_SECONDS = 0.05
 
 
-def trial(_replays: Replays, cfg: RunConfig, *, first: Sequence[str], without: Sequence[str], step: int = 0) -> Work[Trial]:
+def trial(
+    _replays: Replays, cfg: RunConfig, *, first: Sequence[str], without: Sequence[str], step: int = 0
+) -> Work[Trial]:
     """Trains `candidates(cfg, first, without)` in their order until ENOUGH learn.
 
     `step` is not used: a trial starts where the run did.

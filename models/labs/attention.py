@@ -1,4 +1,5 @@
-"""Attention on tables small enough to follow by hand: scores, masks, softmax, weighted sum, and what scaling does to them.
+"""Attention on tables small enough to follow by hand: scores,
+masks, softmax, weighted sum, and what scaling does to them.
 
 Legend: n tokens that look, m tokens that are looked at, d features of a token, d_k of a query or key, d_v of a value.
 """
@@ -45,12 +46,20 @@ def visible(n: int, m: int, *, causal: bool = False, pads: frozenset[int] = froz
 
 
 def divisor(scaling: str, d_k: int, d_model: int) -> float:
-    """What scores are divided by (a key of SCALINGS). Vaswani 2017 (1706.03762) takes √d_k, the size of one head's keys."""
+    """What scores are divided by (a key of SCALINGS). Vaswani
+    2017 (1706.03762) takes √d_k, the size of one head's keys.
+    """
     return {"√d_k": d_k**0.5, "√d_model": d_model**0.5, "none": 1.0}[scaling]
 
 
 def attend(
-    q: np.ndarray, k: np.ndarray, v: np.ndarray, *, by: float, seen: np.ndarray | None = None, plus: np.ndarray | float = 0.0
+    q: np.ndarray,
+    k: np.ndarray,
+    v: np.ndarray,
+    *,
+    by: float,
+    seen: np.ndarray | None = None,
+    plus: np.ndarray | float = 0.0,
 ) -> Head:
     """softmax(q kᵀ / by + plus) v over what is seen: queries (n, d_k), keys (m, d_k), values (m, d_v), plus (n, m)."""
     scores = q @ k.T
@@ -71,13 +80,17 @@ def variance(scores: np.ndarray, seen: np.ndarray) -> float:
     return float(np.var(scores[seen])) if seen.any() else float("nan")
 
 
-def heads(x: np.ndarray, w_q: np.ndarray, w_k: np.ndarray, w_v: np.ndarray, count: int, *, causal: bool = False) -> list[Head]:
+def heads(
+    x: np.ndarray, w_q: np.ndarray, w_k: np.ndarray, w_v: np.ndarray, count: int, *, causal: bool = False
+) -> list[Head]:
     """The same x (n, d) through `count` heads, each with its own equal part of the columns of the matrices.
 
     ValueError where the columns cannot be shared out evenly.
     """
     if w_q.shape[1] % count or w_v.shape[1] % count:
-        raise ValueError(f"{w_q.shape[1]} columns cannot be shared by {count} heads; legal are divisors of {w_q.shape[1]}")
+        raise ValueError(
+            f"{w_q.shape[1]} columns cannot be shared by {count} heads; legal are divisors of {w_q.shape[1]}"
+        )
     parts = zip(*(np.split(x @ w, count, axis=1) for w in (w_q, w_k, w_v)), strict=True)
     seen = visible(len(x), len(x), causal=causal)
     return [attend(q, k, v, by=q.shape[1] ** 0.5, seen=seen) for q, k, v in parts]
@@ -88,8 +101,8 @@ def heads(x: np.ndarray, w_q: np.ndarray, w_k: np.ndarray, w_v: np.ndarray, coun
 
 @dataclass(frozen=True)
 class Sampled:
-    """What `draws` random q·k of size d_k are like: mean and variance; and rows of KEYS of them after the softmax, mean entropy
-    in nats, mean largest weight, and the mean of p(1 - p) of the largest: the slope of the softmax there.
+    """What `draws` random q·k of size d_k are like: mean and variance; and rows of KEYS of them after the softmax, mean
+    entropy in nats, mean largest weight, and the mean of p(1 - p) of the largest: the slope of the softmax there.
     """
 
     d_k: int
@@ -136,7 +149,8 @@ def straightness(
 
 
 def reach(n: int, *, recurrent: bool) -> np.ndarray:
-    """The number of steps, one after the other, in which token j (column) gets to token i (row), (n, n); -1 where it never does.
+    """The number of steps, one after the other, in which token j
+    (column) gets to token i (row), (n, n); -1 where it never does.
 
     A recurrent cell passes it on from token to token; causal attention takes all of them at once.
     """

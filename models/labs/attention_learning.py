@@ -17,8 +17,8 @@ Matrices = tuple[np.ndarray, np.ndarray, np.ndarray]  # W_Q (d, d_k), W_K (d, d_
 class Learning:
     """The head, its loss, and gradients on the way back from the output of token `at`.
 
-    `output` (d_v,), `weights` and `scores` (n,) of its row, `scores` before the division; `query` (d_k,), `keys` (n, d_k),
-    `values` (n, d_v); `matrices` those of W_Q, W_K and W_V.
+    `output` (d_v,), `weights` and `scores` (n,) of its row, `scores` before the division; `query` (d_k,), `keys` (n,
+    d_k), `values` (n, d_v); `matrices` those of W_Q, W_K and W_V.
     """
 
     head: Head
@@ -59,8 +59,8 @@ def descent(
     lr: float,
     steps: int,
 ) -> Iterator[Learning]:
-    """The head before every step of plain gradient descent and after the last, `steps` + 1 of them; ends early where the loss is
-    not finite.
+    """The head before every step of plain gradient descent and after the
+    last, `steps` + 1 of them; ends early where the loss is not finite.
     """
     w_q, w_k, w_v = (w.astype(float) for w in matrices)
     for _ in range(steps + 1):

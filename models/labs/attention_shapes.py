@@ -11,8 +11,8 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Sizes:
-    """n tokens of d_model features, h heads that share d_model evenly as queries and keys, values of d_v entries a head;
-    m tokens of another sequence.
+    """n tokens of d_model features, h heads that share d_model evenly as queries
+    and keys, values of d_v entries a head; m tokens of another sequence.
     """
 
     tokens: int
@@ -28,7 +28,9 @@ class Sizes:
 
 
 def many_heads(sizes: Sizes) -> list[tuple[str, Shape]]:
-    """What self-attention with h heads makes, in order, each with its shape. ValueError where h does not divide d_model."""
+    """What self-attention with h heads makes, in order, each
+    with its shape. ValueError where h does not divide d_model.
+    """
     x = np.ones((sizes.tokens, sizes.d_model))
     w_q = np.ones((sizes.d_model, sizes.d_model))
     w_v = np.ones((sizes.d_model, sizes.heads * sizes.d_v))

@@ -14,7 +14,9 @@ class Preset:
 
 
 def arriving(factors: np.ndarray) -> np.ndarray:
-    """The gradient at x_0 ... x_L of a chain (L + 1,), where the loss sends 1 into x_L: at x_l it is f_{l+1} ... f_L."""
+    """The gradient at x_0 ... x_L of a chain (L + 1,), where
+    the loss sends 1 into x_L: at x_l it is f_{l+1} ... f_L.
+    """
     return np.append(np.cumprod(np.asarray(factors, float)[::-1])[::-1], 1.0)
 
 
@@ -24,7 +26,9 @@ def with_skip(factors: np.ndarray) -> np.ndarray:
 
 
 def with_skip_at_random(factors: np.ndarray) -> np.ndarray:
-    """The same in length where f' is a random matrix: what it returns is at right angles, so squares add: √(1 + f²). (L,)"""
+    """The same in length where f' is a random matrix: what it
+    returns is at right angles, so squares add: √(1 + f²). (L,)
+    """
     return np.sqrt(1.0 + np.asarray(factors, float) ** 2)
 
 
@@ -46,7 +50,8 @@ PRESETS = {
     "Half at every layer": Preset((0.5,) * 10, "Ten halvings leave a thousandth."),
     "Sigmoid, its bound 1/4": Preset(
         (0.25,) * 10,
-        "The sigmoid's derivative is at most 1/4. A bound for one factor with |w| at most 1: what a net has is smaller.",
+        "The sigmoid's derivative is at most 1/4. A bound for one factor with |w| at most 1: what a net has is "
+        "smaller.",
     ),
     "Sigmoid at Xavier": Preset(
         (0.2117,) * 10, "√E φ'² = 0.2117 for a Gaussian z of spread 1: smaller still than the bound 1/4."
@@ -54,8 +59,12 @@ PRESETS = {
     "ReLU at Xavier": Preset(
         (0.7071,) * 20, "Half of the units pass the gradient: √½ at every layer. ReLU alone does not save it."
     ),
-    "ReLU at PyTorch's default": Preset((0.4082,) * 20, "A weight variance of 1/(3 inputs) and half of the units: √(1/6)."),
-    "ReLU at He": Preset((1.0,) * 50, "He's doubled variance makes up for the half that ReLU takes: 1 on average over seeds."),
+    "ReLU at PyTorch's default": Preset(
+        (0.4082,) * 20, "A weight variance of 1/(3 inputs) and half of the units: √(1/6)."
+    ),
+    "ReLU at He": Preset(
+        (1.0,) * 50, "He's doubled variance makes up for the half that ReLU takes: 1 on average over seeds."
+    ),
     "A factor above 1": Preset((1.5,) * 20, "The other way to lose it: the product explodes."),
     "A branch that cancels its skip": Preset(
         (-1.0,) + (0.5,) * 5, "A factor of -1 under a skip gives 1 - 1 = 0: the +1 alone promises nothing."

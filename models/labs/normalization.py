@@ -15,7 +15,9 @@ NO_SPREAD = 1e-12  # of the largest number: below it a spread is rounding
 
 @dataclass(frozen=True)
 class Method:
-    """Which cells share statistics, what they are moved by (`centre`) and divided by (`spread`), and the equation in LaTeX."""
+    """Which cells share statistics, what they are moved by
+    (`centre`) and divided by (`spread`), and the equation in LaTeX.
+    """
 
     shares: str
     centre: str
@@ -27,7 +29,9 @@ _CENTRED = r"y = \gamma \, \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}} + \beta
 
 METHODS: dict[str, Method] = {
     "layer norm": Method(TOKEN, "mean", "variance", _CENTRED),
-    "rms norm": Method(TOKEN, "", "mean square", r"y = \gamma \, \frac{x}{\sqrt{\overline{x^2} + \varepsilon}} + \beta"),
+    "rms norm": Method(
+        TOKEN, "", "mean square", r"y = \gamma \, \frac{x}{\sqrt{\overline{x^2} + \varepsilon}} + \beta"
+    ),
     "group norm": Method(GROUP, "mean", "variance", _CENTRED),
     "batch norm": Method(FEATURE, "mean", "variance", _CENTRED),
     "instance norm": Method(SEQUENCE, "mean", "variance", _CENTRED),
@@ -85,7 +89,9 @@ def normalised(
     shared = sharing(x.shape, method, groups, sequences)
     nothing = np.zeros(x.shape, bool)
     if METHODS[method].shares == CELL:
-        return Normed(gain * np.tanh(alpha * x) + bias, shared, np.zeros_like(x), np.ones_like(x), np.ones_like(x), nothing)
+        return Normed(
+            gain * np.tanh(alpha * x) + bias, shared, np.zeros_like(x), np.ones_like(x), np.ones_like(x), nothing
+        )
     if running is not None:
         centre, spread = np.broadcast_to(running.mean, x.shape), np.broadcast_to(running.variance, x.shape)
     else:
@@ -98,7 +104,9 @@ def normalised(
 
 
 def sharing(shape: tuple[int, ...], method: str, groups: int = 1, sequences: int = 1) -> np.ndarray:
-    """Which cells share statistics: equal numbers do, (T, D). ValueError where groups or sequences do not come out even."""
+    """Which cells share statistics: equal numbers do, (T, D).
+    ValueError where groups or sequences do not come out even.
+    """
     tokens, features = shape
     if features % groups:
         raise ValueError(f"{groups} groups do not divide {features} features.")

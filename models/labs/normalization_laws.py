@@ -1,4 +1,6 @@
-"""What follows from a norm: how it is often written by hand, its Jacobian, who sees whom, and what scale costs a descent."""
+"""What follows from a norm: how it is often written by hand,
+its Jacobian, who sees whom, and what scale costs a descent.
+"""
 
 import numpy as np
 
@@ -46,7 +48,9 @@ def told(x_TD: np.ndarray, method: str, token: int, *, by: float = 1.0, **settin
 
 
 def with_outlier(x_TD: np.ndarray, token: int, feature: int, far: float) -> np.ndarray:
-    """The table with one token's number in a feature `far` ranges of that feature beyond its greatest; 1 stands for no range."""
+    """The table with one token's number in a feature `far` ranges
+    of that feature beyond its greatest; 1 stands for no range.
+    """
     moved = np.array(x_TD, float)
     column = moved[:, feature]
     moved[token, feature] = column.max() + far * (float(np.ptp(column)) or 1.0)
@@ -67,7 +71,9 @@ def sized(x_D: np.ndarray, spread: float) -> np.ndarray:
 
 
 def features_apart(ratio: float) -> np.ndarray:
-    """Four samples of two independent features (4, 2), the second `ratio` times larger: curvatures 1 and ratio squared."""
+    """Four samples of two independent features (4, 2), the
+    second `ratio` times larger: curvatures 1 and ratio squared.
+    """
     return np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]], float) * (1.0, ratio)
 
 

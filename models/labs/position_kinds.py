@@ -14,7 +14,9 @@ KINDS = {
     "sinusoidal": "sines and cosines of the place are added to the token",
     "learned": "a row of a table is added to the token; training moves it",
     "rotary": "nothing is added; queries and keys are turned by angles of the place",
-    "relative bias": "nothing is added to the token; every score gets a learned number for the distance of its tokens (T5)",
+    "relative bias": (
+        "nothing is added to the token; every score gets a learned number for the distance of its tokens (T5)"
+    ),
     "alibi": "nothing is added to the token and nothing is learned; every score loses a slope times the distance",
     "none": "nothing is added and nothing is turned",
 }
@@ -23,7 +25,9 @@ MEAN_SQUARE = 0.5  # of a learned row here, as that of sines and cosines
 
 
 def added(kind: str, count: int, width: int, seed: int = 0) -> np.ndarray:
-    """What is added to the tokens, (T, D); (0, D) where nothing is. A learned table is drawn at random: it is not trained."""
+    """What is added to the tokens, (T, D); (0, D) where nothing
+    is. A learned table is drawn at random: it is not trained.
+    """
     if kind == "sinusoidal":
         return sinusoids(np.arange(count), width)
     if kind == "learned":
@@ -32,7 +36,9 @@ def added(kind: str, count: int, width: int, seed: int = 0) -> np.ndarray:
 
 
 def bias(kind: str, count: int, seed: int = 0) -> np.ndarray:
-    """What is added to the scores of one head, (T, T); (0, 0) where nothing is. T5's numbers are drawn at random: not trained."""
+    """What is added to the scores of one head, (T, T); (0, 0) where
+    nothing is. T5's numbers are drawn at random: not trained.
+    """
     places = np.arange(count)
     if kind == "alibi":
         return alibi(places, slopes(HEADS)[0])
@@ -42,11 +48,13 @@ def bias(kind: str, count: int, seed: int = 0) -> np.ndarray:
 
 
 def scores(kind: str, count: int, width: int, *, seed: int = 0, projected: bool = False) -> np.ndarray:
-    """How a place scores with a place, (T, T): rows of what is added, or one and the same query and key where nothing is.
+    """How a place scores with a place, (T, T): rows of what is
+    added, or one and the same query and key where nothing is.
 
     A bias is added to the score of one query and key over √D, as it is in a head.
 
-    `projected`: after random W_Q and W_K of variance 1/D. Rotary turns what comes out of them, so it is the same with them.
+    `projected`: after random W_Q and W_K of variance 1/D. Rotary
+    turns what comes out of them, so it is the same with them.
     """
     source = np.random.default_rng([seed, 1])
     w_q, w_k = source.normal(0, width**-0.5, (2, width, width))

@@ -48,8 +48,8 @@ def slopes(heads: int) -> np.ndarray:
 
 
 def bucket(ago: np.ndarray) -> np.ndarray:
-    """T5's bucket of every distance, i - j, negative for later tokens (Raffel 2019, 1910.10683): 16 for each side, one for each
-    distance up to 7, then wider and wider, and one for all from FURTHEST on.
+    """T5's bucket of every distance, i - j, negative for later tokens (Raffel 2019, 1910.10683): 16 for each side, one
+    for each distance up to 7, then wider and wider, and one for all from FURTHEST on.
     """
     far, half, near = np.abs(ago), BUCKETS // 2, BUCKETS // 4
     share = np.log(np.maximum(far, 1) / near) / np.log(FURTHEST / near)
@@ -90,5 +90,7 @@ def nearest_rows(table: np.ndarray) -> tuple[float, int, int]:
 
 
 def order_difference(layer: Callable[[np.ndarray], np.ndarray], x: np.ndarray, order: np.ndarray) -> float:
-    """Largest |layer(x in another order) - layer(x) in that order|: 0 where a layer does not know where its tokens stand."""
+    """Largest |layer(x in another order) - layer(x) in that
+    order|: 0 where a layer does not know where its tokens stand.
+    """
     return float(np.abs(layer(x[order]) - layer(x)[order]).max())

@@ -1,4 +1,6 @@
-"""Add & norm on one token, sublayer by sublayer: what a branch read, what it wrote, the sum, the norm. Tokens are (D,)."""
+"""Add & norm on one token, sublayer by sublayer: what a branch
+read, what it wrote, the sum, the norm. Tokens are (D,).
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +27,9 @@ class Normed:
 
 @dataclass(frozen=True)
 class Step:
-    """One sublayer: the stream before it, what its branch read and wrote, the sum, the stream after; norms where there are."""
+    """One sublayer: the stream before it, what its branch read
+    and wrote, the sum, the stream after; norms where there are.
+    """
 
     before: np.ndarray
     read: np.ndarray
@@ -39,7 +43,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Walk:
-    """A worked example: a token, the outputs of its branches (M, D), a placement, and a widely copied slip (`printed_`)."""
+    """A worked example: a token, the outputs of its branches
+    (M, D), a placement, and a widely copied slip (`printed_`).
+    """
 
     token: tuple[float, ...]
     branches: tuple[tuple[float, ...], ...]
@@ -55,7 +61,11 @@ WALKS = {
         (1, 2, -1), ((0.5, 1.5, -0.5),), "post-norm", printed_variance=4.89, printed_result=(0.15, 1.06, -1.19)
     ),
     "After the feed-forward network, post-norm": Walk(
-        (0.15, 1.06, -1.19), ((0.25, 0.80, -1.0),), "post-norm", printed_variance=2.15, printed_result=(0.26, 1.25, -1.50)
+        (0.15, 1.06, -1.19),
+        ((0.25, 0.80, -1.0),),
+        "post-norm",
+        printed_variance=2.15,
+        printed_result=(0.26, 1.25, -1.50),
     ),
     "Pre-norm": Walk((1, 2, -1), ((0.5, 1.0, -0.8),), "pre-norm"),
     "First token, F = 0": Walk((1, 2, -1), (NOTHING,), "post-norm"),
@@ -68,11 +78,18 @@ WALKS = {
 def layer_norm(x: np.ndarray, eps: float = EPS) -> Normed:
     """One token (D,) normed, with the statistics that it was normed by."""
     given = np.asarray(x, float)
-    return Normed(given, float(given.mean()), float(given.var()), normalised(given[None], "layer norm", eps=eps).values[0])
+    return Normed(
+        given, float(given.mean()), float(given.var()), normalised(given[None], "layer norm", eps=eps).values[0]
+    )
 
 
 def walk(
-    token: np.ndarray, branches: Sequence[np.ndarray] | np.ndarray, placement: str, *, skip: float = 1.0, eps: float = EPS
+    token: np.ndarray,
+    branches: Sequence[np.ndarray] | np.ndarray,
+    placement: str,
+    *,
+    skip: float = 1.0,
+    eps: float = EPS,
 ) -> list[Step]:
     """The sublayers y = N_add(skip * x + N_out(F(N_in(x)))) in a row, where every F has the output that is given."""
     steps: list[Step] = []
@@ -96,8 +113,8 @@ def _step(x: np.ndarray, output: np.ndarray, slots: Placement, skip: float, eps:
 def left_over(steps: Sequence[Step], *, skip: float = 1.0, eps: float = EPS) -> np.ndarray:
     """By how much the token and every write (M + 1,) is still multiplied in the stream's end.
 
-    A skip multiplies what was there by its weight, a norm after the add divides everything by its deviation. Such a norm
-    also centres: the end is then the sum of the centred parts.
+    A skip multiplies what was there by its weight, a norm after the add divides everything by its deviation. Such a
+    norm also centres: the end is then the sum of the centred parts.
     """
     factors = np.ones(len(steps) + 1)
     for at, step in enumerate(steps):
@@ -108,7 +125,9 @@ def left_over(steps: Sequence[Step], *, skip: float = 1.0, eps: float = EPS) -> 
 
 
 def recursive_skip(x: np.ndarray, branch: np.ndarray, repeats: int = 2, eps: float = EPS) -> list[Normed]:
-    """y_1 = N(x + f), y_k = N(x + y_(k-1)): all of them (Liu 2020, Rethinking skip connection with layer normalization)."""
+    """y_1 = N(x + f), y_k = N(x + y_(k-1)): all of them (Liu
+    2020, Rethinking skip connection with layer normalization).
+    """
     found = [layer_norm(np.asarray(x, float) + branch, eps)]
     for _ in range(repeats - 1):
         found.append(layer_norm(x + found[-1].values, eps))
@@ -123,14 +142,17 @@ def scaled_skip(x: np.ndarray, branch: np.ndarray, weight: float, eps: float = E
 def combined(
     token: np.ndarray, branches: Sequence[np.ndarray] | np.ndarray, weights: Sequence[Sequence[float]], eps: float = EPS
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """DLCL (Wang 2019, 1906.01787): block l reads sum_k W[l, k] N(y_k) over all earlier outputs, and adds its branch to that.
+    """DLCL (Wang 2019, 1906.01787): block l reads sum_k W[l, k]
+    N(y_k) over all earlier outputs, and adds its branch to that.
 
     `weights`: a row per branch, and one for the head, each one longer than the row before. What the blocks and the head
     read (M + 1), and the outputs y_0 ... y_M.
     """
     outputs, reads = [np.asarray(token, float)], []
     for at, row in enumerate(weights):
-        reads.append(sum((w * layer_norm(y, eps).values for w, y in zip(row, outputs, strict=True)), np.zeros(len(token))))
+        reads.append(
+            sum((w * layer_norm(y, eps).values for w, y in zip(row, outputs, strict=True)), np.zeros(len(token)))
+        )
         if at < len(branches):
             outputs.append(reads[-1] + np.asarray(branches[at], float))
     return reads, outputs

@@ -26,14 +26,22 @@ TABLES: dict[str, Example] = {
     "three tokens, batch norm": Example(
         _table((1, 2, -1), (3, 1, 0.5), (2, -1, 1.5)),
         "batch norm",
-        note="A widely copied worked example gives 1.11 for the variance of the third feature, [-1, 0.5, 1.5]; it is 1.0556.",
+        note=(
+            "A widely copied worked example gives 1.11 for the variance of the third feature, [-1, 0.5, 1.5]; it is "
+            "1.0556."
+        ),
     ),
-    "salary and bonus": Example(_table((1.0e6, 15), (1.5e6, 12), (2.0e6, 10)), "min-max", ("A", "B", "C"), ("salary", "bonus")),
+    "salary and bonus": Example(
+        _table((1.0e6, 15), (1.5e6, 12), (2.0e6, 10)), "min-max", ("A", "B", "C"), ("salary", "bonus")
+    ),
     "four numbers": Example(
         _table((10, 10_000), (12, 12_000), (14, 14_000), (16, 16_000)),
         "z-score",
         columns=("in kilograms", "in grams"),
-        note="The same weights in two units. Their z-scores are the same: 16 kilograms and 16,000 grams are both at 1.342.",
+        note=(
+            "The same weights in two units. Their z-scores are the same: 16 kilograms and 16,000 grams are both at "
+            "1.342."
+        ),
     ),
     "six tokens and two pads": Example(
         _table(

@@ -1,7 +1,8 @@
-"""The class board: what a class has guessed, pooled on the server by class code. Anonymous, bounded, and forgotten by age.
+"""The class board: what a class has guessed, pooled on the
+server by class code. Anonymous, bounded, and forgotten by age.
 
-A member is a random token of a session, known to nobody else; only counts leave the board. They count guesses and not people:
-who loads the page again is another member.
+A member is a random token of a session, known to nobody else; only counts leave the board. They count guesses and not
+people: who loads the page again is another member.
 """
 
 import hmac
@@ -16,7 +17,9 @@ from models.log import event
 
 CLASSES = 50  # classes at once
 MEMBERS = 120  # guesses per class and lesson
-AGE_SECONDS = 3 * 3600.0  # a class is forgotten so long after it was last looked after, a guess after the last of its lesson
+AGE_SECONDS = (
+    3 * 3600.0
+)  # a class is forgotten so long after it was last looked after, a guess after the last of its lesson
 MOST_CODE = 24
 MOST_KEY = 64  # characters; it comes from an address
 CODE = re.compile(rf"[A-Za-z0-9-]{{1,{MOST_CODE}}}")
@@ -43,7 +46,9 @@ class Board:
         self._classes: dict[str, _Class] = {}
 
     def open(self, code: str, key: str) -> str:
-        """Opens a class, or looks after one that this key has opened; a sentence where that is refused, else nothing."""
+        """Opens a class, or looks after one that this key has
+        opened; a sentence where that is refused, else nothing.
+        """
         if not valid(code):
             return f"{RULE}."
         if not valid_key(key):
@@ -63,7 +68,8 @@ class Board:
             return ""
 
     def look_after(self, code: str, key: str) -> str:
-        """Keeps a class from being forgotten, for who holds its key; GONE or TAKEN where that is nobody's or another's class.
+        """Keeps a class from being forgotten, for who holds its key;
+        GONE or TAKEN where that is nobody's or another's class.
 
         It opens none: addresses and polls call it, and what has been closed is to stay so.
         """

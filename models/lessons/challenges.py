@@ -23,7 +23,9 @@ class Goal:
 
 @dataclass(frozen=True)
 class Challenge:
-    """Reach all goals from `base`, changing `fields` only; `limits` are the least and greatest legal value of a number."""
+    """Reach all goals from `base`, changing `fields` only;
+    `limits` are the least and greatest legal value of a number.
+    """
 
     text: str
     base: RunConfig
@@ -34,7 +36,9 @@ class Challenge:
 
 @dataclass(frozen=True)
 class Check:
-    """Whether a challenge is passed; what is missing, what was reached, and after a miss what the numbers did, in sentences."""
+    """Whether a challenge is passed; what is missing, what was
+    reached, and after a miss what the numbers did, in sentences.
+    """
 
     passed: bool
     missing: tuple[str, ...] = ()
@@ -62,7 +66,11 @@ def did(trace: Trace) -> str:
     stream = change_in_words("the signal", decades(trace.act_rms[0, 0], trace.act_rms[0, -1]), "over depth")
     gradient = change_in_words("the gradient", decades(trace.grad_rms[0, -1], trace.grad_rms[0, 0]), "on its way back")
     finite = trace.loss[np.isfinite(trace.loss)]
-    loss = f" The loss went from {finite[0]:.3g} to {finite[-1]:.3g}, its least was {finite.min():.3g}." if len(finite) else ""
+    loss = (
+        f" The loss went from {finite[0]:.3g} to {finite[-1]:.3g}, its least was {finite.min():.3g}."
+        if len(finite)
+        else ""
+    )
     return f"What the numbers did: before training {stream}, and {gradient}.{loss}"
 
 

@@ -1,4 +1,6 @@
-"""Lessons on what else carries depth: warm-up, initialisation, gates and weights instead of norms; and what collapses."""
+"""Lessons on what else carries depth: warm-up, initialisation,
+gates and weights instead of norms; and what collapses.
+"""
 
 from models.lessons.challenges import Challenge, accuracy_at_least, cosine_at_most, loss_within, stream_within
 from models.lessons.found import also, by_learning, by_ratio, comes_below, likeness
@@ -23,17 +25,22 @@ _WARM_FATES: dict[tuple[bool, ...], str] = {
 WARMUP = Lesson(
     key="warmup",
     title="Warm-up",
-    question="32 blocks trained by Adam at a rate of 0.003: post-norm, post-norm whose rate rises from 0 over the first 60 "
-    "steps, and pre-norm without. Which have a loss below 1 (mean of 10 batches) at some time in 150 steps?",
+    question=(
+        "32 blocks trained by Adam at a rate of 0.003: post-norm, post-norm whose rate rises from 0 over the first 60 "
+        "steps, and pre-norm without. Which have a loss below 1 (mean of 10 batches) at some time in 150 steps?"
+    ),
     options=tuple(_WARM_FATES.values()),
     nets=_WARM,
     charts=("grad_rms", "sample_cosine", "loss"),
     found=by_learning(_WARM_FATES, list(_WARM), DIGITS, comes_below(1.0)),
-    why="Adam's first steps move every weight by about the learning rate, however small its gradient is. In post-norm the head "
-    "sees mostly what the last blocks have made; when all blocks jump at once, this changes altogether, and the net ends where "
-    "all samples look alike, from where it does not come back. Small first steps let it leave that region. They do not make it "
-    "robust: at the full rate its loss may jump up again, which a falling rate prevents. In pre-norm the input arrives past all "
-    "blocks, so that the same steps do little harm. Large pre-norm models are still warmed up: less is at stake, not nothing.",
+    why=(
+        "Adam's first steps move every weight by about the learning rate, however small its gradient is. In post-norm "
+        "the head sees mostly what the last blocks have made; when all blocks jump at once, this changes altogether, "
+        "and the net ends where all samples look alike, from where it does not come back. Small first steps let it "
+        "leave that region. They do not make it robust: at the full rate its loss may jump up again, which a falling "
+        "rate prevents. In pre-norm the input arrives past all blocks, so that the same steps do little harm. Large "
+        "pre-norm models are still warmed up: less is at stake, not nothing."
+    ),
     sources={
         "Xiong 2020": "https://arxiv.org/abs/2002.04745",
         "Liu 2020 (Admin: what makes it hard to train)": "https://arxiv.org/abs/2004.08249",
@@ -41,8 +48,8 @@ WARMUP = Lesson(
     },
     code=Code("models/training/schedule.py", "learning_rates"),
     challenge=Challenge(
-        "Let post-norm end well: a held-out accuracy of 80% after the last of 150 steps. You may touch warm-up and schedule "
-        "only.",
+        "Let post-norm end well: a held-out accuracy of 80% after the last of 150 steps. You may touch warm-up and "
+        "schedule only.",
         _WARM["post-norm"],
         ("warmup", "schedule"),
         (accuracy_at_least(0.8),),
@@ -66,17 +73,23 @@ _LEVEL_FATES: dict[tuple[bool, ...], str] = {
 INIT = Lesson(
     key="init",
     title="Init against norm",
-    question="He's initialisation is made so that ReLU layers keep the mean square of their signal. 32 layers with it: plain, "
-    "with a skip around each, with skip and pre-norm. Which lose half of the loss of guessing, or more, in 120 steps?",
+    question=(
+        "He's initialisation is made so that ReLU layers keep the mean square of their signal. 32 layers with it: "
+        "plain, with a skip around each, with skip and pre-norm. Which lose half of the loss of guessing, or more, in "
+        "120 steps?"
+    ),
     options=tuple(_LEVEL_FATES.values()),
     nets=_LEVEL,
     charts=("act_rms", "sample_cosine", "loss"),
     found=by_learning(_LEVEL_FATES, list(_LEVEL), DIGITS),
-    why="An initialisation is a promise about one arrangement. He's factor 2 makes up for what ReLU throws away in a plain net: "
-    "there the signal stays level (on average over seeds; one narrow net may be off by much). Put a skip around the same layer "
-    "and its output comes on top of what was there: the mean square doubles, or worse, since ReLU's outputs share a mean and add "
-    "up. A norm keeps its promise whatever the weights are, at every step of the training; an initialisation keeps it only at "
-    "the first. And level sizes alone do not save the plain net: look at its sample cosine.",
+    why=(
+        "An initialisation is a promise about one arrangement. He's factor 2 makes up for what ReLU throws away in a "
+        "plain net: there the signal stays level (on average over seeds; one narrow net may be off by much). Put a "
+        "skip around the same layer and its output comes on top of what was there: the mean square doubles, or worse, "
+        "since ReLU's outputs share a mean and add up. A norm keeps its promise whatever the weights are, at every "
+        "step of the training; an initialisation keeps it only at the first. And level sizes alone do not save the "
+        "plain net: look at its sample cosine."
+    ),
     sources={
         "He 2015": "https://arxiv.org/abs/1502.01852",
         "Zhang 2019 (Fixup: init for nets with skips)": "https://arxiv.org/abs/1901.09321",
@@ -105,8 +118,11 @@ _DEEP_FATES: dict[tuple[bool, ...], str] = {
 GATES = Lesson(
     key="gates",
     title="Depth without norm",
-    question="64 blocks. ReZero has no norm: a gate that starts at 0 stands before every add. DeepNorm is post-norm with a "
-    "heavier skip and smaller weights. Beside them a bare skip and usual post-norm. Which learn the digits in 120 steps?",
+    question=(
+        "64 blocks. ReZero has no norm: a gate that starts at 0 stands before every add. DeepNorm is post-norm with a "
+        "heavier skip and smaller weights. Beside them a bare skip and usual post-norm. Which learn the digits in 120 "
+        "steps?"
+    ),
     options=tuple(_DEEP_FATES.values()),
     nets=_DEEP,
     charts=("act_rms", "grad_rms", "loss"),
@@ -123,8 +139,8 @@ GATES = Lesson(
     },
     code=Code("models/nets/sublayer.py", "Gate"),
     challenge=Challenge(
-        "48 blocks with a skip, no norm and no gate: reach a loss of 0.1 within 80 steps with a signal that grows by at most a "
-        "factor of 4 before training. You may touch the branch scale only.",
+        "48 blocks with a skip, no norm and no gate: reach a loss of 0.1 within 80 steps with a signal that grows by "
+        "at most a factor of 4 before training. You may touch the branch scale only.",
         RunConfig.arranged("residual only", depth=48, steps=80),
         ("branch_scale",),
         (stream_within(4), loss_within(0.1, 80)),
@@ -141,8 +157,10 @@ _ALIKE = ("below 0.3: about as different as before", "0.3 to 0.9: more alike", "
 COLLAPSE = Lesson(
     key="collapse",
     title="What collapses",
-    question="32 layers with a layer norm in each and no skip: signal and gradient are level. Different digits enter with a "
-    "cosine near 0 between them. What is their mean cosine after the last layer, before any training?",
+    question=(
+        "32 layers with a layer norm in each and no skip: signal and gradient are level. Different digits enter with a "
+        "cosine near 0 between them. What is their mean cosine after the last layer, before any training?"
+    ),
     options=_ALIKE,
     nets=_COLLAPSE,
     charts=("sample_cosine", "grad_rms", "loss"),
@@ -156,12 +174,14 @@ COLLAPSE = Lesson(
         ),
         list(_COLLAPSE),
     ),
-    why="A layer norm or an RMS norm levels sizes, not directions. ReLU's outputs are never negative, so any two of them have a "
-    "positive cosine, and layer after layer the cosine climbs towards 1: what is left of the input is a small difference on top "
-    "of a large common part. The head then sees nearly the same vector for every digit. Batch norm takes that common part away, "
-    "because it subtracts every feature's mean over the batch: with it the cosine settles near 0.4. A skip carries the "
-    "differences past the layers; how much of them arrives depends on what stands on the skip path. In a transformer the same "
-    "happens to tokens, because attention averages.",
+    why=(
+        "A layer norm or an RMS norm levels sizes, not directions. ReLU's outputs are never negative, so any two of "
+        "them have a positive cosine, and layer after layer the cosine climbs towards 1: what is left of the input is "
+        "a small difference on top of a large common part. The head then sees nearly the same vector for every digit. "
+        "Batch norm takes that common part away, because it subtracts every feature's mean over the batch: with it the "
+        "cosine settles near 0.4. A skip carries the differences past the layers; how much of them arrives depends on "
+        "what stands on the skip path. In a transformer the same happens to tokens, because attention averages."
+    ),
     sources={
         "Dong 2021 (attention loses rank)": "https://arxiv.org/abs/2103.03404",
         "Noci 2022 (signal propagation in Transformers)": "https://arxiv.org/abs/2206.03126",

@@ -1,4 +1,6 @@
-"""What the finished runs of a lesson say, as numbers in a sentence, and which guess they bear out. (T, S) traces in numpy."""
+"""What the finished runs of a lesson say, as numbers in a
+sentence, and which guess they bear out. (T, S) traces in numpy.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -69,7 +71,9 @@ def losses_in_words(names: Sequence[str], traces: Sequence[Trace]) -> str:
 def by_size(
     options: Sequence[str], bounds: Sequence[float], change: Callable[[Trace], float], *, of: int, what: str, path: str
 ) -> Callable[[Sequence[Trace]], Finding]:
-    """Options by how many decades a size of net `of` changes over depth, up or down: below bounds[0] the first, and so on."""
+    """Options by how many decades a size of net `of` changes
+    over depth, up or down: below bounds[0] the first, and so on.
+    """
 
     def found(traces: Sequence[Trace]) -> Finding:
         size = change(traces[of])
@@ -83,7 +87,9 @@ def by_size(
 def by_ratio(
     options: Sequence[str], bounds: Sequence[float], measure: Callable[[Trace], float], *, of: int, sentence: str
 ) -> Callable[[Sequence[Trace]], Finding]:
-    """Options by how large a number of net `of` is: below bounds[0] the first, and so on; `sentence` has a place for it."""
+    """Options by how large a number of net `of` is: below
+    bounds[0] the first, and so on; `sentence` has a place for it.
+    """
 
     def found(traces: Sequence[Trace]) -> Finding:
         size = measure(traces[of])

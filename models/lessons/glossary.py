@@ -1,8 +1,9 @@
-"""The glossary: every control, every choice of a list, every arrangement and every other word of the app, by how it is written.
+"""The glossary: every control, every choice of a list, every
+arrangement and every other word of the app, by how it is written.
 
-Fields, vocabularies and arrangements define themselves: their own words are taken from there. The rest stands in `words` and
-`words_measured`.
-A word with several meanings (the control Residual, the stack ResiDual) has one entry with a sense for each.
+Fields, vocabularies and arrangements define themselves: their own words are taken from
+there. The rest stands in `words` and `words_measured`. A word with several meanings
+(the control Residual, the stack ResiDual) has one entry with a sense for each.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,7 +22,9 @@ ARRANGEMENT = "arrangement"  # the word of the picker, which is no field
 
 @dataclass(frozen=True)
 class Sense:
-    """One meaning: what it is a part of, its sentences, LaTeX, source, addresses of the pages where it is met, other words."""
+    """One meaning: what it is a part of, its sentences, LaTeX,
+    source, addresses of the pages where it is met, other words.
+    """
 
     of: str
     text: str

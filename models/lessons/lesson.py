@@ -1,4 +1,6 @@
-"""What a lesson is: a question, guesses, nets to train, what their numbers say, why, a challenge and the code that did it."""
+"""What a lesson is: a question, guesses, nets to train, what
+their numbers say, why, a challenge and the code that did it.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +20,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Code:
-    """Where the code stands that did it: a file of the repository and the class or function in it, as "Class.method"."""
+    """Where the code stands that did it: a file of the repository
+    and the class or function in it, as "Class.method".
+    """
 
     path: str
     name: str
@@ -26,7 +30,8 @@ class Code:
 
 @dataclass(frozen=True)
 class Lesson:
-    """One lesson; `nets` by the name they have on the page, one to four of them; `charts` are keys of the page's charts.
+    """One lesson; `nets` by the name they have on the page, one
+    to four of them; `charts` are keys of the page's charts.
 
     `found` takes the traces of the finished runs in the order of `nets` and decides which option they bear out.
     `sources` are arXiv numbers, or other addresses, by the name of the paper.

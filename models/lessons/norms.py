@@ -1,4 +1,6 @@
-"""Lessons on the norm itself: over what it takes its statistics, where it stands, and why one stands before the head."""
+"""Lessons on the norm itself: over what it takes its
+statistics, where it stands, and why one stands before the head.
+"""
 
 from models.lessons.challenges import Challenge, accuracy_at_least, first_loss_at_most, loss_within
 from models.lessons.found import also, by_learning, by_ratio, recognises
@@ -20,16 +22,21 @@ _BETTER: dict[tuple[bool, ...], str] = {
 BATCH = Lesson(
     key="batch",
     title="Layer norm against batch norm",
-    question="Batches of two digits, 16 pre-norm blocks. Which norm lets the net recognise more than half of the digits it has "
-    "not seen, after 120 steps?",
+    question=(
+        "Batches of two digits, 16 pre-norm blocks. Which norm lets the net recognise more than half of the digits it "
+        "has not seen, after 120 steps?"
+    ),
     options=tuple(_BETTER.values()),
     nets=_TWO,
     charts=("act_rms", "grad_rms", "loss"),
     found=by_learning(_BETTER, list(_TWO), DIGITS, recognises(0.5)),
-    why="Layer norm takes mean and variance over the features of one token: it does not know that there is a batch. Batch norm "
-    "takes them per feature over the batch. Of two numbers a and b the mean lies in the middle, so that whatever they were they "
-    "come out as +1 and -1: their distance, and with it most of what the net could know, is gone. And after training batch "
-    "norm uses running averages, which two samples at a time estimate badly. Larger batches cure both.",
+    why=(
+        "Layer norm takes mean and variance over the features of one token: it does not know that there is a batch. "
+        "Batch norm takes them per feature over the batch. Of two numbers a and b the mean lies in the middle, so that "
+        "whatever they were they come out as +1 and -1: their distance, and with it most of what the net could know, "
+        "is gone. And after training batch norm uses running averages, which two samples at a time estimate badly. "
+        "Larger batches cure both."
+    ),
     sources={
         "Ba 2016 (layer norm)": "https://arxiv.org/abs/1607.06450",
         "Ioffe & Szegedy 2015 (batch norm)": "https://arxiv.org/abs/1502.03167",
@@ -37,8 +44,8 @@ BATCH = Lesson(
     },
     code=Code("models/nets/norms.py", "TokenBatchNorm"),
     challenge=Challenge(
-        "Make batch norm reach a held-out accuracy of 85% after 120 steps with batches of at most 16. You may touch the batch "
-        "only.",
+        "Make batch norm reach a held-out accuracy of 85% after 120 steps with batches of at most 16. You may touch "
+        "the batch only.",
         _TWO["batch norm"],
         ("batch",),
         (accuracy_at_least(0.85),),
@@ -59,8 +66,11 @@ _FREE: dict[tuple[bool, ...], str] = {
 PLACE = Lesson(
     key="placement",
     title="Where the norm goes",
-    question="64 blocks, all with a skip and a layer norm, all with the same weights. The norm stands after the add (post-norm), "
-    "before the branch (pre-norm), or on both sides of the branch (sandwich). Which nets learn the digits in 120 steps?",
+    question=(
+        "64 blocks, all with a skip and a layer norm, all with the same weights. The norm stands after the add "
+        "(post-norm), before the branch (pre-norm), or on both sides of the branch (sandwich). Which nets learn the "
+        "digits in 120 steps?"
+    ),
     options=tuple(_FREE.values()),
     nets=_PLACED,
     charts=("grad_rms", "sample_cosine", "loss"),
@@ -77,7 +87,8 @@ PLACE = Lesson(
     },
     code=Code("models/nets/sublayer.py", "Sublayer"),
     challenge=Challenge(
-        "Make the post-norm net of 64 blocks reach a loss of 0.1 within 150 steps. You may touch warm-up and skip weight only.",
+        "Make the post-norm net of 64 blocks reach a loss of 0.1 within 150 steps. You may touch warm-up and skip "
+        "weight only.",
         RunConfig(depth=64, width=32, batch=32, placement="post-norm", steps=150),
         ("warmup", "skip_scale"),
         (loss_within(0.1, 150),),
@@ -86,7 +97,9 @@ PLACE = Lesson(
 
 
 def without_final_norm(depth: int, **fields: object) -> RunConfig:
-    """Pre-norm in every block and none before the head: placement none, which has no final norm, with every block set."""
+    """Pre-norm in every block and none before the head: placement
+    none, which has no final norm, with every block set.
+    """
     blocks = tuple((block, "placement", "pre-norm") for block in range(1, depth + 1))
     return RunConfig(depth=depth, placement="none", overrides=blocks, **fields)  # type: ignore[arg-type]
 
@@ -100,8 +113,10 @@ _SURE = ("about as much as guessing", "twice as much, give or take", "more than 
 FINAL = Lesson(
     key="final",
     title="Why the final norm",
-    question="32 pre-norm blocks with He's weights. Pre-norm nets have one more norm, between the last block and the head. "
-    "Without it, and before the first step: how large is its loss compared with guessing (2.30)?",
+    question=(
+        "32 pre-norm blocks with He's weights. Pre-norm nets have one more norm, between the last block and the head. "
+        "Without it, and before the first step: how large is its loss compared with guessing (2.30)?"
+    ),
     options=_SURE,
     nets=_HEADS,
     charts=("act_rms", "grad_rms", "loss"),

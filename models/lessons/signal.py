@@ -11,27 +11,42 @@ STEPS = 120
 DIGITS = math.log(10)  # what guessing one of ten digits costs
 
 _FADING = ("about as large, within a factor of 10", "10 to 1,000 times smaller", "more than 1,000 times smaller")
-_PLAIN = {"4 blocks": RunConfig.arranged("plain", depth=4, steps=STEPS), "32 blocks": RunConfig.arranged("plain", steps=STEPS)}
+_PLAIN = {
+    "4 blocks": RunConfig.arranged("plain", depth=4, steps=STEPS),
+    "32 blocks": RunConfig.arranged("plain", steps=STEPS),
+}
 
 VANISHING = Lesson(
     key="vanishing",
     title="Vanishing",
-    question="Layers on layers, no skip, no norm, 32 blocks deep. Before training, how large is the gradient at the first block "
-    "compared with that at the last?",
+    question=(
+        "Layers on layers, no skip, no norm, 32 blocks deep. Before training, how large is the gradient at the first "
+        "block compared with that at the last?"
+    ),
     options=_FADING,
     nets=_PLAIN,
     charts=("grad_rms", "act_rms", "loss"),
     found=also(
-        by_size(_FADING, (1, 3), gradient_change, of=1, what="the gradient of 32 blocks", path="on the way back to the input"),
+        by_size(
+            _FADING,
+            (1, 3),
+            gradient_change,
+            of=1,
+            what="the gradient of 32 blocks",
+            path="on the way back to the input",
+        ),
         list(_PLAIN),
     ),
-    why="A plain net is a product. Every block multiplies the mean square of the signal by $v$, and on the way back that of the "
-    "gradient: after $L$ blocks the RMS has been multiplied by $v^{L/2}$. With fan-in weights and ReLU $v = 1/2$, because ReLU "
-    "throws half of the mean square away: $2^{-16}$ = 1.5e-5 at 32 blocks, 1/4 at 4 blocks. A weight's gradient is the product "
-    "of what its block reads and what it is told: the first blocks are told almost nothing, the last ones read almost nothing, "
-    "so that the updates of all of them are equally tiny. The net is not too weak to represent the digits; no block moves. "
-    "A gain $g$ multiplies both matrices of a block, and so the mean square by $g^4$: it stays level at $g = 2^{1/4}$, about "
-    "1.19. At $\\sqrt 2$, which levels a block of one matrix, it doubles with every block of two.",
+    why=(
+        "A plain net is a product. Every block multiplies the mean square of the signal by $v$, and on the way back "
+        "that of the gradient: after $L$ blocks the RMS has been multiplied by $v^{L/2}$. With fan-in weights and ReLU "
+        "$v = 1/2$, because ReLU throws half of the mean square away: $2^{-16}$ = 1.5e-5 at 32 blocks, 1/4 at 4 "
+        "blocks. A weight's gradient is the product of what its block reads and what it is told: the first blocks are "
+        "told almost nothing, the last ones read almost nothing, so that the updates of all of them are equally tiny. "
+        "The net is not too weak to represent the digits; no block moves. A gain $g$ multiplies both matrices of a "
+        "block, and so the mean square by $g^4$: it stays level at $g = 2^{1/4}$, about 1.19. At $\\sqrt 2$, which "
+        "levels a block of one matrix, it doubles with every block of two."
+    ),
     sources={
         "He 2015 (initialisation)": "https://arxiv.org/abs/1502.01852",
         "Glorot & Bengio 2010": "https://proceedings.mlr.press/v9/glorot10a.html",
@@ -60,7 +75,9 @@ EXPLODING = Lesson(
     nets=_ADDED,
     charts=("act_rms", "grad_rms", "loss"),
     found=also(
-        by_size(_GROWING, (math.log10(3), 2), stream_change, of=0, what="the signal without a norm", path="over 32 blocks"),
+        by_size(
+            _GROWING, (math.log10(3), 2), stream_change, of=0, what="the signal without a norm", path="over 32 blocks"
+        ),
         list(_ADDED),
     ),
     why="Adding is a product too: a branch that adds $v$ times the mean square multiplies it by $1+v$, and the RMS by "
@@ -73,7 +90,8 @@ EXPLODING = Lesson(
     },
     code=Code("models/nets/sublayer.py", "Sublayer.forward"),
     challenge=Challenge(
-        "Make the 32 blocks with a skip and no norm reach a loss of 0.1 within 60 steps. You may touch the init gain only.",
+        "Make the 32 blocks with a skip and no norm reach a loss of 0.1 within 60 steps. You may touch the init gain "
+        "only.",
         RunConfig.arranged("residual only", steps=60),
         ("init_gain",),
         (loss_within(0.1, 60),),
@@ -91,7 +109,10 @@ _FATES: dict[tuple[bool, ...], str] = {
 SKIP = Lesson(
     key="skip",
     title="The skip",
-    question="A layer norm before every branch gives it an input of one size, with a skip or without one. Which 32 blocks learn?",
+    question=(
+        "A layer norm before every branch gives it an input of one size, with a skip or without one. Which 32 blocks "
+        "learn?"
+    ),
     options=tuple(_FATES.values()),
     nets=_SKIP,
     charts=("grad_rms", "sample_cosine", "loss"),

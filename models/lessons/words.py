@@ -24,8 +24,8 @@ _FINAL = ", ".join(name for name, placement in PLACEMENTS.items() if placement.f
 NET: dict[str, Term] = {
     # --- the net ---
     "stream": Term(
-        "The signal of the net: the vector of each sample or token that runs from the embedding to the output head, and to which "
-        "the branches add.",
+        "The signal of the net: the vector of each sample or token that runs from the embedding to the output head, "
+        "and to which the branches add.",
         r"x_0,\ldots,x_M",
         met=("playground", "anatomy", "residual"),
         see=("branch", "skip", "site", "width"),
@@ -45,22 +45,22 @@ NET: dict[str, Term] = {
     ),
     "add": Term("The sum of skip and branch at the end of a sublayer.", r"a\,x+s\,F(x)", met=("anatomy", "residual")),
     "sublayer": Term(
-        "One branch with its skip and its norms. An MLP block has one, a transformer block two: attention, then feed-forward; M "
-        "counts them.",
+        "One branch with its skip and its norms. An MLP block has one, a transformer block two: attention, then "
+        "feed-forward; M counts them.",
         r"y=N_\text{add}(a\,x+s\,N_\text{out}(F(c\,N_\text{in}(x))))",
         met=("playground", "anatomy"),
         see=("block", "slot", "depth"),
     ),
     "block": Term("The repeated unit of the stack; depth counts the blocks.", see=("sublayer", "depth", "net")),
     "slot": Term(
-        "A place of a sublayer that may hold a norm: before the branch, inside it, after it, or after the add. The placement "
-        "says which of them are filled.",
+        "A place of a sublayer that may hold a norm: before the branch, inside it, after it, or after the add. The "
+        "placement says which of them are filled.",
         met=("playground", "anatomy"),
         see=("placement", "norm"),
     ),
     "site": Term(
-        "A point of the stream at which it is measured: the input, after the embedding, then one after every sublayer. In "
-        "exported numbers they are `x0`, then `b03` or `b03.attn`.",
+        "A point of the stream at which it is measured: the input, after the embedding, then one after every sublayer. "
+        "In exported numbers they are `x0`, then `b03` or `b03.attn`.",
         see=("stream", "sublayer"),
     ),
     "final norm": Term(
@@ -73,8 +73,8 @@ NET: dict[str, Term] = {
         see=("stream", "token"),
     ),
     "head": Term(
-        "The output head, the last linear layer: it turns the end of the stream into one logit per class. An attention head is "
-        "another thing.",
+        "The output head, the last linear layer: it turns the end of the stream into one logit per class. An attention "
+        "head is another thing.",
         see=("logit", "attention head"),
     ),
     "feed-forward": Term(
@@ -84,8 +84,8 @@ NET: dict[str, Term] = {
         see=("expansion", "activation"),
     ),
     "gain and bias": Term(
-        "The learned vectors that multiply and shift what a norm gives out. With gain = standard deviation and bias = mean they "
-        "undo layer norm on that token.",
+        "The learned vectors that multiply and shift what a norm gives out. With gain = standard deviation and bias = "
+        "mean they undo layer norm on that token.",
         r"\gamma\odot z+\beta",
         met=("normalization", "playground"),
         see=("affine",),
@@ -96,7 +96,9 @@ NET: dict[str, Term] = {
         "Bachlechner 2020, 2003.04887",
         see=("zero gate", "layer scale", "branch scale"),
     ),
-    "parameter": Term("A number of the net that training changes: a weight, a bias, a gain or a gate.", see=("gain and bias",)),
+    "parameter": Term(
+        "A number of the net that training changes: a weight, a bias, a gain or a gate.", see=("gain and bias",)
+    ),
     "arrangement": Term(
         "A named set of residual, placement, norm, scales, stack and initialisation, as a paper has them.",
         met=("playground", "compare", "autoregression"),
@@ -104,20 +106,23 @@ NET: dict[str, Term] = {
     ),
     # --- attention and text ---
     "token": Term(
-        "One unit of a sequence: a character of the book, a symbol, a row of an image. An MLP reads an image as one vector.",
+        "One unit of a sequence: a character of the book, a symbol, a row of an image. An MLP reads an image as one "
+        "vector.",
         met=("playground", "autoregression"),
         see=("context", "stream"),
     ),
     "one-hot": Term(
-        "A row of zeros with a 1 at a symbol's number. Times the table of the embedding it is that symbol's row, which a net "
-        "looks up instead.",
+        "A row of zeros with a 1 at a symbol's number. Times the table of the embedding it is that symbol's row, which "
+        "a net looks up instead.",
         met=("autoregression",),
         see=("embedding",),
     ),
-    "context": Term(f"The tokens that a net reads at once; it was trained on at most {MAX_TOKENS}.", met=("autoregression",)),
+    "context": Term(
+        f"The tokens that a net reads at once; it was trained on at most {MAX_TOKENS}.", met=("autoregression",)
+    ),
     "attention": Term(
-        "The branch in which every token takes a weighted mean of values; the weights are a softmax of its query's products with "
-        "the keys.",
+        "The branch in which every token takes a weighted mean of values; the weights are a softmax of its query's "
+        "products with the keys.",
         r"\operatorname{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}}\right)V",
         "Vaswani 2017, 1706.03762",
         ("playground", "attention"),
@@ -141,16 +146,19 @@ NET: dict[str, Term] = {
         met=("playground", "autoregression"),
         see=("logit", "temperature"),
     ),
-    "logit": Term("The number that a net gives a class before the softmax.", r"z_i", met=("autoregression",), see=("softmax",)),
+    "logit": Term(
+        "The number that a net gives a class before the softmax.", r"z_i", met=("autoregression",), see=("softmax",)
+    ),
     "temperature": Term(
-        "Sharpens (below 1) or flattens (above 1) the probabilities before a token is drawn; 0 is the most probable token.",
+        "Sharpens (below 1) or flattens (above 1) the probabilities before a token is drawn; 0 is the most probable "
+        "token.",
         r"p_i^{1/T}/\sum_j p_j^{1/T}",
         met=("autoregression",),
         see=("autoregression", "softmax"),
     ),
     "autoregression": Term(
-        "Saying a token, appending it to the text, and saying the next one after all of it. Under a causal mask earlier tokens "
-        "never change.",
+        "Saying a token, appending it to the text, and saying the next one after all of it. Under a causal mask "
+        "earlier tokens never change.",
         r"p(x_1,\ldots,x_T)=\prod_t p(x_t\mid x_{<t})",
         met=("autoregression",),
         see=("causal", "end symbol", "temperature"),
@@ -195,11 +203,17 @@ NET: dict[str, Term] = {
         ("batch norm",),
     ),
     "joint layer norm": Term(
-        "Centres and scales all cells of the table with one mean and one variance.", met=("normalization",), see=("layer norm",)
+        "Centres and scales all cells of the table with one mean and one variance.",
+        met=("normalization",),
+        see=("layer norm",),
     ),
-    "z-score": Term("Distance from the feature's mean in standard deviations.", r"(x-\mu)/\sigma", met=("normalization",)),
+    "z-score": Term(
+        "Distance from the feature's mean in standard deviations.", r"(x-\mu)/\sigma", met=("normalization",)
+    ),
     "min-max": Term(
-        "Maps the least value of a feature to 0 and the greatest to 1.", r"\frac{x-\min}{\max-\min}", met=("normalization",)
+        "Maps the least value of a feature to 0 and the greatest to 1.",
+        r"\frac{x-\min}{\max-\min}",
+        met=("normalization",),
     ),
     "running statistics": Term(
         "Batch norm's memory of mean and variance over past batches, which it uses when it is not training.",
@@ -213,7 +227,9 @@ NET: dict[str, Term] = {
     ),
     "covariate shift": Term(
         "Inputs that are distributed otherwise at inference than in training.",
-        source="Ioffe & Szegedy 2015, 1502.03167, argue with it for batch norm; Santurkar 2018, 1805.11604, dispute that",
+        source=(
+            "Ioffe & Szegedy 2015, 1502.03167, argue with it for batch norm; Santurkar 2018, 1805.11604, dispute that"
+        ),
         met=("normalization",),
     ),
 }

@@ -12,8 +12,8 @@ MEASURED: dict[str, Term] = {
         see=("stream",),
     ),
     "signal": Term(
-        "What runs through the net, also called the residual stream: its size, and that of its gradient, is measured at every "
-        "site.",
+        "What runs through the net, also called the residual stream: its size, and that of its gradient, is measured "
+        "at every site.",
         met=EVERYWHERE,
         see=("rms", "site"),
     ),
@@ -38,7 +38,8 @@ MEASURED: dict[str, Term] = {
     ),
     "held-out": Term("Samples that no training batch contains.", met=EVERYWHERE, see=("loss",)),
     "sample cosine": Term(
-        "The mean cosine between the stream's vectors of different samples at a site; 1 means that they share a direction.",
+        "The mean cosine between the stream's vectors of different samples at a site; 1 means that they share a "
+        "direction.",
         r"\frac{x\cdot x'}{|x|\,|x'|}",
         see=("collapsed",),
     ),
@@ -63,7 +64,9 @@ MEASURED: dict[str, Term] = {
         see=("collapsed",),
     ),
     "kurtosis": Term(
-        "How heavy the tails of a distribution are; a Gaussian has 3.", r"\operatorname{E}(x-\mu)^4/\sigma^4", see=("rms",)
+        "How heavy the tails of a distribution are; a Gaussian has 3.",
+        r"\operatorname{E}(x-\mu)^4/\sigma^4",
+        see=("rms",),
     ),
     "sharpness": Term(
         "The largest eigenvalue of the Hessian of the loss.",
@@ -72,14 +75,15 @@ MEASURED: dict[str, Term] = {
         see=("edge of stability",),
     ),
     "edge of stability": Term(
-        "The sharpness above which gradient descent on a quadratic diverges; with momentum 0.9 it is 3.8 over the learning rate.",
+        "The sharpness above which gradient descent on a quadratic diverges; with momentum 0.9 it is 3.8 over the "
+        "learning rate.",
         r"2(1+\beta)/\eta",
         "Cohen 2021, 2103.00065",
         see=("sharpness", "learning rate"),
     ),
     "loss landscape": Term(
-        "The loss on a plane through the net's weights; its two random directions are scaled row by row to the length of the "
-        "net's own.",
+        "The loss on a plane through the net's weights; its two random directions are scaled row by row to the length "
+        "of the net's own.",
         source="Li 2018, 1712.09913",
     ),
     "surgery": Term(
@@ -87,10 +91,13 @@ MEASURED: dict[str, Term] = {
         source="Veit 2016, 1605.06431",
         see=("lesion curve",),
     ),
-    "lesion curve": Term("The held-out loss with each block taken out alone.", source="Veit 2016, 1605.06431", see=("surgery",)),
+    "lesion curve": Term(
+        "The held-out loss with each block taken out alone.", source="Veit 2016, 1605.06431", see=("surgery",)
+    ),
     "post-mortem": Term("What the last finite numbers of a diverged run say about its cause.", see=("diverged",)),
     "finite difference": Term(
-        "The slope of the loss from two losses a small step apart, to check a gradient against.", r"\frac{L(+h)-L(-h)}{2h}"
+        "The slope of the loss from two losses a small step apart, to check a gradient against.",
+        r"\frac{L(+h)-L(-h)}{2h}",
     ),
     "jacobian": Term(
         "All partial derivatives of what comes out by what goes in.",
@@ -99,17 +106,20 @@ MEASURED: dict[str, Term] = {
     ),
     # --- verdicts ---
     "exploding": Term(
-        f"The verdict where stream or gradient become more than {EXPLODING:g} times larger over depth.", see=("vanishing",)
+        f"The verdict where stream or gradient become more than {EXPLODING:g} times larger over depth.",
+        see=("vanishing",),
     ),
     "vanishing": Term(
         f"The verdict where one of them becomes more than {VANISHING:g} times smaller over depth.", see=("exploding",)
     ),
     "collapsed": Term(
-        f"The verdict where different samples, or tokens, end with a mean cosine above {COLLAPSED:g}: nearly one direction.",
+        f"The verdict where different samples, or tokens, end with a mean cosine above {COLLAPSED:g}: nearly one "
+        "direction.",
         see=("sample cosine",),
     ),
     "inert": Term(
-        f"The verdict where no branch reaches {INERT:g} of the stream: every block is nearly the identity.", see=("branch share",)
+        f"The verdict where no branch reaches {INERT:g} of the stream: every block is nearly the identity.",
+        see=("branch share",),
     ),
     "large updates": Term(
         f"The verdict where a block changes by more than {LARGE_UPDATE:.0%} in one step.", see=("update to weight",)
@@ -128,7 +138,9 @@ MEASURED: dict[str, Term] = {
         see=("playhead", "row"),
     ),
     "playhead": Term(
-        "A viewer's own place on a tape; play, pause, step and scrub move it and nothing else.", met=EVERYWHERE, see=("tape",)
+        "A viewer's own place on a tape; play, pause, step and scrub move it and nothing else.",
+        met=EVERYWHERE,
+        see=("tape",),
     ),
     "row": Term(
         "What one training step measures: loss, learning rate, and RMS at every site. Row k is before update k.",
@@ -137,7 +149,9 @@ MEASURED: dict[str, Term] = {
     "frame": Term(
         "The costlier look at a run every few steps: held-out loss, sample cosine and the task's picture.", see=("row",)
     ),
-    "digest": Term("A short fingerprint of a run's numbers in a shared link, which tells whether the same came out again."),
+    "digest": Term(
+        "A short fingerprint of a run's numbers in a shared link, which tells whether the same came out again."
+    ),
     "recursive skip": Term(
         "A skip that adds the stream and norms the sum once more.",
         r"N(x+N(x+F(x)))",
@@ -146,9 +160,13 @@ MEASURED: dict[str, Term] = {
         ("skip repeats",),
     ),
     # --- badges ---
-    "measured": Term("The badge of numbers that were measured on the net on screen.", met=(*EVERYWHERE, *LABS), see=("formula",)),
+    "measured": Term(
+        "The badge of numbers that were measured on the net on screen.", met=(*EVERYWHERE, *LABS), see=("formula",)
+    ),
     "recorded": Term("The badge of numbers that were measured earlier and stored.", see=("measured", "formula")),
     "formula": Term(
-        "The badge of numbers that follow from a formula, without any net.", met=("playground", *LABS), see=("measured",)
+        "The badge of numbers that follow from a formula, without any net.",
+        met=("playground", *LABS),
+        see=("measured",),
     ),
 }

@@ -43,9 +43,9 @@ class Outcome:
     """What one run of a cell came to.
 
     `final_loss`: mean of the last LAST steps, infinite after a divergence; `accuracy`: held-out, after the last step;
-    `steps_to_target`: the first step at which the mean of LATELY losses is at most the target, or None; `gradient_ratio`:
-    decades by which the stream's gradient at initialisation grows on its way back (first site over last);
-    `diverged`: the step of the first non-finite number, or None, and `site` where.
+    `steps_to_target`: the first step at which the mean of LATELY losses is at most the target, or None;
+    `gradient_ratio`: decades by which the stream's gradient at initialisation grows on its way back (first site over
+    last); `diverged`: the step of the first non-finite number, or None, and `site` where.
     """
 
     arrangement: str
@@ -61,7 +61,9 @@ class Outcome:
 
     def packed(self) -> dict[str, Any]:
         """The fields as JSON can hold them: a number that is not finite becomes its name."""
-        return {name: str(v) if isinstance(v, float) and not math.isfinite(v) else v for name, v in asdict(self).items()}
+        return {
+            name: str(v) if isinstance(v, float) and not math.isfinite(v) else v for name, v in asdict(self).items()
+        }
 
     @staticmethod
     def unpacked(found: dict[str, Any]) -> "Outcome":
@@ -154,7 +156,8 @@ def _illegal(spec: MapSpec) -> Iterator[str]:
             yield f"A cell of this map is no legal configuration ({place}): {error}."
             continue
         if step_seconds(cfg) > STEP_LIMIT or step_seconds(cfg) * cfg.steps > RUN_LIMIT:
-            yield f"A cell of this map is over the budget of one run ({place}): a step would take {step_seconds(cfg):.2g} s."
+            taken = f"a step would take {step_seconds(cfg):.2g} s"
+            yield f"A cell of this map is over the budget of one run ({place}): {taken}."
 
 
 def _most(cfg: RunConfig) -> int:
@@ -166,4 +169,10 @@ def _most(cfg: RunConfig) -> int:
 
 def duration(seconds: float) -> str:
     """A time in words: seconds, minutes or hours."""
-    return f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
+    return (
+        f"{seconds / 3600:.1f} h"
+        if seconds >= 3600
+        else f"{seconds / 60:.0f} min"
+        if seconds >= 90
+        else f"{seconds:.0f} s"
+    )

@@ -37,7 +37,9 @@ def on_cluster(scheduler: str, specification: str, missing: Sequence[int]) -> It
             for future in done:
                 if future.status != "finished":
                     error = future.exception() if future.status == "error" else None
-                    raise ClusterError(f"The cluster {scheduler} failed at a unit: {_first_line(error) or future.status}.")
+                    raise ClusterError(
+                        f"The cluster {scheduler} failed at a unit: {_first_line(error) or future.status}."
+                    )
                 try:
                     found = future.result(timeout=LOOK_SECONDS)
                 except TimeoutError:  # its worker has gone, and the result with it: it is computed again

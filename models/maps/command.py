@@ -26,12 +26,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
     parser.add_argument("spec", metavar="SPEC.json", help="the specification of the map")
     parser.add_argument("--out", metavar="PATH", help="write one row per run: .csv or .parquet")
-    parser.add_argument("--folder", metavar="PATH", help="where maps are kept (default: MAPS_FOLDER, or the user's cache)")
+    parser.add_argument(
+        "--folder", metavar="PATH", help="where maps are kept (default: MAPS_FOLDER, or the user's cache)"
+    )
     parser.add_argument("--fresh", action="store_true", help="forget what is done of this map; otherwise it is resumed")
-    parser.add_argument("--jobs", type=int, default=0, metavar="N", help="processes on this machine (default: cores less one)")
+    parser.add_argument(
+        "--jobs", type=int, default=0, metavar="N", help="processes on this machine (default: cores less one)"
+    )
     parser.add_argument("--fall-back", action="store_true", help="compute here if the cluster cannot")
     parser.add_argument("--force", action="store_true", help="run it even where it is over budget")
-    parser.add_argument("--attached", action="store_true", help="end when stdin does: for a program that starts this one")
+    parser.add_argument(
+        "--attached", action="store_true", help="end when stdin does: for a program that starts this one"
+    )
 
 
 def run(given: argparse.Namespace) -> int:
@@ -55,7 +61,9 @@ def run(given: argparse.Namespace) -> int:
         if given.out:
             _write(store, given.out)
     except OSError as error:
-        raise ValueError(f"{store.path} cannot be written: {error.strerror or error}. What was done before is kept.") from None
+        raise ValueError(
+            f"{store.path} cannot be written: {error.strerror or error}. What was done before is kept."
+        ) from None
     print(f"{len(store.outcomes())} of {len(cells(spec)) * spec.seeds} runs are kept in {store.path}")
     return 130 if stopped else 0
 

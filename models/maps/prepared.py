@@ -1,4 +1,6 @@
-"""Maps that ship recorded: what they ask, their specifications, and the runs that `python -m models.maps.record` computed."""
+"""Maps that ship recorded: what they ask, their specifications,
+and the runs that `python -m models.maps.record` computed.
+"""
 
 import json
 from collections.abc import Sequence
@@ -36,7 +38,8 @@ _DIGITS = (("batch", 32), ("steps", 120), ("width", 32))
 PREPARED: dict[str, Prepared] = {
     "residual x norm": Prepared(
         "Residual x norm over depth",
-        "How deep may a net be with a skip, with a norm, with both, with neither, and how far off may its initialisation be?",
+        "How deep may a net be with a skip, with a norm, with both, with neither, and how far off may its "
+        "initialisation be?",
         MapSpec(
             Axis("depth", (2, 4, 8, 16, 32, 64)),
             Axis("init_gain", (0.5, 0.7, 1.0, 1.4, 2.0)),
@@ -58,7 +61,8 @@ PREPARED: dict[str, Prepared] = {
     ),
     "warm-up": Prepared(
         "Warm-up and the learning rate in a transformer",
-        "Post-norm needs a warm-up and pre-norm does not, it is said (Xiong 2020, 2002.04745). Here: six blocks that copy.",
+        "Post-norm needs a warm-up and pre-norm does not, it is said (Xiong 2020, 2002.04745). Here: six blocks that "
+        "copy.",
         MapSpec(
             Axis("lr", (0.0003, 0.001, 0.003, 0.01)),
             Axis("warmup", (0, 10, 40, 120)),

@@ -51,9 +51,13 @@ class _Wanted:
 
 
 class MapWorks:
-    """Computes the maps that viewers want, the first wanted first. `command` starts one: it is given the specification's file."""
+    """Computes the maps that viewers want, the first wanted first.
+    `command` starts one: it is given the specification's file.
+    """
 
-    def __init__(self, folder: Path | None = None, command: Sequence[str] = COMMAND, seconds: float = WISH_SECONDS) -> None:
+    def __init__(
+        self, folder: Path | None = None, command: Sequence[str] = COMMAND, seconds: float = WISH_SECONDS
+    ) -> None:
         self.folder, self.command, self.seconds = folder, command, seconds
         self._lock = threading.Condition()
         self._wanted: OrderedDict[str, _Wanted] = OrderedDict()
@@ -159,7 +163,12 @@ class MapWorks:
             event("map_begun", map=spec.digest, runs=sum(map(len, units(spec))))
             with (store.path / "log.txt").open("wb") as log:
                 return subprocess.Popen(
-                    command, cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"}, stdin=subprocess.PIPE, stdout=log, stderr=log
+                    command,
+                    cwd=ROOT,
+                    env=os.environ | {"OMP_NUM_THREADS": "1"},
+                    stdin=subprocess.PIPE,
+                    stdout=log,
+                    stderr=log,
                 )
         except OSError as error:
             self._failed[spec.digest] = f"The map cannot be kept in {folder.name}: {error.strerror or error}."
@@ -168,14 +177,20 @@ class MapWorks:
     def _said(self, spec: MapSpec) -> str:
         """The last line that the process said, without its name."""
         try:
-            lines = (MapStore(spec, self.folder).path / "log.txt").read_text(encoding="utf-8", errors="replace").splitlines()
+            lines = (
+                (MapStore(spec, self.folder).path / "log.txt")
+                .read_text(encoding="utf-8", errors="replace")
+                .splitlines()
+            )
         except OSError:
             return ""
         return lines[-1].removeprefix("python -m models: ")[:300] if lines else ""
 
 
 def prune(folder: Path, most: int, keep: Collection[str] = ()) -> None:
-    """Drops the maps that were worked on longest ago, beyond `most` of those that pages asked for; a command's own stay."""
+    """Drops the maps that were worked on longest ago, beyond
+    `most` of those that pages asked for; a command's own stay.
+    """
     asked = [file.parent for file in folder.glob(f"*/{WANTED}")]
     spare = sorted((path for path in asked if path.name not in keep), key=_touched)
     for path in spare[: max(0, len(asked) - most)]:

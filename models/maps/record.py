@@ -1,4 +1,6 @@
-"""`python -m models.maps.record [key ...]`: computes the prepared maps anew and writes what `prepared.recording` reads."""
+"""`python -m models.maps.record [key ...]`: computes the
+prepared maps anew and writes what `prepared.recording` reads.
+"""
 
 import json
 import platform

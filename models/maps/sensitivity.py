@@ -14,7 +14,8 @@ from models.maps.spec import MapSpec
 
 @dataclass(frozen=True)
 class Width:
-    """One arrangement at one value of the other axis: decades of learning rate per seed, (K,); 0 where none reaches the target.
+    """One arrangement at one value of the other axis: decades of
+    learning rate per seed, (K,); 0 where none reaches the target.
 
     `edge`: whether a seed's range touches an end of the axis, so that it may be wider than the map shows.
     """
@@ -36,8 +37,8 @@ def rate_axis(spec: MapSpec) -> str:
 def widths(spec: MapSpec, outcomes: Sequence[Outcome]) -> list[Width]:
     """Every arrangement at every value of the other axis of which all runs are done, in the order of the map.
 
-    A rate stands for the stretch halfway (in logarithms) to its neighbours; a range is the longest unbroken row of rates
-    that reach the target. ValueError where no axis is the learning rate.
+    A rate stands for the stretch halfway (in logarithms) to its neighbours; a range is the longest unbroken row of
+    rates that reach the target. ValueError where no axis is the learning rate.
     """
     side = rate_axis(spec)
     if not side:
@@ -62,8 +63,8 @@ def sentence(spec: MapSpec, found: Sequence[Width]) -> str:
     """Whether pre-norm is the less sensitive one, as far as this map says; else who has the widest range on average."""
     if not found:
         return "No arrangement is done at all learning rates yet."
-    mean = {name: float(np.mean([w.decades.mean() for w in found if w.arrangement == name])) for name in spec.arrangements
-            if any(w.arrangement == name for w in found)}  # fmt: skip
+    decades = {name: [w.decades.mean() for w in found if w.arrangement == name] for name in spec.arrangements}
+    mean = {name: float(np.mean(own)) for name, own in decades.items() if own}
     seeds = "1 seed" if spec.seeds == 1 else f"{spec.seeds} seeds"
     if {"pre-norm", "post-norm"} <= set(mean):
         pre, post = mean["pre-norm"], mean["post-norm"]
@@ -74,8 +75,8 @@ def sentence(spec: MapSpec, found: Sequence[Width]) -> str:
         )
     best = max(mean, key=mean.__getitem__)
     return (
-        f"The widest range has {best}: the rates that reach a loss of {spec.target:g} span a factor of {factor(mean[best])} on "
-        f"average ({seeds})."
+        f"The widest range has {best}: the rates that reach a loss of {spec.target:g} span a factor of "
+        f"{factor(mean[best])} on average ({seeds})."
     )
 
 

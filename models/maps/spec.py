@@ -29,7 +29,8 @@ class Axis:
 
 @dataclass(frozen=True)
 class MapSpec:
-    """A map: `base` as fields that differ from the defaults, two axes, arrangements, seeds, and the loss that is the target.
+    """A map: `base` as fields that differ from the defaults, two
+    axes, arrangements, seeds, and the loss that is the target.
 
     ValueError names the field, the value and what is legal; whether fields go together is checked by `cells.refused`.
     """
@@ -47,12 +48,20 @@ class MapSpec:
         if self.x.field == self.y.field:
             raise ValueError(f"x and y are both {self.x.field}; legal are two different fields")
         unknown = [name for name in self.arrangements if name not in ARRANGEMENTS]
-        if unknown or not 1 <= len(self.arrangements) <= MOST_PANELS or len(set(self.arrangements)) < len(self.arrangements):
+        if (
+            unknown
+            or not 1 <= len(self.arrangements) <= MOST_PANELS
+            or len(set(self.arrangements)) < len(self.arrangements)
+        ):
             named = f"{shown(str(unknown[0]))}" if unknown else f"{len(self.arrangements)} names"
-            raise ValueError(f"arrangements is {named}; legal are 1 to {MOST_PANELS} different ones of {', '.join(ARRANGEMENTS)}")
+            raise ValueError(
+                f"arrangements is {named}; legal are 1 to {MOST_PANELS} different ones of {', '.join(ARRANGEMENTS)}"
+            )
         for name, value in self.base:
             if name not in knobs() or name in (self.x.field, self.y.field, "seed", "overrides"):
-                raise ValueError(f"base has {shown(str(name))}; legal are fields that are no axis, nor seed, nor overrides")
+                raise ValueError(
+                    f"base has {shown(str(name))}; legal are fields that are no axis, nor seed, nor overrides"
+                )
             checked(name, value, *knobs()[name])
         object.__setattr__(self, "x", _exact(self.x))
         object.__setattr__(self, "y", _exact(self.y))
@@ -91,7 +100,9 @@ class MapSpec:
             raise ValueError("This is not a specification of a map: it is no JSON object.")
         version = found.get("version")
         if isinstance(version, bool) or version != VERSION:
-            raise ValueError(f"This specification has version {shown(str(version))}; this program reads version {VERSION}.")
+            raise ValueError(
+                f"This specification has version {shown(str(version))}; this program reads version {VERSION}."
+            )
         if astray := sorted(set(found) - {"version", "x", "y", "arrangements", "base", "seeds", "target"}):
             raise ValueError(f"A specification has no field {shown(astray[0])}.")
         names, base = found.get("arrangements"), found.get("base", {})
@@ -106,7 +117,9 @@ class MapSpec:
         return MapSpec(x, y, tuple(names), tuple(base.items()), found.get("seeds", 1), found.get("target", 0.5))
 
     def _content(self) -> dict[str, Any]:
-        axes = {name: {"field": axis.field, "values": list(axis.values)} for name, axis in (("x", self.x), ("y", self.y))}
+        axes = {
+            name: {"field": axis.field, "values": list(axis.values)} for name, axis in (("x", self.x), ("y", self.y))
+        }
         return {
             "version": VERSION,
             **axes,

@@ -1,7 +1,7 @@
 """Maps on disk: a folder by content, in it the specification and a line for every unit that is done.
 
-A line is written whole and synced, so that a crash loses at most the units that were being worked on; a torn last line is
-dropped. A lock keeps two processes from writing one map.
+A line is written whole and synced, so that a crash loses at most the units that were being worked on; a torn last line
+is dropped. A lock keeps two processes from writing one map.
 """
 
 import errno
@@ -60,7 +60,9 @@ class MapStore:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Makes the folder and holds its lock. ValueError where another process does, OSError where it cannot be made."""
+        """Makes the folder and holds its lock. ValueError where
+        another process does, OSError where it cannot be made.
+        """
         from filelock import FileLock, Timeout
 
         self.path.mkdir(parents=True, exist_ok=True)

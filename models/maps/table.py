@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Measure:
-    """What a map may be coloured by: its label, its unit, what of a run it is, and whether its colours are logarithmic."""
+    """What a map may be coloured by: its label, its unit, what
+    of a run it is, and whether its colours are logarithmic.
+    """
 
     label: str
     unit: str
@@ -29,11 +31,17 @@ MEASURES: dict[str, Measure] = {
     "final loss": Measure("Final loss", "nats", lambda run: run.final_loss, log=True),
     "held-out accuracy": Measure("Held-out accuracy", "share", lambda run: run.accuracy, rising=False),
     "steps to target": Measure(
-        "Steps to target", "steps", lambda run: np.nan if run.steps_to_target is None else float(run.steps_to_target), log=True
+        "Steps to target",
+        "steps",
+        lambda run: np.nan if run.steps_to_target is None else float(run.steps_to_target),
+        log=True,
     ),
     "gradient ratio": Measure("Gradient ratio at initialisation", "decades", lambda run: run.gradient_ratio),
     "first non-finite step": Measure(
-        "First non-finite step", "step", lambda run: np.nan if run.diverged is None else float(run.diverged), rising=False
+        "First non-finite step",
+        "step",
+        lambda run: np.nan if run.diverged is None else float(run.diverged),
+        rising=False,
     ),
 }
 

@@ -27,7 +27,9 @@ def run_unit(specification: str, at: int) -> dict[str, Any]:
 
 
 def fingerprint() -> dict[str, str]:
-    """What decides a unit's numbers: the version of torch (whatever it was built for) and a digest of this project's models."""
+    """What decides a unit's numbers: the version of torch (whatever
+    it was built for) and a digest of this project's models.
+    """
     package = Path(__file__).parents[1]
     code = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):

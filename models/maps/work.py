@@ -20,7 +20,9 @@ ORPHAN_SECONDS = 0.5  # between two looks of a worker whether whoever started it
 
 
 def own_jobs() -> int:
-    """Processes on this machine: all cores but one, so that whoever uses it stays quick, or fewer where that is the limit."""
+    """Processes on this machine: all cores but one, so that
+    whoever uses it stays quick, or fewer where that is the limit.
+    """
     return max(1, min(len(_cores()) - 1, LIMITS.map_processes))
 
 
@@ -45,7 +47,9 @@ def _here(text: str, missing: Sequence[int], jobs: int) -> Iterator[dict[str, An
 
     own = {"idle_worker_timeout": IDLE_SECONDS, "initializer": _end_with, "initargs": (os.getpid(),)}
     with parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1, **own):
-        yield from Parallel(batch_size=1, return_as="generator_unordered")(delayed(run_unit)(text, at) for at in missing)
+        yield from Parallel(batch_size=1, return_as="generator_unordered")(
+            delayed(run_unit)(text, at) for at in missing
+        )
 
 
 def _end_with(parent: int) -> None:

@@ -34,7 +34,9 @@ class OneLayer(nn.Module):
 
 
 class TwoLayers(nn.Module):
-    """W2 act(N_mid(W1 x)): (..., D) -> (..., D), with `hidden` features between; the transformer's feed-forward network."""
+    """W2 act(N_mid(W1 x)): (..., D) -> (..., D), with `hidden`
+    features between; the transformer's feed-forward network.
+    """
 
     def __init__(self, width: int, hidden: int, activation: str, norm_mid: nn.Module) -> None:
         super().__init__()
@@ -109,7 +111,9 @@ FURTHEST = 128  # the distance from which on all share the last bucket
 
 
 class Alibi(nn.Module):
-    """What distance takes from the scores, -2^(-8h/H) |i - j|: (H, T, T), -inf for later tokens if causal (Press 2021)."""
+    """What distance takes from the scores, -2^(-8h/H) |i - j|:
+    (H, T, T), -inf for later tokens if causal (Press 2021).
+    """
 
     slope_H11: Tensor
 

@@ -18,7 +18,9 @@ from models.spec.tasks import MAX_TOKENS
 class Net(nn.Module):
     """Batch of the task -> logits (B, T, C). `stream` is the stack alone: (B, T, D) -> (B, T, D)."""
 
-    def __init__(self, embed: nn.Module, position: nn.Module, stream: Stack, final_norm: nn.Module, head: nn.Linear) -> None:
+    def __init__(
+        self, embed: nn.Module, position: nn.Module, stream: Stack, final_norm: nn.Module, head: nn.Linear
+    ) -> None:
         super().__init__()
         self.embed, self.position, self.stream, self.final_norm, self.head = embed, position, stream, final_norm, head
 

@@ -7,7 +7,9 @@ from torch import Tensor, nn
 
 
 class Positions(nn.Module):
-    """Adds a position to every token: (B, T, D) -> the same. Content and position each bring half of the mean square."""
+    """Adds a position to every token: (B, T, D) -> the same.
+    Content and position each bring half of the mean square.
+    """
 
     table_TD: Tensor
 

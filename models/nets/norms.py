@@ -7,7 +7,9 @@ from torch import Tensor, nn
 
 
 class DynamicTanh(nn.Module):
-    """gain * tanh(alpha x) + bias, alpha one learned number that starts at 0.5 (Zhu 2025, 2503.10622). Any shape (..., D)."""
+    """gain * tanh(alpha x) + bias, alpha one learned number that
+    starts at 0.5 (Zhu 2025, 2503.10622). Any shape (..., D).
+    """
 
     def __init__(self, width: int, affine: bool = True, alpha: float = 0.5) -> None:
         super().__init__()

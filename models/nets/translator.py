@@ -1,4 +1,5 @@
-"""An encoder and a decoder (Vaswani 2017, 1706.03762): the decoder's cross-attention asks, what the encoder has read answers.
+"""An encoder and a decoder (Vaswani 2017, 1706.03762): the
+decoder's cross-attention asks, what the encoder has read answers.
 
 Legend: B batch, S tokens of the source, T tokens that are written, D width, H heads, K head size.
 """
@@ -26,7 +27,11 @@ class CrossAttention(Attention):
 
     def forward(self, x_BTD: Tensor, memory_BSD: Tensor | None = None) -> Tensor:
         read_BSD = x_BTD if memory_BSD is None else memory_BSD
-        q_BHTK, k_BHSK, v_BHSK = self._split(self.w_q(x_BTD)), self._split(self.w_k(read_BSD)), self._split(self.w_v(read_BSD))
+        q_BHTK, k_BHSK, v_BHSK = (
+            self._split(self.w_q(x_BTD)),
+            self._split(self.w_k(read_BSD)),
+            self._split(self.w_v(read_BSD)),
+        )
         mixed_BHTK = F.scaled_dot_product_attention(q_BHTK, k_BHSK, v_BHSK)
         return self.w_o(mixed_BHTK.transpose(1, 2).flatten(2))
 
@@ -50,7 +55,8 @@ class Cross(nn.Module):
 
 
 class Translator(nn.Module):
-    """Source (B, S) and what was written before each place (B, T) -> logits (B, T, C); pre-norm, sines for both sequences.
+    """Source (B, S) and what was written before each place (B,
+    T) -> logits (B, T, C); pre-norm, sines for both sequences.
 
     One table serves both; its last row stands for the start of what is written.
     """

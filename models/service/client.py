@@ -75,10 +75,14 @@ class WorkerTrainer:
             return replace(self._status, wanted=len(self._shelf.wanted()), waiting=len(self._shelf.queue))
 
     def tape(self, cfg: RunConfig, seeds: int = 1) -> Tape:
-        """The tape of a configuration as far as it is known; starts no training. `seeds` from its own upwards, together."""
+        """The tape of a configuration as far as it is known;
+        starts no training. `seeds` from its own upwards, together.
+        """
         return self._shelf.tape(cfg, seeds)
 
-    def want(self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1, owner: Owner | None = None) -> Tape:
+    def want(
+        self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1, owner: Owner | None = None
+    ) -> Tape:
         """Wishes for `until` rows. After an error it is tried again, but not at once."""
         with self._shelf.lock:
             tape, session = self._shelf.tape(cfg, seeds), owner.session if owner else ""
@@ -98,12 +102,16 @@ class WorkerTrainer:
             self._post({"kind": "release", "key": tape.key, "session": owner.session})
 
     def listen(self, hear: Callable[[str], None]) -> None:
-        """From now on `hear` is told the key of every tape and answer that something came of, empty where it may be any."""
+        """From now on `hear` is told the key of every tape and
+        answer that something came of, empty where it may be any.
+        """
         with self._shelf.lock:
             self._shelf.listeners.append(hear)
 
     def place(self, tape: Tape) -> int:
-        """A tape's place in the queue, from 1, where more runs are wanted than are trained by turns; 0 where it does not wait."""
+        """A tape's place in the queue, from 1, where more runs are
+        wanted than are trained by turns; 0 where it does not wait.
+        """
         return self._shelf.place(tape)
 
     def ask(

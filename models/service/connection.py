@@ -20,9 +20,11 @@ PATIENCE = 3.0
 
 
 class Connection:
-    """A started worker. A thread of its own writes, so that posting never waits for a busy worker. OSError if it cannot start.
+    """A started worker. A thread of its own writes, so that posting
+    never waits for a busy worker. OSError if it cannot start.
 
-    `silence`: a worker that has spoken and then says nothing for so many seconds, though it is asked to, hangs and is killed.
+    `silence`: a worker that has spoken and then says nothing for
+    so many seconds, though it is asked to, hangs and is killed.
     """
 
     def __init__(self, command: Sequence[str], silence: float = LIMITS.silence) -> None:
@@ -75,7 +77,9 @@ class Connection:
         return f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
 
     def _watch(self) -> None:
-        """Asks a silent worker to speak, and kills one that does not: a step that hangs would keep everybody waiting."""
+        """Asks a silent worker to speak, and kills one that does
+        not: a step that hangs would keep everybody waiting.
+        """
         while self._process.poll() is None:
             silent = time.monotonic() - self._heard
             if silent > self.silence:

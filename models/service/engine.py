@@ -168,7 +168,9 @@ class Engine:
             elif question in QUESTIONS:
                 self._reply(key, QUESTIONS[question](cfg, message["args"]))
             else:
-                raise ValueError(f"there is no question {question!r}; there are {', '.join([*QUESTIONS, *INSTRUMENTS])}")
+                raise ValueError(
+                    f"there is no question {question!r}; there are {', '.join([*QUESTIONS, *INSTRUMENTS])}"
+                )
         except Exception as error:
             self._reply(key, None, sentence(error))
 
@@ -199,7 +201,9 @@ class Engine:
         self.turns[key] = None
 
     def _may_go_on(self, job: Job) -> bool:
-        """Whether it is a job's turn: it is one of those that are worked on, there is room among them, or its time is over."""
+        """Whether it is a job's turn: it is one of those that are
+        worked on, there is room among them, or its time is over.
+        """
         job.begun = job.begun or sum(other.begun for other in self.jobs.values()) < MOST_JOBS
         return job.begun or time.monotonic() > job.until
 
@@ -226,8 +230,8 @@ class Engine:
     def _let_in(self) -> None:
         """Trains those who wait, first come first served, as far as there is room; one run is always trained.
 
-        A run that has what is wanted of it gives up its place, and the reader is told who still waits. Who needs few rows
-        passes those who need many, for as long as few are enough.
+        A run that has what is wanted of it gives up its place, and the reader is told who still waits. Who needs few
+        rows passes those who need many, for as long as few are enough.
         """
         self.trained = {key: None for key in self.trained if self._goal(key)}
         for key in [key for key in self.passed if key not in self.trained or not self.slots[key].soon]:
@@ -286,7 +290,11 @@ class Engine:
             "seconds": time.monotonic() - began if added else 0.0,
         }
         self.emit(message)
-        slot.rows_sent, slot.frames_sent, slot.columns_sent = max(slot.rows_sent, run.length), [len(of) for of in frames], True
+        slot.rows_sent, slot.frames_sent, slot.columns_sent = (
+            max(slot.rows_sent, run.length),
+            [len(of) for of in frames],
+            True,
+        )
 
     def _refuse(self, key: str, error: Exception) -> None:
         self.emit({"kind": "error", "key": key, "sentence": sentence(error)})

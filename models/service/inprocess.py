@@ -1,4 +1,6 @@
-"""The trainer without a process, for tests, notebooks and AppTest: training happens inside `want`, answers inside `ask`."""
+"""The trainer without a process, for tests, notebooks and
+AppTest: training happens inside `want`, answers inside `ask`.
+"""
 
 import os
 from collections.abc import Callable
@@ -37,10 +39,14 @@ class InProcessTrainer:
             return self._status
 
     def tape(self, cfg: RunConfig, seeds: int = 1) -> Tape:
-        """The tape of a configuration as far as it is known; starts no training. `seeds` from its own upwards, together."""
+        """The tape of a configuration as far as it is known;
+        starts no training. `seeds` from its own upwards, together.
+        """
         return self._shelf.tape(cfg, seeds)
 
-    def want(self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1, owner: Owner | None = None) -> Tape:
+    def want(
+        self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1, owner: Owner | None = None
+    ) -> Tape:
         """Trains towards `until` rows."""
         with self._shelf.lock:
             tape = self._shelf.tape(cfg, seeds)

@@ -16,7 +16,9 @@ RENEW_SECONDS = 5.0  # how often the worker is told that somebody still waits
 SENTENCES = {
     "starting": "The trainer is starting: it loads PyTorch, which takes a few seconds.",
     "ready": "The trainer is ready.",
-    "restarting": "The trainer ended {ending} and is started again; what is drawn stays, and unfinished runs are computed again.",
+    "restarting": (
+        "The trainer ended {ending} and is started again; what is drawn stays, and unfinished runs are computed again."
+    ),
     "closed": "The trainer is closed.",
 }
 
@@ -61,9 +63,13 @@ class Trainer(Protocol):
         """How the trainer is."""
 
     def tape(self, cfg: RunConfig, seeds: int = 1) -> Tape:
-        """The tape of a configuration as far as it is known; starts no training. `seeds` from its own upwards, together."""
+        """The tape of a configuration as far as it is known;
+        starts no training. `seeds` from its own upwards, together.
+        """
 
-    def want(self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1, owner: Owner | None = None) -> Tape:
+    def want(
+        self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1, owner: Owner | None = None
+    ) -> Tape:
         """Wishes for `until` rows. The wish expires after `seconds`: whoever still looks wishes again.
 
         A session's wishes for another screen than this owner's end at once: it trains for one screen at a time.
@@ -73,13 +79,16 @@ class Trainer(Protocol):
         """A session wants no more rows of a tape for now."""
 
     def listen(self, hear: Callable[[str], None]) -> None:
-        """From now on `hear` is told the key of every tape and answer that something came of, empty where it may be any.
+        """From now on `hear` is told the key of every tape and
+        answer that something came of, empty where it may be any.
 
         It is called in the thread that files what comes, so that it must be quick and must not fail.
         """
 
     def place(self, tape: Tape) -> int:
-        """A tape's place in the queue, from 1, where more runs are wanted than are trained by turns; 0 where it does not wait."""
+        """A tape's place in the queue, from 1, where more runs are
+        wanted than are trained by turns; 0 where it does not wait.
+        """
 
     def ask(
         self, question: Question[Value], cfg: RunConfig, wait: float = 0.0, owner: Owner | None = None, **args: Any

@@ -39,7 +39,9 @@ def packed(value: Any) -> Any:
 
 
 def unpacked(kind: Any, value: Any) -> Any:
-    """What `packed` was given, by its class or annotation: dataclasses, tuples and dicts of one kind, and what may be None."""
+    """What `packed` was given, by its class or annotation:
+    dataclasses, tuples and dicts of one kind, and what may be None.
+    """
     if isinstance(kind, type) and is_dataclass(kind):
         return kind(**{name: unpacked(part, value[name]) for name, part in _kinds(kind).items()})
     origin, parts = get_origin(kind), get_args(kind)

@@ -18,7 +18,9 @@ class Owners:
         self._wanted: OrderedDict[str, tuple[str, dict[str, frozenset[str]]]] = OrderedDict()
 
     def want(self, owner: Owner, keys: Iterable[str], known: Container[str]) -> set[str]:
-        """Notes what an owner's part wants. Returns those keys, among the known ones, that its session wants no longer."""
+        """Notes what an owner's part wants. Returns those keys,
+        among the known ones, that its session wants no longer.
+        """
         screen, parts = self._wanted.pop(owner.session, (owner.screen, {}))
         before = frozenset().union(*parts.values())
         if screen != owner.screen:

@@ -1,4 +1,6 @@
-"""What a page may ask about a configuration besides its tape and instruments: each a function and a line in QUESTIONS."""
+"""What a page may ask about a configuration besides its tape
+and instruments: each a function and a line in QUESTIONS.
+"""
 
 from collections.abc import Callable
 from functools import partial

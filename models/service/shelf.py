@@ -101,7 +101,9 @@ class Shelf:
             self._tell()
 
     def worker_lost(self, at_work: bool) -> None:
-        """Notes the death of the worker. What it was at work on through too many deaths is given up: it may be what kills it."""
+        """Notes the death of the worker. What it was at work on
+        through too many deaths is given up: it may be what kills it.
+        """
         with self.lock:
             self.queue = []
             for tape in self.wanted():
@@ -112,11 +114,15 @@ class Shelf:
             for key, question in list(self.open.items()):
                 question["deaths"] = question.get("deaths", 0) + at_work
                 if question["deaths"] >= LIVES:
-                    self._file(key, Answer(None, f"The trainer died {LIVES} times over this question; a smaller net may help."))
+                    self._file(
+                        key, Answer(None, f"The trainer died {LIVES} times over this question; a smaller net may help.")
+                    )
             self._tell()
 
     def _tell(self, key: str = "") -> None:
-        """Wakes whoever waits, and tells the listeners of what: a tape or an answer by its key, or all where that is empty."""
+        """Wakes whoever waits, and tells the listeners of what: a
+        tape or an answer by its key, or all where that is empty.
+        """
         self.changed.notify_all()
         for hear in self.listeners:
             hear(key)

@@ -24,14 +24,24 @@ NETS: dict[str, tuple[int, int, str]] = {
     "sort": (2, 600, "sinusoidal"),
     "recall": (2, 1500, "rotary"),
 }
-SIZE: dict[str, object] = {"net": "transformer", "width": 64, "heads": 4, "batch": 32, "lr": 0.003, "warmup": 50, "seed": 0}
+SIZE: dict[str, object] = {
+    "net": "transformer",
+    "width": 64,
+    "heads": 4,
+    "batch": 32,
+    "lr": 0.003,
+    "warmup": 50,
+    "seed": 0,
+}
 PROMPT = "Call me Ish"
 SETTINGS: dict[str, Any] = {"count": 20, "temperature": 0.0, "seed": 0}
 
 
 def configuration(task: str, arrangement: str, depth: int, steps: int) -> RunConfig:
     """A net of the lab; all of them are as wide and learn with the same optimiser."""
-    return RunConfig.arranged(arrangement, **SIZE | {"task": task, "depth": depth, "steps": steps, "position": NETS[task][2]})
+    return RunConfig.arranged(
+        arrangement, **SIZE | {"task": task, "depth": depth, "steps": steps, "position": NETS[task][2]}
+    )
 
 
 def opening() -> RunConfig:

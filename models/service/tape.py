@@ -84,7 +84,9 @@ class Tape:
             return sum(rows for _, rows in self._arrivals) / max(now - since, 1e-3)
 
     def trace(self) -> Trace | None:
-        """All rows of the first seed so far, or None before the first row. The same object as long as nothing has come."""
+        """All rows of the first seed so far, or None before the
+        first row. The same object as long as nothing has come.
+        """
         found = self.traces()
         return found[0] if found else None
 
@@ -139,7 +141,9 @@ class Tape:
                         kept.append(unpacked(Frame, frame))
                         self.nbytes += size(frame)
             self.parameters, self.device = message["parameters"], message["device"]
-            self.compute_rate = message["added"] / max(message["seconds"], 1e-6) if message["added"] else self.compute_rate
+            self.compute_rate = (
+                message["added"] / max(message["seconds"], 1e-6) if message["added"] else self.compute_rate
+            )
             self.error, self.deaths = "", 0
             if not self._behind:
                 self.lost = False

@@ -33,7 +33,9 @@ def receive(stream: BinaryIO) -> Message | None:
     if not line.endswith(b"\n"):
         raise EOFError("the stream ended inside a header")
     header = json.loads(line)
-    if not (isinstance(header, dict) and isinstance(header.get("body"), dict) and isinstance(header.get("arrays"), list)):
+    if not (
+        isinstance(header, dict) and isinstance(header.get("body"), dict) and isinstance(header.get("arrays"), list)
+    ):
         raise ValueError("a header is an object with a body and a list of arrays")
     arrays = [_array(stream, described) for described in header["arrays"]]
     return _unpacked(header["body"], arrays)

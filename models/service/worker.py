@@ -49,7 +49,9 @@ def main() -> None:
 
 
 def serve(engine: "Engine", inbox: "queue.SimpleQueue[Message]") -> None:
-    """Between two slices one question, the newest first: what a moved control asks for matters more than what it left."""
+    """Between two slices one question, the newest first: what
+    a moved control asks for matters more than what it left.
+    """
     questions: list[Message] = []
     busy = False
     while True:
@@ -96,7 +98,9 @@ def _read(stream: BinaryIO, inbox: "queue.SimpleQueue[Message]") -> None:
 
 
 def _bound_memory(megabytes: int) -> None:
-    """Bounds the address space, so that one run cannot take the whole machine. A GPU's driver maps more than there is."""
+    """Bounds the address space, so that one run cannot take
+    the whole machine. A GPU's driver maps more than there is.
+    """
     import torch
 
     if sys.platform == "linux" and megabytes and not torch.cuda.is_available():

@@ -67,14 +67,15 @@ ARRANGEMENTS = {
         {"placement": "pre-norm"},
     ),
     "pre-norm + GPT-2 init": Arrangement(
-        "Pre-norm whose output matrices start smaller by sqrt(M): at the start all branches together add at most about half "
-        "to the mean square of the stream, at any depth.",
+        "Pre-norm whose output matrices start smaller by sqrt(M): at the start all branches together add at most about "
+        "half to the mean square of the stream, at any depth.",
         "Radford 2019 (GPT-2)",
         "GPT-2 (2019), Megatron-LM, nanoGPT.",
         {"placement": "pre-norm", "init": "gpt2"},
     ),
     "sandwich": Arrangement(
-        "Normed before and after the branch: every branch adds the same amount, whatever its weights (Peri-LN, Gemma 2).",
+        "Normed before and after the branch: every branch adds the same amount, whatever its weights (Peri-LN, Gemma "
+        "2).",
         "Ding 2021 (CogView), 2105.13290; Kim 2025 (Peri-LN), 2502.02732",
         "CogView (2021), Gemma 2 and Gemma 3 (2024, 2025).",
         {"placement": "sandwich"},
@@ -86,8 +87,8 @@ ARRANGEMENTS = {
         {"placement": "res-post-norm"},
     ),
     "res-post-norm + QK-norm": Arrangement(
-        "Res-post-norm with normed queries and keys, which keep attention from saturating on a growing stream; OLMo 2 norms "
-        "all heads' queries as one vector, here each head has its own.",
+        "Res-post-norm with normed queries and keys, which keep attention from saturating on a growing stream; OLMo 2 "
+        "norms all heads' queries as one vector, here each head has its own.",
         "OLMo 2, 2501.00656",
         "OLMo 2 (2024).",
         {"placement": "res-post-norm", "norm": "rms norm", "qk_norm": True},
@@ -158,7 +159,9 @@ ARRANGEMENTS = {
 
 
 def arranged_fields(arrangement: str, overrides: Mapping[str, object]) -> dict[str, Any]:
-    """The fields of a named arrangement for the net and depth in `overrides`, which win. ValueError for another name."""
+    """The fields of a named arrangement for the net and depth
+    in `overrides`, which win. ValueError for another name.
+    """
     if arrangement not in ARRANGEMENTS:
         raise ValueError(f"arrangement is {arrangement!r}; legal is one of {', '.join(ARRANGEMENTS)}")
     net = overrides.get("net", Fields.net)

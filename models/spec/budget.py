@@ -1,8 +1,8 @@
 """What a run would cost on this machine, one processor thread, estimated from its configuration alone.
 
 The estimate is a sum over what a step does: so much per sublayer and norm, per number that is touched, per weight, per
-multiply-add. It holds for the reference machine; the trainer measures two small nets when it starts and says how much slower
-this one is. `python -m benchmarks budget` prints estimate and measurement side by side.
+multiply-add. It holds for the reference machine; the trainer measures two small nets when it starts and says how much
+slower this one is. `python -m benchmarks budget` prints estimate and measurement side by side.
 """
 
 import math
@@ -22,8 +22,8 @@ MEMORY_LIMIT = LIMITS.memory * 1e6  # bytes
 MOST_CUTS = 40
 
 PER_FURTHER_SEED = 0.4  # of a step, beyond the first seed
-# Seconds on one core of the reference machine, from non-negative least squares of relative errors over 217 configurations
-# drawn at random; of those whose step takes 6 ms or more, 97 of 100 lie within a factor of 1.3.
+# Seconds on one core of the reference machine, from non-negative least squares of relative errors over 217
+# configurations drawn at random; of those whose step takes 6 ms or more, 97 of 100 lie within a factor of 1.3.
 PER_STEP = 0.5e-3
 PER_SUBLAYER = {"one layer": 0.102e-3, "two layers": 0.17e-3, "attn": 0.398e-3}
 PER_NORM, PER_COSTLY_NORM = 0.08e-3, 0.03e-3  # the second further, of norms that take more than one kernel
@@ -41,8 +41,8 @@ ATTENTION_NUMBERS = 5  # per feature: queries, keys, values, what heads return, 
 
 @dataclass(frozen=True)
 class Machine:
-    """How many times slower than the reference machine this one is, in what a step costs however small the net is, and in
-    what grows with its sizes.
+    """How many times slower than the reference machine this one is, in what
+    a step costs however small the net is, and in what grows with its sizes.
     """
 
     fixed: float = 1.0
@@ -66,7 +66,9 @@ def step_seconds(cfg: RunConfig) -> float:
 
 @lru_cache(maxsize=1024)
 def step_parts(cfg: RunConfig) -> tuple[float, float]:
-    """Seconds of one probed step on the reference machine: what every net of so many parts costs, and what its sizes add."""
+    """Seconds of one probed step on the reference machine: what
+    every net of so many parts costs, and what its sizes add.
+    """
     fixed, growing = PER_STEP, 0.0
     for one in plan(cfg).sublayers:
         if not one.identity:
@@ -101,7 +103,9 @@ def _growing(cfg: RunConfig, one: SublayerPlan) -> float:
         normed[norm] += size
     normed["none"] = 0
     costly = sum(size for norm, size in normed.items() if norm != "layer norm") + features * _factors(one)
-    costly += hidden * (not attention and cfg.activation not in CHEAP) + 4 * features * (attention and cfg.position == "rotary")
+    costly += hidden * (not attention and cfg.activation not in CHEAP) + 4 * features * (
+        attention and cfg.position == "rotary"
+    )
     weights = _weights(cfg, one.kind)
     return (
         PER_NUMBER * (features + hidden)
@@ -152,7 +156,10 @@ def over_budget(cfg: RunConfig, seeds: int = 1) -> str | None:
     else:
         return None
     if seeds > 1 and over_budget(cfg) is None:
-        return f"This is over budget: with {seeds} seeds {reason} (on one processor thread). Fewer seeds or a smaller net fit."
+        return (
+            f"This is over budget: with {seeds} seeds {reason} (on one processor thread). Fewer seeds or a smaller net "
+            "fit."
+        )
     field, value = affordable(cfg)
     advice = "Nearest that fits" if _fits(cfg, field, value) else "No single change is enough; begin with"
     return f"This is over budget: {reason} (on one processor thread). {advice}: {knobs()[field][1].label} {value}."

@@ -6,7 +6,9 @@ from models.spec.tasks import TASKS
 
 
 def note(cfg: RunConfig) -> str | None:
-    """What a configuration cannot learn or need not learn of its task, in sentences for the page; None if there is nothing."""
+    """What a configuration cannot learn or need not learn of its
+    task, in sentences for the page; None if there is nothing.
+    """
     kind = TASKS[cfg.task].kind
     if kind not in ("sequence", "text"):
         return None
@@ -16,7 +18,11 @@ def note(cfg: RunConfig) -> str | None:
     if cfg.net == "mlp" and kind == "text":
         sentences.append("An MLP works token by token: it guesses the next character from one character alone.")
     if cfg.net == "transformer" and cfg.mask == "none":
-        sentences.append("Without a mask a token sees the next one, which is its answer: a low loss then proves nothing.")
+        sentences.append(
+            "Without a mask a token sees the next one, which is its answer: a low loss then proves nothing."
+        )
     if normed_over_batch(cfg):
-        sentences.append("In training, batch norm averages over later tokens too: what it passes on has seen the future.")
+        sentences.append(
+            "In training, batch norm averages over later tokens too: what it passes on has seen the future."
+        )
     return " ".join(sentences) or None

@@ -1,4 +1,6 @@
-"""The block as a few lines of PyTorch, written from the same plan that the model, the equation and the diagram come from."""
+"""The block as a few lines of PyTorch, written from the same
+plan that the model, the equation and the diagram come from.
+"""
 
 from collections.abc import Callable
 
@@ -14,7 +16,9 @@ RULE_CODE = {"deepnorm": "M**0.25", "depth": "M", "1/sqrt(depth)": "1 / math.sqr
 
 
 def block_code(cfg: RunConfig, block: int | None = None) -> str:
-    """What block `block` (the last one if not said) does to the stream x, as PyTorch; `block_parts` defines its names."""
+    """What block `block` (the last one if not said) does to
+    the stream x, as PyTorch; `block_parts` defines its names.
+    """
     sublayers = _sublayers(cfg, block)
     lines = [line for s in sublayers if s.kind == "attn" and not s.identity for line in (*_attention_lines(cfg, s), "")]
     if cfg.stack == "dlcl":
@@ -24,7 +28,9 @@ def block_code(cfg: RunConfig, block: int | None = None) -> str:
     if cfg.stack == "dlcl":
         lines.append("normed.append(norm_block(x))" if cfg.norm != "none" else "normed.append(x)")
     code = "\n".join(lines)
-    notes = [f"# M = {cfg.sublayers} sublayers"] * ("M" in code) + [f"# l = {block or cfg.depth}, the block"] * ("l**" in code)
+    notes = [f"# M = {cfg.sublayers} sublayers"] * ("M" in code) + [f"# l = {block or cfg.depth}, the block"] * (
+        "l**" in code
+    )
     return "\n".join([*notes, code])
 
 
@@ -39,7 +45,9 @@ def block_parts(cfg: RunConfig, block: int | None = None) -> str:
 
 
 def named_parts(cfg: RunConfig, block: int | None = None) -> dict[str, tuple[str, str]]:
-    """Every name in `block_code` with its place in the block's module ("mlp.function.w1") and the code that makes it."""
+    """Every name in `block_code` with its place in the block's
+    module ("mlp.function.w1") and the code that makes it.
+    """
     found: dict[str, tuple[str, str]] = {}
     for at, sublayer in enumerate(_sublayers(cfg, block), 1):
         if sublayer.identity:
@@ -50,7 +58,10 @@ def named_parts(cfg: RunConfig, block: int | None = None) -> dict[str, tuple[str
             if slot == "norm_mid" and not _one_layer(cfg, sublayer):
                 width *= cfg.expansion
             path = f"{sublayer.kind}.{'function.' * (slot == 'norm_mid')}{slot}"
-            found[_slot_name(sublayer, number)(slot)] = path, norm_code(norm, str(width), repr(cfg.eps), affine=cfg.affine)
+            found[_slot_name(sublayer, number)(slot)] = (
+                path,
+                norm_code(norm, str(width), repr(cfg.eps), affine=cfg.affine),
+            )
         if sublayer.gate:
             channels = 1 if sublayer.gate == "zero gate" else cfg.width
             code = f"nn.Parameter(torch.full(({channels},), {sublayer.scale!r}))"

@@ -27,7 +27,9 @@ class RunConfig(Fields):
 
     @classmethod
     def arranged(cls, arrangement: str, **overrides: Any) -> "RunConfig":
-        """The defaults of a named arrangement (and of its net), with fields overridden. ValueError for an unknown name."""
+        """The defaults of a named arrangement (and of its net),
+        with fields overridden. ValueError for an unknown name.
+        """
         return cls(**arranged_fields(arrangement, overrides))
 
     def to_query(self) -> dict[str, str]:

@@ -8,7 +8,9 @@ from models.spec.vocabulary import NORMS
 
 
 def equation(cfg: RunConfig, block: int | None = None) -> str:
-    """LaTeX of one sublayer of a block (the last one if not said), with its branches spelled out and the stack's own rule."""
+    """LaTeX of one sublayer of a block (the last one if not
+    said), with its branches spelled out and the stack's own rule.
+    """
     left = plan(cfg).left_of_block(block or cfg.depth)
     lines = [rf"x \leftarrow {sublayer_equation(cfg, left[-1])}"]
     lines += [line for sublayer in left if not sublayer.identity for line in _branch_lines(cfg, sublayer)]

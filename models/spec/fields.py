@@ -1,4 +1,6 @@
-"""The fields of a run: names, defaults, and for each its label, help, bounds and choices. Not yet whether they go together."""
+"""The fields of a run: names, defaults, and for each its label,
+help, bounds and choices. Not yet whether they go together.
+"""
 
 from dataclasses import dataclass, fields
 from functools import cache
@@ -9,7 +11,18 @@ from models.spec.overrides import Override
 from models.spec.placement import PLACEMENTS
 from models.spec.scales import BRANCH_SCALES, INPUT_SCALES, SKIP_SCALES
 from models.spec.tasks import TASKS
-from models.spec.vocabulary import ACTIVATIONS, DEVICES, INITS, MASKS, NETS, NORMS, OPTIMIZERS, POSITIONS, SCHEDULES, STACKS
+from models.spec.vocabulary import (
+    ACTIVATIONS,
+    DEVICES,
+    INITS,
+    MASKS,
+    NETS,
+    NORMS,
+    OPTIMIZERS,
+    POSITIONS,
+    SCHEDULES,
+    STACKS,
+)
 
 MLP, TRANSFORMER = ("mlp",), ("transformer",)
 
@@ -18,7 +31,8 @@ MLP, TRANSFORMER = ("mlp",), ("transformer",)
 class Fields:
     """What is set of a run, legal together or not.
 
-    The defaults are the first minute's lesson: pre-norm learns the digits; take away the skip or the norm and it does not.
+    The defaults are the first minute's lesson: pre-norm learns
+    the digits; take away the skip or the norm and it does not.
     """
 
     net: Annotated[str, Knob("Net", "What a block is made of.", choices=NETS, group="network")] = "mlp"
@@ -35,7 +49,9 @@ class Fields:
     ] = 32
     width: Annotated[int, Knob("Width", "Features per token, the size of the stream.", 8, 512, 8, group="network")] = 64
     heads: Annotated[int, Knob("Heads", "Attention heads; must divide the width.", 1, 16, nets=TRANSFORMER)] = 4
-    expansion: Annotated[int, Knob("Expansion", "Hidden features of a two-layer branch, as a multiple of the width.", 1, 8)] = 1
+    expansion: Annotated[
+        int, Knob("Expansion", "Hidden features of a two-layer branch, as a multiple of the width.", 1, 8)
+    ] = 1
     layers_per_branch: Annotated[int, Knob("Layers per branch", "1: act(Wx). 2: W2 act(W1 x).", 1, 2, nets=MLP)] = 2
     activation: Annotated[
         str, Knob("Activation", "The non-linearity inside the branch.", choices=ACTIVATIONS, group="network")
@@ -43,18 +59,29 @@ class Fields:
     position: Annotated[
         str, Knob("Position", "How a transformer learns the order of its tokens.", choices=POSITIONS, nets=TRANSFORMER)
     ] = "sinusoidal"
-    mask: Annotated[str, Knob("Mask", "Which tokens attention may look at.", choices=MASKS, nets=TRANSFORMER)] = "causal"
+    mask: Annotated[str, Knob("Mask", "Which tokens attention may look at.", choices=MASKS, nets=TRANSFORMER)] = (
+        "causal"
+    )
     residual: Annotated[
         bool, Knob("Residual", "On: a skip carries the stream past every branch. Off: the skip is 0.", group="network")
     ] = True
     placement: Annotated[
-        str, Knob("Placement", "Where the norm stands relative to the branch and the add.", choices=PLACEMENTS, group="network")
+        str,
+        Knob(
+            "Placement",
+            "Where the norm stands relative to the branch and the add.",
+            choices=PLACEMENTS,
+            group="network",
+        ),
     ] = "pre-norm"
-    norm: Annotated[str, Knob("Norm", "Which normalisation fills the slots.", choices=NORMS, group="network")] = "layer norm"
+    norm: Annotated[str, Knob("Norm", "Which normalisation fills the slots.", choices=NORMS, group="network")] = (
+        "layer norm"
+    )
     eps: Annotated[float, Knob("Eps", "Added to the variance inside the root.", 1e-12, 1.0, log=True)] = 1e-5
     affine: Annotated[bool, Knob("Affine", "Learned gain and bias after each norm.")] = True
     qk_norm: Annotated[
-        bool, Knob("QK-norm", "RMS norm on queries and keys, each head by itself, whatever the norm is.", nets=TRANSFORMER)
+        bool,
+        Knob("QK-norm", "RMS norm on queries and keys, each head by itself, whatever the norm is.", nets=TRANSFORMER),
     ] = False
     skip_scale: Annotated[
         float | str, Knob("Skip weight", "The number on the skip path, or a rule.", 0.0, 256.0, rules=SKIP_SCALES)
@@ -62,32 +89,50 @@ class Fields:
     branch_scale: Annotated[
         float | str,
         Knob(
-            "Branch scale", "The number on the branch before the add, a rule, or a learned gate.", 0.0, 256.0, rules=BRANCH_SCALES
+            "Branch scale",
+            "The number on the branch before the add, a rule, or a learned gate.",
+            0.0,
+            256.0,
+            rules=BRANCH_SCALES,
         ),
     ] = 1.0
-    input_scale: Annotated[str, Knob("Input scale", "The factor on what the branch reads.", choices=INPUT_SCALES)] = "one"
-    stack: Annotated[str, Knob("Stack", "How many streams there are and how blocks are joined.", choices=STACKS)] = "single"
+    input_scale: Annotated[str, Knob("Input scale", "The factor on what the branch reads.", choices=INPUT_SCALES)] = (
+        "one"
+    )
+    stack: Annotated[str, Knob("Stack", "How many streams there are and how blocks are joined.", choices=STACKS)] = (
+        "single"
+    )
     skip_repeats: Annotated[
         int, Knob("Skip repeats", "2: recursive skip, the stream is added and normed once more (Liu 2020).", 1, 2)
     ] = 1
-    init: Annotated[str, Knob("Initialisation", "How the branch weights are drawn.", choices=INITS, group="network")] = "fan-in"
-    init_gain: Annotated[float, Knob("Init gain", "Multiplies every branch weight at the start.", 0.01, 10.0, log=True)] = 1.0
-    optimizer: Annotated[str, Knob("Optimiser", "How a gradient becomes a step.", choices=OPTIMIZERS, group="training")] = (
-        "momentum"
-    )
+    init: Annotated[
+        str, Knob("Initialisation", "How the branch weights are drawn.", choices=INITS, group="network")
+    ] = "fan-in"
+    init_gain: Annotated[
+        float, Knob("Init gain", "Multiplies every branch weight at the start.", 0.01, 10.0, log=True)
+    ] = 1.0
+    optimizer: Annotated[
+        str, Knob("Optimiser", "How a gradient becomes a step.", choices=OPTIMIZERS, group="training")
+    ] = "momentum"
     lr: Annotated[float, Knob("Learning rate", "The size of a step.", 1e-6, 10.0, group="training", log=True)] = 0.01
-    warmup: Annotated[int, Knob("Warm-up", "Steps over which the learning rate rises from 0.", 0, 5000, group="training")] = 0
+    warmup: Annotated[
+        int, Knob("Warm-up", "Steps over which the learning rate rises from 0.", 0, 5000, group="training")
+    ] = 0
     schedule: Annotated[
         str, Knob("Schedule", "What the learning rate does after warm-up.", choices=SCHEDULES, group="training")
     ] = "constant"
     clip: Annotated[
         float, Knob("Clip", "Gradients longer than this are shortened to it; 0 is off.", 0.0, 1000.0, group="training")
     ] = 0.0
-    weight_decay: Annotated[float, Knob("Weight decay", "Pulls the weight matrices to zero.", 0.0, 1.0, group="training")] = 0.0
+    weight_decay: Annotated[
+        float, Knob("Weight decay", "Pulls the weight matrices to zero.", 0.0, 1.0, group="training")
+    ] = 0.0
     batch: Annotated[int, Knob("Batch", "Samples per step.", 1, 512, group="training")] = 64
     steps: Annotated[int, Knob("Steps", "Length of the run.", 1, 5000, group="training")] = 300
     seed: Annotated[int, Knob("Seed", "Decides every random number of the run.", 0, 2**31 - 1, group="training")] = 0
-    device: Annotated[str, Knob("Device", "Where the run is computed; an absent device is refused.", choices=DEVICES)] = "auto"
+    device: Annotated[
+        str, Knob("Device", "Where the run is computed; an absent device is refused.", choices=DEVICES)
+    ] = "auto"
     overrides: Annotated[tuple[Override, ...], Knob("Overrides", "Exceptions for single blocks.")] = ()
 
     @property

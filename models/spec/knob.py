@@ -18,9 +18,9 @@ class Entry:
 class NormEntry(Entry):
     """A norm: all that the app says of it but its module, which is in `models.nets.norms` under the same key.
 
-    `symbol` is LaTeX, `short` its name in a diagram, `code` makes it from {width} and {eps}; {switch} is the argument that
-    leaves gain and bias out, called `affine` unless said otherwise. `over`: what its statistics are of, "token" or "batch",
-    or nothing.
+    `symbol` is LaTeX, `short` its name in a diagram, `code` makes it from {width} and
+    {eps}; {switch} is the argument that leaves gain and bias out, called `affine` unless
+    said otherwise. `over`: what its statistics are of, "token" or "batch", or nothing.
     """
 
     symbol: str = ""
@@ -35,8 +35,8 @@ class ActivationEntry(Entry):
     """An activation: all that the app says of it but its mathematics, which is in `models.nets.branches` and
     `models.insight.gaussian` under the same key.
 
-    `code` is the function that a script calls: torch's own (F. or torch.), or "Name()" of a class in `models.nets.branches`;
-    nothing for the identity.
+    `code` is the function that a script calls: torch's own (F. or torch.), or "Name()" of a class in
+    `models.nets.branches`; nothing for the identity.
     """
 
     code: str
@@ -54,11 +54,12 @@ class Matrix:
 
 @dataclass(frozen=True, kw_only=True)
 class InitEntry(Entry):
-    """An initialisation: all that the app says of it but the drawing itself, in `models.nets.initialisation` under the same key.
+    """An initialisation: all that the app says of it but the drawing itself.
 
-    `title` is a script's sentence for it, `draw` its code: it draws p (outputs, inputs) from the generator `source`.
-    `on_outputs` is a factor of output matrices, `past_scores` one of all but queries and keys, both as code with M sublayers.
-    `variance` is the mean square of the weights.
+    The drawing is in `models.nets.initialisation` under the same key. `title` is a script's sentence for it, `draw` its
+    code: it draws p (outputs, inputs) from the generator `source`. `variance` is the mean square of the weights.
+    `on_outputs` is a factor of output matrices, `past_scores` one of all but queries and keys, both as code with M
+    sublayers.
     """
 
     title: str
@@ -70,7 +71,9 @@ class InitEntry(Entry):
 
 @dataclass(frozen=True)
 class Knob:
-    """What a field may be. Numbers have `low` and `high`; words have `choices`; scales have numbers and named `rules`."""
+    """What a field may be. Numbers have `low` and `high`; words
+    have `choices`; scales have numbers and named `rules`.
+    """
 
     label: str
     help: str

@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 
 class Variable(NamedTuple):
-    """One environment variable: the field of `Limits` that it sets, its default and legal range, its unit, what it does."""
+    """One environment variable: the field of `Limits` that it
+    sets, its default and legal range, its unit, what it does.
+    """
 
     field: str
     default: float
@@ -21,44 +23,46 @@ class Variable(NamedTuple):
 VARIABLES: dict[str, Variable] = {
     "PLAYGROUND_CORES": Variable(
         "cores", 1, 1, 256, "threads",
-        "Processor threads on which runs are computed. With more than one, sums are taken in another order, and the last "
-        "digits of a run differ from what other servers compute.",
+        "Processor threads on which runs are computed. With more than one, sums are taken in another order, and the "
+        "last digits of a run differ from what other servers compute.",
     ),
     "PLAYGROUND_RUNS": Variable(
         "runs", 64, 1, 256, "runs", "Runs that are trained by turns. Further ones wait, and the page shows their place."
     ),
     "PLAYGROUND_MEMORY": Variable(
         "memory", 1000, 16, 1e6, "MB",
-        "Estimated memory: of one training step (a larger one is refused), and of all weights and rows that are held at once "
-        "(a run that does not fit beside the others waits in the queue).",
+        "Estimated memory: of one training step (a larger one is refused), and of all weights and rows that are held "
+        "at once (a run that does not fit beside the others waits in the queue).",
     ),
-    "PLAYGROUND_STEPS": Variable("steps", 5000, 1, 5000, "steps", "Training steps of one run; a longer one is refused."),
+    "PLAYGROUND_STEPS": Variable("steps", 5000, 1, 5000, "steps", "Steps of one run; a longer one is refused."),
     "PLAYGROUND_STEP_SECONDS": Variable(
-        "step_seconds", 0.2, 0.001, 12, "s", "Estimated time of one training step on one thread; a slower one is refused."
+        "step_seconds", 0.2, 0.001, 12, "s", "Estimated time of one step on one thread; a slower one is refused."
     ),
     "PLAYGROUND_RUN_SECONDS": Variable(
         "run_seconds", 900, 1, 1e6, "s", "Estimated time of a whole run on one thread; a longer one is refused."
     ),
     "PLAYGROUND_SILENCE": Variable(
         "silence", 60, 10, 3600, "s",
-        "How long the trainer may say nothing, as when a step hangs, before it is ended and started again; at least five "
-        "times `PLAYGROUND_STEP_SECONDS`.",
+        "How long the trainer may say nothing, as when a step hangs, before it is ended and started again; at least "
+        "five times `PLAYGROUND_STEP_SECONDS`.",
     ),
     "PLAYGROUND_ADDRESS_SPACE": Variable(
         "address_space", 8000, 0, 1e6, "MB",
-        "Address space of the trainer's process (Linux, no GPU); what needs more ends with a sentence, and 0 sets no limit.",
+        "Address space of the trainer's process (Linux, no GPU); what needs more ends with a sentence, and 0 sets no "
+        "limit.",
     ),
     "PLAYGROUND_MAP_PROCESSES": Variable(
         "map_processes", 256, 0, 256, "processes",
-        "Processes that compute a map, at most; all cores but one where that is fewer. 0: no maps are computed, and the "
-        "recorded ones are shown.",
+        "Processes that compute a map, at most; all cores but one where that is fewer. 0: no maps are computed, and "
+        "the recorded ones are shown.",
     ),
     "PLAYGROUND_MAP_SECONDS": Variable(
         "map_seconds", 21600, 1, 1e7, "s", "Estimated time of a whole map on one core; a longer one is refused."
     ),
     "PLAYGROUND_MAPS": Variable(
         "maps", 200, 1, 1e5, "maps",
-        "Maps kept on disk of those that visitors have asked for; of more, the one that was worked on longest ago is forgotten.",
+        "Maps kept on disk of those that visitors have asked for; of more, the one that was worked on longest ago is "
+        "forgotten.",
     ),
 }  # fmt: skip
 
@@ -88,8 +92,9 @@ def limits_from(environment: Mapping[str, str]) -> Limits:
     limits = Limits(**{variable.field: _number(name, variable, environment) for name, variable in VARIABLES.items()})  # type: ignore[arg-type]
     if limits.silence < STEPS_IN_SILENCE * limits.step_seconds:
         raise ValueError(
-            f"PLAYGROUND_SILENCE is {limits.silence:g}; legal is {STEPS_IN_SILENCE * limits.step_seconds:g} or more (s) where "
-            f"PLAYGROUND_STEP_SECONDS is {limits.step_seconds:g}: an honest step would be taken for a hung one"
+            f"PLAYGROUND_SILENCE is {limits.silence:g}; legal is {STEPS_IN_SILENCE * limits.step_seconds:g} or more "
+            f"(s) where PLAYGROUND_STEP_SECONDS is {limits.step_seconds:g}: an honest step would be taken for a hung "
+            "one"
         )
     return limits
 
@@ -109,7 +114,9 @@ def _number(name: str, variable: Variable, environment: Mapping[str, str]) -> fl
         legal = False
     if not legal:
         whole = "a whole number" if kind is int else "a number"
-        raise ValueError(f"{name} is {text}; legal is {whole} from {variable.low:g} to {variable.high:g} ({variable.unit})")
+        raise ValueError(
+            f"{name} is {text}; legal is {whole} from {variable.low:g} to {variable.high:g} ({variable.unit})"
+        )
     return float(value) if kind is float else int(value)
 
 

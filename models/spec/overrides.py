@@ -31,7 +31,9 @@ def checked_overrides(overrides: Iterable[Override], depth: int) -> tuple[Overri
         if not isinstance(key, str) or key not in OVERRIDE_KEYS:
             raise ValueError(f"overrides names {key!r}; legal is one of {', '.join(OVERRIDE_KEYS)}")
         if not any(value is legal or (isinstance(value, str) and value == legal) for legal in OVERRIDE_KEYS[key]):
-            raise ValueError(f"overrides sets {key} of block {block} to {value!r}; legal is one of {OVERRIDE_KEYS[key]}")
+            raise ValueError(
+                f"overrides sets {key} of block {block} to {value!r}; legal is one of {OVERRIDE_KEYS[key]}"
+            )
         kept[block, key] = value
     return tuple((block, key, value) for (block, key), value in sorted(kept.items()))
 
@@ -41,14 +43,18 @@ def mix_ln(depth: int) -> tuple[Override, ...]:
     return tuple((block, "placement", "post-norm") for block in range(1, math.ceil(depth / 4) + 1))
 
 
-def with_override(overrides: tuple[Override, ...], block: int, key: str, value: str | bool | None) -> tuple[Override, ...]:
+def with_override(
+    overrides: tuple[Override, ...], block: int, key: str, value: str | bool | None
+) -> tuple[Override, ...]:
     """The overrides with one exception set, or taken back where the value is None."""
     kept = tuple(o for o in overrides if o[:2] != (block, key))
     return kept if value is None else tuple(sorted((*kept, (block, key, value))))
 
 
 def to_text(overrides: tuple[Override, ...]) -> str:
-    """Compact text for the link: neighbouring blocks with the same exception are one range, `1-8.norm.none,9.identity.true`."""
+    """Compact text for the link: neighbouring blocks with the
+    same exception are one range, `1-8.norm.none,9.identity.true`.
+    """
     return ",".join(
         f"{first}.{key}.{word}" if first == last else f"{first}-{last}.{key}.{word}"
         for first, last, key, value in _ranges(overrides)

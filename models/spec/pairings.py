@@ -24,7 +24,12 @@ def _transformer(arrangement: str, **fields_: Any) -> RunConfig:
 PAIRINGS = {
     "residual x norm": Pairing(
         "Which of the two does a deep net need?",
-        lambda: (RunConfig(), RunConfig(norm="none"), RunConfig(residual=False), RunConfig(residual=False, norm="none")),
+        lambda: (
+            RunConfig(),
+            RunConfig(norm="none"),
+            RunConfig(residual=False),
+            RunConfig(residual=False, norm="none"),
+        ),
     ),
     "residual on and off": Pairing(
         "What does the skip alone change?",
@@ -49,7 +54,8 @@ PAIRINGS = {
     "He init with and without norm, 48 blocks": Pairing(
         "He init keeps a plain ReLU net level: why does a residual net explode with it?",
         lambda: (
-            # Branches of one layer, for which He's factor of 2 is made: with two layers each block doubles the mean square.
+            # Branches of one layer, for which He's factor of 2 is
+            # made: with two layers each block doubles the mean square.
             RunConfig.arranged("plain", depth=48, init="he", layers_per_branch=1),
             RunConfig.arranged("residual only", depth=48, init="he", layers_per_branch=1),
             RunConfig.arranged("pre-norm", depth=48, init="he", layers_per_branch=1),

@@ -58,10 +58,11 @@ PLACEMENTS = {
         norm_add=True,
     ),
     "mid-norm": Placement(
-        "the norm stands inside the branch: between its first matrix and the activation, in attention before the output matrix",
+        "the norm stands inside the branch: between its first matrix and the activation, in attention before the "
+        "output matrix",
         r"x+W_2\,\phi(N(W_1x))",
-        "Ioffe & Szegedy 2015, 1502.03167; of Sub-LN (Wang 2022, 2210.06423), which norms every branch's input and stands "
-        "after the activation, only the norm in attention",
+        "Ioffe & Szegedy 2015, 1502.03167; of Sub-LN (Wang 2022, 2210.06423), which norms every branch's input and "
+        "stands after the activation, only the norm in attention",
         norm_mid=True,
     ),
 }

@@ -1,4 +1,6 @@
-"""A configuration resolved, sublayer by sublayer: the one value behind the model, the equation, the diagram and the code."""
+"""A configuration resolved, sublayer by sublayer: the one
+value behind the model, the equation, the diagram and the code.
+"""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -72,7 +74,9 @@ def plan(cfg: RunConfig) -> StackPlan:
 def norms_of(cfg: RunConfig) -> set[str]:
     """The norms that a net has, in its slots, at its end, and those that stacks of several streams bring along."""
     arranged = plan(cfg)
-    slots = {norm for s in arranged.sublayers if not s.identity for norm in (s.norm_in, s.norm_mid, s.norm_out, s.norm_add)}
+    slots = {
+        norm for s in arranged.sublayers if not s.identity for norm in (s.norm_in, s.norm_mid, s.norm_out, s.norm_add)
+    }
     return (slots | {arranged.final_norm, cfg.norm if cfg.stack != "single" else "none"}) - {"none"}
 
 

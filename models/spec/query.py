@@ -16,7 +16,22 @@ TRUTH = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off"
 MOST_KEYS, LONGEST_VALUE = 200, 20_000  # what is read of a link: no honest one is longer
 # Keys of other parts of a page, which say nothing about a run: kept in an address, never read as a setting.
 FOREIGN = frozenset(
-    {"block", "class", "digest", "error", "hide", "instrument", "key", "lesson", "map", "panel", "scene", "spec", "view", "word"}
+    {
+        "block",
+        "class",
+        "digest",
+        "error",
+        "hide",
+        "instrument",
+        "key",
+        "lesson",
+        "map",
+        "panel",
+        "scene",
+        "spec",
+        "view",
+        "word",
+    }
 )
 SHOWN = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .+-/_=")
 
@@ -33,7 +48,11 @@ def legal_fields(mapping: Mapping[str, str | Iterable[str]]) -> tuple[dict[str, 
     """
     read = list(mapping.items())[:MOST_KEYS]
     texts = {key: (value if isinstance(value, str) else next(iter(value), ""))[:LONGEST_VALUE] for key, value in read}
-    notes = [f"{len(mapping) - MOST_KEYS} settings after the first {MOST_KEYS}: ignored"] if len(mapping) > MOST_KEYS else []
+    notes = (
+        [f"{len(mapping) - MOST_KEYS} settings after the first {MOST_KEYS}: ignored"]
+        if len(mapping) > MOST_KEYS
+        else []
+    )
     values = _arrangement(texts, notes)
     for key, text in texts.items():
         if key in {"overrides", "arrangement"} | FOREIGN:
@@ -62,7 +81,9 @@ JOINER = "\u2060"
 
 
 def shown(text: str, limit: int = 40, allowed: Set[str] = SHOWN) -> str:
-    """Foreign text made harmless for a page: plain characters only, cut short. A dot stays in numbers, not in addresses."""
+    """Foreign text made harmless for a page: plain characters
+    only, cut short. A dot stays in numbers, not in addresses.
+    """
     plain = re.sub(r"(?<!\d)\.|\.(?!\d)", " ", "".join(c for c in text[:LONGEST_VALUE] if c in allowed))
     return (plain[:limit] + "...") if len(plain) > limit else (plain or "(unreadable)")
 
@@ -111,10 +132,13 @@ def _parsed(key: str, text: str, kinds: tuple[type, ...], knob: Knob, fallback: 
             number = math.nan
         if math.isfinite(number):
             legal = knob.clamp(round(number) if int in kinds else number)
-            return (int(legal) if int in kinds else legal), "" if legal == number else f"{key} {shown(text)} became {legal:g}"
+            return (
+                int(legal) if int in kinds else legal
+            ), "" if legal == number else f"{key} {shown(text)} became {legal:g}"
     return (
         fallback,
-        f"{key} {shown(text)} is not {knob.legal() if kinds != (bool,) else 'true or false'}: {_text(fallback)} instead",
+        f"{key} {shown(text)} is not {knob.legal() if kinds != (bool,) else 'true or false'}: {_text(fallback)} "
+        "instead",
     )
 
 

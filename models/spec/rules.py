@@ -58,17 +58,24 @@ RULES = (
     ),
     Rule(
         lambda c: c.net != "transformer" and any(value in PARTS for _, _, value in c.overrides),
-        lambda c: "overrides takes attention or a feed-forward net out, and an MLP's block has neither; legal is identity true",
+        lambda c: (
+            "overrides takes attention or a feed-forward net out, and an MLP's block has neither; legal is identity "
+            "true"
+        ),
         lambda c: {"overrides": tuple(one for one in c.overrides if one[2] not in PARTS)},
     ),
     Rule(
-        lambda c: c.batch * c.tokens == 1 and not OVER_BATCH.isdisjoint({c.norm, *(value for _, _, value in c.overrides)}),
+        lambda c: (
+            c.batch * c.tokens == 1 and not OVER_BATCH.isdisjoint({c.norm, *(value for _, _, value in c.overrides)})
+        ),
         lambda c: "batch is 1 and batch norm needs two tokens or more to take a variance; legal is batch 2 and up",
         lambda c: {"batch": 2},
     ),
     Rule(
         lambda c: c.stack == "residual" and not c.residual,
-        lambda c: "stack residual (ResiDual) is made of skips, and residual is off; legal is residual on, or stack single",
+        lambda c: (
+            "stack residual (ResiDual) is made of skips, and residual is off; legal is residual on, or stack single"
+        ),
         lambda c: {"residual": True},
     ),
     Rule(

@@ -17,7 +17,9 @@ SKIP_SCALES = {
 BRANCH_SCALES = {
     "1/sqrt(depth)": Entry("1/sqrt(M), M the number of sublayers", r"1/\sqrt M"),
     "1/sqrt(2)": Entry("1/sqrt(2)", r"1/\sqrt2"),
-    "zero gate": Entry("one learned number per branch, zero at first", r"\alpha_l", "Bachlechner 2020 (ReZero), 2003.04887"),
+    "zero gate": Entry(
+        "one learned number per branch, zero at first", r"\alpha_l", "Bachlechner 2020 (ReZero), 2003.04887"
+    ),
     "layer scale": Entry(
         "one learned number per channel, small at first: 0.1 up to 18 blocks, 1e-5 up to 24, 1e-6 beyond",
         r"\operatorname{diag}(\lambda_l)",
@@ -27,7 +29,9 @@ BRANCH_SCALES = {
 
 INPUT_SCALES = {
     "one": Entry("the branch reads the stream as it is", r"1"),
-    "1/sqrt(block)": Entry("what block l reads is divided by sqrt(l)", r"1/\sqrt l", "Sun 2025 (LayerNorm Scaling), 2502.05795"),
+    "1/sqrt(block)": Entry(
+        "what block l reads is divided by sqrt(l)", r"1/\sqrt l", "Sun 2025 (LayerNorm Scaling), 2502.05795"
+    ),
 }
 
 GATES = ("zero gate", "layer scale")

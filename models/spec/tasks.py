@@ -53,7 +53,9 @@ TASKS = {
     "spiral": Task("on which of three arms of a spiral does the point lie?", "points", 3, 1, features=2),
     "circles": Task("does the point lie on the inner or the outer ring?", "points", 2, 1, features=2),
     "xor": Task("do the two coordinates have the same sign?", "points", 2, 1, features=2),
-    "linear": Task("on which side of a straight line does the point lie? no branch is needed for it", "points", 2, 1, features=2),
+    "linear": Task(
+        "on which side of a straight line does the point lie? no branch is needed for it", "points", 2, 1, features=2
+    ),
     "copy": Task("sixteen random symbols, then the same again", "sequence", SYMBOLS, 2 * SYMBOLS, vocabulary=SYMBOLS),
     "reverse": Task("sixteen random symbols, then backwards", "sequence", SYMBOLS, 2 * SYMBOLS, vocabulary=SYMBOLS),
     "sort": Task("sixteen random symbols, then in order", "sequence", SYMBOLS, 2 * SYMBOLS, vocabulary=SYMBOLS),

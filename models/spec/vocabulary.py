@@ -99,8 +99,8 @@ INITS: dict[str, InitEntry] = {
         variance=lambda w: 2 / (w.inputs + w.outputs),
     ),
     "torch": InitEntry(
-        "PyTorch's default for the weights of a linear layer: uniform within 1/sqrt(inputs), a variance of 1/(3 inputs); "
-        "PyTorch draws its biases from the same range, here they start at 0",
+        "PyTorch's default for the weights of a linear layer: uniform within 1/sqrt(inputs), a variance of 1/(3 "
+        "inputs); PyTorch draws its biases from the same range, here they start at 0",
         r"\mathcal U(\pm 1/\sqrt{n_\text{in}})",
         "torch.nn.Linear",
         title="PyTorch's own uniform weights for the branches",
@@ -161,7 +161,9 @@ OPTIMIZERS = {
         "Kingma 2014, 1412.6980",
     ),
     "adamw": Entry(
-        "Adam with decoupled weight decay", r"(1-\eta\lambda)w-\eta\,\hat m/\sqrt{\hat v}", "Loshchilov 2017, 1711.05101"
+        "Adam with decoupled weight decay",
+        r"(1-\eta\lambda)w-\eta\,\hat m/\sqrt{\hat v}",
+        "Loshchilov 2017, 1711.05101",
     ),
 }
 
@@ -175,8 +177,8 @@ POSITIONS = {
     "learned": Entry("one learned vector per position is added to the token"),
     "rotary": Entry("queries and keys are turned by an angle that grows with position", source="Su 2021, 2104.09864"),
     "relative bias": Entry(
-        "every score gets a learned number for how far apart the two tokens are, from 32 buckets that widen with the distance; "
-        "here every block has its own, in T5 all share one",
+        "every score gets a learned number for how far apart the two tokens are, from 32 buckets that widen with the "
+        "distance; here every block has its own, in T5 all share one",
         r"q_i\cdot k_j/\sqrt{d_k}+b_{h,\beta(i-j)}",
         "Raffel 2019 (T5), 1910.10683",
     ),
@@ -185,7 +187,9 @@ POSITIONS = {
         r"q_i\cdot k_j/\sqrt{d_k}-2^{-8h/H}|i-j|",
         "Press 2021, 2108.12409",
     ),
-    "none": Entry("the net is not told the order; a causal mask still lets it infer some", source="Haviv 2022, 2203.16634"),
+    "none": Entry(
+        "the net is not told the order; a causal mask still lets it infer some", source="Haviv 2022, 2203.16634"
+    ),
 }
 
 MASKS = {

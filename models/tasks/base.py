@@ -19,14 +19,18 @@ HELD_OUT_SEED = 0  # of the toy tasks: the same held-out set for every run
 
 
 class TaskData(ABC):
-    """The data of one configuration. x is (B, T, F) float32 or (B, T) int64; y is (B, T) int64, -100 where no loss is taken."""
+    """The data of one configuration. x is (B, T, F) float32 or
+    (B, T) int64; y is (B, T) int64, -100 where no loss is taken.
+    """
 
     def __init__(self, cfg: RunConfig, device: torch.device) -> None:
         self.cfg = cfg
         self.device = device
 
     def batch(self, k: int) -> tuple[Tensor, Tensor]:
-        """Batch k (x, y) on the device: decided by the seed and k alone, equal on every device, and nothing waits for it."""
+        """Batch k (x, y) on the device: decided by the seed and
+        k alone, equal on every device, and nothing waits for it.
+        """
         return self.draw(self.cfg.batch, generator(self.cfg.seed, "batch", k))
 
     @abstractmethod
@@ -43,7 +47,9 @@ class TaskData(ABC):
         """What the net says now, for the chart of this kind of task; decided by the weights alone."""
 
     def first_picture(self, _predict: Predict) -> Picture:
-        """What of the picture is shown before anybody has asked for training: little, because every moved control asks for it."""
+        """What of the picture is shown before anybody has asked for
+        training: little, because every moved control asks for it.
+        """
         return {}
 
 
@@ -54,7 +60,9 @@ def generator(seed: int, *words: str | int) -> torch.Generator:
 
 
 def moved(tensor: Tensor, device: torch.device) -> Tensor:
-    """A small CPU tensor on the device. To CUDA it goes through pinned memory, else the copy would wait for the queue."""
+    """A small CPU tensor on the device. To CUDA it goes through
+    pinned memory, else the copy would wait for the queue.
+    """
     if device.type == "cuda":
         return tensor.pin_memory().to(device, non_blocking=True)
     return tensor.to(device)

@@ -82,7 +82,8 @@ class Book(TaskData):
         begin = text().index(". ", split()) + 2
         window = self.codes[begin : begin + self.cfg.tokens][None]
         prompt = decoded(window[0])
-        # The same noise at every look (Gumbel: argmax of logits + noise is a sample), so that only the net changes the text.
+        # The same noise at every look (Gumbel: argmax of logits +
+        # noise is a sample), so that only the net changes the text.
         noise = -torch.empty(SAMPLE, len(alphabet())).exponential_(generator=generator(HELD_OUT_SEED, "sample")).log()
         written = []
         for noise_C in noise.to(self.device):

@@ -58,9 +58,11 @@ class Digits(TaskData):
         return self.x[-HELD_OUT:], self.y[-HELD_OUT:]
 
     def picture(self, predict: Predict) -> Picture:
-        """Held-out images read wrongly, the most confident first, at most 8, and what becomes of ten that stay the same.
+        """Held-out images read wrongly, the most confident first,
+        at most 8, and what becomes of ten that stay the same.
 
-        `mistakes` (n, 8, 8) in 0 to 16, with one entry of `truth`, `guess` and `confidence` for each; see `first_picture`.
+        `mistakes` (n, 8, 8) in 0 to 16, with one entry of `truth`,
+        `guess` and `confidence` for each; see `first_picture`.
         """
         x, y = self.held_out
         confidence, guess = (found.cpu().numpy() for found in predict(x)[:, -1].softmax(-1).max(-1))
@@ -77,7 +79,9 @@ class Digits(TaskData):
         }
 
     def first_picture(self, predict: Predict) -> Picture:
-        """The first held-out image of every digit, 0 to 9: `ten` (10, 8, 8), `ten_guess` and `ten_confidence` (NaN: none)."""
+        """The first held-out image of every digit, 0 to 9: `ten`
+        (10, 8, 8), `ten_guess` and `ten_confidence` (NaN: none).
+        """
         logits = predict(self.held_out[0][ten_held_out()])[:, -1]
         confidence, guess = (found.cpu().numpy() for found in logits.softmax(-1).max(-1))
         return _answers(guess, confidence)

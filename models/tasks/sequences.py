@@ -40,7 +40,8 @@ def sorted_copy(count: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
 def recalled(count: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
     """Eight different keys, each followed by its value, then the same pairs in another order.
 
-    Keys are symbols 0 to 15, values 16 to 31. The loss is taken at the second mention of a key; the class is value - 16.
+    Keys are symbols 0 to 15, values 16 to 31. The loss is taken
+    at the second mention of a key; the class is value - 16.
     """
     key = _shuffled(count, SYMBOLS, source)[:, :PAIRS]
     value = torch.randint(SYMBOLS, (count, PAIRS), generator=source)

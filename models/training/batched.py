@@ -31,7 +31,14 @@ def losses_by_seed(logits_KNC: Tensor, y_KN: Tensor) -> Tensor:
     return each.view(y_KN.shape).sum(1) / (y_KN != NO_LOSS).sum(1)
 
 
-MAY_DIFFER = ("seed", "lr", "warmup", "schedule", "init", "init_gain")  # fields that do not touch a net's shape or its step
+MAY_DIFFER = (
+    "seed",
+    "lr",
+    "warmup",
+    "schedule",
+    "init",
+    "init_gain",
+)  # fields that do not touch a net's shape or its step
 
 
 class Batched:
@@ -199,7 +206,9 @@ class Rates:
     steps at a rate of 1 and each run keeps its own share of the way.
     """
 
-    def __init__(self, rates: Sequence[Sequence[float]], optimizer: torch.optim.Optimizer, device: torch.device) -> None:
+    def __init__(
+        self, rates: Sequence[Sequence[float]], optimizer: torch.optim.Optimizer, device: torch.device
+    ) -> None:
         self.table_TK = torch.tensor(rates, device=device).T
         self.optimizer = optimizer
         self._alike = list(rates[0]) if all(list(one) == list(rates[0]) for one in rates) else None

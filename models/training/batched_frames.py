@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from addnorm.probe import accumulate_dtype, watching
 from models.nets import Net
 from models.nets.stacked import StackedBatchNorm
 from models.spec import RunConfig
@@ -16,7 +17,6 @@ from models.trace import Frame
 from models.training.batched_rows import block_norms
 from models.training.dead import counting_dead, shares
 from models.training.frames import COSINE_TOKENS, evaluating, mean_cosines, statistics_kept
-from models.training.probe import accumulate_dtype, watching
 
 
 class SeedFrameTaker:
@@ -39,7 +39,9 @@ class SeedFrameTaker:
 
     def after_update(self, frames: list[Frame]) -> list[Frame]:
         """The frames with |change of the weights| / |weights| by block."""
-        pairs = [list(zip(block, before, strict=True)) for block, before in zip(self.matrices, self._before, strict=True)]
+        pairs = [
+            list(zip(block, before, strict=True)) for block, before in zip(self.matrices, self._before, strict=True)
+        ]
         empty, dtype = torch.zeros(self.seeds, 1, device=self.task.device), accumulate_dtype(self.task.device)
         change = block_norms([[new.detach() - old for new, old in block] for block in pairs], empty, dtype)
         ratio = (change / block_norms(self._before, empty, dtype)).float().cpu().numpy()

@@ -8,22 +8,26 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from addnorm.probe import STACKED, accumulate_dtype, outputs
 from models.nets import Net
 from models.spec import RunConfig, plan
 from models.trace import Columns
-from models.training.probe import STACKED, Probe, accumulate_dtype
 
 
 class SeedRowWriter:
     """Probes a stacked net and writes row k of all K seeds; `matrices` as in one net: the weight matrices by block."""
 
-    def __init__(self, cfg: RunConfig, net: Net, matrices: list[list[Tensor]], seeds: int, device: torch.device) -> None:
+    def __init__(
+        self, cfg: RunConfig, net: Net, matrices: list[list[Tensor]], seeds: int, device: torch.device
+    ) -> None:
         arranged = plan(cfg)
         self.columns = Columns(arranged.sites, arranged.branches, cfg.depth)
-        self.rows = torch.zeros(cfg.steps + 1, seeds, self.columns.width, device=device)  # and the closing row, at a rate of 0
+        self.rows = torch.zeros(
+            cfg.steps + 1, seeds, self.columns.width, device=device
+        )  # and the closing row, at a rate of 0
         self.seeds, self.dtype = seeds, accumulate_dtype(device)
-        self.stream = Probe(net.stream.stream_taps, gradients=True)
-        self.branch = Probe(net.stream.branch_taps, gradients=False)
+        self.stream = outputs(net.stream.stream_taps, gradients=True)
+        self.branch = outputs(net.stream.branch_taps, gradients=False)
         self.matrices = matrices
         in_blocks = {id(p) for block in matrices for p in block}
         self.others = [p for p in net.parameters() if p.requires_grad and id(p) not in in_blocks]
@@ -60,12 +64,16 @@ class SeedRowWriter:
 def seed_norms(tensors: Sequence[Tensor], dtype: torch.dtype) -> Tensor:
     """The L2 norm of every tensor (K, ...) by seed, (K, count), summed in `dtype`."""
     if tensors[0].numel() <= STACKED and len({tensor.shape for tensor in tensors}) == 1:
-        return torch.linalg.vector_norm(torch.stack([tensor.flatten(1) for tensor in tensors], dim=1), dim=2, dtype=dtype)
+        return torch.linalg.vector_norm(
+            torch.stack([tensor.flatten(1) for tensor in tensors], dim=1), dim=2, dtype=dtype
+        )
     return torch.stack([torch.linalg.vector_norm(tensor.flatten(1), dim=1, dtype=dtype) for tensor in tensors], dim=1)
 
 
 def block_norms(blocks: Sequence[Sequence[Tensor]], empty: Tensor, dtype: torch.dtype) -> Tensor:
-    """The L2 norm over all tensors (K, ...) of each block by seed, (K, blocks). `empty` (K, 1) stands for a block of none."""
+    """The L2 norm over all tensors (K, ...) of each block by
+    seed, (K, blocks). `empty` (K, 1) stands for a block of none.
+    """
     return seed_norms([_joined(block or [empty]) for block in blocks], dtype)
 
 

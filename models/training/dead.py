@@ -26,7 +26,10 @@ def counting_dead(net: Net, first: Callable[[Tensor], Tensor], axes: int) -> Ite
 
         return count
 
-    relus = {name: [part for part in block.modules() if isinstance(part, nn.ReLU)] for name, block in net.stream.blocks.items()}
+    relus = {
+        name: [part for part in block.modules() if isinstance(part, nn.ReLU)]
+        for name, block in net.stream.blocks.items()
+    }
     handles = [relu.register_forward_hook(counter(name)) for name, parts in relus.items() for relu in parts]
     try:
         yield found

@@ -10,19 +10,21 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from addnorm.probe import watching
 from models.nets import Net
 from models.nets.norms import TokenBatchNorm
 from models.spec import RunConfig
 from models.tasks import TaskData
 from models.trace import Frame
 from models.training.dead import counting_dead, shares
-from models.training.probe import watching
 
 COSINE_TOKENS = 128  # vectors whose directions are compared
 
 
 class FrameTaker:
-    """Takes a frame at each of `steps`. It draws no random number of the run's and leaves running statistics as they were."""
+    """Takes a frame at each of `steps`. It draws no random number
+    of the run's and leaves running statistics as they were.
+    """
 
     def __init__(self, cfg: RunConfig, model: Net, task: TaskData, steps: set[int]) -> None:
         self.model, self.task, self.steps = model, task, steps
@@ -33,7 +35,9 @@ class FrameTaker:
         self._before: list[list[Tensor]] = []
 
     def before_update(self, step: int) -> Frame | None:
-        """The frame of a step without its update-to-weight ratio, which the update is still to show; None between frames."""
+        """The frame of a step without its update-to-weight ratio,
+        which the update is still to show; None between frames.
+        """
         if step not in self.steps:
             return None
         self._before = [[p.detach().clone() for p in block] for block in self.matrices]
@@ -56,8 +60,8 @@ class FrameTaker:
         return [self._look(step)] if step in self.steps else []
 
     def fixed_subset(self) -> tuple[np.ndarray, np.ndarray]:
-        """At every point of the stream the mean cosine between different tokens of a fixed subset, (S,); the share of each
-        block's ReLU units that are 0 for all of it, empty without ReLUs.
+        """At every point of the stream the mean cosine between different tokens of a fixed subset, (S,); the share of
+        each block's ReLU units that are 0 for all of it, empty without ReLUs.
         """
         with torch.no_grad(), statistics_kept(self.model):
             return self._pass(self.task.held_out[0][: self._samples])[:2]
@@ -93,7 +97,9 @@ class FrameTaker:
 
 
 def mean_cosine(x: Tensor) -> Tensor:
-    """Mean cosine between different vectors of (..., D); zero vectors have no direction and are left out; NaN below two."""
+    """Mean cosine between different vectors of (..., D); zero
+    vectors have no direction and are left out; NaN below two.
+    """
     return mean_cosines(x.flatten(0, -2)[None])[0]
 
 

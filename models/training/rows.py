@@ -3,15 +3,18 @@
 import torch
 from torch import Tensor
 
+from addnorm.probe import accumulate_dtype, joined, outputs
+from addnorm.probe import norms_in as norms
 from models.nets import Net
 from models.spec import RunConfig, plan
 from models.trace import SCALARS, Columns
-from models.training.probe import Probe, accumulate_dtype, group_norms, joined, norms
+from models.training.probe import group_norms
 from models.training.schedule import learning_rates
 
 
 class RowWriter:
-    """Probes a net and writes row k: loss, learning rate, gradient norm, clip factor, then RMS by site, branch and block.
+    """Probes a net and writes row k: loss, learning rate, gradient
+    norm, clip factor, then RMS by site, branch and block.
 
     `matrices` are the weight matrices by block: the weights of a block are its matrices, not its biases or gains.
     """
@@ -19,11 +22,13 @@ class RowWriter:
     def __init__(self, cfg: RunConfig, model: Net, device: torch.device) -> None:
         arranged = plan(cfg)
         self.columns = Columns(arranged.sites, arranged.branches, cfg.depth)
-        self.rows = torch.zeros(cfg.steps + 1, self.columns.width, device=device)  # and the closing row, whose rate stays 0
+        self.rows = torch.zeros(
+            cfg.steps + 1, self.columns.width, device=device
+        )  # and the closing row, whose rate stays 0
         self.rows[: cfg.steps, SCALARS.index("lr")] = torch.tensor(learning_rates(cfg), device=device)
         self.dtype = accumulate_dtype(device)
-        self.stream = Probe(model.stream.stream_taps, gradients=True)
-        self.branch = Probe(model.stream.branch_taps, gradients=False)
+        self.stream = outputs(model.stream.stream_taps, gradients=True)
+        self.branch = outputs(model.stream.branch_taps, gradients=False)
         self.matrices = [[p for p in block.parameters() if p.ndim > 1] for block in model.stream.blocks.values()]
         in_blocks = {id(p) for block in self.matrices for p in block}
         self.others = [p for p in model.parameters() if p.requires_grad and id(p) not in in_blocks]
@@ -46,7 +51,9 @@ class RowWriter:
 
     def write(self, k: int, loss: Tensor, grad_norm: Tensor, clip_factor: Tensor, weight_grad_rms: Tensor) -> None:
         """Fills row k from what the probes saw in this step."""
-        scalars = torch.stack((loss.to(self.dtype), self.rows[k, 1].to(self.dtype), grad_norm, clip_factor.to(self.dtype)))
+        scalars = torch.stack(
+            (loss.to(self.dtype), self.rows[k, 1].to(self.dtype), grad_norm, clip_factor.to(self.dtype))
+        )
         series = _rms([*self.stream.tensors(), *self.stream.grads(), *self.branch.tensors()], self.dtype)
         self.rows[k] = torch.cat((scalars, series, weight_grad_rms))
 

@@ -38,7 +38,9 @@ class Run:
         self._device = resolve_device(cfg.device)
         self.model = build_model(cfg).to(self._device)
         self.task = open_task(cfg, self._device)
-        self.optimizer = build_optimizer(cfg.optimizer, self.model.parameters(), lr=cfg.lr, weight_decay=cfg.weight_decay)
+        self.optimizer = build_optimizer(
+            cfg.optimizer, self.model.parameters(), lr=cfg.lr, weight_decay=cfg.weight_decay
+        )
         self.step = 0
         self.divergence: Divergence | None = None
         self._writer = RowWriter(cfg, self.model, self._device)
@@ -100,8 +102,8 @@ class Run:
     def close(self) -> None:
         """Measures row N of a run that has taken all of its N steps: batch N in the net after the last update.
 
-        Nothing is trained. A row that is not finite is a divergence at step N. Nothing happens where the run is not over or
-        has diverged, or a second time.
+        Nothing is trained. A row that is not finite is a divergence at step N.
+        Nothing happens where the run is not over or has diverged, or a second time.
         """
         if self._closed or self.step < self.cfg.steps or self.divergence is not None:
             return
@@ -167,7 +169,9 @@ class Run:
 
 
 def profile_at_init(cfg: RunConfig) -> Trace:
-    """What the page shows before training: row 0 of the tape, and frame 0 with little of its picture and no held-out figures."""
+    """What the page shows before training: row 0 of the tape, and
+    frame 0 with little of its picture and no held-out figures.
+    """
     run = Run(cfg, frames=False)
     cosine, dead = run._taker.fixed_subset()
     picture = run._taker.first_picture()

@@ -9,8 +9,8 @@ from components.shell.waiting import waits
 
 st.title("Anatomy of a block", anchor=False)
 st.markdown(
-    "Choose one block and change what is in it: equation, diagram and code follow, and the charts show where the signal "
-    "(residual stream) and the gradient break."
+    "Choose one block and change what is in it: equation, diagram and code follow, and the charts show where the "
+    "signal (residual stream) and the gradient break."
 )
 notes = link.adopt()
 hide.adopt()

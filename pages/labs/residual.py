@@ -1,4 +1,6 @@
-"""Residual lab: add & norm on one token with its numbers, the stream as a memory, other skips, layers that stand aside."""
+"""Residual lab: add & norm on one token with its numbers,
+the stream as a memory, other skips, layers that stand aside.
+"""
 
 import streamlit as st
 
@@ -13,7 +15,9 @@ st.markdown(
     "Change a token and what the branches say, and follow the signal (residual stream) through add & norm, sublayer by "
     "sublayer; then train three nets and see whether their layers stand aside."
 )
-token, memory, variants, trained = parts("residual", ("Add & norm on a token", "A memory", "Other skips", "Trained nets"))
+token, memory, variants, trained = parts(
+    "residual", ("Add & norm on a token", "A memory", "Other skips", "Trained nets")
+)
 with token:
     values = residual_token.draw()
 with memory:

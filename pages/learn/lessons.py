@@ -1,4 +1,6 @@
-"""Lessons: a question, a guess, the run, what happened, why, a challenge that the app checks, and the code that did it."""
+"""Lessons: a question, a guess, the run, what happened, why,
+a challenge that the app checks, and the code that did it.
+"""
 
 import streamlit as st
 

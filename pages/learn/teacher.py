@@ -1,4 +1,6 @@
-"""Teacher: a link that opens a lesson or the playground with things hidden, the projector view, and the board of a class."""
+"""Teacher: a link that opens a lesson or the playground with
+things hidden, the projector view, and the board of a class.
+"""
 
 import streamlit as st
 

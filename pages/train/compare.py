@@ -6,8 +6,8 @@ from components.compare import columns, runs
 
 st.title("Compare", anchor=False)
 st.markdown(
-    "Put two to four networks side by side and train them together: shared axes show where their signals (residual streams) "
-    "and gradients part, and which of them learns."
+    "Put two to four networks side by side and train them together: shared axes show where their signals (residual "
+    "streams) and gradients part, and which of them learns."
 )
 notes = columns.adopt()
 with st.sidebar:

@@ -6,7 +6,7 @@ from components.recordings import page
 
 st.title("Your model", anchor=False)
 st.markdown(
-    "Record any PyTorch model with five lines, and see activation and gradient at each of its layers here, while it trains: "
-    "drop the file below or choose one of the folder's."
+    "Record any PyTorch model with five lines, and see activation and gradient at each of its layers here, while it "
+    "trains: drop the file below or choose one of the folder's."
 )
 page.draw()

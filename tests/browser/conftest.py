@@ -39,7 +39,9 @@ def server(browser: Any) -> Iterator[Server]:
 
 @dataclass
 class Visitors:
-    """Opens tabs on a server and notes what went wrong in them. Tabs share a cache, so that only the first loads it all."""
+    """Opens tabs on a server and notes what went wrong in them.
+    Tabs share a cache, so that only the first loads it all.
+    """
 
     browser: Any
     server: Server

@@ -55,7 +55,9 @@ def choose(page: Any, select: str, option: str) -> None:
 
 
 def settled(page: Any) -> Any:
-    """The page, once no script runs and all its widgets have been loaded: what is clicked earlier may be about to be replaced."""
+    """The page, once no script runs and all its widgets have been
+    loaded: what is clicked earlier may be about to be replaced.
+    """
     at_rest = '[data-testid="stApp"][data-test-script-state="notRunning"]'
     page.locator(f'{at_rest}:not(:has([data-testid="stSkeleton"]))').wait_for()
     return page

@@ -1,6 +1,8 @@
-"""Somebody at a tab, who knows no more than a person does: names, visible words, the address. The app's few words stand here.
+"""Somebody at a tab, who knows no more than a person does: names,
+visible words, the address. The app's few words stand here.
 
-At every step a person notices a red box, words of a programmer, an address of another page. Waits for content, never for time.
+At every step a person notices a red box, words of a programmer,
+an address of another page. Waits for content, never for time.
 """
 
 import re
@@ -129,7 +131,9 @@ class Person:
         settled(self.tab)
 
     def chooses(self, select: str, option: str) -> None:
-        """Picks an option of a list, the one whose words begin so; a list that closed again while it opened is opened anew."""
+        """Picks an option of a list, the one whose words begin so;
+        a list that closed again while it opened is opened anew.
+        """
         offered = self.tab.get_by_role("option", name=re.compile(f"^{re.escape(option)}")).first
 
         def opened() -> bool:

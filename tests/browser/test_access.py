@@ -1,4 +1,6 @@
-"""Everybody can use it: axe-core on every page in both themes and on a phone, the keyboard alone, no colour that stands alone."""
+"""Everybody can use it: axe-core on every page in both themes
+and on a phone, the keyboard alone, no colour that stands alone.
+"""
 
 import re
 from importlib.resources import files
@@ -15,7 +17,8 @@ CALM = {"reduced_motion": "reduce"}  # no colour is measured half way through a 
 STREAMLITS_OWN = {
     "scrollable-region-focusable": (
         ".katex-display",
-        "an equation wider than its column scrolls; browsers let the keyboard scroll it, but it has no tabindex, and no option",
+        "an equation wider than its column scrolls; browsers let the keyboard scroll it, but it has no tabindex, and "
+        "no option",
     ),
     "list": ('[data-testid="stSidebarNavItems"]', "the phone's navigation puts its sections in a div inside its list"),
     "listitem": ('[data-testid="stSidebarNavItems"] li', "the same: the entries of a section stand in a div"),
@@ -33,7 +36,8 @@ QUIET = """() => {
     return quiet && performance.now() - window.quietSince > 500
 }"""
 
-# The inside of a chart is left out: axe cannot tell what is behind a text of SVG, and a figure is read by its name and table.
+# The inside of a chart is left out: axe cannot tell what is behind
+# a text of SVG, and a figure is read by its name and table.
 FINDINGS = """async (own) => {
     const { violations } = await axe.run({ exclude: [[".main-svg"]] }, { resultTypes: ["violations"] })
     return violations.filter(({ impact }) => ["serious", "critical"].includes(impact)).flatMap(({ id, nodes }) => nodes
@@ -159,13 +163,16 @@ def stops(page: Any, most: int) -> list[dict[str, Any]]:
     ("path", "reached"),
     [
         (link(seed=62), ("Train", "Step", "Reset", "Table of Activation by depth", "Residual", "Block diagram")),
-        (f"/anatomy?{link(seed=62).split('?')[1]}", ("Block 1: skip, norm", "Block 4: skip, norm", "Table of Gradient by depth")),
+        (
+            f"/anatomy?{link(seed=62).split('?')[1]}",
+            ("Block 1: skip, norm", "Block 4: skip, norm", "Table of Gradient by depth"),
+        ),
     ],
     ids=["playground", "anatomy"],
 )
 def test_the_tab_key_reaches_everything_and_shows_where_it_is(visitors, path, reached):
     page = quiet(drawn(visitors(path, viewport={"width": 1280, "height": 2200}, **CALM), "Activation by depth"))
-    found = stops(page, 90)
+    found = stops(page, 130)
     names = [stop["name"] for stop in found]
     for name in reached:
         assert any(one.startswith(name) for one in names), (name, names)

@@ -1,4 +1,6 @@
-"""What goes wrong, in a browser: the page says so in a sentence, nothing that was drawn is lost, and it goes on where it can."""
+"""What goes wrong, in a browser: the page says so in a sentence,
+nothing that was drawn is lost, and it goes on where it can.
+"""
 
 import os
 import re
@@ -53,7 +55,9 @@ def left(browser: Any) -> Iterator[tuple[Server, int, float]]:
 
 def test_a_worker_that_is_killed_is_restarted_and_the_same_rows_come_out(visitors, left):
     page = drawn(visitors(link(seed=21, steps=200, depth=16)))
-    choose(page, "Speed", "25 steps/s")  # however fast the machine, the tape is not at its end when the worker is killed
+    choose(
+        page, "Speed", "25 steps/s"
+    )  # however fast the machine, the tape is not at its end when the worker is killed
     press(page, "Train")
     until_step(page, 20)
     before = line(page, "Loss")
@@ -109,7 +113,9 @@ def test_where_plotly_cannot_be_found_the_charts_are_plain_lines(visitors):
 def test_a_run_whose_tab_was_closed_is_trained_no_further_and_its_tape_is_kept(visitors, left):
     server, seen, closed = left
     while server.health()["training"]:
-        assert time.monotonic() < closed + EXPIRY + 60  # the tests before this one have taken their time, and the machine is busy
+        assert (
+            time.monotonic() < closed + EXPIRY + 60
+        )  # the tests before this one have taken their time, and the machine is busy
         time.sleep(0.5)
     page = drawn(visitors(LONG, server=server.url))
     assert button(page, "Train").is_visible()

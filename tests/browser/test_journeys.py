@@ -36,7 +36,10 @@ def test_a_student_does_three_lessons_in_a_row(person):
     lessons = {
         "6. Warm-up": ("all but post-norm without a warm-up", lambda: None),
         "7. Why the final norm": ("more than three times as much", lambda: student.types("Branch scale", "0.1")),
-        "8. Init against norm": ("only the net with skip and norm", lambda: student.chooses("Initialisation", "zero last")),
+        "8. Init against norm": (
+            "only the net with skip and norm",
+            lambda: student.chooses("Initialisation", "zero last"),
+        ),
     }
     for title, (guess, solve) in lessons.items():
         student.reads(title)

@@ -49,7 +49,11 @@ def test_both_trained_nets_are_measured_at_the_step_shown(visitors):
     steps.press("Enter")
     page.wait_for_url("**steps=20**")
     press(settled(page), "Train both")
-    until(page, lambda: page.get_by_text("Measured at step 20.").count() >= 3, "both places and the longer texts, measured")
+    until(
+        page,
+        lambda: page.get_by_text("Measured at step 20.").count() >= 3,
+        "both places and the longer texts, measured",
+    )
 
 
 def test_trained_nets_are_found_from_the_first_page_left_and_come_back_to_where_they_were(visitors):

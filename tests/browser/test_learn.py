@@ -1,4 +1,6 @@
-"""The learning pages in a real browser: a lesson by keyboard from guess to verdict, and every page on a phone in the dark."""
+"""The learning pages in a real browser: a lesson by keyboard
+from guess to verdict, and every page on a phone in the dark.
+"""
 
 import pytest
 

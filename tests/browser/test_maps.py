@@ -1,4 +1,6 @@
-"""The map page in a real browser: a click chooses a cell, a map of one's own is computed while one looks, a phone in the dark."""
+"""The map page in a real browser: a click chooses a cell, a map
+of one's own is computed while one looks, a phone in the dark.
+"""
 
 import pytest
 
@@ -25,7 +27,8 @@ def test_a_click_in_a_panel_chooses_its_cell(visitors):
     page.mouse.up()
     link = page.get_by_role("link", name="Open this run in the playground")
     page.wait_for_function(
-        "() => [...document.querySelectorAll('a')].some(a => a.href.includes('depth=16') && a.href.includes('init_gain=0.7'))"
+        "() => [...document.querySelectorAll('a')].some(a => a.href.includes('depth=16') && "
+        "a.href.includes('init_gain=0.7'))"
     )
     assert "norm=none" in link.get_attribute("href")
 

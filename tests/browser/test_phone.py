@@ -8,7 +8,9 @@ from tests.browser.page import PHONE, chart, drawn, link, ranges, swipe
 CALLS_ITSELF_A_PHONE = {"user_agent": "Mozilla/5.0 (iPhone) Mobile/15E148"}
 
 
-@pytest.mark.parametrize(("path", "name"), [(link(seed=20), "Activation by depth"), ("/maps", "Map of pre-norm, final loss")])
+@pytest.mark.parametrize(
+    ("path", "name"), [(link(seed=20), "Activation by depth"), ("/maps", "Map of pre-norm, final loss")]
+)
 def test_a_swipe_over_a_chart_scrolls_the_page_and_leaves_its_axes(visitors, path, name):
     page = drawn(visitors(path, **PHONE), name)
     figure, before = chart(page, name), ranges(page, name)
@@ -16,7 +18,9 @@ def test_a_swipe_over_a_chart_scrolls_the_page_and_leaves_its_axes(visitors, pat
         figure.scroll_into_view_if_needed()
         top = figure.bounding_box()["y"]
         swipe(page, figure, across)
-        page.wait_for_function("([el, top]) => el.getBoundingClientRect().y < top - 50", arg=[figure.element_handle(), top])
+        page.wait_for_function(
+            "([el, top]) => el.getBoundingClientRect().y < top - 50", arg=[figure.element_handle(), top]
+        )
     assert ranges(page, name) == before
 
 

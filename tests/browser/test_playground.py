@@ -95,7 +95,9 @@ def test_the_loss_is_the_scrubber_a_press_on_the_curve_goes_there_and_it_stays_i
     assert 0 < plot["y"] < 720
     assert plot["x"] <= thumb["x"] <= thumb["x"] + thumb["width"] <= plot["x"] + plot["width"]
     for step in (15, 45):
-        left = chart(page, "Loss").evaluate("(el, step) => el._fullLayout.xaxis._offset + el._fullLayout.xaxis.l2p(step)", step)
+        left = chart(page, "Loss").evaluate(
+            "(el, step) => el._fullLayout.xaxis._offset + el._fullLayout.xaxis.l2p(step)", step
+        )
         page.mouse.click(plot["x"] + left, plot["y"] + plot["height"] / 3)
         until(page, lambda step=step: row(page) == step, f"step {step}")
 
@@ -194,7 +196,11 @@ def test_text_and_charts_are_readable_in_both_themes(visitors, scheme):
     page = drawn(visitors(link(seed=10), color_scheme=scheme))
     dark = page.get_by_test_id("stApp").evaluate("el => getComputedStyle(el).backgroundColor.match(/[0-9]+/g)[0] < 128")
     assert dark == (scheme == "dark")
-    texts = [page.get_by_role("heading", level=1), page.locator(".stage-headline"), page.get_by_text("Residual", exact=True)]
+    texts = [
+        page.get_by_role("heading", level=1),
+        page.locator(".stage-headline"),
+        page.get_by_text("Residual", exact=True),
+    ]
     texts += [button(page, "Step"), status(page)]
     for text in texts:
         assert text.first.evaluate(READABLE) > 3
@@ -203,9 +209,9 @@ def test_text_and_charts_are_readable_in_both_themes(visitors, scheme):
             "el => [el._fullLayout.font.color, getComputedStyle(el).getPropertyValue('--st-text-color').trim()]"
         )
         assert colours[0].lower() == colours[1].lower()
-        assert chart(page, name).locator(".xtick text").first.evaluate("el => getComputedStyle(el).fill") == page.get_by_test_id(
-            "stApp"
-        ).evaluate("el => getComputedStyle(el).color")
+        assert chart(page, name).locator(".xtick text").first.evaluate(
+            "el => getComputedStyle(el).fill"
+        ) == page.get_by_test_id("stApp").evaluate("el => getComputedStyle(el).color")
 
 
 def test_everything_has_the_name_that_people_and_tools_go_by(visitors):
@@ -223,7 +229,9 @@ def test_everything_has_the_name_that_people_and_tools_go_by(visitors):
 
 
 def test_a_link_to_another_place_in_the_notes_is_not_a_link(visitors):
-    page = drawn(visitors("/playground?depth=9999&width=16&init=www.example.com&norm=[a](javascript:alert(1))&task=<b>x</b>"))
+    page = drawn(
+        visitors("/playground?depth=9999&width=16&init=www.example.com&norm=[a](javascript:alert(1))&task=<b>x</b>")
+    )
     notes = page.get_by_test_id("stAlert")
     expect(notes).to_contain_text("depth 9999 became 128")
     assert notes.locator("a, b, script, img").count() == 0

@@ -1,4 +1,6 @@
-"""The server as somebody meets it who means harm: other people's sessions, paths, bodies, sockets, and words that are markup."""
+"""The server as somebody meets it who means harm: other people's
+sessions, paths, bodies, sockets, and words that are markup.
+"""
 
 import asyncio
 import http.client
@@ -113,14 +115,29 @@ def asked(server: Server, method: str, path: str, **more: Any) -> tuple[int, byt
         connection.close()
 
 
-CLIMBS = ("../../..", "%2e%2e/%2e%2e/%2e%2e", "..%2f..%2f..", "..%5c..%5c..", "%252e%252e/%252e%252e", "....//....//....", "/")
+CLIMBS = (
+    "../../..",
+    "%2e%2e/%2e%2e/%2e%2e",
+    "..%2f..%2f..",
+    "..%5c..%5c..",
+    "%252e%252e/%252e%252e",
+    "....//....//....",
+    "/",
+)
 ROOMS = ("/", "/static/", "/media/", "/app/static/", "/component/x/", "/_stcore/bidi-components/stage/", "/playground/")
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_no_path_leads_to_a_file_outside_of_the_page(server, room):
     for climb in CLIMBS:
-        for file in ("etc/passwd", "app.py", "models/service/wire.py", ".git/config", ".streamlit/config.toml", "app.py%00.js"):
+        for file in (
+            "etc/passwd",
+            "app.py",
+            "models/service/wire.py",
+            ".git/config",
+            ".streamlit/config.toml",
+            "app.py%00.js",
+        ):
             status, body = asked(server, "GET", f"{room}{climb}/{file}")
             assert status < 500, (room, climb, file)
             for text in (b"root:", b"lifespan", b"LONGEST_LINE", b"repositoryformatversion", b"maxMessageSize"):
@@ -166,7 +183,9 @@ def test_what_is_no_message_of_streamlits_harms_nobody_else(server):
         async with watched(server, 85) as anna:
             await anna.ready()
             for data in (b"", b"\xff" * 100, b"\x80\x04\x95", b"{}"):
-                async with websockets.connect(stream(server), subprotocols=[websockets.Subprotocol("streamlit")]) as socket:
+                async with websockets.connect(
+                    stream(server), subprotocols=[websockets.Subprotocol("streamlit")]
+                ) as socket:
                     await socket.send(data)
             await to_step(anna, 1)
 
@@ -191,20 +210,30 @@ def test_nobody_is_let_in_as_an_agent(server):
 
 def sockets(pid: int) -> set[str]:
     """The inodes of a process's sockets."""
-    links = [Path(f"/proc/{pid}/fd/{one.name}").readlink() for one in Path(f"/proc/{pid}/fd").iterdir() if one.is_symlink()]
+    links = [
+        Path(f"/proc/{pid}/fd/{one.name}").readlink() for one in Path(f"/proc/{pid}/fd").iterdir() if one.is_symlink()
+    ]
     return {found[1] for link in links if (found := re.match(r"socket:\[(\d+)\]", str(link)))}
 
 
 def listening(pid: int) -> set[int]:
     """The TCP ports that a process listens on."""
-    rows = [row.split() for table in ("tcp", "tcp6") for row in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]]
+    rows = [
+        row.split()
+        for table in ("tcp", "tcp6")
+        for row in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]
+    ]
     return {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == "0A" and row[9] in sockets(pid)}
 
 
 @pytest.mark.skipif(not Path("/proc/self/net/tcp").exists(), reason="the table of sockets is Linux's")
 def test_the_worker_has_no_socket_and_the_server_listens_on_its_one_port(server):
     server.wait_for(b'"ready"')
-    workers = {pid for pid in family(server.process.pid) if b"models.service.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()}
+    workers = {
+        pid
+        for pid in family(server.process.pid)
+        if b"models.service.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    }
     assert len(workers) == 1
     assert [sockets(pid) for pid in workers] == [set()]
     assert set.union(*(listening(pid) for pid in family(server.process.pid))) == {urlsplit(server.url).port}

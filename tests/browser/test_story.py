@@ -27,14 +27,20 @@ def scroll(page, to: str) -> None:
 def test_scrolling_leads_through_the_scenes_and_the_picture_stays(visitors):
     page = visitors("/story")
     until(page, lambda: picture(page) == "2 without skip", "the shallow net")
-    until(page, lambda: "read as 3 ✓" in page.locator(".stage-digit").inner_text(), "a net that has learned to read the digit")
+    until(
+        page,
+        lambda: "read as 3 ✓" in page.locator(".stage-digit").inner_text(),
+        "a net that has learned to read the digit",
+    )
     for number, shown in (("2", "32 without skip"), ("3", "32 with skip")):
         scroll(page, number)
         until(page, lambda shown=shown: picture(page) == shown, f"the net of scene {number}")
         top = page.locator(".stage-picture").evaluate("el => el.getBoundingClientRect().top")
         assert 0 < top < 200
     assert address(page) == "/story"
-    until(page, lambda: "at step 2 no number is left" in page.get_by_role("main").inner_text(), "what its training shows")
+    until(
+        page, lambda: "at step 2 no number is left" in page.get_by_role("main").inner_text(), "what its training shows"
+    )
 
 
 def test_a_link_opens_a_scene_and_the_keyboard_goes_on_to_the_reader_s_own_net(visitors):

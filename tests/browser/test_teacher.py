@@ -1,4 +1,6 @@
-"""Teacher mode in a browser: keys and large type on a projector, the same on a phone, and a class that guesses in other tabs."""
+"""Teacher mode in a browser: keys and large type on a projector,
+the same on a phone, and a class that guesses in other tabs.
+"""
 
 import pytest
 from playwright.sync_api import expect
@@ -65,7 +67,9 @@ def test_who_wants_less_motion_gets_none(visitors):
     assert seconds <= 0.001
 
 
-@pytest.mark.parametrize("path", [link(seed=56) + LARGE, "/teacher", "/lessons?lesson=placement&view=projector&class=nobody"])
+@pytest.mark.parametrize(
+    "path", [link(seed=56) + LARGE, "/teacher", "/lessons?lesson=placement&view=projector&class=nobody"]
+)
 def test_teacher_mode_fits_a_phone(visitors, path):
     page = visitors(path, viewport=PHONE, color_scheme="dark")
     page.get_by_role("heading", level=1).wait_for()

@@ -1,4 +1,6 @@
-"""A short fixed walk of somebody who presses anything; `python -m benchmarks walk` goes further, and elsewhere each time."""
+"""A short fixed walk of somebody who presses anything; `python
+-m benchmarks walk` goes further, and elsewhere each time.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -79,12 +79,17 @@ def serving(
 ) -> Iterator[Server]:
     """A server of a script, ended with its worker at the end of the block. It is not waited for.
 
-    `before`: a command that ends by becoming the one that it is given. `log`: a file that gets what it writes to stderr.
-    `environment`: variables of the server's own.
+    `before`: a command that ends by becoming the one that it is given. `log`: a file that gets what it writes to
+    stderr. `environment`: variables of the server's own.
     """
     port = free_port()
     command = [*before, sys.executable, "-m", "streamlit", "run", str(script)]
-    flags = {"server.port": port, "server.address": "127.0.0.1", "server.headless": "true", "server.fileWatcherType": "none"}
+    flags = {
+        "server.port": port,
+        "server.address": "127.0.0.1",
+        "server.headless": "true",
+        "server.fileWatcherType": "none",
+    }
     with log.open("wb") if log else nullcontext() as stderr:
         process = subprocess.Popen(
             [*command, *(f"--{k}={v}" for k, v in flags.items())],

@@ -20,9 +20,9 @@ REFUSED = 1008
 class Stage(Tapes):
     """`url`: of the page's server. `changed` is awaited whenever something has come.
 
-    The playhead is as fast as its tapes: while it plays it stands at the last row. `told`: where the page was told that it is.
-    `refusal`: why the server has ended the connection for good. `failure`: what is wrong with this client itself.
-    `deaf`: takes nothing from the connection, which stays open.
+    The playhead is as fast as its tapes: while it plays it stands at the last row. `told`: where the page was told that
+    it is. `refusal`: why the server has ended the connection for good. `failure`: what is wrong with this client
+    itself. `deaf`: takes nothing from the connection, which stays open.
     """
 
     def __init__(self, url: str, headers: dict[str, str], changed: Callable[[], Awaitable[None]]) -> None:
@@ -128,7 +128,12 @@ class Stage(Tapes):
         """Keeps the connection until the server refuses it."""
         origin = Origin("/".join(self.url.split("/")[:3]))
         address = self.url.replace("http", "ws", 1) + "/tape"
-        how: dict[str, Any] = {"origin": origin, "additional_headers": self.headers, "max_size": None, "ping_interval": None}
+        how: dict[str, Any] = {
+            "origin": origin,
+            "additional_headers": self.headers,
+            "max_size": None,
+            "ping_interval": None,
+        }
         while not self.refusal:
             try:
                 async with connect(address, **how) as self.socket:

@@ -1,4 +1,6 @@
-"""A browser's side of the stage's connection, without a browser: what is said on it, and what has come. Knows no socket."""
+"""A browser's side of the stage's connection, without a
+browser: what is said on it, and what has come. Knows no socket.
+"""
 
 import json
 import struct

@@ -1,4 +1,5 @@
-"""One browser tab as the server sees it: Streamlit's protocol and the stage's, over their websockets, without a browser.
+"""One browser tab as the server sees it: Streamlit's protocol
+and the stage's, over their websockets, without a browser.
 
 Elements are kept as the page would show them, timers fire as the page's would, both connections come back by themselves
 after a cut, and every rerun that was asked for is timed from the request to `script_finished`.
@@ -40,12 +41,13 @@ class Shown:
 
 @dataclass
 class Viewer:
-    """A tab on `page` of the server at `url` (http://host:port and a path), with the query of its address, for `async with`.
+    """A tab on `page` of the server at `url` (http://host:port
+    and a path), with the query of its address, for `async with`.
 
     `headers`: of its websockets. `session`: one of Streamlit's to come back to. `stage`: the page's; a page has one.
     `reruns`: seconds from each request to the end of the run that answered it. `exceptions`: texts, ever shown.
-    `unanswered`: how often it came back, and Streamlit sent the answer to the connection that was lost, for its loop over
-    sessions still held that one. Then it asks again, as whoever sees nothing happen clicks.
+    `unanswered`: how often it came back, and Streamlit sent the answer to the connection that was lost, for its loop
+    over sessions still held that one. Then it asks again, as whoever sees nothing happen clicks.
     """
 
     url: str
@@ -75,7 +77,9 @@ class Viewer:
         await self.until(lambda: self._connected, "the connection")
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._stop_timers()
         self._teller.cancel()
         self._reader.cancel()
@@ -143,7 +147,9 @@ class Viewer:
     async def rested(self) -> None:
         """Waits until the page knows where the playhead rests, and has run for it."""
         stage = self.stage
-        await self.until(lambda: not stage.playing and stage.told == (stage.head, False), "the page that hears of the step")
+        await self.until(
+            lambda: not stage.playing and stage.told == (stage.head, False), "the page that hears of the step"
+        )
         await self.settled()
         await self.until(lambda: not self._timers, "what the page has to say of the step")
 
@@ -169,7 +175,9 @@ class Viewer:
     @property
     def text(self) -> str:
         """All markdown, captions and alerts on the page, a line each."""
-        return "\n".join(getattr(shown.element, kind).body for kind in ("markdown", "alert") for shown in self._elements(kind))
+        return "\n".join(
+            getattr(shown.element, kind).body for kind in ("markdown", "alert") for shown in self._elements(kind)
+        )
 
     def shows(self, label: str) -> bool:
         """Whether there is a button whose label starts so."""
@@ -203,14 +211,25 @@ class Viewer:
 
     async def settled(self, seconds: float = PATIENCE) -> None:
         """Waits until the page is connected and every run that was asked for is over."""
-        await self.until(lambda: self._connected and not self._asked and not self._running, "the end of the run", seconds)
+        await self.until(
+            lambda: self._connected and not self._asked and not self._running, "the end of the run", seconds
+        )
 
     async def _hold(self) -> None:
         """Keeps the connection to one session, and says at every return what the page's controls say."""
-        address, origin = self.url.replace("http", "ws", 1) + "/_stcore/stream", Origin("/".join(self.url.split("/")[:3]))
-        how: dict[str, Any] = {"origin": origin, "additional_headers": self.headers, "max_size": None, "ping_interval": None}
+        address, origin = (
+            self.url.replace("http", "ws", 1) + "/_stcore/stream",
+            Origin("/".join(self.url.split("/")[:3])),
+        )
+        how: dict[str, Any] = {
+            "origin": origin,
+            "additional_headers": self.headers,
+            "max_size": None,
+            "ping_interval": None,
+        }
         while True:
-            # The third word is the session to come back to; the second, of an authentication, is not looked at without one.
+            # The third word is the session to come back to; the second,
+            # of an authentication, is not looked at without one.
             words = ["streamlit", *(["none", self.session] if self.session else [])]
             try:
                 async with connect(address, subprotocols=[Subprotocol(word) for word in words], **how) as self._socket:

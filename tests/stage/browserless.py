@@ -1,4 +1,6 @@
-"""A browser's side of the stage's connection as tests of the route use it: says what it is told to, and waits for what comes."""
+"""A browser's side of the stage's connection as tests of the
+route use it: says what it is told to, and waits for what comes.
+"""
 
 import json
 from typing import Any

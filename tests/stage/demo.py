@@ -28,4 +28,6 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
 
 
 PAGE = Path(__file__).with_name("demo_page.py")
-app = st.App(PAGE, lifespan=lifespan, routes=[Route("/healthz", whole.health), *routes()], middleware=[Middleware(Scripts)])
+app = st.App(
+    PAGE, lifespan=lifespan, routes=[Route("/healthz", whole.health), *routes()], middleware=[Middleware(Scripts)]
+)

@@ -46,7 +46,9 @@ charts: list[Panel]
 if len(runs) == 1:
     charts = [
         *block(cfg, 0),
-        Chart("Activation by depth", figure=figures.profile("Activation by depth", "act_rms", sites), says="activation"),
+        Chart(
+            "Activation by depth", figure=figures.profile("Activation by depth", "act_rms", sites), says="activation"
+        ),
         Chart("Gradient by depth", figure=figures.profile("Gradient by depth", "grad_rms", sites), says="gradient"),
         Chart("Loss", figure=figures.loss(cfg), says="loss"),
     ]
@@ -79,7 +81,8 @@ def toggled(run: int, block: int) -> None:
 
 at = stage("demo", runs, charts, tells=own["tells"] or "rest", keys=own["keys"], on_toggle=toggled)  # type: ignore[arg-type]
 st.caption(
-    f"Run {counts['reruns']} times; at step {at.step}, {'moving' if at.playing else 'resting'}; {counts.get('toggled', '')}"
+    f"Run {counts['reruns']} times; at step {at.step}, {'moving' if at.playing else 'resting'}; "
+    f"{counts.get('toggled', '')}"
 )
 st.text_input("A field")
 st.button("Again")

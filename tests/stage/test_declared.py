@@ -34,7 +34,14 @@ SITES = plan(SMALL).sites
 
 @pytest.mark.parametrize(
     ("kind", "track"),
-    [(Row, "loss"), (Row, "nothing"), (Past, "act_rms"), (Frames, "sample_cosine"), (AtFrame, "held_out_loss"), (Map, "lr")],
+    [
+        (Row, "loss"),
+        (Row, "nothing"),
+        (Past, "act_rms"),
+        (Frames, "sample_cosine"),
+        (AtFrame, "held_out_loss"),
+        (Map, "lr"),
+    ],
 )
 def test_a_binding_takes_tracks_of_its_kind_and_names_them(kind, track):
     with pytest.raises(ValueError, match=f"track '{track}': {kind.__name__} takes"):
@@ -167,7 +174,9 @@ def test_a_tape_is_spoken_about_once_for_all_who_look(tape, monkeypatch):
 
 def test_a_run_is_over_only_once_its_rows_have_been_sent():
     trainer = InProcessTrainer(steps_per_want=SMALL.steps + 1)
-    line = Line(0, Asked(SMALL, seeds=1, have=0, want=SMALL.steps + 1), Owner("a", "here", "part", frozenset({key_of(SMALL)})))
+    line = Line(
+        0, Asked(SMALL, seeds=1, have=0, want=SMALL.steps + 1), Owner("a", "here", "part", frozenset({key_of(SMALL)}))
+    )
     messages = line.messages(trainer, rate=False)
     assert json.loads(next(messages))["kind"] == "opening"
     assert trainer.want(SMALL, SMALL.steps).done  # while the browser takes what was sent

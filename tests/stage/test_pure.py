@@ -1,4 +1,6 @@
-"""The browser's arithmetic beside Python's: the same ranges, ticks and thinned lines; and the playhead, second by second."""
+"""The browser's arithmetic beside Python's: the same ranges,
+ticks and thinned lines; and the playhead, second by second.
+"""
 
 import json
 import subprocess
@@ -27,7 +29,9 @@ def run(code: str, **given: Any) -> Any:
     values = "".join(f"const {name} = {json.dumps(value)}\n" for name, value in given.items())
     script = f"{imports}{values}const said = (() => {{ {code} }})()\nconsole.log(JSON.stringify(said))"
     assert NODE is not None
-    done = subprocess.run([NODE, "--input-type=module", "-e", script], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        [NODE, "--input-type=module", "-e", script], capture_output=True, text=True, check=False, timeout=60
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -208,7 +212,12 @@ def test_whatever_is_pressed_the_row_stays_on_the_tape_and_the_wish_within_it():
         [
             int(rng.integers(1, 200)),
             [
-                [str(rng.choice(names)), round(float(rng.uniform(0, 3)), 2), int(rng.integers(-10, 400)), bool(rng.integers(2))]
+                [
+                    str(rng.choice(names)),
+                    round(float(rng.uniform(0, 3)), 2),
+                    int(rng.integers(-10, 400)),
+                    bool(rng.integers(2)),
+                ]
                 for _ in range(40)
             ],
         ]
@@ -252,7 +261,10 @@ def test_a_sentence_holds_until_the_next_and_has_the_numbers_of_the_row_shown():
     assert run(TAPE + code) == ["Step 0: loss 3.", "Step 1: loss 2.5.", "Step 2: loss 1.23; it learns."]
 
 
-NOW = TAPE + "const now = (more) => ({ tapes: [one], position: 0, shown: 0, row: 0, furthest: 0, playing: false, ...more })\n"
+NOW = (
+    TAPE
+    + "const now = (more) => ({ tapes: [one], position: 0, shown: 0, row: 0, furthest: 0, playing: false, ...more })\n"
+)
 ROW = {"type": "scatter", "name": "step {step}", "x": [0, 1, 2], "text": ["x0", "b01", "b02"]}
 ROW |= {"bind": {"of": "row", "track": "act_rms", "run": 0, "seed": 0, "fold": "", "log": True, "against": None}}
 PROFILE = {"data": [ROW], "layout": {"yaxis": {"type": "log"}, "bind": {"y": "log", "line": ""}}}
@@ -387,7 +399,9 @@ def rows_of(rng: np.random.Generator, seeds: int) -> list:
 
 
 def folded(values: np.ndarray, *, log: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Least, median and greatest of what is finite over the seeds, which come first; the median of logarithms where asked."""
+    """Least, median and greatest of what is finite over the
+    seeds, which come first; the median of logarithms where asked.
+    """
     with np.errstate(all="ignore"):
         least, greatest = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
         middle = np.exp(np.nanmedian(np.log(values), axis=0)) if log else np.nanmedian(values, axis=0)

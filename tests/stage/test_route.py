@@ -1,4 +1,6 @@
-"""The stage's connection with a real trainer behind it: rows as they are computed, wishes, tickets, and whoever behaves badly."""
+"""The stage's connection with a real trainer behind it: rows as
+they are computed, wishes, tickets, and whoever behaves badly.
+"""
 
 import asyncio
 import json
@@ -44,7 +46,9 @@ def url() -> Iterator[str]:
     with socket.socket() as asked_for:
         asked_for.bind(("127.0.0.1", 0))
         port = asked_for.getsockname()[1]
-    server = uvicorn.Server(uvicorn.Config(Starlette(routes=route.routes()), host="127.0.0.1", port=port, log_level="error"))
+    server = uvicorn.Server(
+        uvicorn.Config(Starlette(routes=route.routes()), host="127.0.0.1", port=port, log_level="error")
+    )
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     until(lambda: server.started, "the server")
@@ -126,7 +130,10 @@ def test_several_runs_come_on_one_connection_and_a_new_hello_replaces_them(url: 
         page.hello(first, second, ticket=ticket(first, second), want=ALL).until_done()
         matrices = [came.matrix() for came in page.runs]
         page.hello(third, ticket=ticket(third), want=ALL).until_done()
-    assert [np.array_equal(got, computed(cfg)) for got, cfg in zip(matrices, (first, second), strict=True)] == [True, True]
+    assert [np.array_equal(got, computed(cfg)) for got, cfg in zip(matrices, (first, second), strict=True)] == [
+        True,
+        True,
+    ]
     assert np.array_equal(page.runs[0].matrix(), computed(third))
 
 
@@ -170,7 +177,9 @@ def test_a_closed_connection_ends_its_wish_after_a_grace_within_which_a_reload_g
     assert not tape.done
 
 
-def test_a_session_that_looks_at_other_runs_wants_the_ones_before_no_longer(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_that_looks_at_other_runs_wants_the_ones_before_no_longer(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(route, "WISH_SECONDS", 10_000.0)
     before, after = other(74, LONG), other(75, LONG)
     with Browser(url) as page:
@@ -347,7 +356,9 @@ class Deaf:
     send_bytes = send_json = send_text  # type: ignore[assignment]
 
 
-def test_a_reader_that_does_not_read_is_let_go_with_nothing_kept_for_it(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_does_not_read_is_let_go_with_nothing_kept_for_it(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(route, "SEND_SECONDS", 0.05)
     with Browser(url) as page:
         page.hello(SMALL, ticket=ticket(SMALL), want=ALL).until_done()

@@ -11,7 +11,8 @@ from tests.walk.seen import Seen
 ROOMS = {page.partition("?")[0] for page in PAGES}
 # What Python and JavaScript write where a value or a sentence is missing.
 LEAK = re.compile(
-    r"\bNone\b(?! of)|\bnan\b|\bundefined\b|\bNaN\b|\[object \w+\]|<[\w.]+ object at 0x|<class '|<function |<bound method "
+    r"\bNone\b(?! of)|\bnan\b|\bundefined\b|\bNaN\b|\[object \w+\]|<[\w.]+ object at 0x|<class '|<function |<bound "
+    r"method "
     r"|\(\([^()]*'[^()]*\),?|\bdict_keys\(|\bfrozenset\(|\barray\(|\bnp\.\w+\(|\{'\w+':|\bTraceback\b|\{\w+(\.\w+)*(:[^}]*)?\}(?=\s)"
 )
 

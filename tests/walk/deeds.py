@@ -12,8 +12,8 @@ MOMENT = 3_000  # milliseconds that a person tries to press something
 TWICE = 0.05  # of the presses, a double click
 # Buttons and lists that lead to another page, part, lesson, example or instrument.
 WAYS = re.compile(
-    r"^\W*(next|previous|compare|open\b|part\b|look closer|instruments|lesson|error$|topic|search|see also|word$|map$"
-    r"|begin|start over|load|try|show it|examples?$|prepared comparison|bring|set up)",
+    r"^\W*(?:home\s+)?(next|previous|compare|open\b|part\b|look closer|instruments|lesson|error$|topic|search|see also|word$|map$"
+    r"|begin|start over|load|try|show it|the four nets|examples?$|prepared comparison|bring|set up)",
     re.IGNORECASE,
 )
 NUMBERS = ("0", "1", "-3", "2.5", "999999999", "1e-9", "1e9", "-", "")
@@ -91,7 +91,9 @@ class Hand:
 
 
 def name_of(one: Any) -> str:
-    """What a person would call a thing: its name, or its words without their icon; a choice with what it is a choice of."""
+    """What a person would call a thing: its name, or its words
+    without their icon; a choice with what it is a choice of.
+    """
     return " ".join(one.evaluate(NAME, timeout=MOMENT).split())[:60]
 
 
@@ -104,7 +106,9 @@ def press(hand: Hand, one: Any) -> str:
 def slide(hand: Hand, one: Any) -> str:
     """Moves a slider by keys."""
     one.focus()
-    return " ".join(hand.key("ArrowRight", "ArrowLeft", "PageUp", "Home", "End") for _ in range(hand.dice.randint(1, 4)))
+    return " ".join(
+        hand.key("ArrowRight", "ArrowLeft", "PageUp", "Home", "End") for _ in range(hand.dice.randint(1, 4))
+    )
 
 
 def turn(hand: Hand, one: Any) -> str:
@@ -134,7 +138,10 @@ def choose(hand: Hand, one: Any) -> str:
 def edit(hand: Hand, one: Any) -> str:
     """Goes to a cell of a table and types over it; a table to read hears nothing of it."""
     box = one.bounding_box() or {"width": 1, "height": 1}
-    place = {"x": box["width"] * (0.2 + 0.6 * hand.dice.random()), "y": box["height"] * (0.3 + 0.6 * hand.dice.random())}
+    place = {
+        "x": box["width"] * (0.2 + 0.6 * hand.dice.random()),
+        "y": box["height"] * (0.3 + 0.6 * hand.dice.random()),
+    }
     hand.press(one, position=place)
     return over(hand)
 
@@ -150,7 +157,10 @@ def over(hand: Hand) -> str:
 def point(hand: Hand, one: Any) -> str:
     """Presses somewhere in a chart."""
     box = one.bounding_box() or {"width": 1, "height": 1}
-    place = {"x": box["width"] * (0.15 + 0.7 * hand.dice.random()), "y": box["height"] * (0.2 + 0.6 * hand.dice.random())}
+    place = {
+        "x": box["width"] * (0.15 + 0.7 * hand.dice.random()),
+        "y": box["height"] * (0.2 + 0.6 * hand.dice.random()),
+    }
     hand.press(one, position=place)
     return f"at {place['x']:.0f}, {place['y']:.0f}"
 
@@ -182,7 +192,10 @@ DEEDS = (
     Deed("follow", 8, _there("a[href]:not([href*='//']), a[href*='//127.0.0.1']"), press, leads=True),
     Deed("switch", 6, _there("[data-testid=stCheckbox] label"), press),
     Deed(
-        "take", 10, _there("[role=radio]:enabled, [data-testid=stRadioOption], [data-testid=stButtonGroup] button:enabled"), press
+        "take",
+        10,
+        _there("[role=radio]:enabled, [data-testid=stRadioOption], [data-testid=stButtonGroup] button:enabled"),
+        press,
     ),
     Deed("slide", 10, _there("input[type=range]"), slide),
     Deed("choose", 12, _there("input[role=combobox]:enabled"), choose),
@@ -192,9 +205,26 @@ DEEDS = (
     Deed("unfold", 5, _there("summary, [data-testid=stPopoverButton]"), press),
     Deed("edit", 5, _there("canvas[data-testid=data-grid-canvas]"), edit),
     Deed("point at", 4, _there(".stage-chart .nsewdrag"), point),
-    Deed("go to", 14, f"[data-testid=stTopNavLink]:visible, {SIDE} [data-testid=stSidebarNavLink]:visible", press, leads=True),
-    Deed("open", 10, f"{MENU}, [data-testid=stExpandSidebarButton]:visible, [data-testid=stSidebarCollapseButton] button", press),
-    Deed("go to", 30, "[data-testid=stTopNavDropdownLink]:visible, [data-testid=stTopNavPopover] a:visible", press, leads=True),
+    Deed(
+        "go to",
+        14,
+        f"[data-testid=stTopNavLink]:visible, {SIDE} [data-testid=stSidebarNavLink]:visible",
+        press,
+        leads=True,
+    ),
+    Deed(
+        "open",
+        10,
+        f"{MENU}, [data-testid=stExpandSidebarButton]:visible, [data-testid=stSidebarCollapseButton] button",
+        press,
+    ),
+    Deed(
+        "go to",
+        30,
+        "[data-testid=stTopNavDropdownLink]:visible, [data-testid=stTopNavPopover] a:visible",
+        press,
+        leads=True,
+    ),
 )
 
 FOCUS = """() => {

@@ -16,7 +16,12 @@ GLANCE = 120  # milliseconds
 PLAYING = 1.0  # seconds after which a page is looked at that a run keeps busy
 FAR = re.compile(r"\w+ing\b[^.:]*: \d+%|step \d+ of \d+")  # how far what a page waits for is
 QUIET = '[data-testid="stApp"][data-test-script-state="notRunning"]'
-SLOW = {"offline": False, "latency": 300, "downloadThroughput": 2e6 / 8, "uploadThroughput": 1e6 / 8}  # ms and bytes a second
+SLOW = {
+    "offline": False,
+    "latency": 300,
+    "downloadThroughput": 2e6 / 8,
+    "uploadThroughput": 1e6 / 8,
+}  # ms and bytes a second
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 DESK = {"viewport": {"width": 1280, "height": 800}}
 

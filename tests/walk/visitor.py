@@ -15,7 +15,9 @@ from tests.walk.finding import Finding
 from tests.walk.seen import Seen, read
 from tests.walk.tabs import Manner, RestlessError, Tabs
 
-REST = 20.0  # seconds after which what still runs, is still empty or is still wrong is broken; over a slow network thrice
+REST = (
+    20.0  # seconds after which what still runs, is still empty or is still wrong is broken; over a slow network thrice
+)
 TRIES = 10  # kinds of deeds that are drawn before a page is left that has none of them
 
 
@@ -23,8 +25,8 @@ TRIES = 10  # kinds of deeds that are drawn before a page is left that has none 
 class Visitor:
     """Somebody with a browser on the app at `base` who decides by dice.
 
-    `kill` ends the trainer, where given. `shots`: a folder for pictures of findings. `patience`: seconds after which what
-    still runs, or is still wrong, is broken.
+    `kill` ends the trainer, where given. `shots`: a folder for pictures of findings. `patience`: seconds after which
+    what still runs, or is still wrong, is broken.
     """
 
     browser: Any

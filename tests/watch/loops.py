@@ -18,7 +18,12 @@ class Block(nn.Module):
 
     def __init__(self, width: int = 8) -> None:
         super().__init__()
-        self.norm, self.up, self.act, self.down = nn.LayerNorm(width), nn.Linear(width, 16), nn.ReLU(), nn.Linear(16, width)
+        self.norm, self.up, self.act, self.down = (
+            nn.LayerNorm(width),
+            nn.Linear(width, 16),
+            nn.ReLU(),
+            nn.Linear(16, width),
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         return x + self.down(self.act(self.up(self.norm(x))))

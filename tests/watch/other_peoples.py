@@ -40,7 +40,9 @@ def transformers(
 
 
 def module_of(package: str, name: str) -> types.ModuleType:
-    """A module of a package whose `__init__` imports torchvision, which not every torch can; that `__init__` is not run."""
+    """A module of a package whose `__init__` imports torchvision,
+    which not every torch can; that `__init__` is not run.
+    """
     if package not in sys.modules:
         found = importlib.util.find_spec(package)
         if found is None:
@@ -106,8 +108,8 @@ STAGES = [f"encoder.stages.{stage}.layers.{layer}" for stage in (0, 1) for layer
 X_SITES = ["post_emb_norm", *(f"attn_layers.layers.{at}.2" for at in range(4))]
 VIT_SITES = ["dropout", *(f"transformer.layers.{block}.{part}" for block in (0, 1) for part in (0, 1))]
 
-# Families: GPT-2, Llama and its relatives, parallel branches, BERT, encoder-decoders, ViT, ResNet and other convolutions,
-# windows (Swin), state spaces (Mamba), experts (Mixtral), x-transformers, vit-pytorch, torch's own.
+# Families: GPT-2, Llama and its relatives, parallel branches, BERT, encoder-decoders, ViT, ResNet and other
+# convolutions, windows (Swin), state spaces (Mamba), experts (Mixtral), x-transformers, vit-pytorch, torch's own.
 CASES: dict[str, Case] = {
     "GPT-2": Case(
         transformers("GPT2LMHeadModel", n_layer=2, n_head=2, n_embd=16, **TEXT),
@@ -141,7 +143,9 @@ CASES: dict[str, Case] = {
         transformers("GPTJForCausalLM", n_layer=2, n_head=2, n_embd=16, rotary_dim=4, **TEXT),
         one_each("transformer.wte", "transformer.h.{}"),
     ),
-    "GPT-NeoX": Case(transformers("GPTNeoXForCausalLM", **WIDTH, **TEXT), one_each("gpt_neox.embed_in", "gpt_neox.layers.{}")),
+    "GPT-NeoX": Case(
+        transformers("GPTNeoXForCausalLM", **WIDTH, **TEXT), one_each("gpt_neox.embed_in", "gpt_neox.layers.{}")
+    ),
     "Cohere": Case(
         transformers("CohereForCausalLM", num_key_value_heads=1, **WIDTH, **TEXT),
         one_each("model.embed_tokens", "model.layers.{}"),
@@ -170,7 +174,10 @@ CASES: dict[str, Case] = {
         transformers("AlbertModel", embedding_size=16, **WIDTH, **TEXT),
         [
             "encoder.embedding_hidden_mapping_in",
-            *(f"encoder.albert_layer_groups.0.albert_layers.0{part}" for part in (".attention", "", ".attention #2", " #2")),
+            *(
+                f"encoder.albert_layer_groups.0.albert_layers.0{part}"
+                for part in (".attention", "", ".attention #2", " #2")
+            ),
         ],
     ),
     "T5": Case(
@@ -219,7 +226,8 @@ CASES: dict[str, Case] = {
         alternating("embeddings", "encoder.layer.{}", ".layer_scale1", ""),
     ),
     "ResNet": Case(
-        transformers("ResNetModel", PIXELS, embedding_size=8, hidden_sizes=[16, 32], depths=[2, 2]), ["embedder", *STAGES]
+        transformers("ResNetModel", PIXELS, embedding_size=8, hidden_sizes=[16, 32], depths=[2, 2]),
+        ["embedder", *STAGES],
     ),
     "ResNet, basic": Case(
         transformers("ResNetModel", PIXELS, embedding_size=8, hidden_sizes=[8, 16], depths=[2, 2], layer_type="basic"),
@@ -251,8 +259,12 @@ CASES: dict[str, Case] = {
             *(f"encoder.layers.1.blocks.0{part}" for part in (".attention", "")),
         ],
     ),
-    "torch, pre-norm": Case(torch_encoder(norm_first=True), alternating("layers.0 (input)", "layers.{}", ".self_attn", "")),
-    "torch, post-norm": Case(torch_encoder(norm_first=False), alternating("layers.0 (input)", "layers.{}", ".norm1", "")),
+    "torch, pre-norm": Case(
+        torch_encoder(norm_first=True), alternating("layers.0 (input)", "layers.{}", ".self_attn", "")
+    ),
+    "torch, post-norm": Case(
+        torch_encoder(norm_first=False), alternating("layers.0 (input)", "layers.{}", ".norm1", "")
+    ),
     "torch, encoder and decoder": Case(
         torch_transformer,
         [
@@ -270,12 +282,22 @@ CASES: dict[str, Case] = {
         x_transformers(pre_norm=False), ["post_emb_norm", *(f"attn_layers.layers.{at}.0.2" for at in range(4))]
     ),
     "vit-pytorch ViT": Case(vit_pytorch("vit", "ViT", **VIT), VIT_SITES),
-    "vit-pytorch SimpleViT": Case(vit_pytorch("simple_vit", "SimpleViT", **VIT), ["transformer (input)", *VIT_SITES[1:]]),
+    "vit-pytorch SimpleViT": Case(
+        vit_pytorch("simple_vit", "SimpleViT", **VIT), ["transformer (input)", *VIT_SITES[1:]]
+    ),
     "vit-pytorch DeepViT": Case(vit_pytorch("deepvit", "DeepViT", **VIT), VIT_SITES),
     "vit-pytorch parallel": Case(vit_pytorch("parallel_vit", "ViT", num_parallel_branches=2, **VIT), VIT_SITES),
     "vit-pytorch CCT": Case(
         vit_pytorch(
-            "cct", "CCT", img_size=32, embedding_dim=16, num_layers=2, num_heads=2, mlp_ratio=2, num_classes=4, n_conv_layers=1
+            "cct",
+            "CCT",
+            img_size=32,
+            embedding_dim=16,
+            num_layers=2,
+            num_heads=2,
+            mlp_ratio=2,
+            num_classes=4,
+            n_conv_layers=1,
         ),
         alternating("classifier.dropout", "classifier.blocks.{}", ".norm1", ""),
     ),

@@ -134,7 +134,26 @@ def test_both_readers_say_the_same_of_a_real_recording_in_whatever_pieces_it_com
     assert "is cut off" in cut["problem"]
 
 
-VALUES: list[Any] = [None, True, 0, -1, 1.5, 3.0, "", "NaN", "x", [], {}, [None], [1, "NaN"], {"a": 1}, [[]], 2**60, -0.0, 1e-320]
+VALUES: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    1.5,
+    3.0,
+    "",
+    "NaN",
+    "x",
+    [],
+    {},
+    [None],
+    [1, "NaN"],
+    {"a": 1},
+    [[]],
+    2**60,
+    -0.0,
+    1e-320,
+]
 
 
 def test_both_readers_make_the_same_of_what_nobody_would_write() -> None:
@@ -158,5 +177,7 @@ def test_the_bounds_are_the_same() -> None:
 
     script = f'import {{ BOUNDS }} from "{(FOLDER / "recording.js").as_uri()}"\nconsole.log(JSON.stringify(BOUNDS))'
     assert NODE is not None
-    said = subprocess.run([NODE, "--input-type=module", "-e", script], capture_output=True, text=True, check=True, timeout=60)
+    said = subprocess.run(
+        [NODE, "--input-type=module", "-e", script], capture_output=True, text=True, check=True, timeout=60
+    )
     assert json.loads(said.stdout) == {"line": read.LONGEST_LINE, "numbers": read.MOST_NUMBERS}

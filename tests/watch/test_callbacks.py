@@ -92,7 +92,9 @@ def test_lightning_records_by_a_callback(parts: int, tmp_path: Path) -> None:
             self.net = net()
 
         def training_step(self, given: dict[str, Tensor], _at: int) -> Tensor:
-            return nn.functional.cross_entropy(self.net(given["x"]), given["labels"])  # the module itself is never called
+            return nn.functional.cross_entropy(
+                self.net(given["x"]), given["labels"]
+            )  # the module itself is never called
 
         def configure_optimizers(self) -> torch.optim.Optimizer:
             return torch.optim.SGD(self.parameters(), 0.1)

@@ -36,4 +36,7 @@ def test_the_x_transformers_example(tmp_path: Path) -> None:
     main(str(tmp_path / "run.jsonl"), steps=3)
     recording = read(tmp_path / "run.jsonl")
     assert (recording.problem, len(recording)) == ("", 3)
-    assert [site.name for site in recording.sites] == ["post_emb_norm", *(f"attn_layers.layers.{at}.2" for at in range(12))]
+    assert [site.name for site in recording.sites] == [
+        "post_emb_norm",
+        *(f"attn_layers.layers.{at}.2" for at in range(12)),
+    ]

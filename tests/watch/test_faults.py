@@ -108,7 +108,10 @@ def test_a_fault_of_ours_is_a_warning_and_the_losses_stay_what_they_are(
     monkeypatch.setattr(place, failing)
     model = net()
     optimizer = sgd(model)
-    with pytest.warns(UserWarning, match="a fault of ours"), watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape:
+    with (
+        pytest.warns(UserWarning, match="a fault of ours"),
+        watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape,
+    ):
         assert train(model, optimizer, tape) == expected
     assert not hooks(model)
     assert not [thread for thread in threading.enumerate() if thread.name == "addnorm writer"]
@@ -128,7 +131,10 @@ def test_a_full_disk_ends_the_recording_and_not_the_training(tmp_path: Path, mon
         return written
 
     monkeypatch.setattr("addnorm.writer.os.write", full)
-    with pytest.warns(UserWarning, match="No space left"), watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape:
+    with (
+        pytest.warns(UserWarning, match="No space left"),
+        watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape,
+    ):
         assert train(model, optimizer, tape, 50) == expected
     recording = read(tape.path)
     assert "is cut off" in recording.problem
@@ -238,7 +244,9 @@ def test_sites_may_be_named(tmp_path: Path) -> None:
         ({"meta": {"x": float("nan")}}, "meta: "),
     ],
 )
-def test_arguments_without_sense_are_refused_before_training(asked: dict[str, Any], sentence: str, tmp_path: Path) -> None:
+def test_arguments_without_sense_are_refused_before_training(
+    asked: dict[str, Any], sentence: str, tmp_path: Path
+) -> None:
     with pytest.raises(ValueError, match=sentence):
         watch(net(), tmp_path / "run.jsonl", **asked)
     assert not list(tmp_path.iterdir())
@@ -389,7 +397,14 @@ def test_the_package_needs_torch_and_the_standard_library_alone_and_a_reader_not
             names: Sequence[str] = [alias.name for alias in node.names] if isinstance(node, ast.Import) else ()
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else names
             found |= {name.split(".")[0] for name in names}
-    assert found - set(sys.stdlib_module_names) == {"addnorm", "torch", "transformers"}  # the last in huggingface.py alone
-    asked = "import sys, addnorm.read, addnorm.words, addnorm.__main__; print('torch' in sys.modules, 'numpy' in sys.modules)"
+    assert found - set(sys.stdlib_module_names) == {
+        "addnorm",
+        "torch",
+        "transformers",
+    }  # the last in huggingface.py alone
+    asked = (
+        "import sys, addnorm.read, addnorm.words, addnorm.__main__; print('torch' in sys.modules, 'numpy' in "
+        "sys.modules)"
+    )
     said = subprocess.run([sys.executable, "-c", asked], cwd=ROOT, capture_output=True, text=True, check=True)
     assert said.stdout == "False False\n"

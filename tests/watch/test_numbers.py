@@ -1,4 +1,6 @@
-"""What is recorded equals what plain hooks see, what the playground's own tape holds, and the training knows nothing of it."""
+"""What is recorded equals what plain hooks see, what the
+playground's own tape holds, and the training knows nothing of it.
+"""
 
 import math
 from collections.abc import Mapping
@@ -23,13 +25,21 @@ from tests.watch.other_peoples import CASES
 
 def outcome(output: Any) -> Tensor:
     """A loss of whatever a model gives."""
-    given = list(output.values()) if isinstance(output, Mapping) else output if isinstance(output, tuple | list) else [output]
+    given = (
+        list(output.values())
+        if isinstance(output, Mapping)
+        else output
+        if isinstance(output, tuple | list)
+        else [output]
+    )
     tensors = [tensor.float() for tensor in given if isinstance(tensor, Tensor) and tensor.requires_grad]
     return torch.stack([(t * torch.linspace(-1, 1, t.numel()).reshape(t.shape)).sum() for t in tensors]).sum()
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_activation_and_gradient_are_those_of_plain_hooks_and_the_losses_stay_what_they_are(name: str, tmp_path: Path) -> None:
+def test_activation_and_gradient_are_those_of_plain_hooks_and_the_losses_stay_what_they_are(
+    name: str, tmp_path: Path
+) -> None:
     def losses(watched: bool) -> list[float]:
         torch.manual_seed(0)
         model, inputs = CASES[name].build()
@@ -78,7 +88,9 @@ def test_hidden_states_as_gpt2_itself_gives_them_are_what_is_recorded(tmp_path: 
 @pytest.mark.parametrize("kind", ["mlp", "transformer"])
 def test_our_own_nets_give_the_rows_of_their_own_tape(arrangement: str, kind: str, tmp_path: Path) -> None:
     task = "book" if kind == "transformer" else "digits"
-    cfg = RunConfig.arranged(arrangement, depth=3, width=16, batch=8, net=kind, task=task, device="cpu", steps=5, clip=0.0)
+    cfg = RunConfig.arranged(
+        arrangement, depth=3, width=16, batch=8, net=kind, task=task, device="cpu", steps=5, clip=0.0
+    )
     run, loop = Run(cfg, frames=False), Bare(cfg)
     run.advance(5)
     with watch(loop.model, tmp_path / "run.jsonl") as tape:
@@ -102,7 +114,13 @@ def test_the_weights_of_a_block_are_those_that_come_in_before_its_site(tmp_path:
         grads = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
         optimizer.step()
     recording = read(tape.path)
-    assert [(block.name, block.site) for block in recording.blocks] == [("0", 0), ("1", 1), ("2", 2), ("3", 3), ("4", 4)]
+    assert [(block.name, block.site) for block in recording.blocks] == [
+        ("0", 0),
+        ("1", 1),
+        ("2", 2),
+        ("3", 3),
+        ("4", 4),
+    ]
     both = [("0.weight",), *((f"{at}.up.weight", f"{at}.down.weight") for at in (1, 2, 3)), ("4.weight",)]
     for at, names in enumerate(both):
         whole = torch.cat([grads[name].flatten() for name in names])

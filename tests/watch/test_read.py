@@ -15,7 +15,16 @@ from addnorm.__main__ import main
 from addnorm.read import Reader, Recording, read
 from tests.watch.loops import net, recorded
 
-SITE = {"name": "a", "kind": "sum", "module": "a", "side": "output", "key": None, "call": 0, "shape": [2, 8], "dtype": "float32"}
+SITE = {
+    "name": "a",
+    "kind": "sum",
+    "module": "a",
+    "side": "output",
+    "key": None,
+    "call": 0,
+    "shape": [2, 8],
+    "dtype": "float32",
+}
 HEADER: dict[str, Any] = {
     "addnorm": 1, "created": "2026-11-22T00:00:00+00:00", "model": "Net", "parameters": 10, "trained": 10, "dtype": "float32",
     "device": "cpu", "optimizer": None, "every": 1, "sites": [SITE, {**SITE, "name": "b"}],
@@ -68,7 +77,11 @@ FAULTS: dict[str, tuple[list[Any], bytes, str]] = {
         "Line 1 says that this is version 2 of the format; this program reads up to version 1.",
     ),
     "cut": ([HEADER, ROW], b'{"step":1,"los', "Line 3 is cut off; what was whole before it is shown."),
-    "text for a number": ([HEADER, ROW, {**ROW, "step": 1, "loss": "1e3"}], b"", "Line 3 has a value of loss that is no number."),
+    "text for a number": (
+        [HEADER, ROW, {**ROW, "step": 1, "loss": "1e3"}],
+        b"",
+        "Line 3 has a value of loss that is no number.",
+    ),
     "true for a number": (
         [HEADER, ROW, {**ROW, "step": 1, "act": [True, 1.0]}],
         b"",
@@ -99,12 +112,20 @@ FAULTS: dict[str, tuple[list[Any], bytes, str]] = {
         "Line 3 is not JSON, or is nested too deeply.",
     ),
     "digits": ([HEADER, ROW], b'{"step":' + b"9" * 10_000 + b"}\n", "Line 3 has a step that is no count."),
-    "more after the end": ([HEADER, ROW, END, {**ROW, "step": 1}], b"", "Line 4 stands after the end of the recording."),
+    "more after the end": (
+        [HEADER, ROW, END, {**ROW, "step": 1}],
+        b"",
+        "Line 4 stands after the end of the recording.",
+    ),
     "an unknown end": ([HEADER, ROW, {**END, "end": "<b>"}], b"", "Line 3 ends in an unknown way."),
     "a long name": ([{**HEADER, "sites": [{**SITE, "name": "x" * 2000}]}], b"", "Line 1 has a name that is too long."),
     "a name that is none": ([{**HEADER, "sites": [{**SITE, "name": 3}]}], b"", "Line 1 has a name that is no text."),
     "many sites": ([{**HEADER, "sites": [SITE] * 20_001}], b"", "Line 1 has more than 20000 sites."),
-    "an unknown kind": ([{**HEADER, "sites": [{**SITE, "kind": "other"}]}], b"", "Line 1 has a site of an unknown kind."),
+    "an unknown kind": (
+        [{**HEADER, "sites": [{**SITE, "kind": "other"}]}],
+        b"",
+        "Line 1 has a site of an unknown kind.",
+    ),
 }
 
 
@@ -131,9 +152,14 @@ def test_lines_and_recordings_have_bounds(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert found.problem == "Line 4 is one row too many; the rows before it are shown."
     assert len(found) == 2
     monkeypatch.setattr(reading, "LARGEST_FILE", 1500)
-    (tmp_path / "run.jsonl").write_text("\n".join(json.dumps(line) for line in (HEADER, *({**ROW, "step": k} for k in range(9)))))
+    (tmp_path / "run.jsonl").write_text(
+        "\n".join(json.dumps(line) for line in (HEADER, *({**ROW, "step": k} for k in range(9))))
+    )
     monkeypatch.setattr(reading, "MOST_NUMBERS", 10**6)
-    assert read(tmp_path / "run.jsonl").problem == "The file is larger than a recording can be; what stands before is shown."
+    assert (
+        read(tmp_path / "run.jsonl").problem
+        == "The file is larger than a recording can be; what stands before is shown."
+    )
 
 
 def test_a_growing_file_is_read_piece_by_piece(tmp_path: Path) -> None:
@@ -161,7 +187,9 @@ def test_a_path_without_a_file_is_a_sentence(tmp_path: Path) -> None:
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from([*HEADER, *ROW, *END, "x"]), inner, max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from([*HEADER, *ROW, *END, "x"]), inner, max_size=8)
+    ),
     max_leaves=30,
 )
 

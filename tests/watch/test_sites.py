@@ -30,8 +30,8 @@ def test_the_sites_are_those_of_the_models_source(name: str) -> None:
     assert names(model, **inputs) == CASES[name].sites
 
 
-# Two streams (ResiDual), sums over all blocks (DLCL) and a sublayer that adds twice have other points than the playground
-# shows of them; nets without a skip have none.
+# Two streams (ResiDual), sums over all blocks (DLCL) and a sublayer that adds twice
+# have other points than the playground shows of them; nets without a skip have none.
 SINGLE = [name for name in ARRANGEMENTS if name not in ("plain", "plain + norm", "ResiDual", "DLCL", "recursive skip")]
 
 
@@ -75,7 +75,11 @@ class Block(nn.Module):
 
 
 def test_additions_in_place_are_additions() -> None:
-    assert names(nn.Sequential(nn.Linear(8, 8), Block(in_place=True), Block(in_place=True)), torch.ones(2, 8)) == ["0", "1", "2"]
+    assert names(nn.Sequential(nn.Linear(8, 8), Block(in_place=True), Block(in_place=True)), torch.ones(2, 8)) == [
+        "0",
+        "1",
+        "2",
+    ]
 
 
 def test_a_projected_skip_is_a_skip_and_a_sum_of_projections_inside_a_branch_is_none() -> None:

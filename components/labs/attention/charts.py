@@ -1,4 +1,6 @@
-"""Charts of the attention lab: numbers with a sign over rows and columns, lines over any numbers, who waits for whom."""
+"""Charts of the attention lab: numbers with a sign over rows
+and columns, lines over any numbers, who waits for whom.
+"""
 
 from collections.abc import Sequence
 from typing import Any

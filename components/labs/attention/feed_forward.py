@@ -40,9 +40,9 @@ SIZE: dict[str, object] = {
 def draw() -> None:
     """The section."""
     st.markdown(
-        "Attention moves numbers between tokens, the feed-forward net works on each token by itself. What does it add? Three "
-        "transformers with the same first weights and batches are trained here, one of them without its feed-forward nets and "
-        "one without attention; then the same is cut out of the whole one."
+        "Attention moves numbers between tokens, the feed-forward net works on each token by itself. What does it add? "
+        "Three transformers with the same first weights and batches are trained here, one of them without its "
+        "feed-forward nets and one without attention; then the same is cut out of the whole one."
     )
     cfgs = controls()
     waits(NAME, lambda: watch(cfgs))
@@ -51,7 +51,9 @@ def draw() -> None:
 def controls() -> list[RunConfig]:
     """The three nets that are set."""
     one, two, three = st.columns(3)
-    task = str(one.selectbox("Task of the three nets", list(TASKS), **kept(f"{NAME}_task", "sort", name="task", among=TASKS)))
+    task = str(
+        one.selectbox("Task of the three nets", list(TASKS), **kept(f"{NAME}_task", "sort", name="task", among=TASKS))
+    )
     depth = two.slider("Blocks", *DEPTHS, **kept(f"{NAME}_depth", 2, name="blocks", bounds=DEPTHS))
     key = f"{NAME}_steps_{task}"
     steps = three.number_input(
@@ -62,12 +64,16 @@ def controls() -> list[RunConfig]:
 
 def configuration(task: str, without: str, depth: int, steps: int) -> RunConfig:
     """One of the three: `without` is the kind of sublayer that it lacks in every block."""
-    cfg = RunConfig.arranged("pre-norm", **SIZE | {"task": task, "depth": depth, "steps": steps, "position": TASKS[task][1]})
+    cfg = RunConfig.arranged(
+        "pre-norm", **SIZE | {"task": task, "depth": depth, "steps": steps, "position": TASKS[task][1]}
+    )
     return replace(cfg, overrides=tuple((block, "identity", without) for block in range(1, depth + 1) if without))
 
 
 def watch(cfgs: list[RunConfig]) -> bool:
-    """The player over the losses, and what is measured where the playhead rests; whether some of it is still to come."""
+    """The player over the losses, and what is measured where
+    the playhead rests; whether some of it is still to come.
+    """
     figure = figures.losses(list(NETS), steps=cfgs[0].steps, chance=chance(cfgs[0]))
     at = stage(NAME, cfgs, [Chart("Loss", figure=figure, span=COLUMNS, height=220)], shared=" all three")
     views, waiting = several.views(cfgs, at)
@@ -103,14 +109,16 @@ def _show(views: list[View], at: At) -> bool:
                 "net": [*trained, *rows],
                 "held-out loss": [number(loss) for loss, _ in (trained | rows).values()],
                 "held-out accuracy": [f"{share:.1%}" for _, share in (trained | rows).values()],
-                "weights in its blocks": [f"{weights(found[name].cfg):,}" for name in NETS] + [f"{weights(whole.cfg):,}"] * 2,
+                "weights in its blocks": [f"{weights(found[name].cfg):,}" for name in NETS]
+                + [f"{weights(whole.cfg):,}"] * 2,
             },
         )
         names = site_names([block_name(block) for block in range(1, whole.cfg.depth + 1)], whole.cfg.depth)
         drawn(cut_chart(names, whole.value, guessing), "Held-out loss by cut sublayer", f"{NAME}_cut")
         st.caption(
             "Whole held-out split, eval mode, one seed; nothing is trained after a cut. Guessing costs "
-            f"{number(guessing, 3)} nats. A net that was trained without a part has found another way; one that loses it has not."
+            f"{number(guessing, 3)} nats. A net that was trained without a part has found another way; one that loses "
+            "it has not."
         )
     st.page_link(
         PLAYGROUND,
@@ -122,6 +130,8 @@ def _show(views: list[View], at: At) -> bool:
 
 
 def weights(cfg: RunConfig) -> int:
-    """Entries of all matrices in the blocks: four of D x D in attention, two of D x expansion D in a feed-forward net."""
+    """Entries of all matrices in the blocks: four of D x D in
+    attention, two of D x expansion D in a feed-forward net.
+    """
     gone = {value for _, _, value in cfg.overrides}
     return cfg.depth * cfg.width**2 * (4 * ("attn" not in gone) + 2 * cfg.expansion * ("ffn" not in gone))

@@ -82,7 +82,9 @@ def _scaled(example: Projection) -> bool:
 
 
 def _switches(count: int, example: Projection) -> tuple[bool, bool, frozenset[int], int]:
-    """Whether scores are scaled, whether later tokens are hidden, which tokens are padding, and whose way is written out."""
+    """Whether scores are scaled, whether later tokens are hidden,
+    which tokens are padding, and whose way is written out.
+    """
     tip = "Divides every score by the root of the key's size. Off: by 1."
     scaled = st.toggle("Divide by √d_k", help=tip, **kept(f"{KEY}_scaled", _scaled(example), name="scaled"))
     tip = "A token sees itself and what came before: scores of later tokens become minus infinity."

@@ -1,4 +1,6 @@
-"""Dot product against cosine on the head of the page: who is looked at by each, and that neither side can be exchanged."""
+"""Dot product against cosine on the head of the page: who is
+looked at by each, and that neither side can be exchanged.
+"""
 
 import numpy as np
 import streamlit as st
@@ -26,9 +28,9 @@ def draw(head: Head, at: int) -> None:
         },
     )
     st.caption(
-        f"q is {number(q)} long, which scales all its scores and so sharpens its softmax; a cosine drops both lengths. The last "
-        "column is what each token's own query gives with the key of the query token: W_Q and W_K differ, so a dot product of "
-        "query and key is no measure of how alike two tokens are."
+        f"q is {number(q)} long, which scales all its scores and so sharpens its softmax; a cosine drops both lengths. "
+        "The last column is what each token's own query gives with the key of the query token: W_Q and W_K differ, so "
+        "a dot product of query and key is no measure of how alike two tokens are."
     )
 
 
@@ -52,14 +54,14 @@ def said(head: Head, cosines: np.ndarray, at: int) -> str:
     lengths = np.linalg.norm(head.k, axis=1)
     if dot != cos:
         first = (
-            f"By dot product token {at + 1} looks hardest at token {dot + 1}, by cosine at token {cos + 1}, whose key is "
-            f"{number(lengths[cos])} long beside {number(lengths[dot])}"
+            f"By dot product token {at + 1} looks hardest at token {dot + 1}, by cosine at token {cos + 1}, whose key "
+            f"is {number(lengths[cos])} long beside {number(lengths[dot])}"
         )
     else:
         weights = head.weights[at, dot], by_cosine(cosines, head.seen)[at, dot]
         first = (
-            f"By both measures token {at + 1} looks hardest at token {dot + 1}: with {weights[0]:.1%} of its weight by dot "
-            f"product, {weights[1]:.1%} by cosine"
+            f"By both measures token {at + 1} looks hardest at token {dot + 1}: with {weights[0]:.1%} of its weight by "
+            f"dot product, {weights[1]:.1%} by cosine"
         )
     apart = float(np.abs(head.scores - head.scores.T).max())
     other = (

@@ -23,7 +23,9 @@ def draw(x: np.ndarray, matrices: Matrices, at: int, by: float, seen: np.ndarray
     tip = "The loss is half the squared distance of the query token's output from the value that this token has now."
     choice = kept(f"{KEY}_target", count - 1, name="wish", among=range(count))
     wish = int(one.selectbox("Its output should be the value of", range(count), format_func=_token, help=tip, **choice))
-    lr = float(two.number_input("Step size", *RATES, format="%g", **kept(f"{KEY}_lr", 0.1, name="step-size", bounds=RATES)))
+    lr = float(
+        two.number_input("Step size", *RATES, format="%g", **kept(f"{KEY}_lr", 0.1, name="step-size", bounds=RATES))
+    )
     steps = int(three.number_input("Steps down", *STEPS, **kept(f"{KEY}_steps", 50, name="steps-down", bounds=STEPS)))
     target = x[wish] @ matrices[2]
     found = learning(x, matrices, at, target, by=by, seen=seen)
@@ -46,10 +48,10 @@ def draw(x: np.ndarray, matrices: Matrices, at: int, by: float, seen: np.ndarray
     st.markdown("**Who learns from zero?**")
     listed("Sizes of the gradients", sizes(found, x, matrices))
     st.caption(
-        "Root of the sum of squares of each gradient. That of W_Q is made of keys and that of W_K of queries: where both "
-        "matrices are zero neither ever moves, and one of them must begin with other numbers. Where W_V is zero all values "
-        "are alike, so it makes no difference where one looks: only W_V learns at first. A wish is met by whichever matrix "
-        "moves the output most, so the loss can fall without the head looking where the wish stands."
+        "Root of the sum of squares of each gradient. That of W_Q is made of keys and that of W_K of queries: where "
+        "both matrices are zero neither ever moves, and one of them must begin with other numbers. Where W_V is zero "
+        "all values are alike, so it makes no difference where one looks: only W_V learns at first. A wish is met by "
+        "whichever matrix moves the output most, so the loss can fall without the head looking where the wish stands."
     )
 
 
@@ -57,7 +59,8 @@ def arithmetic(found: Learning, x: np.ndarray, target: np.ndarray, by: float) ->
     """The way back, every step with its numbers."""
     share = found.head.weights[found.at]
     rows = (
-        f"loss = |o - y|²/2 = **{number(found.loss)}** with o = {vector(found.head.output[found.at])}, y = {vector(target)}",
+        f"loss = |o - y|²/2 = **{number(found.loss)}** with o = {vector(found.head.output[found.at])}, y = "
+        f"{vector(target)}",
         f"output: o - y = {vector(found.output)}",
         f"values: each gets its weight times that; W_V gets (the sum of all x, weighed) {vector(share @ x)} times that",
         f"weights: that times each value = {vector(found.weights)}",
@@ -76,8 +79,8 @@ def walked(walk: list[Learning], wish: int, steps: int) -> str:
         return f"After {taken} steps the loss leaves what numbers can hold: the step is too large."
     before, after = (one.head.weights[one.at, wish] for one in (first, last))
     return (
-        f"In {taken} steps the loss goes from {number(first.loss)} to {number(last.loss, 3)}, and the weight on token {wish + 1} "
-        f"from {before:.1%} to {after:.1%}."
+        f"In {taken} steps the loss goes from {number(first.loss)} to {number(last.loss, 3)}, and the weight on token "
+        f"{wish + 1} from {before:.1%} to {after:.1%}."
     )
 
 
@@ -92,10 +95,12 @@ def sizes(found: Learning, x: np.ndarray, matrices: Matrices) -> dict[str, list[
         "W_V = 0": (w_q, w_k, 0 * w_v),
     }
     rows = {
-        name: learning(x, start, found.at, target, by=head.divisor, seen=head.seen).matrices for name, start in starts.items()
+        name: learning(x, start, found.at, target, by=head.divisor, seen=head.seen).matrices
+        for name, start in starts.items()
     }
     return {"matrices": list(rows)} | {
-        name: [number(float(np.linalg.norm(gradients[which]))) for gradients in rows.values()] for which, name in enumerate(NAMES)
+        name: [number(float(np.linalg.norm(gradients[which]))) for gradients in rows.values()]
+        for which, name in enumerate(NAMES)
     }
 
 

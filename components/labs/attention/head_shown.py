@@ -1,4 +1,6 @@
-"""What is shown of one head beside its arithmetic: the map of its weights, its matrices, what scaling does, what is linear."""
+"""What is shown of one head beside its arithmetic: the map of
+its weights, its matrices, what scaling does, what is linear.
+"""
 
 import numpy as np
 import pandas as pd
@@ -35,14 +37,23 @@ def weights_map(head: Head) -> None:
 
 def matrices(head: Head) -> None:
     """Every matrix on the way, with its shape."""
-    found = {"Q": head.q, "K": head.k, "V": head.v, "Scores QKᵀ": head.scores, "Weights": head.weights, "Output": head.output}
+    found = {
+        "Q": head.q,
+        "K": head.k,
+        "V": head.v,
+        "Scores QKᵀ": head.scores,
+        "Weights": head.weights,
+        "Output": head.output,
+    }
     for row in (list(found.items())[:3], list(found.items())[3:]):
         for column, (name, values) in zip(st.columns(3), row, strict=True):
             with column:
                 st.markdown(f"**{name}** {values.shape}")
                 frame = pd.DataFrame(values, index=[f"token {at + 1}" for at in range(len(values))])
                 frame.columns = [str(at + 1) for at in range(values.shape[1])]
-                st.dataframe(frame.style.format("{:.4g}"), alt=f"{name}, table", height="content" if len(values) <= 8 else 260)
+                st.dataframe(
+                    frame.style.format("{:.4g}"), alt=f"{name}, table", height="content" if len(values) <= 8 else 260
+                )
 
 
 def scaling(with_it: Head, without: Head) -> None:
@@ -59,7 +70,9 @@ def scaling(with_it: Head, without: Head) -> None:
         {
             "scores": list(rows),
             "variance": [number(variance(head.scores / head.divisor, head.seen)) for head in rows.values()],
-            "entropy of the weights, nats (mean)": [number(entropy(head.weights)[alive].mean()) for head in rows.values()],
+            "entropy of the weights, nats (mean)": [
+                number(entropy(head.weights)[alive].mean()) for head in rows.values()
+            ],
             "at most (all alike)": [number(np.log(most).mean())] * 2,
             "largest weight (mean)": [number(head.weights.max(1)[alive].mean()) for head in rows.values()],
         },
@@ -70,7 +83,8 @@ def linear(x: np.ndarray, weights: tuple[np.ndarray, np.ndarray, np.ndarray], by
     """Whether attention is linear in its input, tried on the table."""
     held, own = straightness(x, x[::-1] * 0.5, weights, by)
     st.markdown(
-        f"**Is attention linear?** With the weights of X held fixed, A(X + Y) - A(X) - A(Y) is {number(held, 2)} at most, which "
-        f"is rounding; with weights that follow the input it is {number(own, 3)}. It is linear only while its weights are held. "
-        f"(Y is half of X with its rows reversed; no mask, scores divided by the root.) {badge('formula')}"
+        f"**Is attention linear?** With the weights of X held fixed, A(X + Y) - A(X) - A(Y) is {number(held, 2)} at "
+        f"most, which is rounding; with weights that follow the input it is {number(own, 3)}. It is linear only while "
+        "its weights are held. (Y is half of X with its rows reversed; no mask, scores divided by the root.) "
+        f"{badge('formula')}"
     )

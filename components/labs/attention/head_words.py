@@ -1,4 +1,6 @@
-"""What is said of one head: the way of a token in numbers, where it looks, widely copied slips, why tables do not fit."""
+"""What is said of one head: the way of a token in numbers,
+where it looks, widely copied slips, why tables do not fit.
+"""
 
 import numpy as np
 
@@ -27,7 +29,9 @@ def arithmetic(head: Head, x: np.ndarray, w_q: np.ndarray, at: int) -> str:
         f"**Token {at + 1}, x = {vector(x[at])}**",
         f"q = x W_Q = **{vector(head.q[at])}**; its first entry is {dot(x[at], w_q[:, 0])} = {number(head.q[at, 0])}",
     ]
-    lines += [f"q·k{j + 1} = {dot(head.q[at], k)} = **{number(scores[j], 5)}**" for j, k in enumerate(head.k[:WRITTEN_OUT])]
+    lines += [
+        f"q·k{j + 1} = {dot(head.q[at], k)} = **{number(scores[j], 5)}**" for j, k in enumerate(head.k[:WRITTEN_OUT])
+    ]
     if len(head.k) > WRITTEN_OUT:
         lines.append(f"all {len(head.k)} scores: {vector(scores)}")
     root = "1" if head.divisor == 1 else f"√{head.k.shape[1]} = {number(head.divisor)}"
@@ -73,7 +77,9 @@ def fits(tables: Tables) -> str:
         if len(w) != x.shape[1]:
             return f"X has {x.shape[1]} features, so {name} needs {x.shape[1]} rows; it has {len(w)}."
     if matrices[0].shape[1] != matrices[1].shape[1]:
-        return f"Queries and keys must be of one size; W_Q has {matrices[0].shape[1]} columns, W_K {matrices[1].shape[1]}."
+        return (
+            f"Queries and keys must be of one size; W_Q has {matrices[0].shape[1]} columns, W_K {matrices[1].shape[1]}."
+        )
     return ""
 
 

@@ -28,7 +28,9 @@ def row(place: int, width: int) -> str:
         by = BASE ** (2 * pair / width)
         angle = f"{place}/{number(by)}"
         pairs.append(f"sin({angle}) = {number(values[2 * pair])}, cos({angle}) = {number(values[2 * pair + 1])}")
-    whole = vector(values.round(3)) if width <= 2 * WRITTEN_OUT else f"{vector(values[:WRITTEN_OUT].round(3))[:-1]}, ...]"
+    whole = (
+        vector(values.round(3)) if width <= 2 * WRITTEN_OUT else f"{vector(values[:WRITTEN_OUT].round(3))[:-1]}, ...]"
+    )
     return f"Position {place}: {'; '.join(pairs)}{' ...' if width > WRITTEN_OUT else ''}  \nrow: **{whole}**"
 
 
@@ -45,17 +47,17 @@ def of_scores(kind: str, count: int) -> str:
         far = count - 1
         kept = [np.exp(-slope * (far - 1)) for slope in (first, last)]
         return (
-            f"Of {HEADS} heads the first has the slope {number(first)}, the last {number(last)}. Beside its neighbour, one "
-            f"{far} places away keeps {number(kept[0], 3)} of its weight in the first head (e to the power of "
+            f"Of {HEADS} heads the first has the slope {number(first)}, the last {number(last)}. Beside its neighbour, "
+            f"one {far} places away keeps {number(kept[0], 3)} of its weight in the first head (e to the power of "
             f"{number(-first * (far - 1))}) and {number(kept[1], 3)} in the last. The first is shown."
         )
     near = BUCKETS // 4
     used = np.unique(bucket(np.arange(-(count - 1), count)))
     wide = [int(at) for at in np.flatnonzero(np.diff(bucket(np.arange(FURTHEST + 1)))) + 1]
     return (
-        f"{count} positions use {len(used)} of {BUCKETS} numbers of a head; one half is for tokens before, one for tokens "
-        f"after. Up to the distance {wide[near - 1] - 1} each has its own; from then on they share: a new one begins at "
-        f"{', '.join(str(at) for at in wide[near - 1 :])}."
+        f"{count} positions use {len(used)} of {BUCKETS} numbers of a head; one half is for tokens before, one for "
+        f"tokens after. Up to the distance {wide[near - 1] - 1} each has its own; from then on they share: a new one "
+        f"begins at {', '.join(str(at) for at in wide[near - 1 :])}."
     )
 
 
@@ -82,8 +84,8 @@ def claim(kind: str, found: ByDistance) -> str:
     size = float(np.abs(found.mean).max()) or 1.0
     if found.spread > ROUNDING * size:
         return (
-            f"Distance alone does not decide: pairs at one distance differ by up to {number(found.spread, 3)}, where the scores' "
-            f"means reach {number(size, 3)}."
+            f"Distance alone does not decide: pairs at one distance differ by up to {number(found.spread, 3)}, where "
+            f"the scores' means reach {number(size, 3)}."
         )
     sided = float(np.abs(found.mean - found.mean[::-1]).max())
     first = (
@@ -91,7 +93,10 @@ def claim(kind: str, found: ByDistance) -> str:
         if sided > ROUNDING * size
         else "a place before and a place after score alike, so it does not show which comes first"
     )
-    return f"Distance alone decides: all pairs at one distance agree but for rounding ({number(found.spread, 2)}); {first}."
+    return (
+        f"Distance alone decides: all pairs at one distance agree but for rounding ({number(found.spread, 2)}); "
+        f"{first}."
+    )
 
 
 def unique(table: np.ndarray) -> str:
@@ -100,8 +105,8 @@ def unique(table: np.ndarray) -> str:
     own = "No two positions share a row" if apart > ROUNDING else "Two positions share a row"
     return (
         f"{own}: the closest are {first} and {second}, {number(apart, 3)} apart, where a row is "
-        f"{number(float(np.linalg.norm(table, axis=1).mean()), 3)} long. A row has {table.shape[1]} numbers, as many as a token, "
-        "for it is added to one."
+        f"{number(float(np.linalg.norm(table, axis=1).mean()), 3)} long. A row has {table.shape[1]} numbers, as many "
+        "as a token, for it is added to one."
     )
 
 
@@ -109,13 +114,14 @@ def longer(kind: str, count: int, width: int) -> str:
     """What a text that is longer than `count` meets at its next place."""
     if kind == "learned":
         return (
-            f"The table has {count} rows, for positions 0 to {count - 1}. There is none for position {count}: a longer text "
-            "cannot be read at all."
+            f"The table has {count} rows, for positions 0 to {count - 1}. There is none for position {count}: a longer "
+            "text cannot be read at all."
         )
     if kind == "alibi":
         return (
-            f"A distance of {count} can be computed, and takes {number(slopes(HEADS)[0] * count)} from a score of the first "
-            "head: a longer text shows larger distances, whose tokens weigh less and less, but no new kind of number."
+            f"A distance of {count} can be computed, and takes {number(slopes(HEADS)[0] * count)} from a score of the "
+            "first head: a longer text shows larger distances, whose tokens weigh less and less, but no new kind of "
+            "number."
         )
     if kind == "relative bias":
         new = int(bucket(np.array([count]))[0])
@@ -125,13 +131,14 @@ def longer(kind: str, count: int, width: int) -> str:
         )
     if kind == "none":
         return (
-            "There is nothing that could run out. What a longer text changes is over how many tokens a head spreads its weights."
+            "There is nothing that could run out. What a longer text changes is over how many tokens a head spreads "
+            "its weights."
         )
     gone = turns(width, count)
     new = int((gone < 1).sum())
     what = "its row comes" if kind == "sinusoidal" else "its angles come"
     return (
-        f"Position {count} can be computed: {what} from the formula. That does not make it known: within {count} positions "
-        f"{len(gone) - new} of the {len(gone)} pairs of features have gone round, and the slowest has made {number(gone[-1], 2)} "
-        f"of a turn. The other {new} show a longer text angles that no training text had."
+        f"Position {count} can be computed: {what} from the formula. That does not make it known: within {count} "
+        f"positions {len(gone) - new} of the {len(gone)} pairs of features have gone round, and the slowest has made "
+        f"{number(gone[-1], 2)} of a turn. The other {new} show a longer text angles that no training text had."
     )

@@ -43,7 +43,8 @@ def draw() -> None:
         _distance(kind, count, width, seed)
     st.markdown(f"**A longer text.** {said.longer(kind, count, width)} {badge('formula')}")
     st.caption(
-        "What trained nets make of longer texts, and how well a place can be read inside them: under “Inside trained nets”."
+        "What trained nets make of longer texts, and how well a place can be read inside them: under “Inside trained "
+        "nets”."
     )
     _order(seed)
 
@@ -59,11 +60,19 @@ TABLES = {
 
 
 def table_map(kind: str, count: int, width: int, seed: int) -> Figure:
-    """The table as a map; of rotary the cosines and sines of its angles, a pair of features each; of a bias what scores get."""
+    """The table as a map; of rotary the cosines and sines of its
+    angles, a pair of features each; of a bias what scores get.
+    """
     if len(scored := bias(kind, count, seed)):
         places = [str(at) for at in range(count)]
         return signed_map(
-            TABLES[kind], rows=places, columns=places, values=scored, unit="added", x="position of the key", y="of the query"
+            TABLES[kind],
+            rows=places,
+            columns=places,
+            values=scored,
+            unit="added",
+            x="position of the key",
+            y="of the query",
         )
     values = added(kind, count, width, seed)
     columns = [str(at + 1) for at in range(width)]
@@ -91,8 +100,9 @@ def distance_chart(table: np.ndarray) -> Figure:
 
 
 def order_rows(seed: int) -> dict[str, dict[str, float]]:
-    """How far one head's answer changes, beyond the order itself, when its tokens are shuffled: by kind, without and with a "
-    "mask."""
+    """How far one head's answer changes, beyond the order itself,
+    when its tokens are shuffled: by kind, without and with a " "mask.
+    """
     source = np.random.default_rng([seed, 3])
     x, order = source.standard_normal((TOKENS, FEATURES)), source.permutation(TOKENS)
     if (order == np.arange(TOKENS)).all():
@@ -110,8 +120,8 @@ def order_sentence(rows: dict[str, dict[str, float]]) -> str:
     """What the shuffled tokens show."""
     blind = [f"“{kind}” with {mask}" for kind, found in rows.items() for mask, off in found.items() if off < ROUNDING]
     return (
-        f"Blind to the order: {'; '.join(blind) or 'none of them'}. All others answer otherwise when the tokens are shuffled: a "
-        "causal mask alone tells a head that a token has so many before it."
+        f"Blind to the order: {'; '.join(blind) or 'none of them'}. All others answer otherwise when the tokens are "
+        "shuffled: a causal mask alone tells a head that a token has so many before it."
     )
 
 
@@ -119,7 +129,9 @@ def _distance(kind: str, count: int, width: int, seed: int) -> None:
     projected = False
     if kind in (SINES, "learned"):
         tip = "What a head sees: rows times W_Q with rows times W_K. Off: row with row."
-        projected = bool(st.toggle("Through random W_Q and W_K", help=tip, **kept(f"{KEY}_projected", False, name="projected")))
+        projected = bool(
+            st.toggle("Through random W_Q and W_K", help=tip, **kept(f"{KEY}_projected", False, name="projected"))
+        )
     table = scores(kind, count, width, seed=seed, projected=projected)
     st.markdown(f"**{said.claim(kind, by_distance(table))}** {badge('formula')}")
     drawn(distance_chart(table), "Score by distance", f"{KEY}_distance")
@@ -139,8 +151,8 @@ def _order(seed: int) -> None:
         },
     )
     st.caption(
-        f"One head with random weights on {TOKENS} tokens of {FEATURES} features: its answer to the shuffled tokens less its "
-        "answer to the tokens, shuffled. About 1e-16 is rounding."
+        f"One head with random weights on {TOKENS} tokens of {FEATURES} features: its answer to the shuffled tokens "
+        "less its answer to the tokens, shuffled. About 1e-16 is rounding."
     )
 
 
@@ -167,5 +179,9 @@ def _controls() -> tuple[str, int, int, int]:
     choice = kept(f"{KEY}_width", EXAMPLES[example][1], name="features", among=WIDTHS)
     width = int(two.slider("Features", min(WIDTHS), max(WIDTHS), step=WIDTHS.step, help=tip, **choice))
     tip = "Of the learned table, of W_Q and W_K, of the query and key, and of the head below."
-    seed = int(three.number_input("Other random numbers", *SEEDS, help=tip, **kept(f"{KEY}_seed", 0, name="seed", bounds=SEEDS)))
+    seed = int(
+        three.number_input(
+            "Other random numbers", *SEEDS, help=tip, **kept(f"{KEY}_seed", 0, name="seed", bounds=SEEDS)
+        )
+    )
     return kind, count, width, seed

@@ -25,17 +25,20 @@ def draw() -> None:
         with column:
             title = TITLES[recurrent]
             still_chart(
-                waiting_graph(title, steps, recurrent=recurrent), key=f"{KEY}_{recurrent}", alt=f"{title}, chart", height=260
+                waiting_graph(title, steps, recurrent=recurrent),
+                key=f"{KEY}_{recurrent}",
+                alt=f"{title}, chart",
+                height=260,
             )
             with st.popover("Numbers", key=f"{KEY}_{recurrent}_numbers", icon=":material/table:"):
                 listed(f"{title}: steps from token to place", table(steps))
     st.caption(
-        "Squares are tokens, circles what is computed of them; a line says that the circle needs what is at its left or lower "
-        "end. Over a circle: after how many steps, one waiting for the other, it is known."
+        "Squares are tokens, circles what is computed of them; a line says that the circle needs what is at its left "
+        "or lower end. Over a circle: after how many steps, one waiting for the other, it is known."
     )
     st.markdown(
-        "Attention pays for it with work: every pair of tokens is scored. And the advantage is of reading, hence of training: "
-        "when a net writes, it too says one token after the other, for each needs the one before."
+        "Attention pays for it with work: every pair of tokens is scored. And the advantage is of reading, hence of "
+        "training: when a net writes, it too says one token after the other, for each needs the one before."
     )
 
 

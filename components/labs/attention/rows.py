@@ -20,7 +20,9 @@ SUMS_TO_ONE = 1e-3  # how far from 1 the sum of rounded weights may be
 def draw() -> None:
     """The row, its kind, the values, and what follows."""
     example = _preset()
-    numbers, *others = table.table(f"{KEY}_row", np.array([example.numbers]), name="scores", rows=["row"], columns=_columns)
+    numbers, *others = table.table(
+        f"{KEY}_row", np.array([example.numbers]), name="scores", rows=["row"], columns=_columns
+    )
     if others:
         st.caption(f"Only the first of these {1 + len(others)} rows is read.")
     left, middle, right = st.columns(3, vertical_alignment="bottom")
@@ -83,7 +85,8 @@ def slip(example: Row) -> str:
     )
     if example.printed_output:
         output = weights @ np.array(example.values)
-        said += f" It gives the output {vector(example.printed_output)}; with the right values it is {vector(output.round(3))}."
+        printed, right = vector(example.printed_output), vector(output.round(3))
+        said += f" It gives the output {printed}; with the right values it is {right}."
     return said
 
 
@@ -92,7 +95,8 @@ def _weighed(weights: np.ndarray, example: Row) -> None:
     values = table.table(f"{KEY}_values", np.array(example.values or ROWS[FIRST].values), name="values")
     if len(values) != len(weights):
         st.error(
-            f"There are {len(weights)} numbers and {len(values)} rows of values; a weighted sum needs one row for each number."
+            f"There are {len(weights)} numbers and {len(values)} rows of values; a weighted sum needs one row for each "
+            "number."
         )
         return
     terms = " + ".join(f"{number(weight, 3)}·{vector(row, 3)}" for weight, row in zip(weights, values, strict=True))

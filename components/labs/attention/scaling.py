@@ -24,7 +24,8 @@ ROLES = ("other", "now", "ghost")
 def experiment(seed: int) -> dict[str, list[Sampled]]:
     """The same draws under every divisor (a key of DIVIDED), a size of keys each."""
     return {
-        name: [sampled(d_k, by=divisor(scaling, d_k, D_MODEL), seed=seed) for d_k in SIZES] for name, scaling in DIVIDED.items()
+        name: [sampled(d_k, by=divisor(scaling, d_k, D_MODEL), seed=seed) for d_k in SIZES]
+        for name, scaling in DIVIDED.items()
     }
 
 
@@ -55,19 +56,21 @@ def draw() -> None:
         },
     )
     st.caption(
-        f"{DRAWS:,} pairs with independent Gaussian entries of mean 0 and variance 1; each softmax takes {KEYS} of their scores. "
-        "p(1 - p) is the softmax's own slope: where one weight is nearly 1 hardly any gradient passes. Divided by the root of "
-        f"d_model = {D_MODEL} instead, scores of a head that is smaller than the whole token come out too small, and it looks "
-        "everywhere alike. The root is of the size of one head's keys (Vaswani 2017, 1706.03762)."
+        f"{DRAWS:,} pairs with independent Gaussian entries of mean 0 and variance 1; each softmax takes {KEYS} of "
+        "their scores. p(1 - p) is the softmax's own slope: where one weight is nearly 1 hardly any gradient passes. "
+        f"Divided by the root of d_model = {D_MODEL} instead, scores of a head that is smaller than the whole token "
+        "come out too small, and it looks everywhere alike. The root is of the size of one head's keys (Vaswani 2017, "
+        "1706.03762)."
     )
 
 
 def said(raw: Sampled, scaled: Sampled) -> str:
     """Mean and variance of a score, which are often mixed up."""
     return (
-        f"It is often said that the dot product sums to d_k. Its mean is 0 ({number(raw.mean, 2)} in {raw.draws:,} draws); it is "
-        f"its variance that is d_k = {raw.d_k} ({number(raw.variance, 3)}), so a score is typically √{raw.d_k} = "
-        f"{number(raw.d_k**0.5)} away from 0. Divided by that root the variance is 1 ({number(scaled.variance, 3)})."
+        f"It is often said that the dot product sums to d_k. Its mean is 0 ({number(raw.mean, 2)} in {raw.draws:,} "
+        f"draws); it is its variance that is d_k = {raw.d_k} ({number(raw.variance, 3)}), so a score is typically "
+        f"√{raw.d_k} = {number(raw.d_k**0.5)} away from 0. Divided by that root the variance is 1 "
+        f"({number(scaled.variance, 3)})."
     )
 
 
@@ -88,4 +91,6 @@ def entropy_chart(found: dict[str, list[Sampled]]) -> Figure:
         for (name, some), role in zip(found.items(), ROLES, strict=True)
     ]
     title, top = "Entropy of the weights", float(np.log(KEYS))
-    return lines(title, over=f"d_k; dotted: {KEYS} equal weights", at=SIZES, unit="nats", series=series, guides=(0.0, top))
+    return lines(
+        title, over=f"d_k; dotted: {KEYS} equal weights", at=SIZES, unit="nats", series=series, guides=(0.0, top)
+    )

@@ -30,16 +30,22 @@ def draw() -> None:
         st.error(f"{sentence(str(problem))} d_k = d_model / h must be whole.")
         return
     st.markdown(said(sizes, dict(steps)))
-    listed("Shapes of many heads", {"what": [name for name, _ in steps], "shape": [str(shape) for _, shape in steps]}, "content")
+    listed(
+        "Shapes of many heads",
+        {"what": [name for name, _ in steps], "shape": [str(shape) for _, shape in steps]},
+        "content",
+    )
     st.markdown(f"**Between two sequences** {badge('formula')}")
     n, m, d_k, d_v = sizes.tokens, sizes.others, sizes.d_k, sizes.d_v
     st.markdown(
-        "In cross-attention the decoder asks and the encoder answers: queries come from one sequence, keys and values from the "
-        f"other. One head: Q (n, d_k) = ({n}, {d_k}), K (m, d_k) = ({m}, {d_k}), V (m, d_v) = ({m}, {d_v}) give "
-        f"(n, d_v) = ({n}, {d_v}). **A decoder alone, as a net of the playground, has no cross-attention:** it has one "
-        "sequence. A net that has both is trained under “Encoder and decoder”."
+        "In cross-attention the decoder asks and the encoder answers: queries come from one sequence, keys and values "
+        f"from the other. One head: Q (n, d_k) = ({n}, {d_k}), K (m, d_k) = ({m}, {d_k}), V (m, d_v) = ({m}, {d_v}) "
+        f"give (n, d_v) = ({n}, {d_v}). **A decoder alone, as a net of the playground, has no cross-attention:** it "
+        "has one sequence. A net that has both is trained under “Encoder and decoder”."
     )
-    table = pd.DataFrame({name: {row: str(cell) for row, cell in rows.items()} for name, rows in two_sequences(sizes).items()})
+    table = pd.DataFrame(
+        {name: {row: str(cell) for row, cell in rows.items()} for name, rows in two_sequences(sizes).items()}
+    )
     listed("Shapes of self-attention and cross-attention", table.reset_index(names="one head of"), "content")
     st.caption("Every shape is read off arrays of these sizes that went through the attention of this page.")
 
@@ -52,9 +58,13 @@ def said(sizes: Sizes, shapes: dict[str, Shape]) -> str:
         for name, times in (("W_Q and W_K, all heads", 2), ("W_V, all heads", 1), ("W_O", 1))
     )
     count = (
-        f"Each of the {sizes.heads} heads gives {head}; side by side they are {joined}" if sizes.heads > 1 else f"It gives {head}"
+        f"Each of the {sizes.heads} heads gives {head}; side by side they are {joined}"
+        if sizes.heads > 1
+        else f"It gives {head}"
     )
-    return f"{count}, and W_O brings them back to {shapes['result, as X']}. Together {weights:,} weights, without biases."
+    return (
+        f"{count}, and W_O brings them back to {shapes['result, as X']}. Together {weights:,} weights, without biases."
+    )
 
 
 def _sizes() -> Sizes:

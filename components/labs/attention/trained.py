@@ -1,4 +1,6 @@
-"""Positions inside trained nets: how well a place is read after every sublayer, with skips and without, and longer texts."""
+"""Positions inside trained nets: how well a place is read
+after every sublayer, with skips and without, and longer texts.
+"""
 
 from dataclasses import replace
 
@@ -40,8 +42,8 @@ LEARNED = "learned"
 def draw() -> None:
     """The section."""
     st.markdown(
-        "Two transformers that read Moby-Dick a character at a time, alike but for their skips, trained here. After every "
-        "sublayer a linear decoder guesses from a token's vector at which place of the text it stands."
+        "Two transformers that read Moby-Dick a character at a time, alike but for their skips, trained here. After "
+        "every sublayer a linear decoder guesses from a token's vector at which place of the text it stands."
     )
     cfgs = controls()
     waits(NAME, lambda: watch(cfgs))
@@ -54,7 +56,9 @@ def controls() -> list[RunConfig]:
     choice = kept(f"{NAME}_position", next(iter(KINDS)), name="position", among=KINDS)
     position = one.selectbox("Position of both nets", list(KINDS), help=tip, **choice)
     depth = two.slider("Blocks", *DEPTHS, **kept(f"{NAME}_depth", 6, name="depth", bounds=DEPTHS))
-    steps = three.number_input("Training steps", *STEPS, step=20, **kept(f"{NAME}_steps", 300, name="steps", bounds=STEPS))
+    steps = three.number_input(
+        "Training steps", *STEPS, step=20, **kept(f"{NAME}_steps", 300, name="steps", bounds=STEPS)
+    )
     return [configuration(residual, str(position), int(depth), int(steps)) for residual in NETS.values()]
 
 
@@ -65,7 +69,9 @@ def configuration(residual: bool, position: str, depth: int, steps: int) -> RunC
 
 
 def watch(cfgs: list[RunConfig]) -> bool:
-    """The player over both losses, and what is measured where the playhead rests; whether some of it is still to come."""
+    """The player over both losses, and what is measured where
+    the playhead rests; whether some of it is still to come.
+    """
     both = figures.losses(list(NETS), steps=cfgs[0].steps, chance=chance(cfgs[0]))
     at = stage(NAME, cfgs, [Chart("Loss", figure=both, span=COLUMNS, height=220)], shared=" both")
     views, waiting = several.views(cfgs, at)
@@ -113,8 +119,8 @@ def _places(found: dict[str, Measured[Place]]) -> None:
     )
     st.caption(
         f"Ridge regression learned from {kept.value.learned_from} texts of training and tried on {kept.value.tested} "
-        "held-out ones, in eval mode. R² is of the place as a number: a rough idea of the place is worth something there. What a "
-        "decoder can read is not yet what the net uses."
+        "held-out ones, in eval mode. R² is of the place as a number: a rough idea of the place is worth something "
+        "there. What a decoder can read is not yet what the net uses."
     )
     rows = np.asarray(kept.value.table, float)
     if kept.cfg.position == LEARNED and len(rows):
@@ -122,7 +128,9 @@ def _places(found: dict[str, Measured[Place]]) -> None:
 
 
 def _learned_table(rows: np.ndarray) -> None:
-    st.markdown(f"**The learned table of the net with skips.** {claim(LEARNED, by_distance(rows @ rows.T))} {badge('measured')}")
+    st.markdown(
+        f"**The learned table of the net with skips.** {claim(LEARNED, by_distance(rows @ rows.T))} {badge('measured')}"
+    )
     left, right = st.columns(2)
     places, features = [str(at) for at in range(len(rows))], [str(at + 1) for at in range(rows.shape[1])]
     with left:
@@ -138,7 +146,10 @@ def _beyond(panel: Panel) -> None:
     st.markdown("**Longer than in training**")
     cfg = panel.cfg
     if cfg.position == LEARNED:
-        st.info(f"A learned table has {cfg.tokens} rows: there is none for token {cfg.tokens + 1}, and the net cannot read it.")
+        st.info(
+            f"A learned table has {cfg.tokens} rows: there is none for token {cfg.tokens + 1}, and the net cannot read "
+            "it."
+        )
         return
     found = panel.ask(answers.BEYOND)
     if found is None:
@@ -147,6 +158,6 @@ def _beyond(panel: Panel) -> None:
     st.markdown(f"**{beyond_sentence(loss, tokens, found.step)}** {badge('measured')}")
     drawn(beyond_chart(loss, tokens), "Loss by place", f"{NAME}_beyond")
     st.caption(
-        f"The net with skips on {found.value.windows} held-out texts of {len(loss)} characters; it was trained on {tokens}. "
-        "Later places have more text before them, so with nothing else in the way the loss would go down."
+        f"The net with skips on {found.value.windows} held-out texts of {len(loss)} characters; it was trained on "
+        f"{tokens}. Later places have more text before them, so with nothing else in the way the loss would go down."
     )

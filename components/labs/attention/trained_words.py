@@ -20,13 +20,13 @@ def place_sentence(accuracy: Mapping[str, np.ndarray], chance: float, step: int)
     if not (np.isfinite(kept).all() and np.isfinite(lost).all()):
         return f"At step {step} a stream is not finite somewhere: no place can be read there."
     ends = (
-        f"At step {step} the place of a token is read right at the end of the stream {kept[-1]:.0%} of the time with skips and "
-        f"{lost[-1]:.0%} without; guessing gives {chance:.0%}."
+        f"At step {step} the place of a token is read right at the end of the stream {kept[-1]:.0%} of the time with "
+        f"skips and {lost[-1]:.0%} without; guessing gives {chance:.0%}."
     )
     if kept[0] < 3 * chance:
         return (
-            f"{ends} Nothing is written where the stream begins ({kept[0]:.0%}): what is read later attention has found out, "
-            "from how many tokens its causal mask shows."
+            f"{ends} Nothing is written where the stream begins ({kept[0]:.0%}): what is read later attention has "
+            "found out, from how many tokens its causal mask shows."
         )
     begins = f"Where the stream begins it is {kept[0]:.0%} and {lost[0]:.0%}"
     if kept[-1] - lost[-1] > CLEAR:
@@ -39,20 +39,23 @@ def place_sentence(accuracy: Mapping[str, np.ndarray], chance: float, step: int)
 def place_chart(sites: Sequence[str], accuracy: Mapping[str, np.ndarray], chance: float) -> Figure:
     """Share of places read right, site by site; dotted: guessing."""
     series = [
-        Series(name, np.asarray(values), role) for (name, values), role in zip(accuracy.items(), ("now", "other"), strict=True)
+        Series(name, np.asarray(values), role)
+        for (name, values), role in zip(accuracy.items(), ("now", "other"), strict=True)
     ]
     title, unit = "Place read from the stream", "share read right; dotted: guessing"
     return linear_profile(title=title, unit=unit, sites=sites, series=series, bounds=SHARE, guides=(chance,))
 
 
 def beyond_sentence(loss: np.ndarray, tokens: int, step: int) -> str:
-    """What places beyond training cost, beside the later half of those of training, which have as much text to go by."""
+    """What places beyond training cost, beside the later half
+    of those of training, which have as much text to go by.
+    """
     inside, outside = float(np.mean(loss[tokens // 2 : tokens])), float(np.mean(loss[tokens:]))
     if not np.isfinite(inside + outside):
         return f"At step {step} the loss is not finite somewhere."
     said = (
-        f"At step {step} places {tokens // 2 + 1} to {tokens} cost {number(inside, 3)} nats, and {tokens + 1} to {len(loss)}, "
-        f"which no training text had, {number(outside, 3)}"
+        f"At step {step} places {tokens // 2 + 1} to {tokens} cost {number(inside, 3)} nats, and {tokens + 1} to "
+        f"{len(loss)}, which no training text had, {number(outside, 3)}"
     )
     if step == 0:
         return f"{said}. It has learned nothing yet."

@@ -31,10 +31,10 @@ SIZE: dict[str, object] = {"net": "transformer", "width": 64, "heads": 4, "batch
 def draw() -> None:
     """The section."""
     st.markdown(
-        "An **encoder** reads sixteen symbols, every one of them seeing all others. A **decoder** writes the answer symbol by "
-        "symbol: its self-attention sees what it has written, its **cross-attention** asks, with queries of its own, for keys "
-        "and values of what the encoder has read (Vaswani 2017, 1706.03762, with six blocks each). All other nets here are "
-        "decoders alone."
+        "An **encoder** reads sixteen symbols, every one of them seeing all others. A **decoder** writes the answer "
+        "symbol by symbol: its self-attention sees what it has written, its **cross-attention** asks, with queries of "
+        "its own, for keys and values of what the encoder has read (Vaswani 2017, 1706.03762, with six blocks each). "
+        "All other nets here are decoders alone."
     )
     cfg = controls()
     waits(KEY, lambda: watch(cfg))
@@ -45,7 +45,9 @@ def controls() -> RunConfig:
     one, two, three, four = st.columns(4)
     task = str(one.selectbox("Task of the pair", ASKED, **kept(f"{KEY}_task", ASKED[0], name="pair-task", among=ASKED)))
     depth = two.slider("Blocks in each", *DEPTHS, **kept(f"{KEY}_depth", 1, name="pair-blocks", bounds=DEPTHS))
-    steps = three.number_input("Training steps", *STEPS, step=20, **kept(f"{KEY}_steps", 240, name="pair-steps", bounds=STEPS))
+    steps = three.number_input(
+        "Training steps", *STEPS, step=20, **kept(f"{KEY}_steps", 240, name="pair-steps", bounds=STEPS)
+    )
     seed = four.number_input("Seed", *SEEDS, **kept(f"{KEY}_seed", 0, name="pair-seed", bounds=SEEDS))
     st.caption(sentence(TASKS[task].reading))
     return configuration(task, int(depth), int(steps), int(seed))
@@ -64,7 +66,9 @@ def watch(cfg: RunConfig) -> bool:
         def start() -> None:
             session.TRANSLATION_WANTED.put(cfg)
 
-        st.button(f"Train the pair for {cfg.steps} steps", key=f"{KEY}_start", icon=":material/play_arrow:", on_click=start)
+        st.button(
+            f"Train the pair for {cfg.steps} steps", key=f"{KEY}_start", icon=":material/play_arrow:", on_click=start
+        )
         return False
     answer = trainer().ask(answers.TRANSLATION, cfg, wait=WAIT_SECONDS, owner=owner(KEY), step=0)
     if answer is None:
@@ -107,23 +111,25 @@ def _show(cfg: RunConfig, found: Translation) -> None:
         },
     )
     st.caption(
-        "One held-out sequence; rows are places that the decoder writes, columns those that the encoder has read. Before each "
-        "place the right symbols stand written, as in training. No mask hides anything of the source. "
+        "One held-out sequence; rows are places that the decoder writes, columns those that the encoder has read. "
+        "Before each place the right symbols stand written, as in training. No mask hides anything of the source. "
         f"{found.parameters:,} parameters, pre-norm, one seed."
     )
 
 
 def said(found: Translation, at: int, guessing: float) -> str:
-    """What the pair can do at a step, and how much of its cross-attention is where the symbol stands that it is to write."""
+    """What the pair can do at a step, and how much of its
+    cross-attention is where the symbol stands that it is to write.
+    """
     aim, held_out = found.aim[at], float(found.held_out[at])
     if not np.isfinite(held_out):
         return f"At step {int(found.steps[at])} the held-out loss is not finite."
     block, head = np.unravel_index(int(aim.argmax()), aim.shape)
     return (
-        f"At step {int(found.steps[at])} the held-out loss is {number(held_out, 3)} nats (guessing {number(guessing, 3)}), "
-        f"and {found.accuracy[at]:.1%} of the symbols are right. Head {head + 1} of block {block + 1} aims best: "
-        f"{aim.max():.0%} of its weight is on places of the source that hold the symbol to be written; equal weights would put "
-        f"{found.even:.0%} there."
+        f"At step {int(found.steps[at])} the held-out loss is {number(held_out, 3)} nats (guessing "
+        f"{number(guessing, 3)}), and {found.accuracy[at]:.1%} of the symbols are right. Head {head + 1} of block "
+        f"{block + 1} aims best: {aim.max():.0%} of its weight is on places of the source that hold the symbol to be "
+        f"written; equal weights would put {found.even:.0%} there."
     )
 
 
@@ -131,11 +137,18 @@ def looks_map(found: Translation, at: int, block: int, head: int) -> Figure:
     """The weights (T, S) of a block of the decoder at a look, of one head (from 1) or the mean of all (0)."""
     looks = np.asarray(found.looks[at][block], float)
     source, target = (
-        [f"{place}: {symbol}" for place, symbol in enumerate(getattr(found, name), start=1)] for name in ("source", "target")
+        [f"{place}: {symbol}" for place, symbol in enumerate(getattr(found, name), start=1)]
+        for name in ("source", "target")
     )
     values = looks[head - 1] if head else looks.mean(0)
     return token_map(
-        title="Cross-attention", tokens=source, rows=target, values=values, unit="share", x="source: place, symbol", y="written"
+        title="Cross-attention",
+        tokens=source,
+        rows=target,
+        values=values,
+        unit="share",
+        x="source: place, symbol",
+        y="written",
     )
 
 

@@ -42,7 +42,9 @@ def candidates_chart(title: str, names: Sequence[str], p: np.ndarray, tempered: 
 
 
 def revision_chart(title: str, tokens: Sequence[str], causal: np.ndarray, none: np.ndarray) -> Figure:
-    """The largest change of a logit by place (T - 1,) when one more token is read, on a log axis; 0 is a mark at its edge."""
+    """The largest change of a logit by place (T - 1,) when one
+    more token is read, on a log axis; 0 is a mark at its edge.
+    """
     names = [f"{at + 1} {shown(token)}" for at, token in enumerate(tokens)]
     series = [Series("no mask", none, "other"), Series("causal mask", causal)]
     figure = depth_profile(title=title, unit="largest change of a logit", sites=names, series=series)

@@ -26,11 +26,13 @@ def revised(panel: Panel, text: str, count: int) -> None:
     """What the last token of the text changes at the places before it, with the mask and without."""
     st.subheader("Earlier tokens never change", anchor=False)
     st.markdown(
-        "The net reads the text without its last token, then with it. Under the causal mask no place sees a later one, so its "
-        "logits stay as they were. Then the same weights once more with the mask taken away."
+        "The net reads the text without its last token, then with it. Under the causal mask no place sees a later one, "
+        "so its logits stay as they were. Then the same weights once more with the mask taken away."
     )
     if count < 2:
-        st.info("The text has one token. Let the net say one more, and there is a place before it to be revised or not.")
+        st.info(
+            "The text has one token. Let the net say one more, and there is a place before it to be revised or not."
+        )
         return
     found = panel.ask(answers.REVISION, text=text)
     if found is None:
@@ -42,9 +44,10 @@ def revised(panel: Panel, text: str, count: int) -> None:
     chart = revision_chart(title, tokens[:-1], causal.difference, none.difference)
     drawn(chart, title, f"{NAME}_revision")
     st.caption(
-        f"{badge('measured')} in 64-bit numbers, in eval mode. The weights were trained under the mask: without it they show "
-        "what the mask prevents, not what a net without one would have learned. When a window slides along a long text, its "
-        "tokens stand at other places and are read anew; what was said stays said, because it is now part of the prompt."
+        f"{badge('measured')} in 64-bit numbers, in eval mode. The weights were trained under the mask: without it "
+        "they show what the mask prevents, not what a net without one would have learned. When a window slides along "
+        "a long text, its tokens stand at other places and are read anew; what was said stays said, because it is now "
+        "part of the prompt."
     )
 
 
@@ -54,8 +57,8 @@ def refined(panel: Panel, text: str) -> None:
     st.markdown(
         '"It" is the animal or the street, depending on what stood before: a token gathers its meaning layer by layer. '
         "Here it is measured: what the head of the net would say if the net ended at a site, and where attention "
-        "looks. The book's net reads characters and is far too small for pronouns; the task **recall** is the same question in "
-        "small: a key is mentioned again, and the net must find what it stood beside."
+        "looks. The book's net reads characters and is far too small for pronouns; the task **recall** is the same "
+        "question in small: a key is mentioned again, and the net must find what it stood beside."
     )
     found = panel.ask(answers.REFINEMENT, text=text)
     if found is None:
@@ -77,9 +80,10 @@ def refined(panel: Panel, text: str) -> None:
     _lens(value, sites, position)
     _looks(value, position, head)
     st.caption(
-        f"{badge('measured')} softmax(head(final norm(x))) at every site: the logit lens (nostalgebraist 2020). No early site "
-        "was trained to be read by the head: a lens that disagrees does not say what the stream knows. In pre-norm every "
-        "sublayer adds to the stream, x + F(x); how else the layers may be joined is the choice of the arrangement above."
+        f"{badge('measured')} softmax(head(final norm(x))) at every site: the logit lens (nostalgebraist 2020). No "
+        "early site was trained to be read by the head: a lens that disagrees does not say what the stream knows. In "
+        "pre-norm every sublayer adds to the stream, x + F(x); how else the layers may be joined is the choice of the "
+        "arrangement above."
     )
     with st.container(horizontal=True):
         label, query = "This net in the playground", cfg.to_query()
@@ -101,7 +105,9 @@ def _says(value: Refinement, sites: tuple[str, ...], position: int) -> str:
 
 def _lens(value: Refinement, sites: tuple[str, ...], position: int) -> None:
     title = "Lens by site and token"
-    drawn(lens_map(title, sites, value, position), title, f"{NAME}_lens", height=max(240, min(460, ROW * len(sites) + 90)))
+    drawn(
+        lens_map(title, sites, value, position), title, f"{NAME}_lens", height=max(240, min(460, ROW * len(sites) + 90))
+    )
     far, rows = st.columns(2)
     with far:
         drawn(distance_chart(sites, value, position), "Distance from the end by site", f"{NAME}_distance")
@@ -116,4 +122,9 @@ def _looks(value: Refinement, position: int, head: int) -> None:
     blocks = [f"block {at + 1}" for at in range(len(weights))]
     st.markdown(f"**{looks_sentence(value.tokens, rows, position, blocks)}**")
     title = "Attention by block"
-    drawn(looks_map(title, value.tokens, blocks, rows, position), title, f"{NAME}_looks", height=max(160, 30 * len(blocks) + 90))
+    drawn(
+        looks_map(title, value.tokens, blocks, rows, position),
+        title,
+        f"{NAME}_looks",
+        height=max(160, 30 * len(blocks) + 90),
+    )

@@ -40,12 +40,17 @@ def draw() -> None:
 
 def controls() -> RunConfig | None:
     """The example, the task and the net; the configuration, or None where the page says why there is none."""
-    tip, choice = "Sets the task, the prompt and how it goes on.", control("example", next(iter(EXAMPLES)), among=EXAMPLES)
+    tip, choice = (
+        "Sets the task, the prompt and how it goes on.",
+        control("example", next(iter(EXAMPLES)), among=EXAMPLES),
+    )
     example = EXAMPLES[st.selectbox("Example", list(EXAMPLES), on_change=_take, help=tip, **choice)]
     one, two, three, four = st.columns(4)
     task = str(one.selectbox("Task of the net", list(NETS), **control("task", example.task, among=NETS)))
     autoregression_text.adopt(task, example)
-    tip = defined("How skip and norm are arranged. x + F(x) around every sublayer is pre-norm without its norm.", ARRANGEMENT)
+    tip = defined(
+        "How skip and norm are arranged. x + F(x) around every sublayer is pre-norm without its norm.", ARRANGEMENT
+    )
     choice = control("arrangement", "pre-norm", among=ARRANGEMENTS)
     arrangement = str(two.selectbox("Arrangement", list(ARRANGEMENTS), help=tip, **choice))
     usual = dict(zip(("depth", "steps"), NETS[task], strict=False))
@@ -85,16 +90,21 @@ def _stage(cfg: RunConfig) -> At:
     """The page is told when the run begins to play, for then the net is not asked to speak, and when it rests again."""
     untrained = loss_sentence(None, 0, chance(cfg))
     loss = Chart(LOSS, figure=figures.loss(cfg), says="loss", before=untrained, ends=True, span=COLUMNS, height=220)
-    return stage(NAME, [cfg], [loss], tells="rest" if place(NAME, [cfg]).playing else "follow", shared=" the transformer")
+    return stage(
+        NAME, [cfg], [loss], tells="rest" if place(NAME, [cfg]).playing else "follow", shared=" the transformer"
+    )
 
 
 def _loss(view: View) -> None:
     """What the loss means for the right token."""
     trace, row, guessing = view.trace, view.row, chance(view.cfg)
     loss = float(trace.loss[row])
-    likely = f": the right token gets a probability of {np.exp(-loss):.0%} (geometric mean)" if np.isfinite(loss) else ""
+    likely = (
+        f": the right token gets a probability of {np.exp(-loss):.0%} (geometric mean)" if np.isfinite(loss) else ""
+    )
     st.markdown(
-        f"**At step {row} of {view.cfg.steps} the loss is {number(loss, 3)} nats{likely}; guessing costs {number(guessing, 3)}.**"
+        f"**At step {row} of {view.cfg.steps} the loss is {number(loss, 3)} nats{likely}; guessing costs "
+        f"{number(guessing, 3)}.**"
     )
     st.caption(f"{badge('measured')} on the batch of the step, one seed.")
 

@@ -1,4 +1,6 @@
-"""How a token becomes a row of numbers, in the net of the page: id, one-hot row, the table's row, and what enters the stream."""
+"""How a token becomes a row of numbers, in the net of the page:
+id, one-hot row, the table's row, and what enters the stream.
+"""
 
 from typing import Any
 
@@ -43,10 +45,10 @@ def looked_up(panel: Panel, text: str) -> None:
         },
     )
     st.caption(
-        "Before training all rows are random and no two are alike but by chance; only symbols that were read get a gradient. "
-        "Here a token is a character or a symbol of the task. Larger nets cut words into pieces (byte pairs, Sennrich 2016, "
-        f"1508.07909): GPT-2 has {GPT2[0]:,} of them, and a table of {GPT2[0]:,} x {GPT2[1]} = {GPT2[0] * GPT2[1] / 1e6:.1f} "
-        "million numbers."
+        "Before training all rows are random and no two are alike but by chance; only symbols that were read get a "
+        "gradient. Here a token is a character or a symbol of the task. Larger nets cut words into pieces (byte pairs, "
+        f"Sennrich 2016, 1508.07909): GPT-2 has {GPT2[0]:,} of them, and a table of {GPT2[0]:,} x {GPT2[1]} = "
+        f"{GPT2[0] * GPT2[1] / 1e6:.1f} million numbers."
     )
 
 
@@ -61,8 +63,8 @@ def steps(value: Lookup, at: int) -> str:
     ]
     if len(value.position):
         lines.append(
-            f"Into the stream goes √½ of it plus the position's row {_some(value.position[at])}: **{_some(enters)}**. The "
-            "same symbol at another place enters with the same row and another position."
+            f"Into the stream goes √½ of it plus the position's row {_some(value.position[at])}: **{_some(enters)}**. "
+            "The same symbol at another place enters with the same row and another position."
         )
     else:
         lines.append("It enters the stream as it is: the same symbol enters alike at every place.")
@@ -74,8 +76,8 @@ def counted(value: Lookup) -> str:
     symbols, width = value.table.shape
     used = len(set(value.ids.tolist()))
     return (
-        f"The table has {symbols} x {width} = {symbols * width:,} numbers; this text of {len(value.tokens)} tokens reads "
-        f"{used} of its rows."
+        f"The table has {symbols} x {width} = {symbols * width:,} numbers; this text of {len(value.tokens)} tokens "
+        f"reads {used} of its rows."
     )
 
 

@@ -1,4 +1,6 @@
-"""A prompt, and the net that continues it: one token at a press or many, with the candidates that each was chosen from."""
+"""A prompt, and the net that continues it: one token at a
+press or many, with the candidates that each was chosen from.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -31,7 +33,9 @@ TEMPERATURES, SEEDS, LENGTHS = (0.0, 5.0), (0, 10**6), (1, 200)
 
 @dataclass(frozen=True)
 class Said:
-    """One token that was said: which, out of which probabilities (C,), at which temperature, by the net of which step."""
+    """One token that was said: which, out of which probabilities
+    (C,), at which temperature, by the net of which step.
+    """
 
     token: str
     at: int
@@ -69,7 +73,9 @@ def adopt(task: str, example: Example) -> None:
 
 
 def draw(panel: Panel) -> tuple[str, int] | None:
-    """The prompt and everything said after it; the text that the net reads now and its tokens, None while that is unknown."""
+    """The prompt and everything said after it; the text that the
+    net reads now and its tokens, None while that is unknown.
+    """
     cfg = panel.cfg
     st.subheader("The net continues your prompt", anchor=False)
     prompt = _prompt(cfg)
@@ -90,10 +96,16 @@ def draw(panel: Panel) -> tuple[str, int] | None:
     written.classes = next_one.classes
     if not panel.step and not written.said and (told := _recorded(written, settings)):
         st.markdown(
-            f"**Recorded: what this net says once it has been trained for {cfg.steps} steps.** Before that it knows no letter "
-            "from another; train it, and it goes on from here itself."
+            f"**Recorded: what this net says once it has been trained for {cfg.steps} steps.** Before that it knows no "
+            "letter from another; train it, and it goes on from here itself."
         )
-        _said(told, replace(next_one, said=(), probabilities=next_one.probabilities[:0]), temperature, cfg.steps, "recorded")
+        _said(
+            told,
+            replace(next_one, said=(), probabilities=next_one.probabilities[:0]),
+            temperature,
+            cfg.steps,
+            "recorded",
+        )
         return whole(cfg, "", next_one.read), len(next_one.read)
     for line in reading_notes(next_one.unknown, next_one.cut, next_one.limit, _slides(cfg)):
         st.info(line)
@@ -102,7 +114,9 @@ def draw(panel: Panel) -> tuple[str, int] | None:
 
 
 def _recorded(written: Written, settings: dict[str, Any]) -> Written | None:
-    """What the net of a prompt said when it was recorded, under the same settings but for the end; None where it was not."""
+    """What the net of a prompt said when it was recorded, under
+    the same settings but for the end; None where it was not.
+    """
     found = spoken()
     same = found is not None and (found.cfg, PROMPT) == (written.cfg, written.prompt)
     if found is None or not same or any(settings[name] != SETTINGS[name] for name in ("temperature", "seed")):
@@ -135,7 +149,9 @@ def _settings(cfg: RunConfig) -> tuple[float, int, int, str]:
     fixed: dict[str, Any] = {"persist_state": "session"}
     tip = "0: the most probable token. Above: a draw from p^(1/temperature), over its sum."
     temperature = one.number_input("Temperature", *TEMPERATURES, step=0.1, key=f"{NAME}_temperature", help=tip, **fixed)
-    tip = "Token t is drawn with random number t of this seed: the same seed says the same again. Idle at temperature 0."
+    tip = (
+        "Token t is drawn with random number t of this seed: the same seed says the same again. Idle at temperature 0."
+    )
     seed = two.number_input("Seed of the draws", *SEEDS, step=1, key=f"{NAME}_seed", help=tip, **fixed)
     length = three.number_input(
         "Length", *LENGTHS, step=1, key=f"{NAME}_length", help="Tokens of one press of Generate.", **fixed
@@ -155,7 +171,9 @@ def _generated(panel: Panel, written: Written) -> None:
     if written.wanted is None:
         return
     step, args = written.wanted
-    answer = trainer().ask(answers.CONTINUATION, panel.cfg, wait=WAIT_SECONDS, owner=panel.owner("generate"), step=step, **args)
+    answer = trainer().ask(
+        answers.CONTINUATION, panel.cfg, wait=WAIT_SECONDS, owner=panel.owner("generate"), step=step, **args
+    )
     if answer is None:
         panel.waiting = True
         st.progress(min(1.0, trainer().share(answers.CONTINUATION, panel.cfg, step=step, **args)), text="Generating")
@@ -192,7 +210,9 @@ def _buttons(panel: Panel, written: Written, found: Measured[Continuation] | Non
         label, icon = "Next token", ":material/keyboard_tab:"
         st.button(label, key=f"{NAME}_next", icon=icon, type="primary", on_click=one_more, disabled=not can)
         st.button("Generate", key=f"{NAME}_generate", icon=":material/fast_forward:", on_click=many, disabled=not can)
-        st.button("Back to the prompt", key=f"{NAME}_again", icon=":material/undo:", on_click=again, disabled=not written.said)
+        st.button(
+            "Back to the prompt", key=f"{NAME}_again", icon=":material/undo:", on_click=again, disabled=not written.said
+        )
     if panel.at.playing:
         st.caption("Pause, and the net of the step shown continues the text.")
 
@@ -214,7 +234,9 @@ def _said(written: Written, next_one: Continuation, temperature: float, step: in
         return
     names += ["the next one"] * len(upcoming)
     key = f"{NAME}_looked_at_{len(every)}"
-    at = st.selectbox("Candidates of token", range(len(every)), index=len(every) - 1, format_func=names.__getitem__, key=key)
+    at = st.selectbox(
+        "Candidates of token", range(len(every)), index=len(every) - 1, format_func=names.__getitem__, key=key
+    )
     one = every[int(at)]
     hot = tempered(one.p, one.temperature)
     verb = "is" if at < len(written.said) else "would be"

@@ -21,8 +21,8 @@ def stop_sentence(stopped: str, said: Sequence[str], asked: int, end: str, limit
         if len(said) < asked
         else f'Stopped by both: the last of the {asked} tokens is the end symbol "{shown(end)}".',
         "full": f"Stopped after {count}: a sequence of this task has {limit} tokens, and it is complete.",
-        "unasked": f"Stopped after {count}: this task takes no loss at this place, so the net was never told what to say. "
-        "Type the next token yourself.",
+        "unasked": f"Stopped after {count}: this task takes no loss at this place, so the net was never told what "
+        "to say. Type the next token yourself.",
         "not finite": f"Stopped after {count}: the probabilities are not finite, and nothing can be drawn from them.",
     }[stopped]
 
@@ -36,8 +36,8 @@ def reading_notes(unknown: Sequence[str], cut: int, limit: int, slides: bool) ->
         notes.append(f"Left out, because the net has no such {what}: {names} ({len(unknown)} of what was typed).")
     if cut and slides:
         notes.append(
-            f"The context is {limit} tokens: the net reads the last {limit}, and the {cut} before them are forgotten. The window "
-            "slides: every token stands one place earlier than before."
+            f"The context is {limit} tokens: the net reads the last {limit}, and the {cut} before them are forgotten. "
+            "The window slides: every token stands one place earlier than before."
         )
     elif cut:
         notes.append(f"A sequence of this task has {limit} tokens: the {cut} after them are not read.")
@@ -53,9 +53,9 @@ def revision_sentence(found: Change, bare: Change, token: str) -> str:
     rounding = "" if kept == 0 else ", which is rounding" if kept < ROUNDING else ""
     verdict = "Earlier tokens never change" if kept < ROUNDING else "Earlier tokens change"
     return (
-        f'{verdict}: "{shown(token)}" is appended, and no logit of the {places} place{"" if places == 1 else "s"} before it '
-        f"moves by more than {kept:.2g}{rounding}. Without the mask the largest of them moves by {moved:.2g}, "
-        f"and {other} of {places} would now say another token."
+        f'{verdict}: "{shown(token)}" is appended, and no logit of the {places} place'
+        f"{'' if places == 1 else 's'} before it moves by more than {kept:.2g}{rounding}. Without the mask the largest "
+        f"of them moves by {moved:.2g}, and {other} of {places} would now say another token."
     )
 
 

@@ -1,4 +1,6 @@
-"""The chain of factors by hand: choose them, see their product, the +1 of the skip, and the update left to every layer."""
+"""The chain of factors by hand: choose them, see their product,
+the +1 of the skip, and the update left to every layer.
+"""
 
 import numpy as np
 import streamlit as st
@@ -102,8 +104,8 @@ def _verdict(bare: float, skipped: float) -> str:
         return "The +1 did not save it: a branch with factor -1 cancels its skip exactly."
     if abs(skipped) > 100:
         return (
-            "The +1 keeps the gradient from vanishing and makes it explode: a deep residual net also needs branches that add "
-            "little, by a norm before each, by small first weights or by a gate that starts at 0."
+            "The +1 keeps the gradient from vanishing and makes it explode: a deep residual net also needs branches "
+            "that add little, by a norm before each, by small first weights or by a gate that starts at 0."
         )
     if abs(skipped) < 0.01:
         return "It vanishes even with the +1, because the factors are negative and eat it up."
@@ -118,17 +120,22 @@ def _chart(factors: np.ndarray) -> None:
 
 def _updates(factors: np.ndarray) -> None:
     """w - lr * gradient for every layer, without and with a skip, and which weights float32 leaves where they are."""
-    st.markdown("**What it leaves the weights:** every layer's weight moves by the learning rate times what arrives behind it.")
+    st.markdown(
+        "**What it leaves the weights:** every layer's weight moves by the learning rate times what arrives behind it."
+    )
     left, right = st.columns(2)
-    weight = left.number_input("Weight", *WEIGHTS, step=0.1, **kept(f"{KEY}_weight", 0.5, name="weight", bounds=WEIGHTS))
+    weight = left.number_input(
+        "Weight", *WEIGHTS, step=0.1, **kept(f"{KEY}_weight", 0.5, name="weight", bounds=WEIGHTS)
+    )
     choice = kept(f"{KEY}_lr", 0.1, name="lr", bounds=RATES)
     rate = right.number_input("Learning rate", *RATES, step=0.01, format="%g", help=help_of("lr"), **choice)
     bare, skipped = arriving(factors)[1:], arriving(with_skip(factors))[1:]
     _first_update(weight, rate, bare[0], skipped[0])
     still = int(standing_still(weight, bare, rate).sum())
     st.markdown(
-        f"In float32 {still} of {len(factors)} weights do not move at all without a skip: their update is smaller than the last "
-        f"digit of {number(weight)}. With a skip {int(standing_still(weight, skipped, rate).sum())} do not. {badge('formula')}"
+        f"In float32 {still} of {len(factors)} weights do not move at all without a skip: their update is smaller than "
+        f"the last digit of {number(weight)}. With a skip {int(standing_still(weight, skipped, rate).sum())} do not. "
+        f"{badge('formula')}"
         if still
         else f"All {len(factors)} weights move, the first by {number(rate * bare[0], 3)} without a skip and by "
         f"{number(rate * skipped[0], 3)} with one. {badge('formula')}"
@@ -144,7 +151,9 @@ def _updates(factors: np.ndarray) -> None:
     }
     with st.popover("Every layer's update", icon=":material/table:", key=f"{KEY}_updates"):
         listed("Every layer's update", {name: [number(v, 8) for v in values] for name, values in rows.items()}, 300)
-        st.caption("The gradient is what arrives at the layer's output; each layer's own slope by its weight is taken as 1.")
+        st.caption(
+            "The gradient is what arrives at the layer's output; each layer's own slope by its weight is taken as 1."
+        )
 
 
 def _first_update(weight: float, rate: float, bare: float, skipped: float) -> None:

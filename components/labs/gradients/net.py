@@ -42,8 +42,8 @@ def controls() -> tuple[RunConfig, int]:
     """The section's opening and the net that is set, with the number of its seeds."""
     st.subheader("The same on a real network", anchor=False)
     st.markdown(
-        "An MLP of width 64 on real digits, before any training: its gradient at every point of the signal (residual stream), "
-        "and the product."
+        "An MLP of width 64 on real digits, before any training: its gradient at every point of the signal (residual "
+        "stream), and the product."
     )
     one, two, three = st.columns(3)
     with one:
@@ -59,7 +59,9 @@ def controls() -> tuple[RunConfig, int]:
         tip, choice = help_of("layers_per_branch"), _kept("layers", LAYERS[0], among=LAYERS)
         layers = left.segmented_control("Layers per branch", LAYERS, required=True, help=tip, **choice)
         tip = "Six nets that differ in their random weights alone: the line is their geometric mean."
-        seeds = right.segmented_control("Seeds", SEEDS, required=True, help=tip, **_kept("seeds", SEEDS[0], among=SEEDS))
+        seeds = right.segmented_control(
+            "Seeds", SEEDS, required=True, help=tip, **_kept("seeds", SEEDS[0], among=SEEDS)
+        )
     cfg = RunConfig(
         depth=int(depth),
         residual=bool(residual),
@@ -73,7 +75,9 @@ def controls() -> tuple[RunConfig, int]:
 
 
 def watch(cfg: RunConfig, seeds: int) -> bool:
-    """Both charts and what they say, or what was measured before until the answer is there; whether it is still to come."""
+    """Both charts and what they say, or what was measured before
+    until the answer is there; whether it is still to come.
+    """
     before = session.NET_SEEN.get()
     answer = trainer().ask(answers.PROFILES, cfg, wait=WAIT_SECONDS, owner=owner(KEY), seeds=seeds)
     if answer is not None and answer.value is None:
@@ -104,7 +108,9 @@ def net_chart(title: str, traces: Sequence[Trace], measured: np.ndarray, product
 
 
 def anchored(traces: Sequence[Trace], predicted: Law) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """By chart: the measured RMS (K, S), and the product that starts where the measurement does: input, or gradient's end."""
+    """By chart: the measured RMS (K, S), and the product that
+    starts where the measurement does: input, or gradient's end.
+    """
     assert predicted.mean_square is not None
     assert predicted.product is not None
     act, grad = np.stack([one.act_rms[0] for one in traces]), np.stack([one.grad_rms[0] for one in traces])
@@ -124,8 +130,8 @@ def _show(cfg: RunConfig, traces: Sequence[Trace]) -> None:
         with column:
             drawn(net_chart(title, traces, measured, formula), title, f"{KEY}_{title.partition(' ')[0].lower()}_chart")
     st.caption(
-        f"{badge('measured')} on the first batch of the run, by autograd. {badge('formula')} for infinite width, from the "
-        "activation's moments under a Gaussian, block by block; its line starts where the measured one does. "
+        f"{badge('measured')} on the first batch of the run, by autograd. {badge('formula')} for infinite width, from "
+        "the activation's moments under a Gaussian, block by block; its line starts where the measured one does. "
         "[Poole 2016](https://arxiv.org/abs/1606.05340), [Schoenholz 2017](https://arxiv.org/abs/1611.01232)."
     )
     st.page_link(PLAYGROUND, label="Train it in the playground", icon=":material/tune:", query_params=cfg.to_query())

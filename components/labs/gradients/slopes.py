@@ -68,10 +68,10 @@ def _bound(spread: float) -> None:
     at, most = steepest("sigmoid")
     left = moments("sigmoid", spread**2).slope
     st.markdown(
-        f"**The sigmoid's derivative is at most {number(most)}, at z = {number(at)}.** It is often said that its gradient "
-        f"shrinks by 1/4 per layer: that is the bound for one factor with a weight of at most 1. For z of spread {number(spread)}"
-        f" the mean square of the derivative is {number(left, 3)}, so a layer of fan-in weights passes on √{number(left, 3)} = "
-        f"{number(left**0.5, 3)}. {badge('formula')}"
+        f"**The sigmoid's derivative is at most {number(most)}, at z = {number(at)}.** It is often said that its "
+        "gradient shrinks by 1/4 per layer: that is the bound for one factor with a weight of at most 1. For z of "
+        f"spread {number(spread)} the mean square of the derivative is {number(left, 3)}, so a layer of fan-in weights "
+        f"passes on √{number(left, 3)} = {number(left**0.5, 3)}. {badge('formula')}"
     )
 
 
@@ -91,6 +91,6 @@ def _table(shown: Sequence[str], z: float, spread: float) -> None:
     }
     listed("Derivatives of the activations", rows)
     st.caption(
-        f"Means over z from N(0, {number(spread)}²), by quadrature over 4,000 cells. √E φ'² is the factor that a layer of fan-in "
-        "weights has in length, on average over its weights."
+        f"Means over z from N(0, {number(spread)}²), by quadrature over 4,000 cells. √E φ'² is the factor that a layer "
+        "of fan-in weights has in length, on average over its weights."
     )

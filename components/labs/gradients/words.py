@@ -13,15 +13,18 @@ CLOSE = 0.02  # of a factor per layer, within which product and measurement are 
 
 
 def compared(cfg: RunConfig, measured: np.ndarray, product: np.ndarray) -> str:
-    """Measurement (K seeds, S) beside the product (S,), both along the stream: how far each falls, and how far they differ."""
+    """Measurement (K seeds, S) beside the product (S,), both
+    along the stream: how far each falls, and how far they differ.
+    """
     ends = np.array([decades(float(one[-1]), float(one[0])) for one in measured])
     expected = decades(float(product[-1]), float(product[0]))
     seeds = "one seed" if len(ends) == 1 else f"{len(ends)} seeds, geometric mean"
     if not np.isfinite(ends).all():
         lost = "exactly 0" if (ends < 0).any() else "a number beyond float32"
         return (
-            f"Measured ({seeds}): the gradient is {lost} when it reaches the input. Formula: {_fall(expected, cfg.depth)}. "
-            "The formula knows no smallest or largest number; float32 ends at 1e-45 and 3e38."
+            f"Measured ({seeds}): the gradient is {lost} when it reaches the input. Formula: "
+            f"{_fall(expected, cfg.depth)}. The formula knows no smallest or largest number; float32 ends at 1e-45 and "
+            "3e38."
         )
     mean = float(ends.mean())
     apart = 10 ** ((mean - expected) / cfg.depth) - 1
@@ -39,9 +42,9 @@ def reason(cfg: RunConfig, seeds: int) -> str:
     found = moments(cfg.activation)
     if cfg.residual and cfg.norm == "none" and cfg.layers_per_branch == 1 and abs(found.mean) > 1e-6:
         return (
-            f"{cfg.activation} leaves a mean of {number(found.mean, 3)} in every branch of one layer, so all branches push one "
-            "way and the gradient adds up along it. The formula takes what they return to be at right angles to the skip, so "
-            "here it is no law, and none is known."
+            f"{cfg.activation} leaves a mean of {number(found.mean, 3)} in every branch of one layer, so all branches "
+            "push one way and the gradient adds up along it. The formula takes what they return to be at right angles "
+            "to the skip, so here it is no law, and none is known."
         )
     count = "this is one seed" if seeds == 1 else f"these are {seeds} seeds"
     return f"the formula averages over all weights of a net without end in width, and {count} of width {cfg.width}."
@@ -53,25 +56,35 @@ def expected(cfg: RunConfig) -> str:
     assert gained is not None
     assert predicted is not None
     forward, backward = gained
-    gains = f"A branch that reads mean square 1 writes {number(forward, 3)} and returns {number(backward, 3)} of the gradient's."
+    gains = (
+        f"A branch that reads mean square 1 writes {number(forward, 3)} and returns {number(backward, 3)} of the "
+        "gradient's."
+    )
     change = decades(1.0, float(predicted[0]))
     if cfg.residual and cfg.norm == "none":
         return (
             f"{gains} The skip's 1 does not vanish, but it is not all there is: the first layer passes on √(1 + "
             f"{number(backward, 3)}) = {number((1 + backward) ** 0.5, 3)}, and {cfg.depth} layers "
-            f"{'explode' if change > EXPLODES else 'stay bounded'}. That a stream doubles its mean square per block holds only "
-            f"where a branch writes as much as it reads; here the first adds {number(forward, 3)}."
+            f"{'explode' if change > EXPLODES else 'stay bounded'}. That a stream doubles its mean square per block "
+            f"holds only where a branch writes as much as it reads; here the first adds {number(forward, 3)}."
         )
     if cfg.residual and cfg.placement == "post-norm":
-        return f"{gains} The skip's 1 is not left alone: the norm after every add divides the gradient too. {_balance(change)}"
+        return (
+            f"{gains} The skip's 1 is not left alone: the norm after every add divides the gradient too. "
+            f"{_balance(change)}"
+        )
     if cfg.residual:
-        return f"{gains} The stream grows from block to block, so a later branch's part of stream and gradient is smaller."
+        return (
+            f"{gains} The stream grows from block to block, so a later branch's part of stream and gradient is smaller."
+        )
     if cfg.norm != "none":
-        return f"{gains} The norm keeps the signal's size, and without a skip the gradient is still a product of factors."
+        return (
+            f"{gains} The norm keeps the signal's size, and without a skip the gradient is still a product of factors."
+        )
     if (cfg.init, cfg.activation, cfg.layers_per_branch) == ("he", "relu", 1):
         return (
-            f"{gains} He's initialisation keeps sizes on average over weights. One seed of a narrow deep net can be off by a "
-            "factor of ten: look at six seeds."
+            f"{gains} He's initialisation keeps sizes on average over weights. One seed of a narrow deep net can be "
+            "off by a factor of ten: look at six seeds."
         )
     factor = f"√{number(backward, 3)} = {number(backward**0.5, 3)}"
     return f"{gains} So the first layer passes on {factor} of the gradient's length, and all layers multiply."
@@ -84,7 +97,9 @@ def _balance(change: float) -> str:
     if change < 0:
         lost = f"at the start the gradient becomes {times(change)} on its way back."
         return f"Here the norms take more than the branches give back: {lost}"
-    return f"Here the branches give back more than the norms take: the gradient becomes {times(change)} on its way back."
+    return (
+        f"Here the branches give back more than the norms take: the gradient becomes {times(change)} on its way back."
+    )
 
 
 def _fall(change: float, depth: int) -> str:

@@ -1,4 +1,6 @@
-"""What scale costs: gradient descent on least squares with features of different size, before and after standardising them."""
+"""What scale costs: gradient descent on least squares with
+features of different size, before and after standardising them.
+"""
 
 import numpy as np
 import pandas as pd
@@ -25,9 +27,10 @@ def scale_and_descent(_values: np.ndarray, _row: int, _eps: float, _names: list[
     scaled = [_steps(at, standardised=True) for at in RATIOS]
     before, after = taken(raw[RATIOS.index(ratio)]), taken(scaled[RATIOS.index(ratio)])
     st.markdown(
-        f"Two independent features, one {ratio} times larger: the curvatures of least squares are {flat:g} and {steep:,.0f}. The "
-        f"learning rate must suit the steepest direction, 1 / {steep:,.0f}, so the flat one takes **{before} steps**. "
-        f"Standardised by the z-score above, both curvatures are {curvatures(standard)[0]:g}, and it takes **{after}**."
+        f"Two independent features, one {ratio} times larger: the curvatures of least squares are {flat:g} and "
+        f"{steep:,.0f}. The learning rate must suit the steepest direction, 1 / {steep:,.0f}, so the flat one takes "
+        f"**{before} steps**. Standardised by the z-score above, both curvatures are {curvatures(standard)[0]:g}, and "
+        f"it takes **{after}**."
     )
     series = [
         Series("as it is", np.array(raw, float)),
@@ -37,10 +40,12 @@ def scale_and_descent(_values: np.ndarray, _row: int, _eps: float, _names: list[
     figure["layout"]["xaxis"]["title"]["text"] = "scale of one feature over the other"
     still_chart(figure, key="normalization_descent", alt="Steps to converge, chart", height=280)
     with st.popover("Numbers", key="normalization_descent_numbers", icon=":material/table:"):
-        st.dataframe(pd.DataFrame({"as it is": raw, "standardised": scaled}, index=RATIOS), alt="Steps to converge, table")
+        st.dataframe(
+            pd.DataFrame({"as it is": raw, "standardised": scaled}, index=RATIOS), alt="Steps to converge, table"
+        )
     st.caption(
-        "Real gradient descent on the four samples (±1, ±scale), from (1, 1) until the distance has shrunk to a thousandth, "
-        f"{MOST_STEPS:,} steps at most. :blue-badge[measured]"
+        "Real gradient descent on the four samples (±1, ±scale), from (1, 1) until the distance has shrunk to a "
+        f"thousandth, {MOST_STEPS:,} steps at most. :blue-badge[measured]"
     )
 
 

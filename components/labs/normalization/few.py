@@ -1,4 +1,6 @@
-"""What a norm does to overfitting and to the loss around a net: nets with and without one, trained here on a few digits."""
+"""What a norm does to overfitting and to the loss around a
+net: nets with and without one, trained here on a few digits.
+"""
 
 from typing import Any
 
@@ -30,9 +32,9 @@ WAIT_SECONDS = 0.4
 def overfitting(_values: np.ndarray, _row: int, _eps: float, _names: list[str]) -> None:
     """Two claims that are often made of norms, tried."""
     st.markdown(
-        "Two things are often said of norms: that they reduce overfitting, and that they smooth the loss. Both are tried here: "
-        "nets of four residual blocks, alike but for the norm, learn a few digits for "
-        f"{STEPS} steps; {SEEDS} seeds each. The table above has no part in it."
+        "Two things are often said of norms: that they reduce overfitting, and that they smooth the loss. Both are "
+        f"tried here: nets of four residual blocks, alike but for the norm, learn a few digits for {STEPS} steps; "
+        f"{SEEDS} seeds each. The table above has no part in it."
     )
     cfg, samples = controls()
     waits(KEY, lambda: watch(cfg, samples))
@@ -41,7 +43,9 @@ def overfitting(_values: np.ndarray, _row: int, _eps: float, _names: list[str]) 
 def controls() -> tuple[RunConfig, int]:
     """The nets that are set, and how many samples they learn from."""
     one, two, three = st.columns(3, vertical_alignment="bottom")
-    samples = int(one.select_slider("Digits to learn from", SAMPLES, **kept(f"{KEY}_samples", 100, name="digits", among=SAMPLES)))
+    samples = int(
+        one.select_slider("Digits to learn from", SAMPLES, **kept(f"{KEY}_samples", 100, name="digits", among=SAMPLES))
+    )
     choice = kept(f"{KEY}_lr", 0.01, name="rate", bounds=RATES)
     lr = float(two.number_input("Learning rate of all nets", *RATES, format="%g", **choice))
     tip = "Without it a net that has no norm starts with a far larger stream, and is not alike but for the norm."
@@ -97,10 +101,11 @@ def _show(found: Overfitting) -> None:
         },
     )
     st.caption(
-        "One number a seed. Losses in eval mode; rise and sharpness at the end, on all samples, in train mode. Rise: median over "
-        "8 random directions, each filter moved by half its length (Li 2018, 1712.09913), which does not depend on how large the "
-        "weights are. Sharpness: the largest eigenvalue of the Hessian, which does, so it is not comparable between nets with "
-        "and without a norm. That batch norm smooths the loss was shown by Santurkar 2018 (1805.11604), without skips."
+        "One number a seed. Losses in eval mode; rise and sharpness at the end, on all samples, in train mode. Rise: "
+        "median over 8 random directions, each filter moved by half its length (Li 2018, 1712.09913), which does not "
+        "depend on how large the weights are. Sharpness: the largest eigenvalue of the Hessian, which does, so it is "
+        "not comparable between nets with and without a norm. That batch norm smooths the loss was shown by Santurkar "
+        "2018 (1805.11604), without skips."
     )
 
 

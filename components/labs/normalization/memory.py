@@ -1,4 +1,6 @@
-"""Batch norm in training and at inference: its memory fills batch by batch, and what it does when the data move afterwards."""
+"""Batch norm in training and at inference: its memory fills
+batch by batch, and what it does when the data move afterwards.
+"""
 
 import numpy as np
 import pandas as pd
@@ -50,11 +52,10 @@ def _told(values: np.ndarray, counted: np.ndarray | None, running: Running, feat
     rows |= {"running mean": running.mean, "running variance": running.variance}
     st.dataframe(pd.DataFrame(rows, index=features).T, alt="Statistics of the batch and of the memory, table")
     st.caption(
-        f"Batches remembered: {running.batches}. Each one: running = {1 - MOMENTUM:g} × running + {MOMENTUM:g} × batch, from "
-        f"mean 0 and variance 1. torch's momentum of {MOMENTUM:g} is the weight of the new batch; the paper's of "
-        f"{1 - MOMENTUM:g} is that of the old. Training divides by the variance over n, the memory keeps the one over n - 1. "
-        "Eval reads the memory only: "
-        "who forgets model.eval() normalises by the batch at hand."
+        f"Batches remembered: {running.batches}. Each one: running = {1 - MOMENTUM:g} × running + {MOMENTUM:g} × "
+        f"batch, from mean 0 and variance 1. torch's momentum of {MOMENTUM:g} is the weight of the new batch; the "
+        f"paper's of {1 - MOMENTUM:g} is that of the old. Training divides by the variance over n, the memory keeps "
+        "the one over n - 1. Eval reads the memory only: who forgets model.eval() normalises by the batch at hand."
     )
 
 
@@ -64,13 +65,15 @@ def _shifted(values: np.ndarray, running: Running) -> np.ndarray:
     shift = st.number_input("Shift of the data at inference", *SHIFTS, step=0.5, format="%g", width=220, **choice)
     moved = values + shift
     batch = np.abs(
-        normalised(moved, "batch norm", running=running).values - normalised(values, "batch norm", running=running).values
+        normalised(moved, "batch norm", running=running).values
+        - normalised(values, "batch norm", running=running).values
     ).max()
     layer = np.abs(normalised(moved, "layer norm").values - normalised(values, "layer norm").values).max()
     st.caption(
         f"Adding {shift:g} to every number moves the result of batch norm by up to {batch:.4g}, that of layer norm by "
         f"{layer:.1g}. This is a shift between training and inference. "
         "Internal covariate shift, the moving of a layer's input while the layers "
-        "before it learn, is another thing; later work disputes that it is why batch norm helps (Santurkar et al. 2018)."
+        "before it learn, is another thing; later work disputes that it is why batch norm helps (Santurkar et al. "
+        "2018)."
     )
     return moved

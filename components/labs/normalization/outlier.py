@@ -1,4 +1,6 @@
-"""What one outlier leaves of everybody else: min-max against norms that divide by a spread, or look at one token only."""
+"""What one outlier leaves of everybody else: min-max against
+norms that divide by a spread, or look at one token only.
+"""
 
 import numpy as np
 import streamlit as st
@@ -16,7 +18,9 @@ DISTANCES = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 
 
 def outlier(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
-    """The chosen token's number in one feature moves away; how far apart the other tokens' numbers there still come out."""
+    """The chosen token's number in one feature moves away; how
+    far apart the other tokens' numbers there still come out.
+    """
     if len(values) < 3:
         st.info("One token goes away, and two are needed that stay: three tokens or more.")
         return
@@ -34,9 +38,10 @@ def outlier(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
     spread = float(others.max() - others.min())
     st.latex(r"\text{min-max: } \frac{x_b - x_a}{\max - \min}")
     st.markdown(
-        f"**{names[row]}** says {number(moved[row, feature])} in feature {feature + 1}. Of the range of 1 that min-max gives, "
-        f"the others share {number(spread)} / ({number(greatest)} - {number(least)}) = **{after['min-max']:.2%}**; before it was "
-        f"{before['min-max']:.2%}. All that they have to say stands within it."
+        f"**{names[row]}** says {number(moved[row, feature])} in feature {feature + 1}. Of the range of 1 that min-max "
+        f"gives, the others share {number(spread)} / ({number(greatest)} - {number(least)}) = "
+        f"**{after['min-max']:.2%}**; before it was {before['min-max']:.2%}. All that they have to say stands within "
+        "it."
     )
     listed(
         "What the others have left",
@@ -51,14 +56,15 @@ def outlier(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
         for method in METHODS
     }
     series = [
-        Series(name, np.array(found), role) for (name, found), role in zip(rows.items(), ("now", "other", "formula"), strict=True)
+        Series(name, np.array(found), role)
+        for (name, found), role in zip(rows.items(), ("now", "other", "formula"), strict=True)
     ]
     sites = [f"{at:g}" for at in DISTANCES]
     figure = depth_profile(title="Others apart by outlier", unit="greatest less least", sites=sites, series=series)
     figure["layout"]["xaxis"]["title"]["text"] = "how far the outlier is, in ranges of the feature"
     still_chart(figure, key=f"{KEY}_outlier", alt="Others apart by outlier, chart", height=280)
     st.caption(
-        "Greatest less least of the other tokens' numbers in this feature, before gain and bias. Min-max and z-score take their "
-        "statistics over the tokens, so one token decides what is left to all others; layer norm takes them inside each token, "
-        "and the others come out as they did. :green-badge[formula]"
+        "Greatest less least of the other tokens' numbers in this feature, before gain and bias. Min-max and z-score "
+        "take their statistics over the tokens, so one token decides what is left to all others; layer norm takes them "
+        "inside each token, and the others come out as they did. :green-badge[formula]"
     )

@@ -24,7 +24,9 @@ TIPS = {
     "rms norm": "As layer norm, without taking the mean away.",
     "group norm": "Token by token, over groups of features.",
     "batch norm": "Feature by feature, over all tokens of the batch; at inference, by what it remembers of training.",
-    "instance norm": "Feature by feature, over the tokens of one sequence. With one sequence it is batch norm in training.",
+    "instance norm": (
+        "Feature by feature, over the tokens of one sequence. With one sequence it is batch norm in training."
+    ),
     "joint layer norm": "Over tokens and features at once: what nn.LayerNorm([T, d]) does, and seldom what is meant.",
     "dynamic tanh": "No statistics: every number is squashed by itself.",
     "min-max": "Feature by feature: the least becomes 0, the greatest 1.",
@@ -114,7 +116,9 @@ def _settings(values: np.ndarray, method: str, example: Example) -> dict[str, An
             found["sequences"] = st.selectbox("Sequences", _divisors(tokens), help=tip, width=130, **choice)
         if kind.shares == CELL:
             found["alpha"] = st.slider("alpha", 0.1, 3.0, step=0.1, width=200, **_kept("alpha", 0.5, bounds=(0.1, 3.0)))
-    padding = _kept("padding", _pads(example), among=range(tokens), many=True)  # an example sets it where it is not drawn too
+    padding = _kept(
+        "padding", _pads(example), among=range(tokens), many=True
+    )  # an example sets it where it is not drawn too
     if kind.shares in ACROSS_TOKENS:
         found["counted"] = _counted(tokens, padding)
     return found
@@ -126,7 +130,9 @@ def _counted(tokens: int, choice: dict[str, Any]) -> np.ndarray | None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         tip = "Rows that are no words."
         padding = st.multiselect("Padding tokens", range(tokens), format_func=names.__getitem__, help=tip, **choice)
-        left_out = st.toggle("Leave padding out of the statistics", disabled=not padding, **_kept("left_out", False, "leave"))
+        left_out = st.toggle(
+            "Leave padding out of the statistics", disabled=not padding, **_kept("left_out", False, "leave")
+        )
     return np.array([at not in padding for at in range(tokens)]) if left_out and padding else None
 
 

@@ -38,8 +38,13 @@ def hand_against_torch(values: np.ndarray, row: int, eps: float, _names: list[st
     st.markdown(
         f"`x.std()` divides by n - 1, layer norm by n: by hand the result is shorter by 1 - sqrt({size - 1}/{size}) = "
         f"{shortfall(size):.2%} with {size} features, {shortfall(64):.2%} with 64, {shortfall(512):.2%} with 512. "
-        + (f"Here it is **{1 - np.linalg.norm(hand) / length:.2%} shorter**. " if length and np.isfinite(hand).all() else "")
-        + "The two are often given as equivalent, and the Annotated Transformer writes the first; for many features they agree."
+        + (
+            f"Here it is **{1 - np.linalg.norm(hand) / length:.2%} shorter**. "
+            if length and np.isfinite(hand).all()
+            else ""
+        )
+        + "The two are often given as equivalent, and the Annotated Transformer writes the first; for many features "
+        "they agree."
     )
 
     def answered() -> bool:
@@ -61,20 +66,24 @@ def hand_against_torch(values: np.ndarray, row: int, eps: float, _names: list[st
 
 
 def promised(values: np.ndarray, row: int, eps: float, _names: list[str]) -> None:
-    """What layer norm fixes and what it does not: spread 1 only where eps is small beside it, no bound on one feature's share."""
+    """What layer norm fixes and what it does not: spread 1 only
+    where eps is small beside it, no bound on one feature's share.
+    """
     x = values[row]
     y = normalised(x[None], "layer norm", eps=eps).values[0]
     largest = float(np.abs(y).max())
     share = largest**2 / float(y @ y) if y.any() else 0.0
     st.markdown(
-        f"Before gain and bias, token {row + 1} comes out with spread **{y.std():.4f}** over n ({y.std(ddof=1):.4f} over n - 1): "
-        f'sigma / sqrt(sigma² + eps) = {x.std():.4g} / sqrt({x.var():.4g} + {eps:g}). "Standard deviation exactly 1" needs '
+        f"Before gain and bias, token {row + 1} comes out with spread **{y.std():.4f}** over n ({y.std(ddof=1):.4f} "
+        "over n - 1): "
+        f"sigma / sqrt(sigma² + eps) = {x.std():.4g} / sqrt({x.var():.4g} + {eps:g}). "
+        '"Standard deviation exactly 1" needs '
         "gain 1 and bias 0, the biased spread, and a variance far above eps."
     )
     st.markdown(
         f"Its largest number is {largest:.4f} of at most sqrt({len(x)} - 1) = {np.sqrt(len(x) - 1):.4f}, and holds "
-        f"**{share:.1%}** of the sum of squares. Layer norm fixes that sum; one of many features can carry nearly all of it. "
-        "Type a large number into the table to see it."
+        f"**{share:.1%}** of the sum of squares. Layer norm fixes that sum; one of many features can carry nearly all "
+        "of it. Type a large number into the table to see it."
     )
     if x.std() == 0:
         st.caption("This token has no spread that could be stretched.")
@@ -87,15 +96,18 @@ def promised(values: np.ndarray, row: int, eps: float, _names: list[str]) -> Non
         Series(f"layer norm, eps {TRUE_EPS:g}", np.array(true), "other"),
         Series("rms norm, torch's eps", np.array(rms), "formula"),
     ]
-    figure = depth_profile(title="Spread that comes out", unit="spread", sites=[f"{size:g}" for size in SIZES], series=series)
+    figure = depth_profile(
+        title="Spread that comes out", unit="spread", sites=[f"{size:g}" for size in SIZES], series=series
+    )
     figure["layout"]["xaxis"]["title"]["text"] = "spread that goes in"
     still_chart(figure, key="normalization_small", alt="Spread that comes out, chart", height=280)
     with st.popover("Numbers", key="normalization_small_numbers", icon=":material/table:"):
         frame = pd.DataFrame({one.name: one.values for one in series}, index=[f"{size:g}" for size in SIZES])
         st.dataframe(frame, alt="Spread that comes out, table")
     st.caption(
-        "This token, centred and stretched. Only for a centred token are layer norm and rms norm the same function, and with "
-        f"small inputs their eps part them: rms norm's default in torch is {TINY_EPS:.2g} in 32 bits. :green-badge[formula]"
+        "This token, centred and stretched. Only for a centred token are layer norm and rms norm the same function, "
+        f"and with small inputs their eps part them: rms norm's default in torch is {TINY_EPS:.2g} in 32 bits. "
+        ":green-badge[formula]"
     )
 
 
@@ -105,9 +117,9 @@ def undone(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
     spread, mean = float(np.sqrt(x.var() + eps)), float(x.mean())
     again = normalised(x[None], "layer norm", eps=eps, gain=spread, bias=mean).values[0]
     st.markdown(
-        f"With gain {spread:.4g} (its spread) and bias {mean:.4g} (its mean), token {row + 1} comes out of layer norm as it "
-        f"went in, up to {np.abs(again - x).max():.1g}. For the other tokens the same gain and bias are wrong: the norm can be "
-        "undone for one token, not for all. :green-badge[formula]"
+        f"With gain {spread:.4g} (its spread) and bias {mean:.4g} (its mean), token {row + 1} comes out of layer norm "
+        f"as it went in, up to {np.abs(again - x).max():.1g}. For the other tokens the same gain and bias are wrong: "
+        "the norm can be undone for one token, not for all. :green-badge[formula]"
     )
     others = normalised(values, "layer norm", eps=eps, gain=spread, bias=mean).values - values
     frame = pd.DataFrame({"largest difference": np.abs(others).max(1)}, index=names)
@@ -117,8 +129,8 @@ def undone(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
 def who_sees_whom(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
     """How far every token's result moves when one number of the chosen token changes, for four norms."""
     st.markdown(
-        f"The first number of **{names[row]}** grows by 1. How far does every token's result move? A norm over tokens carries "
-        "news from one to the others, backwards too: in a causal model that is a look into the future."
+        f"The first number of **{names[row]}** grows by 1. How far does every token's result move? A norm over tokens "
+        "carries news from one to the others, backwards too: in a causal model that is a look into the future."
     )
     rows: dict[str, np.ndarray] = {}
     for method in ("layer norm", "rms norm", "batch norm", "joint layer norm"):
@@ -130,9 +142,9 @@ def who_sees_whom(values: np.ndarray, row: int, eps: float, names: list[str]) ->
     heard = {method: [name for name, by in zip(names, moved, strict=True) if by > 0] for method, moved in rows.items()}
     st.markdown("  \n".join(f"**{method}** moves {len(who)} of {len(names)} tokens" for method, who in heard.items()))
     st.caption(
-        "Joint layer norm is nn.LayerNorm([T, d]). Layer norm takes its statistics neither over the batch nor over T and d "
-        "together; batch norm is not per token: torch's BatchNorm1d wants (B, d, T), and padding and future tokens enter its "
-        "statistics. :green-badge[formula]"
+        "Joint layer norm is nn.LayerNorm([T, d]). Layer norm takes its statistics neither over the batch nor over T "
+        "and d together; batch norm is not per token: torch's BatchNorm1d wants (B, d, T), and padding and future "
+        "tokens enter its statistics. :green-badge[formula]"
     )
 
 

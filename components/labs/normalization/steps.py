@@ -39,11 +39,16 @@ def set_lines(
     centre, spread, scale = statistics
     kind, eps = METHODS[method], settings["eps"]
     if settings.get("running") is not None:
-        remembered = rf"\mu_{{{name}}} = {number(centre)}, \quad \sigma^2_{{{name}}} = {number(spread)} \ \text{{(remembered)}}"
+        remembered = (
+            rf"\mu_{{{name}}} = {number(centre)}, \quad \sigma^2_{{{name}}} = {number(spread)} \ \text{{(remembered)}}"
+        )
         return [remembered, rf"\sqrt{{{number(spread)} + {number(eps)}}} = {number(scale)}"]
     if kind.spread == "range":
         least, most = number(centre), number(centre + spread)
-        return [rf"\min_{{{name}}} = {least}, \quad \max_{{{name}}} = {most}, \quad {most} - {signed(centre)} = {number(scale)}"]
+        return [
+            rf"\min_{{{name}}} = {least}, \quad \max_{{{name}}} = {most}, \quad {most} - {signed(centre)} = "
+            rf"{number(scale)}"
+        ]
     squares = [number(value**2) for value in cells - centre]
     divisor = len(cells) - bool(settings.get("unbiased"))
     lines = []

@@ -1,4 +1,6 @@
-"""The Jacobian of layer norm and rms norm at one token: its numbers, its singular values, and the directions that it swallows."""
+"""The Jacobian of layer norm and rms norm at one token: its
+numbers, its singular values, and the directions that it swallows.
+"""
 
 import numpy as np
 import pandas as pd
@@ -26,9 +28,9 @@ def swallowed(values: np.ndarray, row: int, eps: float, _names: list[str]) -> No
             continue
         _findings(values[row], matrix, method)
     st.caption(
-        "Before gain and bias. Layer norm forgets the shift, 1/sqrt(d), and the size, x^: two directions. RMS norm forgets the "
-        "size only: one. eps lets a little of the size through, the more the larger it is. The two norms are the same function "
-        "only where the token is centred. :green-badge[formula]"
+        "Before gain and bias. Layer norm forgets the shift, 1/sqrt(d), and the size, x^: two directions. RMS norm "
+        "forgets the size only: one. eps lets a little of the size through, the more the larger it is. The two norms "
+        "are the same function only where the token is centred. :green-badge[formula]"
     )
 
 
@@ -44,8 +46,8 @@ def _findings(x: np.ndarray, matrix: np.ndarray, method: str) -> None:
     singular = np.linalg.svd(matrix, compute_uv=False)
     lost = int((singular < LOST * singular.max()).sum()) if singular.max() > 0 else len(x)
     st.markdown(
-        f"Singular values {', '.join(f'{value:.3g}' for value in singular[:8])}{', ...' if len(x) > 8 else ''}: {lost} of "
-        f"{len(x)} directions are swallowed (less than a thousandth of the largest comes through)."
+        f"Singular values {', '.join(f'{value:.3g}' for value in singular[:8])}{', ...' if len(x) > 8 else ''}: {lost} "
+        f"of {len(x)} directions are swallowed (less than a thousandth of the largest comes through)."
     )
     found = directions(x, method)
     frame = pd.DataFrame(

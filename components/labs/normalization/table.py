@@ -1,4 +1,6 @@
-"""The table before and after a norm: cells that share statistics have one colour and one letter; what they share beside them."""
+"""The table before and after a norm: cells that share statistics
+have one colour and one letter; what they share beside them.
+"""
 
 import numpy as np
 import pandas as pd
@@ -13,7 +15,9 @@ AXIS = {
     TOKEN: "Statistics are taken over the features of each token: the cells of a **row** share them.",
     FEATURE: "Statistics are taken over the tokens, feature by feature: the cells of a **column** share them.",
     GROUP: "Statistics are taken over groups of features of each token: the cells of a **part of a row** share them.",
-    SEQUENCE: "Statistics are taken over the tokens of each sequence, feature by feature: a **part of a column** shares them.",
+    SEQUENCE: (
+        "Statistics are taken over the tokens of each sequence, feature by feature: a **part of a column** shares them."
+    ),
     TABLE: "Statistics are taken over tokens and features at once: **all cells** share them.",
     CELL: "No statistics at all: every **cell** is mapped by itself.",
 }
@@ -35,7 +39,9 @@ def result(values: np.ndarray, found: Normed, method: str, names: list[str], fea
     if found.undefined.any():
         sets = _listed(letters.to_numpy()[found.undefined])
         cure = "" if method in {"min-max", "z-score"} else " torch answers nan there; an eps above 0 cures it."
-        st.warning(f"Where the cells of a set are all alike the formula says 0 / 0 (sets {sets}). This page puts 0.{cure}")
+        st.warning(
+            f"Where the cells of a set are all alike the formula says 0 / 0 (sets {sets}). This page puts 0.{cure}"
+        )
     with st.popover("Statistics, and what comes out", icon=":material/table:"):
         st.dataframe(statistics(found, method), alt="Statistics of every set, table")
         st.dataframe(spreads(found.values, names, features), alt="Mean and RMS of the result, table")

@@ -1,4 +1,6 @@
-"""The stream as a memory: x + F(x) keeps x, F = 0 is the identity, and without the skip there is nothing to go back to."""
+"""The stream as a memory: x + F(x) keeps x, F = 0 is the
+identity, and without the skip there is nothing to go back to.
+"""
 
 import numpy as np
 import streamlit as st
@@ -31,26 +33,32 @@ def draw() -> None:
         f"{vector(total)} - {vector(written)} = {vector((total - written).round(10))}."
     )
     st.markdown(
-        "**The block is the identity, because F = 0: all that it has to learn is to say nothing.** Without the skip F = 0 "
-        f"would be the end of the signal, {vector(0 * branch)}. {badge('formula')}"
+        "**The block is the identity, because F = 0: all that it has to learn is to say nothing.** Without the skip F "
+        f"= 0 would be the end of the signal, {vector(0 * branch)}. {badge('formula')}"
         if size == 0
-        else f"The identity is reached at F = 0: turn the size down. Without the skip the block gives {vector(written)}: cosine "
-        f"{number(cosine(written, x), 3)} with x instead of {number(cosine(total, x), 3)}, and no way back to x. "
-        f"{badge('formula')}"
+        else "The identity is reached at F = 0: turn the size down. Without the skip the block gives "
+        f"{vector(written)}: cosine {number(cosine(written, x), 3)} with x instead of {number(cosine(total, x), 3)}, "
+        f"and no way back to x. {badge('formula')}"
     )
     _after_many_blocks(size)
 
 
 def _after_many_blocks(size: float) -> None:
     """What is left of a token after many random writes."""
-    seed = st.number_input("Other random writes", *SEEDS, width=200, **kept(f"{KEY}_seed", 0, name="seed", bounds=SEEDS))
+    seed = st.number_input(
+        "Other random writes", *SEEDS, width=200, **kept(f"{KEY}_seed", 0, name="seed", bounds=SEEDS)
+    )
     said = remembered(WIDTH, BLOCKS, size, int(seed))
     drawn(memory_chart(said), "What is left of x", f"{KEY}_chart")
-    without = f"{number(said['no skip'][-1], 3)} without a skip" if size else "without a skip nothing is left, a stream of zeros"
+    without = (
+        f"{number(said['no skip'][-1], 3)} without a skip"
+        if size
+        else "without a skip nothing is left, a stream of zeros"
+    )
     st.markdown(
-        f"{BLOCKS} blocks that each write a random vector of {number(size)} times the token's size: at the end the stream's "
-        f"cosine with x is {number(said['skip'][-1], 3)} with a skip, {number(said['skip, post-norm'][-1], 3)} with a norm "
-        f"after every add, and {without}. {badge('formula')}"
+        f"{BLOCKS} blocks that each write a random vector of {number(size)} times the token's size: at the end the "
+        f"stream's cosine with x is {number(said['skip'][-1], 3)} with a skip, "
+        f"{number(said['skip, post-norm'][-1], 3)} with a norm after every add, and {without}. {badge('formula')}"
     )
 
 

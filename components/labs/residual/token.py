@@ -1,4 +1,6 @@
-"""Add & norm on one token, with its numbers: what every sublayer read and wrote, and what is left of each write at the end."""
+"""Add & norm on one token, with its numbers: what every sublayer
+read and wrote, and what is left of each write at the end.
+"""
 
 import numpy as np
 import pandas as pd
@@ -24,13 +26,13 @@ def draw() -> np.ndarray:
     values = table.table(f"{KEY}_token", _rows(example), name="table", rows=row_names)
     st.caption("The first row is the token, every other row what the branch of one sublayer gives out.")
     left, right = st.columns(2)
-    help_ = (
-        "Where the norm stands. The branches' outputs are given, so a norm before them changes what they read, not what they say."
-    )
+    help_ = "Where the norm stands. The branches' outputs are given: a norm before them changes only what they read."
     choice = kept(f"{KEY}_placement", example.placement, name="placement", among=WALKED)
     placement = left.selectbox("Placement", WALKED, help=defined(help_, "placement"), **choice)
     tip = defined("The number on the skip; 0 takes it away.", "skip weight")
-    skip = right.number_input("Skip weight", *SKIPS, step=0.5, help=tip, **kept(f"{KEY}_skip", 1.0, name="skip", bounds=SKIPS))
+    skip = right.number_input(
+        "Skip weight", *SKIPS, step=0.5, help=tip, **kept(f"{KEY}_skip", 1.0, name="skip", bounds=SKIPS)
+    )
     steps = walk(values[0], values[1:], str(placement), skip=skip)
     if not steps:
         st.info("A second row is the first branch: add one.")
@@ -55,11 +57,10 @@ def slip(example: Walk) -> str:
     found = walk(np.array(example.token), np.array(example.branches), example.placement)[-1].norm_add
     assert found is not None
     return (
-        f"A widely copied worked example gives {number(example.printed_variance)} for the variance of {vector(found.given)}; "
-        f"it is {found.variance:.4f}. So "
-        f"the result is {vector(found.values.round(3))}, not {vector(np.array(example.printed_result))}. An easy slip, and a "
-        "good check: the squares of a normed token average 1, those of the printed one "
-        f"{np.mean(np.square(example.printed_result)):.3f}."
+        f"A widely copied worked example gives {number(example.printed_variance)} for the variance of "
+        f"{vector(found.given)}; it is {found.variance:.4f}. So the result is {vector(found.values.round(3))}, not "
+        f"{vector(np.array(example.printed_result))}. An easy slip, and a good check: the squares of a normed token "
+        f"average 1, those of the printed one {np.mean(np.square(example.printed_result)):.3f}."
     )
 
 
@@ -90,7 +91,8 @@ def _step(at: int, step: Step, skip: float) -> None:
     lines.append(_normed("writes N(F)", step.norm_out) if step.norm_out else f"writes F = {vector(step.written)}")
     kept = "x" if skip == 1 else f"{number(skip)} x" if skip else "0"
     lines.append(
-        f"add: {kept} + what was written = {vector(skip * step.before)} + {vector(step.written)} = **{vector(step.sum)}**"
+        f"add: {kept} + what was written = {vector(skip * step.before)} + {vector(step.written)} = "
+        f"**{vector(step.sum)}**"
     )
     if step.norm_add:
         lines.append(_normed("norm", step.norm_add))
@@ -116,19 +118,19 @@ def _what_was_read(steps: list[Step], values: np.ndarray, placement: str, skip: 
     if len(steps) > 1 and placement in ("post-norm", "pre-norm"):
         second, rms = steps[1], float(np.sqrt(np.mean(steps[1].before ** 2)))
         st.markdown(
-            f"In post-norm the second sublayer does not read an un-normed stream: it reads {vector(second.read.round(3))}, the "
-            f"first norm's output, of RMS {number(rms, 3)}."
+            "In post-norm the second sublayer does not read an un-normed stream: it reads "
+            f"{vector(second.read.round(3))}, the first norm's output, of RMS {number(rms, 3)}."
             if placement == "post-norm"
-            else f"In pre-norm it is the stream that stays un-normed, here {vector(second.before)} of RMS {number(rms, 3)}; the "
-            f"second branch reads the normed copy {vector(second.read.round(3))}."
+            else f"In pre-norm it is the stream that stays un-normed, here {vector(second.before)} of "
+            f"RMS {number(rms, 3)}; the second branch reads the normed copy {vector(second.read.round(3))}."
         )
     if placement in ("sandwich", "post-norm", "res-post-norm"):
         names = ("post-norm", "sandwich", "res-post-norm")
         ends = {name: walk(values[0], values[1:], name, skip=skip)[-1].after.round(3) for name in names}
         st.markdown(
-            f"A norm on the sum is not a norm on the branch: post-norm ends at {vector(ends['post-norm'])}, sandwich at "
-            f"{vector(ends['sandwich'])}, as does res-post-norm ({vector(ends['res-post-norm'])}) when the branches say the "
-            "same; those two differ in what their branches read."
+            f"A norm on the sum is not a norm on the branch: post-norm ends at {vector(ends['post-norm'])}, sandwich "
+            f"at {vector(ends['sandwich'])}, as does res-post-norm ({vector(ends['res-post-norm'])}) when the branches "
+            "say the same; those two differ in what their branches read."
         )
 
 
@@ -152,7 +154,9 @@ def _reads_and_writes(steps: list[Step], values: np.ndarray, skip: float) -> Non
         "times": [*(number(f) for f in factors), ""],
         "in the stream's end": [
             *(vector((f * piece).round(3)) for f, piece in zip(factors, centred, strict=True)),
-            vector(sum((f * piece for f, piece in zip(factors, centred, strict=True)), np.zeros(values.shape[1])).round(3)),
+            vector(
+                sum((f * piece for f, piece in zip(factors, centred, strict=True)), np.zeros(values.shape[1])).round(3)
+            ),
         ],
     }
     listed("What is left of every write", pd.DataFrame(shares))

@@ -36,7 +36,9 @@ def draw(values: np.ndarray) -> None:
     with st.container(horizontal=True):
         for name in ARRANGED:
             query = RunConfig.arranged(name).to_query()
-            st.page_link(PLAYGROUND, label=f"{name[0].upper()}{name[1:]} in a net", icon=":material/tune:", query_params=query)
+            st.page_link(
+                PLAYGROUND, label=f"{name[0].upper()}{name[1:]} in a net", icon=":material/tune:", query_params=query
+            )
 
 
 def found(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> dict[str, tuple[str, np.ndarray]]:
@@ -56,7 +58,9 @@ def found(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> d
 def _table(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> None:
     results = found(x, branches, weight, repeats)
     st.latex(
-        r"\begin{aligned}" + r"\\".join(rf"\text{{{name}}}&:\ {how}" for name, (how, _) in results.items()) + r"\end{aligned}"
+        r"\begin{aligned}"
+        + r"\\".join(rf"\text{{{name}}}&:\ {how}" for name, (how, _) in results.items())
+        + r"\end{aligned}"
     )
     rows = {
         "skip": list(results),
@@ -78,7 +82,8 @@ def _recursive(x: np.ndarray, branch: np.ndarray, repeats: int) -> None:
     """The recursion with its numbers, and the skip weight that it amounts to."""
     steps = recursive_skip(x, branch, repeats)
     lines = [
-        f"y{at} = N({vector(step.given.round(3))}) = {vector(step.values.round(3))}" for at, step in enumerate(steps, start=1)
+        f"y{at} = N({vector(step.given.round(3))}) = {vector(step.values.round(3))}"
+        for at, step in enumerate(steps, start=1)
     ]
     st.markdown("**Recursive skip**  \n" + "  \n".join(lines))
     weight = effective_weight(x, branch, repeats)
@@ -89,7 +94,9 @@ def _recursive(x: np.ndarray, branch: np.ndarray, repeats: int) -> None:
 
 
 def effective_weight(x: np.ndarray, branch: np.ndarray, repeats: int) -> float:
-    """The w with which N(w x + F) is the recursive skip, but for eps: y_1 is (x + F) / s_1, so x + y_1 is (1 + s_1) x + F."""
+    """The w with which N(w x + F) is the recursive skip, but for
+    eps: y_1 is (x + F) / s_1, so x + y_1 is (1 + s_1) x + F.
+    """
     weight = 1.0
     for _ in range(repeats - 1):
         weight += float(np.sqrt(scaled_skip(x, branch, weight).variance + EPS))
@@ -100,9 +107,9 @@ def _deepnorm(x: np.ndarray, branch: np.ndarray, sublayers: int) -> None:
     """That the skip's weight is half of DeepNorm."""
     weight, gain = scale_value("deepnorm", sublayers), deepnorm_gain(sublayers)
     st.markdown(
-        f"**DeepNorm** is not this weight alone. For the {sublayers} sublayer{'s' * (sublayers > 1)} of this token the skip "
-        f"weighs M^(1/4) = {number(weight)}, and its value, output and feed-forward matrices start (4M)^(-1/4) = {number(gain)} "
-        "times as large, queries and keys as they are. With 100 blocks of two sublayers: "
+        f"**DeepNorm** is not this weight alone. For the {sublayers} sublayer{'s' * (sublayers > 1)} of this token the "
+        f"skip weighs M^(1/4) = {number(weight)}, and its value, output and feed-forward matrices start (4M)^(-1/4) = "
+        f"{number(gain)} times as large, queries and keys as they are. With 100 blocks of two sublayers: "
         f"{number(scale_value('deepnorm', 200))} and {number(deepnorm_gain(200))}."
     )
 

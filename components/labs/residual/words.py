@@ -10,7 +10,9 @@ EASY = {"linear": "a straight line", "copy": "random sequences"}
 
 
 def aside_sentence(shares: dict[str, np.ndarray], step: int, residual: bool) -> str:
-    """Branch over stream by block (depth,) on `linear`, `copy` and `spiral` at one step: how much they add, what it says."""
+    """Branch over stream by block (depth,) on `linear`, `copy`
+    and `spiral` at one step: how much they add, what it says.
+    """
     size = {task: float(np.sqrt(np.mean(np.square(values)))) for task, values in shares.items()}
     measured = (
         f"At step {step} the branches add {number(size['linear'], 2)} of the stream on a straight line, "
@@ -32,7 +34,10 @@ def _verdict(size: dict[str, float]) -> str:
     if most < ASIDE:
         return f"where little is to be done the layers stand aside, with at most {most:.0%} of the spiral's share"
     if len(less) == len(EASY):
-        return f"where little is to be done the layers say less, at most {most:.0%} of the spiral's share, but are not silent"
+        return (
+            f"where little is to be done the layers say less, at most {most:.0%} of the spiral's share, but are not "
+            "silent"
+        )
     if less:
         return f"the layers say clearly less on {less[0]} only"
     return "the layers do not stand aside, they say about as much where little is to be done"

@@ -18,7 +18,7 @@ DATA = Path(__file__).parents[2] / "tasks" / "data"
 DIGITS = '''\
 @cache
 def digits():
-    """All 1,797 images as x (N, T, 64 / T), centred and of unit mean square, and y (N, T), the digit at the last token."""
+    """All 1,797 images as x (N, T, 64 / T), centred, of unit mean square; y (N, T) has the digit at the last token."""
     table = torch.frombuffer(bytearray(zlib.decompress(base64.b64decode(DATA))), dtype=torch.uint8).view(-1, 65)
     ink = table[:, :64].double() / 16
     centred = ink - ink[:-HELD_OUT].mean(dim=0)
@@ -117,7 +117,12 @@ def data_code(cfg: RunConfig) -> str:
     draw, mean_square, noise = arguments_of(module, rule)
     used = [(module, name) for name in (draw, *re.findall(r"\b_[A-Z]+\b", mean_square))]
     return POINTS.format(
-        quoted=quoted(*used), draw=draw, mean_square=mean_square, noise=noise, classes=TASKS[cfg.task].classes, task=cfg.task
+        quoted=quoted(*used),
+        draw=draw,
+        mean_square=mean_square,
+        noise=noise,
+        classes=TASKS[cfg.task].classes,
+        task=cfg.task,
     )
 
 

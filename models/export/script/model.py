@@ -50,7 +50,8 @@ def kind_of(sublayer: SublayerPlan) -> SublayerPlan:
     """A sublayer's plan without its place, which its class does not know."""
     if sublayer.identity:
         return SublayerPlan("", 0, "", "none", "none", "none", "none", 1.0, 1.0, "", 1.0, 1, True)
-    # Where nothing is normed, block 1 reads the stream itself, not 1 * x: autograd would add gradients up in another order.
+    # Where nothing is normed, block 1 reads the stream itself,
+    # not 1 * x: autograd would add gradients up in another order.
     same = 1.0 if sublayer.norm_in != "none" or sublayer.input_scale == 1 else 0.0
     return replace(sublayer, site="", block=0, input_scale=same)
 
@@ -114,7 +115,9 @@ def _sublayer_class(cfg: RunConfig, name: str, kind: SublayerPlan) -> str:
         return class_code(name, "A sublayer taken out: the stream passes untouched.", [], passed, argument)
     made = [f"self.function = {_branch_name(kind.kind, kind.norm_mid)}()"]
     slots = [slot for slot in filled(kind) if slot != "norm_mid"]
-    made += [f"self.{s} = {norm_of(cfg, kind.norm_add if s == 'norm_again' else getattr(kind, s), 'WIDTH')}" for s in slots]
+    made += [
+        f"self.{s} = {norm_of(cfg, kind.norm_add if s == 'norm_again' else getattr(kind, s), 'WIDTH')}" for s in slots
+    ]
     if kind.gate:
         channels = "1" if kind.gate == "zero gate" else "WIDTH"
         made.append(f"self.gate = nn.Parameter(torch.full(({channels},), {kind.scale!r}))")

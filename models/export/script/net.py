@@ -1,4 +1,6 @@
-"""The part of a stand-alone script that joins its sublayers: the stack, the net around it, and how weights are drawn."""
+"""The part of a stand-alone script that joins its sublayers:
+the stack, the net around it, and how weights are drawn.
+"""
 
 from itertools import groupby
 
@@ -109,7 +111,9 @@ def _net_class(cfg: RunConfig) -> str:
     task, final_norm = TASKS[cfg.task], plan(cfg).final_norm
     position = cfg.position if cfg.net == "transformer" else "none"
     inputs = task.inputs(cfg.net)
-    made = [f"self.embed = nn.Linear({inputs}, WIDTH)" if inputs else f"self.embed = nn.Embedding({task.vocabulary}, WIDTH)"]
+    made = [
+        f"self.embed = nn.Linear({inputs}, WIDTH)" if inputs else f"self.embed = nn.Embedding({task.vocabulary}, WIDTH)"
+    ]
     if position == "sinusoidal":
         made.append("self.position = Positions(sinusoids(TOKENS, WIDTH), learned=False)")
     if position == "learned":
@@ -127,7 +131,9 @@ def _initialise(cfg: RunConfig) -> str:
     init = INITS[cfg.init]
     branch = ["outputs, inputs = p.shape"] * ("inputs" in init.draw) + [init.draw]
     outputs = (
-        ('".w_o.weight"', '".w2.weight"') if cfg.net == "transformer" else (f'".w{"2" * (cfg.layers_per_branch - 1)}.weight"',)
+        ('".w_o.weight"', '".w2.weight"')
+        if cfg.net == "transformer"
+        else (f'".w{"2" * (cfg.layers_per_branch - 1)}.weight"',)
     )
     ends = f"({', '.join(outputs)})" if len(outputs) > 1 else outputs[0]
     if init.on_outputs:
@@ -146,7 +152,9 @@ def _initialise(cfg: RunConfig) -> str:
         title=f"{init.title}; the stream starts at unit mean square.", branch=_indented(branch), embed=_indented(embed)
     )
     if cfg.net == "transformer" and cfg.position == "learned":
-        code += '        elif name == "position.table_TD":\n            p.normal_(generator=source).mul_(math.sqrt(0.5))\n'
+        code += (
+            '        elif name == "position.table_TD":\n            p.normal_(generator=source).mul_(math.sqrt(0.5))\n'
+        )
     return code
 
 

@@ -1,4 +1,6 @@
-"""Definitions of the app's own modules as text, with all that they stand on: read, not imported, so that no torch is loaded."""
+"""Definitions of the app's own modules as text, with all that
+they stand on: read, not imported, so that no torch is loaded.
+"""
 
 import ast
 from functools import cache
@@ -40,7 +42,9 @@ def arguments_under(module: str, name: str, key: str) -> tuple[str, ...]:
     assert isinstance(assigned, ast.AnnAssign)
     assert isinstance(assigned.value, ast.Dict)
     (call,) = [
-        made for at, made in zip(assigned.value.keys, assigned.value.values, strict=True) if at and ast.literal_eval(at) == key
+        made
+        for at, made in zip(assigned.value.keys, assigned.value.values, strict=True)
+        if at and ast.literal_eval(at) == key
     ]
     assert isinstance(call, ast.Call)
     return tuple(ast.get_source_segment(source, argument) or "" for argument in call.args)

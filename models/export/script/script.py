@@ -1,4 +1,6 @@
-"""A configuration as one stand-alone PyTorch script that prints the page's numbers and can be read from top to bottom."""
+"""A configuration as one stand-alone PyTorch script that
+prints the page's numbers and can be read from top to bottom.
+"""
 
 import re
 from textwrap import indent

@@ -1,4 +1,6 @@
-"""The stage in a real browser: everything that only moves along a tape happens there, and the page is not run again for it."""
+"""The stage in a real browser: everything that only moves along
+a tape happens there, and the page is not run again for it.
+"""
 
 import re
 from collections.abc import Iterator
@@ -171,7 +173,9 @@ def test_a_drag_redraws_charts_and_sentences_while_the_mouse_is_down(played):
         page.mouse.move(box["x"] + box["width"] * (0.9 - at / 12), middle)
         step = row(page)
         until(page, lambda step=step: sentence(page, "Loss").startswith(f"Step {step}: "), "the sentence of the step")
-        until(page, lambda step=step: chart(page, "Loss").evaluate("el => el.layout.shapes.at(-1).x0") == step, "its line")
+        until(
+            page, lambda step=step: chart(page, "Loss").evaluate("el => el.layout.shapes.at(-1).x0") == step, "its line"
+        )
         seen.add(step)
     page.mouse.up()
     assert len(seen) == 10
@@ -284,14 +288,19 @@ def test_charts_have_their_name_and_their_numbers_as_a_table(resting):
     page.get_by_role("button", name="Table of Gradient by depth").click()
     table = page.get_by_role("region", name="Gradient by depth, table")
     expect(table.get_by_role("row")).to_have_count(6)
-    assert [cell.inner_text() for cell in table.get_by_role("row").nth(1).locator("th, td").all()][:2] == ["step 0", "input"]
+    assert [cell.inner_text() for cell in table.get_by_role("row").nth(1).locator("th, td").all()][:2] == [
+        "step 0",
+        "input",
+    ]
     page.get_by_role("button", name="Chart of Gradient by depth").click()
     expect(table).to_be_hidden()
 
 
 def test_without_plotly_the_charts_are_plain_lines_that_move_and_tables_work(visitors):
     page = visitors.tab()
-    page.route(re.compile(r"PlotlyChart\."), lambda route: route.fulfill(body="export {}", content_type="text/javascript"))
+    page.route(
+        re.compile(r"PlotlyChart\."), lambda route: route.fulfill(body="export {}", content_type="text/javascript")
+    )
     page.goto(visitors.server.url + link(seed=12))
     sketch = chart(page, "Activation by depth").locator("svg.stage-sketch polyline")
     sketch.wait_for(state="attached")
@@ -354,7 +363,9 @@ def test_a_block_of_the_stack_says_its_numbers_and_a_click_reports_it(resting):
     group = page.get_by_role("group", name="Signal and gradient, run 1")
     blocks = group.get_by_role("button")
     expect(blocks).to_have_count(4)
-    expect(blocks.nth(2)).to_have_accessible_name(re.compile(r"^block 3: activation [\d.]+, gradient [\d.e-]+, with skip"))
+    expect(blocks.nth(2)).to_have_accessible_name(
+        re.compile(r"^block 3: activation [\d.]+, gradient [\d.e-]+, with skip")
+    )
     blocks.nth(0).focus()
     page.keyboard.press("ArrowRight")
     expect(group.locator(".stage-said")).to_contain_text("block 2: activation")
