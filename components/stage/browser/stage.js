@@ -242,7 +242,7 @@ class Stage {
     const fresh = name !== this.name
     if (fresh) {
       // Whoever presses Train before the page has taken a moved control over means what the controls say.
-      const eager = this.head.playing && clock() - this.pressedAt < EAGER_SECONDS
+      const eager = this.head.playing && (!this.head.shown || clock() - this.pressedAt < EAGER_SECONDS)
       this.name = name
       const known = data.scenes.length ? this.tapes : [] // the net that a reader chooses changes, the others stay
       const made = (run, place) => {

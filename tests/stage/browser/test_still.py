@@ -114,7 +114,7 @@ def test_a_chart_has_its_height_and_its_lines_before_plotly_is_there(visitors: A
     page.route("**/PlotlyChart.*.js", lambda _route: None)
     page.goto(f"{visitors.server.url}/?still=1")
     figure = page.get_by_role("figure", name="Loss, chart")
-    assert figure.bounding_box()["height"] == 280
     figure.locator("svg.stage-sketch polyline").wait_for(state="attached")
+    assert figure.bounding_box()["height"] == 280
     page.get_by_role("button", name="Table of Loss").click()
     expect(page.get_by_role("region", name="Loss, table").get_by_role("row").nth(1)).to_contain_text("loss")
