@@ -37,7 +37,7 @@ from models.spec.vocabulary import POSITIONS
 from models.training import Run, still_of
 from tests import hand
 from tests.app_page import charts, press, sound, walk, words
-from tests.labs_page import lab
+from tests.labs_page import lab, until
 from tests.stage_page import declared, panels, rests, runs
 
 SOURCE = np.random.default_rng(11)
@@ -528,10 +528,7 @@ def test_nets_are_trained_by_one_button_and_places_are_read_from_them(page):
     lines = [trace["name"] for trace in both["figure"]["data"] if trace["mode"] == "lines"]
     assert (both["title"], lines) == ("Loss", list(NETS))
     rests(page)
-    for _ in range(20):
-        if "At step 20 places" in words(page) and "At step 20 the place" in words(page):
-            break
-        sound(page.run())
+    until(page, lambda: "At step 20 places" in words(page) and "At step 20 the place" in words(page))
     assert "At step 20 the place of a token is read right" in words(page)
     assert {"Place read from the stream", "Loss by place"} <= set(charts(page))
 

@@ -13,7 +13,7 @@ from models.instruments.surgery import held_out
 from models.nets import build_model
 from models.training import Run
 from tests.app_page import charts, sound, words
-from tests.labs_page import lab
+from tests.labs_page import lab, until
 from tests.stage_page import rests, runs
 
 
@@ -67,10 +67,10 @@ def test_three_nets_are_trained_and_the_whole_one_is_cut(trainer_in_this_process
     sound(page.run())
     assert [cfg.overrides for cfg in runs(page)] == [(), ((1, "identity", "ffn"),), ((1, "identity", "attn"),)]
     rests(page)
-    for _ in range(20):
-        if "With and without" in str([table.proto for table in page.dataframe]) and "At step 20" in words(page):
-            break
-        sound(page.run())
+    until(
+        page,
+        lambda: "With and without" in str([table.proto for table in page.dataframe]) and "At step 20" in words(page),
+    )
     assert "Held-out loss by cut sublayer" in charts(page)
     listed = page.dataframe[0].value
     for at, without in enumerate(NETS.values()):

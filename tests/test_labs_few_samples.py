@@ -19,7 +19,7 @@ from models.spec import RunConfig
 from models.tasks import open_task
 from models.training import Replays, Run, cross_entropy, finished, still_of
 from tests.app_page import charts, press, sound, words
-from tests.labs_page import lab
+from tests.labs_page import lab, until
 
 TINY = RunConfig(depth=1, width=8, batch=8, steps=16, lr=0.05, device="cpu")
 NORMS = ("none", "layer norm")
@@ -141,10 +141,7 @@ def test_the_part_trains_at_a_button(trainer_in_this_process, monkeypatch):
     page.select_slider(key="normalization_few_samples").set_value(20)
     sound(page.run())
     press(page, "Train 6 nets")
-    for _ in range(60):
-        if "Held-out loss" in charts(page):
-            break
-        sound(page.run())
+    until(page, lambda: "Held-out loss" in charts(page))
     expected = finished(few_samples(Replays(), TINY, norms=few.NORMS, samples=20, seeds=2))
     assert generalises(few.NORMS, expected.held_out[..., -1], expected.accuracy[..., -1]) in words(page)
     assert flatter(few.NORMS, expected.rise) in words(page)

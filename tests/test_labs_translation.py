@@ -16,7 +16,7 @@ from models.tasks import open_task
 from models.training import Replays, cross_entropy, finished
 from tests import hand
 from tests.app_page import charts, press, sound, words
-from tests.labs_page import lab
+from tests.labs_page import lab, until
 
 SMALL = {
     "net": "transformer",
@@ -74,13 +74,14 @@ def test_what_is_looked_at_is_what_the_decoder_computes():
     """The last block's cross-attention rebuilt from the looks and its own values."""
     net, source, answer = pair()
     written = shifted(answer, net.start)
-    looks = net.looks(source, written)[0]
+    expected = net(source, written)
+    looks = net.looks()[0]
     memory, cross = net.encode(source), net.cross[0]
     value = cross.function.w_v(memory).unflatten(-1, (2, -1)).transpose(1, 2)
     added = cross.function.w_o((looks @ value).transpose(1, 2).flatten(2))
     x = net.decoder[0].attn(net.position(net.embed(written)))
     rebuilt = net.head(net.final_norm(net.decoder[0].ffn(x + added)))
-    hand.assert_close(rebuilt, net(source, written))
+    hand.assert_close(rebuilt, expected)
 
 
 def test_the_pair_is_trained_as_a_plain_loop_trains_it(trained):
@@ -98,7 +99,7 @@ def test_the_pair_is_trained_as_a_plain_loop_trains_it(trained):
     assert losses[-1] < losses[0]
     source, answer = parts(task.held_out[0])
     with torch.no_grad():
-        logits, looks = net(source, shifted(answer, 16)), net.looks(source, shifted(answer, 16))
+        logits, looks = net(source, shifted(answer, 16)), net.looks()
     assert trained.held_out[-1] == pytest.approx(cross_entropy(logits, answer).item(), rel=1e-3)
     assert trained.accuracy[-1] == pytest.approx((logits.argmax(-1) == answer).float().mean().item(), abs=0.01)
     np.testing.assert_allclose(trained.looks[-1], looks[:, 0], atol=1e-3)
@@ -142,10 +143,7 @@ def test_the_part_trains_at_a_button_and_shows_any_of_its_steps(trainer_in_this_
     page.number_input(key="attention_translation_steps").set_value(20)
     sound(page.run())
     press(page, "Train the pair for 20 steps")
-    for _ in range(60):
-        if "Cross-attention" in charts(page):
-            break
-        sound(page.run())
+    until(page, lambda: "Cross-attention" in charts(page))
     found = finished(translation(Replays(), configuration("reverse", 1, 20)))
     assert len(found.steps) == LOOKS
     assert said(found, LOOKS - 1, np.log(16)) in words(page)

@@ -196,9 +196,9 @@ TEACHER_CLASS: Key[tuple[str, str]] = Key("teacher_class", ("", ""))  # the clas
 TEACHER_REFUSED: Key[str] = Key("teacher_refused", "")
 
 NET_SEEN: Key[tuple[RunConfig, Sequence[Trace]] | None] = Key("gradients_net_seen", None)
-TRANSLATION_WANTED: Key[RunConfig | None] = Key("attention_translation_wanted", None)
+# by part of a lab, the net whose work was begun at a button, and what else was asked
+LONG_BEGUN: Key[tuple[RunConfig, dict[str, Any]] | None] = Key("{}_begun", None)
 HEAD_FITTING: Key[Tables | None] = Key("attention_head_fitting", None)  # the last tables that fitted together
 WRITTEN: Key[Written | None] = Key("autoregression_written", None)
-FEW_WANTED: Key[tuple[RunConfig, int] | None] = Key("normalization_few_wanted", None)
 RUNNING: Key[Running | None] = Key("normalization_running", None)  # batch norm's memory
 LEARNING_REFUSED: Key[str] = Key("normalization_refused", "")

@@ -5,7 +5,7 @@ Both in float64 on the processor, in train mode. Legend: B samples, T tokens, D 
 """
 
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from models.nets.norms import TokenBatchNorm
 from models.spec import RunConfig
 from models.tasks.base import NO_LOSS
 from models.training import Replays, Still, Work, cross_entropy
+from models.training.replay import even_steps, within
 from models.training.schedule import learning_rates
 
 LOOKS = 8  # steps at which the sharpness is measured, the step shown among them
@@ -41,16 +42,16 @@ def sharpness(replays: Replays, cfg: RunConfig, *, step: int) -> Work[Sharpness]
     Fewer steps where the run diverges before.
     """
     last = min(max(0, int(step)), cfg.steps)
-    wanted = sorted({round(last * at / (LOOKS - 1)) for at in range(LOOKS)})
+    wanted = even_steps(last, LOOKS)
     rates, rows, v, samples = learning_rates(cfg), [], None, 0
     for at, one in enumerate(wanted):
-        still = yield from _within(replays.still(cfg, one), at / len(wanted), (at + 0.3) / len(wanted))
+        still = yield from within(replays.still(cfg, one), at / len(wanted), (at + 0.3) / len(wanted))
         if still.step < one:
             break
-        parts, samples = yield from _within(hessian(still), (at + 0.3) / len(wanted), (at + 0.4) / len(wanted))
+        parts, samples = yield from within(hessian(still), (at + 0.3) / len(wanted), (at + 0.4) / len(wanted))
         count = sum(p.numel() for p in still.model.parameters() if p.requires_grad)
         v = v if v is not None else torch.randn(count, generator=generator(cfg.seed, "sharpness"), dtype=torch.float64)
-        found = yield from _within(largest(parts, v), (at + 0.4) / len(wanted), (at + 1) / len(wanted))
+        found = yield from within(largest(parts, v), (at + 0.4) / len(wanted), (at + 1) / len(wanted))
         value, residual, products, reached = found
         v = reached if reached.isfinite().all() else None
         rows.append((one, rates[min(one, cfg.steps - 1)], value, residual, products))
@@ -161,14 +162,3 @@ def _has_batch_norm(model: Net) -> bool:
 
 def _flat(parts: tuple[Tensor, ...]) -> Tensor:
     return torch.cat([part.reshape(-1) for part in parts])
-
-
-def _within(work: Generator[float, None, Seen], low: float, high: float) -> Work[Seen]:
-    """Some work whose progress goes from low to high."""
-    while True:
-        try:
-            done = next(work)
-        except StopIteration as end:
-            result: Seen = end.value
-            return result
-        yield low + done * (high - low)

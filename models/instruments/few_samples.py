@@ -21,12 +21,12 @@ from models.spec import RunConfig
 from models.tasks import TaskData
 from models.training import Replays, Run, Still, Work, cross_entropy, still_of
 from models.training.frames import evaluating
+from models.training.replay import SLICE_SECONDS, even_steps, within
 
 LOOKS = 9  # steps at which both losses are measured, 0 and the last among them
 DIRECTIONS = 8  # at random, filter-normalised, along which the loss is taken
 REACH = 0.5  # of each filter's length
 SAMPLES = (20, 1000)
-SLICE_SECONDS = 0.05
 
 
 class FewSamples:
@@ -68,7 +68,7 @@ def few_samples(
     """
     if not SAMPLES[0] <= samples <= SAMPLES[1]:
         raise ValueError(f"samples is {samples!r}; legal is {SAMPLES[0]} to {SAMPLES[1]}")
-    wanted = sorted({round(cfg.steps * at / (LOOKS - 1)) for at in range(LOOKS)})
+    wanted = even_steps(cfg.steps, LOOKS)
     found: dict[str, list[list[Any]]] = {name: [] for name in ("train", "held_out", "accuracy", "sharpness", "rise")}
     total, done = len(norms) * seeds, 0
     for norm in norms:
@@ -124,17 +124,8 @@ def rise(still: Still) -> float:
 
 def _sharpness(still: Still, low: float, share: float) -> Work[float]:
     """The largest eigenvalue of the Hessian of the batch's loss; NaN where it is not finite."""
-    parts, _ = yield from _from(hessian(still), low, share / 2)
+    parts, _ = yield from within(hessian(still), low, low + share / 2)
     count = sum(p.numel() for p in still.model.parameters() if p.requires_grad)
     start = torch.randn(count, generator=generator(still.cfg.seed, "sharpness"), dtype=torch.float64)
-    value, *_ = yield from _from(largest(parts, start), low + share / 2, share / 2)
+    value, *_ = yield from within(largest(parts, start), low + share / 2, low + share)
     return float(value)
-
-
-def _from(work: Work[Any], low: float, share: float) -> Work[Any]:
-    while True:
-        try:
-            done = next(work)
-        except StopIteration as end:
-            return end.value
-        yield low + share * done

@@ -17,11 +17,11 @@ from models.spec import TASKS, RunConfig
 from models.spec.tasks import SYMBOLS
 from models.tasks import TaskData, open_task
 from models.training import Replays, Work, build_optimizer, cross_entropy, resolve_device
+from models.training.replay import SLICE_SECONDS, even_steps
 from models.training.schedule import learning_rates
 
 TRANSLATED = ("copy", "reverse", "sort")
 LOOKS = 13  # steps at which the net is looked at, 0 and the last among them
-SLICE_SECONDS = 0.05
 
 
 def translation(_replays: Replays, cfg: RunConfig, *, step: int = 0) -> Work[Translation]:
@@ -37,7 +37,7 @@ def translation(_replays: Replays, cfg: RunConfig, *, step: int = 0) -> Work[Tra
     net = Translator(cfg, TASKS[cfg.task].vocabulary, SYMBOLS).to(device)
     task, rates = open_task(cfg, device), learning_rates(cfg)
     optimizer = build_optimizer(cfg.optimizer, net.parameters(), lr=cfg.lr, weight_decay=cfg.weight_decay)
-    wanted = sorted({round(cfg.steps * at / (LOOKS - 1)) for at in range(LOOKS)})
+    wanted = even_steps(cfg.steps, LOOKS)
     losses: list[float] = []
     seen: list[dict[str, Any]] = []
     began = time.monotonic()
@@ -74,7 +74,7 @@ def look(net: Translator, task: TaskData) -> dict[str, Any]:
     """Loss, accuracy and cross-attention on the held-out split, with the right symbols written before each place."""
     source, answer = parts(task.held_out[0])
     written = shifted(answer, net.start)
-    logits, looks = net(source, written), net.looks(source, written)
+    logits, looks = net(source, written), net.looks()
     right = (source[:, None] == answer[:, :, None])[None, :, None]
     return {
         "held_out": cross_entropy(logits, answer).item(),

@@ -8,13 +8,13 @@ from models.insight.baseline import loss_of_guessing
 from models.insight.remedy import LEARNING, NEARLY, candidates
 from models.spec import RunConfig
 from models.training import Replays, Run, Work
+from models.training.replay import SLICE_SECONDS
 
 STEPS = 30  # of a trial, beyond a warm-up: what a bad change does, it does in its first steps
 LONGER = 90  # where the loss has come down to guessing and may be about to pass it
 MOST_WARMUP = 60
 ENOUGH = 3  # changes that learn, after which no further ones are tried
 LAST = 5  # steps whose mean loss is what came out
-SLICE_SECONDS = 0.05
 
 
 def trial(

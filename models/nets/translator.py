@@ -42,16 +42,21 @@ class CrossAttention(Attention):
 
 
 class Cross(nn.Module):
-    """x + function(norm_in(x), memory): pre-norm around cross-attention. Keeps what it read last."""
+    """x + function(norm_in(x), memory): pre-norm around cross-attention. Keeps what both read last."""
 
     def __init__(self, function: CrossAttention, norm_in: nn.Module) -> None:
         super().__init__()
         self.function, self.norm_in = function, norm_in
-        self.read: Tensor | None = None
+        self.read: tuple[Tensor, Tensor] | None = None
 
     def forward(self, x_BTD: Tensor, memory_BSD: Tensor) -> Tensor:
-        self.read = self.norm_in(x_BTD)
-        return x_BTD + self.function(self.read, memory_BSD)
+        self.read = self.norm_in(x_BTD), memory_BSD
+        return x_BTD + self.function(*self.read)
+
+    def weights(self) -> Tensor:
+        """How much it looked at each token in its last pass, (B, H, T, S)."""
+        assert self.read is not None
+        return self.function.weights(*self.read)
 
 
 class Translator(nn.Module):
@@ -93,11 +98,9 @@ class Translator(nn.Module):
         return self.head(self.final_norm(x_BTD))
 
     @torch.no_grad()
-    def looks(self, source_BS: Tensor, written_BT: Tensor) -> Tensor:
-        """The weights of cross-attention by block, (L, B, H, T, S)."""
-        memory_BSD = self.encode(source_BS)
-        self(source_BS, written_BT)
-        return torch.stack([cross.function.weights(cross.read, memory_BSD) for cross in self.cross])  # type: ignore[operator,union-attr]
+    def looks(self) -> Tensor:
+        """The weights of cross-attention in the last forward pass by block, (L, B, H, T, S)."""
+        return torch.stack([cross.weights() for cross in self.cross])  # type: ignore[operator]
 
 
 def shifted(answer_BT: Tensor, start: int) -> Tensor:

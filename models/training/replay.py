@@ -72,7 +72,7 @@ class Replays:
         """What `look` sees at each of some steps in ascending order; fewer where the run diverges before."""
         seen: list[Seen] = []
         for at, step in enumerate(steps):
-            still = yield from _part(self.still(cfg, step), at, len(steps))
+            still = yield from within(self.still(cfg, step), at / len(steps), (at + 1) / len(steps))
             if still.step < step:
                 break
             seen.append(look(still))
@@ -106,12 +106,17 @@ def _copy(cfg: RunConfig, model: Net) -> Net:
     return copy.to(next(model.parameters()).device)
 
 
-def _part(work: Work[Seen], at: int, parts: int) -> Work[Seen]:
-    """One of several equal parts of some work, its progress counted as such."""
+def within(work: Work[Seen], low: float, high: float) -> Work[Seen]:
+    """A part of some other work, whose progress it takes from low to high."""
     while True:
         try:
             done = next(work)
         except StopIteration as end:
             result: Seen = end.value
             return result
-        yield (at + done) / parts
+        yield low + done * (high - low)
+
+
+def even_steps(last: int, count: int) -> list[int]:
+    """Up to `count` steps from 0 to `last`, evenly spaced, each once."""
+    return sorted({round(last * at / (count - 1)) for at in range(count)})

@@ -1,6 +1,7 @@
 """An encoder beside a decoder: a small net that is trained here, and where its cross-attention looks at each step."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -9,22 +10,19 @@ from components.charts.depth import Series
 from components.charts.linear import linear_profile
 from components.charts.parts import Figure
 from components.charts.tokens import token_map
-from components.shell import session
+from components.labs.long import by_button
 from components.shell.address import kept
 from components.shell.naming import chance
 from components.shell.text import badge, drawn, listed, number
-from components.shell.visitor import owner
 from components.shell.waiting import waits
 from components.stage.view import sentence
 from models import answers
 from models.answers import Translation
-from models.service.client import trainer
 from models.spec import TASKS, RunConfig
 
 KEY = "attention_translation"
 ASKED = ("reverse", "sort", "copy")
 DEPTHS, STEPS, SEEDS = (1, 3), (20, 600), (0, 999)
-WAIT_SECONDS = 0.4
 SIZE: dict[str, object] = {"net": "transformer", "width": 64, "heads": 4, "batch": 32, "lr": 0.003, "warmup": 50}
 
 
@@ -60,26 +58,8 @@ def configuration(task: str, depth: int, steps: int, seed: int = 0) -> RunConfig
 
 def watch(cfg: RunConfig) -> bool:
     """A button, the share that is trained, or what came of it; whether some of it is still to come."""
-    wanted = session.TRANSLATION_WANTED.get() == cfg
-    if not wanted:
-
-        def start() -> None:
-            session.TRANSLATION_WANTED.put(cfg)
-
-        st.button(
-            f"Train the pair for {cfg.steps} steps", key=f"{KEY}_start", icon=":material/play_arrow:", on_click=start
-        )
-        return False
-    answer = trainer().ask(answers.TRANSLATION, cfg, wait=WAIT_SECONDS, owner=owner(KEY), step=0)
-    if answer is None:
-        share = trainer().share(answers.TRANSLATION, cfg, step=0)
-        st.progress(min(1.0, share), text=f"Training: {share:.0%}")
-        return True
-    if answer.value is None:
-        st.error(sentence(answer.error))
-        return False
-    _show(cfg, answer.value)
-    return False
+    label = f"Train the pair for {cfg.steps} steps"
+    return by_button(KEY, answers.TRANSLATION, cfg, partial(_show, cfg), label=label, doing="Training")
 
 
 def _show(cfg: RunConfig, found: Translation) -> None:

@@ -10,23 +10,19 @@ import streamlit as st
 from components.charts.depth import Series
 from components.charts.linear import linear_profile
 from components.charts.parts import Figure
-from components.shell import session
+from components.labs.long import by_button
 from components.shell.address import kept
 from components.shell.text import badge, drawn, listed, number
-from components.shell.visitor import owner
 from components.shell.waiting import waits
-from components.stage.view import sentence
 from models import answers
 from models.answers import Overfitting
 from models.insight.few_samples import flatter, generalises
-from models.service.client import trainer
 from models.spec import RunConfig
 
 KEY = "normalization_few"
 NORMS = ("none", "layer norm", "batch norm")
 ROLES = ("now", "other", "formula")
 SAMPLES, RATES, STEPS, SEEDS = (20, 50, 100, 200, 500), (0.0001, 0.1), 240, 2
-WAIT_SECONDS = 0.4
 
 
 def overfitting(_values: np.ndarray, _row: int, _eps: float, _names: list[str]) -> None:
@@ -61,23 +57,8 @@ def configuration(lr: float, level: bool) -> RunConfig:
 def watch(cfg: RunConfig, samples: int) -> bool:
     """A button, the share that is trained, or what came of it; whether some of it is still to come."""
     asked: dict[str, Any] = {"norms": list(NORMS), "samples": samples, "seeds": SEEDS}
-    if session.FEW_WANTED.get() != (cfg, samples):
-
-        def start() -> None:
-            session.FEW_WANTED.put((cfg, samples))
-
-        st.button(f"Train {len(NORMS) * SEEDS} nets", key=f"{KEY}_start", icon=":material/play_arrow:", on_click=start)
-        return False
-    answer = trainer().ask(answers.FEW_SAMPLES, cfg, wait=WAIT_SECONDS, owner=owner(KEY), step=0, **asked)
-    if answer is None:
-        share = trainer().share(answers.FEW_SAMPLES, cfg, step=0, **asked)
-        st.progress(min(1.0, share), text=f"Training and measuring: {share:.0%}")
-        return True
-    if answer.value is None:
-        st.error(sentence(answer.error))
-        return False
-    _show(answer.value)
-    return False
+    label = f"Train {len(NORMS) * SEEDS} nets"
+    return by_button(KEY, answers.FEW_SAMPLES, cfg, _show, label=label, doing="Training and measuring", **asked)
 
 
 def _show(found: Overfitting) -> None:

@@ -1,0 +1,46 @@
+"""Work of a lab that takes long: it starts at a button, and says how far it is."""
+
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+from components.shell import session
+from components.shell.visitor import owner
+from components.stage.view import sentence
+from models.answers import Question, Value
+from models.service.client import trainer
+from models.spec import RunConfig
+
+WAIT_SECONDS = 0.4
+
+
+def by_button(
+    key: str,
+    question: Question[Value],
+    cfg: RunConfig,
+    show: Callable[[Value], None],
+    *,
+    label: str,
+    doing: str,
+    **args: Any,
+) -> bool:
+    """A button with this label; once it was pressed, `show` is given the answer. Whether that is still to come.
+
+    `doing` is said while the trainer works. Asked something else, it begins with the button again.
+    """
+    begun = session.LONG_BEGUN.of(key)
+    if begun.get() != (cfg, args):
+        start, icon = (cfg, args), ":material/play_arrow:"
+        st.button(label, key=f"{key}_start", icon=icon, on_click=begun.put, args=(start,))
+        return False
+    answer = trainer().ask(question, cfg, wait=WAIT_SECONDS, owner=owner(key), step=0, **args)
+    if answer is None:
+        share = trainer().share(question, cfg, step=0, **args)
+        st.progress(min(1.0, share), text=f"{doing}: {share:.0%}")
+        return True
+    if answer.value is None:
+        st.error(sentence(answer.error))
+    else:
+        show(answer.value)
+    return False
