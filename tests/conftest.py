@@ -23,13 +23,18 @@ settings.register_profile(
 settings.load_profile("repeatable")
 
 # What drives browsers or measures time runs one after another in one process: side by side they wait in vain.
-ALONE = ("browser", "stage", "test_load", "test_benchmarks")
+ALONE = ("browser/", "stage/", "load/", "project/test_benchmarks.py")
+
+
+def file_of(nodeid: str) -> str:
+    """The file of a test, below tests/."""
+    return nodeid.partition("::")[0].removeprefix("tests/")
 
 
 def group(nodeid: str) -> str:
     """Which tests share a process and its fixtures with this one: those of its file, or all that run alone."""
-    name = nodeid.split("::", maxsplit=1)[0].removeprefix("tests/").split("/")[0].removesuffix(".py")
-    return "alone" if name in ALONE else name
+    file = file_of(nodeid)
+    return "alone" if file.startswith(ALONE) else file
 
 
 class Groups(LoadScopeScheduling):
@@ -46,8 +51,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Groups 
 
 # Start servers, train lessons and maps to their ends, or copy the whole project.
 SLOW = (
-    "test_benchmarks", "test_errors", "test_faults", "test_how_to_add", "test_lessons", "test_limits", "test_load", "test_maps",
-    "test_maps_page", "test_maps_work", "test_proxies", "test_remedies", "test_script", "test_service", "test_app", "watch",
+    "addnorm/", "claims/", "export/test_script.py", "insight/test_remedies.py", "lessons/test_lessons.py", "load/", "maps/",
+    "pages/test_playground.py", "project/test_benchmarks.py", "project/test_how_to_add.py", "service/test_faults.py",
+    "service/test_limits.py", "service/test_proxies.py", "service/test_service.py", "stage/test_route.py",
 )  # fmt: skip
 
 
@@ -56,8 +62,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "/browser/" in item.nodeid:
             item.add_marker(pytest.mark.browser)
-        name = item.nodeid.split("::", maxsplit=1)[0].removeprefix("tests/").split("/")[0].removesuffix(".py")
-        if name in SLOW or item.nodeid.startswith("tests/stage/test_route"):
+        if file_of(item.nodeid).startswith(SLOW):
             item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: group(item.nodeid) != "alone")
 

@@ -9,6 +9,8 @@ import pytest
 
 from addnorm.read import Recording, read
 from addnorm.words import verdict
+from tests.addnorm.loops import net, recorded
+from tests.addnorm.test_read import HEADER, ROW, SITE
 from tests.browser.page import (
     button,
     chart,
@@ -24,8 +26,6 @@ from tests.browser.page import (
     until_row,
 )
 from tests.load.server import Server, serving
-from tests.watch.loops import net, recorded
-from tests.watch.test_read import HEADER, ROW, SITE
 
 DEPTH = ("Activation by depth", "Gradient by depth")
 STEPS = 12

@@ -1,0 +1,183 @@
+"""The reader in the browser beside the one in Python: the same numbers, faults and words of the same bytes."""
+
+import json
+import math
+import random
+import subprocess
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+import pytest
+
+from addnorm.format import SCALARS, SERIES
+from addnorm.law import law_in_words, likeness
+from addnorm.read import Reader, Recording
+from addnorm.words import first_not_finite, updates, verdict
+from components.stage.files import FOLDER
+from tests.addnorm.loops import net, recorded
+from tests.addnorm.test_read import END, FAULTS, HEADER, ROW, SITE
+
+NODE = which("node")
+pytestmark = pytest.mark.skipif(NODE is None, reason="no node on this machine")
+
+CODE = """
+const fed = (parts) => {
+  const tape = new recording.RecordedTape({ link: "", recording: null })
+  for (const part of parts) tape.feed(new Uint8Array(Buffer.from(part, "base64")))
+  tape.finish()
+  const bare = (value) => (value === undefined ? null : Number.isFinite(value) ? value : String(value))
+  const rows = Array.from({ length: tape.count }, (_, row) => ({
+    step: tape.step(row),
+    skipped: tape.skipped.has(row),
+    numbers: Object.keys(tape.tracks).map((track) => tape.at(track, row).map(bare)),
+    words: ["verdict", "law", "update"].map((kind) => tape.sentence(kind, tape.step(row))),
+  }))
+  const [names, blocks] = [tape.sites.map(({ name }) => name), tape.blocks.map(({ name }) => name)]
+  return { problem: tape.problem, ended: tape.ended, names, blocks, rows, like: tape.like }
+}
+"""
+
+
+def in_browser(files: list[list[bytes]]) -> list[dict[str, Any]]:
+    """What the browser's reader makes of some files, each in pieces."""
+    from base64 import b64encode
+
+    given_files = json.dumps([[b64encode(part).decode() for part in parts] for parts in files])
+    script = f'import * as recording from "{(FOLDER / "recording.js").as_uri()}"\n{CODE}\n'
+    script += 'import { readFileSync } from "node:fs"\n'
+    script += 'console.log(JSON.stringify(JSON.parse(readFileSync(0, "utf8")).map(fed)))'
+    assert NODE is not None
+    command = [NODE, "--input-type=module", "-e", script]
+    done = subprocess.run(command, input=given_files, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return list(json.loads(done.stdout, parse_int=float))
+
+
+def in_python(data: bytes) -> dict[str, Any]:
+    reader = Reader()
+    reader.feed(data)
+    found = reader.finish()
+    rows = [
+        {
+            "step": step,
+            "skipped": at in found.skipped,
+            "numbers": [_row(found, name, at) for name in SCALARS + SERIES],
+            "words": [
+                " ".join(filter(None, (verdict(found, at), first_not_finite(found)))),
+                law_in_words(found, at),
+                updates(found, at),
+            ],
+        }
+        for at, step in enumerate(found.steps)
+    ]
+    names, blocks = [site.name for site in found.sites], [block.name for block in found.blocks]
+    like = likeness(found) if len(found) else ""
+    return {"problem": found.problem, "ended": found.end, "names": names, "blocks": blocks, "rows": rows, "like": like}
+
+
+def _row(found: Recording, name: str, at: int) -> list[float | str | None]:
+    values = [found.scalars[name][at]] if name in SCALARS else found.row(name, at)
+    word = {math.inf: "Infinity", -math.inf: "-Infinity"}
+    return [
+        None if not known else value if math.isfinite(value) else word.get(value, "NaN")
+        for value, known in zip(values, found.measured(name, at), strict=True)
+    ]
+
+
+def lines(*entries: Any) -> bytes:
+    return b"".join(json.dumps(entry).encode() + b"\n" for entry in entries)
+
+
+def deep(kind: bytes, levels: int, closed: bool) -> bytes:
+    opening, closing = {b"[": (b"[", b"]"), b"{": (b'{"a":', b"}")}[kind]
+    return b'{"step":1,"x":' + opening * levels + b"1" + (closing * levels if closed else b"") + b"}\n"
+
+
+NUMBERS = ("1", "1.0", "1e0", "-0", "-0.0", "0.1e-400", "1e308", "1e309", "9" * 400, "9" * 5000, "-1", "9007199254740991",
+           "9007199254740992", "9007199254740993", "true", "null", '"NaN"', '"nan"', '"1"', "NaN", "Infinity", "01", "1.", ".5",
+           "+1", "0x1", "[]", "{}")  # fmt: skip
+ODD = [
+    b"", b"\n", b"\n\n", b"\r\n", b"\xef\xbb\xbf" + lines(HEADER), lines(HEADER)[:-1] + b"\r\n", b" " + lines(HEADER, ROW, END),
+    b"\x00\n", b"\xff\n", b"\xed\xa0\x80\n", b"null\n", b"[]\n", b'"addnorm"\n', b"{}\n", b'{"addnorm":1}\n',
+    lines(HEADER) + b'{"end":"done","end":"error","reason":"\\ud800","rows":1,"dropped":0}\n', lines(HEADER, END, END),
+    lines({**HEADER, "sites": [{**SITE, "name": "\U0001f600" * 1000}]}, {**ROW, "act": [1.0], "grad": [1.0]}),
+    lines({**HEADER, "sites": [{**SITE, "name": "\U0001f600" * 1001}]}),
+    lines(HEADER) + b'{"__proto__":{"step":1},"constructor":1}\n', lines({**HEADER, "versions": None}),
+    lines({**HEADER, "optimizer": []}), lines({**HEADER, "addnorm": 1.5}), lines({**HEADER, "addnorm": True}),
+    lines(HEADER, {**ROW, "skipped": None}), lines(HEADER, {**ROW, "skipped": True}), lines(HEADER, {**ROW, "update": None}),
+    lines(HEADER, {**ROW, "act": None}), lines({**HEADER, "sites": []}, {**ROW, "act": [], "grad": []}),
+    *(lines(HEADER) + deep(kind, levels, closed) for kind in (b"[", b"{") for levels in (6, 7, 8, 50_000)
+      for closed in (True, False)),
+    *(lines(HEADER) + json.dumps({**ROW, key: 77777}).replace("77777", number).encode() + b"\n"
+      for key in ("step", "loss", "seconds") for number in NUMBERS),
+]  # fmt: skip
+
+
+def test_both_readers_make_the_same_of_every_fault_and_oddity() -> None:
+    files = [lines(*entries) + raw for entries, raw, _ in FAULTS.values()] + ODD
+    for data, found in zip(files, in_browser([[data] for data in files]), strict=True):
+        assert found == in_python(data), data[:200]
+
+
+def test_both_readers_say_the_same_of_a_real_recording_in_whatever_pieces_it_comes(tmp_path: Path) -> None:
+    recorded(net(8), tmp_path, 12)
+    data = (tmp_path / "run.jsonl").read_bytes()
+    draw, pieces, at = random.Random(0), [], 0
+    while at < len(data):
+        pieces.append(data[at : at + draw.randint(1, 900)])
+        at += len(pieces[-1])
+    whole, cut = in_browser([pieces, [data[: len(data) * 2 // 3]]])
+    assert whole == in_python(data)
+    assert whole["rows"][3]["words"][2].startswith("The update of step 2 changed ")
+    assert cut == in_python(data[: len(data) * 2 // 3])
+    assert "is cut off" in cut["problem"]
+
+
+VALUES: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    1.5,
+    3.0,
+    "",
+    "NaN",
+    "x",
+    [],
+    {},
+    [None],
+    [1, "NaN"],
+    {"a": 1},
+    [[]],
+    2**60,
+    -0.0,
+    1e-320,
+]
+
+
+def test_both_readers_make_the_same_of_what_nobody_would_write() -> None:
+    draw, files = random.Random(1), []
+    for at in range(1500):
+        entries: list[Any] = [dict(HEADER), dict(ROW), {**ROW, "step": 1}, dict(END)]
+        changed = entries[at % 4]
+        for _ in range(draw.randint(1, 2)):
+            changed[draw.choice([*HEADER, *ROW, *END])] = draw.choice(VALUES)
+        data = bytearray(lines(*entries))
+        if at % 5 == 0:
+            for _ in range(draw.randint(1, 3)):
+                data[draw.randrange(len(data))] = draw.choice(b'\n"{}[]:,01eE.-\x00\xc3x ')
+        files.append(bytes(data))
+    for data, found in zip(files, in_browser([[data] for data in files]), strict=True):
+        assert found == in_python(data), data
+
+
+def test_the_bounds_are_the_same() -> None:
+    from addnorm import read
+
+    script = f'import {{ BOUNDS }} from "{(FOLDER / "recording.js").as_uri()}"\nconsole.log(JSON.stringify(BOUNDS))'
+    assert NODE is not None
+    said = subprocess.run(
+        [NODE, "--input-type=module", "-e", script], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert json.loads(said.stdout) == {"line": read.LONGEST_LINE, "numbers": read.MOST_NUMBERS}

@@ -1,0 +1,112 @@
+"""Hugging Face's `Trainer` and Lightning record by a callback what the plain loop records."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from addnorm import watch
+from addnorm.read import read
+from tests.addnorm.loops import batch, net
+
+
+def plain(folder: Path, steps: int, parts: int = 1) -> Any:
+    """The same training by hand."""
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with watch(model, folder / "plain.jsonl", optimizer=optimizer) as tape:
+        for k in range(steps):
+            for part in range(parts):
+                x, y = batch(parts * k + part)
+                loss = nn.functional.cross_entropy(model(x), y)
+                (loss / parts).backward()
+                tape.loss(loss)
+            optimizer.step()
+            optimizer.zero_grad()
+    return read(tape.path)
+
+
+class Batches(torch.utils.data.IterableDataset[dict[str, Tensor]]):
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __iter__(self) -> Iterator[Any]:
+        for k in range(self.count):
+            x, y = batch(k)
+            yield from ({"x": x[at], "labels": y[at]} for at in range(len(x)))
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_hugging_faces_trainer_records_by_a_callback(parts: int, tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    pytest.importorskip("accelerate", reason="accelerate is not installed")
+    from addnorm.huggingface import WatchCallback
+
+    class Wrapped(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = net()
+
+        def forward(self, x: Tensor, labels: Tensor) -> dict[str, Tensor]:
+            return {"loss": nn.functional.cross_entropy(self.net(x), labels)}
+
+    model = Wrapped()
+    callback = WatchCallback(tmp_path / "run.jsonl")
+    asked = transformers.TrainingArguments(
+        output_dir=str(tmp_path),
+        per_device_train_batch_size=8,
+        max_steps=4,
+        gradient_accumulation_steps=parts,
+        max_grad_norm=0.0,
+        lr_scheduler_type="constant",
+        use_cpu=True,
+        report_to=[],
+        save_strategy="no",
+        logging_strategy="no",
+        disable_tqdm=True,
+    )
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    transformers.Trainer(
+        model=model, args=asked, train_dataset=Batches(4 * parts), optimizers=(optimizer, None), callbacks=[callback]
+    ).train()
+    recording, expected = read(tmp_path / "run.jsonl"), plain(tmp_path, 4, parts)
+    assert (recording.problem, recording.whole, len(recording)) == ("", True, 4)
+    assert [site.name for site in recording.sites] == [f"net.{site.name}" for site in expected.sites]
+    for name in ("act", "grad", "weight_grad"):
+        assert recording.series[name] == pytest.approx(expected.series[name], rel=1e-5)
+    assert recording.scalars["loss"] == pytest.approx(expected.scalars["loss"], rel=1e-5)
+    assert recording.scalars["lr"][0] == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_lightning_records_by_a_callback(parts: int, tmp_path: Path) -> None:
+    lightning = pytest.importorskip("lightning.pytorch", reason="lightning is not installed")
+    from addnorm.lightning import WatchCallback
+
+    class Module(lightning.LightningModule):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = net()
+
+        def training_step(self, given: dict[str, Tensor], _at: int) -> Tensor:
+            return nn.functional.cross_entropy(
+                self.net(given["x"]), given["labels"]
+            )  # the module itself is never called
+
+        def configure_optimizers(self) -> torch.optim.Optimizer:
+            return torch.optim.SGD(self.parameters(), 0.1)
+
+    loader = torch.utils.data.DataLoader(Batches(4 * parts), batch_size=8)
+    lightning.Trainer(
+        max_steps=4, accumulate_grad_batches=parts, callbacks=[WatchCallback(tmp_path / "run.jsonl")], logger=False,
+        enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False, accelerator="cpu",
+    ).fit(Module(), loader)  # fmt: skip
+    recording, expected = read(tmp_path / "run.jsonl"), plain(tmp_path, 4, parts)
+    assert (recording.problem, recording.whole, len(recording)) == ("", True, 4)
+    assert [site.name for site in recording.sites] == [f"net.{site.name}" for site in expected.sites]
+    for name in ("act", "grad", "weight_grad"):
+        assert recording.series[name] == pytest.approx(expected.series[name], rel=1e-5)
+    assert recording.scalars["loss"] == pytest.approx(expected.scalars["loss"], rel=1e-5)

@@ -1,0 +1,410 @@
+"""Whatever goes wrong with a recording is a sentence, and the training never notices."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import addnorm.recorder
+from addnorm import unwatch, watch
+from addnorm.read import read
+from addnorm.writer import WAITING, Writer
+from tests.addnorm.loops import batch, net, recorded, train
+
+ROOT = Path(__file__).parents[2]
+
+
+def sgd(model: nn.Module) -> torch.optim.Optimizer:
+    return torch.optim.SGD(model.parameters(), 0.1)
+
+
+def hooks(model: nn.Module) -> int:
+    return sum(len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.modules())
+
+
+def test_nothing_is_left_on_model_and_optimiser(tmp_path: Path) -> None:
+    model = net()
+    optimizer = sgd(model)
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape:
+        train(model, optimizer, tape)
+        assert hooks(model)
+    assert not hooks(model)
+    assert not optimizer._optimizer_step_pre_hooks
+    assert not optimizer._optimizer_step_post_hooks
+    tape.close()
+    assert train(model, optimizer, tape)
+    assert len(read(tape.path)) == 3
+
+
+def test_an_exception_in_the_loop_ends_the_recording_with_it(tmp_path: Path) -> None:
+    model = net()
+    optimizer = sgd(model)
+    tape = watch(model, tmp_path / "run.jsonl", optimizer=optimizer)
+
+    def loop() -> None:
+        with tape:
+            train(model, optimizer, tape, 2)
+            _ = 1 / 0
+
+    with pytest.raises(ZeroDivisionError):
+        loop()
+    recording = read(tape.path)
+    assert (len(recording), recording.end) == (
+        2,
+        {"end": "error", "reason": "ZeroDivisionError: division by zero", "rows": 2, "dropped": 0},
+    )
+    assert not hooks(model)
+
+
+def test_a_forward_pass_that_fails_is_not_taken_for_the_model(tmp_path: Path) -> None:
+    model = net()
+    optimizer = sgd(model)
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape:
+        with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+            model(torch.ones(2, 5))
+        train(model, optimizer, tape)
+    recording = read(tape.path)
+    assert [site.name for site in recording.sites] == ["0", "1", "2", "3"]
+    assert len(recording) == 3
+
+
+def test_an_interrupt_in_the_first_pass_leaves_torch_as_it_was(tmp_path: Path) -> None:
+    class Interrupted(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            raise KeyboardInterrupt
+
+    model = nn.Sequential(nn.Linear(4, 4), Interrupted())
+    with pytest.raises(KeyboardInterrupt), watch(model, tmp_path / "run.jsonl"):
+        model(torch.ones(2, 4))
+    assert torch.overrides._get_current_function_mode() is None
+    assert not hooks(model)
+
+
+def failing(*_args: Any, **_kwargs: Any) -> Any:
+    raise ArithmeticError("a fault of ours")
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["addnorm.recorder.parts_of", "addnorm.recorder.find_sites", "addnorm.trace.Tracer._node", "addnorm.probe.Probe._keep",
+     "addnorm.recorder.Tape._weigh", "addnorm.rows.Row.line", "addnorm.recorder.Tape._header"],
+)  # fmt: skip
+def test_a_fault_of_ours_is_a_warning_and_the_losses_stay_what_they_are(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = train(model := net(), sgd(model), None)
+    monkeypatch.setattr(place, failing)
+    model = net()
+    optimizer = sgd(model)
+    with (
+        pytest.warns(UserWarning, match="a fault of ours"),
+        watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape,
+    ):
+        assert train(model, optimizer, tape) == expected
+    assert not hooks(model)
+    assert not [thread for thread in threading.enumerate() if thread.name == "addnorm writer"]
+
+
+def test_a_full_disk_ends_the_recording_and_not_the_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = train(model := net(), sgd(model), None, 50)
+    model = net()
+    optimizer = sgd(model)
+    write, room = os.write, [3000]
+
+    def full(file: int, text: bytes) -> int:
+        if room[0] == 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written = write(file, text[: room[0]])
+        room[0] -= written
+        return written
+
+    monkeypatch.setattr("addnorm.writer.os.write", full)
+    with (
+        pytest.warns(UserWarning, match="No space left"),
+        watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape,
+    ):
+        assert train(model, optimizer, tape, 50) == expected
+    recording = read(tape.path)
+    assert "is cut off" in recording.problem
+    assert 0 < len(recording) < 50
+
+
+def test_rows_are_dropped_and_counted_when_the_disk_is_slow(tmp_path: Path) -> None:
+    go = threading.Event()
+    append = Writer._append
+
+    class Slow(Writer):
+        def _append(self, lines: list[Any]) -> None:
+            go.wait()
+            append(self, lines)
+
+    writer = Slow(tmp_path / "run.jsonl")
+    writer.write(lambda: {"first": 1})
+    while not writer._lines.empty():  # the thread has taken it and waits for the disk
+        time.sleep(0.001)
+    kept = [writer.write(lambda: {"more": 1}) for _ in range(WAITING + 5)]
+    assert (sum(kept), writer.dropped) == (WAITING, 5)
+    go.set()
+    assert writer.close(lambda: {"last": 1})
+    assert len(writer.path.read_text().splitlines()) == WAITING + 2
+
+
+def test_a_killed_writer_leaves_whole_lines(tmp_path: Path) -> None:
+    script = f"""
+        import sys; sys.path.insert(0, {str(ROOT)!r})
+        import torch; torch.set_num_threads(1)
+        from addnorm import watch
+        from tests.addnorm.loops import net, train
+        model = net(); optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        tape = watch(model, {str(tmp_path / "run.jsonl")!r}, optimizer=optimizer)
+        train(model, optimizer, tape, 5); print("ready", flush=True); train(model, optimizer, tape, 10**9)
+    """
+    process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    while len(read(tmp_path / "run.jsonl", growing=True)) < 5:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    recording = read(tmp_path / "run.jsonl", growing=True)
+    assert recording.problem == ""
+    assert list(recording.steps) == list(range(len(recording)))
+
+
+def test_a_path_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    expected = train(model := net(), sgd(model), None)
+    model = net()
+    optimizer = sgd(model)
+    with pytest.warns(UserWarning, match="cannot be written"):
+        tape = watch(model, tmp_path / "file" / "run.jsonl", optimizer=optimizer)
+    assert train(model, optimizer, tape) == expected
+    assert not tape.recording
+
+
+def test_no_recording_is_written_over(tmp_path: Path) -> None:
+    assert len(recorded(net(), tmp_path, steps=1)) == 1
+    assert len(recorded(net(), tmp_path, steps=2)) == 2
+    assert [len(read(tmp_path / name)) for name in ("run.jsonl", "run-2.jsonl")] == [1, 2]
+
+
+def test_watching_twice_ends_the_first_recording(tmp_path: Path) -> None:
+    model = net()
+    optimizer = sgd(model)
+    first = watch(model, tmp_path / "first.jsonl", optimizer=optimizer)
+    train(model, optimizer, first, 1)
+    with pytest.warns(UserWarning, match="watched already"):
+        second = watch(model, tmp_path / "second.jsonl", optimizer=optimizer)
+    train(model, optimizer, second, 2)
+    unwatch(model)
+    unwatch(model)
+    assert [len(read(tape.path)) for tape in (first, second)] == [1, 2]
+    assert not hooks(model)
+
+
+def test_a_model_without_residuals_offers_its_blocks(tmp_path: Path) -> None:
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+    with pytest.warns(UserWarning, match="No residual additions were found"):
+        recording = recorded(model, tmp_path)
+    assert [site.name for site in recording.sites] == ["0", "1", "2"]
+    assert all(recording.known["grad"])
+
+
+def test_sites_may_be_named(tmp_path: Path) -> None:
+    model = net()
+    by_glob = recorded(model, tmp_path, sites=["?.down", "0"])
+    by_name = recorded(net(), tmp_path, sites="?.down")
+    assert [site.name for site in by_glob.sites] == ["0", "1.down", "2.down", "3.down"]
+    assert [site.name for site in by_name.sites] == ["1.down", "2.down", "3.down"]
+    model = net()
+    named = recorded(model, tmp_path, sites={"middle": model[2], "last": model[4]})
+    assert [(site.name, site.module) for site in named.sites] == [("middle", "2"), ("last", "4")]
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ({"sites": "nothing.*"}, "no module of this model is called"),
+        ({"sites": {"x": nn.Linear(2, 2)}}, "x is no module of this model"),
+        ({"every": 0}, "every: 0 is no number of steps"),
+        ({"meta": {"x": object()}}, "meta: "),
+        ({"meta": {"x": float("nan")}}, "meta: "),
+    ],
+)
+def test_arguments_without_sense_are_refused_before_training(
+    asked: dict[str, Any], sentence: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        watch(net(), tmp_path / "run.jsonl", **asked)
+    assert not list(tmp_path.iterdir())
+
+
+def test_frozen_parts_and_models_have_no_gradients(tmp_path: Path) -> None:
+    model = net()
+    for part in model[:3]:
+        part.requires_grad_(False)
+    recording = recorded(model, tmp_path)
+    assert list(recording.measured("grad", 1)) == [0, 0, 0, 1]
+    assert all(recording.known["act"])
+    assert [block.name for block in recording.blocks] == ["3", "4"]
+    frozen = net().requires_grad_(False)
+    with watch(frozen, tmp_path / "frozen.jsonl") as tape:
+        frozen(batch(0)[0])
+        tape.step()
+    recording = read(tape.path)
+    assert (len(recording), any(recording.known["grad"]), all(recording.known["act"])) == (1, False, True)
+
+
+def test_a_model_that_runs_without_gradients_is_not_recorded_and_that_is_said(tmp_path: Path) -> None:
+    model = net()
+    with warnings.catch_warnings(record=True) as said, watch(model, tmp_path / "run.jsonl") as tape:
+        warnings.simplefilter("always")
+        with torch.no_grad():
+            model(batch(0)[0])
+        tape.step()
+    assert "without a forward pass of the model with gradients" in str(said[0].message)
+    assert read(tape.path).whole
+
+
+def test_a_compiled_model_is_warned_about_and_its_weights_are_recorded(tmp_path: Path) -> None:
+    inner = net()
+    model = torch.compile(inner, backend="eager", dynamic=False)
+    optimizer = sgd(inner)
+    with pytest.warns(UserWarning, match="compiled before it was watched"):
+        tape = watch(model, tmp_path / "run.jsonl", optimizer=optimizer)
+    train(inner, optimizer, tape)
+    tape.close()
+    recording = read(tape.path)
+    assert (len(recording), recording.sites) == (3, ())
+    assert all(recording.known["weight_grad"])
+    assert all(recording.known["loss"])
+
+
+class FullyShardedDataParallel(nn.Sequential):
+    """Named as FSDP's wrapper is."""
+
+
+@pytest.mark.parametrize(
+    ("model", "sentence"),
+    [
+        (FullyShardedDataParallel(nn.Linear(2, 2)), "split over processes"),
+        (nn.DataParallel(nn.Linear(2, 2)), "DistributedDataParallel can"),
+        (torch.jit.script(nn.Linear(2, 2)), "is a script"),
+    ],
+)
+def test_what_cannot_be_watched_is_refused_in_a_sentence(model: nn.Module, sentence: str, tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match=sentence):
+        tape = watch(model, tmp_path / "run.jsonl")
+    assert not tape.recording
+    assert not list(tmp_path.iterdir())
+    tape.step(loss=1.0)
+    tape.close()
+
+
+def test_under_ddp_the_first_process_writes_and_the_others_do_not(tmp_path: Path) -> None:
+    script = f"""
+        import sys; sys.path.insert(0, {str(ROOT)!r})
+        import torch; torch.set_num_threads(1)
+        from addnorm import watch
+        from tests.addnorm.loops import net, train
+        rank = int(sys.argv[1])
+        store = torch.distributed.FileStore({str(tmp_path / "store")!r}, 2)
+        torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=2)
+        model = torch.nn.parallel.DistributedDataParallel(net())
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        with watch(model, {str(tmp_path)!r} + f"/run{{rank}}.jsonl", optimizer=optimizer) as tape:
+            train(model, optimizer, tape)
+        assert tape.recording is False
+        torch.distributed.destroy_process_group()
+    """
+    processes = [subprocess.Popen([sys.executable, "-c", textwrap.dedent(script), str(rank)]) for rank in (0, 1)]
+    assert [process.wait(120) for process in processes] == [0, 0]
+    assert not (tmp_path / "run1.jsonl").exists()
+    recording, alone = read(tmp_path / "run0.jsonl"), recorded(net(), tmp_path)
+    assert [site.name for site in recording.sites] == ["0", "1", "2", "3"]
+    assert recording.series["grad"] == pytest.approx(alone.series["grad"], rel=1e-5)
+
+
+def test_numbers_that_are_not_finite_stand_in_the_file_by_name(tmp_path: Path) -> None:
+    model = net()
+    optimizer = sgd(model)
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape:
+        for scale in (1.0, float("inf")):
+            x, _ = batch(0)
+            loss = (model(x) * scale).sum()
+            loss.backward()
+            optimizer.step()
+            tape.loss(loss)
+    assert '"NaN"' in tape.path.read_text()
+    recording = read(tape.path)
+    assert recording.problem == ""
+    assert all(recording.known["grad"])
+
+
+def test_a_program_that_ends_without_closing_still_ends_its_recording(tmp_path: Path) -> None:
+    script = f"""
+        import sys; sys.path.insert(0, {str(ROOT)!r})
+        import torch; torch.set_num_threads(1)
+        from addnorm import watch
+        from tests.addnorm.loops import net, train
+        model = net(); optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        train(model, optimizer, watch(model, {str(tmp_path / "run.jsonl")!r}, optimizer=optimizer))
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
+    recording = read(tmp_path / "run.jsonl")
+    assert (recording.whole, len(recording)) == (True, 3)
+
+
+def test_a_forked_process_writes_nothing(tmp_path: Path) -> None:
+    script = f"""
+        import os, sys; sys.path.insert(0, {str(ROOT)!r})
+        import torch; torch.set_num_threads(1)
+        from addnorm import watch
+        from tests.addnorm.loops import net, train
+        model = net(); optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        tape = watch(model, {str(tmp_path / "run.jsonl")!r}, optimizer=optimizer)
+        train(model, optimizer, tape, 1)
+        child = os.fork()
+        if child == 0:
+            sys.exit(0)  # with all that a program does at its end
+        os.waitpid(child, 0)
+        train(model, optimizer, tape, 2)
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
+    recording = read(tmp_path / "run.jsonl")
+    assert (recording.problem, recording.whole, len(recording)) == ("", True, 3)
+
+
+def test_the_package_needs_torch_and_the_standard_library_alone_and_a_reader_not_even_torch() -> None:
+    import ast
+
+    found: set[str] = set()
+    for path in Path(addnorm.recorder.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names: Sequence[str] = [alias.name for alias in node.names] if isinstance(node, ast.Import) else ()
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else names
+            found |= {name.split(".")[0] for name in names}
+    assert found - set(sys.stdlib_module_names) == {
+        "addnorm",
+        "torch",
+        "transformers",
+    }  # the last in huggingface.py alone
+    asked = (
+        "import sys, addnorm.read, addnorm.words, addnorm.__main__; print('torch' in sys.modules, 'numpy' in "
+        "sys.modules)"
+    )
+    said = subprocess.run([sys.executable, "-c", asked], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert said.stdout == "False False\n"

@@ -1,0 +1,398 @@
+"""What is recorded equals what plain hooks see, what the
+playground's own tape holds, and the training knows nothing of it.
+"""
+
+import math
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from addnorm import watch
+from addnorm.probe import norms
+from addnorm.read import read
+from benchmarks.loops import Bare
+from models.spec import RunConfig
+from models.training import Run
+from tests.addnorm.loops import Block, batch, looking, net, recorded, rms, train
+from tests.addnorm.other_peoples import CASES
+
+
+def outcome(output: Any) -> Tensor:
+    """A loss of whatever a model gives."""
+    given = (
+        list(output.values())
+        if isinstance(output, Mapping)
+        else output
+        if isinstance(output, tuple | list)
+        else [output]
+    )
+    tensors = [tensor.float() for tensor in given if isinstance(tensor, Tensor) and tensor.requires_grad]
+    return torch.stack([(t * torch.linspace(-1, 1, t.numel()).reshape(t.shape)).sum() for t in tensors]).sum()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_activation_and_gradient_are_those_of_plain_hooks_and_the_losses_stay_what_they_are(
+    name: str, tmp_path: Path
+) -> None:
+    def losses(watched: bool) -> list[float]:
+        torch.manual_seed(0)
+        model, inputs = CASES[name].build()
+        optimizer = torch.optim.SGD(model.parameters(), 1e-4)
+        tape = watch(model, tmp_path / "run.jsonl", optimizer=optimizer) if watched else None
+        found = []
+        for k in range(3):
+            torch.manual_seed(k)
+            if tape is None or k == 0:
+                loss = outcome(model(**inputs))
+                loss.backward()
+            else:
+                with looking(tape.sites) as look:
+                    loss = outcome(model(**inputs))
+                    loss.backward()
+                    seen.append(look())
+            optimizer.step()
+            optimizer.zero_grad()
+            found.append(loss.item())
+        if tape is not None:
+            tape.close()
+        return found
+
+    seen: list[tuple[list[float], list[float]]] = []
+    assert losses(watched=True) == losses(watched=False)
+    recording = read(tmp_path / "run.jsonl")
+    assert (recording.whole, recording.problem, len(recording)) == (True, "", 3)
+    for row, (act, grad) in enumerate(seen, start=1):
+        assert recording.row("act", row) == pytest.approx(act, rel=1e-5)
+        assert recording.row("grad", row) == pytest.approx(grad, rel=1e-5)
+    assert all((*recording.measured("act", 0), *recording.measured("grad", 0)))
+    assert all(math.isfinite(value) and value > 0 for value in (*recording.row("act", 0), *recording.row("grad", 0)))
+
+
+def test_hidden_states_as_gpt2_itself_gives_them_are_what_is_recorded(tmp_path: Path) -> None:
+    model, inputs = CASES["GPT-2"].build()
+    model.eval()  # without dropout
+    model.config.output_hidden_states = True
+    with watch(model, tmp_path / "run.jsonl") as tape:
+        states = model(**inputs).hidden_states  # the last has gone through the final norm
+        tape.step()
+    assert read(tape.path).row("act", 0)[0:3:2] == pytest.approx([rms(state) for state in states[:2]], rel=1e-5)
+
+
+@pytest.mark.parametrize("arrangement", ["pre-norm", "post-norm", "DeepNorm", "residual only", "sandwich"])
+@pytest.mark.parametrize("kind", ["mlp", "transformer"])
+def test_our_own_nets_give_the_rows_of_their_own_tape(arrangement: str, kind: str, tmp_path: Path) -> None:
+    task = "book" if kind == "transformer" else "digits"
+    cfg = RunConfig.arranged(
+        arrangement, depth=3, width=16, batch=8, net=kind, task=task, device="cpu", steps=5, clip=0.0
+    )
+    run, loop = Run(cfg, frames=False), Bare(cfg)
+    run.advance(5)
+    with watch(loop.model, tmp_path / "run.jsonl") as tape:
+        loop.look = tape.step  # type: ignore[method-assign]
+        loop(5)
+    recording, trace = read(tape.path), run.trace()
+    for k in range(5):
+        assert recording.row("act", k) == pytest.approx(trace.act_rms[k], rel=1e-5)
+        assert recording.row("grad", k) == pytest.approx(trace.grad_rms[k], rel=1e-5)
+    assert recording.scalars["loss"] == pytest.approx(trace.loss, rel=1e-7)
+    assert recording.scalars["grad_norm"] == pytest.approx(trace.grad_norm, rel=1e-5)
+
+
+def test_the_weights_of_a_block_are_those_that_come_in_before_its_site(tmp_path: Path) -> None:
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape:
+        x, y = batch(0)
+        before = {name: p.detach().clone() for name, p in model.named_parameters()}
+        nn.functional.cross_entropy(model(x), y).backward()
+        grads = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+        optimizer.step()
+    recording = read(tape.path)
+    assert [(block.name, block.site) for block in recording.blocks] == [
+        ("0", 0),
+        ("1", 1),
+        ("2", 2),
+        ("3", 3),
+        ("4", 4),
+    ]
+    both = [("0.weight",), *((f"{at}.up.weight", f"{at}.down.weight") for at in (1, 2, 3)), ("4.weight",)]
+    for at, names in enumerate(both):
+        whole = torch.cat([grads[name].flatten() for name in names])
+        old = torch.cat([before[name].flatten() for name in names])
+        assert recording.row("weight_grad", 0)[at] == pytest.approx(rms(whole), rel=1e-5)
+        assert recording.row("update", 0)[at] == pytest.approx(0.1 * whole.norm().item() / old.norm().item(), rel=1e-4)
+    whole = torch.cat([grad.flatten() for grad in grads.values()])
+    assert recording.scalars["grad_norm"][0] == pytest.approx(whole.norm().item(), rel=1e-5)
+    assert recording.scalars["lr"][0] == 0.1
+
+
+def test_an_update_of_a_large_matrix_is_measured_on_a_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("addnorm.recorder.SAMPLE", 16)
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1, weight_decay=0.5)
+    for p in model.parameters():
+        p.register_hook(lambda grad: grad * 0)  # the update is 0.05 of every weight, whichever are looked at
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape:
+        train(model, optimizer, tape, 1)
+    assert read(tape.path).row("update", 0) == pytest.approx([0.05] * 5, rel=1e-5)
+
+
+def test_small_batches_that_are_added_up_are_the_row_of_the_large_one(tmp_path: Path) -> None:
+    def row(parts: int) -> tuple[list[float], list[float], float]:
+        model = net()
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape:
+            for k in range(2):
+                xs, ys = batch(k)
+                for x, y in zip(xs.chunk(parts), ys.chunk(parts), strict=True):
+                    loss = nn.functional.cross_entropy(model(x), y)
+                    (loss / parts).backward()
+                    tape.loss(loss)
+                optimizer.step()
+                optimizer.zero_grad()
+        found = read(tape.path)
+        assert len(found) == 2
+        return list(found.series["act"]), list(found.series["grad"]), found.scalars["loss"][1]
+
+    whole, split = row(1), row(4)
+    assert split[0] == pytest.approx(whole[0], rel=1e-5)
+    assert split[1] == pytest.approx(whole[1], rel=1e-5)
+    assert split[2] == pytest.approx(whole[2], rel=1e-6)
+
+
+@pytest.mark.parametrize("told_unscaled", [False, True])
+def test_the_scale_of_amp_is_divided_out(told_unscaled: bool, tmp_path: Path) -> None:
+    def series(scaled: bool) -> dict[str, list[float]]:
+        model = net()
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=1, enabled=scaled)
+        with watch(model, tmp_path / "run.jsonl", optimizer=optimizer, scaler=scaler) as tape:
+            for k in range(3):
+                x, y = batch(k)
+                loss = nn.functional.cross_entropy(model(x), y)
+                scaler.scale(loss).backward()
+                if told_unscaled:
+                    scaler.unscale_(optimizer)
+                scaler.step(optimizer)
+                scaler.update()
+                optimizer.zero_grad()
+        found = read(tape.path)
+        return {
+            "grad": list(found.series["grad"]),
+            "weight": list(found.series["weight_grad"]),
+            "norm": list(found.scalars["grad_norm"]),
+        }
+
+    scaled, plain = series(True), series(False)
+    assert all(scaled[name] == pytest.approx(plain[name], rel=1e-4) for name in plain)
+
+
+def test_an_update_that_amp_leaves_out_is_a_row_that_says_so(tmp_path: Path) -> None:
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer, scaler=scaler) as tape:
+        for k in range(3):
+            x, y = batch(k)
+            loss = nn.functional.cross_entropy(model(x), y) * (math.inf if k == 1 else 1.0)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()
+    recording = read(tape.path)
+    assert (list(recording.steps), recording.skipped) == ([0, 1, 2], {1})
+    assert not any(map(math.isfinite, recording.row("grad", 1)))
+    assert all(map(math.isfinite, recording.row("grad", 2)))
+    assert "step" not in vars(scaler)
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_checkpointing_changes_no_number_of_a_recording(reentrant: bool, tmp_path: Path) -> None:
+    class Checkpointed(nn.Module):
+        def __init__(self, inner: nn.Module) -> None:
+            super().__init__()
+            self.inner = inner
+
+        def forward(self, x: Tensor) -> Tensor:
+            return checkpoint(self.inner, x, use_reentrant=reentrant)
+
+    plain = recorded(net(), tmp_path)
+    model = net()
+    for at in (1, 2, 3):
+        model[at] = Checkpointed(model[at])
+    found = recorded(model, tmp_path)
+    assert [site.name for site in found.sites] == ["0", "1.inner", "2.inner", "3.inner"]
+    assert found.series["act"] == pytest.approx(plain.series["act"], rel=1e-6)
+    assert found.series["grad"] == pytest.approx(plain.series["grad"], rel=1e-6)
+    assert all(found.known["grad"])
+
+
+def test_a_module_used_twice_has_two_sites_with_numbers_of_their_own(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    block = Block()
+    model = nn.Sequential(nn.Linear(4, 8), block, block, nn.Linear(8, 3))
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape:
+        train(model, optimizer, tape, 1)
+        with looking(tape.sites) as look:
+            x, y = batch(1)
+            nn.functional.cross_entropy(model(x), y).backward()
+            act, grad = look()
+        optimizer.step()
+    recording = read(tape.path)
+    assert [site.name for site in recording.sites] == ["0", "1", "1 #2"]
+    assert recording.row("act", 1) == pytest.approx(act, rel=1e-6)
+    assert recording.row("grad", 1)[1:] == pytest.approx(grad[1:], rel=1e-6)
+    assert len(set(recording.row("grad", 1))) == 3
+
+
+class InPlace(nn.Module):
+    """A block whose output is overwritten by whoever comes next."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.f, self.act = nn.Linear(8, 8), nn.ReLU(inplace=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.f(x)
+        y += x
+        return y
+
+
+class Model(nn.Module):
+    def __init__(self, *, in_place: bool) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.start, self.blocks, self.head = nn.Linear(4, 8), nn.ModuleList([InPlace(), InPlace()]), nn.Linear(8, 3)
+        self.in_place = in_place
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.start(x)
+        for block in self.blocks:
+            x = block(x)
+            if self.in_place:
+                x.mul_(2.0)
+            else:
+                x = x * 2.0
+        return self.head(x)
+
+
+def test_a_tensor_is_measured_before_it_is_overwritten(tmp_path: Path) -> None:
+    asked = {"blocks.0": "blocks.0", "blocks.1": "blocks.1"}
+    found = []
+    for in_place in (True, False):
+        model = Model(in_place=in_place)
+        found.append(recorded(model, tmp_path, sites={name: model.get_submodule(path) for name, path in asked.items()}))
+    assert found[0].series["act"] == pytest.approx(found[1].series["act"], rel=1e-6)
+    assert found[0].series["grad"] == pytest.approx(found[1].series["grad"], rel=1e-6)
+
+
+def test_a_copy_of_a_watched_model_trains_without_being_watched(tmp_path: Path) -> None:
+    import copy
+    import io
+
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape:
+        train(model, optimizer, tape, 1)
+        twin = copy.deepcopy(model)
+        twin(batch(0)[0]).sum().backward()
+        torch.save(model, kept := io.BytesIO())
+        train(model, optimizer, tape, 1)
+    kept.seek(0)
+    loaded = torch.load(kept, weights_only=False)
+    assert torch.equal(loaded(batch(0)[0]), twin(batch(0)[0]))
+    assert len(read(tape.path)) == 2
+
+
+def test_every_nth_step_and_passes_without_gradients_are_left_alone(tmp_path: Path) -> None:
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    whole = recorded(net(), tmp_path, steps=7)
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer, every=3) as tape:
+        for k in range(7):
+            with torch.no_grad():
+                model(batch(99)[0])
+            x, y = batch(k)
+            loss = nn.functional.cross_entropy(model(x), y)
+            with torch.no_grad():
+                model(batch(98)[0])
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            tape.loss(loss)
+    recording = read(tape.path)
+    assert list(recording.steps) == [0, 3, 6]
+    for row, step in enumerate(recording.steps):
+        assert list(recording.row("act", row)) == list(whole.row("act", step))
+        assert list(recording.row("grad", row)) == list(whole.row("grad", step))
+        assert recording.scalars["loss"][row] == whole.scalars["loss"][step]
+
+
+def test_an_update_with_a_closure_is_recorded_after_its_passes(tmp_path: Path) -> None:
+    model = net()
+    optimizer = torch.optim.LBFGS(model.parameters(), 0.1, max_iter=2)
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape:
+        for k in range(2):
+            x, y = batch(k)
+
+            def closure(x: Tensor = x, y: Tensor = y) -> Tensor:
+                optimizer.zero_grad()
+                loss = nn.functional.cross_entropy(model(x), y)
+                loss.backward()
+                return loss
+
+            optimizer.step(closure)
+    recording = read(tape.path)
+    assert list(recording.steps) == [0, 1]
+    assert all((*recording.known["act"], *recording.known["grad"]))
+
+
+def test_two_passes_before_one_backward_are_both_in_the_row(tmp_path: Path) -> None:
+    def row(*, apart: bool) -> tuple[list[float], list[float]]:
+        model = net()
+        with watch(model, tmp_path / "run.jsonl") as tape:
+            for _ in range(2):
+                xs, ys = batch(0)
+                parts = list(zip(xs.chunk(2), ys.chunk(2), strict=True)) if apart else [(xs, ys)]
+                sum(nn.functional.cross_entropy(model(x), y) / len(parts) for x, y in parts).backward()  # type: ignore[union-attr]
+                tape.step()
+        found = read(tape.path)
+        return list(found.series["act"]), list(found.series["grad"])
+
+    whole, apart = row(apart=False), row(apart=True)
+    assert apart[0] == pytest.approx(whole[0], rel=1e-5)
+    assert apart[1] == pytest.approx(whole[1], rel=1e-5)
+
+
+def test_norms_hold_what_float32_cannot_square() -> None:
+    tensors = [torch.full((50,), size) for size in (1e-30, 1e-22, 1.0, 1e22, 1e30, 0.0)] + [torch.full((5000,), 1e25)]
+    expected = [size * 50**0.5 for size in (1e-30, 1e-22, 1.0, 1e22, 1e30, 0.0)] + [1e25 * 5000**0.5]
+    assert norms(tensors).tolist() == pytest.approx(expected, rel=1e-6)
+    assert norms([torch.tensor([3.0 + 4.0j])]).tolist() == pytest.approx([5.0])
+    assert norms([torch.tensor([1.0, math.inf])]).tolist() == [math.inf]
+    assert norms([torch.tensor(-2.0), torch.tensor(3.0)]).tolist() == [2.0, 3.0]
+    assert norms([torch.empty(0, 3)]).tolist() == [0.0]
+
+
+def test_losses_are_averaged_over_a_step_and_may_come_before_or_after_it(tmp_path: Path) -> None:
+    model = net()
+    with watch(model, tmp_path / "run.jsonl") as tape:
+        for told in ([1.0, 3.0], [torch.tensor(5.0)], []):
+            model(batch(0)[0]).sum().backward()
+            tape.step()
+            for loss in told:
+                tape.loss(loss)
+        model(batch(0)[0]).sum().backward()
+        tape.step(loss=math.nan)
+    recording = read(tape.path)
+    assert list(recording.scalars["loss"])[:2] == [2.0, 5.0]
+    assert list(recording.known["loss"]) == [1, 1, 0, 1]
+    assert math.isnan(recording.scalars["loss"][3])
+    assert all(a < b for a, b in pairwise(recording.steps))

@@ -1,0 +1,274 @@
+"""The reader takes what is whole and says what is wrong, whatever the file holds; the table in the terminal."""
+
+import json
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from addnorm import read as reading
+from addnorm.__main__ import main
+from addnorm.read import Reader, Recording, read
+from tests.addnorm.loops import net, recorded
+
+SITE = {
+    "name": "a",
+    "kind": "sum",
+    "module": "a",
+    "side": "output",
+    "key": None,
+    "call": 0,
+    "shape": [2, 8],
+    "dtype": "float32",
+}
+HEADER: dict[str, Any] = {
+    "addnorm": 1, "created": "2026-11-22T00:00:00+00:00", "model": "Net", "parameters": 10, "trained": 10, "dtype": "float32",
+    "device": "cpu", "optimizer": None, "every": 1, "sites": [SITE, {**SITE, "name": "b"}],
+    "blocks": [{"name": "a", "site": 0, "parameters": 4}], "notes": [], "versions": {}, "meta": {},
+}  # fmt: skip
+ROW: dict[str, Any] = {
+    "step": 0, "seconds": 0.1, "loss": 1.0, "lr": 0.1, "grad_norm": 1.0, "act": [1.0, 2.0], "grad": [0.5, 0.25],
+    "weight_grad": [0.1],
+}  # fmt: skip
+END = {"end": "done", "reason": "", "rows": 1, "dropped": 0}
+
+
+def fed(*lines: Any, raw: bytes = b"") -> Recording:
+    reader = Reader()
+    reader.feed(b"".join(json.dumps(line).encode() + b"\n" for line in lines) + raw)
+    return reader.finish()
+
+
+def test_what_was_written_is_what_is_read(tmp_path: Path) -> None:
+    recording = recorded(net(), tmp_path, meta={"seed": 3})
+    lines = [json.loads(line) for line in (tmp_path / "run.jsonl").read_text().splitlines()]
+    assert (recording.problem, recording.whole, list(recording.steps)) == ("", True, [0, 1, 2])
+    assert recording.header["meta"] == {"seed": 3}
+    for at, line in enumerate(lines[1:-1]):
+        assert list(recording.row("act", at)) == line["act"]
+        assert list(recording.row("grad", at)) == line["grad"]
+        assert list(recording.row("weight_grad", at)) == line["weight_grad"]
+        assert recording.scalars["loss"][at] == line["loss"]
+        assert bool(recording.measured("update", at)[0]) == ("update" in line)
+
+
+def test_numbers_by_name_and_numbers_that_were_not_measured_are_told_apart() -> None:
+    found = fed(HEADER, {**ROW, "loss": None, "act": ["NaN", None], "grad": ["Infinity", "-Infinity"]}, END)
+    assert found.problem == ""
+    assert all(map(math.isnan, found.row("act", 0)))
+    assert list(found.measured("act", 0)) == [1, 0]
+    assert list(found.row("grad", 0)) == [math.inf, -math.inf]
+    assert list(found.known["loss"]) == [0]
+
+
+FAULTS: dict[str, tuple[list[Any], bytes, str]] = {
+    "empty": ([], b"", "The file is empty."),
+    "foreign": ([{"cells": []}], b"", "Line 1 is not the header of a recording."),
+    "no JSON": ([], b"step,loss\n", "Line 1 is not JSON, or is nested too deeply."),
+    "binary": ([], b"\x80\x02}q\x00.\n", "Line 1 is not text."),
+    "a number": ([3], b"", "Line 1 is no object."),
+    "a newer version": (
+        [{**HEADER, "addnorm": 2}],
+        b"",
+        "Line 1 says that this is version 2 of the format; this program reads up to version 1.",
+    ),
+    "cut": ([HEADER, ROW], b'{"step":1,"los', "Line 3 is cut off; what was whole before it is shown."),
+    "text for a number": (
+        [HEADER, ROW, {**ROW, "step": 1, "loss": "1e3"}],
+        b"",
+        "Line 3 has a value of loss that is no number.",
+    ),
+    "true for a number": (
+        [HEADER, ROW, {**ROW, "step": 1, "act": [True, 1.0]}],
+        b"",
+        "Line 3 has a value of act that is no number.",
+    ),
+    "too many sites": (
+        [HEADER, ROW, {**ROW, "step": 1, "act": [1.0] * 3}],
+        b"",
+        "Line 3 has 3 numbers of act where there should be 2.",
+    ),
+    "no list": ([HEADER, ROW, {**ROW, "step": 1, "grad": {"0": 1}}], b"", "Line 3 has grad that is no list."),
+    "a step twice": ([HEADER, ROW, ROW], b"", "Line 3 is of step 0, after step 0."),
+    "a step below 0": ([HEADER, ROW, {**ROW, "step": -1}], b"", "Line 3 has a step that is no count."),
+    "a bare NaN": ([HEADER, ROW], b'{"step":1,"loss":NaN}\n', "Line 3 is not JSON, or is nested too deeply."),
+    "1e999": (
+        [HEADER, ROW],
+        json.dumps({**ROW, "step": 1}).replace("0.25", "1e999").encode() + b"\n",
+        "Line 3 has a value of grad beyond all numbers.",
+    ),
+    "deep": (
+        [HEADER, ROW],
+        b'{"step":1,"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n",
+        "Line 3 is not JSON, or is nested too deeply.",
+    ),
+    "a little deep": (
+        [HEADER, ROW],
+        b'{"step":1,"x":' + b"[" * 20 + b"]" * 20 + b"}\n",
+        "Line 3 is not JSON, or is nested too deeply.",
+    ),
+    "digits": ([HEADER, ROW], b'{"step":' + b"9" * 10_000 + b"}\n", "Line 3 has a step that is no count."),
+    "more after the end": (
+        [HEADER, ROW, END, {**ROW, "step": 1}],
+        b"",
+        "Line 4 stands after the end of the recording.",
+    ),
+    "an unknown end": ([HEADER, ROW, {**END, "end": "<b>"}], b"", "Line 3 ends in an unknown way."),
+    "a long name": ([{**HEADER, "sites": [{**SITE, "name": "x" * 2000}]}], b"", "Line 1 has a name that is too long."),
+    "a name that is none": ([{**HEADER, "sites": [{**SITE, "name": 3}]}], b"", "Line 1 has a name that is no text."),
+    "many sites": ([{**HEADER, "sites": [SITE] * 20_001}], b"", "Line 1 has more than 20000 sites."),
+    "an unknown kind": (
+        [{**HEADER, "sites": [{**SITE, "kind": "other"}]}],
+        b"",
+        "Line 1 has a site of an unknown kind.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_a_sentence_with_its_line_and_what_was_whole_is_given(name: str) -> None:
+    lines, raw, sentence = FAULTS[name]
+    found = fed(*lines, raw=raw)
+    assert found.problem == sentence
+    if len(lines) > 1:
+        assert list(found.row("act", 0)) == ROW["act"]
+        assert len(found) == 1
+
+
+def test_lines_and_recordings_have_bounds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(reading, "LONGEST_LINE", 1000)
+    assert fed(HEADER, {**ROW, "x": "y" * 1000}).problem == "Line 2 is longer than a line of a recording can be."
+    endless = Reader()
+    for _ in range(3):
+        endless.feed(b"x" * 400)
+    assert endless.recording.problem == "Line 1 is longer than a line of a recording can be."
+    assert not endless._rest
+    monkeypatch.setattr(reading, "MOST_NUMBERS", 30)
+    found = fed(HEADER, *({**ROW, "step": step} for step in range(9)))
+    assert found.problem == "Line 4 is one row too many; the rows before it are shown."
+    assert len(found) == 2
+    monkeypatch.setattr(reading, "LARGEST_FILE", 1500)
+    (tmp_path / "run.jsonl").write_text(
+        "\n".join(json.dumps(line) for line in (HEADER, *({**ROW, "step": k} for k in range(9))))
+    )
+    monkeypatch.setattr(reading, "MOST_NUMBERS", 10**6)
+    assert (
+        read(tmp_path / "run.jsonl").problem
+        == "The file is larger than a recording can be; what stands before is shown."
+    )
+
+
+def test_a_growing_file_is_read_piece_by_piece(tmp_path: Path) -> None:
+    recorded(net(), tmp_path)
+    data = (tmp_path / "run.jsonl").read_bytes()
+    reader, draw, at = Reader(), random.Random(0), 0
+    lengths = []
+    while at < len(data):
+        size = draw.randint(1, 200)
+        lengths.append(len(reader.feed(data[at : at + size])))
+        at += size
+    assert sorted(lengths) == lengths
+    assert reader.finish().series == read(tmp_path / "run.jsonl").series
+    half = tmp_path / "half.jsonl"
+    half.write_bytes(data[: len(data) * 2 // 3])
+    assert read(half, growing=True).problem == ""
+    assert "is cut off" in read(half).problem
+
+
+def test_a_path_without_a_file_is_a_sentence(tmp_path: Path) -> None:
+    assert "there is no file" in read(tmp_path / "none").problem.lower()
+    assert "is no file" in read(tmp_path).problem
+    assert read("a\0b").problem
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from([*HEADER, *ROW, *END, "x"]), inner, max_size=8)
+    ),
+    max_leaves=30,
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from([*HEADER, *ROW, *END]), anything), max_size=3), st.binary(max_size=60))
+def test_no_input_makes_the_reader_fail(changes: list[tuple[str, Any]], raw: bytes) -> None:
+    for base in (HEADER, ROW, END):
+        changed = {**base, **dict(changes)}
+        lines = {"HEADER": [changed, ROW], "other": [HEADER, ROW, changed]}["HEADER" if base is HEADER else "other"]
+        found = fed(*lines, raw=raw)
+        assert found.problem == "" or found.problem.endswith(".")
+        assert len(found.series["act"]) == len(found) * len(found.sites)
+        assert len(found.known["update"]) == len(found) * len(found.blocks)
+
+
+# --- the terminal ---
+
+
+def shown(folder: Path, *lines: Any, raw: bytes = b"", arguments: tuple[str, ...] = ()) -> int:
+    path = folder / "shown.jsonl"
+    path.write_bytes(b"".join(json.dumps(line).encode() + b"\n" for line in lines) + raw)
+    return main(["show", str(path), *arguments])
+
+
+def test_a_recording_is_shown_as_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [ROW, {**ROW, "step": 5, "loss": 0.5, "act": [1.0, 1000.0], "update": [0.5]}]
+    assert shown(tmp_path, HEADER, *rows, END) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said == [
+        "Net, 10 parameters, 2 rows, ended",
+        "step 5, loss 0.5",
+        "site    activation    gradient",
+        "a             1         0.5",
+        "b          1000        0.25",
+        "The stream grows by a factor of 1e+03 over depth, its gradient grows by a factor of 2 on the way back.",
+        "The update of step 5 changed a most, by 50% of its size.",
+    ]
+    assert shown(tmp_path, HEADER, *rows, arguments=("--step", "3")) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].endswith("not ended")
+    assert said[-1].startswith("The stream grows by a factor of 2 over depth")
+
+
+LEVEL = "The stream stays within a factor of 1.9 over depth"
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        ({"act": [1.0, "NaN"]}, "Not finite: the activation of step 0 first at b."),
+        ({"grad": ["Infinity", "Infinity"]}, "Not finite: the gradient of step 0 first at b."),
+        ({"grad": [1e-9, 1.0]}, f"{LEVEL}, its gradient falls by a factor of 1e+09 on the way back."),
+        ({"grad": [None, None]}, f"{LEVEL}; no gradient was measured."),
+        ({"grad": [0.0, 1.0]}, f"{LEVEL}, its gradient falls to exactly 0 on the way back."),
+    ],
+)
+def test_the_verdict_is_one_line_for_any_net(
+    row: dict[str, Any], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown(tmp_path, HEADER, {**ROW, "act": [1.0, 1.9], **row})
+    assert sentence in capsys.readouterr().out.splitlines()
+
+
+def test_the_terminal_obeys_nothing_that_a_file_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    evil = "\x1b]0;owned\x07\x1b[2J" + "x" * 300
+    header = {**HEADER, "model": evil, "notes": [evil], "sites": [{**SITE, "name": evil}, SITE]}
+    assert shown(tmp_path, header, ROW, {"end": "error", "reason": evil, "rows": 1, "dropped": 2}) == 0
+    said = capsys.readouterr().out
+    assert "\x1b" not in said
+    assert "…" in said
+    assert "2 rows dropped" in said
+
+
+def test_a_bad_file_is_shown_as_far_as_it_is_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert shown(tmp_path, HEADER, ROW, raw=b"nonsense\n") == 1
+    said = capsys.readouterr()
+    assert "step 0, loss 1" in said.out
+    assert said.err == "python -m addnorm: Line 3 is not JSON, or is nested too deeply.\n"
+    assert shown(tmp_path, raw=b"nonsense\n") == 2
+    assert capsys.readouterr().err == "python -m addnorm: Line 1 is not JSON, or is nested too deeply.\n"
+    assert shown(tmp_path, HEADER) == 2
+    assert capsys.readouterr().err == "python -m addnorm: There is no row yet.\n"

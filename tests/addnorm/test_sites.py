@@ -1,0 +1,165 @@
+"""The sites of models that other people wrote, as their source has them, and of the playground's own nets."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from addnorm.sites import find_sites
+from addnorm.trace import Graph, Tracer
+from models.nets import build_model
+from models.spec import ARRANGEMENTS, RunConfig
+from models.tasks import open_task
+from tests.addnorm.other_peoples import CASES
+
+
+def traced(model: nn.Module, *args: Tensor, **inputs: Tensor) -> Graph:
+    model.train()
+    with Tracer(model) as tracer:
+        model(*args, **inputs)
+    assert tracer.failure is None
+    return tracer.graph
+
+
+def names(model: nn.Module, *args: Tensor, **inputs: Tensor) -> list[str]:
+    return [site.name for site in find_sites(traced(model, *args, **inputs), model)]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_sites_are_those_of_the_models_source(name: str) -> None:
+    model, inputs = CASES[name].build()
+    assert names(model, **inputs) == CASES[name].sites
+
+
+# Two streams (ResiDual), sums over all blocks (DLCL) and a sublayer that adds twice
+# have other points than the playground shows of them; nets without a skip have none.
+SINGLE = [name for name in ARRANGEMENTS if name not in ("plain", "plain + norm", "ResiDual", "DLCL", "recursive skip")]
+
+
+@pytest.mark.parametrize("net", ["mlp", "transformer"])
+@pytest.mark.parametrize("arrangement", SINGLE)
+def test_the_sites_of_our_own_nets_are_the_points_of_their_stream(arrangement: str, net: str) -> None:
+    task = "book" if net == "transformer" else "digits"
+    cfg = RunConfig.arranged(arrangement, depth=2, width=8, batch=4, net=net, task=task, device="cpu")
+    model = build_model(cfg)
+    x, _ = open_task(cfg, torch.device("cpu")).batch(0)
+    passed: list[Tensor] = []
+    for tap in model.stream.stream_taps:
+        tap.register_forward_hook(lambda _tap, _inputs, output: passed.append(output))
+    seen: dict[int, Tensor] = {}
+    sites = find_sites(traced(model, x), model)
+    for at, site in enumerate(sites):
+        site.place.module.register_forward_hook(lambda _module, _inputs, output, at=at: seen.update({at: output}))
+    passed.clear()
+    model(x)
+    assert [site.place.side for site in sites] == ["output"] * len(passed)
+    assert all(seen[at] is tensor for at, tensor in enumerate(passed))
+
+
+@pytest.mark.parametrize("arrangement", ["plain", "plain + norm"])
+def test_a_net_without_skips_has_no_sites(arrangement: str) -> None:
+    cfg = RunConfig.arranged(arrangement, depth=2, width=8, batch=4, device="cpu")
+    assert names(build_model(cfg), open_task(cfg, torch.device("cpu")).batch(0)[0]) == []
+
+
+class Block(nn.Module):
+    def __init__(self, width: int = 8, *, in_place: bool = False) -> None:
+        super().__init__()
+        self.f, self.act, self.in_place = nn.Linear(width, width), nn.ReLU(inplace=in_place), in_place
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.in_place:
+            y = self.act(self.f(x))
+            y += x
+            return y
+        return x + self.act(self.f(x))
+
+
+def test_additions_in_place_are_additions() -> None:
+    assert names(nn.Sequential(nn.Linear(8, 8), Block(in_place=True), Block(in_place=True)), torch.ones(2, 8)) == [
+        "0",
+        "1",
+        "2",
+    ]
+
+
+def test_a_projected_skip_is_a_skip_and_a_sum_of_projections_inside_a_branch_is_none() -> None:
+    class Inner(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b, self.c = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.c(self.b(x)) + self.a(x)
+
+    class Outer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = Inner()
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x + self.inner(x)
+
+    assert names(nn.Sequential(nn.Linear(8, 8), Inner()), torch.ones(2, 8)) == ["0", "1"]
+    assert names(nn.Sequential(nn.Linear(8, 8), Outer()), torch.ones(2, 8)) == ["0", "1"]
+
+
+def test_rotary_positions_and_sums_of_embeddings_are_no_residuals() -> None:
+    class Rotary(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.words, self.places, self.w = nn.Embedding(9, 8), nn.Embedding(9, 8), nn.Linear(8, 8)
+
+        def forward(self, ids: Tensor) -> Tensor:
+            x = self.w(self.words(ids) + self.places(torch.arange(ids.shape[1])))
+            return x * 0.5 + x.flip(-1) * 0.3
+
+    assert names(Rotary(), torch.ones(2, 5, dtype=torch.long)) == []
+
+
+def test_a_module_used_twice_has_a_site_for_each_call() -> None:
+    block = Block()
+    assert names(nn.Sequential(nn.Linear(8, 8), block, block), torch.ones(2, 8)) == ["0", "1", "1 #2"]
+
+
+def test_a_kernel_that_torch_does_not_see_is_bridged_by_its_module() -> None:
+    class Opaque(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weight):  # type: ignore[no-untyped-def]
+            ctx.save_for_backward(weight)
+            return x * weight
+
+        @staticmethod
+        def backward(ctx, grad):  # type: ignore[no-untyped-def]
+            return grad * ctx.saved_tensors[0], None
+
+    class Kernel(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(8))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return Opaque.apply(x, self.weight)
+
+    class Residual(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.kernel = Kernel()
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x + self.kernel(x)
+
+    assert names(nn.Sequential(nn.Linear(8, 8), Residual()), torch.ones(2, 8)) == ["0", "1"]
+
+
+def test_tracing_changes_no_number_and_leaves_nothing_behind() -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 8), Block(), nn.Dropout(0.5), Block(in_place=True))
+    x = torch.ones(2, 8)
+    torch.manual_seed(1)
+    plain = model(x)
+    torch.manual_seed(1)
+    with Tracer(model):
+        watched = model(x)
+    assert torch.equal(plain, watched)
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+    assert not vars(x)

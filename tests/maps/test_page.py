@@ -1,0 +1,450 @@
+"""The map page: prepared maps that were really run, panels and
+widths that say their numbers, work that ends with its viewers.
+"""
+
+import json
+import math
+import os
+import signal
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from components.charts.maps import BEYOND, panel, shared_scale, widths_chart
+from components.charts.table import table_of
+from components.maps.specification import FIRST
+from models.maps import Axis, Cell, MapSpec, MapStore, Outcome, process
+from models.maps.cells import cells, configs, outcome, refused, units
+from models.maps.prepared import PREPARED, recording
+from models.maps.process import MapWorks, prune, works
+from models.maps.sensitivity import rate_axis, sentence, widths
+from models.maps.table import MEASURES
+from models.maps.unit import run_unit
+from models.spec.limits import LIMITS
+from models.training import Run
+from tests.app_page import APP, PATIENCE, charts, labels, press, sound, words
+from tests.maps.test_maps import SMALL, made
+from tests.waiting import until
+
+RECORDED_TOLERANCE = 0.1  # of a loss: another processor sums in another order, and training makes more of it
+
+
+# --- prepared maps ---
+
+
+@pytest.mark.parametrize("key", PREPARED)
+def test_every_run_of_a_prepared_map_is_recorded(key):
+    spec, kept = PREPARED[key].spec, recording(key)
+    assert kept is not None
+    assert len(kept.outcomes) == len(cells(spec)) * spec.seeds == len(set(kept.outcomes))
+    assert {Cell(run.arrangement, run.x, run.y) for run in kept.outcomes} == set(cells(spec))
+    assert kept.torch.startswith("2.13.0")
+    assert refused(spec) == ""
+
+
+@pytest.mark.parametrize("key", PREPARED)
+def test_three_cells_of_a_prepared_map_come_out_as_recorded(key):
+    spec, kept = PREPARED[key].spec, recording(key)
+    rows = spec.y.values
+    places = [(spec.arrangements[0], spec.x.values[0], rows[0]), (spec.arrangements[-1], spec.x.values[1], rows[1]),
+              (spec.arrangements[1], spec.x.values[-1], rows[0])]  # fmt: skip
+    for place in places:
+        cell = Cell(*place)
+        cfg = configs(spec, cell)[0]
+        run = Run(cfg)
+        run.advance(cfg.steps)
+        fresh = outcome(cell, cfg, run.trace(), spec.target)
+        recorded = next(one for one in kept.outcomes if (one.arrangement, one.x, one.y, one.seed) == (*place, 0))
+        assert fresh.gradient_ratio == pytest.approx(recorded.gradient_ratio, abs=1e-3)
+        assert (fresh.diverged is None) == (recorded.diverged is None)
+        if recorded.diverged is None:
+            assert fresh.final_loss == pytest.approx(recorded.final_loss, rel=RECORDED_TOLERANCE, abs=0.02)
+
+
+def test_a_recording_of_another_specification_is_none(monkeypatch):
+    recording.cache_clear()
+    key = next(iter(PREPARED))
+    monkeypatch.setitem(PREPARED, key, replace(PREPARED[key], spec=replace(PREPARED[key].spec, target=0.4)))
+    try:
+        assert recording(key) is None
+    finally:
+        recording.cache_clear()
+
+
+# --- figures ---
+
+
+def lost_in(runs, at, step):
+    """The outcomes, of which one diverged."""
+    return [
+        replace(run, diverged=step, final_loss=math.inf, site="b01") if k == at else run for k, run in enumerate(runs)
+    ]
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("done", [0, 5, 16])
+def test_plotly_json_and_the_table_accept_every_panel(measure, done):
+    runs = lost_in(made(SMALL, lambda cell, seed: cell.y + seed), 2, 7)[:done]
+    for name in SMALL.arrangements:
+        figure = panel(SMALL, runs, name, measure, shared_scale(SMALL, runs, measure, 2.3))
+        go.Figure(figure)
+        json.dumps(figure, allow_nan=False)
+        table_of(figure)
+
+
+def test_all_panels_have_one_scale_and_a_lost_loss_does_not_take_it():
+    runs = made(SMALL, lambda cell, seed: 1e6 if cell.arrangement == "plain" and cell.y == 4 else cell.y / 10)
+    scale = shared_scale(SMALL, runs, "final loss", 2.0)
+    assert scale == pytest.approx((math.log10(0.2), math.log10(2.0 * BEYOND)))
+    for name in SMALL.arrangements:
+        shade = panel(SMALL, runs, name, "final loss", scale)["data"][0]
+        assert (shade["zmin"], shade["zmax"]) == scale
+
+
+def test_a_cell_that_diverged_is_hatched_with_its_step_and_named_in_the_hover():
+    runs = lost_in(made(SMALL, lambda cell, seed: 1.0), 2, 7)  # the second cell of the first row, its first seed
+    shade, strokes, steps = panel(SMALL, runs, "plain", "final loss", (0, 1))["data"]
+    assert shade["z"][0][1] is None
+    assert "diverged at step 7, b01 (1 of 2 seeds)" in shade["text"][0][1]
+    assert np.mean([x for x in strokes["x"] if x is not None]) == pytest.approx(1)
+    assert np.mean([y for y in strokes["y"] if y is not None]) == pytest.approx(0)
+    assert (steps["x"], steps["y"], steps["text"]) == ([1], [0], ["<b>7</b>"])
+    assert len(panel(SMALL, runs, "pre-norm", "final loss", (0, 1))["data"]) == 1
+
+
+# --- sensitivity ---
+
+RATES = replace(
+    SMALL, x=Axis("lr", (0.001, 0.01, 0.1, 1.0)), y=Axis("depth", (2,)), arrangements=("post-norm", "pre-norm")
+)
+
+
+def reaching(*rates):
+    """Outcomes of RATES where pre-norm reaches the target at
+    these rates and post-norm at 0.01 only; by seed, all alike.
+    """
+    return [
+        replace(run, steps_to_target=5 if run.x in (rates if run.arrangement == "pre-norm" else (0.01,)) else None)
+        for run in made(RATES, lambda cell, seed: 1.0)
+    ]
+
+
+def test_a_range_is_the_longest_unbroken_row_of_rates_in_decades():
+    post, pre = widths(RATES, reaching(0.001, 0.1, 1.0))
+    np.testing.assert_allclose(post.decades, 1.0)
+    assert not post.edge
+    np.testing.assert_allclose(pre.decades, 2.0)
+    assert pre.edge
+    np.testing.assert_allclose(widths(RATES, reaching())[1].decades, 0.0)
+
+
+def test_the_sentence_of_the_lecture_is_tested_by_the_numbers():
+    said = sentence(RATES, widths(RATES, reaching(0.1, 1.0)))
+    assert "holds here: the rates that reach a loss" in said
+    assert "span a factor of 100 on average" in said
+    assert "does not hold here" in sentence(RATES, widths(RATES, reaching()))
+    assert sentence(RATES, []) == "No arrangement is done at all learning rates yet."
+    alone = replace(RATES, arrangements=("pre-norm",))
+    assert "The widest range has pre-norm" in sentence(
+        alone, widths(alone, [r for r in reaching(0.1) if r.arrangement == "pre-norm"])
+    )
+
+
+def test_what_is_not_done_at_all_rates_has_no_width_yet():
+    assert [width.arrangement for width in widths(RATES, reaching(0.1)[:-1])] == ["post-norm"]
+
+
+def test_a_map_without_learning_rates_has_no_widths():
+    other = replace(SMALL, x=Axis("warmup", (0, 5)))
+    assert rate_axis(other) == ""
+    with pytest.raises(ValueError, match="no axis"):
+        widths(other, [])
+
+
+def test_the_widths_are_drawn_with_the_range_of_their_seeds():
+    runs = [replace(run, steps_to_target=None) if run.seed == 1 else run for run in reaching(0.01, 0.1)]
+    figure = widths_chart(RATES, widths(RATES, runs), "depth")
+    go.Figure(figure)
+    json.dumps(figure, allow_nan=False)
+    post, pre = figure["data"]
+    assert pre["y"] == [1.0]
+    assert (pre["error_y"]["array"], pre["error_y"]["arrayminus"]) == ([1.0], [1.0])
+    assert post["line"]["dash"] != pre["line"]["dash"]
+    assert post["marker"]["symbol"] != pre["marker"]["symbol"]
+
+
+# --- the work behind the page ---
+
+
+@pytest.fixture
+def made_works(tmp_path):
+    """Map works under a folder of their own."""
+    kept = []
+
+    def make(**how):
+        kept.append(MapWorks(tmp_path, **how))
+        return kept[-1]
+
+    yield make
+    for one in kept:
+        one.close()
+
+
+def test_a_wanted_map_is_computed_by_a_process_and_ends(made_works, tmp_path):
+    these = made_works()
+    assert these.standing(SMALL).state == "ended"
+    these.want(SMALL, "me")
+    until(lambda: these.standing(SMALL).state in ("ended", "failed"), "the end of the map")
+    assert these.standing(SMALL).state == "ended", these.standing(SMALL).sentence
+    assert len(MapStore(SMALL, tmp_path).outcomes()) == 16
+
+
+SLEEPS = (sys.executable, "-c", "import time; time.sleep(300)")
+
+
+def test_maps_wait_in_the_order_in_which_they_were_wanted_and_go_when_nobody_wants_them(made_works):
+    these = made_works(command=SLEEPS)
+    second = replace(SMALL, seeds=1)
+    these.want(SMALL, "me")
+    these.want(second, "you")
+    until(lambda: these.standing(SMALL).state == "running", "a map that is running")
+    assert (these.standing(second).state, these.standing(second).ahead) == ("waiting", 1)
+    these.leave(SMALL, "you")
+    time.sleep(0.5)
+    assert these.standing(SMALL).state == "running", "somebody else's leaving ends nothing"
+    assert not these.ended(SMALL, 0.1)
+    these.leave(SMALL, "me")
+    assert these.ended(SMALL, PATIENCE)
+    until(lambda: these.standing(second).state == "running", "a map that is running")
+    assert these.standing(SMALL).state == "ended"
+
+
+def test_who_wants_another_map_gives_up_the_one_before(made_works):
+    these = made_works(command=SLEEPS)
+    second = replace(SMALL, seeds=1)
+    these.want(SMALL, "me")
+    these.want(second, "you")
+    these.want(second, "me")
+    assert these.ended(SMALL, PATIENCE)
+    until(lambda: these.standing(second).state == "running", "a map that is running")
+
+
+def test_the_maps_kept_for_pages_are_bounded_and_those_of_the_command_line_stay(tmp_path):
+    for at, name in enumerate(["oldest", "by hand", "older", "being computed", "newest"]):
+        (tmp_path / name).mkdir()
+        for file in ["units.jsonl"] + ["wanted.json"] * (name != "by hand"):
+            (tmp_path / name / file).write_text("")
+            os.utime(tmp_path / name / file, (1000 + at, 1000 + at))
+    prune(tmp_path, 4)
+    assert len(list(tmp_path.iterdir())) == 5
+    prune(tmp_path, 1, keep={"being computed"})
+    assert {path.name for path in tmp_path.iterdir()} == {"by hand", "being computed"}
+
+
+def test_a_map_that_nobody_asks_for_any_more_is_ended(made_works):
+    these = made_works(command=SLEEPS, seconds=0.5)
+    these.want(SMALL, "me")
+    until(lambda: these.standing(SMALL).state == "running", "a map that is running")
+    process = these._wanted[SMALL.digest].process
+    until(lambda: these.standing(SMALL).state == "ended", "a map that is ended")
+    assert process.returncode == -signal.SIGTERM
+
+
+def test_a_map_that_fails_says_why_until_it_is_wanted_again(made_works):
+    these = made_works(command=(sys.executable, "-c", "import sys; sys.exit('python -m models: the disk is full')"))
+    these.want(SMALL, "me")
+    until(lambda: these.standing(SMALL).state == "failed", "a map that is failed")
+    assert these.standing(SMALL).sentence == "the disk is full"
+
+
+def test_a_folder_that_cannot_be_written_is_a_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+    these = MapWorks(tmp_path / "file")
+    these.want(SMALL, "me")
+    until(lambda: these.standing(SMALL).state == "failed", "a map that is failed")
+    assert "cannot be kept" in these.standing(SMALL).sentence
+
+
+# --- the page ---
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("MAPS_FOLDER", str(tmp_path))
+    yield tmp_path
+    works().close()
+
+
+def maps(**query: str) -> AppTest:
+    page = AppTest.from_file(APP, default_timeout=PATIENCE).run()
+    page.switch_page("pages/explore/maps.py")
+    for key, value in query.items():
+        page.query_params[key] = value
+    return sound(page.run())
+
+
+def test_a_prepared_map_is_shown_as_recorded_and_says_how_it_was_made(folder):
+    page = maps(map="arrangements")
+    assert {f"Map of {name}, final loss" for name in PREPARED["arrangements"].spec.arrangements} <= set(charts(page))
+    assert "recorded" in words(page)
+    assert "python -m models.maps.record" in words(page)
+    assert "Pre-norm is less sensitive to the learning rate than post-norm" in words(page)
+
+
+def test_an_unknown_map_gets_a_sentence(folder):
+    assert "There is no map of that name" in words(maps(map="<b>"))
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_every_colour_is_drawn(folder, measure):
+    page = maps(map="residual x norm")
+    page.selectbox(key="map_measure").set_value(measure)
+    assert f"Map of plain, {MEASURES[measure].label.lower()}" in charts(sound(page.run()))
+
+
+def test_a_cell_is_chosen_and_opened_and_compared(folder):
+    page = maps(map="residual x norm")
+    page.selectbox(key="map_cell_arrangement").set_value("pre-norm")
+    sound(page.run())
+    page.selectbox(key="map_cell_x").set_value(16)
+    press(sound(page.run()), "Add to a comparison")
+    page.selectbox(key="map_cell_arrangement").set_value("plain")
+    press(sound(page.run()), "Add to a comparison")
+    links = {link.proto.label: link.proto for link in page.get("page_link")}
+    assert "Compare 2 runs" in links
+    assert "depth=16" in links["Open this run in the playground"].query_string
+
+
+def own(page: AppTest, **values: str) -> AppTest:
+    """The page of a map of one's own with some text fields set."""
+    for key, value in values.items():
+        page.text_input(key=key).set_value(value)
+    return sound(page.run())
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "said"),
+    [
+        ("map_x_values", "0.1, two", "'two' is not a number"),
+        ("map_x_values", "", "x has 0 values"),
+        ("map_x_values", "nan", "x has lr"),
+        ("map_y_values", "1.5", "y has depth 1.5"),
+        ("map_y_values", "4, 4", "twice"),
+        ("map_x_values", "1e99", "x has lr"),
+    ],
+)
+def test_a_bad_axis_gets_a_sentence_and_the_last_map_stays(folder, field, text, said):
+    page = own(maps(map="your own"), **{field: text})
+    assert any(said in error.value for error in page.error)
+    assert {"Map of post-norm, final loss", "Map of pre-norm, final loss"} <= set(charts(page))
+
+
+def test_a_map_over_budget_says_how_much_would_fit(folder):
+    page = maps(map="your own")
+    page.number_input(key="map_base_steps").set_value(5000)
+    page.number_input(key="map_seeds").set_value(8)
+    page.number_input(key="map_base_width").set_value(96)
+    page = own(page, map_y_values="64, 96, 128", map_x_values="1e-4 2e-4 3e-4 1e-3 2e-3 3e-3 0.01 0.02 0.03 0.1")
+    assert any("over budget" in error.value and "such cells fit" in error.value for error in page.error)
+
+
+def test_a_pasted_specification_is_taken_and_a_wrong_one_leaves_the_last(folder):
+    page = maps(map="your own")
+    page.text_area(key="map_paste").set_value("{}")
+    press(page, "Use it")
+    assert any("has version None" in error.value for error in page.error)
+    page.text_area(key="map_paste").set_value(SMALL.to_json())
+    press(page, "Use it")
+    sound(page.run())
+    assert page.text_input(key="map_y_values").value == "2, 4"
+    assert page.session_state["map_own"].digest == SMALL.digest
+    assert {"Map of plain, final loss", "Map of pre-norm, final loss"} <= set(charts(page))
+
+
+def test_a_link_is_shown_as_it_is_or_says_why_not(folder):
+    spec = replace(FIRST, x=Axis("lr", (0.0012345678, 1e-5, 0.3)), y=Axis("warmup", (0, 25)), target=50.0)
+    page = maps(map="your-own", spec=spec.to_json(compact=True))
+    assert page.session_state["map_own"] == spec
+    assert "The map of the link" not in words(page)
+    beyond = spec.to_json(compact=True).replace("50.0", "150.0")
+    page = maps(map="your-own", spec=beyond)
+    assert "The map of the link was not taken. Target is 150.0; legal is a loss from 0.001 to 100." in words(page)
+
+
+def progress(page: AppTest) -> str:
+    """What the progress bar says."""
+    return " ".join(one.proto.text for one in page.get("progress"))
+
+
+def test_a_map_of_ones_own_is_computed_paused_and_forgotten(folder):
+    spec = replace(
+        FIRST, base=(("task", "circles"), ("width", 8), ("steps", 10), ("batch", 8)), y=Axis("depth", (2, 3))
+    )
+    page = maps(map="your own")
+    page.text_area(key="map_paste").set_value(spec.to_json())
+    sound(press(page, "Use it").run())
+    press(page, "Compute it here")
+    assert "Pause" in labels(page)
+    for _ in range(PATIENCE * 4):
+        if "all runs are done" in progress(sound(page.run())):
+            break
+        time.sleep(0.25)
+    assert "all runs are done" in progress(page)
+    digest = page.session_state["map_own"].digest
+    assert len(MapStore(page.session_state["map_own"], folder).outcomes()) == 16
+    assert (folder / digest / "units.jsonl").exists()
+    press(page, "Forget")
+    assert not (folder / digest / "units.jsonl").exists()
+
+
+def test_what_is_done_is_shown_and_can_be_gone_on_with(folder):
+    spec = PREPARED["residual x norm"].spec
+    store = MapStore(spec)
+    with store.writing():
+        store.add({"unit": 0, "seconds": 1.0, "runs": run_unit(spec.to_json(), 0)["runs"]})
+    page = maps(map="residual x norm")
+    assert "Go on" in labels(page)
+    assert "Forget" not in labels(page), "what somebody else has begun is not this visitor's to forget"
+    assert f"{len(units(spec)[0])} of 240 runs" in progress(page)
+
+
+def test_a_server_without_map_processes_shows_the_recordings_and_says_why_it_computes_none(folder, monkeypatch):
+    monkeypatch.setattr(process, "LIMITS", replace(LIMITS, map_processes=0))
+    page = maps(map="arrangements")
+    assert not {"Compute it here", "Go on"} & set(labels(page))
+    assert "This server computes no maps" in words(page)
+    assert "recorded" in words(page)
+    assert "Map of post-norm, final loss" in charts(page)
+
+
+def test_a_prepared_map_over_this_servers_budget_is_shown_all_the_same(folder, monkeypatch):
+    monkeypatch.setattr("models.maps.cells.MAP_SECONDS", 1.0)
+    refused.cache_clear()
+    try:
+        page = maps(map="arrangements")
+        assert "Compute it here" not in labels(page)
+        assert "This map is over budget" in words(page)
+        assert "Map of post-norm, final loss" in charts(page)
+    finally:
+        refused.cache_clear()
+
+
+def test_the_base_shows_what_a_transformer_really_trains_with(folder):
+    page = maps(map="your own")
+    spec = MapSpec(
+        Axis("warmup", (0, 5)), Axis("depth", (1, 2)), ("pre-norm",), (("net", "transformer"), ("task", "copy"))
+    )
+    page.text_area(key="map_paste").set_value(spec.to_json())
+    sound(press(page, "Use it").run())
+    assert page.number_input(key="map_base_lr").value == configs(spec, cells(spec)[0])[0].lr
+    assert page.session_state["map_own"].digest == spec.digest
+
+
+def test_an_outcome_is_what_it_was_packed_from():
+    run = Outcome("plain", 0.1, 2.0, 0, 1.5, 0.5, None, -math.inf, None)
+    assert Outcome.unpacked(json.loads(json.dumps(run.packed()))) == run

@@ -1,0 +1,299 @@
+"""Who may import whom, read from the source: the direction
+of imports, torch away from the pages, no paths of a machine.
+"""
+
+import ast
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from components.shell import session
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("app.py", "pages", "components", "models")
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+SOURCES = {module_of(path): path for room in ROOMS for path in (sorted((ROOT / room).rglob("*.py")) or [ROOT / room])}
+
+
+def resolved(node: ast.Import | ast.ImportFrom) -> list[str]:
+    """The modules that an import statement names; `from a import b` is a.b where that is a module of ours."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    assert node.level == 0, "imports are absolute here"
+    whole = [f"{node.module}.{alias.name}" for alias in node.names]
+    return [name if name in SOURCES else str(node.module) for name in whole]
+
+
+class Imports(ast.NodeVisitor):
+    """All imports of a module, and those that run when it is loaded: outside functions and type checking."""
+
+    def __init__(self) -> None:
+        self.all: set[str] = set()
+        self.at_load: set[str] = set()
+        self._late = 0
+
+    def later(self, node: ast.AST) -> None:
+        self._late += 1
+        self.generic_visit(node)
+        self._late -= 1
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = later
+
+    def visit_If(self, node: ast.If) -> None:
+        if ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            self.later(node)
+        else:
+            self.generic_visit(node)
+
+    def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
+        self.all |= set(resolved(node))
+        if not self._late:
+            self.at_load |= set(resolved(node))
+
+    visit_ImportFrom = visit_Import
+
+
+@cache
+def imports(module: str) -> Imports:
+    found = Imports()
+    found.visit(ast.parse(SOURCES[module].read_text(encoding="utf-8")))
+    return found
+
+
+def within(module: str, rooms: tuple[str, ...]) -> bool:
+    return any(module == room or module.startswith(room + ".") for room in rooms)
+
+
+def ours(module: str) -> bool:
+    return within(module, ("app", "pages", "components", "models"))
+
+
+# --- the direction ---
+
+NUMPY_SIDE = tuple(name for name in SOURCES if within(name, ("models.insight",)) and name != "models.insight.signal")
+WEB = (
+    "models.spec",
+    "models.trace",
+    "models.log",
+    "models.answers",
+    "models.labs",
+    "models.lessons",
+    "models.claims",
+    "models.maps",
+    "models.service.client",
+    "models.service.recorded",
+    "models.service.spoken",
+    "models.export",
+    *NUMPY_SIDE,
+)
+TORCH_SIDE_OF_SERVICE = tuple(
+    f"models.service.{name}" for name in ("worker", "engine", "calibration", "questions", "inprocess", "record")
+)
+
+# The first line that fits a module says what of ours it may import, besides its own room.
+MAY_IMPORT: dict[str, tuple[str, ...]] = {
+    "app": ("pages", "components", *WEB),
+    "pages": ("components", *WEB),
+    "components": WEB,
+    "models.spec": (),
+    "models.trace": (),
+    "models.log": (),
+    "models.answers": ("models.trace",),
+    "models.nets": ("models.spec",),
+    "models.tasks": ("models.spec",),
+    "models.training": ("models.nets", "models.tasks", "models.spec", "models.trace"),
+    "models.labs": ("models.spec",),
+    "models.claims": (
+        "models.answers",
+        "models.labs",
+        "models.lessons.found",
+        "models.spec",
+        "models.trace",
+        *NUMPY_SIDE,
+    ),
+    "models.maps.unit": ("models.training", "models.maps", "models.spec"),
+    "models.maps": ("models.spec", "models.trace", "models.log", *NUMPY_SIDE),
+    "models.lessons": ("models.spec", "models.trace", "models.log", *NUMPY_SIDE),
+    "models.insight.signal": ("models.training", "models.nets", "models.spec"),
+    "models.insight": ("models.answers", "models.spec", "models.trace"),
+    "models.instruments": (
+        "models.answers",
+        "models.training",
+        "models.nets",
+        "models.tasks",
+        "models.insight",
+        "models.spec",
+        "models.trace",
+    ),
+    **dict.fromkeys(
+        TORCH_SIDE_OF_SERVICE,
+        (
+            "models.instruments",
+            "models.training",
+            "models.insight",
+            "models.answers",
+            "models.spec",
+            "models.trace",
+            "models.log",
+        ),
+    ),
+    "models.service": ("models.answers", "models.spec", "models.trace", "models.log"),
+    "models.export": ("models.spec", "models.trace", *NUMPY_SIDE),
+}
+
+
+def room_of(module: str) -> str | None:
+    return next((room for room in MAY_IMPORT if within(module, (room,))), None)
+
+
+def own_room(module: str) -> str:
+    return ".".join(module.split(".")[: 2 if module.startswith("models.") else 1])
+
+
+@pytest.mark.parametrize("module", [name for name in SOURCES if room_of(name)])
+def test_imports_point_in_one_direction(module):
+    allowed = (*MAY_IMPORT[room_of(module) or ""], own_room(module))
+    astray = {name for name in imports(module).all if ours(name) and not within(name, allowed)}
+    assert not astray
+
+
+KIT = ("charts", "stage", "shell", "controls", "instruments")  # rooms that every page may use
+
+
+def page_room(module: str) -> str:
+    """The room of a module of `components`; every lab is one of its own, beside what the labs share."""
+    parts = module.split(".")[1:]
+    return ".".join(parts[:2] if parts[0] == "labs" and len(parts) > 2 else parts[:1])
+
+
+@pytest.mark.parametrize("module", [name for name in SOURCES if name.startswith("components.")])
+def test_a_page_uses_its_own_room_and_the_kit_and_no_page_is_used_by_another(module):
+    own, used = page_room(module), imports(module)
+    # What the session keeps for a page is named there by its type alone.
+    names = used.at_load if module == SESSION else used.all
+    rooms = {page_room(name) for name in names if name.startswith("components.")}
+    assert rooms - {own, own.split(".")[0], *KIT} == set()
+
+
+SESSION = "components.shell.session"
+
+
+@pytest.mark.parametrize(
+    "module", [name for name in SOURCES if within(name, ("app", "pages", "components")) and name != SESSION]
+)
+def test_what_the_session_keeps_is_named_in_one_place(module):
+    """Nobody else reaches into the session's state, and what a
+    widget holds is asked for by the name that its page gave it.
+    """
+    tree = ast.parse(SOURCES[module].read_text(encoding="utf-8"))
+    assert not [
+        node.lineno for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "session_state"
+    ]
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
+    widgets = [node for node in calls if ast.unparse(node.func).split(".")[-1] in ("held", "hold", "begin")]
+    assert not [ast.unparse(node) for node in widgets if isinstance(node.args[0], ast.Constant)]
+
+
+def test_every_place_of_the_session_has_a_name_of_its_own():
+    names = [key.name for key in vars(session).values() if isinstance(key, session.Key)]
+    assert len(names) > 50
+    assert [name for name in set(names) if names.count(name) > 1 and name != "{}"] == []
+
+
+def test_every_room_of_the_models_is_known_here():
+    """A new folder needs a line in MAY_IMPORT; single files beside the folders (a command line) may use all of them."""
+    folders = {name for name in SOURCES if name.count(".") >= 1 and SOURCES[name].name == "__init__.py"}
+    assert [name for name in sorted(folders) if not room_of(name)] == []
+
+
+def test_the_service_asks_for_its_torch_side_only_when_it_runs():
+    for module in SOURCES:
+        if within(module, ("models.service",)) and module not in TORCH_SIDE_OF_SERVICE:
+            assert not imports(module).at_load & set(TORCH_SIDE_OF_SERVICE), module
+
+
+@pytest.mark.parametrize("module", [name for name in SOURCES if within(name, ("models",))])
+def test_nothing_in_the_models_draws(module):
+    assert not {name for name in imports(module).all if within(name, ("streamlit", "plotly"))}
+
+
+@pytest.mark.parametrize("module", [name for name in SOURCES if within(name, ("models.spec",))])
+def test_the_description_of_a_run_is_plain_python(module):
+    assert not {name for name in imports(module).all if within(name, ("torch", "numpy", "pandas"))}
+
+
+@pytest.mark.parametrize("module", [name for name in SOURCES if within(name, ("models.spec",))])
+def test_the_description_of_a_run_hides_no_circle_in_its_functions(module):
+    assert imports(module).all == imports(module).at_load
+
+
+# --- torch stays away from the pages ---
+
+
+def loaded(module: str) -> dict[str, str]:
+    """Every module that loading one of ours loads, with the one that asked for it; packages load before their parts."""
+    asked, waiting = {module: ""}, [module]
+    while waiting:
+        at = waiting.pop()
+        if at not in SOURCES:
+            continue
+        parents = [at.rsplit(".", depth)[0] for depth in range(1, at.count(".") + 1)]
+        for name in [*imports(at).at_load, *parents]:
+            if name not in asked:
+                asked[name] = at
+                waiting.append(name)
+    return asked
+
+
+def trail(asked: dict[str, str], module: str) -> str:
+    return module if not asked[module] else f"{trail(asked, asked[module])} -> {module}"
+
+
+@pytest.mark.parametrize("module", [name for name in SOURCES if within(name, ("app", "pages", "components"))])
+def test_no_page_loads_torch_not_even_by_way_of_others(module):
+    asked = loaded(module)
+    assert [trail(asked, name) for name in asked if within(name, ("torch",))] == []
+    assert not {name for name in imports(module).all if within(name, ("torch",))}
+
+
+def test_the_walk_does_find_torch_where_it_is():
+    assert any(within(name, ("torch",)) for name in loaded("models.training.run"))
+    assert any(within(name, ("torch",)) for name in loaded("models.insight.signal"))
+    assert "models.spec.config" in loaded("models.service.client")
+
+
+# --- no paths of a machine ---
+
+# In two pieces, so that this file does not find itself.
+FOREIGN = [
+    left + right
+    for left, right in (("/wo", "rk/"), ("..", "/shared"), ("/ro", "ot/"), ("/Use", "rs/"), ("/tmp", "/v/"))
+]
+
+
+def tracked() -> list[Path]:
+    """The files of the repository, as git lists them."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    return [ROOT / name for name in listed.stdout.decode().split("\0") if name]
+
+
+def test_no_file_names_a_path_of_somebodys_machine():
+    found = [
+        (str(path.relative_to(ROOT)), word)
+        for path in tracked()
+        if path.is_file()
+        for word in FOREIGN
+        if word.encode() in path.read_bytes()
+    ]
+    assert found == []
+    assert ROOT / "pyproject.toml" in tracked()

@@ -1,0 +1,83 @@
+"""What the app's own words must not be: notes that no visitor has, numbered examples, names of data in sentences."""
+
+import ast
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("components", "pages", "models/lessons", "models/claims", "models/labs")
+FILES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+# A sentence has a blank beside the word; a key of data is the word alone.
+UNKNOWN = {
+    "notes that no visitor has": r"\b[Tt]he (lecture )?notes\b|\b[Nn]otes'",
+    "a numbered example": r"\bExamples? \d",
+    "a site's name in the data": r"(\s|^)(x0|b\d\d)\b[ .,:;']|\s(x0|b\d\d)\b",
+    "an old label": r"^(Below|Fit the axes|Clear ghost and pin|What is set|Take it home|Begin anew with it|Token that looks)$",
+    "odd English": r"how large beside|goes on with (the|your)|Nothing that was said is revised|\bnorm in use\b",
+}
+
+
+def texts(path: Path) -> Iterator[str]:
+    """All strings of a file that are no docstrings; an f-string's parts one by one."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    docs = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
+            yield node.value
+
+
+@pytest.mark.parametrize("what", UNKNOWN)
+def test_no_text_of_a_page_has_words_that_a_visitor_does_not_know(what: str) -> None:
+    found = [(path.name, text) for path in FILES for text in texts(path) if re.search(UNKNOWN[what], text)]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("what", "text"),
+    [
+        ("notes that no visitor has", "The notes print 4.89"),
+        ("a numbered example", "Example 9: six scores"),
+        ("a site's name in the data", "from the end back to x0, a factor"),
+        ("a site's name in the data", "Attention of b01"),
+        ("an old label", "Below"),
+        ("odd English", "The net goes on with your prompt"),
+    ],
+)
+def test_such_a_word_would_be_found(what: str, text: str) -> None:
+    assert re.search(UNKNOWN[what], text)
+
+
+PAGES = sorted(path for path in (ROOT / "pages").glob("*/*.py") if path.parent.name != "start")
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_every_page_says_under_its_title_what_one_does_there_and_sees(path: Path) -> None:
+    body = ast.parse(path.read_text(encoding="utf-8"))
+    blocks = [
+        body.body,
+        *(part for node in ast.walk(body) if isinstance(node, ast.If) for part in (node.body, node.orelse)),
+    ]
+    under = [
+        (ast.unparse(title), after)
+        for block in blocks
+        for title, after in pairwise(block)
+        if ast.unparse(title).startswith("st.title('")
+    ]
+    assert under
+    for _, after in under:
+        assert isinstance(after, ast.Expr)
+        assert isinstance(after.value, ast.Call)
+        assert ast.unparse(after.value.func) == "st.markdown"
+        said = ast.literal_eval(after.value.args[0])
+        assert 40 < len(said) < 220
+        assert said.endswith(".")

@@ -1,0 +1,401 @@
+"""What a server may spend is set in its environment, written down, kept to, and said where something does not fit."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from models import answers
+from models.answers import Question
+from models.service import engine
+from models.service.client import WorkerTrainer
+from models.service.connection import ROOT
+from models.service.engine import Engine
+from models.service.messages import key_of
+from models.service.owners import MOST_SESSIONS, Owners
+from models.service.shelf import Shelf, question_message, want_message
+from models.service.wire import Message
+from models.service.wishes import Owner, Wishes
+from models.spec import RunConfig
+from models.spec.budget import held_bytes
+from models.spec.limits import VARIABLES, Limits, limits_from
+from models.training import Work
+from tests.service.test_service import SLOW, bent, finished, pieces
+from tests.waiting import until
+
+DOCUMENT = (ROOT / "docs" / "server.md").read_text(encoding="utf-8")
+
+
+def small(seed: int, steps: int = 40) -> RunConfig:
+    return RunConfig(depth=2, width=16, batch=16, steps=steps, seed=seed, device="cpu")
+
+
+# --- the variables ---
+
+
+def test_every_variable_is_documented_as_it_works_and_no_other() -> None:
+    rows = [
+        f"| `{name}` | {variable.default:g} {variable.unit} | {variable.low:g} to {variable.high:g} | {variable.what} |"
+        for name, variable in VARIABLES.items()
+    ]
+    assert [line for line in DOCUMENT.splitlines() if line.startswith("| `PLAYGROUND_")] == rows
+    assert {variable.field for variable in VARIABLES.values()} == set(Limits.__annotations__)
+
+
+@pytest.mark.parametrize("name", VARIABLES)
+def test_every_variable_is_heard(name: str) -> None:
+    variable = VARIABLES[name]
+    value = variable.high if variable.default != variable.high else variable.low
+    assert getattr(limits_from({}), variable.field) == variable.default
+    assert getattr(limits_from({name: f" {value:.15g} "}), variable.field) == value
+    assert limits_from({name: ""}) == limits_from({})
+
+
+@pytest.mark.parametrize("name", VARIABLES)
+@pytest.mark.parametrize("text", ["many", "-1", "1e99", "nan", "0x10"])
+def test_a_variable_that_is_no_legal_number_stops_the_server_with_the_range(name: str, text: str) -> None:
+    variable = VARIABLES[name]
+    with pytest.raises(ValueError, match=rf"{name} is {text}; legal is .* from {variable.low:g} to .*{variable.unit}"):
+        limits_from({name: text})
+
+
+def in_a_server(code: str, **environment: str) -> str:
+    """What Python prints in a process whose environment sets limits."""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_refusal_says_what_this_servers_limit_is_and_what_fits() -> None:
+    code = (
+        "from models.spec import RunConfig; from models.spec.budget import over_budget; "
+        "print(over_budget(RunConfig({})))"
+    )
+    steps = in_a_server(code.format("steps=300"), PLAYGROUND_STEPS="50")
+    assert "a run of 300 steps is longer than this server trains, and 50 steps is the limit" in steps
+    assert "Nearest that fits: Steps 50." in steps
+    assert "0.016 GB is the limit" in in_a_server(code.format("width=128"), PLAYGROUND_MEMORY="16")
+    assert "0.001 s is the limit" in in_a_server(code.format(""), PLAYGROUND_STEP_SECONDS="0.001")
+    assert "1 s is the limit" in in_a_server(code.format("steps=500"), PLAYGROUND_RUN_SECONDS="1")
+
+
+@pytest.mark.skipif(not Path("/proc/self/limits").exists(), reason="looks into /proc")
+def test_what_exceeds_the_workers_address_space_is_said_and_the_worker_lives_on() -> None:
+    code = """
+import time
+from models.service.client import WorkerTrainer
+from models.spec import RunConfig
+trainer = WorkerTrainer()
+wide = RunConfig(depth=128, width=512, batch=512, layers_per_branch=1, device="cpu")
+while trainer.status().state not in ("ready", "failed"): time.sleep(0.01)
+pid = trainer.status().pid
+print([line.split()[3] for line in open(f"/proc/{pid}/limits") if line.startswith("Max address space")][0])
+tape = trainer.want(wide, 5)
+while not (tape.error or tape.done or tape.length >= 5): time.sleep(0.01)
+print(tape.error)
+small = trainer.want(RunConfig(depth=2, width=16, batch=16, steps=5, device="cpu"), 5)
+while not (small.done or small.error): time.sleep(0.01)
+print(small.length, trainer.status().pid == pid)
+trainer.close()
+"""
+    roomy = {"PLAYGROUND_STEP_SECONDS": "12", "PLAYGROUND_RUN_SECONDS": "1e6", "PLAYGROUND_MEMORY": "100000"}
+    limit, refusal, lived = in_a_server(code, PLAYGROUND_ADDRESS_SPACE="1300", **roomy).splitlines()
+    assert int(limit) == 1300 * 10**6
+    assert refusal == "out of memory on the processor; a smaller width, batch or depth needs less"
+    assert lived == "6 True"
+
+
+@pytest.mark.skipif(not Path("/proc/self/limits").exists(), reason="a limit of Linux")
+def test_a_machine_that_bounds_processes_below_our_default_gets_a_trainer_all_the_same() -> None:
+    code = """
+import resource, time
+resource.setrlimit(resource.RLIMIT_AS, (6 * 10**9, 6 * 10**9))
+from models.service.client import WorkerTrainer
+trainer = WorkerTrainer(back_off=[0.0])
+while trainer.status().state not in ("ready", "failed"): time.sleep(0.01)
+print(trainer.status().state)
+trainer.close()
+"""
+    assert in_a_server(code) == "ready\n"
+
+
+def test_silence_is_longer_than_an_honest_step() -> None:
+    with pytest.raises(
+        ValueError, match=r"PLAYGROUND_SILENCE is 30; legal is 50 or more .* where PLAYGROUND_STEP_SECONDS is 10"
+    ):
+        limits_from({"PLAYGROUND_SILENCE": "30", "PLAYGROUND_STEP_SECONDS": "10"})
+
+
+def test_a_server_below_the_default_network_opens_with_a_smaller_one() -> None:
+    code = """
+from models.spec import RunConfig
+from models.spec.budget import fitted, over_budget
+assert over_budget(RunConfig())
+print(over_budget(fitted(RunConfig())), fitted(RunConfig()).steps)
+from tests.app_page import playground, charts
+page = playground()
+print([error.value for error in page.error], "Activation by depth" in charts(page))
+"""
+    low = {"PLAYGROUND_STEPS": "100", "PLAYGROUND_MEMORY": "16", "PLAYGROUND_TRAINER": "inprocess"}
+    fits, shown = in_a_server(code, **low).splitlines()
+    assert fits == "None 100"
+    refusal, drawn = shown.rsplit("] ", 1)
+    assert refusal.count("over budget") == 1
+    assert drawn == "True"
+
+
+@pytest.mark.parametrize("name", sorted([one.name for one in answers.OF_TORCH]))
+def test_a_question_that_builds_no_net_is_not_refused_for_what_the_net_would_cost(name: str, monkeypatch) -> None:
+    monkeypatch.setattr(engine, "over_budget", lambda *_: "This is over budget.")
+    monkeypatch.setitem(engine.QUESTIONS, name, lambda _cfg, _args: {"there": True})
+    readers = Readers()
+    readers.engine.answer(question_message(Question(name, dict), small(0), {}))
+    assert readers.heard[-1]["value"] == {"there": True}
+    readers.engine.answer(question_message(answers.PROFILE, small(0), {}))
+    assert readers.heard[-1]["error"] == "This is over budget."
+
+
+# --- the queue ---
+
+
+class Readers:
+    """An engine and the shelf that its messages are filed in, as in the two processes."""
+
+    def __init__(self) -> None:
+        self.shelf = Shelf()
+        self.heard: list[Message] = []
+        self.engine = Engine(self.hear)
+
+    def hear(self, message: Message) -> None:
+        self.heard.append(message)
+        self.shelf.apply(message)
+
+    def want(self, cfg: RunConfig, seconds: float = 60.0, session: str = "", until: int = 0) -> None:
+        tape, rows = self.shelf.tape(cfg), until or cfg.steps
+        tape.wish(rows, seconds, session)
+        self.engine.want(want_message(tape, rows, seconds, 1, session))
+
+    def places(self, *runs: RunConfig) -> list[int]:
+        return [self.shelf.place(self.shelf.tape(cfg)) for cfg in runs]
+
+    def lengths(self, *runs: RunConfig) -> list[int]:
+        return [self.shelf.tape(cfg).length for cfg in runs]
+
+
+@pytest.fixture
+def readers(monkeypatch: pytest.MonkeyPatch) -> Readers:
+    """An engine that trains two runs by turns, one step a turn, and takes ten rows for few."""
+    monkeypatch.setattr(engine, "SOON_ROWS", 10)
+    monkeypatch.setattr(engine, "TRAINED_RUNS", 2)
+    monkeypatch.setattr(engine, "SLICE_SECONDS", 0.0)
+    return Readers()
+
+
+def test_more_runs_than_are_trained_by_turns_wait_in_the_order_in_which_they_came(readers: Readers) -> None:
+    runs = [small(seed) for seed in range(5)]
+    for cfg in runs:
+        readers.want(cfg)
+    for _ in range(6):
+        assert readers.engine.work()
+    assert readers.places(*runs) == [0, 0, 1, 2, 3]
+    assert readers.lengths(*runs)[2:] == [0, 0, 0]
+    assert all(readers.lengths(*runs)[:2])
+
+
+def test_everybody_who_waits_gets_a_turn_and_the_queue_is_empty_in_the_end(readers: Readers) -> None:
+    runs = [small(seed) for seed in range(5)]
+    for cfg in runs:
+        readers.want(cfg)
+    while readers.engine.work():
+        trained = [cfg for cfg in runs if 0 < readers.shelf.tape(cfg).length < 40]
+        assert len(trained) <= 2
+    assert readers.lengths(*runs) == [41] * 5
+    assert readers.places(*runs) == [0] * 5
+    assert readers.heard[-1]["kind"] != "queue" or readers.heard[-1]["keys"] == []
+
+
+def test_a_run_that_nobody_wants_any_more_leaves_the_queue(readers: Readers) -> None:
+    runs = [small(seed) for seed in range(4)]
+    for cfg in runs:
+        readers.want(cfg, session=f"session {cfg.seed}")
+    for _ in range(4):
+        readers.engine.work()
+    assert readers.places(*runs) == [0, 0, 1, 2]
+    readers.engine.release(key_of(runs[2]), "session 2")
+    readers.engine.release(key_of(runs[0]), "session 0")
+    readers.engine.work()
+    assert readers.places(*runs) == [0, 0, 0, 0]
+    while readers.engine.work():
+        pass
+    assert readers.lengths(runs[1], runs[3]) == [41, 41]
+    assert readers.shelf.tape(runs[2]).length == 0
+
+
+def test_runs_that_do_not_fit_into_memory_together_wait_and_one_is_always_trained(
+    readers: Readers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [small(seed) for seed in range(3)]
+    monkeypatch.setattr(engine, "KEPT_BYTES", 0.5 * held_bytes(runs[0]))
+    for cfg in runs:
+        readers.want(cfg)
+    for _ in range(3):
+        readers.engine.work()
+    assert readers.places(*runs) == [0, 1, 2]
+    while readers.engine.work():
+        pass
+    assert readers.lengths(*runs) == [41] * 3
+
+
+def test_a_single_step_does_not_wait_behind_whole_runs(readers: Readers) -> None:
+    slow, *long = [small(seed, steps=400) for seed in range(5)]
+    readers.want(slow, until=3)
+    while readers.engine.work():
+        pass
+    for cfg in long:
+        readers.want(cfg)
+    for _ in range(10):
+        readers.engine.work()
+    assert readers.places(*long) == [0, 0, 1, 2]
+    readers.want(slow, until=4)
+    for _ in range(5):
+        readers.engine.work()
+    assert readers.lengths(slow) == [4]
+    assert max(readers.lengths(*long)) < 20
+
+
+def test_who_steps_and_then_trains_on_does_not_pass_the_queue(readers: Readers) -> None:
+    sly, *long = [small(seed, steps=400) for seed in range(5)]
+    for cfg in long:
+        readers.want(cfg)
+    for _ in range(6):
+        readers.engine.work()
+    readers.want(sly, until=5)
+    readers.engine.work()
+    readers.want(sly)
+    for _ in range(20):
+        readers.engine.work()
+    assert readers.places(*long, sly) == [0, 0, 1, 2, 3]
+
+
+def test_more_measurements_than_are_worked_on_by_turns_are_all_answered(
+    readers: Readers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[int] = []
+
+    def slow(_replays: object, _cfg: RunConfig, at: int) -> Work[dict[str, Any]]:
+        begun.append(at)
+        for done in range(5):
+            yield done / 5
+        return {"at": at}
+
+    monkeypatch.setattr(engine, "MOST_JOBS", 2)
+    monkeypatch.setitem(engine.INSTRUMENTS, "slow", slow)
+    for at in range(5):
+        readers.engine.answer(question_message(Question("slow", dict), small(0), {"at": at}))
+    readers.engine.work()
+    readers.engine.work()
+    readers.engine.work()
+    assert begun == [0, 1], "the others wait"
+    while readers.engine.work():
+        pass
+    answers = [message["value"] for message in readers.heard if message["kind"] == "answer"]
+    assert [answer["at"] for answer in answers] == [0, 1, 2, 3, 4]
+
+
+# --- one thing at a time per session ---
+
+
+def test_a_session_that_wants_for_another_screen_gives_up_the_one_before() -> None:
+    owners = Owners()
+    known = {"a", "b", "c"}
+    assert owners.want(Owner("anna", "one", "left"), "a", known) == set()
+    assert owners.want(Owner("anna", "one", "right"), "b", known) == set()
+    assert owners.want(Owner("ben", "one", "left"), "a", known) == set()
+    assert owners.want(Owner("anna", "two"), "c", known) == {"a", "b"}
+    assert [owners.anybody(key) for key in "abc"] == [True, False, True]
+    assert owners.want(Owner("anna", "two"), "c", known) == set()
+
+
+def test_a_part_of_a_screen_that_wants_something_else_gives_up_what_no_other_part_wants() -> None:
+    owners = Owners()
+    known = {"a", "b", "c"}
+    owners.want(Owner("anna", "one", "left"), ["a", "b"], known)
+    owners.want(Owner("anna", "one", "right"), ["b"], known)
+    assert owners.want(Owner("anna", "one", "left"), ["c"], known) == {"a"}
+    assert owners.want(Owner("anna", "one", "right"), ["c"], known) == {"b"}
+
+
+def test_the_runs_of_one_part_never_take_each_others_place() -> None:
+    runs = [small(seed) for seed in range(70, 73)]
+    who = Owner("anna", "page", "player", frozenset(map(key_of, runs)))
+    trainer = WorkerTrainer()
+    try:
+        for _ in range(3):  # as a page does at each poll
+            tapes = [trainer.want(cfg, 40, owner=who) for cfg in runs]
+        for tape in tapes:
+            finished(tape)
+        assert [tape.length for tape in tapes] == [41] * 3
+    finally:
+        trainer.close()
+
+
+def test_what_sessions_hold_is_bounded() -> None:
+    owners = Owners()
+    for session in range(MOST_SESSIONS + 5):
+        owners.want(Owner(str(session), "one"), [str(session)], set())
+    assert not owners.anybody("0")
+    assert owners.anybody(str(MOST_SESSIONS + 4))
+
+
+def test_a_wish_that_is_given_up_leaves_those_of_others() -> None:
+    wishes = Wishes()
+    wishes.add(50, 60.0, "anna")
+    wishes.add(20, 60.0, "ben")
+    wishes.release("anna")
+    assert wishes.furthest(0) == 20
+
+
+def test_the_trainer_trains_and_measures_for_one_screen_of_a_session_at_a_time(tmp_path: Path) -> None:
+    long = [replace(small(seed), steps=5000) for seed in (50, 51)]
+    trainer, path = bent(SLOW), tmp_path / "work"
+    try:
+        first = trainer.want(long[0], 5000, owner=Owner("anna", "first"))
+        other = trainer.want(small(52), 40, owner=Owner("ben", "first"))
+        trainer.ask(Question("slow", dict), small(1), owner=Owner("anna", "panel"), path=str(path))
+        until(lambda: first.length and pieces(path), "work on both")
+        trainer.want(long[1], 5000, owner=Owner("anna", "second"))
+        trainer.ask(answers.PROFILE, small(1), owner=Owner("anna", "another panel"))
+        assert (first.wanted, trainer.tape(long[1]).wanted) == (False, True)
+        finished(other)  # what ben wants goes on
+        until(
+            lambda: trainer.share(Question("slow", dict), small(1), path=str(path)) == 0, "the end of the measurement"
+        )
+        finished(trainer.want(small(53), 40))
+        reached, done = first.length, pieces(path)
+        finished(trainer.want(replace(small(54), steps=400), 400))
+        assert (first.length, pieces(path)) == (reached, done)
+    finally:
+        trainer.close()
+
+
+def test_what_two_sessions_want_goes_on_when_one_turns_away(tmp_path: Path) -> None:
+    trainer, path = bent(SLOW), tmp_path / "work"
+    try:
+        tape = trainer.want(small(60), 40, owner=Owner("anna", "first"))
+        trainer.want(small(60), 40, owner=Owner("ben", "first"))
+        for session in ("anna", "ben"):
+            trainer.ask(Question("slow", dict), small(1), owner=Owner(session, "panel"), path=str(path))
+        trainer.want(small(61), 40, owner=Owner("anna", "second"))
+        trainer.ask(answers.PROFILE, small(1), owner=Owner("anna", "another panel"))
+        assert finished(tape).length == 41
+        done = pieces(path)
+        until(lambda: pieces(path) > done, "further work")
+    finally:
+        trainer.close()

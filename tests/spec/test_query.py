@@ -1,0 +1,307 @@
+"""Links: every configuration survives the way there and back, and no foreign text does harm."""
+
+import importlib
+import math
+import re
+from dataclasses import replace
+from operator import attrgetter
+from pathlib import Path
+from urllib.parse import parse_qs, urlencode
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from models.export import configuration_from, configuration_json
+from models.spec import ARRANGEMENTS, NETS, RunConfig, arrangement_of, knobs
+from models.spec.overrides import from_text, in_words, mix_ln, to_text
+from models.spec.query import FOREIGN, refusal, shown
+from tests.strategies import configs
+
+# --- there and back ---
+
+
+def test_exceptions_for_blocks_are_put_into_words():
+    overrides = ((1, "norm", "none"), (2, "norm", "none"), (3, "residual", False), (4, "identity", True))
+    assert in_words(overrides) == "block 4: taken out, blocks 1 to 2: no norm, block 3: no residual"
+    assert in_words(((1, "identity", "ffn"), (2, "identity", "ffn"))) == "blocks 1 to 2: without its feed-forward net"
+    assert in_words(mix_ln(8)) == "blocks 1 to 2: post-norm"
+    assert in_words(((1, "placement", "none"),)) == "block 1: no placement"
+
+
+@settings(max_examples=150)
+@given(configs())
+def test_a_configuration_survives_its_link(cfg):
+    back, notes = RunConfig.from_query(cfg.to_query())
+    assert back == cfg
+    assert notes == []
+
+
+@given(configs())
+def test_a_configuration_survives_a_real_address_bar(cfg):
+    """As a browser writes it, and as Streamlit hands it over: lists of values."""
+    in_the_bar = parse_qs(urlencode(cfg.to_query()), keep_blank_values=True)
+    assert RunConfig.from_query(in_the_bar) == (cfg, [])
+
+
+def test_the_default_needs_no_words_and_a_link_holds_only_what_differs():
+    assert RunConfig().to_query() == {}
+    cfg = RunConfig(depth=8, residual=False, lr=1e-4, skip_scale="deepnorm")
+    assert cfg.to_query() == {"depth": "8", "residual": "false", "skip_scale": "deepnorm", "lr": "0.0001"}
+
+
+@given(configs(), st.randoms())
+def test_the_order_of_a_link_does_not_matter(cfg, random):
+    pairs = list(cfg.to_query().items())
+    random.shuffle(pairs)
+    assert RunConfig.from_query(dict(pairs))[0] == cfg
+
+
+# --- arrangements by name ---
+
+
+@pytest.mark.parametrize("net", NETS)
+@pytest.mark.parametrize("name", ARRANGEMENTS)
+def test_an_arrangement_can_be_linked_by_its_name(name, net):
+    cfg, notes = RunConfig.from_query({"arrangement": name, "net": net, "depth": "7", "seed": "3"})
+    assert cfg == RunConfig.arranged(name, net=net, depth=7, seed=3)
+    assert arrangement_of(cfg) == name
+    assert notes == []
+
+
+def test_other_keys_win_over_the_arrangement_wherever_they_stand():
+    for link in ({"norm": "rms norm", "arrangement": "sandwich"}, {"arrangement": "sandwich", "norm": "rms norm"}):
+        cfg, notes = RunConfig.from_query(link)
+        assert cfg == RunConfig.arranged("sandwich", norm="rms norm")
+        assert notes == []
+    own = RunConfig.from_query({"arrangement": "Mix-LN", "overrides": "2.norm.none"})[0]
+    assert own.overrides == ((2, "norm", "none"),)
+
+
+def test_an_unknown_arrangement_is_ignored_with_a_note():
+    assert RunConfig.from_query({"arrangement": "nonsense"}) == (
+        RunConfig(),
+        ["there is no arrangement nonsense: ignored"],
+    )
+
+
+# --- overrides ---
+
+
+@given(configs())
+def test_overrides_survive_as_text(cfg):
+    assert from_text(to_text(cfg.overrides), cfg.depth) == cfg.overrides
+
+
+def test_neighbouring_blocks_are_written_as_one_range():
+    overrides = (*mix_ln(32), (9, "identity", True), (20, "placement", "post-norm"))
+    assert to_text(overrides) == "9.identity.true,1-8.placement.post-norm,20.placement.post-norm"
+    assert from_text("1-3.norm.none,3.norm.rms norm", 4) == (
+        (1, "norm", "none"),
+        (2, "norm", "none"),
+        (3, "norm", "rms norm"),
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "5.norm.none",
+            "0.norm.none",
+            "3-9.norm.none",
+            "3-2.norm.none",
+            "-3.norm.none",
+            "1-2-3.norm.none",
+            "x.norm.none",
+        ),
+        *(
+            "1.norm",
+            "1.norm.",
+            "1..none",
+            "1",
+            ".",
+            "²",
+            "1.width.8",
+            "1.residual.maybe",
+            "1.norm.none.x",
+            "99999999.norm.none",
+        ),
+    ],
+)
+def test_overrides_that_make_no_sense_are_ignored_with_a_note(text):
+    with pytest.raises(ValueError, match="overrides"):
+        from_text(text, 4)
+    cfg, notes = RunConfig.from_query({"depth": "4", "overrides": text})
+    assert cfg == RunConfig(depth=4)
+    assert len(notes) == 1
+    assert notes[0].endswith("overrides ignored")
+
+
+# --- what comes from outside ---
+
+
+@pytest.mark.parametrize(
+    ("link", "expected", "note"),
+    [
+        ({"depth": "1000"}, {"depth": 128}, "depth 1000 became 128"),
+        ({"depth": "-3"}, {"depth": 1}, "depth -3 became 1"),
+        ({"depth": "8.4"}, {"depth": 8}, "depth 8.4 became 8"),
+        ({"lr": "99"}, {"lr": 10.0}, "lr 99 became 10"),
+        ({"skip_scale": "300"}, {"skip_scale": 256.0}, "skip_scale 300 became 256"),
+        ({"depth": "nan"}, {}, "depth nan is not 1 to 128: 32 instead"),
+        ({"lr": "inf"}, {}, "lr inf is not 1e-06 to 10: 0.01 instead"),
+        ({"seed": "1e999"}, {}, "seed 1e999 is not"),
+        ({"residual": "maybe"}, {}, "residual maybe is not true or false: true instead"),
+        ({"norm": "<script>alert(1)</script>"}, {}, "norm scriptalert1/script is not one of none, layer norm"),
+        ({"colour": "red"}, {}, "there is no setting colour: ignored"),
+        ({"<img src=x>": "1"}, {}, "there is no setting img src=x: ignored"),
+        ({"": ""}, {}, "there is no setting (unreadable): ignored"),
+        ({"depth": []}, {}, "depth (unreadable) is not 1 to 128"),
+    ],
+)
+def test_what_a_link_gets_wrong_is_mended_and_said(link, expected, note):
+    cfg, notes = RunConfig.from_query(link)
+    assert cfg == RunConfig(**expected)
+    assert len(notes) == 1
+    assert notes[0].startswith(note)
+
+
+@pytest.mark.parametrize(
+    ("link", "expected", "note"),
+    [
+        ({"net": "transformer", "depth": "100"}, {"net": "transformer", "depth": 48}, "depth became 48"),
+        ({"net": "transformer", "heads": "7"}, {"net": "transformer", "heads": 4}, "heads became 4"),
+        ({"norm": "batch norm", "batch": "1"}, {"norm": "batch norm", "batch": 2}, "batch became 2"),
+        (
+            {"overrides": "3.norm.batch norm", "batch": "1"},
+            {"overrides": ((3, "norm", "batch norm"),), "batch": 2},
+            "batch became 2",
+        ),
+        ({"stack": "residual", "residual": "off"}, {"stack": "residual"}, "residual became true"),
+    ],
+)
+def test_a_clash_in_a_link_is_ended_by_the_nearest_change(link, expected, note):
+    cfg, notes = RunConfig.from_query(link)
+    assert cfg == RunConfig(**expected)
+    assert len(notes) == 1
+    assert notes[0].endswith(note)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("true", True), ("On", True), ("1", True), ("FALSE", False), ("no", False), ("0", False)]
+)
+def test_a_switch_may_be_written_in_several_ways(text, value):
+    assert RunConfig.from_query({"residual": text})[0].residual is value
+
+
+keys = st.sampled_from([*knobs(), "arrangement"]) | st.text(max_size=60)
+numbers = st.floats().map(repr) | st.integers().map(str)
+words = st.sampled_from(
+    [*ARRANGEMENTS, *NETS, "deepnorm", "1-9.norm.batch norm", "1.identity.true,2-3.residual.false", "residual"]
+)
+values = st.text(max_size=60) | numbers | words | st.lists(st.text(max_size=8), max_size=2)
+
+
+@settings(max_examples=300)
+@given(st.dictionaries(keys, values, max_size=8))
+@example({"overrides": "1.norm.batch norm", "batch": "1"})
+@example({"net": "transformer", "depth": "128", "arrangement": "Mix-LN", "overrides": "100.norm.none"})
+@example({"seed": "9" * 5000, "overrides": "," * 5000, "k" * 5000: "v"})
+def test_whatever_a_link_holds_a_legal_configuration_results_and_its_notes_are_harmless(link):
+    cfg, notes = RunConfig.from_query(link)
+    assert cfg == RunConfig(**vars(cfg))
+    assert RunConfig.from_query(cfg.to_query()) == (cfg, [])
+    for note in notes:
+        assert not set(note) & set('<>[]!`*#|\\\n\r\t&$"{}~'), note
+        assert len(note) < 400
+
+
+@given(st.text())
+def test_foreign_text_is_shown_in_plain_characters_and_cut_short(text):
+    found = shown(text)
+    assert len(found) <= 43
+    if found != "(unreadable)":
+        assert not set(found) & set("<>[]()!`*#|\\\"'&$:;{}")
+        assert all(character.isascii() and character.isprintable() for character in found)
+
+
+@given(configs(), st.sampled_from(list(knobs())), st.text(max_size=30))
+def test_one_bad_key_does_not_spoil_the_others(cfg, name, text):
+    """The rest of the link stays what it says, unless a clash has to be ended, which a note says."""
+    cfg = replace(cfg, overrides=(), net="mlp", stack="single", norm="layer norm", heads=1)
+    link = cfg.to_query() | {name: text}
+    back, notes = RunConfig.from_query(link)
+    others = [other for other in knobs() if other != name]
+    changed = [other for other in others if getattr(back, other) != getattr(cfg, other)]
+    assert changed == [] or any("became" in note for note in notes)
+
+
+def test_a_number_keeps_its_last_digit():
+    for lr in (0.1 + 0.2, 1 / 3, math.nextafter(1e-6, 1)):
+        assert RunConfig.from_query(RunConfig(lr=lr).to_query())[0].lr == lr
+
+
+# --- refusals ---
+
+REFUSED = [
+    *({name: "<b>"} for name in knobs() if name != "overrides"),
+    *(
+        {name: 1e9}
+        for name, (kinds, _) in knobs().items()
+        if kinds != (bool,) and str not in kinds and name != "overrides"
+    ),
+    *(
+        {"overrides": (override,)}
+        for override in [(99, "norm", "none"), (1, "colour", "red"), (1, "norm", "loud"), (1,)]
+    ),
+    {"net": "transformer", "depth": 100},
+    {"net": "transformer", "heads": 5},
+    {"net": "transformer", "position": "rotary", "width": 12, "heads": 4},
+    {"norm": "batch norm", "batch": 1, "task": "circles"},
+    {"stack": "residual", "residual": False},
+    {"stack": "residual", "skip_repeats": 2},
+]
+
+
+@pytest.mark.parametrize("fields", REFUSED, ids=str)
+def test_a_refusal_keeps_its_separators_and_loses_what_is_foreign(fields):
+    with pytest.raises((ValueError, TypeError)) as caught:
+        RunConfig(**fields)
+    sentence = str(caught.value)
+    assert refusal(caught.value, 1000) == sentence.replace("<", "").replace(">", "")
+
+
+def test_a_link_with_an_exception_for_a_block_that_there_is_not_is_told_in_whole_sentences():
+    assert RunConfig.from_query({"depth": "8", "overrides": "12.norm.none"})[1] == [
+        "overrides names block 12; legal is 1 to 8: overrides ignored"
+    ]
+    pasted = configuration_json(RunConfig(depth=8)).replace('"depth": 8', '"depth": 999')
+    with pytest.raises(ValueError, match="depth is 999; legal is 1 to 128"):
+        configuration_from(pasted)
+
+
+# --- keys of other parts of a page ---
+
+
+def keys_in_addresses() -> set[str]:
+    """Every key that a component reads from the address by its name, or keeps there beside a configuration."""
+    components = Path(__file__).parents[2] / "components"
+    found = set()
+    for path in components.rglob("*.py"):
+        module = ".".join(path.relative_to(components.parent).with_suffix("").parts)
+        text = path.read_text(encoding="utf-8")
+        if path.parent.name in {"playground", "anatomy", "instruments"}:
+            found |= set(re.findall(r"kept\(.*name=\"(\w+)\"", text))
+        for key in re.findall(r"query_params\.get\(([A-Z][\w.]+|[a-z_]+\.[A-Z]+|\"\w+\")", text):
+            found.add(key.strip('"') if key.startswith('"') else attrgetter(key)(importlib.import_module(module)))
+    return found
+
+
+def test_no_part_of_a_page_puts_a_key_into_the_address_that_a_configuration_would_take_for_a_setting():
+    assert {"digest", "hide", "view", "class", "instrument", "panel", "block"} <= keys_in_addresses() <= FOREIGN
+
+
+def test_keys_of_other_parts_are_passed_over_in_silence_and_no_setting_is_among_them():
+    assert RunConfig.from_query(dict.fromkeys(FOREIGN, "1") | {"depth": "7"}) == (RunConfig(depth=7), [])
+    assert not FOREIGN & {*knobs(), "arrangement"}

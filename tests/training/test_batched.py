@@ -1,0 +1,104 @@
+"""Runs that differ in rate, warm-up, gain and seed, trained as one: each comes out as it does alone."""
+
+import numpy as np
+import pytest
+
+from models.spec import RunConfig
+from models.training import Run
+from models.training.batched import Batched
+from tests.training.test_seeds import double  # noqa: F401
+
+SMALL = {"task": "circles", "depth": 3, "width": 16, "batch": 8, "steps": 30}
+MEMBERS = (
+    {"lr": 0.003},
+    {"lr": 0.05, "seed": 1},
+    {"lr": 0.01, "warmup": 12},
+    {"lr": 0.02, "init_gain": 0.5, "schedule": "cosine"},
+    {"lr": 0.02, "init": "orthogonal"},
+)
+KINDS = {
+    "sgd": {"optimizer": "sgd", "weight_decay": 0.1},
+    "momentum": {"optimizer": "momentum", "weight_decay": 0.01, "clip": 0.5},
+    "adam": {"optimizer": "adam"},
+    "adamw": {"optimizer": "adamw", "weight_decay": 0.1},
+    "transformer": {"net": "transformer", "task": "copy", "depth": 2, "optimizer": "adam", "steps": 12},
+    "relative bias": {
+        "net": "transformer",
+        "task": "copy",
+        "depth": 2,
+        "optimizer": "adam",
+        "steps": 12,
+        "position": "relative bias",
+    },
+    "ALiBi": {"net": "transformer", "task": "copy", "depth": 2, "heads": 2, "steps": 12, "position": "alibi"},
+    "batch norm": {"norm": "batch norm"},
+}
+
+
+def alone(cfg):
+    run = Run(cfg)
+    run.advance(cfg.steps)
+    return run.trace()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.usefixtures("double")
+def test_every_member_comes_out_as_it_does_alone(kind):
+    configs = [RunConfig(**{**SMALL, **KINDS[kind], **one}) for one in MEMBERS]
+    together = Batched(configs, frames=(configs[0].steps,))
+    together.advance(configs[0].steps)
+    for cfg, trace in zip(configs, together.traces(), strict=True):
+        expected = alone(cfg)
+        np.testing.assert_array_equal(trace.lr, expected.lr)
+        for name in ("loss", "act_rms", "grad_rms", "grad_norm"):
+            np.testing.assert_allclose(getattr(trace, name), getattr(expected, name), rtol=1e-5, err_msg=name)
+        assert [frame.step for frame in trace.frames] == [cfg.steps]
+        assert trace.frames[0].held_out_accuracy == pytest.approx(expected.frames[-1].held_out_accuracy, abs=0.02)
+
+
+def test_a_member_that_diverges_ends_alone():
+    configs = [RunConfig(**SMALL, norm="none", optimizer="sgd", lr=lr) for lr in (0.01, 10.0, 0.02)]
+    together = Batched(configs)
+    together.advance(30)
+    kept, lost, other = together.traces()
+    assert lost.divergence is not None
+    assert lost.divergence.step == alone(configs[1]).divergence.step
+    assert kept.divergence is None
+    for trace, cfg in ((kept, configs[0]), (other, configs[2])):
+        np.testing.assert_allclose(trace.loss, alone(cfg).loss, rtol=1e-3)
+
+
+def test_the_members_learn_differently():
+    configs = [RunConfig(**{**SMALL, "task": "digits"}, lr=lr) for lr in (0.0001, 0.05)]
+    together = Batched(configs, frames=False)
+    together.advance(30)
+    slow, fast = together.traces()
+    np.testing.assert_array_equal(slow.loss[0], fast.loss[0])
+    assert fast.loss[-5:].mean() < slow.loss[-5:].mean() - 0.3
+
+
+def test_configurations_of_another_shape_are_refused():
+    with pytest.raises(ValueError, match="configs differ in width; legal are differences in seed, lr"):
+        Batched([RunConfig(width=16), RunConfig(width=32)])
+    with pytest.raises(ValueError, match="configs is empty"):
+        Batched([])
+
+
+def test_every_member_has_the_closing_row_that_it_has_alone_and_one_that_diverged_has_none():
+    configs = [RunConfig(**SMALL, norm="none", optimizer="sgd", lr=lr) for lr in (0.01, 10.0, 0.02)]
+    together = Batched(configs)
+    together.close()
+    assert together.length == 0
+    together.advance(30)
+    before = [len(trace) for trace in together.traces()]
+    together.close()
+    together.close()
+    assert (together.step, together.length) == (30, 31)
+    kept, lost, other = together.traces()
+    assert (len(kept), len(lost), len(other)) == (31, before[1], 31)
+    for trace, cfg in ((kept, configs[0]), (other, configs[2])):
+        run = Run(cfg)
+        run.advance(30)
+        run.close()
+        np.testing.assert_allclose(trace.loss[-1], run.trace().loss[-1], rtol=1e-3)
+        np.testing.assert_allclose(trace.grad_rms[-1], run.trace().grad_rms[-1], rtol=1e-2)
