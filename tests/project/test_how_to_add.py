@@ -339,15 +339,8 @@ still_chart(figure, key="sizes", alt="Signal by depth, chart")
         ),
         Edit(
             "pages/navigation.py",
-            '            st.Page(\n                HERE / "learn" / "teacher.py",',
-            """            st.Page(
-                HERE / "learn" / "sizes.py",
-                title="Sizes",
-                icon=":material/straighten:",
-                url_path="sizes",
-                help="How large the signal is in a small net.",
-            ),
-""",
+            '        ("learn/teacher",',
+            '        ("learn/sizes", "Sizes", "straighten", "How large the signal is in a small net."),\n',
         ),
     ],
 }
