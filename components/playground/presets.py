@@ -36,8 +36,8 @@ PRESETS = {
     ),
     "explodes": Preset(
         RunConfig(norm="none"),
-        "Look at the right end of the activation: it leaves more than 100 times as large as it came, and within ten "
-        "steps no number is left.",
+        "Look at the right end of the activation: it leaves more than 100 times as large as it entered, and within "
+        "ten steps the numbers overflow.",
     ),
     "collapses": Preset(
         RunConfig(residual=False),
