@@ -301,14 +301,14 @@ def test_a_block_is_changed_trained_and_come_back_to(person):
     visitor = person("Anatomy", SMALL + "&seed=36")
     visitor.presses("Block 2: skip, norm")
     visitor.tab.get_by_role("button", name="Block 2: skip, norm", pressed=True).wait_for()
-    visitor.turns("Residual here")
+    visitor.turns("Residual in this block")
     changed = visitor.tab.get_by_role("button", name="Block 2: no skip, norm")
     changed.wait_for()
     visitor.follows("Train it in the playground", "Playground").trains(last=STEPS).reads("done")
     visitor.goes_back("Anatomy")
     changed.wait_for()
     visitor.reloads()
-    visitor.presses("Put all blocks back")
+    visitor.presses("Restore all blocks")
     visitor.tab.get_by_role("button", name="Block 2: skip, norm").wait_for()
 
 

@@ -246,7 +246,7 @@ def test_a_pasted_link_is_taken_and_what_it_may_not_touch_is_named() -> None:
     page.text_input(key="attempt_vanishing_text").set_value(
         "https://host/base/playground?depth=3&init=he&lesson=vanishing"
     )
-    press(sound(page.run()), "Take the link's")
+    press(sound(page.run()), "Take it from the link")
     assert "Depth is 3; this challenge leaves it at" in words(page)
     assert "Loss of the attempt" not in charts(page)
 
