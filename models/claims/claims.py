@@ -1,4 +1,4 @@
-"""The common errors as cards, by key, in the order in which they are listed."""
+"""The common errors as cards by key, in the order of the page."""
 
 from models.claims import attention as errors_attention
 from models.claims import batch as errors_batch
@@ -24,9 +24,7 @@ ERRORS: dict[str, Card] = {card.key: card for part in PARTS for card in part.CAR
 
 
 def found(text: str = "", topic: str = "") -> list[Card]:
-    """The cards with every word of the text in claim, truth or
-    topic, whatever the case; of one topic where it is named.
-    """
+    """The cards that contain all words of a text, case ignored; of one topic if one is given."""
     words = text.casefold().split()
     return [
         card

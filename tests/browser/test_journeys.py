@@ -125,7 +125,7 @@ def test_a_link_with_a_digest_says_elsewhere_that_the_same_came_out(person):
 
 
 def test_a_map_is_chosen_and_shared_and_one_of_its_cells_is_opened_in_the_playground(person):
-    visitor = person("Maps").reads("A click chooses the cell")
+    visitor = person("Maps").reads("Click a cell to select it")
     visitor.chooses("Map", "Six arrangements")
     visitor.reads("Sensitivity to the learning rate")
     named = visitor.combobox("Map").input_value()
