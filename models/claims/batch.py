@@ -1,7 +1,19 @@
 """Common errors about batch norm: exploding gradients, running statistics, what it averages over, covariate shift."""
 
 from models import answers
-from models.claims.card import Asked, Card, Computed, Lines, Outcome, Values, arxiv, gradient, lengths, verdict
+from models.claims.card import (
+    Asked,
+    Card,
+    Computed,
+    Outcome,
+    Values,
+    arxiv,
+    gradient,
+    gradient_lines,
+    told,
+    untrained,
+    verdict,
+)
 from models.spec import RunConfig
 
 HEALTHY = 10.0  # a gradient that changes by less over depth has neither vanished nor exploded
@@ -16,15 +28,13 @@ DEEP: dict[str, object] = {"depth": 32, "width": 64}
 def _explodes(values: Values) -> Outcome:
     found = {name: gradient(one) for name, one in values.items()}
     normed = [one for name, one in found.items() if "batch norm" in name]
-    said = "Gradient at the start of the stream over that at its end: " + "; ".join(
-        f"{name} {one:.3g}" for name, one in found.items()
-    )
+    said = f"Gradient at the start of the stream over that at its end: {told(found)}"
     return Outcome(
         verdict([1 / HEALTHY < one < HEALTHY for one in normed]),
         f"{said}.",
         {"net": list(found), "gradient, start over end": list(found.values())},
         "there is a skip",
-        Lines("Gradient over its end", "ratio", {name: lengths(one) for name, one in values.items()}),
+        gradient_lines(values),
     )
 
 
@@ -99,13 +109,9 @@ CARDS = [
         "Signal and gradient of 32 blocks before training, six seeds: batch norm without and with skips, and a plain "
         "net.",
         {
-            "batch norm, no skip": Asked(
-                answers.SIGNAL, RunConfig.arranged("plain + norm", norm="batch norm", **DEEP), {"step": 0}
-            ),
-            "batch norm, skips": Asked(answers.SIGNAL, RunConfig(norm="batch norm", **DEEP), {"step": 0}),  # type: ignore[arg-type]
-            "no norm, no skip": Asked(
-                answers.SIGNAL, RunConfig.arranged("plain", init="orthogonal", **DEEP), {"step": 0}
-            ),
+            "batch norm, no skip": untrained(RunConfig.arranged("plain + norm", norm="batch norm", **DEEP)),
+            "batch norm, skips": untrained(RunConfig(norm="batch norm", **DEEP)),  # type: ignore[arg-type]
+            "no norm, no skip": untrained(RunConfig.arranged("plain", init="orthogonal", **DEEP)),
         },
         _explodes,
     ),

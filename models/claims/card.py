@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from models.answers import OF_TORCH, Question, Signal
+from models.answers import OF_TORCH, SIGNAL, Question, Signal
 from models.spec import RunConfig
 
 HOLDS, FAILS, PARTLY = "the claim holds", "the claim fails", "the claim holds only if"
@@ -94,6 +94,16 @@ def verdict(fates: Sequence[bool]) -> str:
     return HOLDS if all(fates) else PARTLY if any(fates) else FAILS
 
 
+def untrained(cfg: RunConfig) -> Asked:
+    """Signal and gradient of a net before training, over six seeds."""
+    return Asked(SIGNAL, cfg, {"step": 0})
+
+
+def told(found: Mapping[str, float]) -> str:
+    """Numbers by name, as text: "no skip: 0.25; with skip: 1.5"; one that is not finite has diverged."""
+    return "; ".join(f"{name}: {one:.3g}" if np.isfinite(one) else f"{name}: diverged" for name, one in found.items())
+
+
 def arxiv(**papers: str) -> dict[str, str]:
     """Addresses by name, from arXiv numbers; underscores in names become spaces."""
     return {name.replace("_", " "): f"https://arxiv.org/abs/{number}" for name, number in papers.items()}
@@ -115,6 +125,18 @@ def gradient(signal: Signal) -> float:
     """The gradient at the stream's start over that at its end, mean over seeds."""
     norm = middle(signal.grad_norm)
     return float(norm[0] / norm[-1])
+
+
+def size_lines(signals: Mapping[str, Signal]) -> Lines:
+    """The mean square of the stream over depth, by net."""
+    return Lines(
+        "Mean square of the stream", "mean square", {name: middle(one.mean_square) for name, one in signals.items()}
+    )
+
+
+def gradient_lines(signals: Mapping[str, Signal]) -> Lines:
+    """The gradient over that at the stream's end, by net."""
+    return Lines("Gradient over its end", "ratio", {name: lengths(one) for name, one in signals.items()})
 
 
 def lengths(signal: Signal) -> np.ndarray:

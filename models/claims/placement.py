@@ -9,15 +9,17 @@ from models.claims.card import (
     PARTLY,
     Asked,
     Card,
-    Lines,
     Outcome,
     Trained,
     Values,
     arxiv,
     gradient,
+    gradient_lines,
     growth,
-    lengths,
     middle,
+    size_lines,
+    told,
+    untrained,
     verdict,
 )
 from models.spec import RunConfig
@@ -32,10 +34,6 @@ DEEP: dict[str, object] = {"depth": 32, "width": 64}
 SMALL: dict[str, object] = {"net": "transformer", "task": "copy", "depth": 6, "width": 32, "batch": 8}
 
 
-def _signal(cfg: RunConfig) -> Asked:
-    return Asked(answers.SIGNAL, cfg, {"step": 0})
-
-
 def _never_explodes(values: Values) -> Outcome:
     signal, trace = values["before training"], values["learning rate 3"]
     size, ended = growth(signal), trace.divergence
@@ -45,7 +43,7 @@ def _never_explodes(values: Values) -> Outcome:
         "what": ["stream's mean square, end over start", "first step that is not finite"],
         "found": [size, _step(ended)],
     }
-    lines = Lines("Mean square of the stream", "mean square", {"mean of six seeds": middle(signal.mean_square)})
+    lines = size_lines({"mean of six seeds": signal})
     return Outcome(
         verdict([size < SAME, ended is None]),
         said,
@@ -61,13 +59,12 @@ def _step(ended: object) -> float:
 
 def _vanishes(values: Values) -> Outcome:
     found = {name: gradient(one) for name, one in values.items()}
-    said = "; ".join(f"{name}: {one:.3g}" for name, one in found.items())
     return Outcome(
         verdict([one < VANISHED for one in found.values()]),
-        f"Gradient at the start of the stream over that at its end: {said}. Below {VANISHED:g} it has vanished.",
+        f"Gradient at the start of the stream over that at its end: {told(found)}. Below {VANISHED:g} it has vanished.",
         {"net": list(found), "gradient, start over end": list(found.values())},
         "the branches return less gradient than the norms take from the skip",
-        Lines("Gradient over its end", "ratio", {name: lengths(one) for name, one in values.items() if "MLP" in name}),
+        gradient_lines({name: one for name, one in values.items() if "MLP" in name}),
     )
 
 
@@ -94,9 +91,7 @@ def _same_place(values: Values) -> Outcome:
         verdict([max(sandwich, post) / min(sandwich, post) < SAME]),
         said,
         {"net": list(values), "mean square, end over start": [growth(one) for one in values.values()]},
-        lines=Lines(
-            "Mean square of the stream", "mean square", {name: middle(one.mean_square) for name, one in values.items()}
-        ),
+        lines=size_lines(values),
     )
 
 
@@ -127,7 +122,7 @@ def _exponential(values: Values) -> Outcome:
         f"{square[half] ** 2 / square[0]:.3g}."
     )
     table = {"blocks": [0, half, len(square) - 1], "mean square": [square[0], square[half], square[-1]]}
-    lines = Lines("Mean square of the stream", "mean square", {"mean of six seeds": square})
+    lines = size_lines({"mean of six seeds": values["pre-norm"]})
     return Outcome(
         HOLDS if power > 2 * LINEAR else PARTLY if power > LINEAR else FAILS,
         said,
@@ -149,9 +144,7 @@ def _reads(values: Values) -> Outcome:
         "least": [one.min() for one in read.values()],
         "most": [one.max() for one in read.values()],
     }
-    lines = Lines(
-        "Mean square of the stream", "mean square", {name: middle(one.mean_square) for name, one in values.items()}
-    )
+    lines = size_lines(values)
     return Outcome(verdict([float(np.abs(read["post-norm"] - 1).max()) > LEVEL]), said, table, lines=lines)
 
 
@@ -179,7 +172,7 @@ CARDS = [
         XIONG | arxiv(Peri_LN="2502.02732"),
         "The stream before training, six seeds; then 40 steps at learning rate 3.",
         {
-            "before training": _signal(_PRE),
+            "before training": untrained(_PRE),
             "learning rate 3": Trained(RunConfig.arranged("pre-norm", depth=16, width=32, batch=32, lr=3.0, steps=40)),
         },
         _never_explodes,
@@ -195,11 +188,11 @@ CARDS = [
         XIONG | arxiv(Understanding_difficulty_of_training="2004.08249"),
         "The gradient's length before training, six seeds, in two MLPs and in a transformer.",
         {
-            "MLP, 32 blocks": _signal(_POST),
-            "sigmoid MLP, 64 blocks": _signal(
+            "MLP, 32 blocks": untrained(_POST),
+            "sigmoid MLP, 64 blocks": untrained(
                 RunConfig.arranged("post-norm", activation="sigmoid", depth=64, width=64)
             ),
-            "transformer, 6 blocks": _signal(_LITTLE["post-norm"]),
+            "transformer, 6 blocks": untrained(_LITTLE["post-norm"]),
         },
         _vanishes,
     ),
@@ -224,7 +217,7 @@ CARDS = [
         "only.",
         arxiv(CogView="2105.13290", Peri_LN="2502.02732", OLMo_2="2501.00656"),
         "The stream before training, six seeds, 32 blocks.",
-        {name: _signal(RunConfig.arranged(name, **DEEP)) for name in ("sandwich", "post-norm", "res-post-norm")},
+        {name: untrained(RunConfig.arranged(name, **DEEP)) for name in ("sandwich", "post-norm", "res-post-norm")},
         _same_place,
     ),
     Card(
@@ -251,7 +244,7 @@ CARDS = [
         "same amount.",
         arxiv(The_curse_of_depth="2502.05795", Peri_LN="2502.02732") | XIONG,
         "The stream of 64 blocks before training, six seeds.",
-        {"pre-norm": _signal(RunConfig.arranged("pre-norm", depth=64, width=64))},
+        {"pre-norm": untrained(RunConfig.arranged("pre-norm", depth=64, width=64))},
         _exponential,
     ),
     Card(
@@ -262,7 +255,7 @@ CARDS = [
         "un-normalised.",
         arxiv(Attention_is_all_you_need="1706.03762") | XIONG,
         "The stream before training, six seeds, 32 blocks.",
-        {"post-norm": _signal(_POST), "pre-norm": _signal(_PRE)},
+        {"post-norm": untrained(_POST), "pre-norm": untrained(_PRE)},
         _reads,
     ),
     Card(

@@ -3,16 +3,29 @@
 import numpy as np
 
 from models import answers
-from models.claims.card import Asked, Card, Lines, Outcome, Trained, Values, arxiv, gradient, lengths, middle, verdict
+from models.claims.card import (
+    Asked,
+    Card,
+    Outcome,
+    Trained,
+    Values,
+    arxiv,
+    gradient,
+    gradient_lines,
+    middle,
+    size_lines,
+    told,
+    untrained,
+    verdict,
+)
 from models.insight.theory import rate
 from models.insight.words import change_in_words, factor
-from models.lessons.found import final_loss, gradient_change, learned, likeness
+from models.lessons.found import DIGITS, final_loss, gradient_change, learned, likeness
 from models.spec import RunConfig
 
 UNCHANGED = 2.0  # factor over depth up to which a gradient counts as unchanged
 DOUBLE = 0.05  # relative distance from 2 up to which a factor per block is a doubling
 LEVEL = 1.0  # decades over depth up to which a gradient looks level
-CHANCE = float(np.log(10))
 NORMED = ("layer norm, no skip", "batch norm, no skip")  # the nets that the claim about norm alone concerns
 DEEP: dict[str, object] = {"depth": 32, "width": 64}
 SHALLOWER: dict[str, object] = {"depth": 16, "width": 64, "steps": 100}
@@ -24,29 +37,23 @@ BRANCHES: dict[str, tuple[str, dict[str, object]]] = {
 HE = arxiv(Deep_residual_learning="1512.03385", Identity_mappings="1603.05027")
 
 
-def _signal(cfg: RunConfig) -> Asked:
-    return Asked(answers.SIGNAL, cfg, {"step": 0})
-
-
 def _unchanged(values: Values) -> Outcome:
     found = {name: gradient(one) for name, one in values.items()}
-    said = "; ".join(f"{name}: {one:.3g}" for name, one in found.items())
     return Outcome(
         verdict([1 / UNCHANGED < one < UNCHANGED for one in found.values()]),
-        f"Gradient at the start of the stream over that at its end: {said}.",
+        f"Gradient at the start of the stream over that at its end: {told(found)}.",
         {"net": list(found), "gradient, start over end": list(found.values())},
         "the norms cancel what the branches add",
-        Lines("Gradient over its end", "ratio", {name: lengths(one) for name, one in values.items()}),
+        gradient_lines(values),
     )
 
 
 def _trains(values: Values) -> Outcome:
     ends = {name: final_loss(one) for name, one in values.items()}
-    normed = [learned(values[name], CHANCE) for name in NORMED]
-    said = "; ".join(f"{name}: {one:.3g}" if np.isfinite(one) else f"{name}: diverged" for name, one in ends.items())
+    normed = [learned(values[name], DIGITS) for name in NORMED]
     return Outcome(
         verdict(normed),
-        f"Mean loss of the last twenty of 100 steps, 16 blocks: {said}. Guessing costs {CHANCE:.2f}.",
+        f"Mean loss of the last twenty of 100 steps, 16 blocks: {told(ends)}. Guessing costs {DIGITS:.2f}.",
         {"net": list(ends), "loss": list(ends.values())},
         "the norm is batch norm, and the net is not much deeper",
     )
@@ -61,9 +68,7 @@ def _doubles(values: Values) -> Outcome:
         f"Mean square of the stream by block, without a norm: {said}. The law is 1 + v.",
         {"weights": list(found), "v of a branch": list(gains.values()), "factor per block": list(found.values())},
         "the branches have v = 1",
-        Lines(
-            "Mean square of the stream", "mean square", {name: middle(one.mean_square) for name, one in values.items()}
-        ),
+        size_lines(values),
     )
 
 
@@ -89,7 +94,7 @@ def _one_chart(values: Values) -> Outcome:
             gradient_change(one),
             likeness(one),
             float(np.ptp(np.log10(one.weight_grad_rms[0]))),
-            learned(one, CHANCE),
+            learned(one, DIGITS),
         )
         for name, one in values.items()
     }
@@ -120,10 +125,10 @@ CARDS = [
         HE | arxiv(On_layer_normalization_in_the_transformer="2002.04745"),
         "The gradient's length before training, six seeds, 32 blocks.",
         {
-            "residual only": _signal(RunConfig.arranged("residual only", **DEEP)),
-            "post-norm": _signal(RunConfig.arranged("post-norm", **DEEP)),
-            "post-norm, one-layer branches": _signal(RunConfig.arranged("post-norm", layers_per_branch=1, **DEEP)),
-            "pre-norm": _signal(RunConfig.arranged("pre-norm", **DEEP)),
+            "residual only": untrained(RunConfig.arranged("residual only", **DEEP)),
+            "post-norm": untrained(RunConfig.arranged("post-norm", **DEEP)),
+            "post-norm, one-layer branches": untrained(RunConfig.arranged("post-norm", layers_per_branch=1, **DEEP)),
+            "pre-norm": untrained(RunConfig.arranged("pre-norm", **DEEP)),
         },
         _unchanged,
     ),
@@ -153,7 +158,7 @@ CARDS = [
         HE | arxiv(Fixup="1901.09321"),
         "The stream before training, six seeds, 16 blocks, without a norm, for three sizes of weights.",
         {
-            f"gain {gain:g}": _signal(RunConfig.arranged("residual only", init_gain=gain, depth=16, width=64))
+            f"gain {gain:g}": untrained(RunConfig.arranged("residual only", init_gain=gain, depth=16, width=64))
             for gain in (0.5, 1.0, 1.189)
         },
         _doubles,

@@ -9,13 +9,15 @@ from models.claims.card import (
     PARTLY,
     Asked,
     Card,
-    Lines,
     Outcome,
     Trained,
     Values,
     arxiv,
+    gradient_lines,
     lengths,
-    middle,
+    size_lines,
+    told,
+    untrained,
     verdict,
 )
 from models.insight.theory import rate
@@ -27,20 +29,15 @@ DEAD = 0.1  # share of units dead before training above which the learning rate 
 DEEP: dict[str, object] = {"depth": 16, "width": 64, "layers_per_branch": 1}
 
 
-def _signal(cfg: RunConfig) -> Asked:
-    return Asked(answers.SIGNAL, cfg, {"step": 0})
-
-
 def _quarter(values: Values) -> Outcome:
     found = {name: 1 / rate(lengths(one)) for name, one in values.items()}
-    said = "; ".join(f"{name}: {one:.3f}" for name, one in found.items())
     claimed = {name: 0.25 if name.startswith("sigmoid") else 1.0 for name in found}
     return Outcome(
         verdict([abs(one / claimed[name] - 1) < CLOSE for name, one in found.items()]),
-        f"Factor of the gradient per layer on its way back: {said}.",
+        f"Factor of the gradient per layer on its way back: {told(found)}.",
         {"net": list(found), "factor per layer": list(found.values())},
         "it is ReLU with He's weights" if abs(found["relu, he"] - 1) < CLOSE else "the weights are chosen for it",
-        Lines("Gradient over its end", "ratio", {name: lengths(one) for name, one in values.items()}),
+        gradient_lines(values),
     )
 
 
@@ -59,25 +56,21 @@ def _he(values: Values) -> Outcome:
             for what, of in (("least", np.min), ("mean", np.mean), ("most", np.max))
         },
     }
-    lines = Lines(
-        "Mean square of the stream", "mean square", {name: middle(one.mean_square) for name, one in values.items()}
-    )
     kept = [bool(((one > 1 / KEPT) & (one < KEPT)).all()) for one in each.values()]
     return Outcome(
         verdict(kept),
         f"Mean square at the end over that at the start, six seeds: {said}.",
         table,
         "the net is wide for its depth",
-        lines,
+        size_lines(values),
     )
 
 
 def _copies(values: Values) -> Outcome:
     found = dict(zip(values["torch"].names, values["torch"].apart, strict=True))
-    said = "; ".join(f"{name}: {one:.3g}" for name, one in found.items())
     return Outcome(
         verdict([found["nn.TransformerEncoder"] > 0]),
-        f"RMS difference between the first layer and the most similar other one: {said}.",
+        f"RMS difference between the first layer and the most similar other one: {told(found)}.",
         {"encoder": list(found), "difference": list(found.values())},
     )
 
@@ -114,7 +107,9 @@ CARDS = [
         | arxiv(Delving_deep_into_rectifiers="1502.01852"),
         "The gradient's length before training, six seeds, 16 one-layer blocks without skip and norm.",
         {
-            name: _signal(RunConfig.arranged("plain", activation=name.split(",")[0], init=name.split(", ")[1], **DEEP))
+            name: untrained(
+                RunConfig.arranged("plain", activation=name.split(",")[0], init=name.split(", ")[1], **DEEP)
+            )
             for name in ("sigmoid, xavier", "relu, xavier", "relu, torch", "relu, he")
         },
         _quarter,
@@ -140,7 +135,7 @@ CARDS = [
         arxiv(Delving_deep_into_rectifiers="1502.01852", Products_of_many_random_matrices="1812.05994"),
         "A thin and a wide ReLU net of 32 one-layer blocks, six seeds each.",
         {
-            f"width {width}": _signal(
+            f"width {width}": untrained(
                 RunConfig.arranged("plain", init="he", layers_per_branch=1, depth=32, width=width)
             )
             for width in (16, 512)

@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from models.claims.card import Card, Outcome, Trained, Values, arxiv, verdict
-from models.lessons.found import final_loss, learned
+from models.claims.card import Card, Outcome, Trained, Values, arxiv, told, verdict
+from models.lessons.found import DIGITS, final_loss, learned
 from models.spec import RunConfig
 
-CHANCE = float(np.log(10))
 CLOSE = 0.1  # losses this close are a draw
 ADAM: dict[str, object] = {"optimizer": "adam", "depth": 12, "width": 32, "batch": 32, "steps": 150}
 RATES = (0.001, 0.01)
@@ -15,12 +14,11 @@ PAIR = ("pre-norm", "post-norm")
 
 def _one_rate(values: Values) -> Outcome:
     ends = {name: final_loss(one) for name, one in values.items()}
-    said = "; ".join(f"{name}: {one:.3g}" for name, one in ends.items())
     gaps = [ends[f"{PAIR[1]}, {rate:g}"] - ends[f"{PAIR[0]}, {rate:g}"] for rate in RATES]
     signs = [0 if abs(gap) < CLOSE else int(np.sign(gap)) for gap in gaps]
     return Outcome(
         verdict([signs[0] == signs[1]]),
-        f"Mean loss of the last twenty of 150 steps: {said}. The verdict at learning rate {RATES[0]:g} is "
+        f"Mean loss of the last twenty of 150 steps: {told(ends)}. The verdict at learning rate {RATES[0]:g} is "
         f"{_winner(signs[0])}, at "
         f"{RATES[1]:g} {_winner(signs[1])}.",
         {"net and learning rate": list(ends), "loss": list(ends.values())},
@@ -32,15 +30,15 @@ def _winner(sign: int) -> str:
 
 
 def _warm(values: Values) -> Outcome:
-    fates = {name: learned(one, CHANCE) for name, one in values.items()}
-    said = "; ".join(f"{name}: {final_loss(one):.3g}" for name, one in values.items())
-    table = {"net": list(values), "loss": [final_loss(one) for one in values.values()], "learns": list(fates.values())}
+    fates = {name: learned(one, DIGITS) for name, one in values.items()}
+    ends = {name: final_loss(one) for name, one in values.items()}
+    table = {"net": list(values), "loss": list(ends.values()), "learns": list(fates.values())}
     # If Adam's variance were the cause, every net with Adam would need warm-up, and none with momentum.
     adam_needs = not fates["pre-norm, Adam"]
     momentum_does_not = fates["post-norm, momentum"]
     return Outcome(
         verdict([adam_needs, momentum_does_not, not fates["post-norm, Adam"]]),
-        f"Mean loss of the last twenty steps, 32 blocks, guessing costs {CHANCE:.2f}: {said}.",
+        f"Mean loss of the last twenty steps, 32 blocks, guessing costs {DIGITS:.2f}: {told(ends)}.",
         table,
         "the net is also post-norm",
     )

@@ -331,9 +331,7 @@ def test_the_gain_that_lesson_1_names_levels_its_net_and_the_root_of_two_blows_i
     assert (
         2**4 / 2 < np.divide(*finished(wild).act_rms[0, [-1, 0]]) < 2**4 * 2
     )  # the mean square doubles in each of 8 blocks
-    assert found.hint.startswith(
-        "What the numbers did: before training the signal becomes 15 times larger over depth, "
-    )
+    assert found.hint.startswith("What happened: before training the signal becomes 15 times larger over depth, ")
 
 
 def test_after_a_miss_the_hint_says_what_signal_gradient_and_loss_did() -> None:
@@ -341,7 +339,7 @@ def test_after_a_miss_the_hint_says_what_signal_gradient_and_loss_did() -> None:
     found = check(challenge, challenge.base, finished(challenge.base))
     trace = finished(challenge.base)
     assert "times smaller over depth" in found.hint
-    assert f"its least was {trace.loss.min():.3g}" in found.hint
+    assert f"with a minimum of {trace.loss.min():.3g}" in found.hint
     solution = RunConfig(**{**fields_of(challenge.base), **SOLVED["vanishing"][0]})
     assert check(challenge, solution, finished(solution)).hint == ""
 

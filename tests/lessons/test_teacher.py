@@ -530,7 +530,7 @@ def test_a_cleared_board_stays_cleared_and_the_next_lesson_can_be_guessed() -> N
 def test_a_class_that_is_closed_is_gone_and_a_guess_waits_for_one_to_be_opened() -> None:
     press(class_of(), "Close the class")
     page = guessed(opened("lessons", lesson="final", **{"class": CODE}), 2)
-    assert "No class of this code is open" in words(page)
+    assert "No class with this code is open" in words(page)
     assert "Guesses of the class" not in charts(page)
     class_of()
     assert counted(sound(page.run())) == [0, 0, 1]
@@ -539,10 +539,10 @@ def test_a_class_that_is_closed_is_gone_and_a_guess_waits_for_one_to_be_opened()
 def test_a_second_teacher_cannot_take_a_class_over_and_the_first_finds_it_again_by_its_address(board: Board) -> None:
     first = class_of()
     second = class_of()
-    assert "open already" in words(second)
+    assert "already opened" in words(second)
     assert "Clear the board" not in labels(second)
     forged = opened("teacher", **{"class": CODE, "key": "guess"})
-    assert "open already" in words(forged)
+    assert "already opened" in words(forged)
     assert "Clear the board" not in labels(forged)
     again = opened("teacher", **address_bar(first))
     assert f"Class **{CODE}** is open." in words(again)
