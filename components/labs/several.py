@@ -1,4 +1,4 @@
-"""The nets of one lab under its player, as the server has them at the step where the playhead rests."""
+"""The nets of a lab at the step where its playhead rests."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,9 +12,9 @@ from models.spec import RunConfig
 
 
 def views(cfgs: Sequence[RunConfig], at: At) -> tuple[list[View], bool]:
-    """All nets at one step, none before all are there, and whether more of them is still to come; says what is wrong.
+    """All nets at one step, or none until all are there, and whether more is to come. Shows errors on the page.
 
-    One that has ended before that step is shown at its end.
+    A net that ended before that step is shown at its end.
     """
     looks = [look(cfg, at.step) for cfg in cfgs]
     problems = [trouble(cfg) if late else "" for (_, late), cfg in zip(looks, cfgs, strict=True)]

@@ -83,7 +83,7 @@ def test_what_makes_a_gradient_explode_under_a_skip_needs_no_norm_to_be_cured():
     for small in (factors / 100, 0.0 * factors):
         assert arriving(with_skip(small))[0] == pytest.approx(1, abs=1)
     said = chain_verdict(arriving(factors)[0], arriving(with_skip(factors))[0])
-    assert all(word in said for word in ("a norm before each", "small first weights", "a gate that starts at 0"))
+    assert all(word in said for word in ("a norm before each", "small initial weights", "a gate that starts at 0"))
 
 
 # --- the derivatives ---
@@ -270,10 +270,10 @@ def test_what_the_norms_take_over_64_sigmoid_blocks_is_said_as_their_product():
     [
         ({"placement": "post-norm"}, "does not vanish"),
         ({"placement": "post-norm", "activation": "sigmoid", "depth": 64}, "norms take more"),
-        ({"placement": "post-norm", "activation": "tanh", "depth": 100}, "branches give back more"),
+        ({"placement": "post-norm", "activation": "tanh", "depth": 100}, "branches return more"),
         ({"norm": "none", "depth": 50}, "50 layers explode"),
         ({"norm": "none", "depth": 50, "activation": "sigmoid"}, "50 layers stay bounded"),
-        ({"norm": "none", "residual": False, "init": "he", "layers_per_branch": 1}, "look at six seeds"),
+        ({"norm": "none", "residual": False, "init": "he", "layers_per_branch": 1}, "try six seeds"),
         ({"norm": "none", "residual": False, "init": "he"}, "all layers multiply"),
     ],
 )
@@ -341,7 +341,7 @@ def test_the_depth_goes_to_100_and_the_weights_stand_still(page):
     page.slider(key="gradients_depth").set_value(100)
     sound(page.run())
     assert r"0.5^{100}" in said(page)
-    assert "weights do not move at all" in words(page)
+    assert "weights do not change at all" in words(page)
 
 
 def test_factors_of_ones_own_are_multiplied_and_bad_ones_leave_the_last_good(page):
@@ -369,7 +369,7 @@ def test_a_switched_net_is_measured_anew(page):
     sound(page.run())
     assert charts(page)["Gradient of the net"] != before
     assert "6 seeds, geometric mean" in words(page)
-    assert "at the start the gradient does not vanish" in words(page)
+    assert "before training the gradient does not vanish" in words(page)
 
 
 def test_a_walk_to_another_page_loses_nothing(page):
