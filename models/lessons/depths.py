@@ -3,7 +3,7 @@
 from models.lessons.challenges import Challenge, accuracy_at_least, cosine_at_most, loss_within, stream_within
 from models.lessons.found import DIGITS, also, by_learning, by_ratio, comes_below, likeness
 from models.lessons.lesson import Code, Lesson
-from models.lessons.signal import STEPS
+from models.lessons.signal import SLIM, STEPS
 from models.spec import RunConfig
 
 _ADAM = {"optimizer": "adam", "lr": 0.003, "steps": 150}
@@ -104,8 +104,7 @@ INIT = Lesson(
     ),
 )
 
-_SLIM = {"depth": 64, "width": 32, "batch": 32, "steps": STEPS}
-_DEEP = {name: RunConfig.arranged(name, **_SLIM) for name in ("residual only", "post-norm", "ReZero", "DeepNorm")}
+_DEEP = {name: RunConfig.arranged(name, **SLIM) for name in ("residual only", "post-norm", "ReZero", "DeepNorm")}
 _DEEP_FATES: dict[tuple[bool, ...], str] = {
     (True, True, True, True): "all four learn",
     (False, True, False, True): "those with a norm: post-norm and DeepNorm",

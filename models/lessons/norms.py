@@ -3,7 +3,7 @@
 from models.lessons.challenges import Challenge, accuracy_at_least, first_loss_at_most, loss_within
 from models.lessons.found import DIGITS, also, by_learning, by_ratio, recognises
 from models.lessons.lesson import Code, Lesson
-from models.lessons.signal import STEPS
+from models.lessons.signal import SLIM, STEPS
 from models.spec import RunConfig
 
 _TWO = {
@@ -50,8 +50,7 @@ BATCH = Lesson(
     ),
 )
 
-_SLIM = {"depth": 64, "width": 32, "batch": 32, "steps": STEPS}
-_PLACED = {name: RunConfig.arranged(name, **_SLIM) for name in ("post-norm", "pre-norm", "sandwich")}
+_PLACED = {name: RunConfig.arranged(name, **SLIM) for name in ("post-norm", "pre-norm", "sandwich")}
 _FREE: dict[tuple[bool, ...], str] = {
     (True, True, True): "all three learn",
     (False, True, True): "pre-norm and sandwich learn, post-norm does not",

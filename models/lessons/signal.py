@@ -8,6 +8,7 @@ from models.lessons.lesson import Code, Lesson
 from models.spec import RunConfig
 
 STEPS = 120
+SLIM = {"depth": 64, "width": 32, "batch": 32, "steps": STEPS}  # deep nets that train quickly
 
 _FADING = ("about as large, within a factor of 10", "10 to 1,000 times smaller", "more than 1,000 times smaller")
 _PLAIN = {

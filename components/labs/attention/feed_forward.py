@@ -14,11 +14,6 @@ from components.shell.naming import chance
 from components.shell.text import badge, drawn, listed, number
 from components.shell.waiting import waits
 from components.shell.ways_on import to_playground
-from components.stage import figures
-from components.stage.panels import COLUMNS, Chart
-from components.stage.stage import stage
-from components.stage.tickets import At
-from components.stage.view import View
 from models import answers
 from models.answers import Sublayers
 from models.insight.surgery import trained_without
@@ -73,10 +68,8 @@ def configuration(task: str, without: str, depth: int, steps: int) -> RunConfig:
 
 def watch(cfgs: list[RunConfig]) -> bool:
     """The player, and measurements where the playhead rests. Returns whether any are still to come."""
-    figure = figures.losses(list(NETS), steps=cfgs[0].steps, chance=chance(cfgs[0]))
-    at = stage(NAME, cfgs, [Chart("Loss", figure=figure, span=COLUMNS, height=220)], shared=" all three")
-    views, waiting = several.views(cfgs, at)
-    return (bool(views) and _show(views, at)) or waiting
+    panels, waiting = several.compared(NAME, list(NETS), cfgs, " all three")
+    return (bool(panels) and _show(panels)) or waiting
 
 
 def cut_chart(names: list[str], value: Sublayers, guessing: float) -> Figure:
@@ -90,12 +83,11 @@ def cut_chart(names: list[str], value: Sublayers, guessing: float) -> Figure:
     return depth_profile(title="Held-out loss by cut sublayer", unit="cross-entropy", sites=names, series=series)
 
 
-def _show(views: list[View], at: At) -> bool:
-    panels = {name: Panel(f"{NAME} {name}", view, at, screen=NAME) for name, view in zip(NETS, views, strict=True)}
+def _show(panels: dict[str, Panel]) -> bool:
     asked = {name: panel.ask(answers.SUBLAYERS) for name, panel in panels.items()}
     found = {name: one for name, one in asked.items() if one is not None}
     if len(found) == len(NETS):
-        whole, guessing = found[WHOLE], chance(views[0].cfg)
+        whole, guessing = found[WHOLE], chance(panels[WHOLE].cfg)
         losses = {kind: found[name].value.loss for name, kind in NETS.items()}
         cuts = {kind: whole.value.without[kind].all_loss for kind in PARTS}
         st.markdown(f"**{trained_without(losses, cuts, guessing, whole.step)}** {badge('measured')}")
@@ -119,7 +111,7 @@ def _show(views: list[View], at: At) -> bool:
             f"{number(guessing, 3)} nats. A net trained without a part has learned to do without it; a net that loses "
             "it has not."
         )
-    to_playground(views[1].cfg, "The net without feed-forward nets in the playground")
+    to_playground(panels["no feed-forward"].cfg, "The net without feed-forward nets in the playground")
     return any(panel.waiting for panel in panels.values())
 
 

@@ -13,15 +13,9 @@ from components.labs.attention.position_words import claim
 from components.labs.attention.positions import distance_chart
 from components.labs.attention.trained_words import beyond_chart, beyond_sentence, place_chart, place_sentence
 from components.shell.address import kept
-from components.shell.naming import chance
 from components.shell.text import badge, drawn, listed, number
 from components.shell.waiting import waits
 from components.shell.ways_on import to_playground
-from components.stage import figures
-from components.stage.panels import COLUMNS, Chart
-from components.stage.stage import stage
-from components.stage.tickets import At
-from components.stage.view import View
 from models import answers
 from models.answers import Place
 from models.labs.position_kinds import KINDS
@@ -68,14 +62,8 @@ def configuration(residual: bool, position: str, depth: int, steps: int) -> RunC
 
 def watch(cfgs: list[RunConfig]) -> bool:
     """The player, and measurements where the playhead rests. Returns whether any are still to come."""
-    both = figures.losses(list(NETS), steps=cfgs[0].steps, chance=chance(cfgs[0]))
-    at = stage(NAME, cfgs, [Chart("Loss", figure=both, span=COLUMNS, height=220)], shared=" both")
-    views, waiting = several.views(cfgs, at)
-    return (bool(views) and _show(_panels(views, at))) or waiting
-
-
-def _panels(views: list[View], at: At) -> dict[str, Panel]:
-    return {name: Panel(f"{NAME} {name}", view, at, screen=NAME) for name, view in zip(NETS, views, strict=True)}
+    panels, waiting = several.compared(NAME, list(NETS), cfgs, " both")
+    return (bool(panels) and _show(panels)) or waiting
 
 
 def _show(panels: dict[str, Panel]) -> bool:
