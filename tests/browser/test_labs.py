@@ -73,7 +73,7 @@ def test_a_net_that_trains_is_not_asked_to_speak_and_goes_on_with_the_text_where
     press(page, "Next token")
     page.get_by_text("The net wrote 1 of these tokens.").wait_for()
     press(settled(page), "Train the transformer")
-    page.get_by_text("Pause, and the net of the step shown continues the text.").wait_for()
+    page.get_by_text("Pause, and the net at the step shown continues the text.").wait_for()
     expect(button(page, "Next token")).to_be_disabled()
     until_row(page, 200)
     page.get_by_text("At step 200 the right token gets").wait_for()

@@ -478,7 +478,7 @@ def test_heads_that_do_not_divide_the_features_are_refused_in_words(page):
     assert "(5, 64); side by side they are (5, 512)" in words(page)
     page.number_input(key="attention_shapes_heads").set_value(5)
     sound(page.run())
-    assert "512 columns cannot be shared by 5 heads" in words(page)
+    assert "512 columns cannot be divided among 5 heads" in words(page)
     press(page, "Load example: 5 tokens")
     assert not page.error
 

@@ -78,7 +78,7 @@ def test_what_was_left_out_and_what_is_not_read_is_said():
     assert reading_notes([], 0, 32, True) == []
     unknown, long = reading_notes(["é", "é", "ß"], 5, 32, True)
     assert '"é", "ß" (3 in all)' in unknown
-    assert "reads the last 32, and the 5 before them are forgotten" in long
+    assert "reads the last 32, and the 5 before them are dropped" in long
     assert "the 5 after them are ignored" in reading_notes([], 5, 32, False)[0]
 
 
@@ -91,7 +91,7 @@ def test_the_sentence_on_revision_follows_the_numbers():
     kept = revision_sentence(changes(0, 1e-15, 0), moved, "\n")
     assert kept.startswith('Earlier tokens never change: "↵" is appended')
     assert "1e-15, which is rounding" in kept
-    assert "moves by 3, and 2 of 3 would" in kept
+    assert "moves by 3, and the prediction changes at 2 of 3" in kept
     assert "rounding" not in revision_sentence(changes(0, 0, 0), moved, "a")
     assert revision_sentence(changes(0, 0.5, 0), moved, "a").startswith("Earlier tokens change")
     assert "not finite" in revision_sentence(changes(0, np.nan, 0), moved, "a")
@@ -196,7 +196,7 @@ def test_generate_says_as_many_as_asked_for_and_the_same_as_one_by_one(page):
     assert text(page) == many
     page.selectbox(key="autoregression_looked_at_7").select_index(0)
     sound(page.run())
-    assert f'"{many[11].replace(" ", "␣")}" is said' in words(page).replace("\n", "↵")
+    assert f'"{many[11].replace(" ", "␣")}" is chosen' in words(page).replace("\n", "↵")
 
 
 def test_an_end_symbol_ends_it_and_the_page_says_so(page):
@@ -214,7 +214,7 @@ def test_a_prompt_of_unknown_characters_and_one_longer_than_the_context_are_told
     page.text_input(key="autoregression_prompt_book").set_value("é" + "Call me Ishmael. " * 4)
     sound(page.run())
     assert 'no such character: "é"' in words(page)
-    assert "the 36 before them are forgotten" in words(page)
+    assert "the 36 before them are dropped" in words(page)
     for nothing in ("", "ßß"):
         page.text_input(key="autoregression_prompt_book").set_value(nothing)
         sound(page.run())
@@ -274,7 +274,7 @@ def test_while_the_net_trains_it_is_not_asked_to_speak_and_what_it_said_stays(pa
     seen = text(page)
     rests(page, 20, playing=True)
     assert declared(page)["tells"] == "rest"
-    assert "Pause, and the net of the step shown continues the text." in words(page)
+    assert "Pause, and the net at the step shown continues the text." in words(page)
     assert "Measured at step 0; pause to measure the step shown." in words(page)
     assert page.button(key="autoregression_next").disabled
     assert page.button(key="autoregression_generate").disabled

@@ -362,7 +362,7 @@ def test_batch_norm_learns_and_is_used_on_data_that_moved(page):
     chosen(page, "three tokens, batch norm")
     press(page, "Train on this batch once")
     press(page, "Train on it 10 times")
-    assert "Batches remembered: 11" in words(page)
+    assert "Batches so far: 11" in words(page)
     learned = remembered(fresh(3), THREE, batches=11)
     np.testing.assert_allclose(
         table_named(page, "Statistics of the batch and running statistics").loc["running mean"], learned.mean
@@ -374,7 +374,7 @@ def test_batch_norm_learns_and_is_used_on_data_that_moved(page):
     used = normalised(THREE + 2, "batch norm", running=learned).values[0]
     assert f"Out: **[{', '.join(f'{value:.4g}' for value in used)}]**" in words(page)
     press(page, "Reset the statistics")
-    assert "Batches remembered: 0" in words(page)
+    assert "Batches so far: 0" in words(page)
 
 
 def test_one_token_in_training_is_an_error_in_words_and_in_use_it_is_none(page):
@@ -383,7 +383,7 @@ def test_one_token_in_training_is_an_error_in_words_and_in_use_it_is_none(page):
     chosen(page, "one token", "batch norm")
     assert "needs more than one token" in words(page)
     press(page, "Train on this batch once")
-    assert "Batches remembered: 10" in words(page)
+    assert "Batches so far: 10" in words(page)
     page.session_state["normalization_mode"] = "eval"
     sound(page.run())
     assert not page.error
