@@ -16,9 +16,9 @@ from models.claims.card import (
     gradient,
     gradient_lines,
     growth,
+    in_words,
     middle,
     size_lines,
-    told,
     untrained,
     verdict,
 )
@@ -61,7 +61,7 @@ def _vanishes(values: Values) -> Outcome:
     found = {name: gradient(one) for name, one in values.items()}
     return Outcome(
         verdict([one < VANISHED for one in found.values()]),
-        f"Gradient at the start of the stream over that at its end: {told(found)}. Below {VANISHED:g} it has vanished.",
+        f"Gradient at the start of the stream over that at its end: {in_words(found)}. Vanished: below {VANISHED:g}.",
         {"net": list(found), "gradient, start over end": list(found.values())},
         "the branches return less gradient than the norms take from the skip",
         gradient_lines({name: one for name, one in values.items() if "MLP" in name}),

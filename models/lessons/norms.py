@@ -1,7 +1,7 @@
 """Lessons on the norm itself: what it averages over, where it goes, and why one precedes the output head."""
 
 from models.lessons.challenges import Challenge, accuracy_at_least, first_loss_at_most, loss_within
-from models.lessons.found import DIGITS, also, by_learning, by_ratio, recognises
+from models.lessons.findings import DIGITS, also, by_learning, by_ratio, recognises
 from models.lessons.lesson import Code, Lesson
 from models.lessons.signal import SLIM, STEPS
 from models.spec import RunConfig
