@@ -47,6 +47,7 @@ def test_every_run_of_a_prepared_map_is_recorded(key):
     assert refused(spec) == ""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key", PREPARED)
 def test_three_cells_of_a_prepared_map_come_out_as_recorded(key):
     spec, kept = PREPARED[key].spec, recording(key)
