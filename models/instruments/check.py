@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from models.answers import Check
-from models.nets import Net, generator
+from models.generator import generator
+from models.nets import Net
 from models.spec import plan
 from models.training import Still, Work, cross_entropy
 

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from models.answers import Sharpness, StreamJacobian
-from models.nets import Net, generator
+from models.generator import generator
+from models.nets import Net
 from models.nets.norms import TokenBatchNorm
 from models.spec import RunConfig
 from models.tasks.base import NO_LOSS

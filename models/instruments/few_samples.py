@@ -13,10 +13,11 @@ import torch
 from torch import Tensor
 
 from models.answers import Overfitting
+from models.generator import generator
 from models.instruments.curvature import hessian, largest
 from models.instruments.landscape import direction, matrices
 from models.instruments.surgery import held_out
-from models.nets import Net, generator
+from models.nets import Net
 from models.spec import RunConfig
 from models.tasks import TaskData
 from models.training import Replays, Run, Still, Work, cross_entropy, still_of

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from models.answers import Landscape
-from models.nets import generator
+from models.generator import generator
 from models.training import Still, Work, cross_entropy
 
 CELLS = (15, 21, 25)  # along each side, odd: the net itself is the middle one

@@ -9,11 +9,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from models.answers import Beyond, Place
+from models.generator import generator
 from models.instruments.attention import attention_in
 from models.nets.branches import Rotary
 from models.nets.embedding import Positions, sinusoids
 from models.spec import TASKS, RunConfig
-from models.tasks.base import generator
 from models.tasks.book import codes, split, windows
 from models.training import Still, Work, watching
 from models.training.frames import evaluating

@@ -6,8 +6,9 @@ import numpy as np
 import torch
 
 from models.answers import Signal
+from models.generator import generator
 from models.insight import signal_at_init
-from models.nets import Net, build_model, generator
+from models.nets import Net, build_model
 from models.spec import RunConfig
 from models.spec.tasks import MAX_TOKENS
 from models.training import Replays, Work

@@ -3,13 +3,13 @@
 two arrangements under one seed share the weights that they have in common.
 """
 
-import hashlib
 import math
 from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
+from models.generator import generator
 from models.spec.scales import deepnorm_gain
 
 OUTPUTS = {"w", "w2", "w_o"}
@@ -17,12 +17,6 @@ QUERIES_AND_KEYS = {"w_q", "w_k"}
 
 # Draws a weight of (outputs, inputs) in place; `role` is its name in the branch, M the number of sublayers.
 Init = Callable[[Tensor, torch.Generator, str, int], None]
-
-
-def generator(seed: int, name: str) -> torch.Generator:
-    """A CPU generator that depends on the seed and a name only."""
-    digest = hashlib.sha256(f"{seed}|{name}".encode()).digest()
-    return torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
 
 
 def _normal(std: Callable[[int, int], float]) -> Init:

@@ -1,6 +1,5 @@
 """What every task's data can do: batches, a held-out set, a picture of what the net makes of it."""
 
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from models.generator import generator
 from models.spec import RunConfig
 
 # Batch of the task -> logits (B, T, C), called in eval mode without gradients.
@@ -51,12 +51,6 @@ class TaskData(ABC):
         training: little, because every moved control asks for it.
         """
         return {}
-
-
-def generator(seed: int, *words: str | int) -> torch.Generator:
-    """A CPU generator that depends on the seed and the words only."""
-    digest = hashlib.sha256("|".join(map(str, (seed, *words))).encode()).digest()
-    return torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
 
 
 def moved(tensor: Tensor, device: torch.device) -> Tensor:

@@ -7,8 +7,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from models.generator import generator
 from models.spec import RunConfig
-from models.tasks.base import HELD_OUT_SEED, Picture, Predict, TaskData, generator, moved
+from models.tasks.base import HELD_OUT_SEED, Picture, Predict, TaskData, moved
 
 FILE = Path(__file__).parent / "data" / "moby_dick.txt"
 HELD_OUT_WINDOWS = 64

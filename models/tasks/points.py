@@ -9,8 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from models.generator import generator
 from models.spec import TASKS, RunConfig
-from models.tasks.base import HELD_OUT_SEED, Picture, Predict, TaskData, generator, moved
+from models.tasks.base import HELD_OUT_SEED, Picture, Predict, TaskData, moved
 
 HELD_OUT = 300
 GRID = 48  # points along a side of the picture

@@ -7,9 +7,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from models.generator import generator
 from models.spec import RunConfig
 from models.spec.tasks import SYMBOLS
-from models.tasks.base import HELD_OUT_SEED, NO_LOSS, Picture, Predict, TaskData, generator, moved
+from models.tasks.base import HELD_OUT_SEED, NO_LOSS, Picture, Predict, TaskData, moved
 
 PAIRS = 8
 HELD_OUT = 64
