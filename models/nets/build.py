@@ -98,5 +98,10 @@ def relative(position: str, heads: int, *, causal: bool) -> nn.Module | None:
 
 
 def count_parameters(model: nn.Module) -> int:
-    """Numbers that training changes."""
-    return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+    """How many numbers training changes."""
+    return sum(p.numel() for p in model.parameters() if p.requires_grad)
+
+
+def matrix_size(module: nn.Module) -> int:
+    """How many numbers a module's matrices have: the multiplications per token."""
+    return sum(p.numel() for p in module.parameters() if p.ndim > 1)

@@ -59,6 +59,6 @@ class BatchedFrameTaker(FrameTaker):
         ):
             logits = self.model(x)
             stream = [tensor[:, : self._tokens] for tensor in probe.tensors()]
-        cosine = torch.stack([mean_cosines(tensor) for tensor in stream], dim=1)
+        cosine = torch.stack([mean_cosines(tensor) for tensor in stream], dim=1).float()
         dead = shares(counted, self.model) if counted else torch.empty(self.runs, 0)
         return cosine.cpu().numpy(), dead.cpu().numpy(), logits

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from models.nets import Net
+from models.nets.hooks import Hook, hooked
 
 
 @contextmanager
@@ -19,8 +19,8 @@ def counting_dead(net: Net, subset: Callable[[Tensor], Tensor], axes: int) -> It
     """
     dead: dict[str, Tensor] = {}
 
-    def counter(block: str) -> Any:
-        def count(_module: nn.Module, _inputs: Any, output: Tensor) -> None:
+    def counter(block: str) -> Hook:
+        def count(_module: nn.Module, _inputs: object, output: Tensor) -> None:
             silent = subset(output) == 0
             dead[block] = silent.flatten(axes, -2).all(axes).float().mean(-1)
 
@@ -30,12 +30,8 @@ def counting_dead(net: Net, subset: Callable[[Tensor], Tensor], axes: int) -> It
         name: [part for part in block.modules() if isinstance(part, nn.ReLU)]
         for name, block in net.stream.blocks.items()
     }
-    handles = [relu.register_forward_hook(counter(name)) for name, parts in relus.items() for relu in parts]
-    try:
+    with hooked((relu, counter(name)) for name, parts in relus.items() for relu in parts):
         yield dead
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def shares(dead: dict[str, Tensor], net: Net) -> Tensor:

@@ -101,7 +101,7 @@ class FrameTaker:
         ):
             logits = self.model(x)
             stream = [tensor[: self._samples] for tensor in probe.tensors()]
-        cosine = torch.stack([mean_cosine(tensor) for tensor in stream])
+        cosine = torch.stack([mean_cosine(tensor) for tensor in stream]).float()
         return cosine.cpu().numpy(), shares(counted, self.model).cpu().numpy(), logits
 
 
@@ -118,7 +118,8 @@ def mean_cosines(x_KND: Tensor) -> Tensor:
     directions = torch.where(alive, x / length, 0.0)
     count = alive.sum((-2, -1))
     pairs = count * (count - 1)
-    return torch.where(pairs > 0, (directions.sum(-2).square().sum(-1) - count) / pairs, torch.nan).float()
+    # A single vector has no pair: rounding would make its 0 / 0 infinite.
+    return torch.where(pairs > 0, (directions.sum(-2).square().sum(-1) - count) / pairs, torch.nan)
 
 
 @contextmanager
