@@ -1,6 +1,6 @@
-"""How weights are drawn. Every parameter has its own generator, from (seed, its name):
+"""Initialisation. Every parameter has its own generator, from the seed and its name.
 
-two arrangements under one seed share the weights that they have in common.
+Two arrangements under one seed therefore share the weights that they have in common.
 """
 
 import math
@@ -70,9 +70,9 @@ INITS: dict[str, Init] = {
 
 @torch.no_grad()
 def initialise(model: nn.Module, *, init: str, gain: float, seed: int, sublayers: int) -> None:
-    """Draws every parameter of a net: branches by `init`, embedding to unit mean square, head N(0, 1/D), biases zero.
+    """Draws every parameter of a net: branches by `init`, embedding to unit mean square, head N(0, 1/D), biases 0.
 
-    Gains of norms and gates keep what their modules start them with.
+    Gates and the gains of norms keep the values that their modules start with.
     """
     for name, parameter in model.named_parameters():
         source = generator(seed, name)

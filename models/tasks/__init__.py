@@ -1,6 +1,6 @@
-"""The data of every task, as tensors. Reading, shapes and sources stand in `models.spec.TASKS`, under the same keys.
+"""The data of every task, as tensors. Descriptions, shapes and sources are in `models.spec.TASKS`, under the same keys.
 
-To add a task: a line there, its points or its rule in `points.py` or `sequences.py`, and a line here.
+To add a task: a line there, its points in `points.py` or its rule in `sequences.py`, and a line here.
 """
 
 from collections.abc import Callable

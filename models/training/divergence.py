@@ -14,7 +14,7 @@ def where(step: int, row: np.ndarray, columns: Columns) -> Divergence:
 
 
 def _in_order(step: int, row: np.ndarray, columns: Columns) -> Iterator[tuple[float, Divergence]]:
-    """Every number of a row with its place: the stream and its branches forward, the loss, then gradients backward."""
+    """Every number of a row with its place: forward through the stream and its branches, the loss, then backward."""
     stream, branch, grad, weight = (
         row[columns.slices[name]] for name in ("act_rms", "branch_rms", "grad_rms", "weight_grad_rms")
     )
