@@ -13,10 +13,11 @@ from components.shell import naming
 from components.stage import figures
 from components.stage.sentences import said_at
 from models.export.findings import progress_sentence
+from models.generator import generator
 from models.insight.baseline import entropy, loss_of_guessing
 from models.insight.remedy import failed
 from models.spec import TASKS, RunConfig
-from models.tasks import generator, open_task
+from models.tasks import open_task
 from models.tasks.base import NO_LOSS
 from models.training import profile_at_init
 
