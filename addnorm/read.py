@@ -82,6 +82,7 @@ class Recording:
     def whole(self) -> bool:
         """Whether the last line has been read."""
         return self.end is not None
+
     def row(self, name: str, at: int) -> Sequence[float]:
         """The numbers of a series in one row."""
         width = self.width(name)
