@@ -125,7 +125,7 @@ def test_a_link_with_a_digest_says_elsewhere_that_the_same_came_out(person):
 
 
 def test_a_map_is_chosen_and_shared_and_one_of_its_cells_is_opened_in_the_playground(person):
-    visitor = person("Maps").reads("A click chooses the cell")
+    visitor = person("Maps").reads("Click a cell to select it")
     visitor.chooses("Map", "Six arrangements")
     visitor.reads("Sensitivity to the learning rate")
     named = visitor.combobox("Map").input_value()
@@ -308,14 +308,14 @@ def test_a_block_is_changed_trained_and_come_back_to(person):
     visitor = person("Anatomy", SMALL + "&seed=36")
     visitor.presses("Block 2: skip, norm")
     visitor.tab.get_by_role("button", name="Block 2: skip, norm", pressed=True).wait_for()
-    visitor.turns("Residual here")
+    visitor.turns("Residual in this block")
     changed = visitor.tab.get_by_role("button", name="Block 2: no skip, norm")
     changed.wait_for()
     visitor.follows("Train it in the playground", "Playground").trains(last=STEPS).reads("done")
     visitor.goes_back("Anatomy")
     changed.wait_for()
     visitor.reloads()
-    visitor.presses("Put all blocks back")
+    visitor.presses("Restore all blocks")
     visitor.tab.get_by_role("button", name="Block 2: skip, norm").wait_for()
 
 
