@@ -4,6 +4,7 @@ import numpy as np
 
 from models import answers
 from models.claims.card import Asked, Card, Lines, Outcome, Trained, Values, arxiv, gradient, lengths, middle, verdict
+from models.insight.baseline import loss_of_guessing
 from models.insight.theory import rate
 from models.insight.words import change_in_words, factor
 from models.lessons.found import final_loss, gradient_change, learned, likeness
@@ -12,7 +13,7 @@ from models.spec import RunConfig
 UNCHANGED = 2.0  # a gradient within this factor at both ends went through unchanged
 DOUBLE = 0.05  # of 2: a factor per block this close is a doubling
 LEVEL = 1.0  # decades over depth up to which a gradient looks healthy
-CHANCE = float(np.log(10))
+CHANCE = loss_of_guessing("digits")
 NORMED = ("layer norm, no skip", "batch norm, no skip")  # the nets that the claim of norm alone is about
 DEEP: dict[str, object] = {"depth": 32, "width": 64}
 SHALLOWER: dict[str, object] = {"depth": 16, "width": 64, "steps": 100}

@@ -3,10 +3,11 @@
 import numpy as np
 
 from models.claims.card import Card, Outcome, Trained, Values, arxiv, verdict
+from models.insight.baseline import loss_of_guessing
 from models.lessons.found import final_loss, learned
 from models.spec import RunConfig
 
-CHANCE = float(np.log(10))
+CHANCE = loss_of_guessing("digits")
 CLOSE = 0.1  # losses this near to each other decide nothing
 ADAM: dict[str, object] = {"optimizer": "adam", "depth": 12, "width": 32, "batch": 32, "steps": 150}
 RATES = (0.001, 0.01)

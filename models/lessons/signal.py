@@ -2,13 +2,14 @@
 
 import math
 
+from models.insight.baseline import loss_of_guessing
 from models.lessons.challenges import Challenge, loss_within
 from models.lessons.found import also, by_learning, by_size, gradient_change, stream_change
 from models.lessons.lesson import Code, Lesson
 from models.spec import RunConfig
 
 STEPS = 120
-DIGITS = math.log(10)  # what guessing one of ten digits costs
+DIGITS = loss_of_guessing("digits")
 
 _FADING = ("about as large, within a factor of 10", "10 to 1,000 times smaller", "more than 1,000 times smaller")
 _PLAIN = {

@@ -198,7 +198,7 @@ def test_an_instrument_says_nothing_of_its_numbers_where_the_verdict_is_hidden(h
     page = playground(**SMALL, hide=hide)
     page.session_state["instrument"] = "Collapse"
     sound(page.run())
-    assert "Token cosine by depth" in charts(page)
+    assert "Cosine of samples by depth" in charts(page)
     assert ("have a mean cosine of" in words(page)) == (not hide)
 
 
