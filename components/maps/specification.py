@@ -10,7 +10,7 @@ from components.shell import address, session
 from components.shell.link import help_of
 from components.stage.view import sentence
 from models.maps.spec import AXES, MOST_PANELS, MOST_SEEDS, TARGETS, Axis, MapSpec
-from models.spec import ARRANGEMENTS, NETS, TASKS, RunConfig, knobs
+from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.spec.query import literal
 
 KEY = "spec"  # in the address
@@ -21,7 +21,9 @@ FIRST = MapSpec(
     ("post-norm", "pre-norm"),
     (("batch", 32), ("steps", 100), ("width", 32)),
 )
-BASE = ("net", "task", "depth", "width", "lr", "batch", "warmup", "steps")
+BASE = ("net", "task", "depth", "width", "activation", "norm", "init", "optimizer", "lr", "batch", "warmup", "steps")
+OWN = "of the arrangement"  # what a map leaves to its arrangements
+LEFT = ("norm", "init")  # fields that may be left to them
 
 
 def edited() -> MapSpec:
@@ -117,7 +119,7 @@ def _fill(spec: MapSpec) -> None:
     session.hold(TARGET, float(spec.target))
     usual = RunConfig.arranged("pre-norm", net=str(dict(spec.base).get("net", "mlp")))
     for name in BASE:
-        session.hold(f"map_base_{name}", dict(spec.base).get(name, getattr(usual, name)))
+        session.hold(f"map_base_{name}", dict(spec.base).get(name, OWN if name in LEFT else getattr(usual, name)))
     session.MAP_MORE.put({name: value for name, value in spec.base if name not in BASE})
 
 
@@ -136,8 +138,8 @@ def _axis(name: str, label: str) -> tuple[str, str]:
 
 
 def _base(axes: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
-    """The fields of the base that are no axis, as far as they
-    differ from the defaults; and what a pasted one had besides.
+    """The fields of the base that are no axis, as far as they differ from the
+    defaults or from the arrangements' own; and what a pasted one had besides.
     """
     found: dict[str, Any] = dict(session.MAP_MORE.get())
     columns = st.columns(4)
@@ -146,7 +148,8 @@ def _base(axes: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
         key, tip = f"map_base_{name}", help_of(name)
         with columns[at % 4]:
             if knob.choices is not None:
-                value: Any = st.selectbox(knob.label, list(NETS if name == "net" else TASKS), key=key, help=tip)
+                words = [*([OWN] if name in LEFT else []), *knob.choices]
+                value: Any = st.selectbox(knob.label, words, key=key, help=tip)
             elif kinds == (int,):
                 value = int(
                     st.number_input(knob.label, int(knob.low), int(knob.high), step=int(knob.step), key=key, help=tip)
@@ -160,7 +163,7 @@ def _base(axes: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
     return tuple(
         (name, value)
         for name, value in found.items()
-        if value != (RunConfig.net if name == "net" else getattr(usual, name))
+        if value != (OWN if name in LEFT else RunConfig.net if name == "net" else getattr(usual, name))
     )
 
 
