@@ -13,6 +13,7 @@ from components.instruments.panel import Instrument, Measured, Panel
 from models import answers
 from models.answers import Distributions
 from models.insight.distributions import GAUSSIAN, distributions_sentence
+from models.insight.words import vectors
 from models.spec import plan
 
 UNIT_SHARES = {
@@ -65,7 +66,7 @@ def _shapes(panel: Panel, found: Measured[Distributions]) -> None:
         distributions_sentence(
             sites=sites,
             kurtosis=value.kurtosis,
-            tokens=value.tokens,
+            seen=f"{value.tokens} {vectors(found.cfg)}",
             activation=found.cfg.activation,
             inside=value.inside,
             dead=value.dead,

@@ -171,7 +171,8 @@ def test_a_run_that_diverged_says_what_is_lost():
     text = distributions_sentence(
         sites=plan(cfg).sites,
         activation="relu",
-        **{key: getattr(found, key) for key in ("tokens", "kurtosis", "inside", "dead", "saturated")},
+        seen=f"{found.tokens} samples",
+        **{key: getattr(found, key) for key in ("kurtosis", "inside", "dead", "saturated")},
     )
     assert "not finite" in text
 
@@ -233,19 +234,19 @@ def test_the_sentence_names_the_tails_and_the_worst_branch():
     text = distributions_sentence(
         sites=("x0", "b01", "b02"),
         kurtosis=np.array([3.2, 5.0, 20.0]),
-        tokens=64,
+        seen="64 samples",
         activation="relu",
         inside=["b01", "b02"],
         dead=np.array([0.1, 0.7]),
         saturated=np.empty(0),
     )
     assert "3.2 at the input and 20 at block 2: far above" in text
-    assert "Inside block 2, 70% of the units are dead (0 for all 64 tokens of the batch)" in text
-    assert "not for gelu" in units_sentence("gelu", 8, ["b01"], np.empty(0), np.empty(0))
-    assert units_sentence("tanh", 8, ["b01"], np.empty(0), np.zeros(1)) == "No values are saturated."
-    some = units_sentence("relu", 8, ["b01", "b02"], np.array([0.0, np.nan]), np.empty(0))
+    assert "Inside block 2, 70% of the units are dead (0 for all 64 samples of the batch)" in text
+    assert "not for gelu" in units_sentence("gelu", "8 tokens", ["b01"], np.empty(0), np.empty(0))
+    assert units_sentence("tanh", "8 tokens", ["b01"], np.empty(0), np.zeros(1)) == "No values are saturated."
+    some = units_sentence("relu", "8 tokens", ["b01", "b02"], np.array([0.0, np.nan]), np.empty(0))
     assert some == "No units are dead, as far as the branches are finite."
-    assert "No branch" in units_sentence("relu", 8, [], np.empty(0), np.empty(0))
+    assert "No branch" in units_sentence("relu", "8 tokens", [], np.empty(0), np.empty(0))
 
 
 def test_the_panel_opens_with_a_sentence_and_shows_a_layer_over_time_at_a_button():
