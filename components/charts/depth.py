@@ -9,12 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from components.charts.colour import GREY, SIGNAL, shades
 from components.charts.parts import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
     Figure,
     decades_axis,
     edge_marks,
@@ -29,32 +25,40 @@ from components.charts.parts import (
     site_ticks,
 )
 
-# A role is coded twice: colour, and dash or marker, so that the chart can be read without its colours.
+# A role is a dash, a marker and a shade of the hue of what the chart is of, so that it can be read without colours.
 ROLES: dict[str, dict[str, Any]] = {
-    "now": {"line": {"color": BLUE, "width": 3}, "marker": {"symbol": "circle", "size": 5}, "mode": "lines+markers"},
-    "ghost": {"line": {"color": GREY, "width": 2, "dash": "dot"}, "mode": "lines"},
-    "pinned": {"line": {"color": ORANGE, "width": 2, "dash": "dash"}, "mode": "lines"},
+    "now": {"line": {"width": 3}, "marker": {"symbol": "circle", "size": 5}, "mode": "lines+markers"},
+    "ghost": {"line": {"width": 2, "dash": "dot"}, "mode": "lines"},
+    "pinned": {"line": {"width": 2, "dash": "dash"}, "mode": "lines"},
     "other": {
-        "line": {"color": ORANGE, "width": 2, "dash": "dash"},
+        "line": {"width": 2, "dash": "dash"},
         "marker": {"symbol": "square", "size": 5},
         "mode": "lines+markers",
     },
-    "formula": {"line": {"color": GREEN, "width": 2, "dash": "dashdot"}, "mode": "lines"},
-    "initial": {"line": {"color": PURPLE, "width": 2, "dash": "longdash"}, "mode": "lines"},
+    "formula": {"line": {"width": 2, "dash": "dashdot"}, "mode": "lines"},
+    "initial": {"line": {"width": 2, "dash": "longdash"}, "mode": "lines"},
 }
+SHADES = {"now": 0, "pinned": 1, "other": 1, "formula": 2, "initial": 2}  # of `shades`; a ghost is grey
 
 
 @dataclass(frozen=True)
 class Series:
     """A line over depth: its name in the legend, one value per site, and its role (a key of ROLES).
 
-    `start` is the first site that has a value: a branch has none at the input.
+    `start` is the first site that has a value: a branch has none at the input. `hue`: where it is not its chart's.
     """
 
     name: str
     values: np.ndarray
     role: str = "now"
     start: int = 0
+    hue: str = ""
+
+
+def look(role: str, hue: str) -> dict[str, Any]:
+    """How a line of a role is drawn where its chart is of this hue."""
+    style = ROLES[role]
+    return {**style, "line": {**style["line"], "color": shades(hue)[SHADES[role]] if role in SHADES else GREY}}
 
 
 def log_range(previous: tuple[float, float] | None, *arrays: np.ndarray) -> tuple[float, float]:
@@ -74,16 +78,22 @@ def log_range(previous: tuple[float, float] | None, *arrays: np.ndarray) -> tupl
 
 
 def depth_profile(
-    *, title: str, unit: str, sites: Sequence[str], series: Sequence[Series], range_: tuple[float, float] | None = None
+    *,
+    title: str,
+    unit: str,
+    hue: str,
+    sites: Sequence[str],
+    series: Sequence[Series],
+    range_: tuple[float, float] | None = None,
 ) -> Figure:
     """Values over depth on a log axis. Zeros and non-finite values are marks at the edges, never dropped."""
     low, high = range_ or log_range(None, *(s.values for s in series))
     traces: list[dict[str, Any]] = []
     for one in series:
         values = np.asarray(one.values, float)
-        edges = edge_marks(one.name, values, sites, low, high, compared=_compared(one), start=one.start)
-        traces += [_depth_line(one, sites, values > 0), *edges]
-    layout = frame_of(title, x=over_blocks(sites), y=unit, ticks=site_ticks(sites))
+        edges = edge_marks(one.name, values, sites, low, high, compared=compared(one, hue), start=one.start)
+        traces += [_depth_line(one, sites, values > 0, hue), *edges]
+    layout = frame_of(title, x=over_blocks(sites), y=unit, ticks=site_ticks(sites), hue=hue)
     layout["yaxis"] |= {"type": "log", "range": [low, high], **decades_axis(low, high)}
     return finished(traces, layout, "nothing measured yet")
 
@@ -101,16 +111,18 @@ def cosine_chart(*, sites: Sequence[str], series: Sequence[Series], title: str =
     for one in measured:
         values = np.asarray(one.values, float)
         there = np.isfinite(values)
-        traces.append(_depth_line(one, sites, there))
+        traces.append(_depth_line(one, sites, there, SIGNAL))
         lost = np.flatnonzero(~there)
-        traces += marks("no direction", one.name, values, sites, lost, y=low, symbol="x", compared=_compared(one))
-    layout = frame_of(title, x=over_blocks(sites), y="cosine", ticks=site_ticks(sites))
+        traces += marks(
+            "no direction", one.name, values, sites, lost, y=low, symbol="x", compared=compared(one, SIGNAL)
+        )
+    layout = frame_of(title, x=over_blocks(sites), y="cosine", ticks=site_ticks(sites), hue=SIGNAL)
     layout["yaxis"] |= {"range": [low, 1.08], "dtick": 0.25}
     layout["shapes"] = [level(y=1.0, dash="dot")]
     return finished(traces, layout, "nothing measured yet")
 
 
-def _depth_line(one: Series, sites: Sequence[str], drawn: np.ndarray) -> dict[str, Any]:
+def _depth_line(one: Series, sites: Sequence[str], drawn: np.ndarray, hue: str) -> dict[str, Any]:
     return {
         "type": "scatter",
         "name": short(one.name),
@@ -120,10 +132,10 @@ def _depth_line(one: Series, sites: Sequence[str], drawn: np.ndarray) -> dict[st
         "text": site_names(sites, len(one.values)),
         "hovertemplate": "%{text}: %{y:.4g}<extra>%{meta}</extra>",
         "connectgaps": False,
-        **ROLES[one.role],
+        **look(one.role, one.hue or hue),
     }
 
 
-def _compared(one: Series) -> str:
+def compared(one: Series, hue: str) -> str:
     """The colour of marks that belong to a series which is only compared with."""
-    return "" if one.role == "now" else ROLES[one.role]["line"]["color"]
+    return "" if one.role == "now" else str(look(one.role, one.hue or hue)["line"]["color"])

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from components.charts.depth import ROLES, Series
+from components.charts.depth import Series, compared, look
 from components.charts.parts import (
     Figure,
     finished,
@@ -27,6 +27,7 @@ def linear_profile(
     *,
     title: str,
     unit: str,
+    hue: str,
     sites: Sequence[str],
     series: Sequence[Series],
     bounds: tuple[float, float] | None = None,
@@ -43,10 +44,9 @@ def linear_profile(
         values = np.asarray(one.values, float)
         there = np.isfinite(values)
         lost = np.flatnonzero(~there & (np.arange(len(values)) >= one.start))
-        colour = "" if one.role == "now" else ROLES[one.role]["line"]["color"]
-        traces.append(_line(one, sites, values))
-        traces += marks("no value", one.name, values, sites, lost, y=low, symbol="x", compared=colour)
-    layout = frame_of(title, x=over_blocks(sites), y=unit, ticks=site_ticks(sites))
+        traces.append(_line(one, sites, values, hue))
+        traces += marks("no value", one.name, values, sites, lost, y=low, symbol="x", compared=compared(one, hue))
+    layout = frame_of(title, x=over_blocks(sites), y=unit, ticks=site_ticks(sites), hue=hue)
     layout["yaxis"] |= {"range": [low, high]}
     layout["shapes"] = [level(y=guide, dash="dot") for guide in guides]
     return finished(traces, layout, "nothing measured yet")
@@ -61,7 +61,7 @@ def _bounds(values: list[np.ndarray], guides: Sequence[float]) -> tuple[float, f
     return low - room, high + room
 
 
-def _line(one: Series, sites: Sequence[str], values: np.ndarray) -> dict[str, Any]:
+def _line(one: Series, sites: Sequence[str], values: np.ndarray, hue: str) -> dict[str, Any]:
     return {
         "type": "scatter",
         "name": short(one.name),
@@ -71,5 +71,5 @@ def _line(one: Series, sites: Sequence[str], values: np.ndarray) -> dict[str, An
         "text": site_names(sites, len(values)),
         "hovertemplate": "%{text}: %{y:.4g}<extra>%{meta}</extra>",
         "connectgaps": False,
-        **ROLES[one.role],
+        **look(one.role, one.hue or hue),
     }

@@ -6,13 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from components.charts.colour import GRADIENT, GREY, RED, colour_scale, shades
+from components.charts.colour import LOSS as LOSS_HUE
 from components.charts.parts import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    RED,
     Figure,
     colour_ticks,
     finished,
@@ -27,15 +23,16 @@ from models.maps.table import MEASURES, by_cell, grid
 from models.spec import knobs
 
 HATCH = (-0.25, 0.0, 0.25)  # where the strokes of a hatched cell cross its middle
-LOOKS = (  # colour, dash, symbol: told apart without colour
-    (BLUE, "solid", "circle"),
-    (ORANGE, "dash", "square"),
-    (GREEN, "dot", "diamond"),
-    (PURPLE, "dashdot", "cross"),
-    (GREY, "longdash", "triangle-up"),
-    (RED, "longdashdot", "x"),
+LOOKS = (  # shade, dash, symbol: told apart without colour
+    (0, "solid", "circle"),
+    (1, "dash", "square"),
+    (2, "dot", "diamond"),
+    (3, "dashdot", "cross"),
+    (0, "longdash", "triangle-up"),
+    (1, "longdashdot", "x"),
 )
 LOSS, BEYOND = "final loss", 1.5  # losses above this multiple of guessing share one colour: they are all lost
+HUES = {"gradient ratio": GRADIENT, "first non-finite step": GREY}  # of measures; the others say how well it learned
 Scale = tuple[float, float]
 
 
@@ -81,7 +78,7 @@ def panel(spec: MapSpec, outcomes: Sequence[Outcome], arrangement: str, measure:
         "hoverongaps": True,
         "zmin": scale[0],
         "zmax": scale[1],
-        "colorscale": "Viridis",
+        "colorscale": colour_scale(HUES.get(measure, LOSS_HUE)),
         "reversescale": one.rising,
         "xgap": 1,
         "ygap": 1,
@@ -99,7 +96,8 @@ def widths_chart(spec: MapSpec, found: Sequence[Width], other: str) -> Figure:
     layout["xaxis"] |= _ticks(tuple(places)) | {"showgrid": True}
     layout["yaxis"] |= {"rangemode": "tozero"}
     traces = []
-    for (colour, dash, symbol), name in zip(LOOKS, spec.arrangements, strict=False):
+    for (shade, dash, symbol), name in zip(LOOKS, spec.arrangements, strict=False):
+        colour = shades(GREY)[shade]
         mine = [width for width in found if width.arrangement == name]
         means = [float(width.decades.mean()) for width in mine]
         traces.append(

@@ -1,4 +1,4 @@
-"""The parts that figures are made of: colours, layout, lines, ticks, and how a number is shortened for the browser.
+"""The parts that figures are made of: layout, lines, ticks, and how a number is shortened for the browser.
 
 A figure is a plain dict of plotly's schema (`plotly.graph_objects.Figure` accepts it): live pages make many, and
 building graph objects would cost more than all the rest. Text and grid colours are set in the browser, from the theme.
@@ -12,18 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from components.charts.colour import GREY, RED, marked
 from models.trace import SUBLAYERS
 
 Figure = dict[str, Any]
 
 MAX_POINTS = 300
 POWERS = np.array([10.0**power for power in range(300)])
-# Each at least 3:1 against the white and the dark page, and told apart by colour-blind readers.
-BLUE, ORANGE, GREEN, PURPLE, GREY = "#2f86d6", "#d4760a", "#1a9e77", "#b35fb0", "#80858f"
-RED = "#d84a3a"
-# What a colour means wherever one of these is drawn or named alone; the skip is the signal's way.
-# Beside it stands a word, a dash or a marker. `.stage-curve` in stage.css and stack.js have them too.
-SIGNAL, GRADIENT, NORM, WEIGHTS, LOSS = BLUE, PURPLE, ORANGE, GREEN, "#8c8415"
 NARROW = 240  # pixels that a legend has in a third of a page
 LEGEND_ROW = 17
 TYPE_SIZE = 12  # of all text that has no size of its own
@@ -88,11 +83,15 @@ def finished(traces: list[dict[str, Any]], layout: dict[str, Any], empty: str, *
     return {"data": kept, "layout": layout}
 
 
-def frame_of(title: str, *, x: str, y: str, ticks: dict[str, Any] | None = None, legend: bool = True) -> dict[str, Any]:
-    """Compact, for a third of a page or a phone. The legend stands between title and plot."""
+def frame_of(
+    title: str, *, x: str, y: str, ticks: dict[str, Any] | None = None, legend: bool = True, hue: str = GREY
+) -> dict[str, Any]:
+    """Compact, for a third of a page or a phone. The legend
+    stands between plot and title, which is marked with the hue.
+    """
     return {
         "title": {
-            "text": f"<b>{title}</b>",
+            "text": f"<b>{marked(title, hue)}</b>",
             "font": {"size": 13},
             "x": 0,
             "xref": "container",

@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from components.charts.colour import GREY, LOSS, RED, colour_scale
 from components.charts.parts import (
-    GREY,
-    LOSS,
-    RED,
     Figure,
     colour_ticks,
     decimate,
@@ -50,7 +48,7 @@ def loss_chart(
     """
     step, loss = np.asarray(step), np.asarray(loss, float)
     top = _loss_top(loss, chance)
-    layout = frame_of("Loss", x="step", y="cross-entropy")
+    layout = frame_of("Loss", x="step", y="cross-entropy", hue=LOSS)
     layout["xaxis"] |= {"range": [0, max(1, total_steps or len(step))]}
     layout["yaxis"] |= {"range": [0, top]}
     layout["shapes"], layout["annotations"] = [], []
@@ -75,12 +73,19 @@ def loss_chart(
 
 
 def step_map(
-    *, title: str, unit: str, sites: Sequence[str], step: np.ndarray, values: np.ndarray, shown_step: int | None = None
+    *,
+    title: str,
+    unit: str,
+    hue: str,
+    sites: Sequence[str],
+    step: np.ndarray,
+    values: np.ndarray,
+    shown_step: int | None = None,
 ) -> Figure:
     """log10 of values (T, S) as colour over step and depth;
     cells that are zero or not finite have colours of their own.
     """
-    layout = frame_of(title, x="step", y=over_blocks(sites), legend=False)
+    layout = frame_of(title, x="step", y=over_blocks(sites), legend=False, hue=hue)
     layout["yaxis"] |= {"type": "category", "ticks": "", **site_ticks(sites, names=True)}
     layout["xaxis"] |= {"tickformat": "d", "ticks": ""} | ({"dtick": 1} if len(step) <= 6 else {})
     layout["shapes"] = _shown_line(shown_step) if shown_step is not None else []
@@ -99,7 +104,7 @@ def step_map(
         "customdata": rounded_grid(cells),
         "hovertemplate": "%{y}, step %{x}: %{customdata:.4g}<extra></extra>",
         "hoverongaps": False,
-        "colorscale": "Viridis",
+        "colorscale": colour_scale(hue),
         "colorbar": bar,
         "showscale": bool(np.isfinite(logs).any()),
         "name": title,

@@ -4,16 +4,17 @@ from typing import Any
 
 import numpy as np
 
-from components.charts.parts import BLUE, GREEN, ORANGE, RED, Figure, finished, frame_of, note, rounded
+from components.charts.colour import CLASSES, RED
+from components.charts.colour import RIGHT as RIGHT_COLOUR
+from components.charts.parts import Figure, finished, frame_of, note, rounded
 
-CLASS_COLOURS = (BLUE, ORANGE, GREEN)
 CLASS_SYMBOLS = ("circle", "square", "triangle-up")
 SIDE, GAP, CAPTION, PER_ROW = 8, 5, 3.6, 4  # of a digit, in its pixels: side, gap, room for a caption; digits in a row
 SHOWN_SEQUENCES = 2
 LEFT = {"constrain": "domain", "constraintoward": "left"}  # square pixels, from the left
 # Symbols are dark on light cells in both themes; a wrong answer also has a cross.
 INPUT, TARGET, RIGHT, WRONG = 0, 1, 2, 3
-CELLS = ("#dfe3e8", "#b9c2cc", GREEN, RED)
+CELLS = ("#dfe3e8", "#b9c2cc", RIGHT_COLOUR, RED)
 
 
 def decision_map(picture: dict[str, Any]) -> Figure:
@@ -148,7 +149,7 @@ def _region(one: int, axis: list[float | None], strength: np.ndarray) -> dict[st
         "z": [rounded(row) for row in strength],
         "zmin": 0,
         "zmax": 1,
-        "colorscale": [[0, "rgba(128,128,128,0)"], [1, CLASS_COLOURS[one]]],
+        "colorscale": [[0, "rgba(128,128,128,0)"], [1, CLASSES[one]]],
         "opacity": 0.45,
         "showscale": False,
         "showlegend": False,
@@ -165,7 +166,7 @@ def _points(one: int, points: np.ndarray) -> dict[str, Any]:
         "y": rounded(points[:, 1]),
         "mode": "markers",
         "marker": {
-            "color": CLASS_COLOURS[one],
+            "color": CLASSES[one],
             "symbol": CLASS_SYMBOLS[one],
             "size": 6,
             "line": {"width": 0.7, "color": "#ffffff"},

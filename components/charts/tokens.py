@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from components.charts.parts import BLUE, RED, Figure, finished, frame_of, listed, note, rounded, rounded_grid
+from components.charts.colour import RED, SIGNAL, colour_scale
+from components.charts.parts import Figure, finished, frame_of, listed, note, rounded, rounded_grid
 
 TEXT_ROWS = 30  # of a map, above which its cells are too low for letters
 TOKEN_ROOM = 40  # letters that fit below a narrow chart
@@ -33,7 +34,7 @@ def token_map(
     cells = np.asarray(values, float).reshape(len(rows), len(tokens))
     away = np.zeros(cells.shape, bool) if hidden is None else hidden
     lost = ~np.isfinite(cells) & ~away
-    layout = frame_of(title, x=x, y=y, legend=False)
+    layout = frame_of(title, x=x, y=y, legend=False, hue=SIGNAL)
     layout["xaxis"] |= _ticks(tokens, TOKEN_ROOM) | {"showgrid": False, "ticks": ""}
     layout["yaxis"] |= _ticks(rows, 10**3) | {"autorange": "reversed", "showgrid": False, "ticks": ""}
     if not cells.size or away.all():
@@ -57,7 +58,7 @@ def token_map(
         "text": words,
         "hovertemplate": f"row %{{y}}, token %{{x}}: %{{customdata:.4g}} {unit} %{{text}}<extra></extra>",
         "hoverongaps": False,
-        "colorscale": "Viridis",
+        "colorscale": colour_scale(SIGNAL),
         "colorbar": {"thickness": 10, "title": {"text": unit, "side": "right"}, "outlinewidth": 0},
         **written,
     }
@@ -72,7 +73,7 @@ def token_map(
 
 def likeliest_chart(title: str, names: Sequence[str], p: np.ndarray) -> Figure:
     """The twelve likeliest of all classes (C,) as bars."""
-    layout = frame_of(title, x="said next", y="probability", legend=False)
+    layout = frame_of(title, x="said next", y="probability", legend=False, hue=SIGNAL)
     p = np.asarray(p, float)
     if not np.isfinite(p).all():
         return finished([], layout, "the probabilities are not finite")
@@ -87,7 +88,7 @@ def likeliest_chart(title: str, names: Sequence[str], p: np.ndarray) -> Figure:
         "y": rounded(p[order]),
         "text": labels,
         "textposition": "none",
-        "marker": {"color": BLUE},
+        "marker": {"color": SIGNAL},
         "hovertemplate": "%{text}: %{y:.4g}<extra></extra>",
     }
     return finished([bars], layout, "nothing to choose from")

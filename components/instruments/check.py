@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.charts.colour import GRADIENT
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure, site_word
 from components.instruments.panel import Instrument, Measured, Panel
@@ -64,7 +65,9 @@ def error_chart(value: Check) -> Figure:
     names = [f"{what}, {along}" for what, along in zip(value.what, value.along, strict=True)]
     series = [Series(name, row, role) for name, row, role in zip(names, errors, roles, strict=False)]
     steps = [f"1e-{2 + at}" for at in range(errors.shape[1])]
-    figure = depth_profile(title="Relative error by step of the difference", unit="ratio", sites=steps, series=series)
+    figure = depth_profile(
+        title="Relative error by step of the difference", unit="ratio", hue=GRADIENT, sites=steps, series=series
+    )
     figure["layout"]["xaxis"]["title"] = {"text": "step over what is moved", "standoff": 4}
     return figure
 

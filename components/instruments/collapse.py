@@ -3,6 +3,7 @@
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import Series, cosine_chart, depth_profile
 from components.charts.linear import SHARE, linear_profile
 from components.charts.parts import Figure
@@ -33,7 +34,7 @@ def draw(panel: Panel) -> None:
 def rank_chart(title: str, sites: tuple[str, ...], rank: np.ndarray, participation: np.ndarray) -> Figure:
     """Effective rank and participation ratio by site on a log axis, from 1 to the number of vectors or features."""
     series = [Series("effective rank", rank), Series("participation ratio", participation, "other")]
-    return depth_profile(title=title, unit="directions", sites=sites, series=series)
+    return depth_profile(title=title, unit="directions", hue=SIGNAL, sites=sites, series=series)
 
 
 def _stream(panel: Panel, found: Measured[Collapse], sites: tuple[str, ...]) -> None:
@@ -50,7 +51,9 @@ def _stream(panel: Panel, found: Measured[Collapse], sites: tuple[str, ...]) -> 
     with spread:
         title = "Distance from the mean by depth"
         series = [Series("|X - 1x̄ᵀ| / |X|", value.spread)]
-        panel.chart(linear_profile(title=title, unit="share", sites=sites, series=series, bounds=SHARE), title)
+        panel.chart(
+            linear_profile(title=title, unit="share", hue=SIGNAL, sites=sites, series=series, bounds=SHARE), title
+        )
     with rank:
         title = "Rank by depth"
         panel.chart(rank_chart(title, sites, value.rank, value.participation), title)
@@ -71,16 +74,23 @@ def _attention(panel: Panel, found: Measured[Collapse]) -> None:
     with entropy:
         title = "Attention entropy by block"
         series = [Series("mean of heads", value.entropy[kept]), Series("sharpest head", value.sharpest[kept], "other")]
-        panel.chart(linear_profile(title=title, unit="of ln n", sites=blocks, series=series, bounds=SHARE), title)
+        panel.chart(
+            linear_profile(title=title, unit="of ln n", hue=SIGNAL, sites=blocks, series=series, bounds=SHARE), title
+        )
     with logits:
         title = "Largest attention logit by block"
         series = [Series("largest logit", value.max_logit[kept])]
-        panel.chart(linear_profile(title=title, unit="logit", sites=blocks, series=series, guides=[0.0]), title)
+        panel.chart(
+            linear_profile(title=title, unit="logit", hue=SIGNAL, sites=blocks, series=series, guides=[0.0]), title
+        )
     with share:
         title = "Gradient to queries and keys by block"
         series = [Series("queries and keys", value.query_key_share[kept])]
         panel.chart(
-            linear_profile(title=title, unit="share", sites=blocks, series=series, bounds=SHARE, guides=[2 / 3]), title
+            linear_profile(
+                title=title, unit="share", hue=GRADIENT, sites=blocks, series=series, bounds=SHARE, guides=[2 / 3]
+            ),
+            title,
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.linear import SHARE, linear_profile
 from components.charts.parts import Figure, level, over_blocks, site_names, site_ticks, site_word
@@ -35,7 +36,9 @@ def histogram_map(
     *, title: str, x: str, places: Sequence[str], centres: np.ndarray, shares: np.ndarray, shown: int = 5
 ) -> Figure:
     """Shares (N, bins) as colour, log10, over N places on an axis named `x` and values in units of the RMS."""
-    figure = step_map(title=title, unit="share", sites=_bin_names(centres), step=np.arange(len(places)), values=shares)
+    figure = step_map(
+        title=title, unit="share", hue=SIGNAL, sites=_bin_names(centres), step=np.arange(len(places)), values=shares
+    )
     layout = figure["layout"]
     names = site_names([str(place) for place in places], len(places))
     picked = sorted({round(at) for at in np.linspace(0, len(names) - 1, min(shown, len(names)))}) if names else []
@@ -86,14 +89,16 @@ def _shapes(panel: Panel, found: Measured[Distributions]) -> None:
         title = "Kurtosis by depth"
         one = "sample" if found.cfg.tokens == 1 else "token"
         series = [Series(f"mean of {one}s", value.kurtosis), Series(f"largest of a {one}", value.kurtosis_max, "other")]
-        figure = depth_profile(title=title, unit="kurtosis", sites=sites, series=series)
+        figure = depth_profile(title=title, unit="kurtosis", hue=SIGNAL, sites=sites, series=series)
         figure["layout"]["shapes"] = [level(y=GAUSSIAN, dash="dot")]
         panel.chart(figure, title)
     with units:
         title = "Units after the activation"
         drawn = [(name, shares) for key, name in UNIT_SHARES.items() if len(shares := getattr(value, key))]
         series = [Series(name, shares, role) for (name, shares), role in zip(drawn, ("now", "other"), strict=False)]
-        panel.chart(linear_profile(title=title, unit="share", sites=inside, series=series, bounds=SHARE), title)
+        panel.chart(
+            linear_profile(title=title, unit="share", hue=SIGNAL, sites=inside, series=series, bounds=SHARE), title
+        )
     panel.table("Size and what is not finite", site=sites, rms=value.rms, not_finite=value.lost)
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
 from components.instruments.panel import Instrument, Panel
@@ -36,10 +37,14 @@ def draw(panel: Panel) -> None:
     signal, gradient = st.columns(2)
     with signal:
         title = "Mean square of the stream at the start"
-        panel.chart(prediction_chart(title, "mean square", sites, value.mean_square, predicted.mean_square), title)
+        panel.chart(
+            prediction_chart(title, "mean square", sites, value.mean_square, predicted.mean_square, hue=SIGNAL), title
+        )
     with gradient:
         title = "Gradient over its end at the start"
-        panel.chart(prediction_chart(title, "ratio", sites, relative(value.grad_norm), predicted.gradient), title)
+        panel.chart(
+            prediction_chart(title, "ratio", sites, relative(value.grad_norm), predicted.gradient, hue=GRADIENT), title
+        )
     seeds = value.seeds
     st.caption(f"Seeds {seeds[0]} to {seeds[-1]}, {len(seeds)} nets. {_gains(found.cfg, value.v_f, value.v_b)}")
     rows = {
@@ -56,7 +61,7 @@ def draw(panel: Panel) -> None:
 
 
 def prediction_chart(
-    title: str, unit: str, sites: Sequence[str], rows: np.ndarray, predicted: np.ndarray | None
+    title: str, unit: str, sites: Sequence[str], rows: np.ndarray, predicted: np.ndarray | None, *, hue: str
 ) -> Figure:
     """Measured rows (K, S): their geometric mean, the least and the most; and the formula (S,) where there is one."""
     series = [Series(f"mean of {len(rows)} seeds", middle(rows)) if len(rows) else Series("seeds", np.empty(0))]
@@ -67,7 +72,7 @@ def prediction_chart(
         ]
     if predicted is not None:
         series.append(Series("formula", predicted, "formula"))
-    return depth_profile(title=title, unit=unit, sites=sites, series=series)
+    return depth_profile(title=title, unit=unit, hue=hue, sites=sites, series=series)
 
 
 def _gains(cfg: RunConfig, v_f: np.ndarray, v_b: np.ndarray) -> str:

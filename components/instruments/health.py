@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import GRADIENT, NORM, RED, WEIGHTS
 from components.charts.depth import Series, depth_profile
 from components.charts.linear import linear_profile
-from components.charts.parts import RED, Figure, level, scatter
+from components.charts.parts import Figure, level, scatter
 from components.instruments.panel import Instrument, Measured, Panel
 from models import answers
 from models.answers import Health
@@ -51,7 +52,7 @@ def update_chart(title: str, blocks: tuple[str, ...], ratios: np.ndarray) -> Fig
     log axis, the usual size as a guide, large ones marked red.
     """
     series = [Series("last update", ratios)] if len(ratios) else []
-    figure = depth_profile(title=title, unit="|ΔW| / |W|", sites=blocks, series=series)
+    figure = depth_profile(title=title, unit="|ΔW| / |W|", hue=WEIGHTS, sites=blocks, series=series)
     figure["layout"]["shapes"] = [level(y=USUAL_UPDATE, dash="dot")]
     large = np.flatnonzero(np.isfinite(ratios) & (ratios > LARGE_UPDATE))
     if len(large):
@@ -67,7 +68,7 @@ def signal_chart(title: str, blocks: tuple[str, ...], ratios: np.ndarray) -> Fig
     the signal was lost in the noise there is a mark instead.
     """
     series = [Series("signal to noise", np.where(ratios < 0, 0.0, ratios))]
-    figure = depth_profile(title=title, unit="|E g|² / tr Cov(g)", sites=blocks, series=series)
+    figure = depth_profile(title=title, unit="|E g|² / tr Cov(g)", hue=GRADIENT, sites=blocks, series=series)
     figure["layout"]["shapes"] = [level(y=1.0, dash="dot")]
     for trace in figure["data"]:
         if trace["name"] == "exactly 0":
@@ -76,11 +77,13 @@ def signal_chart(title: str, blocks: tuple[str, ...], ratios: np.ndarray) -> Fig
     return figure
 
 
-def spread_chart(title: str, unit: str, names: list[str], spread: np.ndarray, guide: float) -> Figure:
+def spread_chart(title: str, unit: str, names: list[str], spread: np.ndarray, guide: float, *, hue: str) -> Figure:
     """Mean, least and greatest (N, 3) over N places, and a guide where all of them start."""
     labels = ("mean", "least", "greatest")
     series = [Series(label, spread[:, at], role) for at, (label, role) in enumerate(zip(labels, ROLES, strict=True))]
-    return linear_profile(title=title, unit=unit, sites=names, series=series if len(spread) else [], guides=[guide])
+    return linear_profile(
+        title=title, unit=unit, hue=hue, sites=names, series=series if len(spread) else [], guides=[guide]
+    )
 
 
 def _noise_sentence(found: Measured[Health]) -> str:
@@ -116,7 +119,7 @@ def _gates(panel: Panel, found: Measured[Health]) -> None:
         return
     title, kept = "Learned gate by branch", [name for name, is_there in zip(names, there, strict=True) if is_there]
     start = next(one.scale for one in plan(found.cfg).sublayers if one.gate)
-    panel.chart(spread_chart(title, "gate", kept, gates[there], start), title)
+    panel.chart(spread_chart(title, "gate", kept, gates[there], start, hue=WEIGHTS), title)
 
 
 def _gains(panel: Panel, found: Measured[Health]) -> None:
@@ -127,14 +130,17 @@ def _gains(panel: Panel, found: Measured[Health]) -> None:
     else:
         title = "Norm gains by block"
         panel.chart(
-            spread_chart(title, "gain γ", list(blocks), by_block(blocks, gains.gain_names, gains.gains), 1.0), title
+            spread_chart(title, "gain γ", list(blocks), by_block(blocks, gains.gain_names, gains.gains), 1.0, hue=NORM),
+            title,
         )
         mean, least, greatest = gains.gains.T
         panel.table("Gain of every norm", norm=gains.gain_names, mean=mean, least=least, greatest=greatest)
     if len(gains.slopes):
         title = "Slope of dynamic tanh"
         series = [Series("slope α", gains.slopes)]
-        panel.chart(linear_profile(title=title, unit="α", sites=gains.slope_names, series=series, guides=[0.5]), title)
+        panel.chart(
+            linear_profile(title=title, unit="α", hue=NORM, sites=gains.slope_names, series=series, guides=[0.5]), title
+        )
 
 
 def by_block(blocks: tuple[str, ...], names: Sequence[str], gains: np.ndarray) -> np.ndarray:
@@ -161,11 +167,14 @@ def _adam(panel: Panel, found: Measured[Health]) -> None:
     title = "Adam's state by block"
     kept = _with_weights(found.cfg)
     series = [
-        Series("RMS(m) / RMS(√v)", state.ratio[kept]),
+        Series("RMS(m) / RMS(√v)", state.ratio[kept], hue=GRADIENT),
         Series("|update| within 10% of lr", state.near[kept], "other"),
     ]
     sites = _blocks(found.cfg, kept)
-    panel.chart(linear_profile(title=title, unit="ratio, share", sites=sites, series=series, guides=[0.0, 1.0]), title)
+    panel.chart(
+        linear_profile(title=title, unit="ratio, share", hue=WEIGHTS, sites=sites, series=series, guides=[0.0, 1.0]),
+        title,
+    )
 
 
 def _with_weights(cfg: RunConfig) -> list[int]:

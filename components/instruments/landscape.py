@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import LOSS, RED, SIGNAL, colour_scale
 from components.charts.depth import Series, depth_profile
-from components.charts.parts import RED, Figure, colour_ticks, finished, frame_of, listed, note, rounded_grid
+from components.charts.parts import Figure, colour_ticks, finished, frame_of, listed, note, rounded_grid
 from components.instruments.panel import Instrument, Panel
 from models import answers
 from models.answers import Sharpness
@@ -36,7 +37,7 @@ def slice_map(axis: np.ndarray, loss: np.ndarray) -> Figure:
     directions; what is not finite is red, and a cross is the net.
     """
     title = "Loss on a plane of weights"
-    layout = frame_of(title, x="along d, in filter lengths", y="along e, in filter lengths", legend=False)
+    layout = frame_of(title, x="along d, in filter lengths", y="along e, in filter lengths", legend=False, hue=LOSS)
     cells, there = np.asarray(loss, float), np.isfinite(loss)
     if not there.any():
         return finished([], layout, "no finite loss")
@@ -57,7 +58,7 @@ def slice_map(axis: np.ndarray, loss: np.ndarray) -> Figure:
         "z": z,
         "customdata": rounded_grid(cells),
         "hovertemplate": "d %{x}, e %{y}: %{customdata:.4g}<extra></extra>",
-        "colorscale": "Viridis",
+        "colorscale": colour_scale(LOSS),
         "colorbar": bar | (colour_ticks(shown) if log else {}),
     }
     lines = {
@@ -82,7 +83,7 @@ def sharpness_chart(steps: np.ndarray, sharpness: np.ndarray, line: np.ndarray) 
     if np.isfinite(line).any():
         series.append(Series("edge of stability", line, "formula"))
     places = [str(step) for step in steps]
-    figure = depth_profile(title="Sharpness by step", unit="eigenvalue", sites=places, series=series)
+    figure = depth_profile(title="Sharpness by step", unit="eigenvalue", hue=LOSS, sites=places, series=series)
     figure["layout"]["xaxis"]["title"] = {"text": "step", "standoff": 4}
     return figure
 
@@ -91,7 +92,7 @@ def spectrum_chart(values: np.ndarray) -> Figure:
     """Singular values (D,) by rank."""
     ranks = [str(at + 1) for at in range(len(values))]
     figure = depth_profile(
-        title="Stretch by rank", unit="singular value", sites=ranks, series=[Series("input to end", values)]
+        title="Stretch by rank", unit="singular value", hue=SIGNAL, sites=ranks, series=[Series("input to end", values)]
     )
     figure["layout"]["xaxis"]["title"] = {"text": "rank, the largest first", "standoff": 4}
     return figure

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import GRADIENT
 from components.charts.depth import Series, depth_profile
 from components.charts.linear import linear_profile
 from components.charts.parts import Figure
@@ -36,7 +37,7 @@ def share_chart(sites: Sequence[str], skip: np.ndarray, branch: np.ndarray) -> F
     """Projections (M,) on the gradient before each sublayer, with guides at none and all of it."""
     series = [Series("through the skip", skip), Series("through the branch", branch, "other")]
     return linear_profile(
-        title="Share of the gradient by depth", unit="share", sites=sites, series=series, guides=(0, 1)
+        title="Share of the gradient by depth", unit="share", hue=GRADIENT, sites=sites, series=series, guides=(0, 1)
     )
 
 
@@ -48,7 +49,7 @@ def length_chart(share: np.ndarray, projection: np.ndarray, counts: np.ndarray |
     if counts is not None:
         series.append(Series("formula: share of paths", counts, "formula"))
     places = [str(k) for k in range(len(share))]
-    figure = linear_profile(title=BY_BRANCHES, unit="share", sites=places, series=series, guides=(0,))
+    figure = linear_profile(title=BY_BRANCHES, unit="share", hue=GRADIENT, sites=places, series=series, guides=(0,))
     figure["layout"]["xaxis"]["title"] = {"text": "branches passed", "standoff": 4}
     return figure
 
@@ -68,7 +69,7 @@ def _adds(panel: Panel, found: Measured[GradientShares]) -> None:
             Series("through the branch", value.branch_rms, "other"),
             Series("their sum", value.sum_rms, "ghost"),
         ]
-        panel.chart(depth_profile(title=title, unit="RMS", sites=sites, series=series), title)
+        panel.chart(depth_profile(title=title, unit="RMS", hue=GRADIENT, sites=sites, series=series), title)
     with np.errstate(divide="ignore", invalid="ignore"):
         lengths = value.skip_rms / (value.skip_rms + value.branch_rms)
     panel.table("Skip over skip and branch, by length", sublayer=sites, share=lengths)

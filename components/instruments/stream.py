@@ -3,6 +3,7 @@
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import SIGNAL
 from components.charts.depth import Series, cosine_chart, depth_profile
 from components.instruments.panel import Instrument, Panel
 from models import answers
@@ -20,13 +21,13 @@ def draw(panel: Panel) -> None:
         branches = np.concatenate([[np.nan], value.branch_rms])  # no branch stands before the input
         series = [Series("stream", value.stream_rms), Series("branch", branches, "other", start=1)]
         panel.chart(
-            depth_profile(title="Stream and branch by depth", unit="RMS", sites=sites, series=series),
+            depth_profile(title="Stream and branch by depth", unit="RMS", hue=SIGNAL, sites=sites, series=series),
             "Stream and branch",
         )
     with shares:
         title = "Branch over stream by depth"
         series = [Series("branch over stream", value.share)]
-        panel.chart(depth_profile(title=title, unit="ratio", sites=sites[1:], series=series), title)
+        panel.chart(depth_profile(title=title, unit="ratio", hue=SIGNAL, sites=sites[1:], series=series), title)
     with angles:
         title = "Cosine by depth"
         series = [

@@ -5,17 +5,9 @@ over depth and steps, whose numbers the browser fills in.
 from collections.abc import Sequence
 from typing import Any
 
-from components.charts.depth import ROLES, Series
+from components.charts.colour import GRADIENT, LOSS, RED, SIGNAL, WEIGHTS, colour_scale, shades
+from components.charts.depth import Series, look
 from components.charts.parts import (
-    BLUE,
-    GRADIENT,
-    GREEN,
-    LOSS,
-    ORANGE,
-    PURPLE,
-    RED,
-    SIGNAL,
-    WEIGHTS,
     Figure,
     frame_of,
     level,
@@ -36,41 +28,34 @@ HUES = {
     "sample_cosine": SIGNAL,
     "grad_rms": GRADIENT,
     "weight_grad_rms": WEIGHTS,
+    "update_to_weight": WEIGHTS,
+    "loss": LOSS,
 }
-# Of a map, from the least to the greatest; the marks for what is lost are red and grey.
-SCALES = {
-    SIGNAL: [[0, "#0b2350"], [0.5, SIGNAL], [1, "#cfe8ff"]],
-    GRADIENT: [[0, "#34104a"], [0.5, GRADIENT], [1, "#fbdcf2"]],
-}
-RUN_STYLES: tuple[dict[str, str], ...] = (  # of several runs side by side, each told from the others without its colour
-    {"color": BLUE, "dash": "solid", "symbol": "circle"},
-    {"color": ORANGE, "dash": "dash", "symbol": "square"},
-    {"color": GREEN, "dash": "dot", "symbol": "diamond"},
-    {"color": PURPLE, "dash": "dashdot", "symbol": "triangle-up"},
-)
+# Of several runs side by side: dash and symbol. The third coding is a shade of the hue of what is drawn.
+RUN_STYLES = (("solid", "circle"), ("dash", "square"), ("dot", "diamond"), ("dashdot", "triangle-up"))
 
 
 def profile(
     title: str, track: str, sites: Sequence[str], *, others: Sequence[Series] = (), run: int = 0, unit: str = "RMS"
 ) -> Figure:
     """A vector of the row at the playhead over depth, on a log axis, with what stands still to compare with."""
-    now = bound(_over_depth(STEP, sites, "now"), Row(track, run))
-    traces = [_in_hue(trace, HUES[track]) for trace in (*_beside(others, sites), now)]
-    return held(_in(_marked(title, HUES[track]), unit, sites, traces), y="log")
+    hue = HUES[track]
+    now = bound(_over_depth(STEP, sites, "now", hue), Row(track, run))
+    return held(_in(title, unit, sites, [*_beside(others, sites, hue), now], hue), y="log")
 
 
 def cosine(
     sites: Sequence[str], *, others: Sequence[Series] = (), run: int = 0, title: str = "Sample cosine by depth"
 ) -> Figure:
     """The cosine between samples over depth at the frame before the playhead."""
-    now = bound(_over_depth(STEP, sites, "now"), AtFrame("sample_cosine", run))
-    return _held_cosines(sites, [*_beside(others, sites), now], _marked(title, SIGNAL))
+    now = bound(_over_depth(STEP, sites, "now", SIGNAL), AtFrame("sample_cosine", run))
+    return _held_cosines(sites, [*_beside(others, sites, SIGNAL), now], title)
 
 
 def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
     """The training loss as far as it has been seen, the held-out loss at the frames, crosses where it is not finite."""
     chance = loss_of_guessing(cfg.task)
-    layout = frame_of("Loss", x="step", y="cross-entropy")
+    layout = frame_of("Loss", x="step", y="cross-entropy", hue=LOSS)
     layout["xaxis"] |= {"range": [0, cfg.steps]}
     layout["shapes"] = [level(y=chance, dash="dot")]
     layout["annotations"] = [note("guessing", x=1, xref="paper", y=chance, xanchor="right", yanchor="bottom")]
@@ -105,7 +90,7 @@ def in_player(cfg: RunConfig) -> Figure:
 
 def step_map(title: str, track: str, sites: Sequence[str], steps: int, *, run: int = 0, unit: str = "RMS") -> Figure:
     """A vector of every row so far as colours over depth and all the steps that there will be."""
-    layout = frame_of(_marked(title, HUES[track]), x="step", y="block", legend=False)
+    layout = frame_of(title, x="step", y="block", legend=False, hue=HUES[track])
     layout["yaxis"] |= {"type": "category", "ticks": "", **site_ticks(sites, names=True)}
     layout["xaxis"] |= {"tickformat": "d", "ticks": "", "range": [0, steps]}
     layout["margin"]["t"] = 44
@@ -116,7 +101,7 @@ def step_map(title: str, track: str, sites: Sequence[str], steps: int, *, run: i
         "y": site_names(sites, len(sites)),
         "hovertemplate": "%{y}, step %{x}: %{customdata:.4g}<extra></extra>",
         "hoverongaps": False,
-        "colorscale": SCALES[HUES[track]],
+        "colorscale": colour_scale(HUES[track]),
         "colorbar": {"thickness": 10, "title": {"text": unit, "side": "right"}, "outlinewidth": 0},
     }
     return held({"data": [bound(trace, Map(track, run))], "layout": layout}, line="map")
@@ -137,7 +122,7 @@ def profiles(
     `against`: each divided by the first. `start`: the nets before
     training stay, as thin lines. `sites`: those of the deepest.
     """
-    unit = "RMS, ratio to A" if against else "RMS"
+    hue, unit = HUES[track], "RMS, ratio to A" if against else "RMS"
     places = {"text": site_names(sites, len(sites))}
     traces = [
         _at_places(one, places)
@@ -145,10 +130,10 @@ def profiles(
         for one in _band(run, label, Row, track, seeds=seeds, against=against, markers=True)
     ]
     if not start:
-        return held(_in(title, unit, sites, traces), y="log")
-    thin = [_at_places(_thin(run, label), places) for run, label in enumerate(labels)]
+        return held(_in(title, unit, sites, traces, hue), y="log")
+    thin = [_at_places(_thin(run, label, hue), places) for run, label in enumerate(labels)]
     traces += [bound(line, Row(track, run, first=True)) for run, line in enumerate(thin)]
-    return held(_in(f"{title}, thin: step 0", unit, sites, traces), y="log")
+    return held(_in(f"{title}, thin: step 0", unit, sites, traces, hue), y="log")
 
 
 def ratios(
@@ -157,10 +142,11 @@ def ratios(
     """One vector of several runs over another of theirs, by
     depth, on a linear axis from 0; each run's label and its role.
     """
-    layout = frame_of(title, x="block", y=unit, ticks=site_ticks(sites))
+    layout = frame_of(title, x="block", y=unit, ticks=site_ticks(sites), hue=HUES[track])
     layout["shapes"] = [level(y=0, dash="dot")]
     traces = [
-        bound(_over_depth(label, sites, role), Ratio(track, run, over=over)) for run, (label, role) in enumerate(lines)
+        bound(_over_depth(label, sites, role, HUES[track]), Ratio(track, run, over=over))
+        for run, (label, role) in enumerate(lines)
     ]
     return held({"data": traces, "layout": layout}, y="linear")
 
@@ -168,7 +154,7 @@ def ratios(
 def losses(labels: Sequence[str], *, steps: int, chance: float, seeds: int = 1, against: bool = False) -> Figure:
     """The losses of several runs, with crosses where they diverged; `against`: minus the first one's."""
     top = 1.6 * chance
-    layout = frame_of("Loss", x="step", y="loss minus A's" if against else "cross-entropy")
+    layout = frame_of("Loss", x="step", y="loss minus A's" if against else "cross-entropy", hue=LOSS)
     layout["xaxis"] |= {"range": [0, steps]}
     layout["yaxis"] |= {"range": [-top, top] if against else [0, top]}
     layout["shapes"] = [level(y=0.0 if against else chance, dash="dot")]
@@ -193,10 +179,10 @@ def cosines(sites: Sequence[str], labels: Sequence[str], *, start: bool = False)
     """
     title = "Sample cosine by depth"
     places = {"x": list(range(len(sites))), "text": site_names(sites, len(sites)), "connectgaps": False}
-    lines = [_at_places(_line(run, label), places) for run, label in enumerate(labels)]
+    lines = [_at_places(_line(run, label, SIGNAL), places) for run, label in enumerate(labels)]
     traces = [bound(line, AtFrame("sample_cosine", run)) for run, line in enumerate(lines)]
     if start:
-        thin = [_at_places(_thin(run, label), places) for run, label in enumerate(labels)]
+        thin = [_at_places(_thin(run, label, SIGNAL), places) for run, label in enumerate(labels)]
         traces += [bound(line, AtFrame("sample_cosine", run, first=True)) for run, line in enumerate(thin)]
     return _held_cosines(sites, traces, f"{title}, thin: step 0" if start else title)
 
@@ -228,13 +214,13 @@ def recorded_depth(
     """A vector of recordings over depth, whose places have the
     model's own names; a run of the playground by its label.
     """
-    layout = frame_of(title, x="", y=unit)
+    layout = frame_of(title, x="", y=unit, hue=HUES[track])
     layout["xaxis"] |= {"tickangle": -25}
     layout["margin"]["b"] = 70
     layout["yaxis"] |= {"type": "log"}
     traces = [
         bound(
-            _line(run, label or ("step {step}" if len(runs) == 1 else "{name}, step {step}")) | _HOVER,
+            _line(run, label or ("step {step}" if len(runs) == 1 else "{name}, step {step}"), HUES[track]) | _HOVER,
             binding(track, run),
         )
         for run, label in enumerate(runs)
@@ -245,10 +231,10 @@ def recorded_depth(
 
 def recorded_loss(runs: Sequence[str | None]) -> Figure:
     """The losses of recordings, and of runs of the playground by their labels."""
-    layout = frame_of("Loss", x="step", y="loss", legend=len(runs) > 1)
+    layout = frame_of("Loss", x="step", y="loss", legend=len(runs) > 1, hue=LOSS)
     traces = [
         bound(
-            _line(run, label or "{name}")
+            _line(run, label or "{name}", LOSS)
             | {"mode": "lines", "hovertemplate": "step %{x}: %{y:.4g}<extra>%{fullData.name}</extra>"},
             Past("loss", run),
         )
@@ -282,7 +268,7 @@ _HOVER = {"hovertemplate": "%{text}: %{y:.4g}<extra>%{meta}</extra>", "connectga
 
 
 def _held_cosines(sites: Sequence[str], traces: list[dict[str, Any]], title: str) -> Figure:
-    figure = _in(title, "cosine", sites, traces)
+    figure = _in(title, "cosine", sites, traces, SIGNAL)
     figure["layout"]["yaxis"] |= {"type": "linear", "dtick": 0.25}
     figure["layout"]["shapes"] = [level(y=1.0, dash="dot")]
     return held(figure, y="cosine")
@@ -292,31 +278,34 @@ def _band(
     run: int, label: str, of: type[Row] | type[Past], track: str, *, seeds: int, against: bool, markers: bool
 ) -> list[dict[str, Any]]:
     """A run's line, with its band where there are several seeds."""
-    base, line = 0 if against else None, _line(run, label) | {"mode": "lines+markers" if markers else "lines"}
+    base, line = (
+        0 if against else None,
+        _line(run, label, HUES[track]) | {"mode": "lines+markers" if markers else "lines"},
+    )
     if seeds == 1:
         return [bound(line, of(track, run, against=base))]
     edge = {"type": "scatter", "mode": "lines", "line": {"width": 0}, "showlegend": False, "hoverinfo": "skip"}
     lower = bound(edge | {"name": f"{label}, lowest seed"}, of(track, run, fold="least", against=base))
-    filled = {"name": f"{label}, highest seed", "fill": "tonexty", "fillcolor": f"{RUN_STYLES[run]['color']}33"}
+    filled = {"name": f"{label}, highest seed", "fill": "tonexty", "fillcolor": f"{line['line']['color']}33"}
     upper = bound(edge | filled, of(track, run, fold="greatest", against=base))
     return [lower, upper, bound(line, of(track, run, fold="median", against=base))]
 
 
-def _line(run: int, label: str) -> dict[str, Any]:
-    style = RUN_STYLES[run]
+def _line(run: int, label: str, hue: str) -> dict[str, Any]:
+    colour, (dash, symbol) = shades(hue)[run], RUN_STYLES[run]
     return {
         "type": "scatter",
         "name": label,
         "mode": "lines+markers",
-        "line": {"color": style["color"], "dash": style["dash"], "width": 2},
-        "marker": {"symbol": style["symbol"], "size": 4, "color": style["color"]},
+        "line": {"color": colour, "dash": dash, "width": 2},
+        "marker": {"symbol": symbol, "size": 4, "color": colour},
         "hovertemplate": "%{x}: %{y:.4g}<extra>" + label + "</extra>",
     }
 
 
-def _thin(run: int, label: str) -> dict[str, Any]:
+def _thin(run: int, label: str, hue: str) -> dict[str, Any]:
     """The line of a run before training, beside the one that moves: thin, without marks, not in the legend."""
-    line = _line(run, f"{label}, step 0")
+    line = _line(run, f"{label}, step 0", hue)
     return line | {"mode": "lines", "line": line["line"] | {"width": 1}, "opacity": 0.7, "showlegend": False}
 
 
@@ -328,35 +317,23 @@ def _at_places(trace: dict[str, Any], places: dict[str, Any]) -> dict[str, Any]:
 
 
 def _diverged(run: int, label: str) -> dict[str, Any]:
-    cross = _empty(scatter("diverged", [], [], RUN_STYLES[run]["color"], mode="markers", symbol="x"))
+    cross = _empty(scatter("diverged", [], [], shades(LOSS)[run], mode="markers", symbol="x"))
     hover = "step %{x}: %{customdata}<extra>" + f"{label} diverged</extra>"
     return cross | {"meta": f"{label} diverged", "legendgroup": "diverged", "hovertemplate": hover}
 
 
-def _marked(title: str, hue: str) -> str:
-    """A title behind the mark of what its chart is of."""
-    return f'<span style="color:{hue}">■</span> {title}'
-
-
-def _in_hue(trace: dict[str, Any], hue: str) -> dict[str, Any]:
-    """The line that moves and the one that was pinned in the hue of what they are of; the dash tells them apart."""
-    if trace["line"].get("dash") == "dot":
-        return trace
-    marker = {"marker": trace["marker"] | {"color": hue}} if "marker" in trace else {}
-    return trace | {"line": trace["line"] | {"color": hue}} | marker
-
-
-def _beside(others: Sequence[Series], sites: Sequence[str]) -> list[dict[str, Any]]:
+def _beside(others: Sequence[Series], sites: Sequence[str], hue: str) -> list[dict[str, Any]]:
     """What stands still to compare with; a net of another depth has as many sites of its own."""
     return [
         still(
-            _over_depth(short(one.name), site_names(sites, len(one.values)), one.role) | {"meta": one.name}, one.values
+            _over_depth(short(one.name), site_names(sites, len(one.values)), one.role, hue) | {"meta": one.name},
+            one.values,
         )
         for one in others
     ]
 
 
-def _over_depth(name: str, sites: Sequence[str], role: str) -> dict[str, Any]:
+def _over_depth(name: str, sites: Sequence[str], role: str, hue: str) -> dict[str, Any]:
     return {
         "type": "scatter",
         "name": name,
@@ -365,12 +342,12 @@ def _over_depth(name: str, sites: Sequence[str], role: str) -> dict[str, Any]:
         "text": site_names(sites, len(sites)),
         "hovertemplate": "%{text}: %{y:.4g}<extra>%{meta}</extra>",
         "connectgaps": False,
-        **ROLES[role],
+        **look(role, hue),
     }
 
 
-def _in(title: str, unit: str, sites: Sequence[str], traces: list[dict[str, Any]]) -> Figure:
-    layout = frame_of(title, x="block", y=unit, ticks=site_ticks(sites))
+def _in(title: str, unit: str, sites: Sequence[str], traces: list[dict[str, Any]], hue: str) -> Figure:
+    layout = frame_of(title, x="block", y=unit, ticks=site_ticks(sites), hue=hue)
     layout["yaxis"] |= {"type": "log"}
     return {"data": traces, "layout": layout}
 

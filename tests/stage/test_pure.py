@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from components.charts.colour import LOSS, SIGNAL, shades
 from components.charts.depth import log_range
-from components.charts.parts import GREEN, ORANGE, decades_axis, decimate, enlarged
+from components.charts.parts import decades_axis, decimate, enlarged
 from components.stage import figures
 from components.stage.files import FOLDER
 
@@ -480,7 +481,7 @@ def test_a_cross_stands_where_a_seed_diverged_in_the_colour_of_its_run_and_none_
     assert [(trace["meta"], trace["x"]) for trace in first] == [("A one diverged", [1])]
     assert [trace["x"] for trace in both] == [[1], [3]]
     assert [trace["y"] for trace in both] == [[pytest.approx(0.97 * 3.2)]] * 2
-    assert both[0]["marker"]["color"] != both[1]["marker"]["color"] == ORANGE
+    assert both[0]["marker"]["color"] != both[1]["marker"]["color"] == shades(LOSS)[1]
     assert [trace["showlegend"] for trace in both] == [True, False]
 
 
@@ -497,7 +498,7 @@ def test_a_run_is_lost_when_all_of_its_seeds_are():
 
 def test_the_cosines_of_several_runs_are_those_of_the_frame_before_the_playhead():
     figure = figures.cosines(LAYERS, ["A", "B", "C"])
-    assert figure["data"][2]["line"]["color"] == GREEN
+    assert figure["data"][2]["line"]["color"] == shades(SIGNAL)[2]
     code = """
     const frame = (step, values) => ({ step, sample_cosine: values })
     made.forEach((one, at) => (one.frames[0] = [frame(0, [0.5, at ? 0.25 : null]), frame(5, [1, 1])]))
