@@ -25,6 +25,7 @@ def lines(
     over: str,
     at: Sequence[object],
     unit: str,
+    hue: str,
     series: Sequence[Series],
     guides: Sequence[float] = (),
     log: bool = False,
@@ -32,8 +33,5 @@ def lines(
     """Lines over an axis titled `over`, one value for each of `at`; guides need a linear axis."""
     sites = [str(one) for one in at]
     if log:
-        figure = depth_profile(title=title, unit=unit, sites=sites, series=series)
-    else:
-        figure = linear_profile(title=title, unit=unit, sites=sites, series=series, guides=guides)
-    figure["layout"]["xaxis"]["title"]["text"] = over
-    return figure
+        return depth_profile(title=title, unit=unit, hue=hue, sites=sites, series=series, x=over)
+    return linear_profile(title=title, unit=unit, hue=hue, sites=sites, series=series, guides=guides, x=over)

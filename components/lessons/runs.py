@@ -7,7 +7,7 @@ import streamlit as st
 from components.charts.parts import Figure, enlarged
 from components.lessons import progress
 from components.shell import projector, session
-from components.shell.hide import hidden
+from components.shell.hide import any_hidden, hidden
 from components.shell.naming import chance
 from components.shell.text import badge
 from components.shell.ways_on import to_compare
@@ -42,7 +42,7 @@ def watch(lesson: Lesson) -> bool:
         reset=session.LESSON_RESET.of(lesson.key).get(),
         facts=["1 seed, same batches"],
     )
-    if not hidden("export"):
+    if not any_hidden(("export", "answers")):  # Compare shows the verdicts
         to_compare(nets)
     one, tapes = progress.done(lesson.key), [trainer().tape(cfg) for cfg in nets]
     if not one.watched and watched(at.step, tapes):
@@ -86,7 +86,7 @@ def _panels(lesson: Lesson) -> list[Panel]:
         Chart(TITLES[kind], span=span, figure=enlarged(lesson_chart(lesson, kind), factor), height=height)
         for kind in lesson.charts
     ]
-    if not hidden("verdict"):
+    if not any_hidden(("verdict", "answers")):  # a verdict says which nets learn and why
         named = zip("ABCD", lesson.nets, strict=False)
         panels += [
             Headline(f"Verdict of {name}", run, label=f"{letter} {name}") for run, (letter, name) in enumerate(named)

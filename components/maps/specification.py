@@ -8,7 +8,7 @@ from components.shell import address, session
 from components.shell.link import help_of
 from components.stage.view import sentence
 from models.maps.spec import AXES, MOST_PANELS, MOST_SEEDS, TARGETS, Axis, MapSpec
-from models.spec import ARRANGEMENTS, NETS, TASKS, RunConfig, knobs
+from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.spec.query import literal
 
 KEY = "spec"  # in the address
@@ -19,7 +19,9 @@ FIRST = MapSpec(
     ("post-norm", "pre-norm"),
     (("batch", 32), ("steps", 100), ("width", 32)),
 )
-BASE = ("net", "task", "depth", "width", "lr", "batch", "warmup", "steps")
+BASE = ("net", "task", "depth", "width", "activation", "norm", "init", "optimizer", "lr", "batch", "warmup", "steps")
+OWN = "of the arrangement"  # what a map leaves to its arrangements
+LEFT = ("norm", "init")  # fields that may be left to them
 
 
 def edited() -> MapSpec:
@@ -115,7 +117,7 @@ def _fill(spec: MapSpec) -> None:
     session.hold(TARGET, float(spec.target))
     usual = RunConfig.arranged("pre-norm", net=str(dict(spec.base).get("net", "mlp")))
     for name in BASE:
-        session.hold(f"map_base_{name}", dict(spec.base).get(name, getattr(usual, name)))
+        session.hold(f"map_base_{name}", dict(spec.base).get(name, OWN if name in LEFT else getattr(usual, name)))
     session.MAP_MORE.put({name: value for name, value in spec.base if name not in BASE})
 
 
@@ -134,7 +136,9 @@ def _axis(name: str, label: str) -> tuple[str, str]:
 
 
 def _base(axes: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
-    """The base's fields that are not an axis and not at their default, and further fields of a pasted map."""
+    """The base's fields that are not an axis and not at their default or their arrangement's own, and further fields
+    of a pasted map.
+    """
     found: dict[str, Any] = dict(session.MAP_MORE.get())
     columns = st.columns(4)
     for at, name in enumerate(name for name in BASE if name not in axes):
@@ -142,7 +146,8 @@ def _base(axes: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
         key, tip = f"map_base_{name}", help_of(name)
         with columns[at % 4]:
             if knob.choices is not None:
-                value: Any = st.selectbox(knob.label, list(NETS if name == "net" else TASKS), key=key, help=tip)
+                words = [*([OWN] if name in LEFT else []), *knob.choices]
+                value: Any = st.selectbox(knob.label, words, key=key, help=tip)
             elif kinds == (int,):
                 value = int(
                     st.number_input(knob.label, int(knob.low), int(knob.high), step=int(knob.step), key=key, help=tip)
@@ -156,7 +161,7 @@ def _base(axes: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
     return tuple(
         (name, value)
         for name, value in found.items()
-        if value != (RunConfig.net if name == "net" else getattr(usual, name))
+        if value != (OWN if name in LEFT else RunConfig.net if name == "net" else getattr(usual, name))
     )
 
 

@@ -1,16 +1,16 @@
 """What the finished runs of a lesson show: the option that was right, and a sentence with the numbers."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from models.insight.baseline import loss_of_guessing
 from models.insight.words import change_in_words, decades
 from models.lessons.challenges import recent
 from models.lessons.lesson import Finding
 from models.trace import Trace
 
-DIGITS = math.log(10)  # the loss of guessing one of ten digits
+DIGITS = loss_of_guessing("digits")
 LAST = slice(-20, None)  # steps in a final loss: a single batch is noisy
 OTHERWISE = "some other set of them"
 

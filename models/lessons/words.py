@@ -25,8 +25,9 @@ NET: dict[str, Term] = {
     # --- the net ---
     "stream": Term(
         "The signal of the net: the vector of each sample or token that runs from the embedding to the output head, "
-        "and to which the branches add.",
+        "and to which the branches add. With open skips it is the channel through which blocks communicate.",
         r"x_0,\ldots,x_M",
+        "Elhage 2021, A mathematical framework for transformer circuits",
         met=("playground", "anatomy", "residual"),
         see=("branch", "skip", "site", "width"),
     ),

@@ -35,7 +35,11 @@ MEASURED: dict[str, Term] = {
         see=("guessing", "held-out"),
     ),
     "guessing": Term(
-        "The loss of giving every class the same probability.", r"\ln(\text{classes})", met=EVERYWHERE, see=("loss",)
+        "The loss of the best answer that does not look at the question: giving every class the share that it has of "
+        "the answers (in `sort`, of the answers at its place). ln(classes) where all are equally frequent.",
+        r"-\sum_c p_c\ln p_c",
+        met=EVERYWHERE,
+        see=("loss",),
     ),
     "held-out": Term("Samples that no training batch contains.", met=EVERYWHERE, see=("loss",)),
     "sample cosine": Term(
@@ -121,7 +125,7 @@ MEASURED: dict[str, Term] = {
         see=("sample cosine",),
     ),
     "inert": Term(
-        f"The verdict where no branch reaches {INERT:g} of the stream: every block is nearly the identity.",
+        f"The verdict where no branch reaches {INERT:g} of the stream: every block hands on hardly more than its skip.",
         see=("branch share",),
     ),
     "large updates": Term(

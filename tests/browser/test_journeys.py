@@ -200,6 +200,13 @@ def test_a_lecturer_steps_plays_and_resets_a_projector_by_keys(person, visitors)
     lecturer.reloads("step 0 of 1500")
 
 
+def test_every_page_is_left_for_the_next_and_for_the_one_before_with_nothing_touched(person):
+    visitor = person("Start")
+    for name in (*list(PAGES)[1:], *list(PAGES)[-2::-1]):
+        visitor.goes(name)
+
+
+@pytest.mark.long
 def test_every_page_is_reached_from_every_other_with_nothing_touched(person):
     visitor, hops = person("Start"), circuit(list(PAGES))
     assert {*pairwise(hops)} == {(one, other) for one in PAGES for other in PAGES if one != other}

@@ -198,7 +198,7 @@ def test_an_instrument_says_nothing_of_its_numbers_where_the_verdict_is_hidden(h
     page = playground(**SMALL, hide=hide)
     page.session_state["instrument"] = "Collapse"
     sound(page.run())
-    assert "Token cosine by depth" in charts(page)
+    assert "Cosine of samples by depth" in charts(page)
     assert ("have a mean cosine of" in words(page)) == (not hide)
 
 
@@ -211,6 +211,8 @@ def test_what_cannot_be_hidden_is_named() -> None:
 def test_a_lessons_answers_are_kept_back_until_a_link_without_that_is_opened() -> None:
     page = watched(guessed(opened("lessons", lesson="final", hide="answers"), 2))
     assert {"Gradient by depth", "Activation by depth", "Loss"} <= set(charts(page))
+    assert not panels(page, "headline"), "a verdict says what became of the nets"
+    assert not [link for link in page.get("page_link") if "Compare" in link.proto.label]
     for answer in (LESSONS["final"].why, LESSONS["final"].challenge.text, "the first loss is", "Your guess was"):
         assert answer not in words(page)
     assert "hides the answer" in words(page)
@@ -220,6 +222,8 @@ def test_a_lessons_answers_are_kept_back_until_a_link_without_that_is_opened() -
     sound(page.run())
     assert "Your guess was right" in words(sound(page.run()))
     assert LESSONS["final"].why in words(page)
+    assert len(panels(page, "headline")) == len(LESSONS["final"].nets)
+    assert [link for link in page.get("page_link") if "Compare" in link.proto.label]
     page.query_params["hide"] = "answers"
     assert LESSONS["final"].why not in words(sound(page.run())), "nor are they shown to who has seen them once"
 

@@ -47,6 +47,7 @@ def test_every_run_of_a_prepared_map_is_recorded(key):
     assert refused(spec) == ""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key", PREPARED)
 def test_three_cells_of_a_prepared_map_come_out_as_recorded(key):
     spec, kept = PREPARED[key].spec, recording(key)
@@ -443,6 +444,30 @@ def test_the_base_shows_what_a_transformer_really_trains_with(folder):
     sound(press(page, "Use it").run())
     assert page.number_input(key="map_base_lr").value == configs(spec, cells(spec)[0])[0].lr
     assert page.session_state["map_own"].digest == spec.digest
+
+
+def test_optimiser_activation_norm_and_initialisation_are_set_or_left_to_the_arrangements(folder):
+    """Left to them DeepNorm keeps its own first weights and a plain net no norm; else all panels have what is set."""
+    page = maps(map="your own")
+    page.multiselect(key="map_arrangements").set_value(["DeepNorm", "pre-norm"])
+    own(page)
+    first = cells(page.session_state["map_own"])
+    assert {configs(page.session_state["map_own"], cell)[0].init for cell in first} == {"deepnorm", "fan-in"}
+    chosen = {"norm": "rms norm", "init": "he", "optimizer": "sgd", "activation": "tanh"}
+    for name, word in chosen.items():
+        page.selectbox(key=f"map_base_{name}").set_value(word)
+        sound(page.run())
+    spec = page.session_state["map_own"]
+    assert dict(spec.base).items() >= chosen.items()
+    for cell in cells(spec):
+        assert [getattr(configs(spec, cell)[0], name) for name in chosen] == list(chosen.values())
+    again = maps(map="your-own", spec=spec.to_json(compact=True))
+    assert {name: again.selectbox(key=f"map_base_{name}").value for name in chosen} == chosen
+    assert again.session_state["map_own"] == spec
+    for name in ("norm", "init"):
+        again.selectbox(key=f"map_base_{name}").set_value("of the arrangement")
+    left = sound(again.run()).session_state["map_own"]
+    assert not {"norm", "init"} & dict(left.base).keys()
 
 
 def test_an_outcome_is_what_it_was_packed_from():

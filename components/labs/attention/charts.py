@@ -5,14 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from components.charts.parts import BLUE, GREY, Figure, finished, frame_of, listed, rounded_grid
+from components.charts.colour import GREY, SIGNAL, SIGNED
+from components.charts.parts import Figure, finished, frame_of, listed, rounded_grid
 
 
 def signed_map(
     title: str, *, rows: Sequence[str], columns: Sequence[str], values: np.ndarray, unit: str, x: str, y: str
 ) -> Figure:
     """Values (R, C) as colours, the first row on top; grey is 0, and the range is symmetric."""
-    layout = frame_of(title, x=x, y=y, legend=False)
+    layout = frame_of(title, x=x, y=y, legend=False, hue=SIGNAL)
     layout["yaxis"] |= {"autorange": "reversed", "showgrid": False, "ticks": "", **_some(rows)}
     layout["xaxis"] |= {"showgrid": False, "ticks": "", **_some(columns)}
     cells = np.asarray(values, float).reshape(len(rows), len(columns))
@@ -30,7 +31,7 @@ def signed_map(
         "customdata": rounded_grid(cells),
         "hovertemplate": "%{y}, %{x}: %{customdata:.4g}<extra></extra>",
         "hoverongaps": False,
-        "colorscale": "RdBu",
+        "colorscale": SIGNED,
         "colorbar": {"thickness": 10, "title": {"text": unit, "side": "right"}, "outlinewidth": 0},
     }
     return finished([shade], layout, "")
@@ -78,7 +79,7 @@ def waiting_graph(title: str, steps: np.ndarray, *, recurrent: bool) -> Figure:
         "mode": "markers+text",
         "text": [str(step) if step else "" for step in known],
         "textposition": "top center",
-        "marker": {"color": BLUE, "size": 10, "symbol": ["square"] * count + ["circle"] * count},
+        "marker": {"color": SIGNAL, "size": 10, "symbol": ["square"] * count + ["circle"] * count},
         "hovertemplate": "token %{x}: known after %{customdata} steps<extra></extra>",
         "customdata": known,
     }

@@ -5,6 +5,7 @@ from functools import lru_cache
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import SIGNAL
 from components.charts.depth import Series
 from components.charts.parts import Figure
 from components.labs.lines import by_name, lines
@@ -78,7 +79,7 @@ def variance_chart(found: dict[str, list[Sampled]]) -> Figure:
     """Variance over d_k, on a log axis, and the formula."""
     series = by_name({name: [one.variance for one in some] for name, some in found.items()}, ROLES)
     series.append(Series("formula: d_k", np.array(SIZES, float), "formula"))
-    return lines("Variance of the scores", over="d_k", at=SIZES, unit="variance", series=series, log=True)
+    return lines("Variance of the scores", over="d_k", at=SIZES, unit="variance", hue=SIGNAL, series=series, log=True)
 
 
 def entropy_chart(found: dict[str, list[Sampled]]) -> Figure:
@@ -86,5 +87,11 @@ def entropy_chart(found: dict[str, list[Sampled]]) -> Figure:
     series = by_name({name: [one.entropy for one in some] for name, some in found.items()}, ROLES)
     title, top = "Entropy of the weights", float(np.log(KEYS))
     return lines(
-        title, over=f"d_k; dotted: {KEYS} equal weights", at=SIZES, unit="nats", series=series, guides=(0.0, top)
+        title,
+        over=f"d_k; dotted: {KEYS} equal weights",
+        at=SIZES,
+        unit="nats",
+        hue=SIGNAL,
+        series=series,
+        guides=(0.0, top),
     )

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from components.charts.colour import LOSS, SIGNAL
 from components.charts.depth import Series
 from components.charts.linear import SHARE, linear_profile
 from components.charts.parts import Figure, level
@@ -39,7 +40,8 @@ def place_sentence(accuracy: Mapping[str, np.ndarray], chance: float, step: int)
 def place_chart(sites: Sequence[str], accuracy: Mapping[str, np.ndarray], chance: float) -> Figure:
     """Share of positions read correctly, by site; dotted: guessing."""
     title, unit = "Position read from the stream", "share read correctly; dotted: guessing"
-    return linear_profile(title=title, unit=unit, sites=sites, series=by_name(accuracy), bounds=SHARE, guides=(chance,))
+    series, guides = by_name(accuracy), (chance,)
+    return linear_profile(title=title, unit=unit, hue=SIGNAL, sites=sites, series=series, bounds=SHARE, guides=guides)
 
 
 def beyond_sentence(loss: np.ndarray, tokens: int, step: int) -> str:
@@ -64,6 +66,6 @@ def beyond_chart(loss: np.ndarray, tokens: int) -> Figure:
     """Loss by position, with a vertical line at the training length."""
     places = list(range(1, len(loss) + 1))
     title, over = "Loss by position", "token; vertical line: training length"
-    figure = lines(title, over=over, at=places, unit="cross-entropy, nats", series=[Series("loss", loss)])
+    figure = lines(title, over=over, at=places, unit="cross-entropy, nats", hue=LOSS, series=[Series("loss", loss)])
     figure["layout"]["shapes"] = [level(x=tokens - 0.5, dash="dot")]  # the axis counts from 0
     return figure

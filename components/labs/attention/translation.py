@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import LOSS
 from components.charts.depth import Series
 from components.charts.parts import Figure
 from components.charts.tokens import token_map
@@ -138,4 +139,4 @@ def loss_chart(found: Translation, guessing: float) -> Figure:
         Series("held-out", np.asarray(found.held_out, float), "other"),
     ]
     unit, guides = "nats; dotted: guessing", (0.0, guessing)
-    return lines("Loss of the pair", over="step", at=steps.tolist(), unit=unit, series=series, guides=guides)
+    return lines("Loss of the pair", over="step", at=steps.tolist(), unit=unit, hue=LOSS, series=series, guides=guides)

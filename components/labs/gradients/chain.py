@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import GRADIENT
 from components.charts.depth import Series, depth_profile, log_range
 from components.charts.parts import Figure
 from components.controls import number_table as table
@@ -13,7 +14,16 @@ from components.shell import session
 from components.shell.address import kept
 from components.shell.link import defined, help_of
 from components.shell.text import badge, drawn, latex, listed, number
-from models.labs.chain import PRESETS, Preset, arriving, standing_still, updated, with_skip, with_skip_at_random
+from models.labs.chain import (
+    PRESETS,
+    Preset,
+    arriving,
+    by_branches,
+    standing_still,
+    updated,
+    with_skip,
+    with_skip_at_random,
+)
 
 KEY = "gradients"
 MODES = ("one factor for all layers", "factors of my own")
@@ -21,6 +31,22 @@ FIRST, OWN = "Half at every layer", "Factors below 1"  # the defaults of the two
 FACTORS, WEIGHTS, RATES = (-3.0, 3.0), (-10.0, 10.0), (0.0001, 10.0)
 WRITTEN = 8  # factors up to which a product is written out in full
 DEEPEST = 100
+NEEDS = (
+    "a deep residual net also needs branches that add little, because of a norm before each, small initial weights or "
+    "a gate that starts at 0."
+)
+# By the fate of the gradient at the input, without a skip and with one.
+SAID = {
+    ("gone", "gone"): "It vanishes even with the +1, because negative factors cancel it.",
+    ("gone", "kept"): "The +1 preserves it.",
+    ("gone", "large"): f"The +1 keeps the gradient from vanishing but makes it explode: {NEEDS}",
+    ("kept", "gone"): "The +1 makes it vanish, because negative factors cancel it.",
+    ("kept", "kept"): "It neither vanishes nor explodes.",
+    ("kept", "large"): f"The +1 makes it explode: {NEEDS}",
+    ("large", "gone"): "It explodes without a skip and vanishes with the +1, because negative factors cancel it.",
+    ("large", "kept"): "It explodes without a skip, and the +1 tames it, because factors are negative.",
+    ("large", "large"): f"It explodes with and without the +1: {NEEDS}",
+}
 
 
 def draw() -> None:
@@ -41,7 +67,9 @@ def chain_chart(factors: np.ndarray) -> Figure:
     ]
     sites = ["input", *numbered("layer", len(factors))]
     held = log_range(None, *(one.values for one in series))
-    return depth_profile(title="Gradient along the chain", unit="|gradient|", sites=sites, series=series, range_=held)
+    return depth_profile(
+        title="Gradient along the chain", unit="|gradient|", hue=GRADIENT, sites=sites, series=series, range_=held
+    )
 
 
 def _example() -> tuple[float, ...]:
@@ -92,26 +120,33 @@ def _products(factors: np.ndarray) -> None:
     at_random = arriving(with_skip_at_random(factors))[0]
     st.markdown(
         f"**Through {len(factors)} layers {number(bare, 3)} of the gradient comes back without a skip, "
-        f"{number(skipped, 3)} with one.** {_verdict(bare, skipped)} With random branches the gradients through "
+        f"{number(skipped, 3)} with one.** {verdict(bare, skipped)} With random branches the gradients through "
         f"branch and skip are at right angles, so squares add: √(1 + f²) per layer, {number(at_random, 3)} in all. "
         f"{badge('formula')}"
     )
+    st.markdown(f"{paths(factors)} {badge('formula')}")
 
 
-def _verdict(bare: float, skipped: float) -> str:
-    """What the +1 does, which is no guarantee."""
+def paths(factors: np.ndarray) -> str:
+    """The product with skips as a sum over paths, by the number of branches that they pass."""
+    count, past = len(factors), by_branches(factors)
+    return (
+        f"**Multiplied out**, as in (1 + a)(1 + b) = 1 + a + b + ab, the product with a skip is a sum over 2^{count} "
+        "paths, one for each choice of skip or branch (Veit 2016, 1605.06431; Elhage 2021): through no branch 1, "
+        f"through one {number(past[1], 3)}, through two or more {number(past[2:].sum(), 3)}."
+    )
+
+
+def verdict(bare: float, skipped: float) -> str:
+    """What the +1 does to the gradient at the input, which is no guarantee."""
     if skipped == 0:
         return "The +1 does not help: a branch with factor -1 cancels its skip exactly."
-    if abs(skipped) > 100:
-        return (
-            "The +1 keeps the gradient from vanishing but makes it explode: a deep residual net also needs branches "
-            "that add little, because of a norm before each, small initial weights or a gate that starts at 0."
-        )
-    if abs(skipped) < 0.01:
-        return "It vanishes even with the +1, because negative factors cancel it."
-    if abs(bare) < 0.01:
-        return "The +1 preserves it."
-    return "Here it neither vanishes nor explodes."
+    return SAID[_fate(bare), _fate(skipped)]
+
+
+def _fate(gradient: float) -> str:
+    size = abs(gradient)
+    return "gone" if size < 0.01 else "large" if size > 100 else "kept"
 
 
 def _updates(factors: np.ndarray) -> None:

@@ -3,11 +3,12 @@
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import LOSS
 from components.labs.lines import by_name, lines
 from components.shell.address import kept
 from components.shell.text import badge, drawn
 from models.labs.normalization import normalised
-from models.labs.normalization_laws import MOST_STEPS, curvatures, descent_steps, features_apart
+from models.labs.normalization_laws import MOST_STEPS, curvatures, descent_steps, features_apart, squares
 
 RATIOS = [1, 2, 5, 10, 20, 50, 100]
 KEY = "normalization_ratio"
@@ -29,13 +30,25 @@ def scale_and_descent(_values: np.ndarray, _row: int, _eps: float, _names: list[
         f"takes **{before} steps**. Standardised by their z-scores, both have curvature {curvatures(standard)[0]:g}, "
         f"and descent takes **{after}**."
     )
+    st.latex(r"(a+b)^2=a^2+2ab+b^2")
+    st.markdown(shares(samples, standard))
     title, over = "Steps to converge", "scale of one feature relative to the other"
     series = by_name({"raw": raw, "standardised": scaled})
-    figure = lines(title, over=over, at=[f"{at}x" for at in RATIOS], unit="steps", series=series, log=True)
+    figure = lines(title, over=over, at=[f"{at}x" for at in RATIOS], unit="steps", hue=LOSS, series=series, log=True)
     drawn(figure, title, "normalization_descent")
     st.caption(
         "Real gradient descent on the four samples (±1, ±scale), from (1, 1) until the distance has shrunk to a "
         f"thousandth, {MOST_STEPS:,} steps at most. {badge('measured')}"
+    )
+
+
+def shares(samples: np.ndarray, standard: np.ndarray) -> str:
+    """How much of a squared error is the large feature's, with features as they are and standardised, (N, 2) each."""
+    (small, cross, large), even = squares(samples), squares(standard)
+    return (
+        f"The loss squares what both features add to the error. With both weights off by 1, a² is {small:g} on "
+        f"average, 2ab is {cross:g} and b² is {large:,.10g}: the large feature has "
+        f"**{large / (small + cross + large):.2%}** of the loss, standardised {even[2] / even.sum():.0%}."
     )
 
 

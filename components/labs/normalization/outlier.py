@@ -3,6 +3,7 @@
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import SIGNAL
 from components.labs.lines import by_name, lines
 from components.shell.address import kept
 from components.shell.text import badge, drawn, listed, number
@@ -50,8 +51,8 @@ def outlier(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
         for method in METHODS
     }
     title, over = "Range of the others by outlier", "distance of the outlier, in ranges of the feature"
-    at = [f"{distance:g}" for distance in DISTANCES]
-    figure = lines(title, over=over, at=at, unit="maximum minus minimum", series=by_name(rows), log=True)
+    at, unit = [f"{distance:g}" for distance in DISTANCES], "maximum minus minimum"
+    figure = lines(title, over=over, at=at, unit=unit, hue=SIGNAL, series=by_name(rows), log=True)
     drawn(figure, title, f"{KEY}_outlier")
     st.caption(
         "Maximum minus minimum of the other tokens' numbers in this feature, before gain and bias. Min-max and "

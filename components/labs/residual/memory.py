@@ -3,6 +3,7 @@
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import SIGNAL
 from components.charts.depth import Series
 from components.charts.linear import linear_profile
 from components.charts.parts import Figure
@@ -30,6 +31,8 @@ def draw() -> None:
         f"{name} = {vector(x)} + {vector(written)} = **{vector(total)}**. Subtract the branch's output, and x is "
         f"back: {vector(total)} - {vector(written)} = {vector((total - written).round(10))}."
     )
+    st.latex(r"\overline{(x+F)^2}=\overline{x^2}+2\,\overline{xF}+\overline{F^2}")
+    st.markdown(sizes(x, written))
     st.markdown(
         "**The block is the identity, because F = 0: a block that should do nothing only has to learn F = 0.** "
         f"Without the skip F = 0 would erase the signal: {vector(0 * branch)}. {badge('formula')}"
@@ -39,6 +42,16 @@ def draw() -> None:
         f"be recovered. {badge('formula')}"
     )
     _after_many_blocks(size)
+
+
+def sizes(x: np.ndarray, written: np.ndarray) -> str:
+    """The mean square of the sum (D,) + (D,) term by term, and which term random branches leave away."""
+    own, cross, other = (float(np.mean(part)) for part in (x**2, 2 * x * written, written**2))
+    return (
+        f"Its mean square is {number(own)} + {number(cross)} + {number(other)} = {number(own + cross + other)}. Of a "
+        "random branch the middle term is 0 on average, so mean squares add: 1 + v."
+        + (" These two point much the same way, and their sum is larger." if cross > 0 else "")
+    )
 
 
 def _after_many_blocks(size: float) -> None:
@@ -74,4 +87,6 @@ def memory_chart(found: dict[str, np.ndarray]) -> Figure:
     roles = ("now", "other", "initial")
     series = [Series(name, values, role) for (name, values), role in zip(found.items(), roles, strict=True)]
     sites = ["x0", *(block_name(at) for at in range(1, BLOCKS + 1))]
-    return linear_profile(title="What is left of x", unit="cosine with x", sites=sites, series=series, guides=(0, 1))
+    return linear_profile(
+        title="What is left of x", unit="cosine with x", hue=SIGNAL, sites=sites, series=series, guides=(0, 1)
+    )
