@@ -38,7 +38,7 @@ NEEDS = (
 # By the fate of the gradient at the input, without a skip and with one.
 SAID = {
     ("gone", "gone"): "It vanishes even with the +1, because negative factors cancel it.",
-    ("gone", "kept"): "The +1 preserves it.",
+    ("gone", "kept"): "The +1 keeps it from vanishing.",
     ("gone", "large"): f"The +1 keeps the gradient from vanishing but makes it explode: {NEEDS}",
     ("kept", "gone"): "The +1 makes it vanish, because negative factors cancel it.",
     ("kept", "kept"): "It neither vanishes nor explodes.",
@@ -132,8 +132,8 @@ def paths(factors: np.ndarray) -> str:
     count, past = len(factors), by_branches(factors)
     return (
         f"**Multiplied out**, as in (1 + a)(1 + b) = 1 + a + b + ab, the product with a skip is a sum over 2^{count} "
-        "paths, one for each choice of skip or branch (Veit 2016, 1605.06431; Elhage 2021): through no branch 1, "
-        f"through one {number(past[1], 3)}, through two or more {number(past[2:].sum(), 3)}."
+        "paths, one for each choice of skip or branch (Veit 2016, 1605.06431; Elhage 2021): 1 through no branch, "
+        f"{number(past[1], 3)} through one, {number(past[2:].sum(), 3)} through two or more."
     )
 
 
