@@ -124,7 +124,7 @@ def test_in_a_square_the_large_feature_leaves_nothing_of_the_small_one(ratio, sh
     np.testing.assert_allclose(squares(samples), [1, 0, ratio**2], atol=1e-12)
     assert squares(samples).sum() == pytest.approx((samples.sum(1) ** 2).mean())
     text = shares(samples, normalised(samples, "z-score").values)
-    assert f"has **{share}** of the loss, standardised 50%." in text
+    assert f"accounts for **{share}** of the loss; standardised, for 50%." in text
 
 
 # --- the errors that notes often make ---

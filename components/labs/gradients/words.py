@@ -59,14 +59,14 @@ def expected(cfg: RunConfig) -> str:
     )
     change = decades(1.0, float(predicted[0]))
     if cfg.residual and cfg.norm == "none":
-        fate = "explode" if change > EXPLODES else "stay bounded"
+        fate = "explodes" if change > EXPLODES else "stays bounded"
         if law(cfg).gradient is None and change <= EXPLODES:
-            fate = "make more of it than the formula says"
+            fate = "grows more than the formula says"
         return (
             f"{gains} The skip's 1 does not vanish, but more is added: the first layer passes on √(1 + "
-            f"{number(backward, 3)}) = {number((1 + backward) ** 0.5, 3)}, and {cfg.depth} layers {fate}. A stream "
-            "doubles its mean square per block only if a branch's output is as large as its input; here the first "
-            f"adds {number(forward, 3)}."
+            f"{number(backward, 3)}) = {number((1 + backward) ** 0.5, 3)}, and over {cfg.depth} layers the gradient "
+            f"{fate}. A stream doubles its mean square per block only if a branch's output is as large as its input; "
+            f"here the first adds {number(forward, 3)}."
         )
     if cfg.residual and cfg.placement == "post-norm":
         return (

@@ -43,12 +43,12 @@ def scale_and_descent(_values: np.ndarray, _row: int, _eps: float, _names: list[
 
 
 def shares(samples: np.ndarray, standard: np.ndarray) -> str:
-    """How much of a squared error is the large feature's, with features as they are and standardised, (N, 2) each."""
+    """The large feature's share of the squared error, with raw and standardised features, (N, 2) each."""
     (small, cross, large), even = squares(samples), squares(standard)
     return (
         f"The loss squares what both features add to the error. With both weights off by 1, a² is {small:g} on "
-        f"average, 2ab is {cross:g} and b² is {large:,.10g}: the large feature has "
-        f"**{large / (small + cross + large):.2%}** of the loss, standardised {even[2] / even.sum():.0%}."
+        f"average, 2ab is {cross:g} and b² is {large:,.10g}: the large feature accounts for "
+        f"**{large / (small + cross + large):.2%}** of the loss; standardised, for {even[2] / even.sum():.0%}."
     )
 
 

@@ -45,12 +45,12 @@ def draw() -> None:
 
 
 def sizes(x: np.ndarray, written: np.ndarray) -> str:
-    """The mean square of the sum (D,) + (D,) term by term, and which term random branches leave away."""
+    """The mean square of the sum (D,) + (D,), term by term, and which term is 0 for random branches."""
     own, cross, other = (float(np.mean(part)) for part in (x**2, 2 * x * written, written**2))
     return (
-        f"Its mean square is {number(own)} + {number(cross)} + {number(other)} = {number(own + cross + other)}. Of a "
+        f"Its mean square is {number(own)} + {number(cross)} + {number(other)} = {number(own + cross + other)}. For a "
         "random branch the middle term is 0 on average, so mean squares add: 1 + v."
-        + (" These two point much the same way, and their sum is larger." if cross > 0 else "")
+        + (" Here both point in a similar direction, so their sum is larger." if cross > 0 else "")
     )
 
 
