@@ -165,17 +165,32 @@ def ratios(
     return held({"data": traces, "layout": layout}, y="linear")
 
 
-def losses(labels: Sequence[str], *, steps: int, chance: float, seeds: int = 1, against: bool = False) -> Figure:
-    """The losses of several runs, with crosses where they diverged; `against`: minus the first one's."""
+def losses(
+    labels: Sequence[str],
+    *,
+    steps: int,
+    chance: float,
+    seeds: int = 1,
+    against: bool = False,
+    held_out: bool = False,
+) -> Figure:
+    """The losses of several runs, with crosses where they diverged; `against`: minus the first
+    one's. `held_out`: those of the held-out split, which the frames have.
+    """
     top = 1.6 * chance
-    layout = frame_of("Loss", x="step", y="loss minus A's" if against else "cross-entropy")
+    title = "Held-out loss" if held_out else "Loss"
+    layout = frame_of(title, x="step", y="loss minus A's" if against else "cross-entropy")
     layout["xaxis"] |= {"range": [0, steps]}
     layout["yaxis"] |= {"range": [-top, top] if against else [0, top]}
     layout["shapes"] = [level(y=0.0 if against else chance, dash="dot")]
     traces = [
         one
         for run, label in enumerate(labels)
-        for one in _band(run, label, Past, "loss", seeds=seeds, against=against, markers=False)
+        for one in (
+            _band(run, label, Frames, "held_out_loss", seeds=seeds, against=against, markers=True)
+            if held_out
+            else _band(run, label, Past, "loss", seeds=seeds, against=against, markers=False)
+        )
     ]
     traces += [
         bound(_diverged(run, label), Crosses("loss", run, seed))
@@ -289,7 +304,14 @@ def _held_cosines(sites: Sequence[str], traces: list[dict[str, Any]], title: str
 
 
 def _band(
-    run: int, label: str, of: type[Row] | type[Past], track: str, *, seeds: int, against: bool, markers: bool
+    run: int,
+    label: str,
+    of: type[Row] | type[Past] | type[Frames],
+    track: str,
+    *,
+    seeds: int,
+    against: bool,
+    markers: bool,
 ) -> list[dict[str, Any]]:
     """A run's line, with its band where there are several seeds."""
     base, line = 0 if against else None, _line(run, label) | {"mode": "lines+markers" if markers else "lines"}
