@@ -3,16 +3,15 @@
 import numpy as np
 import streamlit as st
 
-from components.charts.depth import Series, cosine_chart, depth_profile
-from components.charts.linear import SHARE, linear_profile
+from components.charts.depth import Series, depth_profile
+from components.charts.linear import SHARE, cosine_chart, linear_profile
 from components.charts.parts import Figure
-from components.instruments.panel import Instrument, Measured, Panel
+from components.instruments.panel import Instrument, Measured, Panel, block_names
 from models import answers
 from models.answers import Collapse
 from models.insight.collapse import attention_sentence, collapse_sentence
 from models.insight.words import vectors
 from models.spec import plan
-from models.spec.plan import block_name
 
 
 def draw(panel: Panel) -> None:
@@ -33,29 +32,26 @@ def draw(panel: Panel) -> None:
 
 
 def rank_chart(title: str, sites: tuple[str, ...], rank: np.ndarray, participation: np.ndarray) -> Figure:
-    """Effective rank and participation ratio by site on a log axis, from 1 to the number of vectors or features."""
+    """Effective rank and participation ratio by site: at least 1, at most the number of vectors or of features."""
     series = [Series("effective rank", rank), Series("participation ratio", participation, "other")]
     return depth_profile(title=title, unit="directions", sites=sites, series=series)
 
 
 def _stream(panel: Panel, found: Measured[Collapse], sites: tuple[str, ...]) -> None:
-    """What every site of both nets has."""
+    """Draws what MLP and transformer have at every site."""
     value = found.value
     count = f"{value.vectors} {vectors(found.cfg) if value.vectors > 1 else vectors(found.cfg).removesuffix('s')}"
     whose = f"{count} within each of {value.sets} samples" if value.within else f"{count} across the batch"
     alone = "" if value.within else f" {_why_no_attention(found)}"
     st.caption(f"Compared: {whose}.{alone}")
-    alike, spread, rank = st.columns(3)
-    with alike:
-        title = f"Cosine of {vectors(found.cfg)} by depth"
-        panel.chart(cosine_chart(sites=sites, series=[Series("cosine", value.cosine)], title=title), title)
-    with spread:
-        title = "Distance from the mean by depth"
-        series = [Series("|X - 1x̄ᵀ| / |X|", value.spread)]
-        panel.chart(linear_profile(title=title, unit="share", sites=sites, series=series, bounds=SHARE), title)
-    with rank:
-        title = "Rank by depth"
-        panel.chart(rank_chart(title, sites, value.rank, value.participation), title)
+    spread = [Series("|X - 1x̄ᵀ| / |X|", value.spread)]
+    panel.row(
+        cosine_chart(
+            title=f"Cosine of {vectors(found.cfg)} by depth", sites=sites, series=[Series("cosine", value.cosine)]
+        ),
+        linear_profile(title="Distance from the mean by depth", unit="share", sites=sites, series=spread, bounds=SHARE),
+        rank_chart("Rank by depth", sites, value.rank, value.participation),
+    )
 
 
 def _why_no_attention(found: Measured[Collapse]) -> str:
@@ -65,25 +61,27 @@ def _why_no_attention(found: Measured[Collapse]) -> str:
 
 
 def _attention(panel: Panel, found: Measured[Collapse]) -> None:
-    """What only blocks with attention have; a block that was taken out is left away."""
+    """Draws what only blocks with attention have; a block whose attention was taken out is left out."""
     gone = {one.block for one in plan(found.cfg).sublayers if one.kind == "attn" and one.identity}
     kept = [at for at in range(found.cfg.depth) if at + 1 not in gone]
-    blocks, value = tuple(block_name(at + 1) for at in kept), found.value
-    entropy, logits, share = st.columns(3)
-    with entropy:
-        title = "Attention entropy by block"
-        series = [Series("mean of heads", value.entropy[kept]), Series("sharpest head", value.sharpest[kept], "other")]
-        panel.chart(linear_profile(title=title, unit="of ln n", sites=blocks, series=series, bounds=SHARE), title)
-    with logits:
-        title = "Largest attention logit by block"
-        series = [Series("largest logit", value.max_logit[kept])]
-        panel.chart(linear_profile(title=title, unit="logit", sites=blocks, series=series, guides=[0.0]), title)
-    with share:
-        title = "Gradient to queries and keys by block"
-        series = [Series("queries and keys", value.query_key_share[kept])]
-        panel.chart(
-            linear_profile(title=title, unit="share", sites=blocks, series=series, bounds=SHARE, guides=[2 / 3]), title
-        )
+    blocks, value = block_names(at + 1 for at in kept), found.value
+    entropy = [Series("mean of heads", value.entropy[kept]), Series("sharpest head", value.sharpest[kept], "other")]
+    logits = [Series("largest logit", value.max_logit[kept])]
+    share = [Series("queries and keys", value.query_key_share[kept])]
+    panel.row(
+        linear_profile(title="Attention entropy by block", unit="of ln n", sites=blocks, series=entropy, bounds=SHARE),
+        linear_profile(
+            title="Largest attention logit by block", unit="logit", sites=blocks, series=logits, guides=[0.0]
+        ),
+        linear_profile(
+            title="Gradient to queries and keys by block",
+            unit="share",
+            sites=blocks,
+            series=share,
+            bounds=SHARE,
+            guides=[2 / 3],
+        ),
+    )
 
 
 COLLAPSE = Instrument(

@@ -1,4 +1,4 @@
-"""The playground's charts: what a configuration's stage shows, and the profiles that are kept to compare with."""
+"""The playground's charts: figures of its stage, its panels and its report."""
 
 import math
 
@@ -39,9 +39,9 @@ def player(cfg: RunConfig, fit: int, *, large: bool) -> Panel:
 
 
 def charts(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int, *, large: bool) -> list[Panel]:
-    """Activation and gradient by depth side by side, and below each the same at every step. `others`: (role, profile).
+    """Activation and gradient by depth side by side, below each the same at every step. `others`: (role, profile).
 
-    What they show is said by the verdict. `large`: the profiles alone, in type and lines for a projector.
+    They have no sentences: the verdict describes them. `large`: the profiles only, enlarged for a projector.
     """
     height = projector.BELOW_STACK if large else HEIGHT
     profiles = {title: _type(_profile(cfg, title, track, others), large) for title, track in PROFILES.items()}
@@ -50,7 +50,7 @@ def charts(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int, *, large
     ]
     if large:
         for figure in profiles.values():
-            figure["layout"]["showlegend"] = bool(others)  # else there is one line, of the step that the player shows
+            figure["layout"]["showlegend"] = bool(others)  # a single line is the step in the player
         return found
     sites = plan(cfg).sites
     return [
@@ -63,16 +63,14 @@ def charts(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int, *, large
 
 
 def panel(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int, chosen: str) -> list[Panel]:
-    """One of the panels below; the others are not declared."""
+    """The figures of one of PANELS."""
     if chosen == PANELS[0]:
         return _weights_and_samples(cfg, others, fit)
     return _what_it_says(cfg)
 
 
 def report_figures(view: View) -> list[Figure]:
-    """The figures of a report: the profiles of the shown row,
-    the whole loss, the maps of all steps. Needs no session.
-    """
+    """The figures of a report: profiles of the shown row, the whole loss, maps of all steps. Needs no session."""
     maps = [
         step_map(
             title=f"{word} by layer and step", unit="RMS", sites=view.trace.sites, step=view.trace.step, values=values

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.charts import parts as figures
-from components.charts.depth import ROLES, Series, cosine_chart, depth_profile, log_range
+from components.charts.depth import ROLES, Series, depth_profile, log_range
+from components.charts.linear import cosine_chart
 from components.charts.parts import (
     GRADIENT,
     GREY,

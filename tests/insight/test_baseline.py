@@ -14,12 +14,13 @@ from components.stage import figures
 from components.stage.sentences import said_at
 from models.claims.skip import CHANCE
 from models.export.findings import progress_sentence
+from models.generator import generator
 from models.insight.baseline import entropy, loss_of_guessing
 from models.insight.remedy import failed
 from models.lessons.glossary import ENTRIES
 from models.lessons.signal import DIGITS
 from models.spec import TASKS, RunConfig
-from models.tasks import generator, open_task
+from models.tasks import open_task
 from models.tasks.base import NO_LOSS
 from models.training import profile_at_init
 

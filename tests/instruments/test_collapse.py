@@ -14,10 +14,11 @@ from torch.nn.functional import cross_entropy
 from components.instruments.collapse import rank_chart
 from models.insight.collapse import attention_sentence, collapse_sentence
 from models.instruments.attention import attention_of
-from models.instruments.collapse import attention_numbers, collapse, cosines, site_numbers
+from models.instruments.collapse import attention_numbers, collapse, site_numbers
 from models.nets.branches import Attention
 from models.spec import ARRANGEMENTS, RunConfig, plan
 from models.training import Replays, Run, finished
+from models.training.frames import mean_cosines
 from tests.app_page import SMALL, charts, playground, sound, words
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -88,7 +89,7 @@ def test_opposite_tokens_are_one_line_and_two_points():
 
 def test_vectors_without_a_direction_are_left_out_and_what_is_not_finite_has_no_numbers():
     x = torch.tensor([[[1.0, 0.0], [0.0, 0.0], [1.0, 1.0]]], dtype=torch.float64)
-    assert cosines(x).item() == pytest.approx(2**-0.5)
+    assert mean_cosines(x).item() == pytest.approx(2**-0.5)
     for nothing in (torch.zeros(2, 3, 4), torch.full((2, 3, 4), torch.nan), torch.full((1, 3, 4), torch.inf)):
         assert all(math.isnan(value) for value in site_numbers(nothing).values())
 

@@ -123,7 +123,7 @@ def test_one_sample_has_no_noise_to_measure():
 
 @pytest.mark.parametrize("parts", [1, 513])
 def test_a_number_of_parts_that_no_batch_has_is_refused(parts):
-    with pytest.raises(ValueError, match=f"parts is {parts}; legal is 2 to 512"):
+    with pytest.raises(ValueError, match=f"parts is {parts}; legal is a whole number from 2 to 512"):
         measured(still_at(RunConfig(**TINY)), parts=parts)
 
 

@@ -279,7 +279,7 @@ NARROW = Lesson(
     sources={"He 2016 (ResNet)": "https://arxiv.org/abs/1512.03385"},
     code=Code("models/nets/sublayer.py", "Sublayer.forward"),
     challenge=Challenge(
-        "Reach a loss of 1 within 20 steps. You may touch the learning rate only.",
+        "Reach a loss of 1 within 20 steps. You may change only the learning rate.",
         RunConfig(task="spiral", depth=2, width=16, steps=20, lr=1e-4),
         ("lr",),
         (loss_within(1.0, 20),),
@@ -339,15 +339,8 @@ still_chart(figure, key="sizes", alt="Signal by depth, chart")
         ),
         Edit(
             "pages/navigation.py",
-            '            st.Page(\n                HERE / "learn" / "teacher.py",',
-            """            st.Page(
-                HERE / "learn" / "sizes.py",
-                title="Sizes",
-                icon=":material/straighten:",
-                url_path="sizes",
-                help="How large the signal is in a small net.",
-            ),
-""",
+            '        ("learn/teacher",',
+            '        ("learn/sizes", "Sizes", "straighten", "How large the signal is in a small net."),\n',
         ),
     ],
 }

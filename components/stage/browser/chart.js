@@ -155,8 +155,11 @@ export class Chart {
     this.stood = stands
     if (!this.live) this.el.replaceChildren()
     const layout = structuredClone(themed(this.figure.layout, theme)) // plotly writes the zoom into what it is given
-    Plotly.react(this.el, this.figure.data, layout, CONFIG)
     this.live = true
+    // A drawing ends a moment later; by then the chart may have been cleared, and plotly stumbles over what is gone.
+    Plotly.react(this.el, this.figure.data, layout, CONFIG).catch((error) => {
+      if (this.live) throw error
+    })
   }
 
   clear(Plotly) {
