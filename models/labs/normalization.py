@@ -9,7 +9,7 @@ import numpy as np
 
 TOKEN, FEATURE, GROUP, SEQUENCE, TABLE, CELL = "token", "feature", "group", "sequence", "table", "cell"
 ACROSS_TOKENS = {FEATURE, SEQUENCE, TABLE}  # here padding enters the statistics unless it is left out
-MOMENTUM = 0.1  # torch's: the weight of the new batch (the paper and TensorFlow name the weight of the old, 0.9)
+MOMENTUM = 0.1  # torch's: the weight of the new batch (TensorFlow names that of the old, 0.9)
 NO_SPREAD = 1e-12  # of the largest number: below it a spread is rounding
 
 

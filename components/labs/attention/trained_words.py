@@ -26,7 +26,7 @@ def place_sentence(accuracy: Mapping[str, np.ndarray], chance: float, step: int)
     if kept[0] < 3 * chance:
         return (
             f"{ends} Nothing is written where the stream begins ({kept[0]:.0%}): what is read later attention has "
-            "found out, from how many tokens its causal mask shows."
+            "found out, from how many tokens its causal mask shows or from what its scores are told of places."
         )
     begins = f"Where the stream begins it is {kept[0]:.0%} and {lost[0]:.0%}"
     if kept[-1] - lost[-1] > CLEAR:

@@ -53,9 +53,10 @@ def _told(values: np.ndarray, counted: np.ndarray | None, running: Running, feat
     st.dataframe(pd.DataFrame(rows, index=features).T, alt="Statistics of the batch and of the memory, table")
     st.caption(
         f"Batches remembered: {running.batches}. Each one: running = {1 - MOMENTUM:g} × running + {MOMENTUM:g} × "
-        f"batch, from mean 0 and variance 1. torch's momentum of {MOMENTUM:g} is the weight of the new batch; the "
-        f"paper's of {1 - MOMENTUM:g} is that of the old. Training divides by the variance over n, the memory keeps "
-        "the one over n - 1. Eval reads the memory only: who forgets model.eval() normalises by the batch at hand."
+        f"batch, from mean 0 and variance 1. torch's momentum of {MOMENTUM:g} is the weight of the new batch; "
+        f"TensorFlow's, {1 - MOMENTUM:g} in the same case, is that of the old. Training divides by the variance "
+        "over n, the memory keeps the one over n - 1. Eval reads the memory only: who forgets model.eval() normalises "
+        "by the batch at hand."
     )
 
 
