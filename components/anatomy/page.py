@@ -5,6 +5,7 @@ from dataclasses import replace
 import streamlit as st
 
 from components.anatomy.stack_row import stack_row
+from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import Series, depth_profile, log_range
 from components.charts.diagram import show_diagram
 from components.controls.panel import excepted
@@ -76,10 +77,11 @@ def signal(cfg: RunConfig) -> bool:
         st.caption(f"torch is loading in the trainer · :{BADGES['recorded']}-badge[recorded]")
     now, before = profile_of(view), profile_of(whole) if whole else None
     sites = view.trace.sites
-    for column, title, key, sentence in zip(
+    for column, title, key, hue, sentence in zip(
         st.columns(2),
         ("Activation by depth", "Gradient by depth"),
         ("act_rms", "grad_rms"),
+        (SIGNAL, GRADIENT),
         (activation_sentence(sites, now.act_rms), gradient_sentence(sites, now.grad_rms)),
         strict=True,
     ):
@@ -90,7 +92,7 @@ def signal(cfg: RunConfig) -> bool:
             series = [Series("no block changed", getattr(before, key), "ghost")] if before else []
             series.append(Series("as set", getattr(now, key), "now"))
             held = log_range(None, *(s.values for s in series))
-            figure = depth_profile(title=title, unit="RMS", sites=sites, series=series, range_=held)
+            figure = depth_profile(title=title, unit="RMS", hue=hue, sites=sites, series=series, range_=held)
             still_chart(figure, key=f"anatomy_{key}", alt=f"{title}, chart", height=280)
     return waiting and not refused
 

@@ -3,6 +3,7 @@
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.linear import SHARE, cosine_chart, linear_profile
 from components.charts.parts import Figure
@@ -34,7 +35,7 @@ def draw(panel: Panel) -> None:
 def rank_chart(title: str, sites: tuple[str, ...], rank: np.ndarray, participation: np.ndarray) -> Figure:
     """Effective rank and participation ratio by site: at least 1, at most the number of vectors or of features."""
     series = [Series("effective rank", rank), Series("participation ratio", participation, "other")]
-    return depth_profile(title=title, unit="directions", sites=sites, series=series)
+    return depth_profile(title=title, unit="directions", hue=SIGNAL, sites=sites, series=series)
 
 
 def _stream(panel: Panel, found: Measured[Collapse], sites: tuple[str, ...]) -> None:
@@ -49,7 +50,9 @@ def _stream(panel: Panel, found: Measured[Collapse], sites: tuple[str, ...]) -> 
         cosine_chart(
             title=f"Cosine of {vectors(found.cfg)} by depth", sites=sites, series=[Series("cosine", value.cosine)]
         ),
-        linear_profile(title="Distance from the mean by depth", unit="share", sites=sites, series=spread, bounds=SHARE),
+        linear_profile(
+            title="Distance from the mean by depth", unit="share", hue=SIGNAL, sites=sites, series=spread, bounds=SHARE
+        ),
         rank_chart("Rank by depth", sites, value.rank, value.participation),
     )
 
@@ -69,13 +72,21 @@ def _attention(panel: Panel, found: Measured[Collapse]) -> None:
     logits = [Series("largest logit", value.max_logit[kept])]
     share = [Series("queries and keys", value.query_key_share[kept])]
     panel.row(
-        linear_profile(title="Attention entropy by block", unit="of ln n", sites=blocks, series=entropy, bounds=SHARE),
         linear_profile(
-            title="Largest attention logit by block", unit="logit", sites=blocks, series=logits, guides=[0.0]
+            title="Attention entropy by block", unit="of ln n", hue=SIGNAL, sites=blocks, series=entropy, bounds=SHARE
+        ),
+        linear_profile(
+            title="Largest attention logit by block",
+            unit="logit",
+            hue=SIGNAL,
+            sites=blocks,
+            series=logits,
+            guides=[0.0],
         ),
         linear_profile(
             title="Gradient to queries and keys by block",
             unit="share",
+            hue=GRADIENT,
             sites=blocks,
             series=share,
             bounds=SHARE,

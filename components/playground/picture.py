@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure, enlarged
 from components.charts.steps import loss_chart, step_map
@@ -73,9 +74,17 @@ def report_figures(view: View) -> list[Figure]:
     """The figures of a report: profiles of the shown row, the whole loss, maps of all steps. Needs no session."""
     maps = [
         step_map(
-            title=f"{word} by layer and step", unit="RMS", sites=view.trace.sites, step=view.trace.step, values=values
+            title=f"{word} by layer and step",
+            unit="RMS",
+            hue=hue,
+            sites=view.trace.sites,
+            step=view.trace.step,
+            values=values,
         )
-        for word, values in (("Activation", view.trace.act_rms), ("Gradient", view.trace.grad_rms))
+        for word, hue, values in (
+            ("Activation", SIGNAL, view.trace.act_rms),
+            ("Gradient", GRADIENT, view.trace.grad_rms),
+        )
     ]
     return [*_profiles(view), _loss(view), *maps]
 
@@ -115,7 +124,11 @@ def _what_it_says(cfg: RunConfig) -> list[Panel]:
 def _profiles(view: View) -> list[Figure]:
     trace, name = view.trace, f"step {view.row}"
     series = {title: [Series(name, getattr(trace, track)[view.row])] for title, track in PROFILES.items()}
-    return [depth_profile(title=title, unit="RMS", sites=trace.sites, series=one) for title, one in series.items()]
+    hues = (figures.HUES[track] for track in PROFILES.values())
+    return [
+        depth_profile(title=title, unit="RMS", hue=hue, sites=trace.sites, series=one)
+        for hue, (title, one) in zip(hues, series.items(), strict=True)
+    ]
 
 
 def _loss(view: View) -> Figure:

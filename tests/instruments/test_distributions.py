@@ -9,6 +9,7 @@ import pytest
 import torch
 from scipy import stats
 
+from components.charts.colour import SIGNAL
 from components.charts.depth import Series
 from components.charts.linear import linear_profile
 from components.charts.table import table_of
@@ -218,7 +219,7 @@ def test_a_linear_chart_draws_zero_and_marks_what_is_not_finite():
         Series("a", np.array([0.0, np.nan, -2.0])),
         Series("b", np.array([np.nan, 1.0, np.inf]), "other", start=1),
     ]
-    figure = linear_profile(title="t", unit="u", sites=("x0", "b01", "b02"), series=series)
+    figure = linear_profile(title="t", unit="u", hue=SIGNAL, sites=("x0", "b01", "b02"), series=series)
     go.Figure(figure)
     lines = {(trace["name"], trace.get("meta")): trace for trace in figure["data"]}
     assert lines["a", "a"]["y"] == [0.0, None, -2.0]
@@ -227,7 +228,7 @@ def test_a_linear_chart_draws_zero_and_marks_what_is_not_finite():
     low, high = figure["layout"]["yaxis"]["range"]
     assert low < -2
     assert high > 1
-    assert linear_profile(title="t", unit="u", sites=(), series=[])["layout"]["annotations"]
+    assert linear_profile(title="t", unit="u", hue=SIGNAL, sites=(), series=[])["layout"]["annotations"]
 
 
 def test_the_sentence_names_the_tails_and_the_worst_branch():

@@ -12,6 +12,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from components.charts.colour import SIGNAL
 from components.charts.table import table_of
 from components.labs.gradients.chain import SAID, chain_chart, paths
 from components.labs.gradients.chain import verdict as chain_verdict
@@ -336,9 +337,9 @@ def figures():
     yield chain_chart(np.full(100, 1e-9))
     yield curve_chart("φ", list(FUNCTIONS), False, 0.0)
     yield curve_chart("φ'", [], True, 0.0)
-    yield net_chart(title, traces, measured, formula)
-    yield net_chart(title, traces * 2, np.concatenate([measured, 2 * measured]), formula)
-    yield net_chart(title, traces, np.full_like(measured, np.nan), formula)
+    yield net_chart(title, SIGNAL, traces, measured, formula)
+    yield net_chart(title, SIGNAL, traces * 2, np.concatenate([measured, 2 * measured]), formula)
+    yield net_chart(title, SIGNAL, traces, np.full_like(measured, np.nan), formula)
 
 
 def test_plotly_json_and_the_table_accept_every_chart():
@@ -350,9 +351,9 @@ def test_plotly_json_and_the_table_accept_every_chart():
 
 def test_no_two_activations_are_told_apart_by_colour_alone():
     lines = [trace["line"] for trace in curve_chart("φ", list(FUNCTIONS), False, 0)["data"]]
-    assert lines == [_look(at) for at in range(len(FUNCTIONS))]
-    assert len({_look(at)["dash"] for at in range(6)}) == 6
-    assert len({(line["color"], line["dash"]) for line in map(_look, range(30))}) == 30
+    assert lines == [_look(at, SIGNAL) for at in range(len(FUNCTIONS))]
+    assert len({_look(at, SIGNAL)["dash"] for at in range(6)}) == 6
+    assert len({(line["color"], line["dash"]) for line in (_look(at, SIGNAL) for at in range(24))}) == 24
 
 
 # --- the page ---

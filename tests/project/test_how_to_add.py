@@ -221,6 +221,7 @@ def lengths_sentence(shortest: np.ndarray, longest: np.ndarray) -> str:
             "",
             '''"""Lengths of tokens: how far they differ along the stream."""
 
+from components.charts.colour import SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.instruments.panel import Instrument, Panel
 from models import answers
@@ -234,7 +235,8 @@ def draw(panel: Panel) -> None:
     value, title = found.value, "Token length by depth"
     panel.say(lengths_sentence(value.shortest, value.longest))
     series = [Series("longest", value.longest), Series("shortest", value.shortest, "other")]
-    panel.chart(depth_profile(title=title, unit="RMS", sites=panel.view.trace.sites, series=series), title)
+    sites = panel.view.trace.sites
+    panel.chart(depth_profile(title=title, unit="RMS", hue=SIGNAL, sites=sites, series=series), title)
 
 
 LENGTHS = Instrument(
@@ -325,6 +327,7 @@ NARROW = Lesson(
 
 import streamlit as st
 
+from components.charts.colour import SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.stage.still import still_chart
 from models.service.client import trainer
@@ -333,7 +336,8 @@ from models.spec import RunConfig
 st.title("Sizes", anchor=False)
 st.markdown("See how large the signal is at each point of a small net.")
 trace = trainer().want(RunConfig(depth=2, width=16, batch=8), 1).trace()
-figure = depth_profile(title="Signal by depth", unit="RMS", sites=trace.sites, series=[Series("signal", trace.act_rms[0])])
+series = [Series("signal", trace.act_rms[0])]
+figure = depth_profile(title="Signal by depth", unit="RMS", hue=SIGNAL, sites=trace.sites, series=series)
 still_chart(figure, key="sizes", alt="Signal by depth, chart")
 ''',
         ),

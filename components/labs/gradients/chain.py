@@ -5,6 +5,7 @@ the +1 of the skip, and the update left to every layer.
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import GRADIENT
 from components.charts.depth import Series, depth_profile, log_range
 from components.charts.parts import Figure
 from components.controls import number_table as table
@@ -56,7 +57,9 @@ def chain_chart(factors: np.ndarray) -> Figure:
     ]
     sites = ["input", *(f"layer {at}" for at in range(1, len(factors) + 1))]
     held = log_range(None, *(one.values for one in series))
-    return depth_profile(title="Gradient along the chain", unit="|gradient|", sites=sites, series=series, range_=held)
+    return depth_profile(
+        title="Gradient along the chain", unit="|gradient|", hue=GRADIENT, sites=sites, series=series, range_=held
+    )
 
 
 def _preset() -> tuple[float, ...]:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.charts.colour import LOSS
 from components.charts.depth import Series, depth_profile
 from components.shell.address import kept
 from components.stage.still import still_chart
@@ -38,7 +39,9 @@ def scale_and_descent(_values: np.ndarray, _row: int, _eps: float, _names: list[
         Series("as it is", np.array(raw, float)),
         Series("standardised", np.array(scaled, float), "other"),
     ]
-    figure = depth_profile(title="Steps to converge", unit="steps", sites=[f"{at}x" for at in RATIOS], series=series)
+    figure = depth_profile(
+        title="Steps to converge", unit="steps", hue=LOSS, sites=[f"{at}x" for at in RATIOS], series=series
+    )
     figure["layout"]["xaxis"]["title"]["text"] = "scale of one feature over the other"
     still_chart(figure, key="normalization_descent", alt="Steps to converge, chart", height=280)
     with st.popover("Numbers", key="normalization_descent_numbers", icon=":material/table:"):

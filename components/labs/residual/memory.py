@@ -5,6 +5,7 @@ identity, and without the skip there is nothing to go back to.
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import SIGNAL
 from components.charts.depth import Series
 from components.charts.linear import linear_profile
 from components.charts.parts import Figure
@@ -92,4 +93,6 @@ def memory_chart(found: dict[str, np.ndarray]) -> Figure:
     roles = ("now", "other", "initial")
     series = [Series(name, values, role) for (name, values), role in zip(found.items(), roles, strict=True)]
     sites = ["x0", *(block_name(at) for at in range(1, BLOCKS + 1))]
-    return linear_profile(title="What is left of x", unit="cosine with x", sites=sites, series=series, guides=(0, 1))
+    return linear_profile(
+        title="What is left of x", unit="cosine with x", hue=SIGNAL, sites=sites, series=series, guides=(0, 1)
+    )
