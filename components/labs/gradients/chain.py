@@ -122,9 +122,9 @@ def paths(factors: np.ndarray) -> str:
     """The product with skips as a sum over paths, and what of it comes past how many branches."""
     count, past = len(factors), by_branches(factors)
     return (
-        f"**Multiplied out**, as (1 + a)(1 + b) = 1 + a + b + ab is, the product with a skip is a sum over "
-        f"$2^{{{count}}}$ paths, one for every choice of skip or branch (Veit 2016, 1605.06431; Elhage 2021): past no branch 1, past "
-        f"one {number(past[1], 3)}, past two or more {number(past[2:].sum(), 3)}."
+        "**Multiplied out**, as (1 + a)(1 + b) = 1 + a + b + ab is, the product with a skip is a sum over "
+        f"$2^{{{count}}}$ paths, one for every choice of skip or branch (Veit 2016, 1605.06431; Elhage 2021): past no "
+        f"branch 1, past one {number(past[1], 3)}, past two or more {number(past[2:].sum(), 3)}."
     )
 
 
