@@ -38,15 +38,19 @@ def adopt() -> list[str]:
         columns, seeds, notes = compare_link.from_query(query)
         session.COLUMNS.put(columns)
         session.hold(SEEDS, seeds)
+        if "digest" in st.query_params:  # it is to be run again
+            compare_link.begin()
         session.COMPARE_NOTES.put(notes)
         session.COLUMN_DRAWN.put(None)
     return session.COMPARE_NOTES.get()
 
 
 def write() -> None:
-    """After the widgets: stages the columns for the address."""
-    query = compare_link.to_query(session.COLUMNS.get(), session.held(SEEDS))
-    address.stage(dict.fromkeys((*compare_link.KEYS, *_columns_in_address())) | query)
+    """After the widgets: stages the columns for the address. A digest was of the columns that it came with."""
+    there, shown = _columns_in_address(), (session.COLUMNS.get(), session.held(SEEDS))
+    others = compare_link.from_query(there)[:2] != shown
+    gone = [*compare_link.KEYS, *there, *(["digest"] if others else [])]
+    address.stage(dict.fromkeys(gone) | compare_link.to_query(*shown))
 
 
 def edit() -> str:

@@ -201,7 +201,7 @@ CARDS = [
         "placement",
         "`nn.TransformerEncoder` with `norm_first=True` is a complete pre-norm transformer.",
         "Its `norm` is None by default: the stream, which grows with depth, reaches the output head unnormalised. A "
-        "final norm after post-norm changes nothing.",
+        "final norm after post-norm changes nothing at the start.",
         XIONG
         | {"nn.TransformerEncoder": "https://docs.pytorch.org/docs/stable/generated/torch.nn.TransformerEncoder.html"},
         "torch's encoder with 2, 6 and 12 layers, each initialised anew, and the size of its output.",

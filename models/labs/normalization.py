@@ -9,7 +9,7 @@ import numpy as np
 
 TOKEN, FEATURE, GROUP, SEQUENCE, TABLE, CELL = "token", "feature", "group", "sequence", "table", "cell"
 ACROSS_TOKENS = {FEATURE, SEQUENCE, TABLE}  # here padding counts unless it is left out
-MOMENTUM = 0.1  # torch's: the weight of the new batch (the paper and TensorFlow give that of the old, 0.9)
+MOMENTUM = 0.1  # torch's: the weight of the new batch (TensorFlow gives that of the old, 0.9)
 NO_SPREAD = 1e-12  # share of the largest number below which a spread is rounding
 
 

@@ -85,7 +85,7 @@ INIT = Lesson(
         "An initialisation suits one arrangement. He's factor 2 makes up for what ReLU discards in a plain net: "
         "there the signal stays level (on average over seeds; one narrow net may be far off). Put a skip around the "
         "same layer, and its output is added to what was there: the mean square doubles, or worse, since ReLU's "
-        "outputs share a mean and add up. A norm works whatever the weights are, at every training step; an "
+        "outputs share a mean and add up. A norm fixes the size whatever the weights are, at every training step; an "
         "initialisation only at the first. And a level signal alone does not save the plain net: look at its sample "
         "cosine."
     ),

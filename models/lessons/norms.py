@@ -128,8 +128,8 @@ FINAL = Lesson(
     why="Pre-norm leaves the skip free, so the signal (residual stream) grows: its RMS by $\\sqrt{1+vL}$. Every "
     "block reads a normalised copy and does not notice. The output head does: logits that are many times too "
     "large mean a net that is very sure and wrong. The final norm gives the head a signal of the size it "
-    "expects, whatever the depth. It belongs to no block and is easily forgotten, as in many implementations "
-    "that moved the norm.",
+    "expects, whatever the depth. It belongs to no block and is easily forgotten: torch's "
+    "`nn.TransformerEncoder` has none unless one is passed to it.",
     sources={
         "Radford 2019 (GPT-2 adds it)": "https://openai.com/index/better-language-models/",
         "Xiong 2020": "https://arxiv.org/abs/2002.04745",

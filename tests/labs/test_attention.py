@@ -100,6 +100,18 @@ def test_says_that_no_softmax_gave_these_weights():
     assert "They sum to 1.40, so they cannot come from a softmax" in steps(np.array(row.numbers), WEIGHTS, 1.0)
 
 
+@pytest.mark.parametrize("begins", [0.03, 0.9])
+def test_where_the_stream_begins_without_a_place_it_is_from_the_mask_or_from_the_scores(begins):
+    """Rotary, ALiBi and T5's bias tell the scores of places and write none into the stream, nor does "none"."""
+    rows = {name: np.array([begins, 0.9]) for name in ("with skips", "without skips")}
+    said = place_sentence(rows, 1 / 32, 100)
+    assert ("from how many tokens its causal mask shows or from what its scores are told of places" in said) == (
+        begins < 0.1
+    )
+    written = {kind: len(added(kind, 8, 4, 0)) for kind in KINDS}
+    assert {kind for kind, rows_ in written.items() if rows_} == {"sinusoidal", "learned"}
+
+
 def test_weights_that_a_softmax_could_have_given_are_told_from_others():
     assert "as the weights of a softmax do" in steps(np.array([0.25, 0.75]), WEIGHTS, 1.0)
     assert "no negative weight" in steps(np.array([-0.5, 1.5]), WEIGHTS, 1.0)

@@ -126,7 +126,7 @@ def test_the_product_with_a_skip_multiplied_out_is_a_sum_over_all_choices_of_ski
         past[sum(chosen)] += np.prod(factors[np.array(chosen)])
     np.testing.assert_allclose(by_branches(factors), past, atol=1e-12)
     assert past.sum() == pytest.approx(arriving(with_skip(factors))[0])
-    assert "over 2^10 paths" in paths(np.full(10, 0.5))
+    assert "over $2^{10}$ paths" in paths(np.full(10, 0.5))
     assert "1 through no branch, 5 through one, 51.7 through two or more." in paths(np.full(10, 0.5))
 
 

@@ -564,3 +564,26 @@ def test_no_more_than_six_lines_are_described_and_the_others_counted():
     said = run("return describe.described(figure)", figure=figure)
     assert said.count("from 1 at input") == 6
     assert said.endswith("And 2 more.")
+
+
+@pytest.mark.parametrize("against", [False, True])
+def test_held_out_losses_of_several_seeds_are_their_median_with_the_range_at_the_frames_that_were_seen(against):
+    code = """
+    const frame = (step, loss) => ({ step, held_out_loss: loss })
+    made[0].frames = [[frame(0, 2), frame(1, 1), frame(4, 9)], [frame(0, 3), frame(1, null)], [frame(0, 7), frame(1, 5)]]
+    made[1].frames = [[frame(0, 1), frame(1, 1)], [frame(0, 1)], [frame(0, 4)]]
+    return bind.filled(figure, now, {}).data.map(({ name, x, y }) => [name, x, y])
+    """
+    row = [[2, 1, 1]] * 3
+    figure = figures.losses(["A", "B"], steps=9, chance=2.3, seeds=3, against=against, held_out=True)
+    drawn = {
+        name: dict(zip(x, y, strict=True)) for name, x, y in run(SEVERAL + code, given=[[row] * 2] * 2, figure=figure)
+    }
+    a, b = {0: 3, 1: 3}, {0: 1, 1: 1}
+    assert {int(step): value for step, value in drawn["B"].items()} == {
+        step: value - (a[step] if against else 0) for step, value in b.items()
+    }
+    if not against:
+        assert drawn["A"] == a
+        assert drawn["A, lowest seed"] == {0: 2, 1: 1}
+        assert drawn["A, highest seed"] == {0: 7, 1: 5}

@@ -26,8 +26,8 @@ def place_sentence(accuracy: Mapping[str, np.ndarray], chance: float, step: int)
     )
     if kept[0] < 3 * chance:
         return (
-            f"{ends} The stream begins without it ({kept[0]:.0%}): attention infers it from the number of tokens that "
-            "its causal mask shows."
+            f"{ends} The stream begins without it ({kept[0]:.0%}): attention infers it, from the number of tokens that "
+            "its causal mask shows or from what its scores are told of positions."
         )
     begins = f"At the beginning of the stream it is {kept[0]:.0%} and {lost[0]:.0%}"
     if kept[-1] - lost[-1] > CLEAR:

@@ -131,9 +131,9 @@ def paths(factors: np.ndarray) -> str:
     """The product with skips as a sum over paths, by the number of branches that they pass."""
     count, past = len(factors), by_branches(factors)
     return (
-        f"**Multiplied out**, as in (1 + a)(1 + b) = 1 + a + b + ab, the product with a skip is a sum over 2^{count} "
-        "paths, one for each choice of skip or branch (Veit 2016, 1605.06431; Elhage 2021): 1 through no branch, "
-        f"{number(past[1], 3)} through one, {number(past[2:].sum(), 3)} through two or more."
+        "**Multiplied out**, as in (1 + a)(1 + b) = 1 + a + b + ab, the product with a skip is a sum over "
+        f"$2^{{{count}}}$ paths, one for each choice of skip or branch (Veit 2016, 1605.06431; Elhage 2021): 1 through "
+        f"no branch, {number(past[1], 3)} through one, {number(past[2:].sum(), 3)} through two or more."
     )
 
 

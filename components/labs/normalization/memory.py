@@ -51,10 +51,10 @@ def _told(values: np.ndarray, counted: np.ndarray | None, running: Running, feat
     st.dataframe(pd.DataFrame(rows, index=features).T, alt="Statistics of the batch and running statistics, table")
     st.caption(
         f"Batches so far: {running.batches}. Each one: running = {1 - MOMENTUM:g} × running + {MOMENTUM:g} × batch, "
-        f"starting from mean 0 and variance 1. torch's momentum of {MOMENTUM:g} is the weight of the new batch; the "
-        f"paper's of {1 - MOMENTUM:g} is that of the old value. Training divides by the variance over n; the running "
-        "variance is over n - 1. Eval mode uses only the running statistics: without model.eval() the current batch "
-        "is used."
+        f"starting from mean 0 and variance 1. torch's momentum of {MOMENTUM:g} is the weight of the new batch; "
+        f"TensorFlow's, {1 - MOMENTUM:g} in the same case, is that of the old value. Training divides by the variance "
+        "over n; the running variance is over n - 1. Eval mode uses only the running statistics: without model.eval() "
+        "the current batch is used."
     )
 
 
