@@ -1,5 +1,5 @@
 # CONTRIBUTING.md explains the targets.
-.PHONY: app check test quick bench
+.PHONY: app check test quick long bench
 
 app:
 	streamlit run app.py
@@ -15,6 +15,9 @@ test:
 
 quick:
 	pytest -m "not browser and not slow"
+
+long:
+	pytest -m long
 
 bench:
 	python -m benchmarks

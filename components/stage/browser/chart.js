@@ -1,12 +1,13 @@
 // One chart of the stage: its sentence, its picture by plotly or as a sketch, its table.
 
 import { filled, roomAbove } from "./bind.js"
+import { described } from "./describe.js"
 import { sketch } from "./sketch.js"
 import { tableOf } from "./table.js"
 
 const HTML = `
 <p class="stage-sentence"></p>
-<div class="stage-place"><div class="stage-chart" role="figure"></div>
+<div class="stage-place"><div class="stage-chart" role="figure"></div><p class="stage-alt" hidden></p>
 <div class="stage-table" role="region" tabindex="0" hidden></div>
 <button type="button" class="stage-switch" aria-expanded="false">Table</button></div>`
 // "Reset axes" would be a second button of that first word on the page; a double click resets them too.
@@ -22,6 +23,7 @@ export const AGAIN = "again" // what a drawing says that could not be made now
 
 const pen = document.createElement("canvas").getContext("2d") // measures text
 
+let made = 0 // charts of this page, each with the name of its own description
 let plotly // one promise for all charts of a page
 
 // Streamlit's own plotly, which announces itself on the window.
@@ -72,10 +74,13 @@ export class Chart {
       place,
       sentence: find("p"),
       el: find(".stage-chart"),
+      alt: find(".stage-alt"),
       table: find(".stage-table"),
       button: find("button"),
     })
     this.held = {}
+    this.alt.id = `stage-alt-${++made}`
+    this.el.setAttribute("aria-describedby", this.alt.id)
     this.button.onclick = () => {
       this.table.hidden = !this.table.hidden
       this.name()
@@ -138,6 +143,10 @@ export class Chart {
       this.tabulated = now.time
       this.tabulate()
     }
+    if (!now.playing) {
+      const words = described(this.figure)
+      if (this.alt.textContent !== words) this.alt.textContent = words
+    }
     if (!Plotly) return sketch(this.el, this.figure)
     if (this.el._dragging) return AGAIN // new data must not end a drag
     // What moves with the frames alone is the same picture most of the time, and plotly would not see that.
@@ -146,13 +155,17 @@ export class Chart {
     this.stood = stands
     if (!this.live) this.el.replaceChildren()
     const layout = structuredClone(themed(this.figure.layout, theme)) // plotly writes the zoom into what it is given
-    Plotly.react(this.el, this.figure.data, layout, CONFIG)
     this.live = true
+    // A drawing ends a moment later; by then the chart may have been cleared, and plotly stumbles over what is gone.
+    Plotly.react(this.el, this.figure.data, layout, CONFIG).catch((error) => {
+      if (this.live) throw error
+    })
   }
 
   clear(Plotly) {
     if (this.live) Plotly?.purge(this.el)
     Object.assign(this, { live: false, stood: "", figure: undefined })
+    this.alt.textContent = ""
     this.el.replaceChildren("The net has not been asked yet: press Train or Step.")
   }
 }

@@ -1,6 +1,6 @@
 // The numbers of a chart as a table in its place, made when somebody asks.
 
-const bare = (text) =>
+export const bare = (text) =>
   String(text ?? "")
     .replace(/<br>/g, " ")
     .replace(/<[^>]*>/g, "")
