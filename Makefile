@@ -1,4 +1,4 @@
-.PHONY: app check test quick bench
+.PHONY: app check test quick long bench
 
 app:
 	streamlit run app.py
@@ -14,6 +14,9 @@ test:
 
 quick:
 	pytest -m "not browser and not slow"
+
+long:
+	pytest -m long
 
 bench:
 	python -m benchmarks

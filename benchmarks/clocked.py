@@ -68,7 +68,7 @@ app = st.App(
     whole.MAIN,
     lifespan=lifespan,
     routes=[Route("/healthz", whole.health), Route("/computed", computed), *routes()],
-    middleware=[Middleware(whole.OnlyReading), Middleware(Scripts)],
+    middleware=[Middleware(whole.ReadOnly), Middleware(Scripts)],
 )
 
 if __name__ == "__main__":

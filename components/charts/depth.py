@@ -7,13 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from components.charts.colour import GREY, RED, shades
 from components.charts.parts import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    RED,
     Figure,
     decades_axis,
     finished,
@@ -26,32 +21,40 @@ from components.charts.parts import (
     site_ticks,
 )
 
-# A role has its own colour and its own dash or marker, so that the chart can be read without its colours.
+# A role is a dash, a marker and a shade of the chart's hue, so that the chart can be read without its colours.
 ROLES: dict[str, dict[str, Any]] = {
-    "now": {"line": {"color": BLUE, "width": 3}, "marker": {"symbol": "circle", "size": 5}, "mode": "lines+markers"},
-    "ghost": {"line": {"color": GREY, "width": 2, "dash": "dot"}, "mode": "lines"},
-    "pinned": {"line": {"color": ORANGE, "width": 2, "dash": "dash"}, "mode": "lines"},
+    "now": {"line": {"width": 3}, "marker": {"symbol": "circle", "size": 5}, "mode": "lines+markers"},
+    "ghost": {"line": {"width": 2, "dash": "dot"}, "mode": "lines"},
+    "pinned": {"line": {"width": 2, "dash": "dash"}, "mode": "lines"},
     "other": {
-        "line": {"color": ORANGE, "width": 2, "dash": "dash"},
+        "line": {"width": 2, "dash": "dash"},
         "marker": {"symbol": "square", "size": 5},
         "mode": "lines+markers",
     },
-    "formula": {"line": {"color": GREEN, "width": 2, "dash": "dashdot"}, "mode": "lines"},
-    "initial": {"line": {"color": PURPLE, "width": 2, "dash": "longdash"}, "mode": "lines"},
+    "formula": {"line": {"width": 2, "dash": "dashdot"}, "mode": "lines"},
+    "initial": {"line": {"width": 2, "dash": "longdash"}, "mode": "lines"},
 }
+SHADES = {"now": 0, "pinned": 1, "other": 1, "formula": 2, "initial": 2}  # of `shades`; a ghost is grey
 
 
 @dataclass(frozen=True)
 class Series:
     """A line over depth: its name in the legend, one value per site, and its role (a key of ROLES).
 
-    `start`: the first site that has a value; a branch has none at the input.
+    `start`: the first site that has a value; a branch has none at the input. `hue`: unless it is the chart's.
     """
 
     name: str
     values: np.ndarray
     role: str = "now"
     start: int = 0
+    hue: str = ""
+
+
+def look(role: str, hue: str) -> dict[str, Any]:
+    """The style of a line of a role in a chart of this hue."""
+    style = ROLES[role]
+    return {**style, "line": {**style["line"], "color": shades(hue)[SHADES[role]] if role in SHADES else GREY}}
 
 
 def log_range(previous: tuple[float, float] | None, *arrays: np.ndarray) -> tuple[float, float]:
@@ -74,6 +77,7 @@ def depth_profile(
     *,
     title: str,
     unit: str,
+    hue: str,
     sites: Sequence[str],
     series: Sequence[Series],
     range_: tuple[float, float] | None = None,
@@ -91,16 +95,16 @@ def depth_profile(
         there = np.arange(len(values)) >= one.start
         zero, lost = there & (values == 0), there & ~np.isfinite(values)
         traces += [
-            depth_line(one, sites, values > 0),
-            *marks("exactly 0", one, sites, zero, y=10.0 ** (low + inside), symbol="triangle-down"),
-            *marks("not finite", one, sites, lost, y=10.0 ** (high - inside), symbol="triangle-up"),
+            depth_line(one, sites, values > 0, hue),
+            *marks("exactly 0", one, sites, zero, hue, y=10.0 ** (low + inside), symbol="triangle-down"),
+            *marks("not finite", one, sites, lost, hue, y=10.0 ** (high - inside), symbol="triangle-up"),
         ]
-    layout = frame_of(title, x=over_blocks(sites) if x is None else x, y=unit, ticks=site_ticks(sites))
+    layout = frame_of(title, x=over_blocks(sites) if x is None else x, y=unit, ticks=site_ticks(sites), hue=hue)
     layout["yaxis"] |= {"type": "log", "range": [low, high], **decades_axis(low, high)}
     return finished(traces, layout, "nothing measured yet")
 
 
-def over_depth(name: str, sites: Sequence[str], count: int, role: str) -> dict[str, Any]:
+def over_depth(name: str, sites: Sequence[str], count: int, role: str, hue: str) -> dict[str, Any]:
     """A trace over `count` places of depth in the style of a role, without its values."""
     return {
         "type": "scatter",
@@ -110,18 +114,18 @@ def over_depth(name: str, sites: Sequence[str], count: int, role: str) -> dict[s
         "text": site_names(sites, count),
         "hovertemplate": "%{text}: %{y:.4g}<extra>%{meta}</extra>",
         "connectgaps": False,
-        **ROLES[role],
+        **look(role, hue),
     }
 
 
-def depth_line(one: Series, sites: Sequence[str], drawn: np.ndarray) -> dict[str, Any]:
+def depth_line(one: Series, sites: Sequence[str], drawn: np.ndarray, hue: str) -> dict[str, Any]:
     """The line of a series, with gaps where `drawn` is false."""
     y = [value if there else None for value, there in zip(rounded(one.values), drawn, strict=True)]
-    return over_depth(one.name, sites, len(one.values), one.role) | {"y": y}
+    return over_depth(one.name, sites, len(one.values), one.role, one.hue or hue) | {"y": y}
 
 
 def marks(
-    name: str, one: Series, sites: Sequence[str], there: np.ndarray, *, y: float, symbol: str
+    name: str, one: Series, sites: Sequence[str], there: np.ndarray, hue: str, *, y: float, symbol: str
 ) -> list[dict[str, Any]]:
     """A trace of marks at one height where `there` is true, or none; open and larger unless the role is "now"."""
     places = np.flatnonzero(there)
@@ -130,7 +134,7 @@ def marks(
     names = site_names(sites, len(one.values))
     trace = scatter(name, places, np.full(len(places), y), RED, mode="markers", symbol=symbol)
     if one.role != "now":
-        colour = ROLES[one.role]["line"]["color"]
+        colour = look(one.role, one.hue or hue)["line"]["color"]
         trace["marker"] = {"color": colour, "symbol": f"{symbol}-open", "size": 14, "line": {"width": 2}}
     return [
         trace

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from components.charts.parts import NORM, SIGNAL, WEIGHTS
+from components.charts.colour import NORM, SIGNAL, WEIGHTS
 from models.spec import NORMS, RunConfig, plan
 from models.spec.plan import SublayerPlan
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from components.charts.colour import SIGNAL
 from components.charts.depth import Series, depth_line, marks
 from components.charts.parts import Figure, finished, frame_of, level, over_blocks, site_ticks
 
@@ -16,6 +17,7 @@ def linear_profile(
     *,
     title: str,
     unit: str,
+    hue: str,
     sites: Sequence[str],
     series: Sequence[Series],
     bounds: tuple[float, float] | None = None,
@@ -33,8 +35,11 @@ def linear_profile(
     for one in series:
         finite = np.isfinite(np.asarray(one.values, float))
         there = np.arange(len(finite)) >= one.start
-        traces += [depth_line(one, sites, finite), *marks(lost, one, sites, there & ~finite, y=low, symbol="x")]
-    layout = frame_of(title, x=over_blocks(sites) if x is None else x, y=unit, ticks=site_ticks(sites))
+        traces += [
+            depth_line(one, sites, finite, hue),
+            *marks(lost, one, sites, there & ~finite, hue, y=low, symbol="x"),
+        ]
+    layout = frame_of(title, x=over_blocks(sites) if x is None else x, y=unit, ticks=site_ticks(sites), hue=hue)
     layout["yaxis"] |= {"range": [low, high]}
     layout["shapes"] = [level(y=guide, dash="dot") for guide in guides]
     return finished(traces, layout, "nothing measured yet")
@@ -51,6 +56,7 @@ def cosine_chart(*, sites: Sequence[str], series: Sequence[Series], title: str =
     figure = linear_profile(
         title=title,
         unit="cosine",
+        hue=SIGNAL,
         sites=sites,
         series=measured,
         bounds=(low, 1.08),

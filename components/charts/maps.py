@@ -6,13 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from components.charts.colour import GRADIENT, GREY, RED, colour_scale, shades
+from components.charts.colour import LOSS as LOSS_HUE
 from components.charts.parts import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    RED,
     Figure,
     colour_bar,
     finished,
@@ -27,16 +23,17 @@ from models.maps.table import MEASURES, by_cell, grid
 from models.spec import knobs
 
 HATCH = (-0.25, 0.0, 0.25)  # where the strokes of a hatched cell cross its middle
-STYLES = (  # colour, dash and symbol of an arrangement: the last two tell it apart without colour
-    (BLUE, "solid", "circle"),
-    (ORANGE, "dash", "square"),
-    (GREEN, "dot", "diamond"),
-    (PURPLE, "dashdot", "cross"),
-    (GREY, "longdash", "triangle-up"),
-    (RED, "longdashdot", "x"),
+STYLES = (  # shade, dash and symbol of an arrangement: the last two tell it apart without colour
+    (0, "solid", "circle"),
+    (1, "dash", "square"),
+    (2, "dot", "diamond"),
+    (3, "dashdot", "cross"),
+    (0, "longdash", "triangle-up"),
+    (1, "longdashdot", "x"),
 )
 LOSS = "final loss"
 BEYOND = 1.5  # a multiple of the loss of guessing: all runs above it share one colour
+HUES = {"gradient ratio": GRADIENT, "first non-finite step": GREY}  # of measures; the others say how well it learned
 Scale = tuple[float, float]
 
 
@@ -81,7 +78,7 @@ def panel(spec: MapSpec, outcomes: Sequence[Outcome], arrangement: str, measure:
         "hoverongaps": True,
         "zmin": scale[0],
         "zmax": scale[1],
-        "colorscale": "Viridis",
+        "colorscale": colour_scale(HUES.get(measure, LOSS_HUE)),
         "reversescale": kind.rising,
         "xgap": 1,
         "ygap": 1,
@@ -97,7 +94,8 @@ def widths_chart(spec: MapSpec, widths: Sequence[Width], other: str) -> Figure:
     layout["xaxis"] |= _ticks(tuple(places)) | {"showgrid": True}
     layout["yaxis"] |= {"rangemode": "tozero"}
     traces = []
-    for (colour, dash, symbol), name in zip(STYLES, spec.arrangements, strict=False):
+    for (shade, dash, symbol), name in zip(STYLES, spec.arrangements, strict=False):
+        colour = shades(GREY)[shade]
         own = [width for width in widths if width.arrangement == name]
         ends = [(float(width.decades.min()), float(width.decades.max())) for width in own]
         means = [float(width.decades.mean()) for width in own]

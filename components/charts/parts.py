@@ -1,4 +1,4 @@
-"""The parts of a figure: colours, layout, lines, ticks, and rounding to what the browser needs.
+"""The parts of a figure: layout, lines, ticks, and rounding to what the browser needs.
 
 A figure is a plain dict of plotly's schema (`plotly.graph_objects.Figure` accepts it). Building graph objects instead
 would cost more than the rest of a page. The browser sets the colours of text and grid, from the theme.
@@ -12,18 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from components.charts.colour import GREY, RED, marked
 from models.trace import SUBLAYERS
 
 Figure = dict[str, Any]
 
 MAX_POINTS = 300
 POWERS = np.array([10.0**power for power in range(300)])
-# At least 3:1 contrast on the light and the dark page; colour-blind readers can tell them apart.
-BLUE, ORANGE, GREEN, PURPLE, GREY = "#2f86d6", "#d4760a", "#1a9e77", "#b35fb0", "#80858f"
-RED = "#d84a3a"
-# One meaning for each colour in every chart; the skip has the colour of the signal. A word, a dash or a marker says the
-# same, for readers who do not see the colour. Twins: `.stage-curve` in stage.css, and stack.js.
-SIGNAL, GRADIENT, NORM, WEIGHTS, LOSS = BLUE, PURPLE, ORANGE, GREEN, "#8c8415"
 NARROW = 240  # pixels: the width of a legend in a third of a page
 LEGEND_ROW = 17
 TYPE_SIZE = 12  # plotly's own, for text without a size
@@ -86,11 +81,13 @@ def finished(traces: list[dict[str, Any]], layout: dict[str, Any], empty: str) -
     return {"data": kept, "layout": layout}
 
 
-def frame_of(title: str, *, x: str, y: str, ticks: dict[str, Any] | None = None, legend: bool = True) -> dict[str, Any]:
-    """A compact layout, for a third of a page or a phone, with the legend between title and plot."""
+def frame_of(
+    title: str, *, x: str, y: str, ticks: dict[str, Any] | None = None, legend: bool = True, hue: str = GREY
+) -> dict[str, Any]:
+    """A compact layout, for a third of a page or a phone: the title with the mark of its hue, legend, plot."""
     return {
         "title": {
-            "text": f"<b>{title}</b>",
+            "text": f"<b>{marked(title, hue)}</b>",
             "font": {"size": 13},
             "x": 0,
             "xref": "container",
@@ -116,8 +113,8 @@ def frame_of(title: str, *, x: str, y: str, ticks: dict[str, Any] | None = None,
 
 
 def title_of(figure: Figure) -> str:
-    """The title of a figure without its markup."""
-    return re.sub(r"<[^>]*>", "", figure["layout"]["title"]["text"])
+    """The title of a figure without its markup and its mark."""
+    return re.sub(r"<[^>]*>", "", figure["layout"]["title"]["text"]).removeprefix("■ ")
 
 
 def scatter(

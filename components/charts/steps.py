@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from components.charts.colour import LOSS, RED, colour_scale
 from components.charts.parts import (
-    LOSS,
-    RED,
     Figure,
     colour_bar,
     decimate,
@@ -49,7 +48,7 @@ def loss_chart(
     """
     step, loss = np.asarray(step), np.asarray(loss, float)
     top = _loss_top(loss, chance)
-    layout = frame_of("Loss", x="step", y="cross-entropy")
+    layout = frame_of("Loss", x="step", y="cross-entropy", hue=LOSS)
     layout["xaxis"] |= {"range": [0, max(1, total_steps or len(step))]}
     layout["yaxis"] |= {"range": [0, top]}
     layout["shapes"], layout["annotations"] = [], []
@@ -74,10 +73,17 @@ def loss_chart(
 
 
 def step_map(
-    *, title: str, unit: str, sites: Sequence[str], step: np.ndarray, values: np.ndarray, shown_step: int | None = None
+    *,
+    title: str,
+    unit: str,
+    hue: str,
+    sites: Sequence[str],
+    step: np.ndarray,
+    values: np.ndarray,
+    shown_step: int | None = None,
 ) -> Figure:
     """log10 of values (T, S) as colour over step and depth; zeros are grey, what is not finite is red."""
-    layout = frame_of(title, x="step", y=over_blocks(sites), legend=False)
+    layout = frame_of(title, x="step", y=over_blocks(sites), legend=False, hue=hue)
     layout["yaxis"] |= {"type": "category", "ticks": "", **site_ticks(sites, names=True)}
     layout["xaxis"] |= {"tickformat": "d", "ticks": ""} | ({"dtick": 1} if len(step) <= 6 else {})
     layout["shapes"] = _shown_line(shown_step) if shown_step is not None else []
@@ -95,7 +101,7 @@ def step_map(
         "customdata": rounded_grid(cells),
         "hovertemplate": "%{y}, step %{x}: %{customdata:.4g}<extra></extra>",
         "hoverongaps": False,
-        "colorscale": "Viridis",
+        "colorscale": colour_scale(hue),
         "colorbar": colour_bar(unit, logs),
         "showscale": bool(np.isfinite(logs).any()),
         "name": title,

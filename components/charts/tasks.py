@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from components.charts.parts import BLUE, GREEN, ORANGE, RED, Figure, finished, frame_of, note, rounded
+from components.charts.colour import CLASSES, RED
+from components.charts.colour import RIGHT as RIGHT_COLOUR
+from components.charts.parts import Figure, finished, frame_of, note, rounded
 
-CLASS_COLOURS = (BLUE, ORANGE, GREEN)
 CLASS_SYMBOLS = ("circle", "square", "triangle-up")
 SIDE, GAP, CAPTION = 8, 5, 3.6  # in pixels of a digit: its side, the gap between two, the room for a caption
 PER_ROW = 4
@@ -14,7 +15,7 @@ MOST_SEQUENCES = 2
 LEFT = {"constrain": "domain", "constraintoward": "left"}  # keeps pixels square, from the left on
 # Kinds of cells and their colours: symbols are dark on light cells in both themes, and a wrong answer also has a cross.
 INPUT, TARGET, RIGHT, WRONG = 0, 1, 2, 3
-CELLS = ("#dfe3e8", "#b9c2cc", GREEN, RED)
+CELLS = ("#dfe3e8", "#b9c2cc", RIGHT_COLOUR, RED)
 
 
 def decision_map(picture: dict[str, Any]) -> Figure:
@@ -149,7 +150,7 @@ def _region(one: int, axis: list[float | None], strength: np.ndarray) -> dict[st
         "z": [rounded(row) for row in strength],
         "zmin": 0,
         "zmax": 1,
-        "colorscale": [[0, "rgba(128,128,128,0)"], [1, CLASS_COLOURS[one]]],
+        "colorscale": [[0, "rgba(128,128,128,0)"], [1, CLASSES[one]]],
         "opacity": 0.45,
         "showscale": False,
         "showlegend": False,
@@ -166,7 +167,7 @@ def _points(one: int, points: np.ndarray) -> dict[str, Any]:
         "y": rounded(points[:, 1]),
         "mode": "markers",
         "marker": {
-            "color": CLASS_COLOURS[one],
+            "color": CLASSES[one],
             "symbol": CLASS_SYMBOLS[one],
             "size": 6,
             "line": {"width": 0.7, "color": "#ffffff"},

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from components.charts.colour import SIGNAL, colour_scale
 from components.charts.parts import (
-    BLUE,
     Figure,
     colour_bar,
     finished,
@@ -45,7 +45,7 @@ def token_map(
     cells = np.asarray(values, float).reshape(len(rows), len(tokens))
     away = np.zeros(cells.shape, bool) if hidden is None else hidden
     lost = ~np.isfinite(cells) & ~away
-    layout = frame_of(title, x=x, y=y, legend=False)
+    layout = frame_of(title, x=x, y=y, legend=False, hue=SIGNAL)
     layout["xaxis"] |= _ticks(tokens, LETTERS) | {"showgrid": False, "ticks": ""}
     layout["yaxis"] |= _ticks(rows, ALL) | {"autorange": "reversed", "showgrid": False, "ticks": ""}
     if not cells.size or away.all():
@@ -66,7 +66,7 @@ def token_map(
         "text": words,
         "hovertemplate": f"row %{{y}}, token %{{x}}: %{{customdata:.4g}} {unit} %{{text}}<extra></extra>",
         "hoverongaps": False,
-        "colorscale": "Viridis",
+        "colorscale": colour_scale(SIGNAL),
         "colorbar": colour_bar(unit),
     }
     if texts is not None and len(rows) <= TEXT_ROWS:
@@ -83,7 +83,7 @@ def token_map(
 
 def likeliest_chart(title: str, names: Sequence[str], p: np.ndarray) -> Figure:
     """The twelve likeliest of all classes (C,) as bars."""
-    layout = frame_of(title, x="said next", y="probability", legend=False)
+    layout = frame_of(title, x="said next", y="probability", legend=False, hue=SIGNAL)
     p = np.asarray(p, float)
     if not np.isfinite(p).all():
         return finished([], layout, "the probabilities are not finite")
@@ -98,7 +98,7 @@ def likeliest_chart(title: str, names: Sequence[str], p: np.ndarray) -> Figure:
         "y": rounded(p[order]),
         "text": labels,
         "textposition": "none",
-        "marker": {"color": BLUE},
+        "marker": {"color": SIGNAL},
         "hovertemplate": "%{text}: %{y:.4g}<extra></extra>",
     }
     return finished([bars], layout, "nothing to choose from")

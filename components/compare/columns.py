@@ -1,4 +1,4 @@
-"""The columns of a comparison: their state, their link and their controls; everything equal is said once."""
+"""The columns of a comparison: state, address and controls; what is equal in all is said once."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -27,12 +27,12 @@ SHARED = (
     "seed",
     "lr",
     "optimizer",
-)  # what an added column takes from A
+)  # fields that an added column takes from A
 ALWAYS_SAID = ("net", "task", "depth", "width", "placement", "norm", "optimizer", "lr", "batch", "seed")
 
 
 def adopt() -> list[str]:
-    """Before the widgets: takes the columns from a link, or from what was compared before."""
+    """Before the widgets: takes the columns from the address, or the last comparison."""
     hide.adopt()
     query = _columns_in_address()
     if not address.taken(*compare_link.KEYS, *query):
@@ -51,7 +51,7 @@ def write() -> None:
 
 
 def edit() -> str:
-    """The controls of one column, or of all at once; returns why a change was refused."""
+    """The controls of one column or of all; returns why a change was refused."""
     columns = session.COLUMNS.get()
     letters = list(LETTERS[: len(columns)])
     if panel.arranges(knobs()):
@@ -72,15 +72,15 @@ def edit() -> str:
 
 
 def say(notes: list[str], problem: str) -> None:
-    """What a link made necessary, and why a change was refused."""
+    """What had to be corrected in a link, and why a change was refused."""
     if notes:
         st.info("From the link: " + "; ".join(notes) + ".")
     if problem:
-        st.error(f"{problem} The columns are as they were.")
+        st.error(f"{problem} The columns are unchanged.")
 
 
 def columns_and_seeds() -> None:
-    """Add and take away columns, and choose the number of seeds."""
+    """Adds and removes columns, and sets the number of seeds."""
     columns = session.COLUMNS.get()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.slider(
@@ -88,7 +88,7 @@ def columns_and_seeds() -> None:
             1,
             compare_link.MAX_SEEDS,
             key=SEEDS,
-            help="Seeds per column: the middle and the range are drawn.",
+            help="Seeds per column: the charts draw their geometric median and range.",
             width=220,
         )
         full = len(columns) >= MAX_COLUMNS
@@ -107,9 +107,7 @@ def columns_and_seeds() -> None:
 
 
 def differences() -> None:
-    """What differs, as a table with one column per configuration;
-    what is equal, once. What a link hides is in neither.
-    """
+    """A table of what differs, one column per configuration, and a line of what is equal, without what a link hides."""
     columns = session.COLUMNS.get()
     letters = list(LETTERS[: len(columns)])
     names = differing(columns)
@@ -122,9 +120,9 @@ def differences() -> None:
         head = "| differs | " + " | ".join(letters) + " |\n|---|" + "---|" * len(letters)
         st.markdown(f"{head}\n{rows}")
     if len(told) < len(names):
-        st.caption("What else differs is hidden by the link." if told else "What differs is hidden by the link.")
+        st.caption("The link hides what else differs." if told else "The link hides what differs.")
     if not names:
-        st.info("The columns are equal. Choose a column under Change and move a control.")
+        st.info("The columns are equal. Choose a column under Change and move one of its controls.")
     first = columns[0]
     equal = [name for name in ALWAYS_SAID if name not in names and not hide.hidden(name)]
     if equal:
@@ -137,7 +135,7 @@ def _columns_in_address() -> dict[str, str]:
 
 
 def _change(columns: list[RunConfig], places: Iterable[int], change: dict[str, object]) -> str:
-    """Applies a change to columns; all of it or, where one of them cannot take it, nothing and why."""
+    """Applies a change to all of the columns or, if one refuses it, to none; returns why."""
     after = list(columns)
     for at in places:
         try:
@@ -173,7 +171,7 @@ def _take_away() -> None:
 
 
 def _word(value: Any) -> str:
-    """A field's value as a reader calls it."""
+    """A field's value in words."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, tuple):

@@ -1,6 +1,4 @@
-"""A comparison at work: one player over all columns, shared
-axes, and of each column its stack and what the app says of it.
-"""
+"""A running comparison: one player for all columns, charts on shared axes, and each column's stack and verdict."""
 
 from collections.abc import Collection
 
@@ -61,7 +59,7 @@ def watch() -> None:
 
 
 def _charts(configurations: list[RunConfig], seeds: int, *, against: bool, without: Collection[str]) -> list[Panel]:
-    """The charts that all columns share; `without` names the axes that they do not have in common."""
+    """The shared charts; `without` names the axes that the columns do not have in common."""
     labels = [f"{letter} {name_of(cfg)}".rstrip() for letter, cfg in zip(LETTERS, configurations, strict=False)]
     sites = max((plan(cfg).sites for cfg in configurations), key=len)
     made = {}
@@ -76,7 +74,7 @@ def _charts(configurations: list[RunConfig], seeds: int, *, against: bool, witho
 
 
 def _column(cfg: RunConfig, run: int, span: int) -> list[Panel]:
-    """A column: its stack, what the app says of it unless that is hidden, and the way to the playground."""
+    """A column: its stack, its verdict unless hidden, and a link to the playground."""
     letter = LETTERS[run]
     said = (
         Heading(letter, run, span, 2)

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.charts.colour import GRADIENT
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure, site_word
 from components.instruments.panel import Instrument, Measured, Panel, branch_weights
@@ -66,6 +67,7 @@ def error_chart(value: Check) -> Figure:
     return depth_profile(
         title="Relative error by step of the difference",
         unit="ratio",
+        hue=GRADIENT,
         sites=steps,
         series=series,
         x="step over what is moved",

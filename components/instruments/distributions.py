@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.linear import SHARE, linear_profile
 from components.charts.parts import Figure, evenly, level, over_blocks, site_names, site_ticks, site_word
@@ -13,6 +14,7 @@ from components.instruments.panel import Instrument, Measured, Panel
 from models import answers
 from models.answers import Distributions
 from models.insight.distributions import GAUSSIAN, distributions_sentence
+from models.insight.words import vectors
 from models.spec import plan
 
 UNIT_SHARES = {
@@ -34,7 +36,7 @@ def histogram_map(
 ) -> Figure:
     """log10 of shares (N, bins) as colour over N places, on an axis named `x`, and over values in units of the RMS."""
     bins = _bin_names(centres)
-    figure = step_map(title=title, unit="share", sites=bins, step=np.arange(len(places)), values=shares)
+    figure = step_map(title=title, unit="share", hue=SIGNAL, sites=bins, step=np.arange(len(places)), values=shares)
     layout = figure["layout"]
     names = site_names(places, len(places))
     picked = evenly(len(names), ticks)
@@ -65,7 +67,7 @@ def _shapes(panel: Panel, found: Measured[Distributions]) -> None:
         distributions_sentence(
             sites=sites,
             kurtosis=value.kurtosis,
-            tokens=value.tokens,
+            seen=f"{value.tokens} {vectors(found.cfg)}",
             activation=found.cfg.activation,
             inside=value.inside,
             dead=value.dead,
@@ -80,12 +82,12 @@ def _shapes(panel: Panel, found: Measured[Distributions]) -> None:
         Series(f"mean of {vector}s", value.kurtosis),
         Series(f"largest of a {vector}", value.kurtosis_max, "other"),
     ]
-    kurtosis = depth_profile(title="Kurtosis by depth", unit="kurtosis", sites=sites, series=tails)
+    kurtosis = depth_profile(title="Kurtosis by depth", unit="kurtosis", hue=SIGNAL, sites=sites, series=tails)
     kurtosis["layout"]["shapes"] = [level(y=GAUSSIAN, dash="dot")]
     measured = [(name, shares) for key, name in UNIT_SHARES.items() if len(shares := getattr(value, key))]
     units = [Series(name, shares, role) for (name, shares), role in zip(measured, ("now", "other"), strict=False)]
     activated = linear_profile(
-        title="Units after the activation", unit="share", sites=value.inside, series=units, bounds=SHARE
+        title="Units after the activation", unit="share", hue=SIGNAL, sites=value.inside, series=units, bounds=SHARE
     )
     panel.row(histogram, kurtosis, activated)
     panel.table("Size and what is not finite", site=sites, rms=value.rms, not_finite=value.lost)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
 from components.instruments.panel import Instrument, Panel, branch_weights
@@ -32,8 +33,8 @@ def draw(panel: Panel) -> None:
     stream = value.mean_square, predicted.mean_square
     gradient = relative(value.grad_norm), predicted.gradient
     panel.row(
-        prediction_chart("Mean square of the stream at the start", "mean square", sites, *stream),
-        prediction_chart("Gradient over its end at the start", "ratio", sites, *gradient),
+        prediction_chart("Mean square of the stream at the start", "mean square", sites, *stream, hue=SIGNAL),
+        prediction_chart("Gradient over its end at the start", "ratio", sites, *gradient, hue=GRADIENT),
     )
     seeds = value.seeds
     st.caption(f"Seeds {seeds[0]} to {seeds[-1]}, {len(seeds)} nets. {_gains(found.cfg, value.v_f, value.v_b)}")
@@ -47,7 +48,7 @@ def draw(panel: Panel) -> None:
 
 
 def prediction_chart(
-    title: str, unit: str, sites: Sequence[str], rows: np.ndarray, predicted: np.ndarray | None
+    title: str, unit: str, sites: Sequence[str], rows: np.ndarray, predicted: np.ndarray | None, *, hue: str
 ) -> Figure:
     """Geometric mean and range of the measured rows (K, S), and the formula (S,) where there is one."""
     series = [Series(f"mean of {len(rows)} seeds", middle(rows)) if len(rows) else Series("seeds", np.empty(0))]
@@ -58,7 +59,7 @@ def prediction_chart(
         ]
     if predicted is not None:
         series.append(Series("formula", predicted, "formula"))
-    return depth_profile(title=title, unit=unit, sites=sites, series=series)
+    return depth_profile(title=title, unit=unit, hue=hue, sites=sites, series=series)
 
 
 def _gains(cfg: RunConfig, v_f: np.ndarray, v_b: np.ndarray) -> str:

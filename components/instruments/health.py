@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import GRADIENT, NORM, RED, WEIGHTS
 from components.charts.depth import Series, depth_profile
 from components.charts.linear import linear_profile
-from components.charts.parts import RED, Figure, level, scatter
+from components.charts.parts import Figure, level, scatter
 from components.instruments.panel import Instrument, Measured, Panel, block_names, whole_blocks
 from models import answers
 from models.answers import Health
@@ -47,7 +48,7 @@ def draw(panel: Panel) -> None:
 def update_chart(title: str, blocks: tuple[str, ...], ratios: np.ndarray) -> Figure:
     """|change| / |weights| of one update by block (depth,), with the usual size as a guide and large ones in red."""
     series = [Series("last update", ratios)] if len(ratios) else []
-    figure = depth_profile(title=title, unit="|ΔW| / |W|", sites=blocks, series=series)
+    figure = depth_profile(title=title, unit="|ΔW| / |W|", hue=WEIGHTS, sites=blocks, series=series)
     figure["layout"]["shapes"] = [level(y=USUAL_UPDATE, dash="dot")]
     large = np.flatnonzero(np.isfinite(ratios) & (ratios > LARGE_UPDATE))
     if len(large):
@@ -61,7 +62,7 @@ def update_chart(title: str, blocks: tuple[str, ...], ratios: np.ndarray) -> Fig
 def signal_chart(title: str, blocks: tuple[str, ...], ratios: np.ndarray) -> Figure:
     """|E g|^2 / tr Cov(g) by block (depth,); a mark where the signal is not above the noise."""
     series = [Series("signal to noise", np.where(ratios < 0, 0.0, ratios))]
-    figure = depth_profile(title=title, unit="|E g|² / tr Cov(g)", sites=blocks, series=series)
+    figure = depth_profile(title=title, unit="|E g|² / tr Cov(g)", hue=GRADIENT, sites=blocks, series=series)
     figure["layout"]["shapes"] = [level(y=1.0, dash="dot")]
     for trace in figure["data"]:
         if trace["name"] == "exactly 0":
@@ -70,11 +71,13 @@ def signal_chart(title: str, blocks: tuple[str, ...], ratios: np.ndarray) -> Fig
     return figure
 
 
-def spread_chart(title: str, unit: str, names: list[str], spread: np.ndarray, guide: float) -> Figure:
+def spread_chart(title: str, unit: str, names: list[str], spread: np.ndarray, guide: float, *, hue: str) -> Figure:
     """Mean, least and greatest (N, 3) over N places, with a guide at their initial value."""
     labels = ("mean", "least", "greatest")
     series = [Series(label, spread[:, at], role) for at, (label, role) in enumerate(zip(labels, ROLES, strict=True))]
-    return linear_profile(title=title, unit=unit, sites=names, series=series if len(spread) else [], guides=[guide])
+    return linear_profile(
+        title=title, unit=unit, hue=hue, sites=names, series=series if len(spread) else [], guides=[guide]
+    )
 
 
 def _noise_sentence(found: Measured[Health]) -> str:
@@ -105,7 +108,7 @@ def _gates(panel: Panel, found: Measured[Health]) -> None:
         return
     gated = [name for name, is_there in zip(names, there, strict=True) if is_there]
     start = next(one.scale for one in plan(found.cfg).sublayers if one.gate)
-    panel.chart(spread_chart("Learned gate by branch", "gate", gated, gates[there], start))
+    panel.chart(spread_chart("Learned gate by branch", "gate", gated, gates[there], start, hue=WEIGHTS))
 
 
 def _gains(panel: Panel, found: Measured[Health]) -> None:
@@ -115,13 +118,15 @@ def _gains(panel: Panel, found: Measured[Health]) -> None:
         st.caption("No norm of this net has learned gains.")
     else:
         spread = by_block(blocks, gains.gain_names, gains.gains)
-        panel.chart(spread_chart("Norm gains by block", "gain γ", list(blocks), spread, 1.0))
+        panel.chart(spread_chart("Norm gains by block", "gain γ", list(blocks), spread, 1.0, hue=NORM))
         mean, least, greatest = gains.gains.T
         panel.table("Gain of every norm", norm=gains.gain_names, mean=mean, least=least, greatest=greatest)
     if len(gains.slopes):
         title = "Slope of dynamic tanh"
         series = [Series("slope α", gains.slopes)]
-        panel.chart(linear_profile(title=title, unit="α", sites=gains.slope_names, series=series, guides=[0.5]))
+        panel.chart(
+            linear_profile(title=title, unit="α", hue=NORM, sites=gains.slope_names, series=series, guides=[0.5])
+        )
 
 
 def by_block(blocks: tuple[str, ...], names: Sequence[str], gains: np.ndarray) -> np.ndarray:
@@ -144,13 +149,14 @@ def _adam(panel: Panel, found: Measured[Health]) -> None:
     blocks = whole_blocks(found.cfg)
     kept = np.array(blocks, int) - 1
     series = [
-        Series("RMS(m) / RMS(√v)", state.ratio[kept]),
+        Series("RMS(m) / RMS(√v)", state.ratio[kept], hue=GRADIENT),
         Series("|update| within 10% of lr", state.near[kept], "other"),
     ]
     panel.chart(
         linear_profile(
             title="Adam's state by block",
             unit="ratio, share",
+            hue=WEIGHTS,
             sites=block_names(blocks),
             series=series,
             guides=[0.0, 1.0],

@@ -3,6 +3,7 @@
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import LOSS, SIGNAL, colour_scale
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import (
     Figure,
@@ -40,7 +41,7 @@ def draw(panel: Panel) -> None:
 def slice_map(axis: np.ndarray, loss: np.ndarray) -> Figure:
     """The loss (N, N) as colour and contours over two directions; the net is a cross, and what is not finite is red."""
     title = "Loss on a plane of weights"
-    layout = frame_of(title, x="along d, in filter lengths", y="along e, in filter lengths", legend=False)
+    layout = frame_of(title, x="along d, in filter lengths", y="along e, in filter lengths", legend=False, hue=LOSS)
     cells, there = np.asarray(loss, float), np.isfinite(loss)
     if not there.any():
         return finished([], layout, "no finite loss")
@@ -56,7 +57,7 @@ def slice_map(axis: np.ndarray, loss: np.ndarray) -> Figure:
         "z": z,
         "customdata": rounded_grid(cells),
         "hovertemplate": "d %{x}, e %{y}: %{customdata:.4g}<extra></extra>",
-        "colorscale": "Viridis",
+        "colorscale": colour_scale(LOSS),
         "colorbar": colour_bar("loss, log colour", colours) if log else colour_bar("loss"),
     }
     lines = {
@@ -85,7 +86,7 @@ def sharpness_chart(steps: np.ndarray, sharpness: np.ndarray, line: np.ndarray) 
     if np.isfinite(line).any():
         series.append(Series("edge of stability", line, "formula"))
     places = [str(step) for step in steps]
-    return depth_profile(title="Sharpness by step", unit="eigenvalue", sites=places, series=series, x="step")
+    return depth_profile(title="Sharpness by step", unit="eigenvalue", hue=LOSS, sites=places, series=series, x="step")
 
 
 def spectrum_chart(values: np.ndarray) -> Figure:
@@ -93,7 +94,9 @@ def spectrum_chart(values: np.ndarray) -> Figure:
     ranks = [str(at + 1) for at in range(len(values))]
     series = [Series("input to end", values)]
     where = "rank, the largest first"
-    return depth_profile(title="Stretch by rank", unit="singular value", sites=ranks, series=series, x=where)
+    return depth_profile(
+        title="Stretch by rank", unit="singular value", hue=SIGNAL, sites=ranks, series=series, x=where
+    )
 
 
 def _slice(panel: Panel) -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.charts.colour import SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure, site_names, site_word
 from components.charts.tokens import likeliest_chart, token_map
@@ -195,7 +196,7 @@ def distance_chart(sites: tuple[str, ...], value: Lens, position: int) -> Figure
     read = value.read
     names = tuple(site for site, there in zip(sites, read, strict=True) if there)
     series = [Series("KL to the end", value.kl[read, position])]
-    return depth_profile(title="Distance from the end by site", unit="KL, nats", sites=names, series=series)
+    return depth_profile(title="Distance from the end by site", unit="KL, nats", hue=SIGNAL, sites=names, series=series)
 
 
 def lens_rows(sites: tuple[str, ...], value: Lens, position: int) -> pd.DataFrame:

@@ -17,8 +17,7 @@ from components.stage.still import still_chart
 from components.stage.tickets import At
 from components.stage.view import View, sentence
 from models.answers import Question, Value
-from models.service.client import Owner, trainer
-from models.service.interface import Answer
+from models.service.client import Answer, Owner, trainer
 from models.spec import RunConfig, plan
 from models.spec.plan import block_name
 from models.spec.query import literal

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import GRADIENT
 from components.charts.depth import Series, depth_profile
 from components.charts.linear import linear_profile
 from components.charts.parts import Figure
@@ -35,7 +36,7 @@ def share_chart(sites: Sequence[str], skip: np.ndarray, branch: np.ndarray) -> F
     """Projections (M,) on the gradient before each sublayer, with guides at 0 and 1."""
     series = [Series("through the skip", skip), Series("through the branch", branch, "other")]
     return linear_profile(
-        title="Share of the gradient by depth", unit="share", sites=sites, series=series, guides=(0, 1)
+        title="Share of the gradient by depth", unit="share", hue=GRADIENT, sites=sites, series=series, guides=(0, 1)
     )
 
 
@@ -46,7 +47,9 @@ def length_chart(share: np.ndarray, projection: np.ndarray, counts: np.ndarray |
         series.append(Series("formula: share of paths", counts, "formula"))
     places = [str(k) for k in range(len(share))]
     title = "Gradient at the input by branches passed"
-    return linear_profile(title=title, unit="share", sites=places, series=series, guides=(0,), x="branches passed")
+    return linear_profile(
+        title=title, unit="share", hue=GRADIENT, sites=places, series=series, guides=(0,), x="branches passed"
+    )
 
 
 def _adds(panel: Panel, found: Measured[GradientShares]) -> None:
@@ -59,7 +62,7 @@ def _adds(panel: Panel, found: Measured[GradientShares]) -> None:
     ]
     panel.row(
         share_chart(sites, value.skip_projection, value.branch_projection),
-        depth_profile(title="Gradient parts by depth", unit="RMS", sites=sites, series=parts),
+        depth_profile(title="Gradient parts by depth", unit="RMS", hue=GRADIENT, sites=sites, series=parts),
     )
     with np.errstate(divide="ignore", invalid="ignore"):
         lengths = value.skip_rms / (value.skip_rms + value.branch_rms)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
 from components.instruments import remedies
@@ -73,7 +74,8 @@ def last_and_first(trace: Trace, title: str, key: str) -> Figure:
     series = [Series(f"step {trace.step[-1]}, first bad", values[-1])]
     if len(trace) > 1:
         series.insert(0, Series(f"step {trace.step[-2]}, last good", values[-2], "other"))
-    return depth_profile(title=f"{title} before and after", unit="RMS", sites=trace.sites, series=series)
+    hue = {"act_rms": SIGNAL, "grad_rms": GRADIENT}[key]
+    return depth_profile(title=f"{title} before and after", unit="RMS", hue=hue, sites=trace.sites, series=series)
 
 
 def _steps(rows: np.ndarray) -> list[str]:

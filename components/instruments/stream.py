@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from components.charts.colour import SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.linear import cosine_chart
 from components.instruments.panel import Instrument, Panel
@@ -23,8 +24,8 @@ def draw(panel: Panel) -> None:
         Series("branch and stream", value.branch_cosine, "other"),
     ]
     panel.row(
-        depth_profile(title="Stream and branch by depth", unit="RMS", sites=sites, series=sizes),
-        depth_profile(title="Branch over stream by depth", unit="ratio", sites=sites[1:], series=share),
+        depth_profile(title="Stream and branch by depth", unit="RMS", hue=SIGNAL, sites=sites, series=sizes),
+        depth_profile(title="Branch over stream by depth", unit="ratio", hue=SIGNAL, sites=sites[1:], series=share),
         cosine_chart(title="Cosine by depth", sites=sites[1:], series=cosines),
     )
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import LOSS
 from components.charts.depth import Series, depth_profile
 from components.charts.linear import SHARE, linear_profile
 from components.charts.parts import Figure
@@ -41,7 +42,7 @@ def loss_chart(names: Sequence[str], value: Lesions, guessing: float) -> Figure:
         Series("intact", np.full(len(names), value.loss), "ghost"),
         Series("guessing", np.full(len(names), guessing), "formula"),
     ]
-    return depth_profile(title="Held-out loss by cut block", unit="cross-entropy", sites=names, series=series)
+    return depth_profile(title="Held-out loss by cut block", unit="cross-entropy", hue=LOSS, sites=names, series=series)
 
 
 def accuracy_chart(names: Sequence[str], value: Lesions) -> Figure:
@@ -52,7 +53,7 @@ def accuracy_chart(names: Sequence[str], value: Lesions) -> Figure:
         Series("intact", np.full(len(names), value.accuracy), "ghost"),
     ]
     return linear_profile(
-        title="Held-out accuracy by cut block", unit="share", sites=names, series=series, bounds=SHARE
+        title="Held-out accuracy by cut block", unit="share", hue=LOSS, sites=names, series=series, bounds=SHARE
     )
 
 

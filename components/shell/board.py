@@ -4,7 +4,8 @@ import secrets
 
 import streamlit as st
 
-from components.charts.parts import BLUE, Figure, enlarged, finished, frame_of, note
+from components.charts.colour import GREY
+from components.charts.parts import Figure, enlarged, finished, frame_of, note
 from components.shell import projector, session
 from components.stage.still import still_chart
 from models.lessons.board import RULE, board, valid
@@ -92,7 +93,7 @@ def guesses_chart(counts: dict[str, int]) -> Figure:
         "customdata": list(counts.values()),
         "textposition": "none",
         "width": 0.34,
-        "marker": {"color": BLUE},
+        "marker": {"color": GREY},
         "hovertemplate": "%{text}: %{x}<extra></extra>",
     }
     return finished([bars], layout, "")

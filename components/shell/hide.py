@@ -20,7 +20,7 @@ PARTS = {
     "theory": "formula over measurement, reading, diagram, equation and code of the block",
     "instruments": "the row of instruments",
     "export": "take it home, and the ways to Compare and Anatomy",
-    "answers": "in lessons: finding, why, challenge and code",
+    "answers": "in lessons: verdicts, finding, why, challenge and code",
     "lessons": "the way to other lessons",
 }
 MOST = 60  # names that are read

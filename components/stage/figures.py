@@ -3,17 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from components.charts.colour import GRADIENT, LOSS, RED, SIGNAL, WEIGHTS, colour_scale, shades
 from components.charts.depth import Series, over_depth
 from components.charts.parts import (
-    BLUE,
-    GRADIENT,
-    GREEN,
-    LOSS,
-    ORANGE,
-    PURPLE,
-    RED,
-    SIGNAL,
-    WEIGHTS,
     Figure,
     colour_bar,
     frame_of,
@@ -35,41 +27,34 @@ HUES = {
     "sample_cosine": SIGNAL,
     "grad_rms": GRADIENT,
     "weight_grad_rms": WEIGHTS,
+    "update_to_weight": WEIGHTS,
+    "loss": LOSS,
 }
-# Colour scales of the maps; the colours of lost cells, red and grey, are not among them.
-SCALES = {
-    SIGNAL: [[0, "#0b2350"], [0.5, SIGNAL], [1, "#cfe8ff"]],
-    GRADIENT: [[0, "#34104a"], [0.5, GRADIENT], [1, "#fbdcf2"]],
-}
-RUN_STYLES: tuple[dict[str, str], ...] = (  # of runs in one chart; dash and symbol tell them apart without colour
-    {"color": BLUE, "dash": "solid", "symbol": "circle"},
-    {"color": ORANGE, "dash": "dash", "symbol": "square"},
-    {"color": GREEN, "dash": "dot", "symbol": "diamond"},
-    {"color": PURPLE, "dash": "dashdot", "symbol": "triangle-up"},
-)
+# Of several runs side by side: dash and symbol. The third coding is a shade of the hue of what is drawn.
+RUN_STYLES = (("solid", "circle"), ("dash", "square"), ("dot", "diamond"), ("dashdot", "triangle-up"))
 
 
 def profile(
     title: str, track: str, sites: Sequence[str], *, others: Sequence[Series] = (), run: int = 0, unit: str = "RMS"
 ) -> Figure:
     """A vector of the row at the playhead over depth, on a log axis; `others` stand still, to compare with."""
-    now = bound(over_depth(STEP, sites, len(sites), "now"), Row(track, run))
-    traces = [_in_hue(trace, HUES[track]) for trace in (*_beside(others, sites), now)]
-    return held(_over_blocks(_marked(title, HUES[track]), unit, sites, traces), y="log")
+    hue = HUES[track]
+    now = bound(over_depth(STEP, sites, len(sites), "now", hue), Row(track, run))
+    return held(_over_blocks(title, unit, sites, [*_beside(others, sites, hue), now], hue), y="log")
 
 
 def cosine(
     sites: Sequence[str], *, others: Sequence[Series] = (), run: int = 0, title: str = "Sample cosine by depth"
 ) -> Figure:
     """The cosine between samples over depth, of the last frame at or before the playhead."""
-    now = bound(over_depth(STEP, sites, len(sites), "now"), AtFrame("sample_cosine", run))
-    return _held_cosines(sites, [*_beside(others, sites), now], _marked(title, SIGNAL))
+    now = bound(over_depth(STEP, sites, len(sites), "now", SIGNAL), AtFrame("sample_cosine", run))
+    return _held_cosines(sites, [*_beside(others, sites, SIGNAL), now], title)
 
 
 def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
     """The training loss up to the furthest step seen, the held-out loss at the frames, crosses where it diverged."""
     guessing = loss_of_guessing(cfg.task)
-    layout = frame_of("Loss", x="step", y="cross-entropy")
+    layout = frame_of("Loss", x="step", y="cross-entropy", hue=LOSS)
     layout["xaxis"] |= {"range": [0, cfg.steps]}
     layout["shapes"] = [level(y=guessing, dash="dot")]
     layout["annotations"] = [note("guessing", x=1, xref="paper", y=guessing, xanchor="right", yanchor="bottom")]
@@ -104,7 +89,7 @@ def in_player(cfg: RunConfig) -> Figure:
 
 def step_map(title: str, track: str, sites: Sequence[str], steps: int, *, run: int = 0, unit: str = "RMS") -> Figure:
     """A vector of every row so far, as colours over depth and over all steps of the run."""
-    layout = frame_of(_marked(title, HUES[track]), x="step", y="block", legend=False)
+    layout = frame_of(title, x="step", y="block", legend=False, hue=HUES[track])
     layout["yaxis"] |= {"type": "category", "ticks": "", **site_ticks(sites, names=True)}
     layout["xaxis"] |= {"tickformat": "d", "ticks": "", "range": [0, steps]}
     layout["margin"]["t"] = 44
@@ -115,7 +100,7 @@ def step_map(title: str, track: str, sites: Sequence[str], steps: int, *, run: i
         "y": site_names(sites, len(sites)),
         "hovertemplate": "%{y}, step %{x}: %{customdata:.4g}<extra></extra>",
         "hoverongaps": False,
-        "colorscale": SCALES[HUES[track]],
+        "colorscale": colour_scale(HUES[track]),
         "colorbar": colour_bar(unit),
     }
     return held({"data": [bound(trace, Map(track, run))], "layout": layout}, line="map")
@@ -136,7 +121,7 @@ def profiles(
     `against`: divided by that of the first run. `start`: with the nets before training as thin lines. `sites`: those of
     the deepest net.
     """
-    unit = "RMS, ratio to A" if against else "RMS"
+    hue, unit = HUES[track], "RMS, ratio to A" if against else "RMS"
     places = {"text": site_names(sites, len(sites))}
     traces = [
         _at_places(trace, places)
@@ -145,9 +130,9 @@ def profiles(
     ]
     if start:
         title += THIN
-        thin = [_at_places(_thin(run, label), places) for run, label in enumerate(labels)]
+        thin = [_at_places(_thin(run, label, hue), places) for run, label in enumerate(labels)]
         traces += [bound(line, Row(track, run, first=True)) for run, line in enumerate(thin)]
-    return held(_over_blocks(title, unit, sites, traces), y="log")
+    return held(_over_blocks(title, unit, sites, traces, hue), y="log")
 
 
 def ratios(
@@ -155,10 +140,10 @@ def ratios(
 ) -> Figure:
     """The ratio of two vectors of several runs over depth, on a linear axis; `lines`: a label and a role per run."""
     traces = [
-        bound(over_depth(label, sites, len(sites), role), Ratio(track, run, over=over))
+        bound(over_depth(label, sites, len(sites), role, HUES[track]), Ratio(track, run, over=over))
         for run, (label, role) in enumerate(lines)
     ]
-    figure = _over_blocks(title, unit, sites, traces, log=False)
+    figure = _over_blocks(title, unit, sites, traces, HUES[track], log=False)
     figure["layout"]["shapes"] = [level(y=0, dash="dot")]
     return held(figure, y="linear")
 
@@ -166,7 +151,7 @@ def ratios(
 def losses(labels: Sequence[str], *, steps: int, chance: float, seeds: int = 1, against: bool = False) -> Figure:
     """The losses of several runs, with crosses where they diverged; `against`: minus that of the first run."""
     top = 1.6 * chance
-    layout = frame_of("Loss", x="step", y="loss minus A's" if against else "cross-entropy")
+    layout = frame_of("Loss", x="step", y="loss minus A's" if against else "cross-entropy", hue=LOSS)
     layout["xaxis"] |= {"range": [0, steps]}
     layout["yaxis"] |= {"range": [-top, top] if against else [0, top]}
     layout["shapes"] = [level(y=0.0 if against else chance, dash="dot")]
@@ -190,11 +175,11 @@ def cosines(sites: Sequence[str], labels: Sequence[str], *, start: bool = False)
     """
     title = "Sample cosine by depth"
     places = {"x": list(range(len(sites))), "text": site_names(sites, len(sites)), "connectgaps": False}
-    lines = [_at_places(_line(run, label), places) for run, label in enumerate(labels)]
+    lines = [_at_places(_line(run, label, SIGNAL), places) for run, label in enumerate(labels)]
     traces = [bound(line, AtFrame("sample_cosine", run)) for run, line in enumerate(lines)]
     if start:
         title += THIN
-        thin = [_at_places(_thin(run, label), places) for run, label in enumerate(labels)]
+        thin = [_at_places(_thin(run, label, SIGNAL), places) for run, label in enumerate(labels)]
         traces += [bound(line, AtFrame("sample_cosine", run, first=True)) for run, line in enumerate(thin)]
     return _held_cosines(sites, traces, title)
 
@@ -216,14 +201,14 @@ def recorded_depth(
     title: str, binding: type[Row] | type[AtFrame], track: str, runs: Sequence[str | None], *, unit: str
 ) -> Figure:
     """A vector of recordings over depth, named as in their models, and of runs of the playground by their labels."""
-    layout = frame_of(title, x="", y=unit)
+    layout = frame_of(title, x="", y=unit, hue=HUES[track])
     layout["xaxis"] |= {"tickangle": -25}
     layout["margin"]["b"] = 70
     layout["yaxis"] |= {"type": "log"}
     hover = {"hovertemplate": "%{text}: %{y:.4g}<extra>%{meta}</extra>", "connectgaps": False}
     traces = [
         bound(
-            _line(run, label or (STEP if len(runs) == 1 else f"{{name}}, {STEP}")) | hover,
+            _line(run, label or (STEP if len(runs) == 1 else f"{{name}}, {STEP}"), HUES[track]) | hover,
             binding(track, run),
         )
         for run, label in enumerate(runs)
@@ -234,10 +219,10 @@ def recorded_depth(
 
 def recorded_loss(runs: Sequence[str | None]) -> Figure:
     """The losses of recordings, and of runs of the playground by their labels."""
-    layout = frame_of("Loss", x="step", y="loss", legend=len(runs) > 1)
+    layout = frame_of("Loss", x="step", y="loss", legend=len(runs) > 1, hue=LOSS)
     traces = [
         bound(
-            _line(run, label or "{name}")
+            _line(run, label or "{name}", LOSS)
             | {"mode": "lines", "hovertemplate": "step %{x}: %{y:.4g}<extra>%{fullData.name}</extra>"},
             Past("loss", run),
         )
@@ -268,7 +253,7 @@ def recorded_map(title: str, track: str, run: int) -> Figure:
 
 
 def _held_cosines(sites: Sequence[str], traces: list[dict[str, Any]], title: str) -> Figure:
-    figure = _over_blocks(title, "cosine", sites, traces, log=False)
+    figure = _over_blocks(title, "cosine", sites, traces, SIGNAL, log=False)
     figure["layout"]["yaxis"] |= {"type": "linear", "dtick": 0.25}
     figure["layout"]["shapes"] = [level(y=1.0, dash="dot")]
     return held(figure, y="cosine")
@@ -278,31 +263,34 @@ def _band(
     run: int, label: str, of: type[Row] | type[Past], track: str, *, seeds: int, against: bool, markers: bool
 ) -> list[dict[str, Any]]:
     """The line of a run, over a band where there are several seeds."""
-    base, line = 0 if against else None, _line(run, label) | {"mode": "lines+markers" if markers else "lines"}
+    base, line = (
+        0 if against else None,
+        _line(run, label, HUES[track]) | {"mode": "lines+markers" if markers else "lines"},
+    )
     if seeds == 1:
         return [bound(line, of(track, run, against=base))]
     edge = {"type": "scatter", "mode": "lines", "line": {"width": 0}, "showlegend": False, "hoverinfo": "skip"}
     lower = bound(edge | {"name": f"{label}, lowest seed"}, of(track, run, fold="least", against=base))
-    filled = {"name": f"{label}, highest seed", "fill": "tonexty", "fillcolor": f"{RUN_STYLES[run]['color']}33"}
+    filled = {"name": f"{label}, highest seed", "fill": "tonexty", "fillcolor": f"{line['line']['color']}33"}
     upper = bound(edge | filled, of(track, run, fold="greatest", against=base))
     return [lower, upper, bound(line, of(track, run, fold="median", against=base))]
 
 
-def _line(run: int, label: str) -> dict[str, Any]:
-    style = RUN_STYLES[run]
+def _line(run: int, label: str, hue: str) -> dict[str, Any]:
+    colour, (dash, symbol) = shades(hue)[run], RUN_STYLES[run]
     return {
         "type": "scatter",
         "name": label,
         "mode": "lines+markers",
-        "line": {"color": style["color"], "dash": style["dash"], "width": 2},
-        "marker": {"symbol": style["symbol"], "size": 4, "color": style["color"]},
+        "line": {"color": colour, "dash": dash, "width": 2},
+        "marker": {"symbol": symbol, "size": 4, "color": colour},
         "hovertemplate": "%{x}: %{y:.4g}<extra>" + label + "</extra>",
     }
 
 
-def _thin(run: int, label: str) -> dict[str, Any]:
+def _thin(run: int, label: str, hue: str) -> dict[str, Any]:
     """The thin line of a run before training, without markers and not in the legend."""
-    line = _line(run, f"{label}, step 0")
+    line = _line(run, f"{label}, step 0", hue)
     return line | {"mode": "lines", "line": line["line"] | {"width": 1}, "opacity": 0.7, "showlegend": False}
 
 
@@ -314,33 +302,20 @@ def _at_places(trace: dict[str, Any], places: dict[str, Any]) -> dict[str, Any]:
 
 
 def _diverged(run: int, label: str) -> dict[str, Any]:
-    cross = _empty(scatter("diverged", [], [], RUN_STYLES[run]["color"], mode="markers", symbol="x"))
+    cross = _empty(scatter("diverged", [], [], shades(LOSS)[run], mode="markers", symbol="x"))
     hover = "step %{x}: %{customdata}<extra>" + f"{label} diverged</extra>"
     return cross | {"meta": f"{label} diverged", "legendgroup": "diverged", "hovertemplate": hover}
 
 
-def _marked(title: str, hue: str) -> str:
-    """A title after a square in the colour of its quantity."""
-    return f'<span style="color:{hue}">■</span> {title}'
-
-
-def _in_hue(trace: dict[str, Any], hue: str) -> dict[str, Any]:
-    """The trace in the hue of its quantity; a dotted one, the ghost, stays grey."""
-    if trace["line"].get("dash") == "dot":
-        return trace
-    marker = {"marker": trace["marker"] | {"color": hue}} if "marker" in trace else {}
-    return trace | {"line": trace["line"] | {"color": hue}} | marker
-
-
-def _beside(others: Sequence[Series], sites: Sequence[str]) -> list[dict[str, Any]]:
+def _beside(others: Sequence[Series], sites: Sequence[str], hue: str) -> list[dict[str, Any]]:
     """The lines that stand still; a net of another depth has as many sites of its own."""
-    return [still(over_depth(one.name, sites, len(one.values), one.role), one.values) for one in others]
+    return [still(over_depth(one.name, sites, len(one.values), one.role, hue), one.values) for one in others]
 
 
 def _over_blocks(
-    title: str, unit: str, sites: Sequence[str], traces: list[dict[str, Any]], *, log: bool = True
+    title: str, unit: str, sites: Sequence[str], traces: list[dict[str, Any]], hue: str, *, log: bool = True
 ) -> Figure:
-    layout = frame_of(title, x="block", y=unit, ticks=site_ticks(sites))
+    layout = frame_of(title, x="block", y=unit, ticks=site_ticks(sites), hue=hue)
     if log:
         layout["yaxis"] |= {"type": "log"}
     return {"data": traces, "layout": layout}

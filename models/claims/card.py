@@ -1,6 +1,4 @@
-"""What a card of the errors page is: a claim, what is true,
-what is measured, and how the numbers decide between the two.
-"""
+"""A card of Common errors: a claim, the truth, what is measured, and how the numbers judge the claim."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from models.answers import OF_TORCH, Question, Signal
+from models.answers import OF_TORCH, SIGNAL, Question, Signal
 from models.spec import RunConfig
 
 HOLDS, FAILS, PARTLY = "the claim holds", "the claim fails", "the claim holds only if"
@@ -17,14 +15,14 @@ TOPICS = ("norms", "batch norm", "placement", "skip", "initialisation", "attenti
 
 @dataclass(frozen=True)
 class Computed:
-    """Numbers that numpy computes here: a key of the errors' arithmetic."""
+    """Numbers computed by numpy: a key of `models.claims.numbers.NUMBERS`."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Asked:
-    """An answer of the trainer: a question or an instrument, of which net, with which arguments."""
+    """The trainer's answer to a question about a net, with arguments."""
 
     question: Question[Any]
     cfg: RunConfig = field(default_factory=RunConfig)
@@ -44,7 +42,7 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Lines:
-    """Values over depth, (S,) each by name, on a log axis."""
+    """Values over depth, (S,) by name, for a log axis."""
 
     title: str
     unit: str
@@ -53,9 +51,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the numbers say: one of HOLDS, FAILS, PARTLY, a
-    sentence with them, the condition, a table by column, a chart.
-    """
+    """What the numbers say: HOLDS, FAILS or PARTLY, a sentence, a table by column, the condition, a chart."""
 
     verdict: str
     sentence: str
@@ -66,10 +62,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Card:
-    """One claim that is often made.
+    """One common claim.
 
-    `setup` says what Run does; `needs` names what is gathered, and `judge` takes it under these names. `sources`:
-    address by name. `badge`: measured, or formula where no net and no draw takes part.
+    `setup` says what Run does; `needs` names the sources whose values `judge` takes by the same names. `sources`:
+    address by name. `badge`: measured, or formula where neither a net nor random numbers are involved.
     """
 
     key: str
@@ -84,7 +80,7 @@ class Card:
 
     @property
     def nets(self) -> dict[str, RunConfig]:
-        """The nets that take part, by name; none where only numbers or torch's own layers do."""
+        """The nets involved, by name; none where the card needs only numbers or torch's own layers."""
         found: dict[str, RunConfig] = {}
         for name, one in self.needs.items():
             of_net = isinstance(one, Trained) or (isinstance(one, Asked) and one.question not in OF_TORCH)
@@ -94,34 +90,56 @@ class Card:
 
 
 def verdict(fates: Sequence[bool]) -> str:
-    """HOLDS where a claim holds in every case that was tried, FAILS where it does in none, else PARTLY."""
+    """HOLDS if a claim holds in all cases tried, FAILS if in none, else PARTLY."""
     return HOLDS if all(fates) else PARTLY if any(fates) else FAILS
 
 
+def untrained(cfg: RunConfig) -> Asked:
+    """Signal and gradient of a net before training, over six seeds."""
+    return Asked(SIGNAL, cfg, {"step": 0})
+
+
+def told(found: Mapping[str, float]) -> str:
+    """Numbers by name, as text: "no skip: 0.25; with skip: 1.5"; one that is not finite has diverged."""
+    return "; ".join(f"{name}: {one:.3g}" if np.isfinite(one) else f"{name}: diverged" for name, one in found.items())
+
+
 def arxiv(**papers: str) -> dict[str, str]:
-    """Addresses by name, from arXiv numbers; an underscore in a name is a blank."""
+    """Addresses by name, from arXiv numbers; underscores in names become spaces."""
     return {name.replace("_", " "): f"https://arxiv.org/abs/{number}" for name, number in papers.items()}
 
 
 def middle(rows: np.ndarray) -> np.ndarray:
-    """The geometric mean over seeds of rows (K, S); 0 where one seed has 0."""
+    """The geometric mean over seeds of rows (K, S), 0 where any seed has 0."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.exp(np.log(np.asarray(rows, float)).mean(0)))
 
 
 def growth(signal: Signal) -> float:
-    """By how much the stream's mean square is larger at the end than at the start, over seeds."""
+    """The stream's mean square at its end over that at its start, mean over seeds."""
     square = middle(signal.mean_square)
     return float(square[-1] / square[0])
 
 
 def gradient(signal: Signal) -> float:
-    """The gradient at the stream's start over that at its end, over seeds."""
+    """The gradient at the stream's start over that at its end, mean over seeds."""
     norm = middle(signal.grad_norm)
     return float(norm[0] / norm[-1])
 
 
+def size_lines(signals: Mapping[str, Signal]) -> Lines:
+    """The mean square of the stream over depth, by net."""
+    return Lines(
+        "Mean square of the stream", "mean square", {name: middle(one.mean_square) for name, one in signals.items()}
+    )
+
+
+def gradient_lines(signals: Mapping[str, Signal]) -> Lines:
+    """The gradient over that at the stream's end, by net."""
+    return Lines("Gradient over its end", "ratio", {name: lengths(one) for name, one in signals.items()})
+
+
 def lengths(signal: Signal) -> np.ndarray:
-    """The gradient over that at the stream's end, (S,), over seeds."""
+    """The gradient over that at the stream's end (S,), mean over seeds."""
     norm = middle(signal.grad_norm)
     return np.asarray(norm / norm[-1])

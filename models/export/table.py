@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from models.trace import Trace
+from models.trace import Frame, Trace
 
 COLUMNS = (
     "step",
@@ -15,27 +15,47 @@ COLUMNS = (
     "lr",
     "grad_norm",
     "clip_factor",
+    "sample_cosine",
+    "update_to_weight",
+    "dead_units",
+    "held_out_loss",
+    "held_out_accuracy",
 )
 
 
 def trace_csv(trace: Trace) -> str:
-    """CSV with a header. Empty cells: x0 has no branch, and a block's weight gradient stands at the block's last site.
+    """CSV with a header. Empty cells: x0 has no branch, and what belongs to a block stands at the block's last site.
 
-    loss, lr, grad_norm and clip_factor are those of the step, repeated for each of its sites.
+    loss, lr, grad_norm and clip_factor are those of the step, repeated for each of its
+    sites. What comes after them is measured at the steps of the frames only, and empty elsewhere.
     """
     ends = _block_ends(trace.sites)
     act, grad, branch, weight = (
         _texts(series) for series in (trace.act_rms, trace.grad_rms, trace.branch_rms, trace.weight_grad_rms)
     )
     scalars = [_texts(series) for series in (trace.loss, trace.lr, trace.grad_norm, trace.clip_factor)]
+    frames = {frame.step: frame for frame in trace.frames}
     lines = [",".join(COLUMNS)]
     for row in range(len(trace)):
         step = ",".join(scalar[row] for scalar in scalars)
+        seen = _seen(frames.get(int(trace.step[row])), len(trace.sites), ends)
         for at, site in enumerate(trace.sites):
             own_branch = branch[row][at - 1] if at else ""
             own_weight = weight[row][ends[at]] if at in ends else ""
-            lines.append(f"{trace.step[row]},{site},{act[row][at]},{grad[row][at]},{own_branch},{own_weight},{step}")
+            numbers = f"{act[row][at]},{grad[row][at]},{own_branch},{own_weight},{step},{seen[at]}"
+            lines.append(f"{trace.step[row]},{site},{numbers}")
     return "\n".join(lines) + "\n"
+
+
+def _seen(frame: Frame | None, sites: int, ends: dict[int, int]) -> list[str]:
+    """The last five cells of a step's rows, site by site."""
+    if frame is None:
+        return [",,,,"] * sites
+    cosine, update, dead = (_texts(one) for one in (frame.sample_cosine, frame.update_to_weight, frame.dead_units))
+    held_out = ",".join(_texts(np.array([frame.held_out_loss, frame.held_out_accuracy])))
+    blocks = [ends.get(at, -1) for at in range(sites)]
+    own = ((update[block] if block >= 0 else "", dead[block] if block >= 0 and dead else "") for block in blocks)
+    return [f"{cosine[at]},{','.join(cells)},{held_out}" for at, cells in enumerate(own)]
 
 
 def _block_ends(sites: tuple[str, ...]) -> dict[int, int]:

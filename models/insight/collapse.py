@@ -12,11 +12,10 @@ LOGIT = 50.0  # above which a softmax gives one token all: e^-50 is far below wh
 STARVED = 0.05  # share of attention's gradient below which queries and keys hardly learn
 
 
-def collapse_sentence(sites: tuple[str, ...], within: bool, most: int, cosine: np.ndarray, rank: np.ndarray) -> str:
-    """How much alike the vectors are at both ends of the stream,
+def collapse_sentence(sites: tuple[str, ...], whose: str, most: int, cosine: np.ndarray, rank: np.ndarray) -> str:
+    """How much alike the vectors of a set are at both ends of the stream,
     and how many of `most` directions they use. (S,), (S,).
     """
-    whose = "Tokens of one sample" if within else "The batch's tokens"
     first, last = float(cosine[0]), float(cosine[-1])
     if not math.isfinite(last):
         return f"{whose} have no cosine at the end: there are not two finite vectors with a direction."

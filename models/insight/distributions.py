@@ -15,7 +15,7 @@ def distributions_sentence(
     *,
     sites: tuple[str, ...],
     kurtosis: np.ndarray,
-    tokens: int,
+    seen: str,
     activation: str,
     inside: Sequence[str],
     dead: np.ndarray,
@@ -24,11 +24,14 @@ def distributions_sentence(
     """The tails of the stream from its start to its end, and the
     branch whose units are worst off. (S,), and (A,) or empty.
     """
-    return f"{_tails(sites, kurtosis)} {units_sentence(activation, tokens, inside, dead, saturated)}"
+    return f"{_tails(sites, kurtosis)} {units_sentence(activation, seen, inside, dead, saturated)}"
 
 
-def units_sentence(activation: str, tokens: int, inside: Sequence[str], dead: np.ndarray, saturated: np.ndarray) -> str:
-    """Which branch has the largest share of dead or saturated units, or why there is no such share."""
+def units_sentence(activation: str, seen: str, inside: Sequence[str], dead: np.ndarray, saturated: np.ndarray) -> str:
+    """Which branch has the largest share of dead or saturated units, or why there is no such share.
+
+    `seen`: what a unit is judged by, "64 samples".
+    """
     kind, shares = ("dead", dead) if activation == "relu" else ("saturated", saturated)
     if not inside:
         return "No branch has an activation function."
@@ -41,7 +44,7 @@ def units_sentence(activation: str, tokens: int, inside: Sequence[str], dead: np
     if shares[worst] == 0:
         where = "" if np.isfinite(shares).all() else ", as far as the branches are finite"
         return f"No {what}{where}."
-    meant = f" (0 for all {tokens} tokens of the batch)" if kind == "dead" else ""
+    meant = f" (0 for all {seen} of the batch)" if kind == "dead" else ""
     return f"Inside {site_in_words(inside[worst])}, {shares[worst]:.0%} of the {what}{meant}; no branch has more."
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models.nets import Net, build_model, generator
+from models.generator import generator
+from models.nets import Net, build_model
 from models.spec import TASKS, RunConfig, plan
 from models.spec.tasks import MAX_TOKENS
 from models.training import cross_entropy, statistics_kept, watching

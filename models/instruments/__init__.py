@@ -1,8 +1,7 @@
-"""What can be measured of a net at one step of its run, with
-torch. An instrument is a function and a line in INSTRUMENTS.
+"""Instruments: what can be measured, with torch, of a net at one step of its run.
 
-Each takes the replays, a configuration and plain arguments, yields the share of its work that is done and returns the
-class of `models.answers` that its question names, which the pages get over the wire.
+An instrument is a function and a line in INSTRUMENTS. It takes the replays, a configuration and plain arguments, yields
+the share of its work that is done, and returns the class of `models.answers` that its question names.
 """
 
 from collections.abc import Callable, Generator
@@ -32,12 +31,12 @@ Instrument = Callable[..., Work[Any]]
 
 
 def of_still(measure: Callable[..., Any]) -> Instrument:
-    """An instrument that looks at the net of one step: `step` goes to the replay, all else to `measure`."""
+    """An instrument on the net of one step: `step` goes to the replay, all other arguments to `measure`."""
 
     def instrument(replays: Replays, cfg: RunConfig, *, step: int, **args: Any) -> Work[Any]:
         still: Still = yield from replays.still(cfg, min(max(0, int(step)), cfg.steps))
-        found = measure(still, **args)
-        return (yield from found) if isinstance(found, Generator) else found
+        result = measure(still, **args)
+        return (yield from result) if isinstance(result, Generator) else result
 
     return instrument
 

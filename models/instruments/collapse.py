@@ -9,108 +9,100 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from addnorm.probe import accumulate_dtype
 from models.answers import Collapse
-from models.instruments.attention import attention_in, attention_of, seen
+from models.instruments.attention import attention_in, attention_of, visible
 from models.nets.branches import Attention
 from models.training import Still, Work, cross_entropy, statistics_kept, watching
+from models.training.frames import mean_cosines
 
-SETS = 32  # samples of the batch that are looked at
-VECTORS = 256  # tokens that are looked at where those of the whole batch are one set
+SETS = 32  # samples of the batch that are measured, where each is a set
+VECTORS = 256  # tokens that are measured, where the whole batch is one set
 OF_SITES = ("cosine", "spread", "rank", "participation")
 OF_BLOCKS = ("entropy", "sharpest", "max_logit")
 
 
 def collapse(still: Still) -> Work[Collapse]:
-    """By site the means of `site_numbers` over sets of vectors,
-    by block those of `attention_numbers` and `query_key_share`.
-    """
+    """The means of `site_numbers` by site, and of `attention_numbers` and `query_key_share` by block."""
     within = still.cfg.net == "transformer" and still.cfg.tokens > 1
     attentions = [attention_in(block) for block in still.model.stream.blocks.values()] if within else []
-    points, read, shares = _passed(still, attentions)
-    sets = [x_BTD[:SETS] if within else x_BTD.flatten(0, 1)[None, :VECTORS] for x_BTD in points]
+    stream, inputs, shares = _pass(still, attentions)
+    sets = [x_BTD[:SETS] if within else x_BTD.flatten(0, 1)[None, :VECTORS] for x_BTD in stream]
     sites, heads, work = [], [], len(sets) + len(attentions)
     for x_GND in sets:
         sites.append(site_numbers(x_GND))
         yield len(sites) / work
     for attention in attentions:
         heads.append(
-            attention_numbers(attention, read.pop(0)[:SETS]) if attention else dict.fromkeys(OF_BLOCKS, math.nan)
+            attention_numbers(attention, inputs.pop(0)[:SETS]) if attention else dict.fromkeys(OF_BLOCKS, math.nan)
         )
         yield (len(sites) + len(heads)) / work
     return Collapse(
         within=within,
         sets=sets[0].shape[0],
         vectors=sets[0].shape[1],
-        **{key: np.array([one[key] for one in sites], np.float32) for key in OF_SITES},
-        **{key: np.array([one[key] for one in heads], np.float32) for key in OF_BLOCKS},
+        **{key: np.array([numbers[key] for numbers in sites], np.float32) for key in OF_SITES},
+        **{key: np.array([numbers[key] for numbers in heads], np.float32) for key in OF_BLOCKS},
         query_key_share=np.array(shares, np.float32),
     )
 
 
 def site_numbers(x_GND: Tensor) -> dict[str, float]:
-    """Means over sets X of N vectors: `cosine` between different ones, `spread` |X - 1 mean^T| / |X|, `rank` exp H(s /
-    sum s) and `participation` (sum s^2)^2 / sum s^4 with the singular values s of the uncentred X.
+    """Means over sets X of N vectors, with s the singular values of the uncentred X.
 
-    NaN where something is not finite, or where no set has what is asked: zeros have no direction.
+    `cosine` between different vectors, `spread` |X - 1 mean^T| / |X|, `rank` exp H(s / sum s), and `participation`
+    (sum s^2)^2 / sum s^4. NaN where a number is not finite or no set has the quantity: zeros have no direction.
     """
     if not x_GND.isfinite().all():
         return dict.fromkeys(OF_SITES, math.nan)
     largest_G = x_GND.abs().amax((1, 2))
-    # None of the numbers depends on a set's size, and the squares of tiny values would vanish.
+    # None of the numbers depends on the scale of a set, and the squares of tiny values would vanish.
     x_GND = x_GND[largest_G > 0] / largest_G[largest_G > 0, None, None]
     s_GN = torch.linalg.svdvals(x_GND)
     size_G = x_GND.norm(dim=(1, 2))
     return {
-        "cosine": _mean(cosines(x_GND)),
+        "cosine": _mean(mean_cosines(x_GND)),
         "spread": _mean((x_GND - x_GND.mean(1, keepdim=True)).norm(dim=(1, 2)) / size_G),
         "rank": _mean(effective_rank(s_GN)),
         "participation": _mean(s_GN.square().sum(-1).square() / s_GN.pow(4).sum(-1)),
     }
 
 
-def cosines(x_GND: Tensor) -> Tensor:
-    """The mean cosine between different vectors of each set, (G,); zero vectors are left out; NaN below two others."""
-    lengths = x_GND.norm(dim=-1, keepdim=True)
-    directions = torch.where(lengths > 0, x_GND / lengths, 0.0)
-    count = (lengths > 0).sum((1, 2))
-    pairs = count * (count - 1)
-    # One vector is compared with none: rounding would make its 0 / 0 infinite.
-    return torch.where(pairs > 0, (directions.sum(1).square().sum(-1) - count) / pairs, torch.nan)
-
-
 def effective_rank(s: Tensor) -> Tensor:
-    """exp of the entropy of singular values (..., N) as shares of their sum, from 1 to N (Roy & Vetterli 2007)."""
+    """exp of the entropy of the singular values (..., N) over their sum, from 1 to N (Roy & Vetterli 2007)."""
     return torch.special.entr(s / s.sum(-1, keepdim=True)).sum(-1).exp()
 
 
 def attention_numbers(module: Attention, x_BTD: Tensor) -> dict[str, float]:
-    """`entropy` of a row as a share of its largest, the log of how many tokens it may see, mean over samples, heads and
-    rows that see more than themselves; the mean of the `sharpest` head; `max_logit`. NaN where a logit is not finite.
+    """`entropy` of attention, that of the `sharpest` head, and `max_logit`; NaN where a logit is not finite.
+
+    A row's entropy is a share of its maximum, the log of how many tokens the row may see. Means are over samples, heads
+    and the rows that see more than themselves.
     """
     with torch.no_grad():
         logits_BHTT, p_BHTT, _ = attention_of(module, x_BTD)
-    there_TT = seen(module, x_BTD.shape[1])
-    used = logits_BHTT[..., there_TT]
+    visible_TT = visible(module, x_BTD.shape[1])
+    used = logits_BHTT[..., visible_TT]
     if not used.isfinite().all():
         return dict.fromkeys(OF_BLOCKS, math.nan)
-    count_T = there_TT.sum(-1)
+    count_T = visible_TT.sum(-1)
     entropy_BHT = torch.special.entr(p_BHTT).sum(-1)[..., count_T > 1] / count_T[count_T > 1].log()
     by_head = entropy_BHT.mean((0, 2))
     return {"entropy": by_head.mean().item(), "sharpest": by_head.min().item(), "max_logit": used.max().item()}
 
 
 def query_key_share(attention: Attention) -> float:
-    """(|dW_q|^2 + |dW_k|^2) / (|dW_q|^2 + |dW_k|^2 + |dW_v|^2) of the gradients that are there; NaN where all are 0."""
+    """The gradients' (|dW_q|^2 + |dW_k|^2) / (|dW_q|^2 + |dW_k|^2 + |dW_v|^2); NaN where all are 0."""
     weights = [layer.weight.grad for layer in (attention.w_q, attention.w_k, attention.w_v)]
     q, k, v = (0.0 if grad is None else grad.norm().item() ** 2 for grad in weights)
     return (q + k) / (q + k + v) if q + k + v else math.nan
 
 
-def _passed(still: Still, attentions: list[Attention | None]) -> tuple[list[Tensor], list[Tensor], list[float]]:
-    """One pass on the step's batch: the stream at every site, what each attention read, and where its gradient went."""
+def _pass(still: Still, attentions: list[Attention | None]) -> tuple[list[Tensor], list[Tensor], list[float]]:
+    """The stream at every site on the step's batch, the input of each attention, and its `query_key_share`."""
     x, y = still.batch()
-    net, exact = still.model.stream, torch.float32 if x.device.type == "mps" else torch.float64
-    # What the branch's function reads is what its input scale gives.
+    net, exact = still.model.stream, accumulate_dtype(x.device)
+    # The input of a branch's function is the output of its input scale.
     readers = [part.input_scale for part in net.sublayers if isinstance(getattr(part, "function", None), Attention)]
     taps = [*net.stream_taps, *(readers if attentions else ())]
     with (
@@ -119,15 +111,15 @@ def _passed(still: Still, attentions: list[Attention | None]) -> tuple[list[Tens
         watching(taps, gradients=False) as probe,
     ):
         loss = cross_entropy(still.model(x), y)
-        passed = probe.tensors()
+        tensors = probe.tensors()
         if attentions:
             still.model.zero_grad()
             loss.backward()
     shares = [query_key_share(attention) if attention else math.nan for attention in attentions]
     sites = len(net.stream_taps)
-    return [point.to(exact) for point in passed[:sites]], passed[sites:], shares
+    return [point.to(exact) for point in tensors[:sites]], tensors[sites:], shares
 
 
-def _mean(found_G: Tensor) -> float:
+def _mean(values_G: Tensor) -> float:
     """The mean over the sets that have the number."""
-    return found_G.nanmean().item()
+    return values_G.nanmean().item()

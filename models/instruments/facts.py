@@ -1,7 +1,6 @@
-"""What torch's layers and nets built of them do, where it is
-often told otherwise: a fact builds, feeds and measures them.
+"""Facts about torch's own layers that are often told wrong: each builds the layers, feeds them and measures.
 
-Every fact draws from the same seed. Legend: B batch, T tokens, D features.
+Every fact uses the same seed. Legend: B batch, T tokens, D features.
 """
 
 from collections.abc import Callable
@@ -30,7 +29,7 @@ CLOSED: dict[str, Any] = {"depth": 8, "width": 32, "batch": 32}
 
 
 def by_hand() -> ByHand:
-    """(x - mean) / (x.std() + eps) beside nn.LayerNorm, by features: how much shorter it is, as a share; float64."""
+    """By how much (x - mean) / (x.std() + eps) is shorter than nn.LayerNorm's result, by features, in float64."""
     short = []
     for size in SIZES:
         x = torch.randn(16, size, dtype=torch.float64)
@@ -40,9 +39,7 @@ def by_hand() -> ByHand:
 
 
 def small_tokens() -> SmallTokens:
-    """The RMS that tokens of RMS 1e-4 come out with, in float32:
-    torch's RMS norm and layer norm as they are by default.
-    """
+    """The RMS of tokens of RMS 1e-4 after torch's RMS norm and layer norm with their defaults, in float32."""
     x = torch.randn(64, 256)
     x = x - x.mean(-1, keepdim=True)
     x = 1e-4 * x / _rms(x)[:, None]
@@ -56,7 +53,7 @@ def small_tokens() -> SmallTokens:
 
 
 def who_is_seen() -> WhoIsSeen:
-    """How far the first token's result moves when another one is changed, by norm and by which was changed.
+    """How far the first token's result moves when another number changes, by norm and by what is changed.
 
     LayerNorm(D), LayerNorm([T, D]) and BatchNorm1d on (B, D, T), in training mode on sequences (2, T, D).
     """
@@ -77,9 +74,7 @@ def who_is_seen() -> WhoIsSeen:
 
 
 def batch_norm_memory() -> BatchNormMemory:
-    """nn.BatchNorm1d by default: weight of the old mean after
-    a batch, which variance it keeps, batches of 1 and 2, eval.
-    """
+    """What nn.BatchNorm1d remembers by default, and what it does with small batches and in eval mode."""
     x = 3.0 + 2.0 * torch.randn(8, 4)
     norm = nn.BatchNorm1d(4)
     norm.running_mean.fill_(1.0)  # type: ignore[union-attr]
@@ -104,28 +99,26 @@ def batch_norm_memory() -> BatchNormMemory:
 
 
 def copies() -> Copies:
-    """How far apart the layers of nn.TransformerEncoder start,
-    and layers that were each built anew; stream RMS at the end.
-    """
+    """How far apart the layers of nn.TransformerEncoder start, beside layers that were each built anew."""
     layer = _layer(norm_first=True)
     stacked = nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)
     fresh = nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)
-    for one in fresh.layers:
-        one.load_state_dict(_layer(norm_first=True).state_dict())
+    for own in fresh.layers:
+        own.load_state_dict(_layer(norm_first=True).state_dict())
     return Copies(("nn.TransformerEncoder", "each layer built anew"), (_apart(stacked), _apart(fresh)))
 
 
 def final_norm() -> FinalNorm:
-    """RMS of what nn.TransformerEncoder(norm_first=True) hands on, by depth, as it comes and with a final norm.
+    """The RMS of nn.TransformerEncoder(norm_first=True)'s output by depth, as it comes and with a final norm.
 
-    And how far a final norm moves what a post-norm encoder hands on.
+    Also how far a final norm moves the output of a post-norm encoder.
     """
     x = torch.randn(4, TOKENS, WIDTH)
     bare, normed = [], []
     for depth in DEPTHS:
         encoder = nn.TransformerEncoder(_layer(norm_first=True), depth, enable_nested_tensor=False)
-        for one in encoder.layers:
-            one.load_state_dict(_layer(norm_first=True).state_dict())
+        for own in encoder.layers:
+            own.load_state_dict(_layer(norm_first=True).state_dict())
         out = encoder(x)
         bare.append(_rms(out).mean().item())
         normed.append(_rms(nn.LayerNorm(WIDTH)(out)).mean().item())
@@ -135,14 +128,12 @@ def final_norm() -> FinalNorm:
 
 
 def gradient_sizes() -> GradientSizes:
-    """Length and RMS of each tensor's gradient in a small net
-    on random labels, by the tensor's name, and its numbers.
-    """
+    """The length and RMS of each tensor's gradient in a small net on random labels."""
     net = nn.Sequential(nn.Linear(64, 512), nn.ReLU(), nn.Linear(512, 10))
     x, y = torch.randn(64, 64), torch.randint(10, (64,))
     nn.functional.cross_entropy(net(x), y).backward()
     names = ("first weight", "first bias", "last weight", "last bias")
-    grads = [one.grad for one in net.parameters() if one.grad is not None]
+    grads = [p.grad for p in net.parameters() if p.grad is not None]
     return GradientSizes(
         tensor=names,
         numbers=tuple(grad.numel() for grad in grads),
@@ -152,7 +143,7 @@ def gradient_sizes() -> GradientSizes:
 
 
 def closed_branches() -> ClosedBranches:
-    """RMS of the first gradient of each part of nets whose branches start at 0: ReZero, and a last matrix of 0."""
+    """The RMS of the first gradient by part, in nets whose branches start at 0: ReZero, and a last matrix of 0."""
     parts = {
         "embedding": "embed.",
         "gate": ".gate",
@@ -161,18 +152,18 @@ def closed_branches() -> ClosedBranches:
         "head": "head.",
     }
     closed = {"ReZero": RunConfig.arranged("ReZero", **CLOSED), "zero last": RunConfig(init="zero last", **CLOSED)}
-    found: dict[str, dict[str, float]] = {}
+    by_net: dict[str, dict[str, float]] = {}
     for name, cfg in closed.items():
         run = Run(cfg, probe=False, frames=False)
         x, y = run.next_batch()
         cross_entropy(run.model(x), y).backward()
         run.close()
         grads = {own: p.grad for own, p in run.model.named_parameters() if p.grad is not None}
-        of_part = {
+        by_part = {
             part: [grad.flatten() for own, grad in grads.items() if piece in own] for part, piece in parts.items()
         }
-        found[name] = {part: _rms(torch.cat(some)).item() for part, some in of_part.items() if some}
-    return ClosedBranches(found)
+        by_net[name] = {part: _rms(torch.cat(own)).item() for part, own in by_part.items() if own}
+    return ClosedBranches(by_net)
 
 
 def _rms(x: Tensor) -> Tensor:
@@ -180,13 +171,13 @@ def _rms(x: Tensor) -> Tensor:
 
 
 def _layer(*, norm_first: bool) -> nn.TransformerEncoderLayer:
-    """One of torch's layers without dropout, as torch draws it."""
+    """One of torch's layers without dropout, initialised by torch."""
     return nn.TransformerEncoderLayer(WIDTH, HEADS, 4 * WIDTH, dropout=0.0, batch_first=True, norm_first=norm_first)
 
 
 def _apart(encoder: nn.TransformerEncoder) -> float:
-    """The least RMS difference between the first layer's matrix of the feed-forward net and another layer's."""
-    first, *others = [one.linear1.weight for one in encoder.layers]
+    """The least RMS difference between the first feed-forward matrix of the first layer and of any other."""
+    first, *others = [layer.linear1.weight for layer in encoder.layers]
     return float(min((first - other).square().mean().sqrt().item() for other in others))
 
 
@@ -204,7 +195,7 @@ FACTS: dict[str, Callable[[], Any]] = {
 
 def fact(name: str) -> Any:
     """The numbers of one of FACTS, the same every time."""
-    # torch's layers draw from its own generator, which is put back as it was.
+    # torch's layers draw from the global generator, which is put back as it was.
     with torch.enable_grad(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         return FACTS[name]()

@@ -1,7 +1,6 @@
-"""What a norm does to overfitting and to the loss around a net:
-the same nets with and without one, trained on a few samples.
+"""What a norm does to overfitting and to the shape of the loss: nets with and without one, trained on few samples.
 
-Legend: K nets, S seeds, F looks.
+Legend: K norms, S seeds, F looks.
 """
 
 from collections.abc import Sequence
@@ -13,31 +12,33 @@ import torch
 from torch import Tensor
 
 from models.answers import Overfitting
-from models.instruments.curvature import hessian, largest
+from models.generator import generator
+from models.instruments.curvature import sharpness_of
 from models.instruments.landscape import direction, matrices
 from models.instruments.surgery import held_out
-from models.nets import Net, generator
+from models.nets import Net
 from models.spec import RunConfig
+from models.spec.knob import check_whole
 from models.tasks import TaskData
 from models.training import Replays, Run, Still, Work, cross_entropy, still_of
 from models.training.frames import evaluating
-from models.training.replay import SLICE_SECONDS, even_steps, within
+from models.training.replay import even_steps, trained, within
 
-LOOKS = 9  # steps at which both losses are measured, 0 and the last among them
-DIRECTIONS = 8  # at random, filter-normalised, along which the loss is taken
-REACH = 0.5  # of each filter's length
-SAMPLES = (20, 1000)
+LOOKS = 9  # steps at which both losses are measured, including 0 and the last
+DIRECTIONS = 8  # random filter-normalised directions along which the loss is measured
+REACH = 0.5  # how far, in filter lengths
+SAMPLES = (20, 1000)  # least and most
 
 
 class FewSamples:
-    """A task that knows `count` training samples only: every batch is drawn from them, with replacement."""
+    """A task with only `count` training samples, from which every batch is drawn with replacement."""
 
     def __init__(self, task: TaskData, count: int) -> None:
         self.task = task
         self.x, self.y = task.draw(count, generator(0, "few samples"))
 
     def batch(self, k: int) -> tuple[Tensor, Tensor]:
-        """Batch k, decided by the seed and k alone."""
+        """Batch k, which depends on the seed and k only."""
         cfg = self.task.cfg
         chosen = torch.randint(len(self.x), (cfg.batch,), generator=generator(cfg.seed, f"few samples {k}")).to(
             self.x.device
@@ -46,29 +47,27 @@ class FewSamples:
 
     @property
     def held_out(self) -> tuple[Tensor, Tensor]:
-        """Those of the whole task."""
+        """The held-out samples of the whole task."""
         return self.task.held_out
 
 
 class AllOfThem(FewSamples):
-    """As FewSamples; its batch is all of them."""
+    """FewSamples whose every batch is all of them."""
 
     def batch(self, k: int) -> tuple[Tensor, Tensor]:
-        """Every sample once."""
+        """Every sample once, whatever k."""
         return self.x, self.y
 
 
 def few_samples(
     _replays: Replays, cfg: RunConfig, *, norms: Sequence[str], samples: int, seeds: int = 2, step: int = 0
 ) -> Work[Overfitting]:
-    """The net of a configuration with each of some norms, trained on `samples` samples, the same for all nets.
+    """Losses, sharpness and rise of the net with each of `norms`, trained on the same `samples` samples.
 
-    Each direction moves every filter by REACH of its length. `step`
-    is not used. ValueError for other numbers of samples than SAMPLES.
+    `step` is not used. ValueError for a number of samples outside SAMPLES.
     """
-    if not SAMPLES[0] <= samples <= SAMPLES[1]:
-        raise ValueError(f"samples is {samples!r}; legal is {SAMPLES[0]} to {SAMPLES[1]}")
-    wanted = even_steps(cfg.steps, LOOKS)
+    check_whole("samples", samples, *SAMPLES)
+    steps = even_steps(cfg.steps, LOOKS)
     found: dict[str, list[list[Any]]] = {name: [] for name in ("train", "held_out", "accuracy", "sharpness", "rise")}
     total, done = len(norms) * seeds, 0
     for norm in norms:
@@ -77,26 +76,25 @@ def few_samples(
             run = Run(replace(cfg, norm=norm, seed=seed), probe=False, frames=False)
             run.task = FewSamples(run.task, samples)  # type: ignore[assignment]
             looks: list[tuple[float, float, float]] = []
-            for at in wanted:
-                while run.step < at and not run.done:
-                    run.advance(at - run.step, SLICE_SECONDS)
-                    yield (done + 0.8 * run.step / cfg.steps) / total
+            for step_of_look in steps:
+                done_before, done_after = (done + 0.8 * at / cfg.steps for at in (run.step, step_of_look))
+                yield from within(trained(run, step_of_look), done_before / total, done_after / total)
                 looks.append(losses(run))
-            for at, name in enumerate(("train", "held_out", "accuracy")):
-                rows[name].append([one[at] for one in looks])
+            for name, series in zip(("train", "held_out", "accuracy"), zip(*looks, strict=True), strict=True):
+                rows[name].append(list(series))
             still = replace(still_of(run), task=AllOfThem(run.task.task, samples))  # type: ignore[attr-defined,arg-type]
             rows["rise"].append(rise(still))
-            yield (done + 0.85) / total
-            rows["sharpness"].append((yield from _sharpness(still, (done + 0.85) / total, 0.15 / total)))
+            eigenvalue, _ = yield from within(sharpness_of(still), (done + 0.85) / total, (done + 1) / total)
+            rows["sharpness"].append(eigenvalue.value)
             done += 1
         for name, by_seed in rows.items():
             found[name].append(by_seed)
-    return Overfitting(np.array(wanted), **{name: np.array(values) for name, values in found.items()})
+    return Overfitting(np.array(steps), **{name: np.array(values) for name, values in found.items()})
 
 
 @torch.no_grad()
 def losses(run: Run) -> tuple[float, float, float]:
-    """Loss on the samples of training, and held-out loss and accuracy, in eval mode."""
+    """Training loss on the few samples, held-out loss and held-out accuracy, in eval mode."""
     few = run.task
     assert isinstance(few, FewSamples)
     with evaluating(run.model):
@@ -106,9 +104,7 @@ def losses(run: Run) -> tuple[float, float, float]:
 
 @torch.no_grad()
 def rise(still: Still) -> float:
-    """The median of how much the loss of the batch rises along
-    random filter-normalised directions, REACH filters away.
-    """
+    """The median rise of the batch's loss, REACH away along random filter-normalised directions."""
     model, (x, y) = still.copy(), still.batch()
     middle = cross_entropy(model(x), y).item()
     higher = []
@@ -120,12 +116,3 @@ def rise(still: Still) -> float:
             p.add_(along, alpha=REACH)
         higher.append(cross_entropy(moved(x), y).item() - middle)
     return float(np.median(higher))
-
-
-def _sharpness(still: Still, low: float, share: float) -> Work[float]:
-    """The largest eigenvalue of the Hessian of the batch's loss; NaN where it is not finite."""
-    parts, _ = yield from within(hessian(still), low, low + share / 2)
-    count = sum(p.numel() for p in still.model.parameters() if p.requires_grad)
-    start = torch.randn(count, generator=generator(still.cfg.seed, "sharpness"), dtype=torch.float64)
-    value, *_ = yield from within(largest(parts, start), low + share / 2, low + share)
-    return float(value)

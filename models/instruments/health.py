@@ -1,18 +1,21 @@
-"""How sound the training is at a step: signal and noise of the gradient, learned gates and gains, and Adam's state."""
+"""The health of training at a step: signal and noise of the gradient, learned gates and gains, and Adam's state."""
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from addnorm.probe import accumulate_dtype
 from models.answers import AdamState, Gains, GradientNoise, Health
 from models.nets import Net
-from models.nets.norms import NORM_TYPES, DynamicTanh, TokenBatchNorm
+from models.nets.norms import NORM_TYPES, DynamicTanh
 from models.nets.sublayer import Gate
+from models.spec.knob import check_whole
+from models.spec.plan import normed_over_batch
 from models.training import Still, Work, build_optimizer, cross_entropy
 
-PARTS = 8  # micro-batches: enough for a variance, and together no dearer than a few steps
-MOST_PARTS = 512  # micro-batches of one sample, of the largest batch
-BATCH_NORM_SAMPLES = 8  # in a micro-batch, from which its statistics stand in for those of the whole batch
+PARTS = 8  # micro-batches: enough for a variance, and as cheap as a few steps
+MOST_PARTS = 512  # the largest batch, in micro-batches of one sample
+BATCH_NORM_SAMPLES = 8  # least samples of a micro-batch whose statistics can stand in for those of the whole batch
 NEAR = 0.1  # distance of |update| / lr from 1 that counts as close
 MOMENTS = ("exp_avg", "exp_avg_sq")
 
@@ -20,34 +23,33 @@ MOMENTS = ("exp_avg", "exp_avg_sq")
 def health(still: Still, parts: int = PARTS) -> Work[Health]:
     """The gradient's noise over `parts` micro-batches of the step's batch, gates and gains, and Adam's state.
 
-    ValueError for a number of parts that no batch has.
+    ValueError for a number of parts that no batch can have.
     """
-    if not 2 <= parts <= MOST_PARTS:
-        raise ValueError(f"parts is {parts}; legal is 2 to {MOST_PARTS}")
+    check_whole("parts", parts, 2, MOST_PARTS)
     gains, adam = gates_and_gains(still.model), adam_state(still)
     return Health((yield from gradient_noise(still, parts)), gains, adam)
 
 
 def gradient_noise(still: Still, parts: int) -> Work[GradientNoise]:
-    """Over so many micro-batches, if the batch has as many. What an uneven split leaves over is not used."""
-    normed = any(isinstance(module, TokenBatchNorm) for module in still.model.modules())
+    """Signal and noise over `parts` micro-batches, or as many as the batch has. Samples left over are not used."""
+    normed = normed_over_batch(still.cfg)
     count = min(parts, still.cfg.batch // (BATCH_NORM_SAMPLES if normed else 1))
     count = count if count > 1 else 0
     size = still.cfg.batch // count if count else 0
     small, big = yield from _squares(still, count, size)
     signal, noise = signal_and_noise(small, big, count)
     square, trace = two_batches(float(small.sum()), float(big.sum()), size, count * size)
-    signal[:-1][[not any(True for _ in block.parameters()) for block in still.model.stream.blocks.values()]] = np.nan
+    empty = [not list(block.parameters()) for block in still.model.stream.blocks.values()]
+    signal[:-1][empty] = np.nan
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = signal / noise
     return GradientNoise(count, size, normed, signal[:-1], noise[:-1], ratio[:-1], square, trace)
 
 
 def signal_and_noise(small: np.ndarray, big: np.ndarray, parts: int) -> tuple[np.ndarray, np.ndarray]:
-    """Unbiased |E g|^2 and tr Cov(g) from the mean of |g_i|^2
-    over independent micro-batches and |mean of g_i|^2, any shape.
+    """Unbiased |E g|^2 and tr Cov(g), from `small`, the mean of |g_i|^2 over micro-batches, and `big`, |mean g_i|^2.
 
-    The first may come out negative, where the noise is larger than what is looked for.
+    Any shape. The first may be negative, where the noise is larger than the signal.
     """
     if parts < 2:
         return np.full_like(small, np.nan), np.full_like(small, np.nan)
@@ -58,7 +60,7 @@ def signal_and_noise(small: np.ndarray, big: np.ndarray, parts: int) -> tuple[np
 def two_batches(small: float, big: float, small_size: int, big_size: int) -> tuple[float, float]:
     """|G|^2 and tr(Sigma) per sample from |g|^2 at two batch sizes; their ratio is the simple noise scale.
 
-    Both unbiased, so that either may come out negative (McCandlish 2018, 1812.06162, appendix A). NaN for one size.
+    Both are unbiased, so either may be negative (McCandlish 2018, 1812.06162, appendix A). NaN for one size.
     """
     if small_size == big_size:
         return float("nan"), float("nan")
@@ -87,7 +89,7 @@ def gates_and_gains(net: Net) -> Gains:
 
 
 def adam_state(still: Still) -> AdamState | None:
-    """By block, of the last update that Adam made; None for other optimisers and before the first update."""
+    """The state of Adam by block after its last update; None for other optimisers and before the first update."""
     if not any("exp_avg" in kept for kept in still.optimizer.values()):
         return None
     defaults = build_optimizer(
@@ -107,9 +109,9 @@ def adam_state(still: Still) -> AdamState | None:
 
 
 def _squares(still: Still, parts: int, size: int) -> Work[tuple[np.ndarray, np.ndarray]]:
-    """By block, and last for all other parameters: the mean of |g_i|^2 over the micro-batches, and |mean of g_i|^2."""
+    """The mean of |g_i|^2 over the micro-batches, and |mean of g_i|^2: by block, then for all other parameters."""
     net, (x, y) = still.model, still.batch()
-    exact = torch.float32 if x.device.type == "mps" else torch.float64
+    exact = accumulate_dtype(x.device)
     places = {p: at for at, block in enumerate(net.stream.blocks.values()) for p in block.parameters()}
     depth = len(net.stream.blocks)
     learned = [p for p in net.parameters() if p.requires_grad]
@@ -124,22 +126,20 @@ def _squares(still: Still, parts: int, size: int) -> Work[tuple[np.ndarray, np.n
         squares += torch.stack(torch._foreach_norm(grads)).square()
         yield (at + 1) / parts
     # Without parts there is no mean: 0 / 0 is NaN.
-    found = torch.stack([squares / parts, torch.stack(torch._foreach_norm(total)).square() / parts**2])
+    both = torch.stack([squares / parts, torch.stack(torch._foreach_norm(total)).square() / parts**2])
     group = torch.tensor([places.get(p, depth) for p in learned], device=x.device)
-    by_group = found.new_zeros(2, depth + 1).index_add_(1, group, found).cpu().numpy()
+    by_group = both.new_zeros(2, depth + 1).index_add_(1, group, both).cpu().numpy()
     return by_group[0], by_group[1]
 
 
 def _corrected(state: dict[str, Tensor], beta_1: float, beta_2: float) -> tuple[Tensor, Tensor]:
-    """m and v of one parameter, flat, corrected for their start at 0 (1412.6980)."""
+    """m and v of one parameter, flat, with bias correction (1412.6980)."""
     steps = float(state["step"])
-    m, v = (
-        state[key].flatten().to(torch.float64 if state[key].device.type != "mps" else torch.float32) for key in MOMENTS
-    )
+    m, v = (state[key].flatten().to(accumulate_dtype(state[key].device)) for key in MOMENTS)
     return m / (1 - beta_1**steps), v / (1 - beta_2**steps)
 
 
 def _spreads(values: list[Tensor | None]) -> np.ndarray:
     """Mean, least and greatest of each tensor, (N, 3); NaN where there is none."""
-    found = [[torch.nan] * 3 if x is None else [x.mean().item(), x.min().item(), x.max().item()] for x in values]
-    return np.array(found, np.float32).reshape(-1, 3)
+    spreads = [[torch.nan] * 3 if x is None else [x.mean().item(), x.min().item(), x.max().item()] for x in values]
+    return np.array(spreads, np.float32).reshape(-1, 3)

@@ -1,11 +1,11 @@
-"""The loss around a net, on a plane of its weights whose directions are filter-normalised (Li 2018, 1712.09913)."""
+"""The loss around a net, on a plane through its weights with filter-normalised directions (Li 2018, 1712.09913)."""
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from models.answers import Landscape
-from models.nets import generator
+from models.generator import generator
 from models.training import Still, Work, cross_entropy
 
 CELLS = (15, 21, 25)  # along each side, odd: the net itself is the middle one
@@ -13,12 +13,10 @@ REACH = (0.01, 2.0)
 
 
 def landscape(still: Still, *, cells: int = 21, reach: float = 1.0) -> Work[Landscape]:
-    """The loss of the step's batch at theta + a d + b e in train
-    mode: a along columns, b along rows, both from -reach to reach.
+    """The loss of the step's batch at theta + a d + b e, with a along columns and b along rows, -reach to reach.
 
-    Biases, gains and gates, which are no matrices, stay.
-
-    ValueError for another number of cells than CELLS and a reach outside of REACH.
+    In train mode; d and e move matrices, not biases, gains or gates. ValueError for `cells` not in CELLS and for a
+    reach outside REACH.
     """
     if cells not in CELLS:
         raise ValueError(f"cells is {cells!r}; legal is one of {', '.join(map(str, CELLS))}")
@@ -42,14 +40,14 @@ def landscape(still: Still, *, cells: int = 21, reach: float = 1.0) -> Work[Land
 
 
 def matrices(model: nn.Module) -> list[tuple[str, Tensor]]:
-    """The parameters that a direction moves; each row of one makes one feature, and is a filter."""
+    """The parameters that a direction moves; each row of one computes one feature, and is a filter."""
     return [(name, p) for name, p in model.named_parameters() if p.ndim > 1]
 
 
 def direction(model: nn.Module, seed: int, which: str) -> list[Tensor]:
-    """A random direction by matrix, each row as long as the row of the net: d_i <- d_i |theta_i| / |d_i|."""
-    found = []
+    """A random direction by matrix, each row as long as the net's own: d_i <- d_i |theta_i| / |d_i|."""
+    directions = []
     for name, p in matrices(model):
         drawn = torch.randn(p.shape, generator=generator(seed, f"landscape {which} {name}")).to(p)
-        found.append(drawn * (p.detach().norm(dim=1, keepdim=True) / drawn.norm(dim=1, keepdim=True)))
-    return found
+        directions.append(drawn * (p.detach().norm(dim=1, keepdim=True) / drawn.norm(dim=1, keepdim=True)))
+    return directions

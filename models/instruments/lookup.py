@@ -1,4 +1,4 @@
-"""How a token becomes a row of numbers: its id, the one-hot row of that id, and the row of the table that it picks.
+"""How a token becomes a row of numbers: its id, the one-hot row of that id, and the row of the table it selects.
 
 Legend: T tokens, V symbols of the vocabulary, D width.
 """
@@ -14,17 +14,17 @@ from models.training.frames import evaluating
 
 
 def lookup(still: Still, *, text: str) -> Lookup:
-    """The rows of a text's tokens on their way into the net. ValueError for what the task cannot read."""
-    read = codes(still.cfg, text)
+    """The rows of a text's tokens on their way into the net. ValueError for a text that the task cannot read."""
+    ids = codes(still.cfg, text)
     embed = still.model.embed
     assert isinstance(embed, nn.Embedding)
-    x_T = torch.tensor(read, device=embed.weight.device)
+    x_T = torch.tensor(ids, device=embed.weight.device)
     with torch.no_grad(), evaluating(still.model):
         rows_TD = embed(x_T)
         product_TD = F.one_hot(x_T, embed.num_embeddings).to(embed.weight) @ embed.weight
         enters_TD = still.model.position(rows_TD[None])[0]
         added_TD = still.model.position(torch.zeros_like(rows_TD)[None])[0]
-    numbers = {"table": embed.weight, "enters": enters_TD, "position": added_TD[: len(read) if added_TD.any() else 0]}
+    numbers = {"table": embed.weight, "enters": enters_TD, "position": added_TD[: len(ids) if added_TD.any() else 0]}
     return Lookup(
         tokens=tuple(pieces(still.cfg, text)),
         ids=x_T.cpu().numpy(),

@@ -1,4 +1,4 @@
-"""How well a token's place can be read from the stream, and what a net says at places that it never trained on.
+"""How well a token's place can be read from the stream, and how a net does at places beyond those of training.
 
 Legend: S sites, B sequences, T tokens, D width, N tokens of all sequences.
 """
@@ -8,31 +8,32 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from addnorm.probe import accumulate_dtype
 from models.answers import Beyond, Place
+from models.generator import generator
 from models.instruments.attention import attention_in
 from models.nets.branches import Rotary
 from models.nets.embedding import Positions, sinusoids
 from models.spec import TASKS, RunConfig
-from models.tasks.base import generator
 from models.tasks.book import codes, split, windows
 from models.training import Still, Work, watching
 from models.training.frames import evaluating
 
 LEARNED_FROM = 256  # sequences that the decoder learns from
-READ = 64  # of them a forward pass
-RIDGE = 1e-3  # of the features' mean square
-LONGER = 2  # times the length of training
+READ = 64  # sequences per forward pass
+RIDGE = 1e-3  # times the mean square of the features
+LONGER = 2  # times the length of the training texts
 LONG_WINDOWS = 256
 
 
 def place(still: Still) -> Work[Place]:
-    """A linear decoder of the place of a token from the stream: ridge regression at each site onto the T places,
-    learned from training sequences and tested on held-out ones, in eval mode.
+    """How well a linear decoder finds a token's place in the sequence from the stream, at each site, in eval mode.
 
-    ValueError where there is one token, or where tokens are no symbols.
+    It is a ridge regression onto the T places, learned from training sequences and tested on held-out ones. ValueError
+    where there is one token, or where tokens are no symbols.
     """
     cfg = still.cfg
-    _reads_symbols(cfg)
+    _check_reads_symbols(cfg)
     learned_x, _ = still.task.draw(LEARNED_FROM, generator(cfg.seed, "place"))
     tested_x, _ = still.task.held_out
     parts: list[list[Tensor]] = []
@@ -57,13 +58,13 @@ def place(still: Still) -> Work[Place]:
 
 
 def decoded(learned_ND: Tensor, tested_ND: Tensor, tokens: int) -> tuple[float, float]:
-    """Accuracy and R² of the places that a ridge regression reads; both hold their sequences one after the other."""
+    """Accuracy and R² of a ridge regression onto the place; both inputs hold their sequences one after the other."""
     if not (learned_ND.isfinite().all() and tested_ND.isfinite().all()):
         return float("nan"), float("nan")
     mean_D = learned_ND.mean(0)
     x_ND, z_ND = learned_ND - mean_D, tested_ND - mean_D
     places_N, true_N = (torch.arange(tokens, device=x.device).repeat(len(x) // tokens) for x in (x_ND, z_ND))
-    # T columns that are 1 at the place, and the place as a number: one solution gives all of their weights.
+    # The place as a one-hot row, and as a number: one solution gives the weights of both.
     goals = torch.cat((F.one_hot(places_N, tokens), places_N[:, None]), 1).to(x_ND)
     centre = goals.mean(0)
     gram_DD = x_ND.T @ x_ND
@@ -77,10 +78,10 @@ def decoded(learned_ND: Tensor, tested_ND: Tensor, tokens: int) -> tuple[float, 
 
 
 def beyond(still: Still) -> Work[Beyond]:
-    """Cross-entropy by place on held-out text that is twice as long as that of training, in eval mode.
+    """The cross-entropy by place on held-out texts twice as long as those of training, in eval mode.
 
-    The same weights; sines, cosines and turns are computed for the further places. ValueError for a learned table,
-    which has no rows for them, and for a task other than the book.
+    The weights are the same; sinusoids and rotations are computed for the further places. ValueError for a learned
+    table, which has no rows for them, and for a task other than the book.
     """
     cfg = still.cfg
     if cfg.task != "book":
@@ -111,14 +112,13 @@ def beyond(still: Still) -> Work[Beyond]:
 
 
 def _stream(still: Still, x: Tensor) -> list[Tensor]:
-    """The stream at every site (B, T, D), in float64 where there is one."""
+    """The stream at every site (B, T, D), in float64 where the device has it."""
     taps = still.model.stream.stream_taps
     with torch.no_grad(), evaluating(still.model), watching(taps, gradients=False) as probe:
         still.model(x)
-        exact = torch.float32 if x.device.type == "mps" else torch.float64
-        return [site.to(exact) for site in probe.tensors()]
+        return [site.to(accumulate_dtype(x.device)) for site in probe.tensors()]
 
 
-def _reads_symbols(cfg: RunConfig) -> None:
+def _check_reads_symbols(cfg: RunConfig) -> None:
     if not TASKS[cfg.task].vocabulary or cfg.tokens < 2:
         raise ValueError(f"task is {cfg.task!r}; its samples are no sequences of symbols with places to read")

@@ -1,4 +1,4 @@
-"""Signal, gradient and branch gains at initialisation over several seeds: what `models.insight.theory` predicts."""
+"""Signal, gradient and branch gains at initialisation over several seeds, which `models.insight.theory` predicts."""
 
 from dataclasses import replace
 
@@ -6,25 +6,26 @@ import numpy as np
 import torch
 
 from models.answers import Signal
+from models.generator import generator
 from models.insight import signal_at_init
-from models.nets import Net, build_model, generator
+from models.nets import Net, build_model
 from models.spec import RunConfig
 from models.spec.tasks import MAX_TOKENS
 from models.training import Replays, Work
 
-SEEDS = 6  # a mean of so many log-normal factors is worth comparing
-TOKENS = 128  # Gaussian tokens that each net is fed with
+SEEDS = 6  # enough log-normal factors for a mean that is worth comparing
+TOKENS = 128  # Gaussian tokens fed to each net
 
 
 def signal(replays: Replays, cfg: RunConfig, *, step: int) -> Work[Signal]:
-    """Of SEEDS seeds from the configuration's own upwards. `step` is not used: it is the start that is measured."""
+    """Measurements at SEEDS seeds, from the configuration's own up. `step` is not used: all are before training."""
     rows: list[tuple[np.ndarray, ...]] = []
     seeds = tuple((cfg.seed + at) % 2**31 for at in range(SEEDS))
     for at, seed in enumerate(seeds):
-        one = signal_at_init(cfg, (seed,), TOKENS)
+        measured = signal_at_init(cfg, (seed,), TOKENS)
         yield (at + 0.5) / SEEDS
         gains = _gains(build_model(replace(cfg, seed=seed)), cfg)
-        rows.append((one.mean_square[0], one.grad_norm[0], *gains))
+        rows.append((measured.mean_square[0], measured.grad_norm[0], *gains))
         yield (at + 1) / SEEDS
     return Signal(seeds, *map(np.stack, zip(*rows, strict=True)))
 

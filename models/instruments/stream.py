@@ -1,10 +1,13 @@
-"""How the stream grows and what each branch adds to it (ShortGPT 2403.03853; Gromov 2403.17887)."""
+"""How the stream grows, and what each branch adds to it (ShortGPT 2403.03853; Gromov 2403.17887)."""
+
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
+from addnorm.probe import accumulate_dtype
 from models.answers import Stream
 from models.training import Still, statistics_kept, watching
 
@@ -23,28 +26,28 @@ def stream(still: Still) -> Stream:
 
 
 def passed(still: Still) -> tuple[list[Tensor], list[Tensor]]:
-    """The stream at every site and every branch before its add, (B, T, D) each, in float64 where there is one."""
-    x, _ = still.batch()
+    """The stream at every site and every branch before its add, (B, T, D) each."""
     net = still.model.stream
-    with (
-        torch.no_grad(),
-        statistics_kept(still.model),
-        watching([*net.stream_taps, *net.branch_taps], gradients=False) as probe,
-    ):
+    tensors = watched(still, [*net.stream_taps, *net.branch_taps])
+    points, branches = tensors[: len(net.stream_taps)], tensors[len(net.stream_taps) :]
+    return points, [branch.expand_as(points[0]) for branch in branches]
+
+
+def watched(still: Still, modules: Sequence[nn.Module]) -> list[Tensor]:
+    """The outputs of some modules on the step's batch, in float64 where the device has it."""
+    x, _ = still.batch()
+    with torch.no_grad(), statistics_kept(still.model), watching(modules, gradients=False) as probe:
         still.model(x)
-        seen = probe.tensors()
-    points, branches = seen[: len(net.stream_taps)], seen[len(net.stream_taps) :]
-    exact = torch.float32 if x.device.type == "mps" else torch.float64
-    return [p.to(exact) for p in points], [b.to(exact).expand_as(points[0]) for b in branches]
+        return [tensor.to(accumulate_dtype(x.device)) for tensor in probe.tensors()]
 
 
 def rms(x: Tensor) -> Tensor:
-    """Root of the mean square of all numbers."""
+    """The root of the mean square of all numbers."""
     return x.square().mean().sqrt()
 
 
 def cosine(x: Tensor, y: Tensor) -> Tensor:
-    """Mean over tokens of the cosine between two streams (..., D); NaN where no token has a direction in both."""
+    """Mean cosine over tokens between two streams (..., D); NaN where no token has a direction in both."""
     lengths = x.norm(dim=-1) * y.norm(dim=-1)
     alive = lengths > 0
     return (

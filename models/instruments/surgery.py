@@ -1,4 +1,4 @@
-"""What a trained net loses when a block is taken out, silenced, un-normed or moved (Veit 2016, 1605.06431)."""
+"""What a trained net loses when a block is skipped, silenced, stripped of a norm or swapped (Veit 2016, 1605.06431)."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,6 +11,7 @@ from models.answers import Lesions, Sublayers, Surgery, Without
 from models.insight.surgery import OPERATIONS, SKIP, SWAP, UNNORM, ZERO, norm_slots, partners
 from models.nets import IdentitySublayer, Net
 from models.nets.stacks import Stack
+from models.spec.knob import check_whole
 from models.spec.overrides import PARTS
 from models.spec.plan import block_name
 from models.tasks import TaskData
@@ -18,11 +19,11 @@ from models.tasks.base import NO_LOSS
 from models.training import Still, Work, cross_entropy
 from models.training.frames import evaluating
 
-Parts = dict[str, nn.Module]  # what is put where in a stack
+Parts = dict[str, nn.Module]  # new modules by their path in the stack
 
 
 class Silent(nn.Module):
-    """0 of the shape that comes in: 0 * x would be NaN once x has overflowed."""
+    """Zeros of the input's shape; 0 * x would be NaN once x has overflowed."""
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.zeros_like(x)
@@ -31,14 +32,13 @@ class Silent(nn.Module):
 def surgery(
     still: Still, *, operation: str, block: int, other: int | None = None, slot: str | None = None
 ) -> Work[Surgery]:
-    """One operation on the net: the held-out split in eval mode, before and after.
+    """The held-out split in eval mode, before and after one operation on the net.
 
-    `other` is the block that the first is swapped with, `slot` (a key of `norm_slots`) the norm that is removed.
-    ValueError for an operation, a block or a slot that this net does not have.
+    `other` is the block to swap with, `slot` (a key of `norm_slots`) the norm to remove. ValueError for an operation, a
+    block or a slot that this net does not have.
     """
     net = still.model.stream
-    if not (isinstance(block, int) and 1 <= block <= still.cfg.depth):
-        raise ValueError(f"block is {block!r}; legal is a whole number from 1 to {still.cfg.depth}")
+    check_whole("block", block, 1, still.cfg.depth)
     parts = _swapped(still, block, other) if operation == SWAP else _parts(still, operation, block, slot)
     before = held_out(still.model, still.task)
     yield 0.5
@@ -49,17 +49,17 @@ def surgery(
 
 
 def lesions(still: Still) -> Work[Lesions]:
-    """The held-out split for the intact net, and with each block alone skipped or its branches alone zeroed."""
-    found: dict[str, list[tuple[float, float]]] = {"skipped": [], "zeroed": []}
+    """The held-out split for the intact net, and with each single block skipped or its branches zeroed."""
+    figures: dict[str, list[tuple[float, float]]] = {"skipped": [], "zeroed": []}
     loss, accuracy, _ = held_out(still.model, still.task)
     for block in range(1, still.cfg.depth + 1):
         for name, parts in (("skipped", skipping), ("zeroed", zeroing)):
             with replaced(still.model.stream, parts(still.model.stream, block)):
-                found[name].append(held_out(still.model, still.task)[:2])
+                figures[name].append(held_out(still.model, still.task)[:2])
             yield (block - (name == "skipped") / 2) / still.cfg.depth
     curves = {
         f"{name}_{what}": np.array([pair[at] for pair in pairs])
-        for name, pairs in found.items()
+        for name, pairs in figures.items()
         for at, what in enumerate(("loss", "accuracy"))
     }
     return Lesions(loss, accuracy, **curves)
@@ -68,7 +68,7 @@ def lesions(still: Still) -> Work[Lesions]:
 def sublayers(still: Still) -> Work[Sublayers]:
     """The held-out split with the attention or the feed-forward net of one block skipped, and of all blocks.
 
-    ValueError for a net that has none of them.
+    ValueError for a net without them.
     """
     net, blocks = still.model.stream, range(1, still.cfg.depth + 1)
     if still.cfg.net != "transformer":
@@ -76,21 +76,21 @@ def sublayers(still: Still) -> Work[Sublayers]:
     loss, accuracy, _ = held_out(still.model, still.task)
     without: dict[str, Without] = {}
     for at, kind in enumerate(PARTS):
-        found = []
+        figures = []
         for block in blocks:
             with replaced(net, skipping(net, block, kind)):
-                found.append(held_out(still.model, still.task)[:2])
+                figures.append(held_out(still.model, still.task)[:2])
             yield (at + block / still.cfg.depth) / len(PARTS)
         with replaced(net, {place: part for block in blocks for place, part in skipping(net, block, kind).items()}):
             all_loss, all_accuracy, _ = held_out(still.model, still.task)
-        losses, accuracies = np.array(found).T
+        losses, accuracies = np.array(figures).T
         without[kind] = Without(losses, accuracies, all_loss, all_accuracy)
     return Sublayers(loss, accuracy, without)
 
 
 @torch.no_grad()
 def held_out(model: Net, task: TaskData) -> tuple[float, float, Tensor]:
-    """Loss and accuracy on the held-out split in eval mode, and the answers (N,) where one is asked for."""
+    """Loss and accuracy on the held-out split in eval mode, and the answers (N,) wherever one is asked for."""
     x, y = task.held_out
     with evaluating(model):
         logits = model(x)
@@ -100,22 +100,22 @@ def held_out(model: Net, task: TaskData) -> tuple[float, float, Tensor]:
 
 
 def skipping(net: Stack, block: int, only: str = "") -> Parts:
-    """Every sublayer of a block gone, or `only` that of one kind.
+    """The parts that skip every sublayer of a block, or `only` the one of that kind.
 
-    In ResiDual nothing is collected there; in DLCL the sum that it reads is its output.
+    ResiDual then collects nothing there; in DLCL the block outputs the sum that it reads.
     """
     return {f"{_place(block)}.{kind}": IdentitySublayer() for kind in _sublayers(net, block) if only in ("", kind)}
 
 
 def zeroing(net: Stack, block: int) -> Parts:
-    """The last factor of each branch gives 0; a sublayer that was taken out has no branch."""
+    """The parts that make every branch of a block 0; a sublayer that was taken out has no branch."""
     kept = [kind for kind, sublayer in _sublayers(net, block).items() if not isinstance(sublayer, IdentitySublayer)]
     return {f"{_place(block)}.{kind}.scale": Silent() for kind in kept}
 
 
 @contextmanager
 def replaced(net: nn.Module, parts: Mapping[str, nn.Module]) -> Iterator[None]:
-    """Other modules in some places of a net, for the length of a block."""
+    """Puts other modules into some places of a net within a `with` block."""
     before = {place: net.get_submodule(place) for place in parts}
     _put(net, parts)
     try:
@@ -131,7 +131,7 @@ def _put(net: nn.Module, parts: Mapping[str, nn.Module]) -> None:
 
 
 def _parts(still: Still, operation: str, block: int, slot: str | None) -> Parts:
-    """What an operation other than a swap puts where."""
+    """The parts of an operation other than a swap."""
     plain: dict[str, Callable[[Stack, int], Parts]] = {SKIP: skipping, ZERO: zeroing}
     if operation in plain:
         return plain[operation](still.model.stream, block)
@@ -145,7 +145,7 @@ def _parts(still: Still, operation: str, block: int, slot: str | None) -> Parts:
 
 
 def _swapped(still: Still, block: int, other: int | None) -> Parts:
-    """Two blocks of the same parts, each with the weights and the statistics of the other."""
+    """Two blocks with the same parts, each with the weights and statistics of the other."""
     fitting = partners(still.cfg, block)
     if other not in fitting:
         legal = (
@@ -156,7 +156,7 @@ def _swapped(still: Still, block: int, other: int | None) -> Parts:
     own, spare = still.model.stream, still.copy().stream
     for here, there in ((block, other), (other, block)):
         spare.get_submodule(_place(here)).load_state_dict(own.get_submodule(_place(there)).state_dict())
-    return {_place(one): spare.get_submodule(_place(one)) for one in (block, other)}
+    return {_place(moved): spare.get_submodule(_place(moved)) for moved in (block, other)}
 
 
 def _place(block: int) -> str:

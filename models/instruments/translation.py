@@ -1,7 +1,6 @@
-"""An encoder beside a decoder, trained on a task with a question
-and an answer, and where its cross-attention looks meanwhile.
+"""An encoder and a decoder, trained on a task with a question and an answer, and where their cross-attention looks.
 
-Legend: N steps, F looks, L blocks, H heads, T tokens that are written, S of the source.
+Legend: N steps, F looks, L blocks, H heads, T tokens written, S tokens of the source.
 """
 
 import time
@@ -21,11 +20,11 @@ from models.training.replay import SLICE_SECONDS, even_steps
 from models.training.schedule import learning_rates
 
 TRANSLATED = ("copy", "reverse", "sort")
-LOOKS = 13  # steps at which the net is looked at, 0 and the last among them
+LOOKS = 13  # steps at which the net is measured, including 0 and the last
 
 
 def translation(_replays: Replays, cfg: RunConfig, *, step: int = 0) -> Work[Translation]:
-    """Trains an encoder and a decoder of `depth` blocks each with the settings of a configuration, all of its steps.
+    """The training of an encoder and a decoder of `depth` blocks each, for all steps of a configuration.
 
     `step` is not used. ValueError for a task without question and answer.
     """
@@ -37,13 +36,13 @@ def translation(_replays: Replays, cfg: RunConfig, *, step: int = 0) -> Work[Tra
     net = Translator(cfg, TASKS[cfg.task].vocabulary, SYMBOLS).to(device)
     task, rates = open_task(cfg, device), learning_rates(cfg)
     optimizer = build_optimizer(cfg.optimizer, net.parameters(), lr=cfg.lr, weight_decay=cfg.weight_decay)
-    wanted = even_steps(cfg.steps, LOOKS)
+    look_steps = even_steps(cfg.steps, LOOKS)
     losses: list[float] = []
-    seen: list[dict[str, Any]] = []
+    looks: list[dict[str, Any]] = []
     began = time.monotonic()
     for at in range(cfg.steps + 1):
-        if at in wanted:
-            seen.append(look(net, task))
+        if at in look_steps:
+            looks.append(look(net, task))
         if at == cfg.steps:
             break
         for group in optimizer.param_groups:
@@ -60,8 +59,8 @@ def translation(_replays: Replays, cfg: RunConfig, *, step: int = 0) -> Work[Tra
     source, answer = parts(task.held_out[0])
     return Translation(
         loss=np.array(losses),
-        steps=np.array(wanted),
-        **{name: np.array([one[name] for one in seen]) for name in seen[0]},
+        steps=np.array(look_steps),
+        **{name: np.array([numbers[name] for numbers in looks]) for name in looks[0]},
         even=(source[:, None] == answer[:, :, None]).double().mean().item(),
         source=source[0].cpu().numpy(),
         target=answer[0].cpu().numpy(),
@@ -71,7 +70,7 @@ def translation(_replays: Replays, cfg: RunConfig, *, step: int = 0) -> Work[Tra
 
 @torch.no_grad()
 def look(net: Translator, task: TaskData) -> dict[str, Any]:
-    """Loss, accuracy and cross-attention on the held-out split, with the right symbols written before each place."""
+    """Held-out loss, accuracy and cross-attention, with the correct symbols written before each place."""
     source, answer = parts(task.held_out[0])
     written = shifted(answer, net.start)
     logits, looks = net(source, written), net.looks()
@@ -86,6 +85,6 @@ def look(net: Translator, task: TaskData) -> dict[str, Any]:
 
 
 def parts(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Question and answer of a batch (B, 32), each (B, 16)."""
+    """The questions and answers of a batch (B, 32), each (B, 16)."""
     source, answer = x.split(SYMBOLS, dim=1)
     return source, answer

@@ -57,7 +57,11 @@ _PROJECTED = tuple(tuple(row) for row in (TOKENS @ MATRIX).round(6).tolist())
 
 ROWS: dict[str, Row] = {
     "Six scores": Row(
-        (1, 1, 1, 0.5, 1, 0.5), SCORES, _VALUES, printed_weights=(0.217, 0.217, 0.217, 0.132, 0.217, 0.132)
+        (1, 1, 1, 0.5, 1, 0.5),
+        SCORES,
+        _VALUES,
+        printed_weights=(0.217, 0.217, 0.217, 0.132, 0.217, 0.132),
+        printed_output=(0.391, 0.349, 0.499),
     ),
     "Three scores": Row((3.74, 8.74, 13.74), SCORES, printed_weights=(0.02, 0.28, 0.70)),
     "The same over √4": Row((3.74, 8.74, 13.74), SCORES, by=2.0, printed_weights=(0.02, 0.28, 0.70)),

@@ -32,6 +32,14 @@ def with_skip_at_random(factors: np.ndarray) -> np.ndarray:
     return np.sqrt(1.0 + np.asarray(factors, float) ** 2)
 
 
+def by_branches(factors: np.ndarray) -> np.ndarray:
+    """The product of 1 + f multiplied out: what comes past k branches, k = 0 to L, which adds up to it. (L + 1,)"""
+    found = np.ones(1)
+    for factor in np.asarray(factors, float):
+        found = np.convolve(found, [1.0, factor])
+    return found
+
+
 def updated(weight: float, gradients: np.ndarray, rate: float) -> np.ndarray:
     """w - rate * gradient for every layer (L,)."""
     return weight - rate * np.asarray(gradients, float)
@@ -50,8 +58,8 @@ PRESETS = {
     "Half at every layer": Preset((0.5,) * 10, "Ten halvings leave a thousandth."),
     "Sigmoid, its bound 1/4": Preset(
         (0.25,) * 10,
-        "The sigmoid's derivative is at most 1/4. A bound for one factor with |w| at most 1: what a net has is "
-        "smaller.",
+        "The sigmoid's derivative is at most 1/4. A bound for one factor with |w| at most 1: what a net of fan-in "
+        "weights has is smaller.",
     ),
     "Sigmoid at Xavier": Preset(
         (0.2117,) * 10, "√E φ'² = 0.2117 for a Gaussian z of spread 1: smaller still than the bound 1/4."

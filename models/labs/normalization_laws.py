@@ -82,6 +82,12 @@ def curvatures(x_ND: np.ndarray) -> np.ndarray:
     return np.linalg.eigvalsh(x_ND.T @ x_ND / len(x_ND))
 
 
+def squares(x_ND: np.ndarray) -> np.ndarray:
+    """What (a + b)² = a² + 2ab + b² of two features (N, 2) has on average: a², 2ab and b², (3,)."""
+    a, b = np.asarray(x_ND, float).T
+    return np.array([(a * a).mean(), 2 * (a * b).mean(), (b * b).mean()])
+
+
 def descent_steps(x_ND: np.ndarray, *, target: float = 1e-3, most: int = MOST_STEPS) -> int | None:
     """Steps of gradient descent on least squares with these features, at learning rate 1 / largest curvature.
 

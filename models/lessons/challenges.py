@@ -1,4 +1,4 @@
-"""Challenges and how they are checked: rules over a configuration and the trace of its finished run, in numpy."""
+"""Challenges and their checks: rules on a configuration and the trace of its finished run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from models.spec import RunConfig, knobs
 from models.spec.pairings import differing
 from models.trace import Trace
 
-LATELY = 10  # batches whose mean loss counts: one batch of 64 alone may be lucky
+LATELY = 10  # batches in a mean loss: a single batch may be lucky
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A condition on a finished trace: in words, and whether it holds with what was measured."""
+    """A condition on a finished trace: its text, and whether it is met, with the measured value."""
 
     text: str
     met: Callable[[Trace], tuple[bool, str]]
@@ -23,9 +23,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Challenge:
-    """Reach all goals from `base`, changing `fields` only;
-    `limits` are the least and greatest legal value of a number.
-    """
+    """Reach all goals from `base`, changing only `fields`; `limits` are (field, minimum, maximum)."""
 
     text: str
     base: RunConfig
@@ -36,9 +34,7 @@ class Challenge:
 
 @dataclass(frozen=True)
 class Check:
-    """Whether a challenge is passed; what is missing, what was
-    reached, and after a miss what the numbers did, in sentences.
-    """
+    """Whether a challenge is passed, with sentences on missed and reached goals and, after a miss, a hint."""
 
     passed: bool
     missing: tuple[str, ...] = ()
@@ -47,7 +43,7 @@ class Check:
 
 
 def check(challenge: Challenge, cfg: RunConfig, trace: Trace | None) -> Check:
-    """The verdict on one attempt. Fields are checked first, then whether the run is over, then the goals."""
+    """The verdict on an attempt: checks its fields, then whether the run is finished, then the goals."""
     astray = out_of_bounds(challenge, cfg)
     if astray:
         return Check(False, astray)
@@ -62,20 +58,20 @@ def check(challenge: Challenge, cfg: RunConfig, trace: Trace | None) -> Check:
 
 
 def did(trace: Trace) -> str:
-    """What signal and gradient did before training, and where the loss went: where to look after a miss."""
+    """What signal and gradient did before training, and where the loss went: a hint after a miss."""
     stream = change_in_words("the signal", decades(trace.act_rms[0, 0], trace.act_rms[0, -1]), "over depth")
     gradient = change_in_words("the gradient", decades(trace.grad_rms[0, -1], trace.grad_rms[0, 0]), "on its way back")
     finite = trace.loss[np.isfinite(trace.loss)]
     loss = (
-        f" The loss went from {finite[0]:.3g} to {finite[-1]:.3g}, its least was {finite.min():.3g}."
+        f" The loss went from {finite[0]:.3g} to {finite[-1]:.3g}, with a minimum of {finite.min():.3g}."
         if len(finite)
         else ""
     )
-    return f"What the numbers did: before training {stream}, and {gradient}.{loss}"
+    return f"What happened: before training {stream}, and {gradient}.{loss}"
 
 
 def out_of_bounds(challenge: Challenge, cfg: RunConfig) -> tuple[str, ...]:
-    """Which fields an attempt has changed that it may not change, or moved past their limits."""
+    """Sentences on fields that an attempt must not change or has moved beyond their limits."""
     said = [
         f"{knobs()[name][1].label} is {_word(getattr(cfg, name))}; this challenge leaves it at "
         f"{_word(getattr(challenge.base, name))}."
@@ -90,7 +86,7 @@ def out_of_bounds(challenge: Challenge, cfg: RunConfig) -> tuple[str, ...]:
 
 
 def recent(loss: np.ndarray) -> np.ndarray:
-    """The mean of each LATELY losses on end, (T,) to (T - LATELY + 1,); empty where there are fewer."""
+    """Running mean over LATELY losses, (T,) to (T - LATELY + 1,); empty if there are fewer."""
     return np.convolve(loss, np.full(LATELY, 1 / LATELY), "valid") if len(loss) >= LATELY else np.empty(0)
 
 
@@ -105,7 +101,7 @@ def loss_within(target: float, steps: int) -> Goal:
         below = np.flatnonzero(lately <= target)
         if len(below):
             return True, f"it is {lately[below[0]]:.3g} at step {below[0] + LATELY - 1}"
-        return False, f"the least is {lately[best]:.3g}, at step {best + LATELY - 1}"
+        return False, f"the minimum is {lately[best]:.3g}, at step {best + LATELY - 1}"
 
     return Goal(f"a loss of {target:g} (mean of {LATELY} batches) within {steps} steps", met)
 
@@ -150,7 +146,7 @@ def cosine_at_most(cosine: float) -> Goal:
 
 
 def _word(value: object) -> str:
-    """A field's value as the page writes it."""
+    """A field's value in words."""
     if isinstance(value, bool):
         return "on" if value else "off"
     return f"{value:g}" if isinstance(value, float) else "set" if isinstance(value, tuple) else str(value)

@@ -1,32 +1,32 @@
-"""What the finished runs of a lesson say, as numbers in a
-sentence, and which guess they bear out. (T, S) traces in numpy.
-"""
+"""What the finished runs of a lesson show: the option that was right, and a sentence with the numbers."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from models.insight.baseline import loss_of_guessing
 from models.insight.words import change_in_words, decades
 from models.lessons.challenges import recent
 from models.lessons.lesson import Finding
 from models.trace import Trace
 
-LAST = slice(-20, None)  # one batch alone says less than the mean of the last twenty
+DIGITS = loss_of_guessing("digits")
+LAST = slice(-20, None)  # steps in a final loss: a single batch is noisy
 OTHERWISE = "some other set of them"
 
 
 def final_loss(trace: Trace) -> float:
-    """The mean training loss of the last twenty steps; infinite after a divergence."""
+    """The mean training loss of the last steps; infinite after a divergence."""
     return float("inf") if trace.divergence is not None else float(np.mean(trace.loss[LAST]))
 
 
 def learned(trace: Trace, chance: float) -> bool:
-    """Whether the last losses are below half of what guessing costs."""
+    """Whether the final loss is below half the loss of guessing."""
     return final_loss(trace) < 0.5 * chance
 
 
 def comes_below(target: float) -> Callable[[Trace], bool]:
-    """Whether the mean loss of ten batches falls below a target at any time."""
+    """Whether the running mean of the loss ever falls below a target."""
 
     def met(trace: Trace) -> bool:
         return bool((recent(trace.loss) < target).any())
@@ -35,7 +35,7 @@ def comes_below(target: float) -> Callable[[Trace], bool]:
 
 
 def recognises(share: float) -> Callable[[Trace], bool]:
-    """Whether a net has at least this held-out accuracy after its last step."""
+    """Whether the held-out accuracy after the last step is at least this share."""
 
     def met(trace: Trace) -> bool:
         return trace.divergence is None and trace.frames[-1].held_out_accuracy >= share
@@ -49,7 +49,7 @@ def likeness(trace: Trace) -> float:
 
 
 def stream_change(trace: Trace) -> float:
-    """Decades by which the stream's RMS changes over depth before training."""
+    """Decades by which the stream's RMS changes over depth, before training."""
     return decades(float(trace.act_rms[0, 0]), float(trace.act_rms[0, -1]))
 
 
@@ -71,9 +71,7 @@ def losses_in_words(names: Sequence[str], traces: Sequence[Trace]) -> str:
 def by_size(
     options: Sequence[str], bounds: Sequence[float], change: Callable[[Trace], float], *, of: int, what: str, path: str
 ) -> Callable[[Sequence[Trace]], Finding]:
-    """Options by how many decades a size of net `of` changes
-    over depth, up or down: below bounds[0] the first, and so on.
-    """
+    """Chooses an option by how many decades net `of` changes a size over depth: the first below bounds[0]."""
 
     def found(traces: Sequence[Trace]) -> Finding:
         size = change(traces[of])
@@ -87,9 +85,7 @@ def by_size(
 def by_ratio(
     options: Sequence[str], bounds: Sequence[float], measure: Callable[[Trace], float], *, of: int, sentence: str
 ) -> Callable[[Sequence[Trace]], Finding]:
-    """Options by how large a number of net `of` is: below
-    bounds[0] the first, and so on; `sentence` has a place for it.
-    """
+    """Chooses an option by a number of net `of`: the first below bounds[0]. `sentence` has a place for the number."""
 
     def found(traces: Sequence[Trace]) -> Finding:
         size = measure(traces[of])
@@ -104,7 +100,7 @@ def by_learning(
     chance: float,
     fate: Callable[[Trace], bool] | None = None,
 ) -> Callable[[Sequence[Trace]], Finding]:
-    """Options by which of the nets learn, or what else `fate` asks of them; OTHERWISE where no option names these."""
+    """Chooses an option by which nets learn, or satisfy `fate`; OTHERWISE if no option names that set."""
 
     def found(traces: Sequence[Trace]) -> Finding:
         fates = tuple(fate(trace) if fate else learned(trace, chance) for trace in traces)
@@ -115,7 +111,7 @@ def by_learning(
 
 
 def also(first: Callable[[Sequence[Trace]], Finding], names: Sequence[str]) -> Callable[[Sequence[Trace]], Finding]:
-    """The same answer, with what became of every net's loss behind its sentence."""
+    """The same answer, with every net's final loss appended to its sentence."""
 
     def found(traces: Sequence[Trace]) -> Finding:
         finding = first(traces)

@@ -1,9 +1,7 @@
-"""The glossary: every control, every choice of a list, every
-arrangement and every other word of the app, by how it is written.
+"""The glossary: every control, option, arrangement and other term of the app, by spelling.
 
-Fields, vocabularies and arrangements define themselves: their own words are taken from
-there. The rest stands in `words` and `words_measured`. A word with several meanings
-(the control Residual, the stack ResiDual) has one entry with a sense for each.
+Fields, options and arrangements define themselves; all other terms are in `words` and `words_measured`. A term with
+several meanings (the control Residual, the stack ResiDual) has one entry with several senses.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,16 +13,14 @@ from models.lessons.words_measured import MEASURED
 from models.spec import ARRANGEMENTS, knobs
 from models.spec.knob import Knob
 
-CONTROLS = ("playground", "compare")  # where the controls of a configuration are
+CONTROLS = ("playground", "compare")  # pages with the controls of a configuration
 UNDER = {"training": ", under Training", "expert": ", under Expert"}
-ARRANGEMENT = "arrangement"  # the word of the picker, which is no field
+ARRANGEMENT = "arrangement"  # the picker's term; not a field
 
 
 @dataclass(frozen=True)
 class Sense:
-    """One meaning: what it is a part of, its sentences, LaTeX,
-    source, addresses of the pages where it is met, other words.
-    """
+    """One meaning: category, text, LaTeX, source, pages where it appears, related terms."""
 
     of: str
     text: str
@@ -36,33 +32,33 @@ class Sense:
 
 @dataclass(frozen=True)
 class Entry:
-    """A word as the app writes it, and what it means."""
+    """A term as the app spells it, and its meanings."""
 
     word: str
     senses: tuple[Sense, ...]
 
     def says(self) -> str:
-        """Everything that a search looks at."""
+        """The text that a search looks through."""
         return " ".join((self.word, *(f"{one.of} {one.text} {one.source}" for one in self.senses))).casefold()
 
 
 def key_of(word: str) -> str:
-    """How a word is looked up: without capitals and spare spaces."""
+    """A term's key: lower case, single spaces."""
     return " ".join(word.casefold().split())
 
 
 def find(word: str) -> Entry | None:
-    """The entry of a word, however it is capitalised."""
+    """The entry of a term, however it is capitalised."""
     return ENTRIES.get(key_of(word))
 
 
 def near(word: str) -> str:
-    """The word that is written most like this one; "" where none is."""
+    """The term spelled most like this one, or ""."""
     return next(iter(get_close_matches(key_of(word), ENTRIES, 1)), "")
 
 
 def search(text: str) -> list[str]:
-    """The keys of all entries that hold every part of a text, those whose word does first."""
+    """The keys of all entries that contain every word of a text; matches in the term itself come first."""
     parts = text.casefold().split()
     found = [key for key, entry in ENTRIES.items() if all(part in entry.says() for part in parts)]
     return sorted(found, key=lambda key: (not all(part in key for part in parts), key))
@@ -81,7 +77,7 @@ def _senses() -> Iterator[tuple[str, Sense]]:
 
 
 def _control(knob: Knob) -> Sense:
-    """A field of a configuration: its help, and the numbers that it may be."""
+    """A field of a configuration: its help and its range."""
     names = (*(knob.choices or ()), *(knob.rules or ()))
     numbers = f" From {knob.low:,.10g} to {knob.high:,.10g}." if knob.high and not knob.choices else ""
     nets = f" Only in the {knob.nets[0]}." if len(knob.nets) == 1 else ""
@@ -89,7 +85,7 @@ def _control(knob: Knob) -> Sense:
 
 
 def _choice(knob: Knob, entry: object) -> Sense:
-    """A word of a list, as its own vocabulary has it."""
+    """An option, as its own vocabulary defines it."""
     reading = str(getattr(entry, "reading"))  # noqa: B009 (entries, placements and tasks alike have one)
     formula, source = (str(getattr(entry, name, "")) for name in ("formula", "source"))
     text = reading[:1].upper() + reading[1:] + ("" if reading.endswith((".", "?")) else ".")

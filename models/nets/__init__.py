@@ -2,7 +2,7 @@
 
 from models.nets.branches import ACTIVATIONS, Alibi, Attention, OneLayer, RelativeBias, Rotary, TwoLayers
 from models.nets.build import Net, build_branch, build_model, build_sublayer, count_parameters
-from models.nets.initialisation import INITS, generator
+from models.nets.initialisation import INITS
 from models.nets.norms import NORMS, build_norm
 from models.nets.stacked import stacked
 from models.nets.stacks import STACKS, DLCLStack, ResiDualStack, Stack
@@ -33,7 +33,6 @@ __all__ = [
     "build_norm",
     "build_sublayer",
     "count_parameters",
-    "generator",
     "skip_path",
     "stacked",
     "weighted",

@@ -34,9 +34,7 @@ class OneLayer(nn.Module):
 
 
 class TwoLayers(nn.Module):
-    """W2 act(N_mid(W1 x)): (..., D) -> (..., D), with `hidden`
-    features between; the transformer's feed-forward network.
-    """
+    """W2 act(N_mid(W1 x)): (..., D) -> (..., D), with `hidden` features between; a transformer's feed-forward net."""
 
     def __init__(self, width: int, hidden: int, activation: str, norm_mid: nn.Module) -> None:
         super().__init__()
@@ -52,7 +50,7 @@ class TwoLayers(nn.Module):
 class Attention(nn.Module):
     """W_O N_mid(softmax(q k^T / sqrt(K)) v) by head (1706.03762): (B, T, D) -> (B, T, D).
 
-    `turn` rotates q and k; `relative` gives what is added to the scores, (H, T, T), from the number of tokens.
+    `turn` rotates q and k; `relative` returns what is added to the scores, (H, T, T).
     """
 
     def __init__(
@@ -89,7 +87,7 @@ class Attention(nn.Module):
 
 
 class Rotary(nn.Module):
-    """Turns feature pairs (i, i + K/2) by position / 10000^(2i/K): (B, H, T, K) -> the same (Su 2021, 2104.09864)."""
+    """Rotates feature pairs (i, i + K/2) by position / 10000^(2i/K): (B, H, T, K) -> the same (Su 2021, 2104.09864)."""
 
     cos_TK: Tensor
     sin_TK: Tensor
@@ -106,14 +104,12 @@ class Rotary(nn.Module):
         return x_BHTK * self.cos_TK[:tokens] + torch.cat((-second, first), dim=-1) * self.sin_TK[:tokens]
 
 
-BUCKETS = 32  # of T5's bias, its numbers per head
-FURTHEST = 128  # the distance from which on all share the last bucket
+BUCKETS = 32  # learned numbers per head in T5's bias
+FURTHEST = 128  # distance from which on all tokens share the last bucket
 
 
 class Alibi(nn.Module):
-    """What distance takes from the scores, -2^(-8h/H) |i - j|:
-    (H, T, T), -inf for later tokens if causal (Press 2021).
-    """
+    """ALiBi's penalty on distance, -2^(-8h/H) |i - j|: (H, T, T), -inf for later tokens if causal (Press 2021)."""
 
     slope_H11: Tensor
 
@@ -123,13 +119,13 @@ class Alibi(nn.Module):
         self.register_buffer("slope_H11", slope_H[:, None, None], persistent=False)
 
     def forward(self, tokens: int, causal: bool) -> Tensor:
-        return unseen(-self.slope_H11 * ago(tokens, self.slope_H11.device).abs(), causal)
+        return hide_later(-self.slope_H11 * distances(tokens, self.slope_H11.device).abs(), causal)
 
 
 class RelativeBias(nn.Module):
-    """T5's learned numbers by distance (Raffel 2019): (H, T, T) for the scores, -inf for later tokens if causal.
+    """T5's learned bias by distance (Raffel 2019): (H, T, T), -inf for later tokens if causal.
 
-    `both_ways`: half of the buckets are for later tokens. `bias` (H * BUCKETS,) starts at 0.
+    `both_ways` reserves half of the buckets for later tokens. `bias` (H * BUCKETS,) starts at 0.
     """
 
     def __init__(self, heads: int, *, both_ways: bool) -> None:
@@ -138,26 +134,26 @@ class RelativeBias(nn.Module):
         self.bias = nn.Parameter(torch.zeros(heads * BUCKETS))
 
     def forward(self, tokens: int, causal: bool) -> Tensor:
-        bucket_TT = buckets(ago(tokens, self.bias.device), both_ways=self.both_ways)
-        return unseen(self.bias.view(self.heads, BUCKETS)[:, bucket_TT], causal)
+        bucket_TT = buckets(distances(tokens, self.bias.device), both_ways=self.both_ways)
+        return hide_later(self.bias.view(self.heads, BUCKETS)[:, bucket_TT], causal)
 
 
-def ago(tokens: int, device: torch.device) -> Tensor:
-    """How many places before its row a column stands, i - j: (T, T), negative for later tokens."""
+def distances(tokens: int, device: torch.device) -> Tensor:
+    """How many places column j is before row i, i - j: (T, T), negative for later tokens."""
     place_T = torch.arange(tokens, device=device)
     return place_T[:, None] - place_T
 
 
-def buckets(ago_TT: Tensor, *, both_ways: bool) -> Tensor:
-    """T5's bucket of a distance: one each for the near half, then wider and wider by the logarithm up to FURTHEST."""
+def buckets(distance_TT: Tensor, *, both_ways: bool) -> Tensor:
+    """T5's bucket of each distance: one bucket per near distance, then wider ones on a log scale up to FURTHEST."""
     count = BUCKETS // 2 if both_ways else BUCKETS
-    far_TT, near = ago_TT.abs() if both_ways else ago_TT.clamp(min=0), count // 2
+    far_TT, near = distance_TT.abs() if both_ways else distance_TT.clamp(min=0), count // 2
     share_TT = torch.log(far_TT.clamp(min=1) / near) / math.log(FURTHEST / near)
     wide_TT = (near + (share_TT * (count - near)).long()).clamp(max=count - 1)
-    return torch.where(far_TT < near, far_TT, wide_TT) + (count * (ago_TT < 0) if both_ways else 0)
+    return torch.where(far_TT < near, far_TT, wide_TT) + (count * (distance_TT < 0) if both_ways else 0)
 
 
-def unseen(added_HTT: Tensor, causal: bool) -> Tensor:
-    """-inf for all tokens after that of the row, if causal."""
+def hide_later(added_HTT: Tensor, causal: bool) -> Tensor:
+    """The same numbers, with -inf for all tokens after that of the row if causal."""
     later_TT = torch.ones(added_HTT.shape[-2:], dtype=torch.bool, device=added_HTT.device).triu(1)
     return added_HTT.masked_fill(later_TT, -math.inf) if causal else added_HTT

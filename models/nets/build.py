@@ -52,7 +52,7 @@ def build_model(cfg: RunConfig) -> Net:
 
 
 def build_sublayer(cfg: RunConfig, sublayer: SublayerPlan) -> nn.Module:
-    """One sublayer as its plan says: every slot filled or empty."""
+    """One sublayer from its plan."""
     if sublayer.identity:
         return IdentitySublayer()
     norm = partial(build_norm, width=cfg.width, eps=cfg.eps, affine=cfg.affine)
@@ -91,12 +91,17 @@ def build_branch(cfg: RunConfig, sublayer: SublayerPlan) -> nn.Module:
 
 
 def relative(position: str, heads: int, *, causal: bool) -> nn.Module | None:
-    """The module that adds to attention's scores; None for positions that do not."""
+    """The module that adds positions to attention's scores, or None."""
     if position == "relative bias":
         return RelativeBias(heads, both_ways=not causal)
     return Alibi(heads) if position == "alibi" else None
 
 
 def count_parameters(model: nn.Module) -> int:
-    """Numbers that training changes."""
-    return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+    """How many numbers training changes."""
+    return sum(p.numel() for p in model.parameters() if p.requires_grad)
+
+
+def matrix_size(module: nn.Module) -> int:
+    """How many numbers a module's matrices have: the multiplications per token."""
+    return sum(p.numel() for p in module.parameters() if p.ndim > 1)

@@ -1,4 +1,4 @@
-"""From the task's batch to a stream of unit mean square, so that every task starts the same."""
+"""Embedding and positions: a stream of unit mean square for every task."""
 
 import math
 
@@ -7,9 +7,7 @@ from torch import Tensor, nn
 
 
 class Positions(nn.Module):
-    """Adds a position to every token: (B, T, D) -> the same.
-    Content and position each bring half of the mean square.
-    """
+    """Adds a position to every token, (B, T, D) -> the same; token and position each bring half of the mean square."""
 
     table_TD: Tensor
 
@@ -31,7 +29,7 @@ def sinusoids(tokens: int, width: int) -> Tensor:
 
 
 def positions(position: str, tokens: int, width: int) -> nn.Module:
-    """The module that adds positions; the identity for those that add nothing to the stream."""
+    """The module that adds positions to the stream; the identity for positions that enter elsewhere."""
     if position == "sinusoidal":
         return Positions(sinusoids(tokens, width), learned=False)
     if position == "learned":
@@ -40,5 +38,5 @@ def positions(position: str, tokens: int, width: int) -> nn.Module:
 
 
 def embedding(inputs: int, vocabulary: int, width: int) -> nn.Module:
-    """Symbols by a table, real inputs by a matrix: batch of the task -> (B, T, D)."""
+    """A table for symbols or a matrix for real inputs: batch of the task -> (B, T, D)."""
     return nn.Embedding(vocabulary, width) if vocabulary else nn.Linear(inputs, width)

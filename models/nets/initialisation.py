@@ -1,15 +1,15 @@
-"""How weights are drawn. Every parameter has its own generator, from (seed, its name):
+"""Initialisation. Every parameter has its own generator, from the seed and its name.
 
-two arrangements under one seed share the weights that they have in common.
+Two arrangements under one seed therefore share the weights that they have in common.
 """
 
-import hashlib
 import math
 from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
+from models.generator import generator
 from models.spec.scales import deepnorm_gain
 
 OUTPUTS = {"w", "w2", "w_o"}
@@ -17,12 +17,6 @@ QUERIES_AND_KEYS = {"w_q", "w_k"}
 
 # Draws a weight of (outputs, inputs) in place; `role` is its name in the branch, M the number of sublayers.
 Init = Callable[[Tensor, torch.Generator, str, int], None]
-
-
-def generator(seed: int, name: str) -> torch.Generator:
-    """A CPU generator that depends on the seed and a name only."""
-    digest = hashlib.sha256(f"{seed}|{name}".encode()).digest()
-    return torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
 
 
 def _normal(std: Callable[[int, int], float]) -> Init:
@@ -76,9 +70,9 @@ INITS: dict[str, Init] = {
 
 @torch.no_grad()
 def initialise(model: nn.Module, *, init: str, gain: float, seed: int, sublayers: int) -> None:
-    """Draws every parameter of a net: branches by `init`, embedding to unit mean square, head N(0, 1/D), biases zero.
+    """Draws every parameter of a net: branches by `init`, embedding to unit mean square, head N(0, 1/D), biases 0.
 
-    Gains of norms and gates keep what their modules start them with.
+    Gates and the gains of norms keep the values that their modules start with.
     """
     for name, parameter in model.named_parameters():
         source = generator(seed, name)

@@ -1,4 +1,4 @@
-"""The normalisations that fill a slot. Statistics over the features of a token, except batch norm (reference: docs)."""
+"""The norms that fill a slot. Their statistics are over the features of a token, except for batch norm."""
 
 from collections.abc import Callable
 
@@ -7,9 +7,7 @@ from torch import Tensor, nn
 
 
 class DynamicTanh(nn.Module):
-    """gain * tanh(alpha x) + bias, alpha one learned number that
-    starts at 0.5 (Zhu 2025, 2503.10622). Any shape (..., D).
-    """
+    """gain * tanh(alpha x) + bias on (..., D), with one learned alpha (Zhu 2025, 2503.10622)."""
 
     def __init__(self, width: int, affine: bool = True, alpha: float = 0.5) -> None:
         super().__init__()
@@ -22,7 +20,7 @@ class DynamicTanh(nn.Module):
 
 
 class TokenBatchNorm(nn.BatchNorm1d):
-    """Batch norm of (B, T, D) per feature over B and T; running statistics when not training (1502.03167)."""
+    """Batch norm of (B, T, D) per feature over B and T; running statistics in eval mode (1502.03167)."""
 
     def forward(self, x_BTD: Tensor) -> Tensor:
         return super().forward(x_BTD.flatten(0, -2)).view_as(x_BTD)

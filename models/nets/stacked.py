@@ -1,7 +1,7 @@
 """K nets of one shape as one net, so that K seeds train in one batched computation.
 
-Only the leaves change: each holds the parameters of all K nets and works on all seeds by one batched product.
-Stacks, sublayers and branches run the code that they run for one net. Parameters keep their names and gain a seed axis.
+Only the leaves change: each holds the parameters of all K nets and computes all seeds in one batched product. Stacks,
+sublayers and branches run the same code as for one net. Parameters keep their names and gain a seed axis.
 
 Legend: K seeds, N tokens of one seed (batch times sequence), T tokens of a sample, D width, H heads, C head size.
 Between embedding and head every tensor is (K, N, D); no operation crosses the seed axis.
@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models.nets.branches import BUCKETS, Attention, RelativeBias, ago, buckets, unseen
+from models.nets.branches import BUCKETS, Attention, RelativeBias, buckets, distances, hide_later
 from models.nets.build import Net
 from models.nets.embedding import Positions
 from models.nets.norms import NORM_TYPES, TokenBatchNorm
@@ -26,7 +26,7 @@ from models.nets.sublayer import Gate
 def stacked(nets: Sequence[Net], tokens: int) -> Net:
     """One net from K of the same configuration: (K, N, F) or (K, N) symbols -> logits (K, N, classes).
 
-    `tokens` is the length T of a sample: attention and positions cut a seed's N tokens into samples by it.
+    `tokens` is the length T of a sample, by which attention and positions cut a seed's N tokens into samples.
     """
     net = copy.deepcopy(nets[0])
     makers: dict[type[nn.Module], Callable[..., nn.Module]] = LEAVES | {
@@ -34,14 +34,14 @@ def stacked(nets: Sequence[Net], tokens: int) -> Net:
         Positions: partial(StackedPositions, tokens=tokens),
     }
     for name, module in list(net.named_modules()):
-        own = type(module) in NORM_TYPES  # a norm that works on the last axis alone needs nothing of its own here
-        if make := makers.get(type(module), _broadcasting if own else None):
-            net.set_submodule(name, make([one.get_submodule(name) for one in nets]))
+        is_norm = type(module) in NORM_TYPES  # a norm over the last axis only needs no class of its own here
+        if make := makers.get(type(module), _broadcasting if is_norm else None):
+            net.set_submodule(name, make([own.get_submodule(name) for own in nets]))
     return net
 
 
 def _together(modules: Sequence[nn.Module], name: str) -> nn.Parameter | None:
-    """A parameter of all modules as (K, 1, D), which broadcasts over a seed's tokens; a scalar as (K, 1, 1)."""
+    """One parameter of all modules as (K, 1, D), which broadcasts over a seed's tokens; a scalar as (K, 1, 1)."""
     parameters = [getattr(module, name) for module in modules]
     if parameters[0] is None:
         return None
@@ -50,7 +50,7 @@ def _together(modules: Sequence[nn.Module], name: str) -> nn.Parameter | None:
 
 
 class StackedLinear(nn.Module):
-    """x W + b by seed, W (K, inputs, outputs): the transpose of one net's, which a batched product reads as it lies."""
+    """x W + b by seed, W (K, inputs, outputs): transposed, so that a batched product reads it in memory order."""
 
     def __init__(self, linears: Sequence[nn.Linear]) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class StackedLinear(nn.Module):
 
 
 class StackedEmbedding(nn.Module):
-    """Symbols (K, N) by each seed's own table (K, V, D): -> (K, N, D)."""
+    """Symbols (K, N) looked up in each seed's own table (K, V, D): -> (K, N, D)."""
 
     first_K1: Tensor
 
@@ -83,7 +83,7 @@ class StackedPositions(nn.Module):
 
     def __init__(self, positions: Sequence[Positions], tokens: int) -> None:
         super().__init__()
-        table = torch.stack([one.table_TD.detach()[:tokens] for one in positions])[:, None]
+        table = torch.stack([own.table_TD.detach()[:tokens] for own in positions])[:, None]
         if isinstance(positions[0].table_TD, nn.Parameter):
             self.table_TD = nn.Parameter(table)
         else:
@@ -95,7 +95,7 @@ class StackedPositions(nn.Module):
 
 
 class StackedTokenNorm(nn.Module):
-    """Layer norm or RMS norm of every token, then its seed's gain (and bias)."""
+    """Layer norm or RMS norm of every token, then the seed's gain (and bias)."""
 
     def __init__(self, norms: Sequence[nn.LayerNorm | nn.RMSNorm]) -> None:
         super().__init__()
@@ -113,14 +113,14 @@ class StackedTokenNorm(nn.Module):
 
 
 class StackedBatchNorm(nn.Module):
-    """Batch norm with the features of all seeds side by side: K * D channels over N tokens."""
+    """Batch norm over N tokens, with the features of all seeds side by side as K * D channels."""
 
     running_mean: Tensor
     running_var: Tensor
 
     def __init__(self, norms: Sequence[TokenBatchNorm]) -> None:
         super().__init__()
-        assert norms[0].momentum is not None  # None would be an average over all batches, which no net here takes
+        assert norms[0].momentum is not None  # None would average over all batches, which no net here does
         self.eps, self.momentum = norms[0].eps, norms[0].momentum
         self.weight, self.bias = _together(norms, "weight"), _together(norms, "bias")
         for name in ("running_mean", "running_var"):
@@ -129,22 +129,22 @@ class StackedBatchNorm(nn.Module):
     def forward(self, x_KND: Tensor) -> Tensor:
         gain, bias = (None if p is None else p.flatten() for p in (self.weight, self.bias))
         side_by_side = x_KND.transpose(0, 1).flatten(1)
-        found = F.batch_norm(
+        normed = F.batch_norm(
             side_by_side, self.running_mean, self.running_var, gain, bias, self.training, self.momentum, self.eps
         )
-        return found.unflatten(1, (len(x_KND), -1)).transpose(0, 1).contiguous()
+        return normed.unflatten(1, (len(x_KND), -1)).transpose(0, 1).contiguous()
 
 
 class StackedAttention(nn.Module):
-    """Attention by seed and sample; seeds and samples share the batch axis of the product."""
+    """Attention in which seeds and samples share the batch axis of the product."""
 
     def __init__(self, attentions: Sequence[Attention], tokens: int) -> None:
         super().__init__()
-        one = attentions[0]
-        self.w_q, self.w_k, self.w_v, self.w_o = one.w_q, one.w_k, one.w_v, one.w_o
-        self.norm_q, self.norm_k, self.norm_mid, self.turn = one.norm_q, one.norm_k, one.norm_mid, one.turn
-        self.relative = one.relative
-        self.heads, self.causal, self.tokens = one.heads, one.causal, tokens
+        first = attentions[0]  # its parts become stacked modules in their turn
+        self.w_q, self.w_k, self.w_v, self.w_o = first.w_q, first.w_k, first.w_v, first.w_o
+        self.norm_q, self.norm_k, self.norm_mid, self.turn = first.norm_q, first.norm_k, first.norm_mid, first.turn
+        self.relative = first.relative
+        self.heads, self.causal, self.tokens = first.heads, first.causal, tokens
 
     def forward(self, x_KND: Tensor) -> Tensor:
         q = self.turn(self._split(self.norm_q, self.w_q(x_KND)))
@@ -159,30 +159,30 @@ class StackedAttention(nn.Module):
         return self.w_o(self.norm_mid(mixed.transpose(1, 2).reshape(x_KND.shape)))
 
     def _split(self, norm: nn.Module, x_KND: Tensor) -> Tensor:
-        """(K, N, D) -> (K B, H, T, C), the heads normed on the way as (K, N H, C)."""
+        """(K, N, D) -> (K B, H, T, C), with the heads normed as (K, N H, C)."""
         by_head = norm(x_KND.view(len(x_KND), -1, x_KND.shape[-1] // self.heads))
         return by_head.view(-1, self.tokens, self.heads, by_head.shape[-1]).transpose(1, 2)
 
 
 class StackedRelativeBias(nn.Module):
-    """T5's numbers by seed: (K, 1, H, T, T), which broadcasts over a seed's samples."""
+    """T5's bias by seed: (K, 1, H, T, T), which broadcasts over a seed's samples."""
 
     def __init__(self, biases: Sequence[RelativeBias]) -> None:
         super().__init__()
         self.heads, self.both_ways = biases[0].heads, biases[0].both_ways
-        self.bias = nn.Parameter(torch.stack([one.bias.detach() for one in biases]))
+        self.bias = nn.Parameter(torch.stack([own.bias.detach() for own in biases]))
 
     def forward(self, tokens: int, causal: bool) -> Tensor:
-        bucket_TT = buckets(ago(tokens, self.bias.device), both_ways=self.both_ways)
-        return unseen(self.bias.view(len(self.bias), 1, self.heads, BUCKETS)[..., bucket_TT], causal)
+        bucket_TT = buckets(distances(tokens, self.bias.device), both_ways=self.both_ways)
+        return hide_later(self.bias.view(len(self.bias), 1, self.heads, BUCKETS)[..., bucket_TT], causal)
 
 
 def _broadcasting(modules: Sequence[nn.Module]) -> nn.Module:
-    """The first module with everybody's parameters as (K, 1, D): its own forward then works by seed."""
-    made = copy.deepcopy(modules[0])
-    for name, _ in list(made.named_parameters()):
-        setattr(made, name, _together(modules, name))
-    return made
+    """The first module with the parameters of all as (K, 1, D), so that its own forward works by seed."""
+    together = copy.deepcopy(modules[0])
+    for name, _ in list(together.named_parameters()):
+        setattr(together, name, _together(modules, name))
+    return together
 
 
 def _parameter_lists(lists: Sequence[nn.ParameterList]) -> nn.ParameterList:

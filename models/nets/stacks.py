@@ -11,8 +11,9 @@ Blocks = Mapping[str, Mapping[str, nn.Module]]
 
 
 class Stack(nn.Module):
-    """One stream through all blocks: (B, T, D) -> (B, T, D). Blocks
-    are named b01, b02, ...; each holds its sublayers by kind.
+    """One stream through all blocks: (B, T, D) -> (B, T, D).
+
+    Blocks are named b01, b02, ...; each holds its sublayers by kind.
     """
 
     def __init__(self, blocks: Blocks, norm: Callable[[], nn.Module]) -> None:
@@ -58,10 +59,9 @@ class ResiDualStack(Stack):
 
 
 class DLCLStack(Stack):
-    """Block l + 1 reads sum_k W[l+1, k] N_k(y_k) over the outputs
-    y_0 ... y_l of all earlier blocks, and so does the head.
+    """Block l + 1, or the head, reads sum_k W[l+1, k] N_k(y_k) over the outputs y_0 ... y_l of all earlier blocks.
 
-    W starts as the average of all it sums (Wang 2019, 1906.01787, the pre-norm form).
+    W starts as the average (Wang 2019, 1906.01787, the pre-norm form).
     """
 
     def __init__(self, blocks: Blocks, norm: Callable[[], nn.Module]) -> None:

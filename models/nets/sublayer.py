@@ -5,11 +5,11 @@ from torch import Tensor, nn
 
 
 class Tap(nn.Identity):
-    """Marks a place that can be watched: the stream after a sublayer, or a branch before its add."""
+    """Marks a tensor that can be watched: the stream after a sublayer, or a branch before its add."""
 
 
 class Weighted(nn.Module):
-    """weight * x with a fixed number."""
+    """weight * x with a fixed weight."""
 
     def __init__(self, weight: float) -> None:
         super().__init__()
@@ -23,7 +23,7 @@ class Weighted(nn.Module):
 
 
 class NoSkip(nn.Module):
-    """0 whatever comes in: 0 * x would be NaN once x has overflowed."""
+    """0 for any input; 0 * x would be NaN once x has overflowed."""
 
     def forward(self, x: Tensor) -> float:
         return 0.0
@@ -47,7 +47,7 @@ def weighted(weight: float) -> nn.Module:
 
 
 def skip_path(weight: float) -> nn.Module:
-    """The skip of that weight; none at all for weight 0."""
+    """The skip of that weight; no skip at all for weight 0."""
     return NoSkip() if weight == 0 else weighted(weight)
 
 
@@ -98,7 +98,7 @@ class RecursiveSublayer(Sublayer):
 
 
 class IdentitySublayer(nn.Module):
-    """A sublayer taken out: the stream passes untouched, its N_add too, and the branch adds 0."""
+    """A sublayer that was taken out: the stream passes unchanged, without N_add, and the branch is 0."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,7 +1,6 @@
-"""An encoder and a decoder (Vaswani 2017, 1706.03762): the
-decoder's cross-attention asks, what the encoder has read answers.
+"""An encoder and a decoder whose cross-attention reads the encoder's output (Vaswani 2017, 1706.03762).
 
-Legend: B batch, S tokens of the source, T tokens that are written, D width, H heads, K head size.
+Legend: B batch, S tokens of the source, T tokens written, D width, H heads, K head size.
 """
 
 from dataclasses import replace
@@ -20,7 +19,7 @@ from models.spec.plan import StackPlan
 
 
 class CrossAttention(Attention):
-    """W_O softmax(q k^T / sqrt(K)) v with queries of (B, T, D), keys and values of a memory (B, S, D): -> (B, T, D)."""
+    """W_O softmax(q k^T / sqrt(K)) v, with queries from (B, T, D), keys and values from a memory (B, S, D)."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__(width, heads, nn.Identity(), causal=False, norm_qk=nn.Identity, turn=nn.Identity())
@@ -36,13 +35,13 @@ class CrossAttention(Attention):
         return self.w_o(mixed_BHTK.transpose(1, 2).flatten(2))
 
     def weights(self, x_BTD: Tensor, memory_BSD: Tensor) -> Tensor:
-        """How much each token that is written looks at each of the source, (B, H, T, S)."""
+        """The weight that each written token gives each token of the source, (B, H, T, S)."""
         q_BHTK, k_BHSK = self._split(self.w_q(x_BTD)), self._split(self.w_k(memory_BSD))
         return (q_BHTK @ k_BHSK.transpose(-1, -2) / q_BHTK.shape[-1] ** 0.5).softmax(-1)
 
 
 class Cross(nn.Module):
-    """x + function(norm_in(x), memory): pre-norm around cross-attention. Keeps what both read last."""
+    """x + function(norm_in(x), memory): cross-attention in pre-norm. Keeps its last inputs."""
 
     def __init__(self, function: CrossAttention, norm_in: nn.Module) -> None:
         super().__init__()
@@ -54,16 +53,15 @@ class Cross(nn.Module):
         return x_BTD + self.function(*self.read)
 
     def weights(self) -> Tensor:
-        """How much it looked at each token in its last pass, (B, H, T, S)."""
+        """The weights of its last pass, (B, H, T, S)."""
         assert self.read is not None
         return self.function.weights(*self.read)
 
 
 class Translator(nn.Module):
-    """Source (B, S) and what was written before each place (B,
-    T) -> logits (B, T, C); pre-norm, sines for both sequences.
+    """Source (B, S) and the symbols written before each place (B, T) -> logits (B, T, C).
 
-    One table serves both; its last row stands for the start of what is written.
+    Pre-norm, with sinusoidal positions for both sequences. They share one table, whose last row is the start symbol.
     """
 
     def __init__(self, cfg: RunConfig, symbols: int, longest: int) -> None:
@@ -81,11 +79,11 @@ class Translator(nn.Module):
         )
         self.final_norm = build_norm(cfg.norm, cfg.width, cfg.eps, cfg.affine)
         self.head = nn.Linear(cfg.width, symbols)
-        # Three sublayers a block of the decoder, two of the encoder.
+        # Three sublayers per block of the decoder, two per block of the encoder.
         initialise(self, init=cfg.init, gain=cfg.init_gain, seed=cfg.seed, sublayers=5 * cfg.depth)
 
     def encode(self, source_BS: Tensor) -> Tensor:
-        """What the decoder is given to look at, (B, S, D)."""
+        """The memory that the decoder reads, (B, S, D)."""
         x_BSD = self.position(self.embed(source_BS))
         for block in self.encoder:
             x_BSD = block(x_BSD)
@@ -99,18 +97,18 @@ class Translator(nn.Module):
 
     @torch.no_grad()
     def looks(self) -> Tensor:
-        """The weights of cross-attention in the last forward pass by block, (L, B, H, T, S)."""
+        """The cross-attention weights of the last forward pass by block, (L, B, H, T, S)."""
         return torch.stack([cross.weights() for cross in self.cross])  # type: ignore[operator]
 
 
 def shifted(answer_BT: Tensor, start: int) -> Tensor:
-    """What the decoder may read before each place: the start, then the answer without its last symbol."""
+    """The symbols written before each place: the start symbol, then the answer without its last symbol."""
     return F.pad(answer_BT[:, :-1], (1, 0), value=start)
 
 
 def _block(cfg: RunConfig, arranged: StackPlan, block: int) -> nn.Sequential:
     """Attention, then a feed-forward net, by name."""
-    found = nn.Sequential()
+    sublayers = nn.Sequential()
     for sublayer in arranged.of_block(block):
-        found.add_module(sublayer.kind, build_sublayer(cfg, sublayer))
-    return found
+        sublayers.add_module(sublayer.kind, build_sublayer(cfg, sublayer))
+    return sublayers

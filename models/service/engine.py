@@ -272,7 +272,7 @@ class Engine:
         assert run is not None
         start = min(slot.rows_sent, run.length)
         rows = run.rows(start)
-        frames, fates = (run.frames, run.divergences) if isinstance(run, SeedRuns) else ([run.frames], [run.divergence])
+        frames = run.frames_by_run
         sent = slot.frames_sent or [0] * len(frames)
         message = {
             "kind": "progress",
@@ -283,7 +283,7 @@ class Engine:
             "rows": rows,
             "frames": [[packed(frame) for frame in of[count:]] for of, count in zip(frames, sent, strict=True)],
             "done": run.done,
-            "divergences": packed(fates),
+            "divergences": packed(run.divergences),
             "parameters": run.parameters,
             "device": run.device,
             "added": added,

@@ -107,5 +107,11 @@ class Knob:
 
 
 def whole(value: object) -> bool:
-    """Whether a value is an integer and not a truth value, which Python counts as one."""
+    """Whether a value is an integer; a bool, which Python counts as one, is not."""
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def check_whole(name: str, value: object, low: int, high: int) -> None:
+    """Raises ValueError unless a value is a whole number from `low` to `high`."""
+    if not (isinstance(value, int) and whole(value) and low <= value <= high):
+        raise ValueError(f"{name} is {value!r}; legal is a whole number from {low} to {high}")

@@ -1,6 +1,6 @@
-"""The data of every task, as tensors. Reading, shapes and sources stand in `models.spec.TASKS`, under the same keys.
+"""The data of every task, as tensors. Descriptions, shapes and sources are in `models.spec.TASKS`, under the same keys.
 
-To add a task: a line there, its points or its rule in `points.py` or `sequences.py`, and a line here.
+To add a task: a line there, its points in `points.py` or its rule in `sequences.py`, and a line here.
 """
 
 from collections.abc import Callable
@@ -9,13 +9,13 @@ from functools import partial
 import torch
 
 from models.spec import RunConfig
-from models.tasks.base import Predict, TaskData, generator
+from models.tasks.base import Predict, TaskData
 from models.tasks.book import Book, alphabet
 from models.tasks.digits import Digits
 from models.tasks.points import CIRCLES, LINEAR, SPIRAL, XOR, Points
 from models.tasks.sequences import Sequences, copied, recalled, reversed_copy, sorted_copy
 
-__all__ = ["DATASETS", "Predict", "TaskData", "alphabet", "generator", "open_task"]
+__all__ = ["DATASETS", "Predict", "TaskData", "alphabet", "open_task"]
 
 DATASETS: dict[str, Callable[[RunConfig, torch.device], TaskData]] = {
     "digits": Digits,

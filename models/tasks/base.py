@@ -1,6 +1,5 @@
-"""What every task's data can do: batches, a held-out set, a picture of what the net makes of it."""
+"""The interface of every task's data: batches, a held-out set, and a picture of what the net says."""
 
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -8,34 +7,31 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from models.generator import generator
 from models.spec import RunConfig
 
 # Batch of the task -> logits (B, T, C), called in eval mode without gradients.
 Predict = Callable[[Tensor], Tensor]
 Picture = dict[str, Any]  # arrays, strings and lists only: it crosses to the web process
 
-NO_LOSS = -100
-HELD_OUT_SEED = 0  # of the toy tasks: the same held-out set for every run
+NO_LOSS = -100  # the target where no loss is taken
+HELD_OUT_SEED = 0  # of the toy tasks, so that every run has the same held-out set
 
 
 class TaskData(ABC):
-    """The data of one configuration. x is (B, T, F) float32 or
-    (B, T) int64; y is (B, T) int64, -100 where no loss is taken.
-    """
+    """The data of one configuration: x (B, T, F) float32 or (B, T) int64, and y (B, T) int64 with NO_LOSS."""
 
     def __init__(self, cfg: RunConfig, device: torch.device) -> None:
         self.cfg = cfg
         self.device = device
 
     def batch(self, k: int) -> tuple[Tensor, Tensor]:
-        """Batch k (x, y) on the device: decided by the seed and
-        k alone, equal on every device, and nothing waits for it.
-        """
+        """Batch k (x, y) on the device, which depends on the seed and k only; nothing waits for the device."""
         return self.draw(self.cfg.batch, generator(self.cfg.seed, "batch", k))
 
     @abstractmethod
     def draw(self, count: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
-        """`count` training samples (x, y) on the device, from nothing but the CPU generator."""
+        """`count` training samples (x, y) on the device, which depend on the CPU generator only."""
 
     @property
     @abstractmethod
@@ -44,25 +40,15 @@ class TaskData(ABC):
 
     @abstractmethod
     def picture(self, predict: Predict) -> Picture:
-        """What the net says now, for the chart of this kind of task; decided by the weights alone."""
+        """What the net says now, for the chart of this kind of task; depends on the weights only."""
 
     def first_picture(self, _predict: Predict) -> Picture:
-        """What of the picture is shown before anybody has asked for
-        training: little, because every moved control asks for it.
-        """
+        """The part of the picture that is shown before training: little, for every moved control asks for it."""
         return {}
 
 
-def generator(seed: int, *words: str | int) -> torch.Generator:
-    """A CPU generator that depends on the seed and the words only."""
-    digest = hashlib.sha256("|".join(map(str, (seed, *words))).encode()).digest()
-    return torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
-
-
 def moved(tensor: Tensor, device: torch.device) -> Tensor:
-    """A small CPU tensor on the device. To CUDA it goes through
-    pinned memory, else the copy would wait for the queue.
-    """
+    """A small CPU tensor on the device; to CUDA through pinned memory, so that the copy does not wait for the queue."""
     if device.type == "cuda":
         return tensor.pin_memory().to(device, non_blocking=True)
     return tensor.to(device)

@@ -7,12 +7,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from models.generator import generator
 from models.spec import RunConfig
-from models.tasks.base import HELD_OUT_SEED, Picture, Predict, TaskData, generator, moved
+from models.tasks.base import HELD_OUT_SEED, Picture, Predict, TaskData, moved
 
 FILE = Path(__file__).parent / "data" / "moby_dick.txt"
 HELD_OUT_WINDOWS = 64
-SAMPLE = 48  # characters written for the picture
+SAMPLE = 48  # characters that the net writes for the picture
 
 
 @cache
@@ -23,7 +24,7 @@ def text() -> str:
 
 @cache
 def alphabet() -> str:
-    """The characters of the text in order: class i is character i."""
+    """The characters of the text, sorted: class i is character i."""
     return "".join(sorted(set(text())))
 
 
@@ -48,7 +49,7 @@ def held_out_windows(tokens: int, device: torch.device) -> tuple[Tensor, Tensor]
 
 
 def windows(codes_N: Tensor, start_B: Tensor, tokens: int) -> tuple[Tensor, Tensor]:
-    """x (B, T), and y (B, T) with the character after each."""
+    """Windows x (B, T) of the text, and y (B, T), the character after each."""
     at = start_B[:, None] + torch.arange(tokens + 1, device=start_B.device)
     window = codes_N[at]
     return window[:, :-1], window[:, 1:]
@@ -60,7 +61,7 @@ def decoded(classes: Tensor) -> str:
 
 
 class Book(TaskData):
-    """Windows from anywhere in the first nine tenths; the last tenth is held out."""
+    """Windows from anywhere in the first nine tenths of the book; the last tenth is held out."""
 
     def __init__(self, cfg: RunConfig, device: torch.device) -> None:
         super().__init__(cfg, device)
@@ -75,15 +76,14 @@ class Book(TaskData):
         return held_out_windows(self.cfg.tokens, self.device)
 
     def picture(self, predict: Predict) -> Picture:
-        """`prompt`, the start of a held-out sentence, and `sample`, how the net goes on at temperature 1.
+        """`prompt`, the start of a held-out sentence, and `sample`, the net's continuation at temperature 1.
 
-        Any character of the alphabet may turn up in the sample, line breaks and quotation marks too.
+        The sample may hold any character of the alphabet, line breaks and quotation marks too.
         """
         begin = text().index(". ", split()) + 2
         window = self.codes[begin : begin + self.cfg.tokens][None]
         prompt = decoded(window[0])
-        # The same noise at every look (Gumbel: argmax of logits +
-        # noise is a sample), so that only the net changes the text.
+        # The argmax of logits + Gumbel noise is a sample; with the same noise each time, only the net changes the text.
         noise = -torch.empty(SAMPLE, len(alphabet())).exponential_(generator=generator(HELD_OUT_SEED, "sample")).log()
         written = []
         for noise_C in noise.to(self.device):

@@ -12,7 +12,7 @@ from models.spec import RunConfig
 from models.tasks.base import NO_LOSS, Picture, Predict, TaskData, moved
 
 FILE = Path(__file__).parent / "data" / "digits.csv.gz"
-HELD_OUT = 359  # the last rows of the file, which goes from writer to writer
+HELD_OUT = 359  # the last rows of the file, which is sorted by writer
 SIDE = 8
 INK = 16  # the darkest pixel
 MISTAKES = 8
@@ -28,9 +28,9 @@ def images() -> tuple[np.ndarray, np.ndarray]:
 
 @cache
 def samples(tokens: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """All images as x (N, T, 64/T) and y (N, T), the label at the last token.
+    """All images as x (N, T, 64/T), and y (N, T) with the label at the last token.
 
-    The mean training image is taken off and one factor brings the training set to unit mean square.
+    The mean training image is subtracted, and one factor scales the training set to unit mean square.
     """
     pixels, labels = images()
     ink = pixels / INK
@@ -43,7 +43,7 @@ def samples(tokens: int, device: torch.device) -> tuple[Tensor, Tensor]:
 
 
 class Digits(TaskData):
-    """Training images with replacement; the last 359 are held out."""
+    """Training images with replacement; the last HELD_OUT are held out."""
 
     def __init__(self, cfg: RunConfig, device: torch.device) -> None:
         super().__init__(cfg, device)
@@ -58,38 +58,34 @@ class Digits(TaskData):
         return self.x[-HELD_OUT:], self.y[-HELD_OUT:]
 
     def picture(self, predict: Predict) -> Picture:
-        """Held-out images read wrongly, the most confident first,
-        at most 8, and what becomes of ten that stay the same.
+        """The most confident mistakes on held-out images, and the answers of `first_picture`.
 
-        `mistakes` (n, 8, 8) in 0 to 16, with one entry of `truth`,
-        `guess` and `confidence` for each; see `first_picture`.
+        `mistakes` (n, 8, 8) in 0 to 16, at most MISTAKES, with `truth`, `guess` and `confidence` for each.
         """
         x, y = self.held_out
-        confidence, guess = (found.cpu().numpy() for found in predict(x)[:, -1].softmax(-1).max(-1))
+        confidence, guess = (tensor.cpu().numpy() for tensor in predict(x)[:, -1].softmax(-1).max(-1))
         truth, ten = y[:, -1].cpu().numpy(), ten_held_out()
         wrong = np.flatnonzero(guess != truth)
-        shown = wrong[np.argsort(-confidence[wrong], kind="stable")][:MISTAKES]
+        mistakes = wrong[np.argsort(-confidence[wrong], kind="stable")][:MISTAKES]
         return {
             "kind": "image",
-            "mistakes": images()[0][-HELD_OUT:][shown].reshape(-1, SIDE, SIDE),
-            "truth": truth[shown].tolist(),
-            "guess": guess[shown].tolist(),
-            "confidence": confidence[shown].tolist(),
+            "mistakes": images()[0][-HELD_OUT:][mistakes].reshape(-1, SIDE, SIDE),
+            "truth": truth[mistakes].tolist(),
+            "guess": guess[mistakes].tolist(),
+            "confidence": confidence[mistakes].tolist(),
             **_answers(guess[ten], confidence[ten]),
         }
 
     def first_picture(self, predict: Predict) -> Picture:
-        """The first held-out image of every digit, 0 to 9: `ten`
-        (10, 8, 8), `ten_guess` and `ten_confidence` (NaN: none).
-        """
+        """The first held-out image of every digit: `ten` (10, 8, 8), `ten_guess`, `ten_confidence` (NaN: none)."""
         logits = predict(self.held_out[0][ten_held_out()])[:, -1]
-        confidence, guess = (found.cpu().numpy() for found in logits.softmax(-1).max(-1))
+        confidence, guess = (tensor.cpu().numpy() for tensor in logits.softmax(-1).max(-1))
         return _answers(guess, confidence)
 
 
 @cache
 def ten_held_out() -> np.ndarray:
-    """Where among the held-out images the first 0 stands, the first 1, ..., the first 9."""
+    """The indices of the first 0, the first 1, ..., the first 9 among the held-out images."""
     labels = images()[1][-HELD_OUT:]
     return np.array([int(np.flatnonzero(labels == digit)[0]) for digit in range(10)])
 

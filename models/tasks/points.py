@@ -1,4 +1,4 @@
-"""`spiral`, `circles`, `xor`, `linear`: points of the plane, a sequence of one token each, fresh in every batch."""
+"""`spiral`, `circles`, `xor`, `linear`: points of the plane, one token each, drawn afresh for every batch."""
 
 import math
 from collections.abc import Callable
@@ -9,8 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from models.generator import generator
 from models.spec import TASKS, RunConfig
-from models.tasks.base import HELD_OUT_SEED, Picture, Predict, TaskData, generator, moved
+from models.tasks.base import HELD_OUT_SEED, Picture, Predict, TaskData, moved
 
 HELD_OUT = 300
 GRID = 48  # points along a side of the picture
@@ -19,9 +20,9 @@ EXTENT = 1.2  # the picture spans -1.2 to 1.2 in both directions
 
 @dataclass(frozen=True)
 class Cloud:
-    """How labelled points are drawn: `draw(label (B,), generator)` gives (B, 2), to which `noise` is added.
+    """How labelled points are drawn: `draw(label (B,), generator)` returns (B, 2), to which `noise` is added.
 
-    `noise` is the standard deviation per coordinate, `mean_square` that of a coordinate with its noise.
+    `noise` is the standard deviation per coordinate, `mean_square` the mean square of a coordinate with its noise.
     """
 
     draw: Callable[[Tensor, torch.Generator], Tensor]
@@ -45,14 +46,14 @@ def _circles(label: Tensor, source: torch.Generator) -> Tensor:
 
 
 def _xor(label: Tensor, source: torch.Generator) -> Tensor:
-    """Each coordinate from 0.1 to 1 either side of zero; label 1 where the signs agree."""
+    """Each coordinate from 0.1 to 1 on either side of zero; label 1 where the signs agree."""
     size = 0.1 + 0.9 * torch.rand(len(label), 2, generator=source)
     sign = 2.0 * torch.randint(2, (len(label),), generator=source) - 1
     return size * torch.stack((sign, sign * (2 * label - 1)), dim=1)
 
 
 def _linear(label: Tensor, source: torch.Generator) -> Tensor:
-    """From 0.1 to 0.8 either side of the falling diagonal, up to 0.8 along it; label 1 above."""
+    """From 0.1 to 0.8 on either side of the falling diagonal, up to 0.8 along it; label 1 above."""
     along = 1.6 * torch.rand(len(label), generator=source) - 0.8
     across = (0.1 + 0.7 * torch.rand(len(label), generator=source)) * (2 * label - 1)
     return math.sqrt(0.5) * torch.stack((across - along, across + along), dim=1)
@@ -68,7 +69,7 @@ LINEAR = Cloud(_linear, (0.73 + 0.64) / 6 + 0.03**2, 0.03)
 
 
 class Points(TaskData):
-    """Points scaled to unit mean square; the picture is in the units they were drawn in."""
+    """Points scaled to unit mean square; the picture keeps the units in which they are drawn."""
 
     def __init__(self, cloud: Cloud, cfg: RunConfig, device: torch.device) -> None:
         super().__init__(cfg, device)
@@ -86,10 +87,10 @@ class Points(TaskData):
         return self._placed(label, generator(HELD_OUT_SEED, "held out", self.cfg.task))
 
     def picture(self, predict: Predict) -> Picture:
-        """What the net says of a square of the plane, and the held-out points on it.
+        """What the net says across a square of the plane, and the held-out points on it.
 
-        `grid` (48, 48), the class chosen, and `confidence`, its probability: row i at height `axis[i]`, column j at
-        `axis[j]`; `points` (300, 2) with their `labels`; `extent` [low, high], the same in both directions.
+        `grid` (GRID, GRID), the class chosen, and `confidence`, its probability: row i at height `axis[i]`, column j at
+        `axis[j]`; `points` (HELD_OUT, 2) with their `labels`; `extent` [low, high], the same in both directions.
         """
         axis = torch.linspace(-EXTENT, EXTENT, GRID)
         height, across = torch.meshgrid(axis, axis, indexing="ij")

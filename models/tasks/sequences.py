@@ -1,4 +1,4 @@
-"""`copy`, `reverse`, `sort`, `recall`: what attention is for. Fresh symbols in every batch."""
+"""`copy`, `reverse`, `sort`, `recall`: sequences that need attention, drawn afresh for every batch."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -7,9 +7,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from models.generator import generator
 from models.spec import RunConfig
 from models.spec.tasks import SYMBOLS
-from models.tasks.base import HELD_OUT_SEED, NO_LOSS, Picture, Predict, TaskData, generator, moved
+from models.tasks.base import HELD_OUT_SEED, NO_LOSS, Picture, Predict, TaskData, moved
 
 PAIRS = 8
 HELD_OUT = 64
@@ -20,19 +21,19 @@ Draw = Callable[[int, torch.Generator], tuple[Tensor, Tensor]]
 
 
 def copied(count: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Sixteen symbols, then the same."""
+    """Sixteen symbols, then the same again."""
     first = _symbols(count, source)
     return _answered(first, first)
 
 
 def reversed_copy(count: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Sixteen symbols, then backwards."""
+    """Sixteen symbols, then the same backwards."""
     first = _symbols(count, source)
     return _answered(first, first.flip(1))
 
 
 def sorted_copy(count: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Sixteen symbols, then in ascending order."""
+    """Sixteen symbols, then the same in ascending order."""
     first = _symbols(count, source)
     return _answered(first, first.sort(dim=1).values)
 
@@ -40,8 +41,7 @@ def sorted_copy(count: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
 def recalled(count: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
     """Eight different keys, each followed by its value, then the same pairs in another order.
 
-    Keys are symbols 0 to 15, values 16 to 31. The loss is taken
-    at the second mention of a key; the class is value - 16.
+    Keys are symbols 0 to 15, values 16 to 31. The loss is taken where a key appears again; the class is value - 16.
     """
     key = _shuffled(count, SYMBOLS, source)[:, :PAIRS]
     value = torch.randint(SYMBOLS, (count, PAIRS), generator=source)
@@ -63,7 +63,7 @@ def _shuffled(count: int, size: int, source: torch.Generator) -> Tensor:
 
 
 def _answered(question: Tensor, answer: Tensor) -> tuple[Tensor, Tensor]:
-    """Question and answer in a row; the target is the next symbol, from the last of the question on."""
+    """Question and answer as one sequence; the target is the next symbol, from the last of the question on."""
     x = torch.cat((question, answer), dim=1)
     y = torch.full_like(x, NO_LOSS)
     y[:, question.shape[1] - 1 : -1] = answer
@@ -71,7 +71,7 @@ def _answered(question: Tensor, answer: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class Sequences(TaskData):
-    """Batches of one of the rules above."""
+    """Sequences by one of the rules above."""
 
     def __init__(self, rule: Draw, cfg: RunConfig, device: torch.device) -> None:
         super().__init__(cfg, device)
@@ -86,7 +86,7 @@ class Sequences(TaskData):
         return self.draw(HELD_OUT, generator(HELD_OUT_SEED, "held out", self.cfg.task))
 
     def picture(self, predict: Predict) -> Picture:
-        """Four held-out sequences: `input`, `target` and `guess` (4, 32); -1 where no loss is taken."""
+        """SHOWN held-out sequences: `input`, `target` and `guess` (SHOWN, 32), with -1 where no loss is taken."""
         x, y = (held_out[:SHOWN] for held_out in self.held_out)
         guess, target = predict(x).argmax(-1).cpu().numpy(), y.cpu().numpy()
         taken = target != NO_LOSS

@@ -1,10 +1,10 @@
-"""Where a run is computed; an absent device is refused in a sentence."""
+"""The device that a run is computed on; one that this machine lacks is refused in a sentence."""
 
 import torch
 
 
 def available_devices() -> list[str]:
-    """The devices of this machine, by their names in the configuration."""
+    """The devices of this machine, as a configuration names them."""
     return [
         "cpu",
         *(["cuda"] if torch.cuda.is_available() else []),
@@ -13,7 +13,7 @@ def available_devices() -> list[str]:
 
 
 def resolve_device(device: str) -> torch.device:
-    """The torch device of a configuration. ValueError where this machine has none of that name."""
+    """The torch device of a configuration. ValueError where this machine lacks it."""
     here = available_devices()
     if device == "auto":
         return torch.device("cuda" if "cuda" in here else "cpu")

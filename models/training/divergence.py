@@ -1,19 +1,11 @@
-"""Finds the first number that is not finite: at which step, and where in the net."""
+"""Where in the net the first number that is not finite arose."""
 
 from collections.abc import Iterator
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from models.spec.plan import block_name
 from models.trace import SCALARS, Columns, Divergence
-
-
-def first_bad_row(rows: Tensor) -> int | None:
-    """The index of the first row that holds a non-finite number. Waits for the device."""
-    bad = (~torch.isfinite(rows)).any(dim=1)
-    return int(bad.int().argmax().item()) if bool(bad.any().item()) else None
 
 
 def where(step: int, row: np.ndarray, columns: Columns) -> Divergence:
@@ -22,7 +14,7 @@ def where(step: int, row: np.ndarray, columns: Columns) -> Divergence:
 
 
 def _in_order(step: int, row: np.ndarray, columns: Columns) -> Iterator[tuple[float, Divergence]]:
-    """Every number of a row with its place: the stream and its branches forward, the loss, then gradients backward."""
+    """Every number of a row with its place: forward through the stream and its branches, the loss, then backward."""
     stream, branch, grad, weight = (
         row[columns.slices[name]] for name in ("act_rms", "branch_rms", "grad_rms", "weight_grad_rms")
     )

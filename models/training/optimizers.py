@@ -1,4 +1,4 @@
-"""The optimisers, fused: one kernel for all parameters, which is what makes a step of a deep narrow net fast."""
+"""The optimisers, fused: one kernel for all parameters keeps the steps of deep narrow nets fast."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -8,13 +8,11 @@ from typing import Any
 import torch
 from torch import nn
 
-Groups = list[dict[str, Any]]
-
 
 def eager(optimizer: type[torch.optim.Optimizer]) -> Callable[..., torch.optim.Optimizer]:
-    """torch's optimiser without what it wraps around itself for `torch.compile`, which nothing here uses.
+    """torch's optimiser without its wrappers for `torch.compile`, which nothing here uses.
 
-    Those wrappers import torch._dynamo and sympy at the first net: as long again as torch itself takes to import.
+    The wrappers import torch._dynamo and sympy, which takes as long again as importing torch itself.
     """
     plain = {name: unwrap(getattr(optimizer, name)) for name in ("add_param_group", "zero_grad", "step")}
     return type(optimizer.__name__, (optimizer,), plain | {"step": torch.no_grad()(plain["step"])})
@@ -31,13 +29,18 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
 
 
 def build_optimizer(
-    optimizer: str, parameters: Iterable[nn.Parameter], *, lr: float, weight_decay: float
+    optimizer: str,
+    parameters: Iterable[nn.Parameter],
+    *,
+    lr: float,
+    weight_decay: float,
+    is_matrix: Callable[[nn.Parameter], bool] = lambda p: p.ndim > 1,
 ) -> torch.optim.Optimizer:
     """The optimiser of that name; weight decay pulls matrices only, never biases, gains or gates."""
-    trained = [parameter for parameter in parameters if parameter.requires_grad]
-    groups: Groups = [
-        {"params": [p for p in trained if p.ndim > 1], "weight_decay": weight_decay},
-        {"params": [p for p in trained if p.ndim <= 1], "weight_decay": 0.0},
+    trained = [p for p in parameters if p.requires_grad]
+    groups: list[dict[str, Any]] = [
+        {"params": [p for p in trained if is_matrix(p)], "weight_decay": weight_decay},
+        {"params": [p for p in trained if not is_matrix(p)], "weight_decay": 0.0},
     ]
     return OPTIMIZERS[optimizer](
         [group for group in groups if group["params"]] if weight_decay else trained, lr=lr, weight_decay=0.0

@@ -1,4 +1,4 @@
-"""A run taken back to any of its steps. A tape is deterministic, so the net of step k is trained again, not stored."""
+"""Replays: the net of any step of a run. A tape is deterministic, so the net is trained again instead of stored."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Generator
@@ -15,13 +15,13 @@ from models.training.run import Run
 SLICE_SECONDS = 0.05
 KEPT_RUNS = 4
 
-Seen = TypeVar("Seen")
-Work = Generator[float, None, Seen]  # yields the share that is done, returns what was asked for
+Result = TypeVar("Result")
+Work = Generator[float, None, Result]  # yields the share of the work that is done, returns the result
 
 
 @dataclass(frozen=True)
 class Still:
-    """The net of one step, before that step's update: a copy in train mode that an instrument may do anything to.
+    """The net of one step, before that step's update: a copy in train mode that an instrument may change at will.
 
     `optimizer` is a copy of the optimiser's state by parameter name.
     """
@@ -36,15 +36,20 @@ class Still:
         """The batch (x, y) that this step trains on."""
         return self.task.batch(self.step)
 
+    def exact(self) -> tuple[Net, Tensor, Tensor]:
+        """The net and its batch (x, y) in float64 on the CPU, gone from where they were."""
+        x, y = (part.cpu() for part in self.batch())
+        return self.model.cpu().double(), x.double() if x.is_floating_point() else x, y
+
     def copy(self) -> Net:
-        """Another copy of the net, for an instrument that spoils one."""
+        """Another copy of the net, for an instrument that changes it."""
         return _copy(self.cfg, self.model)
 
 
 class Replays:
-    """Runs that were taken to a step lately: the next question about a later step goes on from there.
+    """Runs that were taken to a step recently, from which a question about a later step continues.
 
-    `live` finds the run that is being trained for everybody, which is only looked at, where it stands at that step.
+    `live` finds the run in training, if there is one: where it is at the wanted step, its net is copied.
     """
 
     def __init__(self, live: Callable[[RunConfig], Run | None] = lambda cfg: None, kept: int = KEPT_RUNS) -> None:
@@ -52,32 +57,29 @@ class Replays:
         self._runs: OrderedDict[RunConfig, Run] = OrderedDict()
 
     def still(self, cfg: RunConfig, step: int) -> Work[Still]:
-        """The net of `step`, or of the last step that a run which diverged has."""
+        """The net of `step`, or of the last step where the run diverges earlier."""
         live = self.live(cfg)
         if live is not None and live.step == step:
             return still_of(live)
         run = self._runs.pop(cfg, None)
         if run is None or run.step > step:
             run = Run(cfg, probe=False, frames=False)
-        begin = run.step
-        while run.step < step and not run.done:
-            run.advance(step - run.step, SLICE_SECONDS)
-            yield (run.step - begin) / (step - begin)
+        yield from trained(run, step)
         self._runs[cfg] = run
         while len(self._runs) > self.kept:
             self._runs.popitem(last=False)
         return still_of(run)
 
-    def film(self, cfg: RunConfig, steps: list[int], look: Callable[[Still], Seen]) -> Work[list[Seen]]:
-        """What `look` sees at each of some steps in ascending order; fewer where the run diverges before."""
-        seen: list[Seen] = []
+    def film(self, cfg: RunConfig, steps: list[int], look: Callable[[Still], Result]) -> Work[list[Result]]:
+        """What `look` returns at each of `steps`, in ascending order; fewer where the run diverges earlier."""
+        results: list[Result] = []
         for at, step in enumerate(steps):
             still = yield from within(self.still(cfg, step), at / len(steps), (at + 1) / len(steps))
             if still.step < step:
                 break
-            seen.append(look(still))
+            results.append(look(still))
             yield (at + 1) / len(steps)
-        return seen
+        return results
 
 
 def still_of(run: Run) -> Still:
@@ -90,29 +92,31 @@ def still_of(run: Run) -> Still:
     return Still(run.cfg, run.step, _copy(run.cfg, run.model).to(run.device), run.task, state)
 
 
-def finished(work: Work[Seen]) -> Seen:
-    """Does all of some work at once: what it returns."""
+def trained(run: Run, step: int) -> Work[None]:
+    """Trains a run to `step` in slices, or to where it diverges."""
+    start = run.step
+    while run.step < step and not run.done:
+        run.advance(step - run.step, SLICE_SECONDS)
+        yield (run.step - start) / (step - start)
+
+
+def finished(work: Work[Result]) -> Result:
+    """The result of some work, done at once."""
     while True:
         try:
             next(work)
         except StopIteration as end:
-            result: Seen = end.value
+            result: Result = end.value
             return result
 
 
-def _copy(cfg: RunConfig, model: Net) -> Net:
-    copy = build_model(cfg)
-    copy.load_state_dict({name: value.detach() for name, value in model.state_dict().items()})
-    return copy.to(next(model.parameters()).device)
-
-
-def within(work: Work[Seen], low: float, high: float) -> Work[Seen]:
-    """A part of some other work, whose progress it takes from low to high."""
+def within(work: Work[Result], low: float, high: float) -> Work[Result]:
+    """Does a part of some larger work, whose progress it takes from `low` to `high`."""
     while True:
         try:
             done = next(work)
         except StopIteration as end:
-            result: Seen = end.value
+            result: Result = end.value
             return result
         yield low + done * (high - low)
 
@@ -120,3 +124,9 @@ def within(work: Work[Seen], low: float, high: float) -> Work[Seen]:
 def even_steps(last: int, count: int) -> list[int]:
     """Up to `count` steps from 0 to `last`, evenly spaced, each once."""
     return sorted({round(last * at / (count - 1)) for at in range(count)})
+
+
+def _copy(cfg: RunConfig, model: Net) -> Net:
+    copy = build_model(cfg)
+    copy.load_state_dict({name: value.detach() for name, value in model.state_dict().items()})
+    return copy.to(next(model.parameters()).device)

@@ -1,40 +1,43 @@
-"""One row of numbers per step, written on the device and read back in batches."""
+"""Rows: one row of numbers per step, written on the device and read back in batches."""
+
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
 
-from addnorm.probe import accumulate_dtype, joined, outputs
+from addnorm.probe import STACKED, accumulate_dtype, joined, outputs
 from addnorm.probe import norms_in as norms
 from models.nets import Net
 from models.spec import RunConfig, plan
 from models.trace import SCALARS, Columns
-from models.training.probe import group_norms
-from models.training.schedule import learning_rates
+
+
+def block_matrices(model: Net) -> list[list[Tensor]]:
+    """The weight matrices of each block: what counts as its weights, without biases and gains."""
+    return [[p for p in block.parameters() if p.ndim > 1] for block in model.stream.blocks.values()]
 
 
 class RowWriter:
-    """Probes a net and writes row k: loss, learning rate, gradient
-    norm, clip factor, then RMS by site, branch and block.
+    """Probes a net and writes row k: loss, learning rate, gradient norm, clip factor, then RMS by site and block.
 
-    `matrices` are the weight matrices by block: the weights of a block are its matrices, not its biases or gains.
+    `rates`: the learning rate of every step, (steps,), or (steps, K) for a row of K runs.
     """
 
-    def __init__(self, cfg: RunConfig, model: Net, device: torch.device) -> None:
+    def __init__(self, cfg: RunConfig, net: Net, matrices: list[list[Tensor]], rates: Tensor) -> None:
         arranged = plan(cfg)
         self.columns = Columns(arranged.sites, arranged.branches, cfg.depth)
-        self.rows = torch.zeros(
-            cfg.steps + 1, self.columns.width, device=device
-        )  # and the closing row, whose rate stays 0
-        self.rows[: cfg.steps, SCALARS.index("lr")] = torch.tensor(learning_rates(cfg), device=device)
-        self.dtype = accumulate_dtype(device)
-        self.stream = outputs(model.stream.stream_taps, gradients=True)
-        self.branch = outputs(model.stream.branch_taps, gradients=False)
-        self.matrices = [[p for p in block.parameters() if p.ndim > 1] for block in model.stream.blocks.values()]
-        in_blocks = {id(p) for block in self.matrices for p in block}
-        self.others = [p for p in model.parameters() if p.requires_grad and id(p) not in in_blocks]
-        self._filled = [at for at, block in enumerate(self.matrices) if block]
-        self._root_sizes = torch.tensor([sum(p.numel() for p in block) ** 0.5 for block in self.matrices if block])
-        self._root_sizes = self._root_sizes.to(device, self.dtype)
+        # One more row than steps: the closing row, whose learning rate stays 0.
+        self.rows = torch.zeros(cfg.steps + 1, *rates.shape[1:], self.columns.width, device=rates.device)
+        self.rows[: cfg.steps, ..., SCALARS.index("lr")] = rates
+        self.dtype = accumulate_dtype(rates.device)
+        self.stream = outputs(net.stream.stream_taps, gradients=True)
+        self.branch = outputs(net.stream.branch_taps, gradients=False)
+        self.matrices = matrices
+        in_blocks = {id(p) for block in matrices for p in block}
+        self.others = [p for p in net.parameters() if p.requires_grad and id(p) not in in_blocks]
+        self._filled = [at for at, block in enumerate(matrices) if block]
+        self._root_sizes = torch.tensor([sum(p.numel() for p in block) ** 0.5 for block in matrices if block])
+        self._root_sizes = self._root_sizes.to(rates.device, self.dtype)
 
     def gradient_norms(self) -> tuple[Tensor, Tensor]:
         """The L2 norm of the whole gradient, (), and the RMS of each block's weight gradients, (depth,)."""
@@ -50,12 +53,13 @@ class RowWriter:
         return torch.linalg.vector_norm(others), blocks
 
     def write(self, k: int, loss: Tensor, grad_norm: Tensor, clip_factor: Tensor, weight_grad_rms: Tensor) -> None:
-        """Fills row k from what the probes saw in this step."""
+        """Fills row k from what the probes recorded in this step, and lets the step's tensors go."""
         scalars = torch.stack(
             (loss.to(self.dtype), self.rows[k, 1].to(self.dtype), grad_norm, clip_factor.to(self.dtype))
         )
         series = _rms([*self.stream.tensors(), *self.stream.grads(), *self.branch.tensors()], self.dtype)
         self.rows[k] = torch.cat((scalars, series, weight_grad_rms))
+        self.forget()
 
     def forget(self) -> None:
         """Lets the tensors of the last step go."""
@@ -68,15 +72,33 @@ class RowWriter:
         self.branch.remove()
 
 
+def group_norms(tensors: Sequence[Tensor], groups: Sequence[int], dtype: torch.dtype) -> Tensor:
+    """The L2 norm over each group of neighbouring tensors, (G,); `groups` says how many tensors each group has."""
+    sizes = [sum(t.numel() for t in group) for group in _grouped(tensors, groups)]
+    if max(sizes) <= STACKED and len(set(sizes)) == 1:
+        return torch.linalg.vector_norm(joined(tensors).view(len(groups), -1), dim=1, dtype=dtype)
+    squares = norms(tensors, dtype).square()
+    if len(set(groups)) == 1:
+        return squares.view(len(groups), -1).sum(1).sqrt()
+    return torch.stack([group.sum() for group in squares.split(list(groups))]).sqrt()
+
+
+def _grouped(tensors: Sequence[Tensor], groups: Sequence[int]) -> Iterator[Sequence[Tensor]]:
+    start = 0
+    for count in groups:
+        yield tensors[start : start + count]
+        start += count
+
+
 def _rms(tensors: list[Tensor], dtype: torch.dtype) -> Tensor:
     sizes = {tensor.numel() for tensor in tensors}
     root = sizes.pop() ** 0.5 if len(sizes) == 1 else torch.tensor([t.numel() ** 0.5 for t in tensors], dtype=dtype)
-    found = norms(tensors, dtype)
-    return found / (root.to(found.device) if isinstance(root, Tensor) else root)
+    lengths = norms(tensors, dtype)
+    return lengths / (root.to(lengths.device) if isinstance(root, Tensor) else root)
 
 
-def _spread(values: Tensor, places: list[int], into: Tensor) -> Tensor:
-    """Values at their places among zeros: a block that was made the identity has no weights."""
-    if len(places) == len(into):
+def _spread(values: Tensor, places: list[int], zeros: Tensor) -> Tensor:
+    """The values at their places among zeros: a block that was taken out has no weights."""
+    if len(places) == len(zeros):
         return values
-    return into.index_copy(0, torch.tensor(places, device=into.device), values)
+    return zeros.index_copy(0, torch.tensor(places, device=zeros.device), values)

@@ -37,5 +37,5 @@ def test_a_long_measurement_says_how_far_it_is_and_can_be_cancelled(visitors):
 def test_a_phone_shows_an_instrument_within_its_width(visitors):
     page = drawn(visitors(link(), viewport={"width": 390, "height": 844}))
     opened(page, "Collapse")
-    drawn(page, "Token cosine by depth")
+    drawn(page, "Cosine of samples by depth")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

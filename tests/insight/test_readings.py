@@ -41,6 +41,32 @@ def test_under_gpt2s_init_the_stream_grows_by_half_at_most_whatever_the_depth(ne
     assert "at most about half" in ARRANGEMENTS["pre-norm + GPT-2 init"].reading
 
 
+def test_that_gpt2s_init_adds_about_half_is_said_of_relu_branches_of_two_layers():
+    """One layer leaves a mean that adds up over the blocks; the identity throws nothing away."""
+    name = "pre-norm + GPT-2 init"
+    assert growth(RunConfig.arranged(name, depth=64, layers_per_branch=1)) > 5
+    assert growth(RunConfig.arranged(name, depth=64, activation="identity")) > 1.8
+    assert "of two layers, with ReLU" in ARRANGEMENTS[name].reading
+
+
+def test_layernorm_scaling_grows_like_a_logarithm_with_relu_branches_of_two_layers_and_faster_with_others():
+    name = "LayerNorm scaling"
+    for depth in (16, 64):
+        harmonic = sum(1 / block for block in range(1, depth + 1))
+        assert growth(RunConfig.arranged(name, depth=depth)) == pytest.approx(1 + harmonic / 2, rel=0.15)
+    law = 1 + sum(1 / block for block in range(1, 65)) / 2
+    assert growth(RunConfig.arranged(name, depth=64, layers_per_branch=1)) > 5 * law
+    assert growth(RunConfig.arranged(name, depth=64, activation="sigmoid")) > 3 * law
+    assert "where branches have two layers with ReLU" in ARRANGEMENTS[name].reading
+
+
+def test_the_plain_nets_of_the_resnet_paper_had_batch_norm_and_stand_with_those_that_have_a_norm():
+    """He 2015, 1512.03385, section 3.4: batch norm right after each convolution."""
+    assert "ResNet" in ARRANGEMENTS["plain + norm"].used_by
+    assert "1512.03385" not in ARRANGEMENTS["plain"].source
+    assert "ResNet" not in ARRANGEMENTS["plain"].used_by
+
+
 def test_torchs_own_biases_are_drawn_and_the_nets_here_start_at_zero():
     assert nn.Linear(64, 64).bias.abs().max() > 0.05
     model = build_model(RunConfig(depth=2, init="torch"))

@@ -124,7 +124,7 @@ def test_a_block_without_weights_has_a_stream_only_and_an_absent_block_is_refuse
     found = finished(check(still(cfg), block=1))
     assert found.what == ("stream", "stream")
     assert list(found.rms) == ["stream"]
-    with pytest.raises(ValueError, match="block is 3; legal is 1 to 2"):
+    with pytest.raises(ValueError, match="block is 3; legal is a whole number from 1 to 2"):
         finished(check(still(cfg), block=3))
 
 

@@ -14,10 +14,11 @@ from torch.nn.functional import cross_entropy
 from components.instruments.collapse import rank_chart
 from models.insight.collapse import attention_sentence, collapse_sentence
 from models.instruments.attention import attention_of
-from models.instruments.collapse import attention_numbers, collapse, cosines, site_numbers
+from models.instruments.collapse import attention_numbers, collapse, site_numbers
 from models.nets.branches import Attention
 from models.spec import ARRANGEMENTS, RunConfig, plan
 from models.training import Replays, Run, finished
+from models.training.frames import mean_cosines
 from tests.app_page import SMALL, charts, playground, sound, words
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -88,7 +89,7 @@ def test_opposite_tokens_are_one_line_and_two_points():
 
 def test_vectors_without_a_direction_are_left_out_and_what_is_not_finite_has_no_numbers():
     x = torch.tensor([[[1.0, 0.0], [0.0, 0.0], [1.0, 1.0]]], dtype=torch.float64)
-    assert cosines(x).item() == pytest.approx(2**-0.5)
+    assert mean_cosines(x).item() == pytest.approx(2**-0.5)
     for nothing in (torch.zeros(2, 3, 4), torch.full((2, 3, 4), torch.nan), torch.full((1, 3, 4), torch.inf)):
         assert all(math.isnan(value) for value in site_numbers(nothing).values())
 
@@ -238,13 +239,13 @@ def test_a_run_that_diverged_has_no_numbers_and_says_so(net):
     assert still.step < 40
     found = finished(collapse(still))
     assert np.isnan(found.cosine[-1])
-    assert "no cosine" in collapse_sentence(plan(cfg).sites, False, 8, found.cosine, found.rank)
+    assert "no cosine" in collapse_sentence(plan(cfg).sites, "Vectors", 8, found.cosine, found.rank)
 
 
 def test_the_sentences_judge_by_their_numbers():
     sites = ("x0", "b01")
-    assert "nearly one direction" in collapse_sentence(sites, True, 8, np.array([0.1, 0.99]), np.array([7.0, 1.1]))
-    apart = collapse_sentence(sites, False, 8, np.array([np.nan, 0.5]), np.array([7.0, 3.0]))
+    assert "nearly one direction" in collapse_sentence(sites, "Vectors", 8, np.array([0.1, 0.99]), np.array([7.0, 1.1]))
+    apart = collapse_sentence(sites, "The batch's tokens", 8, np.array([np.nan, 0.5]), np.array([7.0, 3.0]))
     assert (
         apart
         == "The batch's tokens have a mean cosine of 0.50 at block 1: still apart; they use 3 of at most 8 directions there."
@@ -284,7 +285,7 @@ def test_the_panel_of_a_transformer_shows_attention():
     assert "Tokens of one sample have a mean cosine" in words(page)
     assert "Attention is sharpest in block" in words(page)
     assert {
-        "Token cosine by depth",
+        "Cosine of tokens by depth",
         "Rank by depth",
         "Attention entropy by block",
         "Largest attention logit by block",
@@ -293,6 +294,9 @@ def test_the_panel_of_a_transformer_shows_attention():
 
 def test_the_panel_of_an_mlp_says_that_it_has_no_attention():
     page = opened()
-    assert "The batch's tokens have a mean cosine" in words(page)
+    assert "The batch's samples have a mean cosine" in words(page)
+    assert "samples across the batch" in words(page)
+    assert "token" not in words(page).partition("Compared: ")[2].partition(".")[0]
+    assert "Cosine of samples by depth" in charts(page)
     assert "An MLP has no attention" in words(page)
     assert "Attention entropy by block" not in charts(page)

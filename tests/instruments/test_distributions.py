@@ -9,6 +9,7 @@ import pytest
 import torch
 from scipy import stats
 
+from components.charts.colour import SIGNAL
 from components.charts.depth import Series
 from components.charts.linear import linear_profile
 from components.charts.table import table_of
@@ -171,7 +172,8 @@ def test_a_run_that_diverged_says_what_is_lost():
     text = distributions_sentence(
         sites=plan(cfg).sites,
         activation="relu",
-        **{key: getattr(found, key) for key in ("tokens", "kurtosis", "inside", "dead", "saturated")},
+        seen=f"{found.tokens} samples",
+        **{key: getattr(found, key) for key in ("kurtosis", "inside", "dead", "saturated")},
     )
     assert "not finite" in text
 
@@ -217,7 +219,7 @@ def test_a_linear_chart_draws_zero_and_marks_what_is_not_finite():
         Series("a", np.array([0.0, np.nan, -2.0])),
         Series("b", np.array([np.nan, 1.0, np.inf]), "other", start=1),
     ]
-    figure = linear_profile(title="t", unit="u", sites=("x0", "b01", "b02"), series=series)
+    figure = linear_profile(title="t", unit="u", hue=SIGNAL, sites=("x0", "b01", "b02"), series=series)
     go.Figure(figure)
     lines = {(trace["name"], trace.get("meta")): trace for trace in figure["data"]}
     assert lines["a", "a"]["y"] == [0.0, None, -2.0]
@@ -226,26 +228,26 @@ def test_a_linear_chart_draws_zero_and_marks_what_is_not_finite():
     low, high = figure["layout"]["yaxis"]["range"]
     assert low < -2
     assert high > 1
-    assert linear_profile(title="t", unit="u", sites=(), series=[])["layout"]["annotations"]
+    assert linear_profile(title="t", unit="u", hue=SIGNAL, sites=(), series=[])["layout"]["annotations"]
 
 
 def test_the_sentence_names_the_tails_and_the_worst_branch():
     text = distributions_sentence(
         sites=("x0", "b01", "b02"),
         kurtosis=np.array([3.2, 5.0, 20.0]),
-        tokens=64,
+        seen="64 samples",
         activation="relu",
         inside=["b01", "b02"],
         dead=np.array([0.1, 0.7]),
         saturated=np.empty(0),
     )
     assert "3.2 at the input and 20 at block 2: far above" in text
-    assert "Inside block 2, 70% of the units are dead (0 for all 64 tokens of the batch)" in text
-    assert "not for gelu" in units_sentence("gelu", 8, ["b01"], np.empty(0), np.empty(0))
-    assert units_sentence("tanh", 8, ["b01"], np.empty(0), np.zeros(1)) == "No values are saturated."
-    some = units_sentence("relu", 8, ["b01", "b02"], np.array([0.0, np.nan]), np.empty(0))
+    assert "Inside block 2, 70% of the units are dead (0 for all 64 samples of the batch)" in text
+    assert "not for gelu" in units_sentence("gelu", "8 tokens", ["b01"], np.empty(0), np.empty(0))
+    assert units_sentence("tanh", "8 tokens", ["b01"], np.empty(0), np.zeros(1)) == "No values are saturated."
+    some = units_sentence("relu", "8 tokens", ["b01", "b02"], np.array([0.0, np.nan]), np.empty(0))
     assert some == "No units are dead, as far as the branches are finite."
-    assert "No branch" in units_sentence("relu", 8, [], np.empty(0), np.empty(0))
+    assert "No branch" in units_sentence("relu", "8 tokens", [], np.empty(0), np.empty(0))
 
 
 def test_the_panel_opens_with_a_sentence_and_shows_a_layer_over_time_at_a_button():

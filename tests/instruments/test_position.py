@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import torch
 
+from models.generator import generator
 from models.instruments import INSTRUMENTS
 from models.instruments.position import LEARNED_FROM, beyond, decoded, place
 from models.nets.embedding import sinusoids
 from models.spec import RunConfig
-from models.tasks.base import HELD_OUT_SEED, generator
+from models.tasks.base import HELD_OUT_SEED
 from models.training import Replays, Run, cross_entropy, finished, still_of
 
 SMALL = RunConfig.arranged("pre-norm", net="transformer", task="book", depth=2, width=16, heads=2, batch=4, steps=20)

@@ -62,6 +62,11 @@ def test_says_that_the_printed_weights_do_not_sum_to_1():
     said = row_slip(ROWS["Six scores"])
     assert "[0.217, 0.217, 0.217, 0.132, 0.217, 0.132], which sum to 1.13" in said
     assert "is [0.19183, 0.19183, 0.19183, 0.11635, 0.19183, 0.11635]." in said
+    assert said.endswith(
+        "It gives the output [0.391, 0.349, 0.499]; with the right values it is [0.346, 0.308, 0.442]."
+    )
+    row = ROWS["Six scores"]
+    np.testing.assert_allclose(row.printed_weights @ np.array(row.values), row.printed_output, atol=1.1e-3)
 
 
 @pytest.mark.parametrize(

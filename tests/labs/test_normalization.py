@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from components.labs.normalization.descent import shares
 from components.labs.normalization.steps import cell_line, joined, number, set_lines, signed
 from components.labs.normalization.swallows import directions
 from components.labs.normalization.table import cell, letter, statistics
@@ -20,6 +21,7 @@ from models.labs.normalization_laws import (
     left_over,
     shortfall,
     sized,
+    squares,
     told,
     with_outlier,
 )
@@ -114,6 +116,15 @@ def test_scale_decides_descent():
     )  # the flat direction, solved exactly
     assert descent_steps(normalised(samples, "z-score").values) == 1
     assert descent_steps(samples, most=100) is None
+
+
+@pytest.mark.parametrize(("ratio", "share"), [(1, "50.00%"), (10, "99.01%"), (100, "99.99%")])
+def test_in_a_square_the_large_feature_leaves_nothing_of_the_small_one(ratio, share):
+    samples = features_apart(ratio)
+    np.testing.assert_allclose(squares(samples), [1, 0, ratio**2], atol=1e-12)
+    assert squares(samples).sum() == pytest.approx((samples.sum(1) ** 2).mean())
+    text = shares(samples, normalised(samples, "z-score").values)
+    assert f"has **{share}** of the loss, standardised 50%." in text
 
 
 # --- the errors that notes often make ---

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from components.charts.table import table_of
 from components.labs import several
-from components.labs.residual.memory import memory_chart, remembered
+from components.labs.residual.memory import memory_chart, remembered, sizes
 from components.labs.residual.token import slip
 from components.labs.residual.trained import NETS, SIZE, TASKS, configuration, share_figure, shares
 from components.labs.residual.variants import effective_weight, found
@@ -33,6 +33,7 @@ from models.labs.residual import (
     scaled_skip,
     walk,
 )
+from models.lessons.glossary import ENTRIES
 from models.nets.norms import build_norm
 from models.nets.stacks import DLCLStack
 from models.nets.sublayer import RecursiveSublayer, Sublayer, skip_path
@@ -241,6 +242,22 @@ def test_a_token_of_equal_features_is_normed_to_zeros():
 
 
 # --- the memory ---
+
+
+def test_the_mean_square_of_a_sum_is_three_terms_of_which_random_branches_leave_two():
+    x, branch = np.array([1.5, 2.0, -0.5]), np.array([0.8, 1.2, -0.1])
+    assert sizes(x, branch).startswith("Its mean square is 2.167 + 2.433 + 0.6967 = 5.297. ")
+    assert ((x + branch) ** 2).mean() == pytest.approx(5.297, abs=5e-4)
+    source = np.random.default_rng(0)
+    writes = source.normal(size=(4000, 3))
+    cross = (2 * x * writes).mean(1)
+    assert abs(cross.mean()) < 4 * cross.std() / 4000**0.5
+    assert ((x + writes) ** 2).mean() == pytest.approx((x**2).mean() + (writes**2).mean(), rel=0.05)
+
+
+def test_the_channel_and_its_source_are_named_where_the_stream_is_explained(page):
+    assert "https://transformer-circuits.pub/2021/framework/index.html" in words(page)
+    assert "Elhage 2021" in ENTRIES["stream"].senses[0].source
 
 
 def test_a_skip_remembers_as_a_sum_of_random_vectors_does():

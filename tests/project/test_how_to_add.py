@@ -221,6 +221,7 @@ def lengths_sentence(shortest: np.ndarray, longest: np.ndarray) -> str:
             "",
             '''"""Lengths of tokens: how far they differ along the stream."""
 
+from components.charts.colour import SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.instruments.panel import Instrument, Panel
 from models import answers
@@ -234,7 +235,8 @@ def draw(panel: Panel) -> None:
     value, title = found.value, "Token length by depth"
     panel.say(lengths_sentence(value.shortest, value.longest))
     series = [Series("longest", value.longest), Series("shortest", value.shortest, "other")]
-    panel.chart(depth_profile(title=title, unit="RMS", sites=panel.view.trace.sites, series=series), title)
+    sites = panel.view.trace.sites
+    panel.chart(depth_profile(title=title, unit="RMS", hue=SIGNAL, sites=sites, series=series), title)
 
 
 LENGTHS = Instrument(
@@ -279,7 +281,7 @@ NARROW = Lesson(
     sources={"He 2016 (ResNet)": "https://arxiv.org/abs/1512.03385"},
     code=Code("models/nets/sublayer.py", "Sublayer.forward"),
     challenge=Challenge(
-        "Reach a loss of 1 within 20 steps. You may touch the learning rate only.",
+        "Reach a loss of 1 within 20 steps. You may change only the learning rate.",
         RunConfig(task="spiral", depth=2, width=16, steps=20, lr=1e-4),
         ("lr",),
         (loss_within(1.0, 20),),
@@ -325,6 +327,7 @@ NARROW = Lesson(
 
 import streamlit as st
 
+from components.charts.colour import SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.stage.still import still_chart
 from models.service.client import trainer
@@ -333,21 +336,15 @@ from models.spec import RunConfig
 st.title("Sizes", anchor=False)
 st.markdown("See how large the signal is at each point of a small net.")
 trace = trainer().want(RunConfig(depth=2, width=16, batch=8), 1).trace()
-figure = depth_profile(title="Signal by depth", unit="RMS", sites=trace.sites, series=[Series("signal", trace.act_rms[0])])
+series = [Series("signal", trace.act_rms[0])]
+figure = depth_profile(title="Signal by depth", unit="RMS", hue=SIGNAL, sites=trace.sites, series=series)
 still_chart(figure, key="sizes", alt="Signal by depth, chart")
 ''',
         ),
         Edit(
             "pages/navigation.py",
-            '            st.Page(\n                HERE / "learn" / "teacher.py",',
-            """            st.Page(
-                HERE / "learn" / "sizes.py",
-                title="Sizes",
-                icon=":material/straighten:",
-                url_path="sizes",
-                help="How large the signal is in a small net.",
-            ),
-""",
+            '        ("learn/teacher",',
+            '        ("learn/sizes", "Sizes", "straighten", "How large the signal is in a small net."),\n',
         ),
     ],
 }

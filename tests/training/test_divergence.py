@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-import torch
 
 from models.spec import RunConfig
 from models.trace import Columns, Divergence, site_in_words
 from models.training import Run
-from models.training.divergence import first_bad_row, where
+from models.training.divergence import where
 
 RESIDUAL_ONLY = RunConfig.arranged("residual only")
 
@@ -116,14 +115,6 @@ ALL = [
 def test_the_first_bad_tensor_is_the_first_that_a_step_computes(places, first):
     """Forward through the stream, then the loss, then the gradients backward."""
     assert where(9, spoilt(*places), COLUMNS) == first
-
-
-def test_the_first_bad_row_is_found_and_none_among_good_ones():
-    rows = torch.ones(5, COLUMNS.width)
-    assert first_bad_row(rows) is None
-    rows[3] = torch.tensor(spoilt(("grad_rms", 2)))
-    rows[4] = rows[3]
-    assert first_bad_row(rows) == 3
 
 
 def test_a_sentence_for_every_place():

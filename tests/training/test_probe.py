@@ -10,10 +10,11 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from addnorm.probe import STACKED
 from models.nets import build_model
 from models.spec import ARRANGEMENTS, OPTIMIZERS, RunConfig
 from models.training import Run, mean_cosine
-from models.training.probe import STACKED, group_norms, norms
+from models.training.rows import group_norms, norms
 
 SMALL = {"depth": 3, "width": 16, "batch": 8, "steps": 24}
 TRANSFORMER = {"net": "transformer", "task": "copy", "optimizer": "adam", "lr": 1e-3}

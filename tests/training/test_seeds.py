@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from addnorm.probe import STACKED
 from models.nets import build_model, stacked
 from models.spec import ARRANGEMENTS, NORMS, OPTIMIZERS, POSITIONS, TASKS, RunConfig
 from models.trace import SCALARS
-from models.training import Run, SeedRuns, seed_traces
-from models.training.probe import STACKED
+from models.training import Run, SeedRuns
 from tests.training.test_probe import nothing_waits
 from tests.training.test_run import assert_same
 
@@ -189,13 +189,6 @@ def test_nothing_in_a_batched_step_waits_for_the_device(fields):
     runs.advance(5)
     with nothing_waits():
         runs._advance_one()
-
-
-def test_the_traces_of_several_seeds_can_be_asked_for_in_one_call():
-    cfg = RunConfig(**SMALL)
-    for one, other in zip(seed_traces(cfg, SEEDS, steps=5), together(cfg, 5), strict=True):
-        assert_same(one, other)
-    assert [len(trace) for trace in seed_traces(cfg, (1, 2))] == [20, 20]
 
 
 def test_no_seeds_are_refused_in_a_sentence():

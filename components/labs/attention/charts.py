@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from components.charts.colour import GREY, SIGNAL, SIGNED
 from components.charts.depth import Series, depth_profile
 from components.charts.linear import linear_profile
-from components.charts.parts import BLUE, GREY, Figure, finished, frame_of, listed, rounded_grid
+from components.charts.parts import Figure, finished, frame_of, listed, rounded_grid
 
 
 def signed_map(
     title: str, *, rows: Sequence[str], columns: Sequence[str], values: np.ndarray, unit: str, x: str, y: str
 ) -> Figure:
     """Values (R, C) as colour, the first row at the top; grey is 0, and both signs have the same range."""
-    layout = frame_of(title, x=x, y=y, legend=False)
+    layout = frame_of(title, x=x, y=y, legend=False, hue=SIGNAL)
     layout["yaxis"] |= {"autorange": "reversed", "showgrid": False, "ticks": "", **_some(rows)}
     layout["xaxis"] |= {"showgrid": False, "ticks": "", **_some(columns)}
     cells = np.asarray(values, float).reshape(len(rows), len(columns))
@@ -34,7 +35,7 @@ def signed_map(
         "customdata": rounded_grid(cells),
         "hovertemplate": "%{y}, %{x}: %{customdata:.4g}<extra></extra>",
         "hoverongaps": False,
-        "colorscale": "RdBu",
+        "colorscale": SIGNED,
         "colorbar": {"thickness": 10, "title": {"text": unit, "side": "right"}, "outlinewidth": 0},
     }
     return finished([shade], layout, "")
@@ -46,6 +47,7 @@ def lines(
     over: str,
     at: Sequence[object],
     unit: str,
+    hue: str,
     series: Sequence[Series],
     guides: Sequence[float] = (),
     log: bool = False,
@@ -53,9 +55,9 @@ def lines(
     """Lines over whatever `over` says, one value for each of `at`; guides are of a linear axis only."""
     sites = [str(one) for one in at]
     if log:
-        figure = depth_profile(title=title, unit=unit, sites=sites, series=series)
+        figure = depth_profile(title=title, unit=unit, hue=hue, sites=sites, series=series)
     else:
-        figure = linear_profile(title=title, unit=unit, sites=sites, series=series, guides=guides)
+        figure = linear_profile(title=title, unit=unit, hue=hue, sites=sites, series=series, guides=guides)
     figure["layout"]["xaxis"]["title"]["text"] = over
     return figure
 
@@ -102,7 +104,7 @@ def waiting_graph(title: str, steps: np.ndarray, *, recurrent: bool) -> Figure:
         "mode": "markers+text",
         "text": [str(step) if step else "" for step in known],
         "textposition": "top center",
-        "marker": {"color": BLUE, "size": 10, "symbol": ["square"] * count + ["circle"] * count},
+        "marker": {"color": SIGNAL, "size": 10, "symbol": ["square"] * count + ["circle"] * count},
         "hovertemplate": "token %{x}: known after %{customdata} steps<extra></extra>",
         "customdata": known,
     }

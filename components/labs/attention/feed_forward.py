@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import LOSS
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure, site_names
 from components.instruments.panel import Panel
@@ -88,7 +89,9 @@ def cut_chart(names: list[str], value: Sublayers, guessing: float) -> Figure:
         Series("intact", np.full(len(names), value.loss), "ghost"),
         Series("guessing", np.full(len(names), guessing), "formula"),
     ]
-    return depth_profile(title="Held-out loss by cut sublayer", unit="cross-entropy", sites=names, series=series)
+    return depth_profile(
+        title="Held-out loss by cut sublayer", unit="cross-entropy", hue=LOSS, sites=names, series=series
+    )
 
 
 def _show(views: list[View], at: At) -> bool:

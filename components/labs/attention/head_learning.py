@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.charts.colour import LOSS, SIGNAL
 from components.charts.depth import Series
 from components.charts.parts import Figure
 from components.labs.attention.charts import lines
@@ -109,9 +110,16 @@ def walk_chart(walk: list[Learning], wish: int) -> Figure:
     first = walk[0].loss or 1.0
     series = [
         Series("loss, of the first", np.array([one.loss / first for one in walk])),
-        Series(f"weight on token {wish + 1}", np.array([one.head.weights[one.at, wish] for one in walk]), "other"),
+        Series(
+            f"weight on token {wish + 1}",
+            np.array([one.head.weights[one.at, wish] for one in walk]),
+            "other",
+            hue=SIGNAL,
+        ),
     ]
-    return lines("Down the gradient", over="step", at=range(len(walk)), unit="share", series=series, guides=(0.0, 1.0))
+    return lines(
+        "Down the gradient", over="step", at=range(len(walk)), unit="share", hue=LOSS, series=series, guides=(0.0, 1.0)
+    )
 
 
 def _token(at: int) -> str:

@@ -3,6 +3,7 @@
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import SIGNAL
 from components.charts.depth import Series
 from components.charts.parts import Figure
 from components.labs.attention import position_words as said
@@ -96,7 +97,9 @@ def distance_chart(table: np.ndarray) -> Figure:
         Series("greatest of a pair", found.greatest, "pinned"),
     ]
     over = "distance: position of the key less that of the query"
-    return lines("Score by distance", over=over, at=found.distance.tolist(), unit="dot product", series=series)
+    return lines(
+        "Score by distance", over=over, at=found.distance.tolist(), unit="dot product", hue=SIGNAL, series=series
+    )
 
 
 def order_rows(seed: int) -> dict[str, dict[str, float]]:

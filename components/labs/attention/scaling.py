@@ -5,6 +5,7 @@ from functools import lru_cache
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import SIGNAL
 from components.charts.depth import Series
 from components.charts.parts import Figure
 from components.labs.attention.charts import lines
@@ -81,7 +82,7 @@ def variance_chart(found: dict[str, list[Sampled]]) -> Figure:
         for (name, some), role in zip(found.items(), ROLES, strict=True)
     ]
     series.append(Series("formula: d_k", np.array(SIZES, float), "formula"))
-    return lines("Variance of the scores", over="d_k", at=SIZES, unit="variance", series=series, log=True)
+    return lines("Variance of the scores", over="d_k", at=SIZES, unit="variance", hue=SIGNAL, series=series, log=True)
 
 
 def entropy_chart(found: dict[str, list[Sampled]]) -> Figure:
@@ -92,5 +93,11 @@ def entropy_chart(found: dict[str, list[Sampled]]) -> Figure:
     ]
     title, top = "Entropy of the weights", float(np.log(KEYS))
     return lines(
-        title, over=f"d_k; dotted: {KEYS} equal weights", at=SIZES, unit="nats", series=series, guides=(0.0, top)
+        title,
+        over=f"d_k; dotted: {KEYS} equal weights",
+        at=SIZES,
+        unit="nats",
+        hue=SIGNAL,
+        series=series,
+        guides=(0.0, top),
     )

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from components.charts.colour import LOSS, SIGNAL
 from components.charts.depth import Series
 from components.charts.linear import SHARE, linear_profile
 from components.charts.parts import Figure, level
@@ -43,7 +44,9 @@ def place_chart(sites: Sequence[str], accuracy: Mapping[str, np.ndarray], chance
         for (name, values), role in zip(accuracy.items(), ("now", "other"), strict=True)
     ]
     title, unit = "Place read from the stream", "share read right; dotted: guessing"
-    return linear_profile(title=title, unit=unit, sites=sites, series=series, bounds=SHARE, guides=(chance,))
+    return linear_profile(
+        title=title, unit=unit, hue=SIGNAL, sites=sites, series=series, bounds=SHARE, guides=(chance,)
+    )
 
 
 def beyond_sentence(loss: np.ndarray, tokens: int, step: int) -> str:
@@ -70,6 +73,6 @@ def beyond_chart(loss: np.ndarray, tokens: int) -> Figure:
     """Loss by place, with the end of training's length as an upright line."""
     places = list(range(1, len(loss) + 1))
     title, over = "Loss by place", "token; upright: the length of training"
-    figure = lines(title, over=over, at=places, unit="cross-entropy, nats", series=[Series("loss", loss)])
+    figure = lines(title, over=over, at=places, unit="cross-entropy, nats", hue=LOSS, series=[Series("loss", loss)])
     figure["layout"]["shapes"] = [level(x=tokens - 0.5, dash="dot")]  # the axis counts from 0
     return figure

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import LOSS
 from components.charts.depth import Series
 from components.charts.linear import linear_profile
 from components.charts.parts import Figure
@@ -141,7 +142,12 @@ def loss_chart(found: Translation, guessing: float) -> Figure:
     ]
     sites = [str(int(step)) for step in steps]
     figure = linear_profile(
-        title="Loss of the pair", unit="nats; dotted: guessing", sites=sites, series=series, guides=(0.0, guessing)
+        title="Loss of the pair",
+        unit="nats; dotted: guessing",
+        hue=LOSS,
+        sites=sites,
+        series=series,
+        guides=(0.0, guessing),
     )
     figure["layout"]["xaxis"]["title"]["text"] = "step"
     return figure

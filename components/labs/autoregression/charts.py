@@ -4,15 +4,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from components.charts.colour import SIGNAL, shades
 from components.charts.depth import Series, depth_profile
-from components.charts.parts import BLUE, ORANGE, Figure, finished, frame_of, note, rounded
+from components.charts.parts import Figure, finished, frame_of, note, rounded
 from components.charts.tokens import LIKELIEST, token_map
 from models.insight.lens import shown
 
 
 def candidates_chart(title: str, names: Sequence[str], p: np.ndarray, tempered: np.ndarray, chosen: int) -> Figure:
     """The twelve likeliest of all classes (C,) and the chosen one: as the net says, and at the temperature, as bars."""
-    layout = frame_of(title, x="token", y="probability")
+    layout = frame_of(title, x="token", y="probability", hue=SIGNAL)
     if not (np.isfinite(p).all() and len(p)):
         return finished([], layout, "nothing to choose from")
     order = np.argsort(-np.asarray(p, float), kind="stable")[:LIKELIEST].tolist()
@@ -24,7 +25,8 @@ def candidates_chart(title: str, names: Sequence[str], p: np.ndarray, tempered: 
     at = order.index(chosen)
     height = float(max(p[chosen], tempered[chosen]))
     layout["annotations"] = [note("said", x=places[at], y=height, yanchor="bottom", showarrow=False)]
-    kinds = {"as the net says": (p, BLUE, ""), "at the temperature": (tempered, ORANGE, "/")}
+    plain, dark, *_ = shades(SIGNAL)
+    kinds = {"as the net says": (p, plain, ""), "at the temperature": (tempered, dark, "/")}
     bars = [
         {
             "type": "bar",
@@ -47,7 +49,7 @@ def revision_chart(title: str, tokens: Sequence[str], causal: np.ndarray, none: 
     """
     names = [f"{at + 1} {shown(token)}" for at, token in enumerate(tokens)]
     series = [Series("no mask", none, "other"), Series("causal mask", causal)]
-    figure = depth_profile(title=title, unit="largest change of a logit", sites=names, series=series)
+    figure = depth_profile(title=title, unit="largest change of a logit", hue=SIGNAL, sites=names, series=series)
     every = max(1, -(-len(tokens) // 32))
     places = list(range(0, len(tokens), every))
     figure["layout"]["xaxis"] |= {

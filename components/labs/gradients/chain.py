@@ -5,6 +5,7 @@ the +1 of the skip, and the update left to every layer.
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import GRADIENT
 from components.charts.depth import Series, depth_profile, log_range
 from components.charts.parts import Figure
 from components.controls import number_table as table
@@ -12,7 +13,7 @@ from components.shell import session
 from components.shell.address import kept
 from components.shell.link import defined, help_of
 from components.shell.text import badge, drawn, latex, listed, number
-from models.labs.chain import PRESETS, arriving, standing_still, updated, with_skip, with_skip_at_random
+from models.labs.chain import PRESETS, arriving, by_branches, standing_still, updated, with_skip, with_skip_at_random
 
 KEY = "gradients"
 MODES = ("one factor for all layers", "factors of my own")
@@ -20,6 +21,22 @@ FIRST, OWN = "Half at every layer", "Factors below 1"  # what one factor, and fa
 FACTORS, WEIGHTS, RATES = (-3.0, 3.0), (-10.0, 10.0), (0.0001, 10.0)
 WRITTEN = 8  # factors up to which a product is written out
 DEEPEST = 100
+NEEDS = (
+    "a deep residual net also needs branches that add little, by a norm before each, by small first weights or by a "
+    "gate that starts at 0."
+)
+# What is said of the gradient at the input by what becomes of it without a skip and with one.
+SAID = {
+    ("gone", "gone"): "It vanishes even with the +1, because the factors are negative and eat it up.",
+    ("gone", "kept"): "The +1 is what keeps it.",
+    ("gone", "large"): f"The +1 keeps the gradient from vanishing and makes it explode: {NEEDS}",
+    ("kept", "gone"): "The +1 makes it vanish: the factors are negative and eat it up.",
+    ("kept", "kept"): "Neither vanishes nor explodes here.",
+    ("kept", "large"): f"The +1 makes it explode: {NEEDS}",
+    ("large", "gone"): "It explodes without a skip and vanishes with the +1: the factors are negative and eat it up.",
+    ("large", "kept"): "It explodes without a skip, and the +1 tames it, because factors are negative.",
+    ("large", "large"): f"It explodes with the +1 as without: {NEEDS}",
+}
 
 
 def draw() -> None:
@@ -40,7 +57,9 @@ def chain_chart(factors: np.ndarray) -> Figure:
     ]
     sites = ["input", *(f"layer {at}" for at in range(1, len(factors) + 1))]
     held = log_range(None, *(one.values for one in series))
-    return depth_profile(title="Gradient along the chain", unit="|gradient|", sites=sites, series=series, range_=held)
+    return depth_profile(
+        title="Gradient along the chain", unit="|gradient|", hue=GRADIENT, sites=sites, series=series, range_=held
+    )
 
 
 def _preset() -> tuple[float, ...]:
@@ -92,26 +111,33 @@ def _products(factors: np.ndarray) -> None:
     at_random = arriving(with_skip_at_random(factors))[0]
     st.markdown(
         f"**Through {len(factors)} layers {number(bare, 3)} of the gradient comes back without a skip, "
-        f"{number(skipped, 3)} with one.** {_verdict(bare, skipped)} "
+        f"{number(skipped, 3)} with one.** {verdict(bare, skipped)} "
         f"In a net of random branches the returned parts are at right angles to the skip's, so squares add: "
         f"√(1 + f²) a layer, {number(at_random, 3)} in all. {badge('formula')}"
     )
+    st.markdown(f"{paths(factors)} {badge('formula')}")
 
 
-def _verdict(bare: float, skipped: float) -> str:
-    """What the +1 did, and that it is no promise."""
+def paths(factors: np.ndarray) -> str:
+    """The product with skips as a sum over paths, and what of it comes past how many branches."""
+    count, past = len(factors), by_branches(factors)
+    return (
+        f"**Multiplied out**, as (1 + a)(1 + b) = 1 + a + b + ab is, the product with a skip is a sum over 2^{count} "
+        "paths, one for every choice of skip or branch (Veit 2016, 1605.06431; Elhage 2021): past no branch 1, past "
+        f"one {number(past[1], 3)}, past two or more {number(past[2:].sum(), 3)}."
+    )
+
+
+def verdict(bare: float, skipped: float) -> str:
+    """What the +1 did to the gradient at the input, and that it is no promise."""
     if skipped == 0:
         return "The +1 did not save it: a branch with factor -1 cancels its skip exactly."
-    if abs(skipped) > 100:
-        return (
-            "The +1 keeps the gradient from vanishing and makes it explode: a deep residual net also needs branches "
-            "that add little, by a norm before each, by small first weights or by a gate that starts at 0."
-        )
-    if abs(skipped) < 0.01:
-        return "It vanishes even with the +1, because the factors are negative and eat it up."
-    if abs(bare) < 0.01:
-        return "The +1 is what keeps it."
-    return "Neither vanishes nor explodes here."
+    return SAID[_fate(bare), _fate(skipped)]
+
+
+def _fate(gradient: float) -> str:
+    size = abs(gradient)
+    return "gone" if size < 0.01 else "large" if size > 100 else "kept"
 
 
 def _chart(factors: np.ndarray) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import Series, depth_profile, log_range
 from components.charts.parts import Figure
 from components.labs.gradients.words import compared, expected
@@ -95,7 +96,7 @@ def watch(cfg: RunConfig, seeds: int) -> bool:
     return answer is None
 
 
-def net_chart(title: str, traces: Sequence[Trace], measured: np.ndarray, product: np.ndarray) -> Figure:
+def net_chart(title: str, hue: str, traces: Sequence[Trace], measured: np.ndarray, product: np.ndarray) -> Figure:
     """Measured RMS (K, S), its geometric mean with the least and the greatest, and the formula (S,)."""
     with np.errstate(divide="ignore"):
         mean = np.exp(np.log(measured.astype(float)).mean(0))
@@ -104,7 +105,7 @@ def net_chart(title: str, traces: Sequence[Trace], measured: np.ndarray, product
         series += [Series("least", measured.min(0), "ghost"), Series("greatest", measured.max(0), "initial")]
     series.append(Series("measured", mean))
     held = log_range(None, *(one.values for one in series))
-    return depth_profile(title=title, unit="RMS", sites=traces[0].sites, series=series, range_=held)
+    return depth_profile(title=title, unit="RMS", hue=hue, sites=traces[0].sites, series=series, range_=held)
 
 
 def anchored(traces: Sequence[Trace], predicted: Law) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -126,9 +127,11 @@ def _show(cfg: RunConfig, traces: Sequence[Trace]) -> None:
     gradients = np.stack([one.grad_rms[0] for one in traces])
     st.markdown(f"**{compared(cfg, gradients, predicted.product)}**")
     st.markdown(expected(cfg))
-    for column, (title, (measured, formula)) in zip(st.columns(2), anchored(traces, predicted).items(), strict=True):
+    charts = anchored(traces, predicted).items()
+    for column, hue, (title, (measured, formula)) in zip(st.columns(2), (SIGNAL, GRADIENT), charts, strict=True):
         with column:
-            drawn(net_chart(title, traces, measured, formula), title, f"{KEY}_{title.partition(' ')[0].lower()}_chart")
+            chart = net_chart(title, hue, traces, measured, formula)
+            drawn(chart, title, f"{KEY}_{title.partition(' ')[0].lower()}_chart")
     st.caption(
         f"{badge('measured')} on the first batch of the run, by autograd. {badge('formula')} for infinite width, from "
         "the activation's moments under a Gaussian, block by block; its line starts where the measured one does. "

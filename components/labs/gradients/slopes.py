@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from components.charts.parts import BLUE, GREEN, GREY, ORANGE, PURPLE, Figure, finished, frame_of, level, rounded
+from components.charts.colour import GRADIENT, SIGNAL, shades
+from components.charts.parts import Figure, finished, frame_of, level, rounded
 from components.shell.address import kept
 from components.shell.text import badge, drawn, listed, number
 from models.insight.gaussian import ACTIVATIONS, moments, slope, steepest, value
@@ -14,7 +15,6 @@ from models.insight.gaussian import ACTIVATIONS, moments, slope, steepest, value
 KEY = "gradients"
 REACH = 4.0
 SPREADS = (0.1, 5.0)
-COLOURS = (BLUE, ORANGE, GREEN, PURPLE, GREY)
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 
@@ -38,7 +38,8 @@ def draw() -> None:
 
 
 def curve_chart(title: str, shown: Sequence[str], derivative: bool, z: float) -> Figure:
-    """φ or φ' of the chosen activations over z, each with a colour and dash of its own; a guide at z."""
+    """φ or φ' of the chosen activations over z, each with a dash and a shade; a guide at z."""
+    hue = GRADIENT if derivative else SIGNAL
     grid = np.linspace(-REACH, REACH, 161)
     order = list(ACTIVATIONS)
     traces = [
@@ -48,20 +49,21 @@ def curve_chart(title: str, shown: Sequence[str], derivative: bool, z: float) ->
             "x": rounded(grid),
             "y": rounded((slope if derivative else value)(name, grid)),
             "hovertemplate": "z %{x}: %{y:.4g}<extra>%{fullData.name}</extra>",
-            "line": _look(order.index(name)),
+            "line": _look(order.index(name), hue),
             "mode": "lines",
         }
         for name in order
         if name in shown
     ]
-    layout = frame_of(title, x="z", y="φ'" if derivative else "φ")
+    layout = frame_of(title, x="z", y="φ'" if derivative else "φ", hue=hue)
     layout["shapes"] = [level(x=z)]
     return finished(traces, layout, "choose an activation")
 
 
-def _look(at: int) -> dict[str, Any]:
-    """How the line of this number is drawn: five colours and six dashes tell thirty apart."""
-    return {"color": COLOURS[at % len(COLOURS)], "dash": DASHES[at % len(DASHES)], "width": 3 if at == 0 else 2}
+def _look(at: int, hue: str) -> dict[str, Any]:
+    """How the line of this number is drawn: a dash for each of six; the next six have another shade."""
+    shade = (at + at // len(DASHES)) % 4
+    return {"color": shades(hue)[shade], "dash": DASHES[at % len(DASHES)], "width": 3 if at == 0 else 2}
 
 
 def _bound(spread: float) -> None:

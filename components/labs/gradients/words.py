@@ -62,10 +62,13 @@ def expected(cfg: RunConfig) -> str:
     )
     change = decades(1.0, float(predicted[0]))
     if cfg.residual and cfg.norm == "none":
+        fate = "explode" if change > EXPLODES else "stay bounded"
+        if law(cfg).gradient is None and change <= EXPLODES:
+            fate = "make more of it than the formula says"
         return (
             f"{gains} The skip's 1 does not vanish, but it is not all there is: the first layer passes on √(1 + "
             f"{number(backward, 3)}) = {number((1 + backward) ** 0.5, 3)}, and {cfg.depth} layers "
-            f"{'explode' if change > EXPLODES else 'stay bounded'}. That a stream doubles its mean square per block "
+            f"{fate}. That a stream doubles its mean square per block "
             f"holds only where a branch writes as much as it reads; here the first adds {number(forward, 3)}."
         )
     if cfg.residual and cfg.placement == "post-norm":

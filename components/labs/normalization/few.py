@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import LOSS
 from components.charts.depth import Series
 from components.charts.linear import linear_profile
 from components.charts.parts import Figure
@@ -97,7 +98,7 @@ def loss_chart(found: Overfitting, which: str, title: str) -> Figure:
         for at, (norm, role) in enumerate(zip(NORMS, ROLES, strict=True))
     ]
     sites = [str(int(step)) for step in found.steps]
-    figure = linear_profile(title=title, unit="cross-entropy", sites=sites, series=series, guides=(0.0,))
+    figure = linear_profile(title=title, unit="cross-entropy", hue=LOSS, sites=sites, series=series, guides=(0.0,))
     figure["layout"]["xaxis"]["title"]["text"] = "step"
     return figure
 

@@ -5,6 +5,7 @@ norms that divide by a spread, or look at one token only.
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.shell.address import kept
 from components.shell.text import listed, number
@@ -60,7 +61,9 @@ def outlier(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
         for (name, found), role in zip(rows.items(), ("now", "other", "formula"), strict=True)
     ]
     sites = [f"{at:g}" for at in DISTANCES]
-    figure = depth_profile(title="Others apart by outlier", unit="greatest less least", sites=sites, series=series)
+    figure = depth_profile(
+        title="Others apart by outlier", unit="greatest less least", hue=SIGNAL, sites=sites, series=series
+    )
     figure["layout"]["xaxis"]["title"]["text"] = "how far the outlier is, in ranges of the feature"
     still_chart(figure, key=f"{KEY}_outlier", alt="Others apart by outlier, chart", height=280)
     st.caption(

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.charts.colour import SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.labs.normalization.descent import scale_and_descent
 from components.labs.normalization.few import overfitting
@@ -97,7 +98,7 @@ def promised(values: np.ndarray, row: int, eps: float, _names: list[str]) -> Non
         Series("rms norm, torch's eps", np.array(rms), "formula"),
     ]
     figure = depth_profile(
-        title="Spread that comes out", unit="spread", sites=[f"{size:g}" for size in SIZES], series=series
+        title="Spread that comes out", unit="spread", hue=SIGNAL, sites=[f"{size:g}" for size in SIZES], series=series
     )
     figure["layout"]["xaxis"]["title"]["text"] = "spread that goes in"
     still_chart(figure, key="normalization_small", alt="Spread that comes out, chart", height=280)

@@ -1,16 +1,15 @@
 """The table before and after a norm: cells that share statistics
-have one colour and one letter; what they share beside them.
+have one shade and one letter; what they share beside them.
 """
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.charts.parts import BLUE, GREEN, ORANGE, PURPLE
+from components.charts.colour import NORM
 from models.labs.normalization import CELL, FEATURE, GROUP, METHODS, SEQUENCE, TABLE, TOKEN, Normed
 
-COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
-VEIL = "40"  # a quarter: the text above keeps the theme's colour and its contrast
+VEILS = ("14", "50", "32", "6e")  # how thick the norm's hue lies; the text above keeps its contrast in both themes
 AXIS = {
     TOKEN: "Statistics are taken over the features of each token: the cells of a **row** share them.",
     FEATURE: "Statistics are taken over the tokens, feature by feature: the cells of a **column** share them.",
@@ -35,7 +34,7 @@ def result(values: np.ndarray, found: Normed, method: str, names: list[str], fea
         st.markdown("**Out**")
         _coloured(pd.DataFrame(found.values, names, features), letters, found, method, "Normalised table, table")
     if METHODS[method].shares != CELL:
-        st.caption("Cells with the same letter and colour share statistics.")
+        st.caption("Cells with the same letter and shade share statistics.")
     if found.undefined.any():
         sets = _listed(letters.to_numpy()[found.undefined])
         cure = "" if method in {"min-max", "z-score"} else " torch answers nan there; an eps above 0 cures it."
@@ -82,7 +81,7 @@ def _coloured(numbers: pd.DataFrame, letters: pd.DataFrame, found: Normed, metho
     if METHODS[method].shares == CELL:
         st.dataframe(shown, alt=alt)
         return
-    colours = [[f"background-color: {COLOURS[int(at) % len(COLOURS)]}{VEIL}" for at in row] for row in found.shared]
+    colours = [[f"background-color: {NORM}{VEILS[int(at) % len(VEILS)]}" for at in row] for row in found.shared]
     styles = pd.DataFrame(colours, letters.index, letters.columns)
     st.dataframe((shown + " " + letters).style.apply(lambda _: styles, axis=None), alt=alt)
 

@@ -5,6 +5,7 @@ identity, and without the skip there is nothing to go back to.
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import SIGNAL
 from components.charts.depth import Series
 from components.charts.linear import linear_profile
 from components.charts.parts import Figure
@@ -32,6 +33,8 @@ def draw() -> None:
         f"{name} = {vector(x)} + {vector(written)} = **{vector(total)}**. Take the write off again, and x is back: "
         f"{vector(total)} - {vector(written)} = {vector((total - written).round(10))}."
     )
+    st.latex(r"\overline{(x+F)^2}=\overline{x^2}+2\,\overline{xF}+\overline{F^2}")
+    st.markdown(sizes(x, written))
     st.markdown(
         "**The block is the identity, because F = 0: all that it has to learn is to say nothing.** Without the skip F "
         f"= 0 would be the end of the signal, {vector(0 * branch)}. {badge('formula')}"
@@ -41,6 +44,16 @@ def draw() -> None:
         f"and no way back to x. {badge('formula')}"
     )
     _after_many_blocks(size)
+
+
+def sizes(x: np.ndarray, written: np.ndarray) -> str:
+    """The mean square of the sum (D,) + (D,) term by term, and which term random branches leave away."""
+    own, cross, other = (float(np.mean(part)) for part in (x**2, 2 * x * written, written**2))
+    return (
+        f"Its mean square is {number(own)} + {number(cross)} + {number(other)} = {number(own + cross + other)}. Of a "
+        "random branch the middle term is 0 on average, so mean squares add: 1 + v."
+        + (" These two point much the same way, and their sum is larger." if cross > 0 else "")
+    )
 
 
 def _after_many_blocks(size: float) -> None:
@@ -80,4 +93,6 @@ def memory_chart(found: dict[str, np.ndarray]) -> Figure:
     roles = ("now", "other", "initial")
     series = [Series(name, values, role) for (name, values), role in zip(found.items(), roles, strict=True)]
     sites = ["x0", *(block_name(at) for at in range(1, BLOCKS + 1))]
-    return linear_profile(title="What is left of x", unit="cosine with x", sites=sites, series=series, guides=(0, 1))
+    return linear_profile(
+        title="What is left of x", unit="cosine with x", hue=SIGNAL, sites=sites, series=series, guides=(0, 1)
+    )

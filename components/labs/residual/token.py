@@ -17,6 +17,11 @@ from models.spec.placement import PLACEMENTS
 KEY = "residual"
 FIRST = "Attention, then feed-forward, post-norm"
 SKIPS = (0.0, 8.0)
+CHANNEL = (
+    "The stream is the channel through which sublayers communicate: each reads it and adds to it, and nothing else "
+    "leads from one to another (Elhage 2021, [A mathematical framework for transformer circuits]"
+    "(https://transformer-circuits.pub/2021/framework/index.html), of transformers whose skip passes no norm)."
+)
 
 
 def draw() -> np.ndarray:
@@ -137,6 +142,7 @@ def _what_was_read(steps: list[Step], values: np.ndarray, placement: str, skip: 
 def _reads_and_writes(steps: list[Step], values: np.ndarray, skip: float) -> None:
     """The stream as a ledger: read, written, sum; and how much of each write the end still holds."""
     st.markdown("**Reads and writes of the residual stream**")
+    st.caption(CHANNEL)
     rows = {
         "sublayer": [str(at) for at in range(1, len(steps) + 1)],
         "read": [vector(step.read.round(3)) for step in steps],

@@ -1,13 +1,14 @@
 // A chart of the stage: its sentence, its figure drawn by plotly or as a sketch, and its table.
 
 import { filled, roomAbove, started } from "./bind.js"
+import { described } from "./describe.js"
 import { write } from "./dom.js"
 import { sketch } from "./sketch.js"
 import { tableOf } from "./table.js"
 
 const HTML = `
 <p class="stage-sentence"></p>
-<div class="stage-place"><div class="stage-chart" role="figure"></div>
+<div class="stage-place"><div class="stage-chart" role="figure"></div><p class="stage-alt" hidden></p>
 <div class="stage-table" role="region" tabindex="0" hidden></div>
 <button type="button" class="stage-switch" aria-expanded="false">Table</button></div>`
 const THEME = ["text-color", "border-color", "font"]
@@ -27,6 +28,7 @@ export const AGAIN = "again" // what `draw` returns if it has to be called again
 
 const pen = document.createElement("canvas").getContext("2d") // measures text
 
+let charts = 0 // of this page: numbers the ids of their descriptions
 let plotly // one promise for all charts of a page
 
 // Loads Streamlit's own plotly, which puts itself on the window.
@@ -75,10 +77,13 @@ export class Chart {
       place,
       sentence: find("p"),
       el: find(".stage-chart"),
+      alt: find(".stage-alt"),
       table: find(".stage-table"),
       button: find("button"),
     })
     this.held = {}
+    this.alt.id = `stage-alt-${++charts}`
+    this.el.setAttribute("aria-describedby", this.alt.id)
     this.button.onclick = () => {
       this.table.hidden = !this.table.hidden
       this.name()
@@ -139,6 +144,7 @@ export class Chart {
       this.tabulated = now.time
       this.tabulate()
     }
+    if (!now.playing) write(this.alt, described(this.figure))
     if (!Plotly) return sketch(this.el, this.figure)
     if (this.el._dragging) return AGAIN // new data must not end a drag
     // A figure that only changes with the frames is mostly the same as the last one, which plotly would draw again.
@@ -147,13 +153,17 @@ export class Chart {
     this.last = drawn
     if (!this.live) this.el.replaceChildren()
     const layout = structuredClone(themed(this.figure.layout, theme)) // plotly writes the zoom into what it is given
-    Plotly.react(this.el, this.figure.data, layout, CONFIG)
     this.live = true
+    // Plotly draws asynchronously, and fails if the chart has been cleared in the meantime.
+    Plotly.react(this.el, this.figure.data, layout, CONFIG).catch((error) => {
+      if (this.live) throw error
+    })
   }
 
   clear(Plotly) {
     if (this.live) Plotly?.purge(this.el)
     Object.assign(this, { live: false, last: "", figure: undefined })
+    this.alt.textContent = ""
     this.el.replaceChildren("The net has not been asked yet: press Train or Step.")
   }
 }

@@ -1,6 +1,6 @@
 // The table of a chart's numbers, made when it is opened.
 
-const bare = (text) =>
+export const bare = (text) =>
   String(text ?? "")
     .replace(/<br>/g, " ")
     .replace(/<[^>]*>/g, "")

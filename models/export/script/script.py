@@ -107,7 +107,7 @@ if __name__ == "__main__":
 def standalone_script(cfg: RunConfig, name: str = "run.py") -> str:
     """The script of a configuration; `name` is the file name that it calls itself by."""
     body = [
-        quoted(("models.tasks.base", "generator")),
+        quoted(("models.generator", "generator")),
         data_code(cfg),
         model_code(cfg),
         net_code(cfg),

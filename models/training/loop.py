@@ -1,0 +1,151 @@
+"""The training loop, which one run and several batched runs share."""
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from models.nets import Net, count_parameters
+from models.spec import RunConfig
+from models.trace import Columns, Divergence, Frame, Trace, trace_of
+from models.training.device import resolve_device
+from models.training.divergence import where
+from models.training.frames import FrameTaker, statistics_kept
+from models.training.rows import RowWriter
+
+CHECK_EVERY = 16  # steps between checks for non-finite numbers: each check waits for the device
+
+
+class Loop(ABC):
+    """A deterministic tape that can be advanced by any number of steps, in any slices, with the same rows.
+
+    Row k and the frame of step k are measured before update k. `step` counts the updates so far; `divergences` has one
+    entry per run. Raises ValueError for a device that this machine lacks.
+    """
+
+    model: Net
+    _writer: RowWriter
+    _taker: FrameTaker
+
+    def __init__(self, cfg: RunConfig, runs: int) -> None:
+        self.cfg = cfg
+        self.step = 0
+        self.divergences: list[Divergence | None] = [None] * runs
+        self._device = resolve_device(cfg.device)
+        self._frames: list[list[Frame]] = [[] for _ in range(runs)]
+        self._checked, self._closed = 0, False
+
+    @abstractmethod
+    def _measure(self, k: int) -> None:
+        """Writes row k: forward and backward on batch k, then clipping."""
+
+    @abstractmethod
+    def _update(self, k: int) -> None:
+        """Takes the optimiser's step k."""
+
+    @property
+    def done(self) -> bool:
+        """Whether no further step will ever be taken."""
+        return self.step >= self.cfg.steps or all(self.divergences)
+
+    @property
+    def length(self) -> int:
+        """Rows measured: one per step, and the closing row."""
+        return self.step + self._closed
+
+    @property
+    def device(self) -> str:
+        """Where it runs: cpu, cuda or mps."""
+        return self._device.type
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers training changes, in all runs together."""
+        return count_parameters(self.model)
+
+    @property
+    def columns(self) -> Columns:
+        """The layout of one run's row."""
+        return self._writer.columns
+
+    @property
+    def frames_by_run(self) -> list[list[Frame]]:
+        """The frames taken so far, run by run."""
+        return [list(frames) for frames in self._frames]
+
+    def advance(self, n: int, seconds: float | None = None) -> int:
+        """Trains up to n steps, or for `seconds` (at least one step); returns how many rows were added."""
+        start, goal = self.step, min(self.step + n, self.cfg.steps)
+        deadline = None if seconds is None else time.monotonic() + seconds
+        while self.step < goal and not self.done:
+            self._advance_one()
+            late = deadline is not None and time.monotonic() >= deadline
+            if late or self.step == goal or self.step % CHECK_EVERY == 0:
+                self._check()
+            if late:
+                break
+        return self.step - start
+
+    def close(self) -> None:
+        """Measures the closing row N of a finished run of N steps: batch N, in the net after the last update.
+
+        Trains nothing. A row that is not finite is a divergence at step N. Does nothing if the run is not finished,
+        has diverged, or is closed already.
+        """
+        if self._closed or self.step < self.cfg.steps or all(self.divergences):
+            return
+        with statistics_kept(self.model):
+            self._measure(self.step)
+        self._closed = True
+        self._check()
+
+    def rows(self, since: int = 0) -> np.ndarray:
+        """Rows `since` ... length as (k, runs * columns.width) float32, the runs side by side."""
+        return self._writer.rows[since : self.length].flatten(1).cpu().numpy().copy()
+
+    def traces(self) -> list[Trace]:
+        """Everything measured so far, one trace per run."""
+        rows = self._by_run(0).cpu().numpy()
+        ends = [self.length if fate is None else fate.step + 1 for fate in self.divergences]
+        return [
+            trace_of(self.columns, rows[:end, at].copy(), self._frames[at], self.divergences[at])
+            for at, end in enumerate(ends)
+        ]
+
+    def _advance_one(self) -> None:
+        k = self.step
+        frames = self._taker.before_update(k)
+        self._measure(k)
+        self._update(k)
+        if frames:
+            self._keep(self._taker.after_update(frames))
+        self.step += 1
+        if self.step == self.cfg.steps:
+            self._keep(self._taker.at_end(self.step))
+
+    def _keep(self, frames: Sequence[Frame]) -> None:
+        for at, frame in enumerate(frames):
+            if self.divergences[at] is None:
+                self._frames[at].append(frame)
+
+    def _by_run(self, since: int) -> Tensor:
+        """Rows `since` ... length as (k, runs, columns.width), on the device."""
+        return self._writer.rows[since : self.length].view(-1, len(self.divergences), self.columns.width)
+
+    def _check(self) -> None:
+        """Ends each run at its first row that is not finite, and drops what was computed after it."""
+        rows = self._by_run(self._checked)
+        bad = (~torch.isfinite(rows)).any(dim=2).cpu().numpy()
+        for at in np.flatnonzero(bad.any(axis=0)):
+            if self.divergences[at] is None:
+                row = int(bad[:, at].argmax())
+                k = self._checked + row
+                self.divergences[at] = where(k, rows[row, at].cpu().numpy(), self.columns)
+                self._frames[at] = [frame for frame in self._frames[at] if frame.step <= k]
+        self._checked = self.length
+        ends = [fate.step + 1 for fate in self.divergences if fate]
+        if len(ends) == len(self.divergences):
+            self.step = min(max(ends), self.cfg.steps)  # the closing row is no step
