@@ -10,7 +10,7 @@ import numpy as np
 from components.charts.colour import GREY, SIGNAL, SIGNED
 from components.charts.depth import Series, depth_profile
 from components.charts.linear import linear_profile
-from components.charts.parts import Figure, finished, frame_of, listed, rounded_grid
+from components.charts.parts import Figure, colour_bar, finished, frame_of, listed, rounded_grid
 
 
 def signed_map(
@@ -36,7 +36,7 @@ def signed_map(
         "hovertemplate": "%{y}, %{x}: %{customdata:.4g}<extra></extra>",
         "hoverongaps": False,
         "colorscale": SIGNED,
-        "colorbar": {"thickness": 10, "title": {"text": unit, "side": "right"}, "outlinewidth": 0},
+        "colorbar": colour_bar(unit),
     }
     return finished([shade], layout, "")
 

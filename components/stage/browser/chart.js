@@ -120,8 +120,8 @@ export class Chart {
     const { panel } = this
     if (panel.says) {
       const tape = now.tapes[panel.run]
-      const end = panel.ends ? tape?.end(now.row) : ""
-      const text = end || tape?.sentence(panel.says, now.row) || panel.before
+      const end = panel.ends ? tape?.end(now.shown) : ""
+      const text = end || tape?.sentence(panel.says, now.shown) || panel.before
       write(this.sentence, text)
       this.sentence.classList.toggle("lost", Boolean(end))
     }

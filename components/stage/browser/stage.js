@@ -227,8 +227,7 @@ class Stage {
       panel.home.remove()
       this.panels.delete(key)
     }
-    const player = Boolean(this.data?.panels.some(({ scrubs }) => scrubs))
-    this.root.classList.toggle("player", player)
+    this.root.classList.toggle("player", Boolean(this.data?.panels.some(({ scrubs }) => scrubs)))
     this.declared = (this.declared ?? 0) + 1
     this.go()
   }
@@ -299,8 +298,7 @@ class Stage {
     if (!this.root.isConnected || !this.tapes.length) return
     const { playhead, tapes, active } = this
     const time = clock()
-    const last = Math.max(...active.map((tape) => tape.last))
-    if (last !== playhead.last) playhead.last = last
+    playhead.last = Math.max(...active.map((tape) => tape.last))
     playhead.stride = Math.min(...active.map((tape) => tape.stride))
     const { there, over } = reach(active)
     const recorded = active.filter((tape) => tape.names)
@@ -324,8 +322,8 @@ class Stage {
       tapes,
       position,
       shown,
-      row: shown,
-      furthest: recorded.length ? Math.max(playhead.furthest, newest, 1) : playhead.furthest, // a recording may be seen to its end
+      // Of a recording everything may be seen, whoever has played it.
+      furthest: recorded.length ? Math.max(playhead.furthest, newest, 1) : playhead.furthest,
       playing: playhead.playing,
       calm: quiet,
       alone: Boolean(this.scene),

@@ -2,7 +2,7 @@
 
 import { Chart, load, themeOf } from "./chart.js"
 
-const STILL = { tapes: [], position: 0, shown: 0, row: 0, furthest: 0, playing: false }
+const STILL = { tapes: [], position: 0, shown: 0, furthest: 0, playing: false }
 const charts = new Map() // by their element
 
 class Still {

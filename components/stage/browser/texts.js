@@ -19,8 +19,8 @@ export class Headline {
 
   draw(now) {
     const tape = now.tapes[this.panel.run]
-    this.el.dataset.kind = tape?.sentence("kind", now.row) ?? ""
-    write(this.said, tape?.sentence("verdict", now.row) ?? "")
+    this.el.dataset.kind = tape?.sentence("kind", now.shown) ?? ""
+    write(this.said, tape?.sentence("verdict", now.shown) ?? "")
   }
 }
 
@@ -56,7 +56,7 @@ export class Link {
     const { run, says, before, text, like } = this.panel
     if (like) this.el.closest(".stage-panel").hidden = now.tapes[run]?.like !== like
     if (!says) return
-    write(this.said, `${text || now.tapes[run]?.sentence(says, now.row) || before} `)
+    write(this.said, `${text || now.tapes[run]?.sentence(says, now.shown) || before} `)
   }
 }
 
@@ -72,7 +72,7 @@ export class Said {
 
   draw(now) {
     const { run, says, text: fixed } = this.panel
-    const text = fixed || (now.tapes[run]?.sentence(says, now.row) ?? "")
+    const text = fixed || (now.tapes[run]?.sentence(says, now.shown) ?? "")
     write(this.el, text)
     this.el.parentElement.hidden = !text
   }
@@ -93,7 +93,7 @@ export class Text {
 
   draw(now) {
     const tape = now.tapes[this.panel.run]
-    write(this.said, this.panel.says ? (tape?.sentence(this.panel.says, now.row) ?? "") : "")
+    write(this.said, this.panel.says ? (tape?.sentence(this.panel.says, now.shown) ?? "") : "")
     const picture = tape?.frame(now.shown)?.picture
     write(this.el, picture?.prompt === undefined ? "" : `${picture.prompt}|${picture.sample}`)
   }
