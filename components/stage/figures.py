@@ -31,7 +31,7 @@ HUES = {
     "loss": LOSS,
     "held_out_loss": LOSS,
 }
-# Of several runs side by side: dash and symbol. The third coding is a shade of the hue of what is drawn.
+# Dash and symbol of each of several runs, which also have shades of the chart's hue.
 RUN_STYLES = (("solid", "circle"), ("dash", "square"), ("dot", "diamond"), ("dashdot", "triangle-up"))
 
 

@@ -263,10 +263,7 @@ def test_a_sentence_holds_until_the_next_and_has_the_numbers_of_the_row_shown():
     assert run(TAPE + code) == ["Step 0: loss 3.", "Step 1: loss 2.5.", "Step 2: loss 1.23; it learns."]
 
 
-NOW = (
-    TAPE
-    + "const now = (more) => ({ tapes: [one], position: 0, shown: 0, row: 0, furthest: 0, playing: false, ...more })\n"
-)
+NOW = TAPE + "const now = (more) => ({ tapes: [one], position: 0, shown: 0, furthest: 0, playing: false, ...more })\n"
 ROW = {"type": "scatter", "name": "step {step}", "x": [0, 1, 2], "text": ["x0", "b01", "b02"]}
 ROW |= {"bind": {"of": "row", "track": "act_rms", "run": 0, "seed": 0, "fold": "", "log": True, "against": None}}
 PROFILE = {"data": [ROW], "layout": {"yaxis": {"type": "log"}, "bind": {"y": "log", "line": ""}}}
@@ -315,7 +312,7 @@ const track = (name, start, width) => ({ name, start, width })
 const one = new tape.Tape({ link: "", seeds: 1, last: 9 })
 one.describe({ last: 9, seeds: 1, width: 5, tracks: [track("act_rms", 0, 3), track("branch", 3, 2)] })
 const draw = (position, held = {}) =>
-  bind.filled(figure, { tapes: [one], position, shown: Math.floor(position), row: 0, furthest: 0, playing: false }, held)
+  bind.filled(figure, { tapes: [one], position, shown: Math.floor(position), furthest: 0, playing: false }, held)
 """
 
 
@@ -388,7 +385,7 @@ const made = given.map((rows) => {
   one.state = { ...one.state, fates: Array(rows[0].length).fill(null) }
   return one
 })
-const now = { tapes: made, position: 1, shown: 1, row: 1, furthest: 1, playing: false }
+const now = { tapes: made, position: 1, shown: 1, furthest: 1, playing: false }
 """
 LAYERS = ("x0", "b01")
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from components.charts.colour import GREY, SIGNAL, SIGNED
-from components.charts.parts import Figure, finished, frame_of, listed, rounded_grid
+from components.charts.parts import Figure, colour_bar, finished, frame_of, listed, rounded_grid
 
 
 def signed_map(
@@ -32,7 +32,7 @@ def signed_map(
         "hovertemplate": "%{y}, %{x}: %{customdata:.4g}<extra></extra>",
         "hoverongaps": False,
         "colorscale": SIGNED,
-        "colorbar": {"thickness": 10, "title": {"text": unit, "side": "right"}, "outlinewidth": 0},
+        "colorbar": colour_bar(unit),
     }
     return finished([shade], layout, "")
 
