@@ -64,7 +64,9 @@ def _fades(seen: Seen, shallow: Seen) -> str:
     if not seen.before:
         return f"{first}."
     signal, gradient = through(seen.before)
-    first += f": before training {share(signal)} of the signal comes through, and {share(gradient)} of the gradient comes back"
+    first += (
+        f": before training {share(signal)} of the signal comes through, {share(gradient)} of the gradient comes back"
+    )
     frame = seen.before.frame_at(0)
     answers = len(set(frame.picture["ten_guess"])) if frame and "ten_guess" in frame.picture else 0
     alike = "the same answer" if answers == 1 else f"{answers} different answers"
@@ -73,8 +75,8 @@ def _fades(seen: Seen, shallow: Seen) -> str:
 
 def _grows(seen: Seen) -> str:
     first = (
-        "The skip (residual connection), the blue ribbon, carries the signal past every block, and the block's output is "
-        "added to it"
+        "The skip (residual connection), the blue ribbon, carries the signal past every block, and what the block puts "
+        "out is added to it"
     )
     if not seen.before:
         return f"{first}."
