@@ -10,7 +10,7 @@ from components.controls import settled
 from components.controls.field import field
 from components.lessons import progress, runs
 from components.shell import session, waiting
-from components.shell.link import PLAYGROUND
+from components.shell.ways_on import to_playground
 from components.stage import figures
 from components.stage.panels import COLUMNS, Chart
 from components.stage.stage import stage
@@ -61,8 +61,7 @@ def _fields(lesson: Lesson) -> None:
             field(knob, getattr(cfg, knob), key=f"{name}_{knob}", change=_changed)
     with st.container(horizontal=True):
         st.button("Reset the attempt", key=f"{name}_back", icon=":material/undo:", on_click=_set, args=(name, one.base))
-        query = cfg.to_query() | {"lesson": lesson.key}
-        st.page_link(PLAYGROUND, label="Open in the playground", icon=":material/tune:", query_params=query)
+        to_playground(cfg, lesson=lesson.key)
 
 
 def _changed(key: str, knob: str, value: Any) -> None:
