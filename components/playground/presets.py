@@ -51,15 +51,14 @@ PRESETS = {
 }
 
 
-def presets(cfg: RunConfig) -> None:
-    """The row of presets, and where to look in the one that is set. Not drawn where a link hides what they set."""
+def presets(cfg: RunConfig) -> str:
+    """Draws the row of presets, unless a link hides what they set; where to look in the one that is set."""
     if not panel.arranges(knobs()):
-        return
+        return ""
     put({KEY: next((name for name, one in PRESETS.items() if one.cfg == cfg), None)})
     st.pills("Presets", list(PRESETS), key=KEY, on_change=_begin, persist_state="session")
     chosen = PRESETS.get(str(session.held(KEY)))
-    if chosen is not None and not hidden("verdict"):
-        st.markdown(chosen.look)
+    return "" if chosen is None or hidden("verdict") else chosen.look
 
 
 def _begin() -> None:

@@ -8,6 +8,11 @@ from components.playground.presets import presets
 from components.shell import hide, link, projector
 from components.shell.naming import name_of
 
+PURPOSE = (
+    "Set a network and press Train: watch :blue[**signal**] (residual stream), :violet[**gradient**] and "
+    ":yellow[**loss**], block by block."
+)
+
 notes = link.adopt()
 hide.adopt()
 if projector.on():
@@ -16,18 +21,17 @@ if projector.on():
     cfg = settled.settle(wanted)
     st.title(name_of(cfg) or "Playground", anchor=False)
 else:
-    st.title("Playground", anchor=False)
-    st.markdown(
-        "Set a network and press Train: watch :blue[**signal**] (residual stream), :violet[**gradient**] and "
-        ":yellow[**loss**], block by block."
-    )
+    top, reading = st.container(horizontal=True, vertical_alignment="center", key="top"), st.container()
+    top.title("Playground", anchor=False, width="content")
     with st.sidebar:
         wanted, problem = panel.draw()
     cfg = settled.settle(wanted)
 link.write(wanted or cfg)
 settled.say(cfg, notes, problem)
 if not projector.on():
-    presets(cfg)
+    with top:
+        look = presets(cfg)
+    reading.markdown(f"{PURPOSE} {look}")
 page.watch(cfg)
 if not projector.on():
     page.what_is_set(cfg)
