@@ -29,6 +29,7 @@ button[kind="primary"], [data-tag-index] * { color: light-dark(#ffffff, #0b1622)
   .stMainBlockContainer { padding-left: 2rem; padding-right: 2rem; }
 }
 .st-key-top h1 { padding: 0; }
+.st-key-preset [data-testid="stButtonGroup"] > div { flex-wrap: wrap; }
 .stVerticalBlock:has(> * > .st-key-top, > .st-key-stage_playground) { gap: 0.5rem; }
 @media (prefers-reduced-motion: reduce) {
   *, ::before, ::after {
