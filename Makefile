@@ -1,3 +1,4 @@
+# CONTRIBUTING.md explains the targets.
 .PHONY: app check test quick long bench
 
 app:

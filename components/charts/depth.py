@@ -41,7 +41,7 @@ SHADES = {"now": 0, "pinned": 1, "other": 1, "formula": 2, "initial": 2}  # of `
 class Series:
     """A line over depth: its name in the legend, one value per site, and its role (a key of ROLES).
 
-    `start`: the first site that has a value; a branch has none at the input. `hue`: unless it is the chart's.
+    `start`: the first site that has a value; a branch has none at the input. `hue`: if it is not that of the chart.
     """
 
     name: str

@@ -33,7 +33,7 @@ STYLES = (  # shade, dash and symbol of an arrangement: the last two tell it apa
 )
 LOSS = "final loss"
 BEYOND = 1.5  # a multiple of the loss of guessing: all runs above it share one colour
-HUES = {"gradient ratio": GRADIENT, "first non-finite step": GREY}  # of measures; the others say how well it learned
+HUES = {"gradient ratio": GRADIENT, "first non-finite step": GREY}  # of measures; the others have that of the loss
 Scale = tuple[float, float]
 
 

@@ -7,10 +7,10 @@ import streamlit as st
 from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
-from components.shell import compare_link, session
-from components.shell.link import COMPARE, PLAYGROUND
+from components.shell import session
 from components.shell.text import badge, drawn, listed, number
 from components.shell.visitor import owner
+from components.shell.ways_on import to_compare, to_playground
 from components.stage.view import sentence
 from models.claims.card import FAILS, HOLDS, PARTLY, Asked, Card, Computed, Lines, Outcome, Source, Trained
 from models.claims.numbers import NUMBERS
@@ -56,10 +56,8 @@ def watch(card: Card) -> bool:
         if value is not None:
             gathered[name] = value
     if len(gathered) < len(card.needs):
-        done = sum(shares) / len(shares)
-        st.progress(
-            min(1.0, done), text=f"Running: {done:.0%}. {'' if trainer().status().state == 'ready' else _state()}"
-        )
+        done, status = sum(shares) / len(shares), trainer().status()
+        st.progress(min(1.0, done), text=f"Running: {done:.0%}. {'' if status.state == 'ready' else status.sentence}")
         st.button("Stop", key=f"{key}_stop", icon=":material/close:", on_click=press, args=(False,))
         return True
     st.button("Clear", key=f"{key}_clear", icon=":material/close:", on_click=press, args=(False,))
@@ -122,13 +120,6 @@ def _open(card: Card) -> None:
     """A link to the nets of a card, if it has any."""
     nets = list(card.nets.values())
     if len(nets) == 1:
-        st.page_link(
-            PLAYGROUND, label="Open in the playground", icon=":material/tune:", query_params=nets[0].to_query()
-        )
+        to_playground(nets[0])
     elif nets:
-        query = compare_link.to_query(nets[:MAX_COLUMNS], seeds=1)
-        st.page_link(COMPARE, label="Open these nets in Compare", icon=":material/compare_arrows:", query_params=query)
-
-
-def _state() -> str:
-    return trainer().status().sentence
+        to_compare(nets[:MAX_COLUMNS])

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 import streamlit as st
 
 from components.controls import panel
 from components.shell import address, compare_link, hide, link, session
 from models.spec import ARRANGEMENTS, RunConfig, knobs
-from models.spec.overrides import in_words
+from models.spec.overrides import value_in_words
 from models.spec.pairings import MAX_COLUMNS, PAIRINGS, changed, differing
 from models.spec.query import FOREIGN
 
@@ -39,15 +38,19 @@ def adopt() -> list[str]:
         columns, seeds, notes = compare_link.from_query(query)
         session.COLUMNS.put(columns)
         session.hold(SEEDS, seeds)
+        if "digest" in st.query_params:  # it is to be run again
+            compare_link.begin()
         session.COMPARE_NOTES.put(notes)
         session.COLUMN_DRAWN.put(None)
     return session.COMPARE_NOTES.get()
 
 
 def write() -> None:
-    """After the widgets: stages the columns for the address."""
-    query = compare_link.to_query(session.COLUMNS.get(), session.held(SEEDS))
-    address.stage(dict.fromkeys((*compare_link.KEYS, *_columns_in_address())) | query)
+    """After the widgets: stages the columns for the address. A digest was of the columns that it came with."""
+    there, shown = _columns_in_address(), (session.COLUMNS.get(), session.held(SEEDS))
+    others = compare_link.from_query(there)[:2] != shown
+    gone = [*compare_link.KEYS, *there, *(["digest"] if others else [])]
+    address.stage(dict.fromkeys(gone) | compare_link.to_query(*shown))
 
 
 def edit() -> str:
@@ -114,7 +117,9 @@ def differences() -> None:
     told = [name for name in names if not hide.hidden(name)]
     if told:
         rows = "\n".join(
-            f"| {knobs()[name][1].label} | " + " | ".join(f"**{_word(getattr(cfg, name))}**" for cfg in columns) + " |"
+            f"| {knobs()[name][1].label} | "
+            + " | ".join(f"**{value_in_words(getattr(cfg, name))}**" for cfg in columns)
+            + " |"
             for name in told
         )
         head = "| differs | " + " | ".join(letters) + " |\n|---|" + "---|" * len(letters)
@@ -126,7 +131,7 @@ def differences() -> None:
     first = columns[0]
     equal = [name for name in ALWAYS_SAID if name not in names and not hide.hidden(name)]
     if equal:
-        words = (f"{knobs()[name][1].label.lower()} {_word(getattr(first, name))}" for name in equal)
+        words = (f"{knobs()[name][1].label.lower()} {value_in_words(getattr(first, name))}" for name in equal)
         st.caption("Equal in all: " + ", ".join(words))
 
 
@@ -168,12 +173,3 @@ def _take_away() -> None:
     session.COLUMNS.put(session.COLUMNS.get()[:-1])
     session.hold(TARGET, ALL)
     session.COLUMN_DRAWN.put(None)
-
-
-def _word(value: Any) -> str:
-    """A field's value in words."""
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if isinstance(value, tuple):
-        return in_words(value) or "none"
-    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,6 +1,7 @@
 """Distributions: histograms of the stream, their tails, dead and saturated units, and a layer's histogram over time."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -11,6 +12,7 @@ from components.charts.linear import SHARE, linear_profile
 from components.charts.parts import Figure, evenly, level, over_blocks, site_names, site_ticks, site_word
 from components.charts.steps import step_map
 from components.instruments.panel import Instrument, Measured, Panel
+from components.shell import session
 from models import answers
 from models.answers import Distributions
 from models.insight.distributions import GAUSSIAN, distributions_sentence
@@ -89,16 +91,31 @@ def _shapes(panel: Panel, found: Measured[Distributions]) -> None:
     activated = linear_profile(
         title="Units after the activation", unit="share", hue=SIGNAL, sites=value.inside, series=units, bounds=SHARE
     )
-    panel.row(histogram, kurtosis, activated)
+    charts = ((histogram, sites, False), (kurtosis, sites, False), (activated, value.inside, True))
+    for column, (figure, places, inside) in zip(st.columns(len(charts)), charts, strict=True):
+        with column:
+            panel.chart(figure, on_click=partial(open_layer, panel.key("layer"), places, inside))
+    st.caption("Click a block in one of these charts to choose its layer below.")
     panel.table("Size and what is not finite", site=sites, rms=value.rms, not_finite=value.lost)
+
+
+def layer_name(site: str, inside: bool) -> str:
+    """A layer as the list below calls it: the stream at a site, or what is inside a branch after its activation."""
+    return f"inside {site_word(site)}, after the activation" if inside else f"stream, {site_word(site)}"
+
+
+def open_layer(key: str, places: Sequence[str], inside: bool, x: object, _y: object) -> None:
+    """Chooses the layer that was clicked in the list under `key`, where it is one of these places."""
+    if isinstance(x, int | float) and 0 <= round(x) < len(places):
+        session.hold(key, layer_name(places[round(x)], inside))
 
 
 def _over_time(panel: Panel) -> None:
     """Draws the histogram of a chosen layer over the frames up to the step shown."""
     arranged = plan(panel.cfg)
     active = [one.site for one in arranged.sublayers if one.kind != "attn" and not one.identity]
-    layers = {f"stream, {site_word(site)}": (site, False) for site in arranged.sites}
-    layers |= {f"inside {site_word(site)}, after the activation": (site, True) for site in active}
+    layers = {layer_name(site, False): (site, False) for site in arranged.sites}
+    layers |= {layer_name(site, True): (site, True) for site in active}
     chosen = st.selectbox("Layer over time", list(layers), index=len(arranged.sites) - 1, key=panel.key("layer"))
     site, inside = layers[chosen]
     film = panel.ask_by_button(answers.LAYER_FILM, "Measure this layer up to the step shown", site=site, inside=inside)

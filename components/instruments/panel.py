@@ -79,10 +79,20 @@ class Panel:
         if not hidden("verdict"):
             st.markdown(f"**{text}**" if bold else text)
 
-    def chart(self, figure: Figure, title: str = "", height: int = 280) -> None:
-        """Draws a figure, and its numbers below it where tables are switched on; `title`: its name, if not its own."""
+    def chart(
+        self,
+        figure: Figure,
+        title: str = "",
+        height: int = 280,
+        *,
+        on_click: Callable[[Any, Any], None] | None = None,
+    ) -> None:
+        """Draws a figure, and its numbers below it where tables are switched on; `title`: its name, if not its own.
+
+        `on_click` is called with x and y of a clicked point.
+        """
         title = title or title_of(figure)
-        still_chart(figure, key=self.key(title), alt=f"{title}, chart", height=height)
+        still_chart(figure, key=self.key(title), alt=f"{title}, chart", height=height, on_click=on_click)
         if self.tables:
             st.dataframe(table_of(figure), alt=f"{title}, table", height=220)
 

@@ -10,7 +10,7 @@ from components.controls import settled
 from components.controls.field import field
 from components.lessons import progress, runs
 from components.shell import session, waiting
-from components.shell.link import PLAYGROUND
+from components.shell.ways_on import to_playground
 from components.stage import figures
 from components.stage.panels import COLUMNS, Chart
 from components.stage.stage import stage
@@ -61,8 +61,7 @@ def _fields(lesson: Lesson) -> None:
             field(knob, getattr(cfg, knob), key=f"{name}_{knob}", change=_changed)
     with st.container(horizontal=True):
         st.button("Reset the attempt", key=f"{name}_back", icon=":material/undo:", on_click=_set, args=(name, one.base))
-        query = cfg.to_query() | {"lesson": lesson.key}
-        st.page_link(PLAYGROUND, label="Open in the playground", icon=":material/tune:", query_params=query)
+        to_playground(cfg, lesson=lesson.key)
 
 
 def _changed(key: str, knob: str, value: Any) -> None:
@@ -97,13 +96,15 @@ def _set(name: str, cfg: RunConfig) -> None:
 
 
 def _watch(lesson: Lesson, cfg: RunConfig) -> bool:
-    """The attempt's player and loss, and the verdict once watched to the end. Returns whether rows are awaited."""
+    """The verdict once watched to the end, the attempt's player and loss. Returns whether rows are awaited."""
     name, tape = f"attempt_{lesson.key}", trainer().tape(cfg)
     loss = Chart("Loss of the attempt", span=COLUMNS, figure=figures.loss(cfg), height=260)
+    verdict = st.container()  # above the player: it comes while one looks there
     at = stage(name, [cfg], [loss], shared=" the attempt")
     if runs.watched(at.step, [tape]):
         session.ATTEMPT_WATCHED.of(name).put(cfg)
-    _verdict(lesson, cfg, tape if session.ATTEMPT_WATCHED.of(name).get() == cfg and tape.done else None)
+    with verdict:
+        _verdict(lesson, cfg, tape if session.ATTEMPT_WATCHED.of(name).get() == cfg and tape.done else None)
     return runs.awaited(at.step, [tape])
 
 

@@ -6,10 +6,11 @@ import streamlit as st
 
 from components.charts.parts import Figure, enlarged
 from components.lessons import progress
-from components.shell import compare_link, link, projector, session
+from components.shell import projector, session
 from components.shell.hide import any_hidden, hidden
 from components.shell.naming import chance
 from components.shell.text import badge
+from components.shell.ways_on import to_compare
 from components.stage import figures
 from components.stage.panels import COLUMNS, Chart, Headline, Panel
 from components.stage.stage import stage
@@ -41,11 +42,8 @@ def watch(lesson: Lesson) -> bool:
         reset=session.LESSON_RESET.of(lesson.key).get(),
         facts=["1 seed, same batches"],
     )
-    if not any_hidden(("export", "answers")):  # there the verdicts stand
-        query = compare_link.to_query(nets, seeds=1)
-        st.page_link(
-            link.COMPARE, label="Open these nets in Compare", icon=":material/compare_arrows:", query_params=query
-        )
+    if not any_hidden(("export", "answers")):  # Compare shows the verdicts
+        to_compare(nets)
     one, tapes = progress.done(lesson.key), [trainer().tape(cfg) for cfg in nets]
     if not one.watched and watched(at.step, tapes):
         one.watched = True

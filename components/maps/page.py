@@ -6,14 +6,13 @@ from functools import partial
 import streamlit as st
 
 from components.charts.maps import BEYOND, LOSS, panel, shared_scale, widths_chart
-from components.charts.table import table_of
 from components.maps import specification
-from components.shell import compare_link, session, waiting
+from components.shell import session, waiting
 from components.shell.address import kept, put, put_again
-from components.shell.link import COMPARE, PLAYGROUND
 from components.shell.naming import chance
 from components.shell.style import BADGES
 from components.shell.visitor import visitor
+from components.shell.ways_on import to_compare, to_playground
 from components.stage.still import still_chart
 from models.maps import Cell, MapSpec, MapStore, Outcome
 from models.maps.cells import cells, configs, duration, refused, unit_seconds, units
@@ -38,7 +37,7 @@ def draw() -> None:
         spec = specification.edited()
         with st.container(horizontal=True):
             specification.pasted()
-            _export(spec)
+            st.caption(f"{len(cells(spec)):,} cells, {len(cells(spec)) * spec.seeds:,} runs")
     else:
         st.markdown(PREPARED[chosen].question)
         spec = PREPARED[chosen].spec
@@ -206,14 +205,10 @@ def _cell(spec: MapSpec) -> None:
         session.MAP_BASKET.put([*basket, cell][-MAX_COLUMNS:])
 
     with st.container(horizontal=True, vertical_alignment="center"):
-        query = configs(spec, cell)[0].to_query()
-        st.page_link(PLAYGROUND, label="Open this run in the playground", icon=":material/tune:", query_params=query)
+        to_playground(configs(spec, cell)[0], "Open this run in the playground")
         st.button("Add to a comparison", key="map_add", icon=":material/add:", on_click=add, disabled=cell in basket)
         if len(basket) > 1:
-            chosen = [configs(spec, one)[0] for one in basket]
-            query = compare_link.to_query(chosen, seeds=1)
-            label = f"Compare {len(basket)} runs"
-            st.page_link(COMPARE, label=label, icon=":material/compare_arrows:", query_params=query)
+            to_compare([configs(spec, one)[0] for one in basket], f"Compare {len(basket)} runs")
         elif basket:
             st.caption("1 run selected; a comparison has 2 to 4.")
 
@@ -226,8 +221,6 @@ def _sensitivity(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
     other = spec.y.field if rate_axis(spec) == "x" else spec.x.field
     figure = widths_chart(spec, found, other)
     still_chart(figure, key=f"map_widths_{spec.digest}", alt="Width of the range of learning rates, chart", height=300)
-    with st.popover("Numbers", icon=":material/table:", key="map_widths_numbers"):
-        st.dataframe(table_of(figure), alt="Width of the range of learning rates, table")
     edge = (
         " A range that touches an end of the axis may be wider than this map shows."
         if any(w.edge for w in found)
@@ -251,10 +244,6 @@ def _downloads(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
         name = f"map-{spec.digest}.json"
         st.download_button("Specification (JSON)", spec.to_json(), name, "application/json", key="map_json")
     st.caption(f"On any machine: `python -m models map map-{spec.digest}.json --out map.csv`")
-
-
-def _export(spec: MapSpec) -> None:
-    st.caption(f"{len(cells(spec)):,} cells, {len(cells(spec)) * spec.seeds:,} runs")
 
 
 def counted(count: int, thing: str, plural: str = "s") -> str:

@@ -9,10 +9,11 @@ from components.charts.diagram import show_diagram
 from components.controls import settled
 from components.instruments import instruments, remedies
 from components.playground import picture, take_home
-from components.shell import compare_link, link, projector, session
+from components.shell import link, projector, session
 from components.shell.address import kept
 from components.shell.hide import any_hidden, hidden
 from components.shell.waiting import waits
+from components.shell.ways_on import to_compare
 from components.stage.panels import Headline, Panel, Stack, blocks_of
 from components.stage.profiles import Profile, profile_of
 from components.stage.stage import below, place, stage
@@ -107,8 +108,7 @@ def what_is_set(cfg: RunConfig) -> None:
             if cfg.stack == "single"
             else RunConfig.arranged("pre-norm", net=cfg.net)
         )
-        query = compare_link.to_query([cfg, other], seeds=1)
-        st.page_link(link.COMPARE, label="Compare with...", icon=":material/compare_arrows:", query_params=query)
+        to_compare([cfg, other], "Compare with...")
         st.page_link(
             link.ANATOMY, label="Take the block apart", icon=":material/account_tree:", query_params=cfg.to_query()
         )

@@ -108,8 +108,10 @@ class Crosses(Binding):
 
 
 @dataclass(frozen=True)
-class Frames(Binding):
-    """A number of every frame, up to the furthest step that this viewer has seen."""
+class Frames(Folded):
+    """A number of every frame, up to the furthest step that this viewer has seen; `against`: minus another run's."""
+
+    log: bool = False
 
     of: ClassVar[str] = "frames"
     tracks: ClassVar[tuple[str, ...]] = FRAME_SCALARS

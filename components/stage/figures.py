@@ -20,7 +20,7 @@ from models.insight.baseline import loss_of_guessing
 from models.spec import RunConfig
 
 STEP = "step {step}"  # the browser fills in the step shown
-THIN = ", thin: step 0"  # of a title: the nets before training are thin lines
+THIN = ", thin: before training"  # of a title: the nets before training are thin lines
 HUES = {
     "act_rms": SIGNAL,
     "branch_rms": SIGNAL,
@@ -29,8 +29,9 @@ HUES = {
     "weight_grad_rms": WEIGHTS,
     "update_to_weight": WEIGHTS,
     "loss": LOSS,
+    "held_out_loss": LOSS,
 }
-# Of several runs side by side: dash and symbol. The third coding is a shade of the hue of what is drawn.
+# Dash and symbol of each of several runs, which also have shades of the chart's hue.
 RUN_STYLES = (("solid", "circle"), ("dash", "square"), ("dot", "diamond"), ("dashdot", "triangle-up"))
 
 
@@ -149,17 +150,33 @@ def ratios(
     return held(figure, y="linear")
 
 
-def losses(labels: Sequence[str], *, steps: int, chance: float, seeds: int = 1, against: bool = False) -> Figure:
-    """The losses of several runs, with crosses where they diverged; `against`: minus that of the first run."""
+def losses(
+    labels: Sequence[str],
+    *,
+    steps: int,
+    chance: float,
+    seeds: int = 1,
+    against: bool = False,
+    held_out: bool = False,
+) -> Figure:
+    """The losses of several runs, with crosses where they diverged; `against`: minus that of the first run.
+
+    `held_out`: the losses of the held-out split, at the frames.
+    """
     top = 1.6 * chance
-    layout = frame_of("Loss", x="step", y="loss minus A's" if against else "cross-entropy", hue=LOSS)
+    title = "Held-out loss" if held_out else "Loss"
+    layout = frame_of(title, x="step", y="loss minus A's" if against else "cross-entropy", hue=LOSS)
     layout["xaxis"] |= {"range": [0, steps]}
     layout["yaxis"] |= {"range": [-top, top] if against else [0, top]}
     layout["shapes"] = [level(y=0.0 if against else chance, dash="dot")]
     traces = [
         trace
         for run, label in enumerate(labels)
-        for trace in _band(run, label, Past, "loss", seeds=seeds, against=against, markers=False)
+        for trace in (
+            _band(run, label, Frames, "held_out_loss", seeds=seeds, against=against, markers=True)
+            if held_out
+            else _band(run, label, Past, "loss", seeds=seeds, against=against, markers=False)
+        )
     ]
     traces += [
         bound(_diverged(run, label), Crosses("loss", run, seed))
@@ -261,7 +278,14 @@ def _held_cosines(sites: Sequence[str], traces: list[dict[str, Any]], title: str
 
 
 def _band(
-    run: int, label: str, of: type[Row] | type[Past], track: str, *, seeds: int, against: bool, markers: bool
+    run: int,
+    label: str,
+    of: type[Row] | type[Past] | type[Frames],
+    track: str,
+    *,
+    seeds: int,
+    against: bool,
+    markers: bool,
 ) -> list[dict[str, Any]]:
     """The line of a run, over a band where there are several seeds."""
     base, line = (

@@ -5,9 +5,10 @@ from typing import Any
 import streamlit as st
 
 from components.shell import address, hide, projector, session
-from components.shell.link import PLAYGROUND, START
+from components.shell.link import START
 from components.shell.naming import chance
 from components.shell.waiting import waits
+from components.shell.ways_on import to_playground
 from components.stage.panels import COLUMNS, Curve, Digit, Digits, Panel, Stack, blocks_of
 from components.stage.scenes import Choice, Scene
 from components.stage.stage import stage
@@ -28,7 +29,7 @@ SHALLOW, FADES, GROWS, LEVELS = (
 )
 # By scene: whether it plays, and whether its whole run is asked for.
 HOW = ((True, True), (False, False), (False, True), (True, True), (False, False))
-FIRST = Choice(depth=4, most=MOST, residual=False, norm=False)
+FIRST = Choice(depth=24, most=MOST, residual=True, norm=True)  # which learns: the reader breaks it
 
 
 def draw() -> None:
@@ -45,9 +46,7 @@ def draw() -> None:
     keys = projector.HINT if projector.on() else ""
     stage(NAME, runs, [], scenes=scenes, keys=keys, scene=_scene(), on_scene=_go, on_choice=_choose)
     waits("story_numbers", lambda: any(look(cfg)[0] is None for cfg in runs) and trainer().status().state != "failed")
-    st.page_link(
-        PLAYGROUND, label="Your net in the playground", icon=":material/tune:", query_params=_net(own).to_query()
-    )
+    to_playground(_net(own), "Your net in the playground")
     # Not a page link: one to the first page has an empty address, which in a new tab would open this page again.
     if st.button("The four nets side by side", icon=":material/home:", type="tertiary"):
         st.switch_page(START)

@@ -10,7 +10,7 @@ from models.claims.card import (
     arxiv,
     gradient,
     gradient_lines,
-    told,
+    in_words,
     untrained,
     verdict,
 )
@@ -28,7 +28,7 @@ DEEP: dict[str, object] = {"depth": 32, "width": 64}
 def _explodes(values: Values) -> Outcome:
     found = {name: gradient(one) for name, one in values.items()}
     normed = [one for name, one in found.items() if "batch norm" in name]
-    said = f"Gradient at the start of the stream over that at its end: {told(found)}"
+    said = f"Gradient at the start of the stream over that at its end: {in_words(found)}"
     return Outcome(
         verdict([1 / HEALTHY < one < HEALTHY for one in normed]),
         f"{said}.",

@@ -99,7 +99,7 @@ def untrained(cfg: RunConfig) -> Asked:
     return Asked(SIGNAL, cfg, {"step": 0})
 
 
-def told(found: Mapping[str, float]) -> str:
+def in_words(found: Mapping[str, float]) -> str:
     """Numbers by name, as text: "no skip: 0.25; with skip: 1.5"; one that is not finite has diverged."""
     return "; ".join(f"{name}: {one:.3g}" if np.isfinite(one) else f"{name}: diverged" for name, one in found.items())
 

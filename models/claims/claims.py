@@ -4,15 +4,15 @@ from models.claims import attention, batch, charts, norms, placement, skip, star
 from models.claims.card import Card
 
 PARTS = (norms, batch, placement, skip, start, attention, training, charts)
-ERRORS: dict[str, Card] = {card.key: card for part in PARTS for card in part.CARDS}
+CLAIMS: dict[str, Card] = {card.key: card for part in PARTS for card in part.CARDS}
 
 
-def found(text: str = "", topic: str = "") -> list[Card]:
+def matching(text: str = "", topic: str = "") -> list[Card]:
     """The cards that contain all words of a text, case ignored; of one topic if one is given."""
     words = text.casefold().split()
     return [
         card
-        for card in ERRORS.values()
+        for card in CLAIMS.values()
         if topic in ("", card.topic)
         and all(word in f"{card.claim} {card.truth} {card.topic}".casefold() for word in words)
     ]

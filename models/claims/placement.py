@@ -16,9 +16,9 @@ from models.claims.card import (
     gradient,
     gradient_lines,
     growth,
+    in_words,
     middle,
     size_lines,
-    told,
     untrained,
     verdict,
 )
@@ -61,7 +61,7 @@ def _vanishes(values: Values) -> Outcome:
     found = {name: gradient(one) for name, one in values.items()}
     return Outcome(
         verdict([one < VANISHED for one in found.values()]),
-        f"Gradient at the start of the stream over that at its end: {told(found)}. Below {VANISHED:g} it has vanished.",
+        f"Gradient at the start of the stream over that at its end: {in_words(found)}. Vanished: below {VANISHED:g}.",
         {"net": list(found), "gradient, start over end": list(found.values())},
         "the branches return less gradient than the norms take from the skip",
         gradient_lines({name: one for name, one in values.items() if "MLP" in name}),
@@ -201,7 +201,7 @@ CARDS = [
         "placement",
         "`nn.TransformerEncoder` with `norm_first=True` is a complete pre-norm transformer.",
         "Its `norm` is None by default: the stream, which grows with depth, reaches the output head unnormalised. A "
-        "final norm after post-norm changes nothing.",
+        "final norm after post-norm changes nothing at the start.",
         XIONG
         | {"nn.TransformerEncoder": "https://docs.pytorch.org/docs/stable/generated/torch.nn.TransformerEncoder.html"},
         "torch's encoder with 2, 6 and 12 layers, each initialised anew, and the size of its output.",

@@ -12,15 +12,15 @@ from models.claims.card import (
     arxiv,
     gradient,
     gradient_lines,
+    in_words,
     middle,
     size_lines,
-    told,
     untrained,
     verdict,
 )
 from models.insight.theory import rate
 from models.insight.words import change_in_words, factor
-from models.lessons.found import DIGITS, final_loss, gradient_change, learned, likeness
+from models.lessons.findings import DIGITS, final_loss, gradient_change, learned, likeness
 from models.spec import RunConfig
 
 UNCHANGED = 2.0  # factor over depth up to which a gradient counts as unchanged
@@ -41,7 +41,7 @@ def _unchanged(values: Values) -> Outcome:
     found = {name: gradient(one) for name, one in values.items()}
     return Outcome(
         verdict([1 / UNCHANGED < one < UNCHANGED for one in found.values()]),
-        f"Gradient at the start of the stream over that at its end: {told(found)}.",
+        f"Gradient at the start of the stream over that at its end: {in_words(found)}.",
         {"net": list(found), "gradient, start over end": list(found.values())},
         "the norms cancel what the branches add",
         gradient_lines(values),
@@ -53,7 +53,7 @@ def _trains(values: Values) -> Outcome:
     normed = [learned(values[name], DIGITS) for name in NORMED]
     return Outcome(
         verdict(normed),
-        f"Mean loss of the last twenty of 100 steps, 16 blocks: {told(ends)}. Guessing costs {DIGITS:.2f}.",
+        f"Mean loss of the last twenty of 100 steps, 16 blocks: {in_words(ends)}. Guessing costs {DIGITS:.2f}.",
         {"net": list(ends), "loss": list(ends.values())},
         "the norm is batch norm, and the net is not much deeper",
     )

@@ -14,9 +14,9 @@ from models.claims.card import (
     Values,
     arxiv,
     gradient_lines,
+    in_words,
     lengths,
     size_lines,
-    told,
     untrained,
     verdict,
 )
@@ -34,7 +34,7 @@ def _quarter(values: Values) -> Outcome:
     claimed = {name: 0.25 if name.startswith("sigmoid") else 1.0 for name in found}
     return Outcome(
         verdict([abs(one / claimed[name] - 1) < CLOSE for name, one in found.items()]),
-        f"Factor of the gradient per layer on its way back: {told(found)}.",
+        f"Factor of the gradient per layer on its way back: {in_words(found)}.",
         {"net": list(found), "factor per layer": list(found.values())},
         "it is ReLU with He's weights" if abs(found["relu, he"] - 1) < CLOSE else "the weights are chosen for it",
         gradient_lines(values),
@@ -70,7 +70,7 @@ def _copies(values: Values) -> Outcome:
     found = dict(zip(values["torch"].names, values["torch"].apart, strict=True))
     return Outcome(
         verdict([found["nn.TransformerEncoder"] > 0]),
-        f"RMS difference between the first layer and the most similar other one: {told(found)}.",
+        f"RMS difference between the first layer and the most similar other one: {in_words(found)}.",
         {"encoder": list(found), "difference": list(found.values())},
     )
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from models.claims.card import Card, Outcome, Trained, Values, arxiv, told, verdict
-from models.lessons.found import DIGITS, final_loss, learned
+from models.claims.card import Card, Outcome, Trained, Values, arxiv, in_words, verdict
+from models.lessons.findings import DIGITS, final_loss, learned
 from models.spec import RunConfig
 
 CLOSE = 0.1  # losses this close are a draw
@@ -18,7 +18,7 @@ def _one_rate(values: Values) -> Outcome:
     signs = [0 if abs(gap) < CLOSE else int(np.sign(gap)) for gap in gaps]
     return Outcome(
         verdict([signs[0] == signs[1]]),
-        f"Mean loss of the last twenty of 150 steps: {told(ends)}. The verdict at learning rate {RATES[0]:g} is "
+        f"Mean loss of the last twenty of 150 steps: {in_words(ends)}. The verdict at learning rate {RATES[0]:g} is "
         f"{_winner(signs[0])}, at "
         f"{RATES[1]:g} {_winner(signs[1])}.",
         {"net and learning rate": list(ends), "loss": list(ends.values())},
@@ -38,7 +38,7 @@ def _warm(values: Values) -> Outcome:
     momentum_does_not = fates["post-norm, momentum"]
     return Outcome(
         verdict([adam_needs, momentum_does_not, not fates["post-norm, Adam"]]),
-        f"Mean loss of the last twenty steps, 32 blocks, guessing costs {DIGITS:.2f}: {told(ends)}.",
+        f"Mean loss of the last twenty steps, 32 blocks, guessing costs {DIGITS:.2f}: {in_words(ends)}.",
         table,
         "the net is also post-norm",
     )

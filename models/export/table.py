@@ -1,5 +1,7 @@
 """A trace as a table: one row per step and site, in numbers that read back to the same float32."""
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from models.trace import Frame, Trace
@@ -44,6 +46,15 @@ def trace_csv(trace: Trace) -> str:
             own_weight = weight[row][ends[at]] if at in ends else ""
             numbers = f"{act[row][at]},{grad[row][at]},{own_branch},{own_weight},{step},{seen[at]}"
             lines.append(f"{trace.step[row]},{site},{numbers}")
+    return "\n".join(lines) + "\n"
+
+
+def comparison_csv(runs: Mapping[str, Sequence[Trace]]) -> str:
+    """The tables of several runs as one, each row behind its run and the number of its seed, from 0."""
+    lines = [",".join(("run", "seed", *COLUMNS))]
+    for name, traces in runs.items():
+        for seed, trace in enumerate(traces):
+            lines += [f"{name},{seed},{line}" for line in trace_csv(trace).splitlines()[1:]]
     return "\n".join(lines) + "\n"
 
 

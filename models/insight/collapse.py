@@ -35,7 +35,7 @@ def attention_sentence(entropy: np.ndarray, max_logit: np.ndarray, query_key_sha
         if entropy[at] < SHARP
         else "no block has collapsed onto single tokens"
     )
-    large = f"; a logit of {logit:.3g} saturates its softmax" if logit > LOGIT else ""
+    large = f"; a logit of {logit:.3g} is enough to saturate its softmax" if logit > LOGIT else ""
     sharp = f"Attention is sharpest in block {at + 1}, with {entropy[at]:.0%} of the largest entropy: {judged}{large}."
     if not np.isfinite(query_key_share).any():
         return f"{sharp} Queries, keys and values have no gradient that can be compared."

@@ -59,4 +59,4 @@ def _tails(sites: tuple[str, ...], kurtosis: np.ndarray) -> str:
     else:
         shape = f"{'heavier' if last > GAUSSIAN else 'lighter'} tails than a Gaussian's 3"
     ends = f"{first:.2g} at {site_in_words(sites[0])} and {last:.2g} at {site_in_words(sites[-1])}"
-    return f"The kurtosis of a token is {ends}: {shape}."
+    return f"The kurtosis of one vector is {ends}: {shape}."

@@ -1,4 +1,4 @@
-"""Worked examples of attention, with widely copied slips. The right numbers are computed, never stored."""
+"""Worked examples of attention, some with widely copied slips. The right numbers are computed, never stored."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ class Projection:
 
 @dataclass(frozen=True)
 class Row:
-    """One row of scores or of weights, the values (m, d_v) it is to weigh, and a widely copied slip (`printed_`)."""
+    """One row of scores or weights, values (m, d_v) to be weighted by it, and a widely copied slip (`printed_`)."""
 
     numbers: tuple[float, ...]
     kind: str

@@ -7,6 +7,7 @@ import numpy as np
 
 from models.insight.words import change_in_words, decades
 from models.spec import RunConfig, knobs
+from models.spec.overrides import value_in_words
 from models.spec.pairings import differing
 from models.trace import Trace
 
@@ -73,15 +74,17 @@ def did(trace: Trace) -> str:
 def out_of_bounds(challenge: Challenge, cfg: RunConfig) -> tuple[str, ...]:
     """Sentences on fields that an attempt must not change or has moved beyond their limits."""
     said = [
-        f"{knobs()[name][1].label} is {_word(getattr(cfg, name))}; this challenge leaves it at "
-        f"{_word(getattr(challenge.base, name))}."
+        f"{knobs()[name][1].label} is {value_in_words(getattr(cfg, name))}; this challenge leaves it at "
+        f"{value_in_words(getattr(challenge.base, name))}."
         for name in differing((challenge.base, cfg))
         if name not in challenge.fields
     ]
     for name, low, high in challenge.limits:
         value = getattr(cfg, name)
         if isinstance(value, str) or not low <= value <= high:
-            said.append(f"{knobs()[name][1].label} is {_word(value)}; this challenge allows {low:g} to {high:g}.")
+            said.append(
+                f"{knobs()[name][1].label} is {value_in_words(value)}; this challenge allows {low:g} to {high:g}."
+            )
     return tuple(said)
 
 
@@ -143,10 +146,3 @@ def cosine_at_most(cosine: float) -> Goal:
         return bool(last <= cosine), f"it is {last:.2f}"
 
     return Goal(f"before training, a sample cosine of at most {cosine:g} at the end of the stream", met)
-
-
-def _word(value: object) -> str:
-    """A field's value in words."""
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return f"{value:g}" if isinstance(value, float) else "set" if isinstance(value, tuple) else str(value)

@@ -1,9 +1,9 @@
 """Lessons on what else makes depth trainable (warm-up, initialisation, gates and scales), and on collapse."""
 
 from models.lessons.challenges import Challenge, accuracy_at_least, cosine_at_most, loss_within, stream_within
-from models.lessons.found import DIGITS, also, by_learning, by_ratio, comes_below, likeness
+from models.lessons.findings import DIGITS, also, by_learning, by_ratio, comes_below, likeness
 from models.lessons.lesson import Code, Lesson
-from models.lessons.signal import STEPS
+from models.lessons.signal import SLIM, STEPS
 from models.spec import RunConfig
 
 _ADAM = {"optimizer": "adam", "lr": 0.003, "steps": 150}
@@ -85,7 +85,7 @@ INIT = Lesson(
         "An initialisation suits one arrangement. He's factor 2 makes up for what ReLU discards in a plain net: "
         "there the signal stays level (on average over seeds; one narrow net may be far off). Put a skip around the "
         "same layer, and its output is added to what was there: the mean square doubles, or worse, since ReLU's "
-        "outputs share a mean and add up. A norm works whatever the weights are, at every training step; an "
+        "outputs share a mean and add up. A norm fixes the size whatever the weights are, at every training step; an "
         "initialisation only at the first. And a level signal alone does not save the plain net: look at its sample "
         "cosine."
     ),
@@ -104,8 +104,7 @@ INIT = Lesson(
     ),
 )
 
-_SLIM = {"depth": 64, "width": 32, "batch": 32, "steps": STEPS}
-_DEEP = {name: RunConfig.arranged(name, **_SLIM) for name in ("residual only", "post-norm", "ReZero", "DeepNorm")}
+_DEEP = {name: RunConfig.arranged(name, **SLIM) for name in ("residual only", "post-norm", "ReZero", "DeepNorm")}
 _DEEP_FATES: dict[tuple[bool, ...], str] = {
     (True, True, True, True): "all four learn",
     (False, True, False, True): "those with a norm: post-norm and DeepNorm",

@@ -1,9 +1,9 @@
 """Lessons on the norm itself: what it averages over, where it goes, and why one precedes the output head."""
 
 from models.lessons.challenges import Challenge, accuracy_at_least, first_loss_at_most, loss_within
-from models.lessons.found import DIGITS, also, by_learning, by_ratio, recognises
+from models.lessons.findings import DIGITS, also, by_learning, by_ratio, recognises
 from models.lessons.lesson import Code, Lesson
-from models.lessons.signal import STEPS
+from models.lessons.signal import SLIM, STEPS
 from models.spec import RunConfig
 
 _TWO = {
@@ -50,8 +50,7 @@ BATCH = Lesson(
     ),
 )
 
-_SLIM = {"depth": 64, "width": 32, "batch": 32, "steps": STEPS}
-_PLACED = {name: RunConfig.arranged(name, **_SLIM) for name in ("post-norm", "pre-norm", "sandwich")}
+_PLACED = {name: RunConfig.arranged(name, **SLIM) for name in ("post-norm", "pre-norm", "sandwich")}
 _FREE: dict[tuple[bool, ...], str] = {
     (True, True, True): "all three learn",
     (False, True, True): "pre-norm and sandwich learn, post-norm does not",
@@ -129,8 +128,8 @@ FINAL = Lesson(
     why="Pre-norm leaves the skip free, so the signal (residual stream) grows: its RMS by $\\sqrt{1+vL}$. Every "
     "block reads a normalised copy and does not notice. The output head does: logits that are many times too "
     "large mean a net that is very sure and wrong. The final norm gives the head a signal of the size it "
-    "expects, whatever the depth. It belongs to no block and is easily forgotten, as in many implementations "
-    "that moved the norm.",
+    "expects, whatever the depth. It belongs to no block and is easily forgotten: torch's "
+    "`nn.TransformerEncoder` has none unless one is passed to it.",
     sources={
         "Radford 2019 (GPT-2 adds it)": "https://openai.com/index/better-language-models/",
         "Xiong 2020": "https://arxiv.org/abs/2002.04745",

@@ -3,11 +3,12 @@
 import math
 
 from models.lessons.challenges import Challenge, loss_within
-from models.lessons.found import DIGITS, also, by_learning, by_size, gradient_change, stream_change
+from models.lessons.findings import DIGITS, also, by_learning, by_size, gradient_change, stream_change
 from models.lessons.lesson import Code, Lesson
 from models.spec import RunConfig
 
 STEPS = 120
+SLIM = {"depth": 64, "width": 32, "batch": 32, "steps": STEPS}  # deep nets that train quickly
 
 _FADING = ("about as large, within a factor of 10", "10 to 1,000 times smaller", "more than 1,000 times smaller")
 _PLAIN = {

@@ -54,7 +54,8 @@ MEASURED: dict[str, Term] = {
         met=("playground", "residual"),
     ),
     "update to weight": Term(
-        "The length of one update of a block's matrices relative to their own length; 0.001 is typical.",
+        "The length of one update of a block's matrices relative to their own length; 0.001 is a rule of "
+        "thumb, Adam's first ones are a few per cent.",
         r"|\Delta W|/|W|",
         see=("large updates",),
     ),

@@ -1,4 +1,4 @@
-"""Residual lab: add & norm on one token, the stream as a memory, other skips, layers that learn to do nothing."""
+"""Residual lab: add & norm on one token, the stream as a memory, other skips, layers that stand aside."""
 
 import streamlit as st
 

@@ -6,8 +6,7 @@ from components.claims import page
 
 st.title("Common errors", anchor=False)
 st.markdown(
-    "Choose a common claim, guess whether it is true, and press Run: an experiment is made here, and its numbers "
-    "decide."
+    "Choose a common claim, guess whether it is true, and press Run: an experiment runs here, and its numbers decide."
 )
 card = page.chosen()
 if card is None:

@@ -256,7 +256,9 @@ def test_the_sentences_judge_by_their_numbers():
         == "Attention is sharpest in block 2, with 60% of the largest entropy: no block has collapsed onto single tokens."
     )
     bad = attention_sentence(np.array([0.05]), np.array([80.0]), np.array([0.01]))
-    assert "has collapsed onto single tokens; a logit of 80 saturates" in bad
+    assert "has collapsed onto single tokens; a logit of 80 is enough to saturate its softmax" in bad
+    even = torch.softmax(torch.full((4,), 80.0), 0)
+    assert even.tolist() == [0.25] * 4, "it saturates none where all logits are as large"
     assert "block 1 get only 1.0%" in bad
     assert "no gradient that can be compared" in attention_sentence(
         np.array([0.5]), np.array([1.0]), np.array([np.nan])

@@ -13,7 +13,7 @@ from components.charts.colour import SIGNAL
 from components.charts.depth import Series
 from components.charts.linear import linear_profile
 from components.charts.table import table_of
-from components.instruments.distributions import histogram_map
+from components.instruments.distributions import histogram_map, open_layer
 from models.insight.distributions import distributions_sentence, units_sentence
 from models.instruments import INSTRUMENTS
 from models.instruments.distributions import centres, distributions, histogram, kurtosis, shares_of_units
@@ -255,10 +255,16 @@ def test_the_panel_opens_with_a_sentence_and_shows_a_layer_over_time_at_a_button
     page.session_state["instrument"] = "Distributions"
     page.session_state["instrument_tables"] = True
     sound(page.run())
-    assert "The kurtosis of a token is" in words(page)
+    assert "The kurtosis of one vector is" in words(page)
     assert {"Histogram by depth", "Kurtosis by depth", "Units after the activation"} <= charts(page).keys()
     select = next(box for box in page.selectbox if box.label == "Layer over time")
     assert select.value == "stream, block 4"
+    said = [json.loads(one.proto.json) for one in page.get("bidi_component")]
+    assert {one["title"] for one in said if one.get("clicks")} == {
+        "Histogram by depth",
+        "Kurtosis by depth",
+        "Units after the activation",
+    }
     select.set_value("inside block 4, after the activation")
     sound(page.run())
     next(button for button in page.button if button.label.startswith("Measure this layer")).click()
@@ -268,3 +274,25 @@ def test_the_panel_opens_with_a_sentence_and_shows_a_layer_over_time_at_a_button
     page.session_state["depth"] = 3  # where there is no such layer
     sound(page.run())
     assert next(box for box in page.selectbox if box.label == "Layer over time").value == "stream, block 3"
+
+
+@pytest.mark.parametrize(
+    ("inside", "x", "layer"),
+    [
+        (False, 0, "stream, input"),
+        (False, 2.0, "stream, block 2"),
+        (True, 1, "inside block 1, after the activation"),
+        (False, 9, None),
+        (False, "2", None),
+    ],
+)
+def test_a_click_on_a_block_opens_its_layer_and_one_beside_it_opens_none(monkeypatch, inside, x, layer):
+    page = playground(**SMALL)
+    page.session_state["instrument"] = "Distributions"
+    sound(page.run())
+    key = next(box for box in page.selectbox if box.label == "Layer over time").key
+    with monkeypatch.context() as patch:
+        patch.setattr("streamlit.session_state", page.session_state)
+        open_layer(key, ["x0", "b01", "b02"], inside, x, 0.0)
+    chosen = next(box for box in sound(page.run()).selectbox if box.label == "Layer over time").value
+    assert chosen == (layer or "stream, block 4")

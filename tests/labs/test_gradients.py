@@ -85,7 +85,7 @@ def test_what_makes_a_gradient_explode_under_a_skip_needs_no_norm_to_be_cured():
     for small in (factors / 100, 0.0 * factors):
         assert arriving(with_skip(small))[0] == pytest.approx(1, abs=1)
     said = chain_verdict(arriving(factors)[0], arriving(with_skip(factors))[0])
-    assert all(word in said for word in ("a norm before each", "small first weights", "a gate that starts at 0"))
+    assert all(word in said for word in ("a norm before each", "small initial weights", "a gate that starts at 0"))
 
 
 def said_of(*factors: float) -> str:
@@ -114,7 +114,7 @@ def test_what_the_plus_1_did_is_said_of_both_products(factors, without, with_it)
     found = [abs(arriving(chain)[0]) for chain in (np.array(factors), with_skip(np.array(factors)))]
     for size, fate in zip(found, (without, with_it), strict=True):
         assert {"zero": size == 0, "gone": size < 0.01, "kept": 0.01 <= size <= 100, "large": size > 100}[fate]
-    assert said_of(*factors) == ("The +1 did not save it: " if with_it == "zero" else SAID[without, with_it]) + (
+    assert said_of(*factors) == ("The +1 does not help: " if with_it == "zero" else SAID[without, with_it]) + (
         "a branch with factor -1 cancels its skip exactly." if with_it == "zero" else ""
     )
 
@@ -126,8 +126,8 @@ def test_the_product_with_a_skip_multiplied_out_is_a_sum_over_all_choices_of_ski
         past[sum(chosen)] += np.prod(factors[np.array(chosen)])
     np.testing.assert_allclose(by_branches(factors), past, atol=1e-12)
     assert past.sum() == pytest.approx(arriving(with_skip(factors))[0])
-    assert "over 2^10 paths" in paths(np.full(10, 0.5))
-    assert "past no branch 1, past one 5, past two or more 51.7." in paths(np.full(10, 0.5))
+    assert "over $2^{10}$ paths" in paths(np.full(10, 0.5))
+    assert "1 through no branch, 5 through one, 51.7 through two or more." in paths(np.full(10, 0.5))
 
 
 # --- the derivatives ---
@@ -314,11 +314,14 @@ def test_what_the_norms_take_over_64_sigmoid_blocks_is_said_as_their_product():
     [
         ({"placement": "post-norm"}, "does not vanish"),
         ({"placement": "post-norm", "activation": "sigmoid", "depth": 64}, "norms take more"),
-        ({"placement": "post-norm", "activation": "tanh", "depth": 100}, "branches give back more"),
-        ({"norm": "none", "depth": 50}, "50 layers explode"),
-        ({"norm": "none", "depth": 50, "activation": "sigmoid"}, "50 layers stay bounded"),
-        ({"norm": "none", "depth": 10, "layers_per_branch": 1}, "10 layers make more of it than the formula says"),
-        ({"norm": "none", "residual": False, "init": "he", "layers_per_branch": 1}, "look at six seeds"),
+        ({"placement": "post-norm", "activation": "tanh", "depth": 100}, "branches return more"),
+        ({"norm": "none", "depth": 50}, "over 50 layers the gradient explodes"),
+        ({"norm": "none", "depth": 50, "activation": "sigmoid"}, "over 50 layers the gradient stays bounded"),
+        (
+            {"norm": "none", "depth": 10, "layers_per_branch": 1},
+            "over 10 layers the gradient grows more than the formula says",
+        ),
+        ({"norm": "none", "residual": False, "init": "he", "layers_per_branch": 1}, "try six seeds"),
         ({"norm": "none", "residual": False, "init": "he"}, "all layers multiply"),
     ],
 )
@@ -386,7 +389,7 @@ def test_the_depth_goes_to_100_and_the_weights_stand_still(page):
     page.slider(key="gradients_depth").set_value(100)
     sound(page.run())
     assert r"0.5^{100}" in said(page)
-    assert "weights do not move at all" in words(page)
+    assert "weights do not change at all" in words(page)
 
 
 def test_factors_of_ones_own_are_multiplied_and_bad_ones_leave_the_last_good(page):
@@ -414,7 +417,7 @@ def test_a_switched_net_is_measured_anew(page):
     sound(page.run())
     assert charts(page)["Gradient of the net"] != before
     assert "6 seeds, geometric mean" in words(page)
-    assert "at the start the gradient does not vanish" in words(page)
+    assert "before training the gradient does not vanish" in words(page)
 
 
 def test_a_walk_to_another_page_loses_nothing(page):

@@ -327,24 +327,24 @@ def test_layers_that_start_off_say_less_on_a_line_and_on_random_sequences_than_o
     first = trained_shares["pre-norm, branches off at first"]
     size = {task: np.sqrt(np.mean(values**2)) for task, values in first.items()}
     assert max(size["linear"], size["copy"]) < 0.9 * size["spiral"]
-    assert "say less" in aside_sentence(first, LONG, True) or "clearly less" in aside_sentence(first, LONG, True)
+    assert "do less" in aside_sentence(first, LONG, True) or "clearly less" in aside_sentence(first, LONG, True)
 
 
 def test_layers_that_start_at_random_stay_as_loud_because_nothing_asks_them_to_be_quiet(trained_shares):
     random = trained_shares["pre-norm, random branches at first"]
     before = shares(view("linear", row=0, net="pre-norm, random branches at first", depth=8))
     assert np.abs(np.sqrt(np.mean(random["linear"] ** 2)) / np.sqrt(np.mean(before**2)) - 1) < 0.25
-    assert "do not stand aside" in aside_sentence(random, LONG, True)
+    assert "do about as much" in aside_sentence(random, LONG, True)
 
 
 @pytest.mark.parametrize(
     ("sizes", "residual", "expected"),
     [
-        ((0.1, 0.1, 1.0), True, "the layers stand aside"),
+        ((0.1, 0.1, 1.0), True, "the layers do almost nothing"),
         ((0.7, 0.5, 1.0), True, "at most 70% of the spiral's share"),
         ((0.9, 0.5, 1.0), True, "random sequences only"),
-        ((1.1, 1.0, 1.0), True, "do not stand aside"),
-        ((0.1, 0.1, 1.0), False, "no layer can stand aside"),
+        ((1.1, 1.0, 1.0), True, "do about as much"),
+        ((0.1, 0.1, 1.0), False, "no layer can do nothing"),
         ((0.0, 0.0, 0.0), True, "every block is the identity"),
         ((np.inf, 0.1, 0.1), True, "not all of them are finite"),
     ],
@@ -376,7 +376,7 @@ def test_the_page_opens_on_examples_2_and_3_in_a_row(page):
     said = words(page)
     assert "variance (0.3333² + 2.333² + (-2.667)²) / 3 = 4.2222" in said
     assert "**[0.226, 1.096, -1.322]**" in said
-    assert "post-norm the second sublayer does not read an un-normed stream" in said
+    assert "post-norm the second sublayer does not read an un-normalised stream" in said
     assert "What is left of x" in charts(page)
     assert "Branch share by block" in panels(page, "chart")
 
@@ -396,7 +396,7 @@ def test_every_placement_is_walked_with_and_without_its_skip(page, placement):
     sound(page.run())
     page.number_input(key="residual_skip").set_value(0.0)
     sound(page.run())
-    assert "add: 0 + what was written" in words(page)
+    assert "add: 0 + output" in words(page)
 
 
 def test_a_table_of_ones_own_is_walked_and_a_bad_one_leaves_the_last_good(page):
@@ -416,7 +416,7 @@ def test_a_token_without_a_branch_is_told_what_is_missing(page):
     page.text_area(key="residual_token_paste").set_value("1 2 3")
     page.button(key="residual_token_use").click()
     sound(page.run())
-    assert "A second row is the first branch" in words(page)
+    assert "Add a second row" in words(page)
 
 
 def test_at_size_0_the_block_is_the_identity(page):
@@ -480,7 +480,7 @@ def test_a_net_that_has_ended_is_shown_at_its_end_and_all_others_at_the_step_of_
 def test_without_a_skip_no_layer_can_stand_aside(page):
     page.selectbox(key="residual_trained_net").select("norm, no skip")
     sound(page.run())
-    assert "no layer can stand aside" in words(page)
+    assert "no layer can do nothing" in words(page)
 
 
 def test_a_walk_to_another_page_loses_nothing(page):

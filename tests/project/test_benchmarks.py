@@ -16,6 +16,7 @@ from benchmarks import (
     seeds,
     serving,
     soak,
+    stage,
     training,
     verdicts,
     watch,
@@ -23,7 +24,7 @@ from benchmarks import (
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.loops import Bare, Hooks, StreamSites
 from benchmarks.report import Figure, show
-from benchmarks.timing import percentile, ratio, taking_turns
+from benchmarks.timing import per_step, percentile, ratio, taking_turns
 from models.insight.verdict import STARTS, verdict
 from models.instruments import INSTRUMENTS
 from models.maps import Axis, MapSpec
@@ -127,6 +128,11 @@ def test_time_to_controls_and_first_chart_are_measured_where_there_is_a_browser(
     assert len(measured(browser.browser(rounds=1, remote=0))) in {0, 3}
 
 
+@pytest.mark.long
+def test_a_tape_is_played_to_its_end_and_dragged_where_there_is_a_browser() -> None:
+    assert len(measured(stage.tape(steps=20, seconds=0.5, depth=2))) in {0, 2}
+
+
 @pytest.mark.parametrize("loop", [Bare, StreamSites, Hooks])
 def test_every_loop_trains_the_weights_that_a_run_trains(loop: type[Bare]) -> None:
     run, other = Run(TINY, frames=False), loop(TINY)
@@ -160,6 +166,7 @@ def test_contenders_take_turns_and_a_goal_has_a_side() -> None:
     assert [len(taken) for taken in seconds.values()] == [2, 2]
     assert ratio({"a": [2.0, 9.0, 2.0], "b": [1.0, 1.0, 1.0]}, "a", "b") == 2.0
     assert percentile([float(v) for v in range(1, 101)], 95) == 95.0
+    assert per_step({"a": [0.02, 0.04]}, "a", 10) == pytest.approx(3.0)
     assert [Figure("x", value, at_most=1.0).verdict for value in (0.9, 1.1)] == ["met", "MISSED"]
     assert [Figure("x", value, at_least=1.0).verdict for value in (0.9, 1.1)] == ["MISSED", "met"]
     assert "<= 1" in show("part", Figure("x", 0.9, "s", at_most=1.0))

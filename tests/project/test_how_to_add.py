@@ -255,6 +255,30 @@ LENGTHS = Instrument(
         Edit("components/instruments/__init__.py", '    "Health": HEALTH', '    "Token lengths": LENGTHS,\n'),
         Edit("benchmarks/instruments.py", '    "distributions": (BOTH', '    "lengths": (BOTH, {}),\n'),
     ],
+    "A chart": [
+        Edit(
+            "components/stage/figures.py",
+            "def step_map(",
+            '''def branches(sites: Sequence[str], *, run: int = 0) -> Figure:
+    """What each branch returns at the playhead, over depth, on a log axis."""
+    now = bound(over_depth(STEP, sites, len(sites), "now", SIGNAL), Row("branch_rms", run))
+    return held(_over_blocks("Branch by depth", "RMS", sites, [now], SIGNAL), y="log")
+
+
+''',
+        ),
+        Edit(
+            "components/playground/picture.py",
+            "    ]\n\n\ndef panel(",
+            """        Chart("Branch by depth", span=6, figure=figures.branches(plan(cfg).branches), height=220, fit=fit),
+""",
+        ),
+        Edit(
+            "tests/stage/test_declared.py",
+            '        figures.cosines(SITES, ["A", "B"]),\n    ]',
+            "        figures.branches(SITES[1:]),\n",
+        ),
+    ],
     "A lesson": [
         Edit(
             "models/lessons/narrow.py",
@@ -262,7 +286,7 @@ LENGTHS = Instrument(
             '''"""A lesson on two nets that are trained in no time."""
 
 from models.lessons.challenges import Challenge, loss_within
-from models.lessons.found import by_size, stream_change
+from models.lessons.findings import by_size, stream_change
 from models.lessons.lesson import Code, Lesson
 from models.spec import RunConfig
 
@@ -485,8 +509,11 @@ def test_each_is_offered_by_its_control_and_taken_by_the_pages(copy: Path) -> No
         copy,
         """
 from urllib.parse import urlencode
+import numpy as np
 from streamlit.testing.v1 import AppTest
 from components.instruments import INSTRUMENTS
+from models.training import Run
+from tests.stage_page import bound, panels, rests, runs
 
 SMALL = {"depth": "3", "width": "16", "batch": "8", "steps": "6"}
 NEW = {
@@ -517,6 +544,11 @@ for name in INSTRUMENTS:
     opened(PLAYGROUND, **SMALL, **NEW)
     if name == "Token lengths":
         assert any("times as long as the shortest" in one.value for one in page.markdown)
+figure = panels(page, "chart")["Branch by depth"]["figure"]
+rests(page, 4)
+(run,) = [Run(cfg) for cfg in runs(page)]
+run.advance(5)
+np.testing.assert_allclose(bound(page, figure["data"][0], 4), run.trace().branch_rms[4], rtol=1e-3)
 page.session_state["instrument"] = None
 opened(COMPARE, a=urlencode(SMALL | NEW), b=urlencode(SMALL))
 assert page.session_state["compare_columns"][0].norm == "largest norm"
@@ -545,10 +577,10 @@ def test_the_projects_own_tests_hold_with_each(copy: Path) -> None:
         *(f"tests/{name}.py" for name in (
             "nets/test_placements", "nets/test_initialisation", "nets/test_branches", "nets/test_nets", "service/test_answers",
             "lessons/test_lessons", "tasks/test_tasks", "spec/test_spec", "charts/test_diagram", "export/test_script",
-            "labs/test_gradients",
+            "labs/test_gradients", "stage/test_declared",
         )),
         "-k", "largest or signs or squared or halves or turn or lengths or narrow or mid+out"
-        " or every_word or every_question or all_of_them or parts_of_a_block or told_apart",
+        " or every_word or every_question or all_of_them or parts_of_a_block or told_apart or all_figures",
     )  # fmt: skip
 
 

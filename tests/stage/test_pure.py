@@ -263,10 +263,7 @@ def test_a_sentence_holds_until_the_next_and_has_the_numbers_of_the_row_shown():
     assert run(TAPE + code) == ["Step 0: loss 3.", "Step 1: loss 2.5.", "Step 2: loss 1.23; it learns."]
 
 
-NOW = (
-    TAPE
-    + "const now = (more) => ({ tapes: [one], position: 0, shown: 0, row: 0, furthest: 0, playing: false, ...more })\n"
-)
+NOW = TAPE + "const now = (more) => ({ tapes: [one], position: 0, shown: 0, furthest: 0, playing: false, ...more })\n"
 ROW = {"type": "scatter", "name": "step {step}", "x": [0, 1, 2], "text": ["x0", "b01", "b02"]}
 ROW |= {"bind": {"of": "row", "track": "act_rms", "run": 0, "seed": 0, "fold": "", "log": True, "against": None}}
 PROFILE = {"data": [ROW], "layout": {"yaxis": {"type": "log"}, "bind": {"y": "log", "line": ""}}}
@@ -315,7 +312,7 @@ const track = (name, start, width) => ({ name, start, width })
 const one = new tape.Tape({ link: "", seeds: 1, last: 9 })
 one.describe({ last: 9, seeds: 1, width: 5, tracks: [track("act_rms", 0, 3), track("branch", 3, 2)] })
 const draw = (position, held = {}) =>
-  bind.filled(figure, { tapes: [one], position, shown: Math.floor(position), row: 0, furthest: 0, playing: false }, held)
+  bind.filled(figure, { tapes: [one], position, shown: Math.floor(position), furthest: 0, playing: false }, held)
 """
 
 
@@ -388,7 +385,7 @@ const made = given.map((rows) => {
   one.state = { ...one.state, fates: Array(rows[0].length).fill(null) }
   return one
 })
-const now = { tapes: made, position: 1, shown: 1, row: 1, furthest: 1, playing: false }
+const now = { tapes: made, position: 1, shown: 1, furthest: 1, playing: false }
 """
 LAYERS = ("x0", "b01")
 
@@ -564,3 +561,26 @@ def test_no_more_than_six_lines_are_described_and_the_others_counted():
     said = run("return describe.described(figure)", figure=figure)
     assert said.count("from 1 at input") == 6
     assert said.endswith("And 2 more.")
+
+
+@pytest.mark.parametrize("against", [False, True])
+def test_held_out_losses_of_several_seeds_are_their_median_with_the_range_at_the_frames_that_were_seen(against):
+    code = """
+    const frame = (step, loss) => ({ step, held_out_loss: loss })
+    made[0].frames = [[frame(0, 2), frame(1, 1), frame(4, 9)], [frame(0, 3), frame(1, null)], [frame(0, 7), frame(1, 5)]]
+    made[1].frames = [[frame(0, 1), frame(1, 1)], [frame(0, 1)], [frame(0, 4)]]
+    return bind.filled(figure, now, {}).data.map(({ name, x, y }) => [name, x, y])
+    """
+    row = [[2, 1, 1]] * 3
+    figure = figures.losses(["A", "B"], steps=9, chance=2.3, seeds=3, against=against, held_out=True)
+    drawn = {
+        name: dict(zip(x, y, strict=True)) for name, x, y in run(SEVERAL + code, given=[[row] * 2] * 2, figure=figure)
+    }
+    a, b = {0: 3, 1: 3}, {0: 1, 1: 1}
+    assert {int(step): value for step, value in drawn["B"].items()} == {
+        step: value - (a[step] if against else 0) for step, value in b.items()
+    }
+    if not against:
+        assert drawn["A"] == a
+        assert drawn["A, lowest seed"] == {0: 2, 1: 1}
+        assert drawn["A, highest seed"] == {0: 7, 1: 5}

@@ -99,6 +99,24 @@ const folded = ({ fold, log, seed }, { seeds }, of) => {
     return values.length ? FOLDS[fold](values, log) : NaN
   })
 }
+// What the frames say that were seen, by step, of one seed or of all; a seed without a number there is left out.
+const atFrames = ({ track, fold, log, seed }, tape, now) => {
+  const found = new Map()
+  if (!tape?.have || !started(now)) return found
+  for (const one of fold ? [...tape.frames.keys()] : [seed])
+    for (const frame of tape.frames[one] ?? [])
+      if (frame.step <= now.furthest && frame[track] !== null)
+        found.set(frame.step, [...(found.get(frame.step) ?? []), frame[track]])
+  const steps = [...found.keys()].sort((a, b) => a - b)
+  const of = (values) =>
+    fold
+      ? FOLDS[fold](
+          values.sort((a, b) => a - b),
+          log,
+        )
+      : values[0]
+  return new Map(steps.map((step) => [step, of(found.get(step))]))
+}
 const against = (values, others, operation) =>
   others ? Float64Array.from(values.slice(0, others.length), (value, at) => operation(value, others[at])) : values
 
@@ -166,10 +184,11 @@ const FILL = {
     return { ...trace, ...named(trace, tape), x, values: rows.map((row) => values[row]), whole: values }
   },
   frames(trace, tape, now) {
-    const { track, seed } = trace.bind
-    const frames = tape.have && started(now) ? tape.frames[seed] : []
-    const seen = frames.filter((frame) => frame.step <= now.furthest && frame[track] !== null)
-    return { ...trace, x: seen.map((frame) => frame.step), values: seen.map((frame) => frame[track]) }
+    const { bind } = trace
+    const seen = atFrames(bind, tape, now)
+    const other = bind.against === null ? null : atFrames(bind, now.tapes[bind.against], now)
+    const x = [...seen.keys()].filter((step) => !other || other.has(step))
+    return { ...trace, x, values: x.map((step) => seen.get(step) - (other?.get(step) ?? 0)) }
   },
   crosses(trace, tape, now) {
     const { track, seed } = trace.bind

@@ -1,9 +1,9 @@
-// What a chart shows, in words for whoever does not see it: the ends, the least and the greatest of every line. Pure.
+// The description of a chart for screen readers: the ends and the extremes of every line. Pure.
 
 import { bare } from "./table.js"
 
-const MOST = 6 // lines and marks that are described
-const PLACES = 3 // of marks that are named
+const MOST = 6 // traces that are described
+const PLACES = 3 // of marks that are listed
 
 const brief = (value) => (typeof value === "number" ? String(Number(value.toPrecision(3))) : bare(value))
 const counted = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`
@@ -19,14 +19,14 @@ const extremes = (points) =>
 const placed = ({ value, at }) => `${brief(value)} at ${at}`
 
 const line = (trace, name) => {
-  const points = Array.from(trace.y ?? [], (y, at) => ({ value: y, at: bare(trace.text?.[at] ?? trace.x?.[at] ?? at) }))
-  const there = points.filter(({ value }) => Number.isFinite(value))
-  if (!there.length) return ""
-  const [least, greatest] = extremes(there)
-  if (least.value === greatest.value) return `${name}: ${brief(least.value)} at ${counted(there.length, "place")}.`
-  const ends = `from ${placed(there[0])} to ${placed(there.at(-1))}`
-  const inside = [least, greatest].filter((one) => one !== there[0] && one !== there.at(-1))
-  const words = inside.map((one) => `${one === least ? "least" : "greatest"} ${placed(one)}`)
+  const all = Array.from(trace.y ?? [], (y, at) => ({ value: y, at: bare(trace.text?.[at] ?? trace.x?.[at] ?? at) }))
+  const points = all.filter(({ value }) => Number.isFinite(value))
+  if (!points.length) return ""
+  const [least, greatest] = extremes(points)
+  if (least.value === greatest.value) return `${name}: ${brief(least.value)} at ${counted(points.length, "place")}.`
+  const ends = `from ${placed(points[0])} to ${placed(points.at(-1))}`
+  const inside = [least, greatest].filter((point) => point !== points[0] && point !== points.at(-1))
+  const words = inside.map((point) => `${point === least ? "least" : "greatest"} ${placed(point)}`)
   return `${[`${name}: ${ends}`, ...words].join(", ")}.`
 }
 
@@ -54,7 +54,7 @@ const map = (trace, name) => {
   return `${name}: a map of ${counted(there.length, "cell")}, least ${placed(least)}, greatest ${placed(greatest)}.`
 }
 
-const said = (trace) => {
+const sentence = (trace) => {
   const name = bare(trace.meta ?? trace.name)
   if (trace.type === "contour") return "" // drawn over a map
   return trace.z ? map(trace, name) : (trace.mode === "markers" ? marks : line)(trace, name)
@@ -64,7 +64,7 @@ export const described = ({ data, layout }) => {
   const axis = (name) => bare(layout[name]?.title?.text)
   const words = data
     .filter(({ visible }) => visible !== false)
-    .map(said)
+    .map(sentence)
     .filter(Boolean)
   if (!words.length) return "Nothing is drawn yet."
   const more = words.length > MOST ? [`And ${words.length - MOST} more.`] : []
