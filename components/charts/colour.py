@@ -18,7 +18,7 @@ RED = "#d84a3a"  # not finite, diverged or wrong
 RIGHT = "#1a9e77"  # a right answer
 CLASSES = ("#14a0b0", "#a8436b", "#9a7b45")  # the classes of a task, in hues of no quantity
 LUMINANCES = (None, 0.135, 0.29, 0.18)  # of the shades; beyond these a line is lost on one of the pages
-DARKEST, PALEST = 0.02, 0.8  # luminances at the ends of a map's scale
+DARKEST, PALEST = 0.045, 0.8  # luminances at the ends of a map's scale
 SIGNED = [[0, "#7d5f2c"], [0.5, "#dcdcdc"], [1, SIGNAL]]  # from negative to positive, grey at 0
 _LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
 

@@ -25,7 +25,7 @@ from models.spec.equation import equation
 from models.spec.overrides import with_override
 
 NAME = "playground"
-STACK_HEIGHT = 150
+STACK_HEIGHT = 132
 
 
 def watch(cfg: RunConfig) -> None:

@@ -19,7 +19,8 @@ from models.insight.words import vectors
 from models.spec import TASKS, RunConfig, plan
 from models.spec.plan import block_name
 
-HEIGHT, PLAYER = 300, 84  # of a chart, and of the loss in the player, in pixels
+TITLE = 30  # pixels above a plot without a legend
+HEIGHT, PLAYER = 270, 80  # of a chart, and of the loss in the player, in pixels
 PROFILES = {"Activation by depth": "act_rms", "Gradient by depth": "grad_rms"}
 MAPS = {"Activation by layer and step": "act_rms", "Gradient by layer and step": "grad_rms"}
 PANELS = ("Weights and samples", "What the net says")
@@ -52,6 +53,8 @@ def charts(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int, *, large
     if large:
         for figure in profiles.values():
             figure["layout"]["showlegend"] = bool(others)  # a single line is the step in the player
+            if not others:
+                figure["layout"]["margin"]["t"] = round(TITLE * projector.FACTOR)
         return found
     sites = plan(cfg).sites
     return [

@@ -51,15 +51,18 @@ PRESETS = {
 }
 
 
+def where_to_look(cfg: RunConfig) -> str:
+    """The sentence of the preset that is set, after a space; empty where none is, or where a link hides it."""
+    look = next((one.look for one in PRESETS.values() if one.cfg == cfg), "")
+    return f" {look}" if look and panel.arranges(knobs()) and not hidden("verdict") else ""
+
+
 def presets(cfg: RunConfig) -> None:
-    """The row of presets, and where to look in the one that is set. Not drawn where a link hides what they set."""
+    """The row of presets. Not drawn where a link hides what they set."""
     if not panel.arranges(knobs()):
         return
     put({KEY: next((name for name, one in PRESETS.items() if one.cfg == cfg), None)})
     st.pills("Presets", list(PRESETS), key=KEY, on_change=_begin, persist_state="session")
-    chosen = PRESETS.get(str(session.held(KEY)))
-    if chosen is not None and not hidden("verdict"):
-        st.markdown(chosen.look)
 
 
 def _begin() -> None:

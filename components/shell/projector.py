@@ -14,7 +14,7 @@ HINT = "Space plays and pauses, → steps, R resets."
 STYLE = """<style>
 :root { font-size: 20px }
 @media (max-width: 700px) { :root { font-size: 18px } }
-.stMainBlockContainer { padding-top: 3.5rem; padding-left: 1.5rem; padding-right: 1.5rem }
+.stMainBlockContainer { padding: 3.5rem 1.5rem 0.5rem }
 .stMainBlockContainer h1 { padding: 0 0 0.5rem; font-size: 1.5rem }
 .stMainBlockContainer .stVerticalBlock { gap: 0.5rem }
 .stMainBlockContainer [class*="_speed "] { flex-basis: 8.5rem !important; width: 8.5rem !important }

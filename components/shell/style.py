@@ -17,6 +17,18 @@ button[kind="primary"], [data-tag-index] * { color: light-dark(#ffffff, #0b1622)
   [data-testid="stTopNavLink"] > span:has(> span > [data-testid="stIconMaterial"]) { display: none; }
 }
 .st-key-drawer, .st-key-history { position: absolute; }
+/* Start's four nets, and the playground's stack, player and charts, stand in the first screen. */
+.stMainBlockContainer { padding-top: 4.25rem; }
+.stMainBlockContainer h1 { padding: 0.25rem 0 0.5rem; }
+@media (min-width: 768px) {
+  .st-key-preset [data-testid="stButtonGroup"] { display: flex; flex-direction: row; gap: 0.5rem; align-items: center; }
+}
+@media (min-width: 768px) and (max-width: 1400px) {
+  .stMainBlockContainer { padding-left: 2rem; padding-right: 2rem; }
+}
+.st-key-top h1 { padding: 0; }
+.st-key-preset [data-testid="stButtonGroup"] > div { flex-wrap: wrap; }
+.stVerticalBlock:has(> * > .st-key-top, > .st-key-stage_playground) { gap: 0.5rem; }
 @media (prefers-reduced-motion: reduce) {
   *, ::before, ::after {
     animation-duration: 0.01ms !important;

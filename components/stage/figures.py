@@ -84,6 +84,7 @@ def in_player(cfg: RunConfig) -> Figure:
     layout |= {"margin": {"l": 36, "r": 44, "t": 6, "b": 20}, "showlegend": False}
     layout["xaxis"] |= {"title": {"text": ""}}
     layout["yaxis"] |= {"title": {"text": ""}, "nticks": 3}
+    layout["bind"] |= {"empty": " "}  # the step beside it says so
     layout["annotations"] += [note(legend, x=1, xref="paper", y=0.5, yref="paper", xanchor="right", size=10)]
     return figure
 

@@ -4,7 +4,7 @@ import streamlit as st
 
 from components.controls import panel, settled
 from components.playground import page
-from components.playground.presets import presets
+from components.playground.presets import presets, where_to_look
 from components.shell import hide, link, projector
 from components.shell.naming import name_of
 
@@ -16,18 +16,20 @@ if projector.on():
     cfg = settled.settle(wanted)
     st.title(name_of(cfg) or "Playground", anchor=False)
 else:
-    st.title("Playground", anchor=False)
-    st.markdown(
-        "Set a network and press Train: watch :blue[**signal**] (residual stream), :violet[**gradient**] and "
-        ":yellow[**loss**], block by block."
-    )
+    top, reading = st.container(horizontal=True, vertical_alignment="center", key="top"), st.container()
     with st.sidebar:
         wanted, problem = panel.draw()
     cfg = settled.settle(wanted)
 link.write(wanted or cfg)
 settled.say(cfg, notes, problem)
 if not projector.on():
-    presets(cfg)
+    top.title("Playground", anchor=False, width="content")
+    reading.markdown(
+        "Set a network and press Train: watch :blue[**signal**] (residual stream), :violet[**gradient**] and "
+        ":yellow[**loss**], block by block." + where_to_look(cfg)
+    )
+    with top:
+        presets(cfg)
 page.watch(cfg)
 if not projector.on():
     page.what_is_set(cfg)
