@@ -30,7 +30,7 @@ def test_columns_that_have_all_diverged_stop_at_the_last_end_and_say_where_each_
     assert steps[0] != steps[1]
     assert row(page) == max(steps)
     for label, step in zip("AB", steps, strict=True):
-        page.get_by_text(f"{label} Diverged at step {step}").wait_for()
+        page.locator(".stage-headline").filter(has_text=f"{label} Diverged at step {step}").wait_for()
     crosses = "el => el.data.filter((trace) => trace.name === 'diverged').map((trace) => trace.x[0])"
     assert chart(page, "Loss").evaluate(crosses) == steps
 
