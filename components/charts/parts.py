@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from models.trace import SUBLAYERS
+from models.spec.overrides import PARTS
 
 Figure = dict[str, Any]
 
@@ -202,7 +202,7 @@ def site_word(site: str) -> str:
     if found is None:
         return site
     block, kind = found["block"], found["kind"]
-    return "input" if block is None else f"block {int(block)}{f', {SUBLAYERS[kind]}' if kind else ''}"
+    return "input" if block is None else f"block {int(block)}{f', {PARTS[kind]}' if kind else ''}"
 
 
 def site_names(sites: Sequence[str], count: int) -> list[str]:

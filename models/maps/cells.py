@@ -11,7 +11,7 @@ import numpy as np
 from models.insight.words import decades
 from models.maps.spec import MapSpec
 from models.spec import RunConfig
-from models.spec.budget import PER_FURTHER_SEED, RUN_LIMIT, STEP_LIMIT, memory_bytes, step_parts, step_seconds
+from models.spec.budget import PER_FURTHER_SEED, RUN_LIMIT, STEP_LIMIT, duration, memory_bytes, step_parts, step_seconds
 from models.spec.limits import LIMITS
 from models.trace import Trace
 
@@ -165,14 +165,3 @@ def _most(cfg: RunConfig) -> int:
     alone = sum(step_parts(cfg)) * cfg.steps  # of the reference machine: units are the same everywhere
     by_time = max(LEAST_TOGETHER, 1 + int((UNIT_SECONDS / alone - 1) / PER_FURTHER_SEED))
     return max(1, min(MOST_TOGETHER, by_time, int(UNIT_BYTES / memory_bytes(cfg))))
-
-
-def duration(seconds: float) -> str:
-    """A time in words: seconds, minutes or hours."""
-    return (
-        f"{seconds / 3600:.1f} h"
-        if seconds >= 3600
-        else f"{seconds / 60:.0f} min"
-        if seconds >= 90
-        else f"{seconds:.0f} s"
-    )
