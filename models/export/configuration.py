@@ -1,6 +1,4 @@
-"""A configuration as JSON and back, or from a link. What is
-pasted comes from outside: bounded, and refused in a sentence.
-"""
+"""A configuration as JSON and back, or from a link. Pasted text is bounded, and refused in a sentence."""
 
 import json
 from typing import Any
@@ -14,15 +12,15 @@ LIMIT = 100_000  # characters
 
 
 def configuration_json(cfg: RunConfig) -> str:
-    """Every field of a configuration, defaults too, so that it stays the same run when a default changes."""
+    """Every field of a configuration as JSON, defaults too, so that the run stays the same when a default changes."""
     fields = {name: getattr(cfg, name) for name in knobs()}
     return json.dumps({"format": FORMAT, "configuration": fields}, indent=2) + "\n"
 
 
 def configuration_from(text: str) -> tuple[RunConfig, list[str]]:
-    """The configuration of an export or of a link (a whole URL or its query), and in words what was ignored or clamped.
+    """The configuration in an export or a link (a URL or its query), and notes on what was ignored or clamped.
 
-    ValueError in one sentence for anything else.
+    ValueError with one sentence for anything else.
     """
     if len(text) > LIMIT:
         raise ValueError(f"This is {len(text)} characters long; a configuration has at most {LIMIT}.")

@@ -1,4 +1,4 @@
-"""A trace as a table: one row per step and site, in numbers that read back to the same float32."""
+"""A trace as a table of one row per step and site, in numbers that read back as the same float32."""
 
 import numpy as np
 
@@ -19,9 +19,10 @@ COLUMNS = (
 
 
 def trace_csv(trace: Trace) -> str:
-    """CSV with a header. Empty cells: x0 has no branch, and a block's weight gradient stands at the block's last site.
+    """The CSV of a trace, with a header.
 
-    loss, lr, grad_norm and clip_factor are those of the step, repeated for each of its sites.
+    loss, lr, grad_norm and clip_factor repeat for every site of a step. Some cells are empty: x0 has no branch, and a
+    block's weight gradient is at its last site.
     """
     ends = _block_ends(trace.sites)
     act, grad, branch, weight = (
@@ -39,12 +40,12 @@ def trace_csv(trace: Trace) -> str:
 
 
 def _block_ends(sites: tuple[str, ...]) -> dict[int, int]:
-    """The last site of every block, and the block's index."""
+    """The index of every block by that of its last site."""
     blocks = [site.partition(".")[0] for site in sites]
     last = {block: at for at, block in enumerate(blocks) if at}
     return {at: index for index, at in enumerate(last.values())}
 
 
 def _texts(series: np.ndarray) -> list:
-    """Numbers as the shortest text that reads back to the same float32."""
+    """Numbers as the shortest texts that read back as the same float32."""
     return series.astype(np.float32).astype("U").tolist()

@@ -1,4 +1,4 @@
-"""What a map is: a base configuration, two axes, some arrangements and seeds. Frozen; its content is its identity."""
+"""The specification of a map: a base configuration, two axes, arrangements and seeds. Its content is its identity."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ LONGEST = 100_000  # characters of a specification
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis: a field of AXES and its values in the order in which they are drawn."""
+    """One axis: a field of AXES, and its values in drawing order."""
 
     field: str
     values: tuple[float, ...]
@@ -29,10 +29,9 @@ class Axis:
 
 @dataclass(frozen=True)
 class MapSpec:
-    """A map: `base` as fields that differ from the defaults, two
-    axes, arrangements, seeds, and the loss that is the target.
+    """A map: two axes, arrangements, `base` (fields that differ from the defaults), seeds, and a target loss.
 
-    ValueError names the field, the value and what is legal; whether fields go together is checked by `cells.refused`.
+    ValueError names the field, the value and what is legal; `cells.refused` finds illegal combinations of fields.
     """
 
     x: Axis
@@ -73,23 +72,23 @@ class MapSpec:
 
     @cached_property
     def digest(self) -> str:
-        """The identity of a map: 16 hexadecimal digits over its content, whatever order the JSON had."""
+        """The identity of a map: 16 hexadecimal digits from its content, whatever the order of the JSON."""
         return hashlib.sha256(json.dumps(self._content(), sort_keys=True).encode()).hexdigest()[:16]
 
     def config(self, arrangement: str, x: float, y: float, seed: int = 0) -> RunConfig:
-        """The configuration of one cell's run. ValueError in a sentence where it is not legal."""
+        """The configuration of one run of a cell. ValueError with a sentence if it is not legal."""
         fields = dict(self.base) | {self.x.field: _value(self.x.field, x), self.y.field: _value(self.y.field, y)}
         return RunConfig.arranged(arrangement, **fields, seed=seed)
 
     def to_json(self, *, compact: bool = False) -> str:
-        """The specification as text that `from_json` reads: for people, or on one line without spaces."""
+        """The specification as JSON: readable, or compact on one line."""
         if compact:
             return json.dumps(self._content(), separators=(",", ":"))
         return json.dumps(self._content(), indent=2) + "\n"
 
     @staticmethod
     def from_json(text: str) -> "MapSpec":
-        """A specification from text that may hold anything. ValueError in one sentence."""
+        """The specification in a text from anywhere. ValueError with one sentence."""
         if len(text) > LONGEST:
             raise ValueError(f"This is {len(text)} characters long; a specification has at most {LONGEST}.")
         try:
@@ -153,7 +152,7 @@ def _checked_axis(name: str, axis: Axis) -> None:
 
 
 def _exact(axis: Axis) -> Axis:
-    """The axis with its values as the field keeps them, so that 8 and 8.0 are one map."""
+    """The axis with values of its field's type, so that 8 and 8.0 give the same map."""
     return Axis(axis.field, tuple(_value(axis.field, value) for value in axis.values))
 
 

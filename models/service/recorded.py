@@ -1,6 +1,6 @@
-"""The default network before training, recorded: what a page shows while torch is loading in the trainer. No torch.
+"""The recording of the default network before training, which pages show while the trainer loads torch. No torch.
 
-`python -m models.service.record` writes the file; a test holds it equal to a fresh computation.
+`python -m models.service.record` writes the file; a test compares it with a fresh computation.
 """
 
 from functools import cache
@@ -16,7 +16,7 @@ FILE = Path(__file__).with_name("recorded.bin")
 
 @cache
 def _recording() -> tuple[RunConfig, Trace] | None:
-    """The recorded configuration and its trace of one row; None where the file is missing or of another format."""
+    """The recorded configuration and its trace of one row; None if the file is missing or has another format."""
     try:
         with FILE.open("rb") as stream:
             message = receive(stream) or {}
@@ -26,6 +26,6 @@ def _recording() -> tuple[RunConfig, Trace] | None:
 
 
 def recorded(cfg: RunConfig) -> Trace | None:
-    """Row 0 and frame 0 of this configuration's tape as they were recorded; None for all but the default network."""
+    """The recorded row 0 and frame 0 of this configuration's tape; None for all but the default network."""
     recording = _recording()
     return recording[1] if recording is not None and recording[0] == cfg else None
