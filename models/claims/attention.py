@@ -1,8 +1,8 @@
-"""Common errors about attention: what the scores are divided by, what is linear, and what N counts."""
+"""Common errors about attention: the divisor of the scores, linearity, and what N counts."""
 
 from models.claims.card import Card, Computed, Outcome, Values, arxiv, verdict
 
-ONE = (0.5, 2.0)  # a variance within has size 1, give or take
+ONE = (0.5, 2.0)  # a variance in this range counts as 1
 ROUNDING = 1e-9
 VASWANI = arxiv(Attention_is_all_you_need="1706.03762")
 

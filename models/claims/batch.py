@@ -1,13 +1,13 @@
-"""Common errors about batch norm: what it cures, what it remembers, whom it sees, and what a shift does."""
+"""Common errors about batch norm: gradients, running statistics, what it normalises over, and shifts."""
 
 from models import answers
 from models.claims.card import Asked, Card, Computed, Lines, Outcome, Values, arxiv, gradient, lengths, verdict
 from models.spec import RunConfig
 
-HEALTHY = 10.0  # a gradient that is within this factor at both ends has neither vanished nor exploded
+HEALTHY = 10.0  # factor between both ends up to which a gradient has neither vanished nor exploded
 LEAK = 1e-6
-NEAR = 0.01  # of a number that is compared with a claimed one
-REMOVED = 0.1  # of a shift of 3: what is left below it counts as removed
+NEAR = 0.01  # difference within which a number equals a claimed one
+REMOVED = 0.1  # what may be left of a shift of 3 that counts as removed
 BATCH = arxiv(Batch_norm="1502.03167")
 TORCH = {"nn.BatchNorm1d": "https://docs.pytorch.org/docs/stable/generated/torch.nn.BatchNorm1d.html"}
 DEEP: dict[str, object] = {"depth": 32, "width": 64}

@@ -1,6 +1,4 @@
-"""What a card of the errors page is: a claim, what is true,
-what is measured, and how the numbers decide between the two.
-"""
+"""Cards of common errors: a claim, the truth, what is measured, and how the numbers decide between the two."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from models.answers import OF_TORCH, Question, Signal
+from models.insight.formula import middle
 from models.spec import RunConfig
 
 HOLDS, FAILS, PARTLY = "the claim holds", "the claim fails", "the claim holds only if"
@@ -17,14 +16,14 @@ TOPICS = ("norms", "batch norm", "placement", "skip", "initialisation", "attenti
 
 @dataclass(frozen=True)
 class Computed:
-    """Numbers that numpy computes here: a key of the errors' arithmetic."""
+    """Numbers that numpy computes here, by their key in `numbers`."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Asked:
-    """An answer of the trainer: a question or an instrument, of which net, with which arguments."""
+    """An answer of the trainer to a question about a net, with arguments."""
 
     question: Question[Any]
     cfg: RunConfig = field(default_factory=RunConfig)
@@ -44,7 +43,7 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Lines:
-    """Values over depth, (S,) each by name, on a log axis."""
+    """A chart of values over depth, (S,) each by name, on a log axis."""
 
     title: str
     unit: str
@@ -53,9 +52,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the numbers say: one of HOLDS, FAILS, PARTLY, a
-    sentence with them, the condition, a table by column, a chart.
-    """
+    """What the numbers say: one of HOLDS, FAILS, PARTLY, a sentence, a table by column, a condition, a chart."""
 
     verdict: str
     sentence: str
@@ -68,8 +65,8 @@ class Outcome:
 class Card:
     """One claim that is often made.
 
-    `setup` says what Run does; `needs` names what is gathered, and `judge` takes it under these names. `sources`:
-    address by name. `badge`: measured, or formula where no net and no draw takes part.
+    `setup` says what the button Run does. `needs` names what is gathered, and `judge` takes it under these names.
+    `sources`: addresses by name. `badge`: "measured", or "formula" if neither a net nor a random draw is involved.
     """
 
     key: str
@@ -84,44 +81,38 @@ class Card:
 
     @property
     def nets(self) -> dict[str, RunConfig]:
-        """The nets that take part, by name; none where only numbers or torch's own layers do."""
-        found: dict[str, RunConfig] = {}
-        for name, one in self.needs.items():
-            of_net = isinstance(one, Trained) or (isinstance(one, Asked) and one.question not in OF_TORCH)
-            if of_net and not isinstance(one, Computed) and one.cfg not in found.values():
-                found[name] = one.cfg
-        return found
+        """The nets involved, by name; none if only numbers or torch's own layers are."""
+        nets: dict[str, RunConfig] = {}
+        for name, need in self.needs.items():
+            of_net = isinstance(need, Trained) or (isinstance(need, Asked) and need.question not in OF_TORCH)
+            if of_net and not isinstance(need, Computed) and need.cfg not in nets.values():
+                nets[name] = need.cfg
+        return nets
 
 
 def verdict(fates: Sequence[bool]) -> str:
-    """HOLDS where a claim holds in every case that was tried, FAILS where it does in none, else PARTLY."""
+    """HOLDS if a claim holds in every case, FAILS if it holds in none, else PARTLY."""
     return HOLDS if all(fates) else PARTLY if any(fates) else FAILS
 
 
 def arxiv(**papers: str) -> dict[str, str]:
-    """Addresses by name, from arXiv numbers; an underscore in a name is a blank."""
+    """Addresses by name, from arXiv numbers; an underscore in a name stands for a space."""
     return {name.replace("_", " "): f"https://arxiv.org/abs/{number}" for name, number in papers.items()}
 
 
-def middle(rows: np.ndarray) -> np.ndarray:
-    """The geometric mean over seeds of rows (K, S); 0 where one seed has 0."""
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.exp(np.log(np.asarray(rows, float)).mean(0)))
-
-
 def growth(signal: Signal) -> float:
-    """By how much the stream's mean square is larger at the end than at the start, over seeds."""
+    """The stream's mean square at the end over that at the start, as the geometric mean over seeds."""
     square = middle(signal.mean_square)
     return float(square[-1] / square[0])
 
 
 def gradient(signal: Signal) -> float:
-    """The gradient at the stream's start over that at its end, over seeds."""
+    """The gradient at the stream's start over that at its end, as the geometric mean over seeds."""
     norm = middle(signal.grad_norm)
     return float(norm[0] / norm[-1])
 
 
 def lengths(signal: Signal) -> np.ndarray:
-    """The gradient over that at the stream's end, (S,), over seeds."""
+    """The gradient over that at the stream's end, (S,), as the geometric mean over seeds."""
     norm = middle(signal.grad_norm)
-    return np.asarray(norm / norm[-1])
+    return norm / norm[-1]

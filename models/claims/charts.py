@@ -1,13 +1,11 @@
-"""Common errors of reading charts and of averaging: sizes of
-different tensors on one axis, and means of log-normal numbers.
-"""
+"""Common errors in reading charts: sizes of different tensors on one axis, and means of log-normal numbers."""
 
 import numpy as np
 
 from models import answers
 from models.claims.card import Asked, Card, Computed, Outcome, Values, arxiv, verdict
 
-TYPICAL = 2.0  # a mean within this factor of the median speaks for a typical net
+TYPICAL = 2.0  # factor from the median within which a mean describes a typical net
 
 
 def _sizes(values: Values) -> Outcome:

@@ -1,32 +1,17 @@
-"""The common errors as cards, by key, in the order in which they are listed."""
+"""All claims, in the order in which they are listed."""
 
-from models.claims import attention as errors_attention
-from models.claims import batch as errors_batch
-from models.claims import charts as errors_charts
-from models.claims import norms as errors_norms
-from models.claims import placement as errors_placement
-from models.claims import skip as errors_skip
-from models.claims import start as errors_start
-from models.claims import training as errors_training
+from models.claims import attention, batch, charts, norms, placement, skip, start, training
 from models.claims.card import Card
 
-PARTS = (
-    errors_norms,
-    errors_batch,
-    errors_placement,
-    errors_skip,
-    errors_start,
-    errors_attention,
-    errors_training,
-    errors_charts,
-)
-ERRORS: dict[str, Card] = {card.key: card for part in PARTS for card in part.CARDS}
+ERRORS: dict[str, Card] = {
+    card.key: card
+    for part in (norms, batch, placement, skip, start, attention, training, charts)
+    for card in part.CARDS
+}
 
 
 def found(text: str = "", topic: str = "") -> list[Card]:
-    """The cards with every word of the text in claim, truth or
-    topic, whatever the case; of one topic where it is named.
-    """
+    """The cards with every word of a text in claim, truth or topic, in any case; only those of a topic, if given."""
     words = text.casefold().split()
     return [
         card

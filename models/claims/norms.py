@@ -5,10 +5,10 @@ import numpy as np
 from models import answers
 from models.claims.card import FAILS, HOLDS, PARTLY, Asked, Card, Computed, Outcome, Values, arxiv, verdict
 
-SAME = 1e-3  # a share by which two results may differ and still be called the same
-EXACT = 1e-4  # the same for two formulas that are said to be one
-LEAK = 1e-6  # a result that moves by less has not seen what was changed
-DOMINATES = 0.9  # of the sum of squares: so much in one feature is nearly all of it
+SAME = 1e-3  # relative difference up to which two results are the same
+EXACT = 1e-4  # the same for two formulas that are claimed to be equal
+LEAK = 1e-6  # change of a result below which it did not depend on what was changed
+DOMINATES = 0.9  # share of the sum of squares from which one feature dominates
 LAYER = arxiv(Layer_norm="1607.06450")
 TORCH_LAYER = {"nn.LayerNorm": "https://docs.pytorch.org/docs/stable/generated/torch.nn.LayerNorm.html"}
 TORCH_RMS = {"nn.RMSNorm": "https://docs.pytorch.org/docs/stable/generated/torch.nn.RMSNorm.html"}
@@ -52,7 +52,7 @@ def _over_what(values: Values) -> Outcome:
         f"LayerNorm([T, D]), which sees the future; a change in another sample moves them by {own[1]:.3g} and "
         f"{joint[1]:.3g}."
     )
-    # Held against both forms of the claim: over the batch, and over all of a sequence without harm.
+    # Tests both forms of the claim: over the batch, and over a whole sequence without harm.
     fates = [own[1] > LEAK, joint[1] > LEAK, joint[0] <= LEAK]
     table = {"norm": list(seen), "last token changed": found.future, "other sample changed": found.neighbour}
     return Outcome(verdict(fates), said, table, "nothing later is in what it is taken over")

@@ -1,4 +1,4 @@
-"""Common errors about where the norm goes: growth, vanishing, the final norm, names that are taken for one another."""
+"""Common errors about where the norm goes: growth, vanishing, the final norm, and names that get mixed up."""
 
 import numpy as np
 
@@ -22,11 +22,11 @@ from models.claims.card import (
 )
 from models.spec import RunConfig
 
-VANISHED = 0.1  # of the gradient at the stream's end: what reaches its start has vanished below it
-SAME = 1.5  # a factor up to which two stream sizes or branch shares are called the same
-LEVEL = 0.05  # of 1: a stream this close to mean square 1 is normed
-GROWN = 1.1  # an output this much larger than that of two layers has grown
-LINEAR = 1.3  # the power of depth up to which growth counts as linear
+VANISHED = 0.1  # gradient at the stream's start over that at its end, below which it has vanished
+SAME = 1.5  # factor up to which two stream sizes or branch shares are the same
+LEVEL = 0.05  # distance from mean square 1 within which a stream is normed
+GROWN = 1.1  # factor over the output of two layers from which an output has grown
+LINEAR = 1.3  # power of depth up to which growth counts as linear
 XIONG = arxiv(On_layer_normalization_in_the_transformer="2002.04745")
 DEEP: dict[str, object] = {"depth": 32, "width": 64}
 SMALL: dict[str, object] = {"net": "transformer", "task": "copy", "depth": 6, "width": 32, "batch": 8}

@@ -4,16 +4,17 @@ import numpy as np
 
 from models import answers
 from models.claims.card import Asked, Card, Lines, Outcome, Trained, Values, arxiv, gradient, lengths, middle, verdict
+from models.insight.outcome import final_loss, gradient_change, likeness
 from models.insight.theory import rate
 from models.insight.words import change_in_words, factor
-from models.lessons.found import final_loss, gradient_change, learned, likeness
+from models.lessons.found import learned
 from models.spec import RunConfig
 
-UNCHANGED = 2.0  # a gradient within this factor at both ends went through unchanged
-DOUBLE = 0.05  # of 2: a factor per block this close is a doubling
+UNCHANGED = 2.0  # factor between both ends up to which a gradient is unchanged
+DOUBLE = 0.05  # distance from 2 within which a factor per block is a doubling
 LEVEL = 1.0  # decades over depth up to which a gradient looks healthy
 CHANCE = float(np.log(10))
-NORMED = ("layer norm, no skip", "batch norm, no skip")  # the nets that the claim of norm alone is about
+NORMED = ("layer norm, no skip", "batch norm, no skip")  # the nets of the claim that a norm alone is enough
 DEEP: dict[str, object] = {"depth": 32, "width": 64}
 SHALLOWER: dict[str, object] = {"depth": 16, "width": 64, "steps": 100}
 CLOSED: dict[str, object] = {"depth": 8, "width": 32, "batch": 32, "steps": 3}
@@ -105,7 +106,7 @@ def _one_chart(values: Values) -> Outcome:
         "sample cosine at the end": [one[1] for one in found.values()],
         "last loss": [final_loss(one) for one in values.values()],
     }
-    # The claim reads one chart: a level gradient is a net that learns, another one is a net that does not.
+    # The claim looks at one chart: a net learns if its gradient is level, and else does not.
     fates = [(abs(change) < LEVEL) == fate for change, _, _, fate in found.values()]
     return Outcome(verdict(fates), f"{said}.", table, "cosine and weight gradients are looked at too")
 

@@ -1,6 +1,4 @@
-"""Common errors about the first weights: factors per layer,
-what He's initialisation keeps, torch's copies, dead units.
-"""
+"""Common errors about initialisation: factors per layer, what He's rule preserves, torch's copies, dead units."""
 
 import numpy as np
 
@@ -23,9 +21,9 @@ from models.claims.card import (
 from models.insight.theory import rate
 from models.spec import RunConfig
 
-CLOSE = 0.05  # a share: factors this near to each other are one
-KEPT = 2.0  # a mean square within this factor was kept
-DEAD = 0.1  # a share of units that are dead before training: more is not the learning rate's doing
+CLOSE = 0.05  # relative difference up to which two factors are the same
+KEPT = 2.0  # factor within which a mean square is preserved
+DEAD = 0.1  # share of units that may be dead before training if the learning rate is to blame
 DEEP: dict[str, object] = {"depth": 16, "width": 64, "layers_per_branch": 1}
 
 

@@ -3,11 +3,12 @@
 import numpy as np
 
 from models.claims.card import Card, Outcome, Trained, Values, arxiv, verdict
-from models.lessons.found import final_loss, learned
+from models.insight.outcome import final_loss
+from models.lessons.found import learned
 from models.spec import RunConfig
 
 CHANCE = float(np.log(10))
-CLOSE = 0.1  # losses this near to each other decide nothing
+CLOSE = 0.1  # difference below which two losses decide nothing
 ADAM: dict[str, object] = {"optimizer": "adam", "depth": 12, "width": 32, "batch": 32, "steps": 150}
 RATES = (0.001, 0.01)
 PAIR = ("pre-norm", "post-norm")
@@ -35,7 +36,7 @@ def _warm(values: Values) -> Outcome:
     fates = {name: learned(one, CHANCE) for name, one in values.items()}
     said = "; ".join(f"{name}: {final_loss(one):.3g}" for name, one in values.items())
     table = {"net": list(values), "loss": [final_loss(one) for one in values.values()], "learns": list(fates.values())}
-    # If the cause were Adam's variance, every net with Adam would need the warm-up, and none with momentum.
+    # If Adam's variance were the cause, every net would need a warm-up with Adam, and none with momentum.
     adam_needs = not fates["pre-norm, Adam"]
     momentum_does_not = fates["post-norm, momentum"]
     return Outcome(
@@ -46,7 +47,7 @@ def _warm(values: Values) -> Outcome:
     )
 
 
-_WARM: dict[str, object] = {"steps": 150}  # the nets of the lesson on warm-up: their tapes are shared
+_WARM: dict[str, object] = {"steps": 150}  # the nets of the lesson on warm-up, so that the tapes are shared
 _BY_ADAM: dict[str, object] = {"optimizer": "adam", "lr": 0.003}
 
 CARDS = [

@@ -5,11 +5,13 @@ import math
 import numpy as np
 
 from models.insight.verdict import COLLAPSED
+from models.insight.words import decades
 from models.trace import Trace
 
 LEARNS, BLOWS_UP, STAYS = "learns", "blows up", "never moves"
 OUTCOMES = (LEARNS, BLOWS_UP, STAYS)
 LAST = 20  # rows whose mean is the final loss: a single batch says less
+LATELY = 10  # consecutive rows whose mean loss counts in a run: one batch alone may be lucky
 LEARNT = 0.9  # times the loss of guessing, below which a net has learned something
 LOST = 2.0  # times the loss of guessing, above which it is lost
 FADED = 0.1  # share of the signal or the gradient left over depth, below which it has faded
@@ -23,8 +25,13 @@ def outcome(trace: Trace, guessing: float) -> str:
 
 
 def final_loss(trace: Trace) -> float:
-    """The mean of the last training losses."""
-    return float(np.mean(trace.loss[-LAST:], dtype=np.float64))
+    """The mean of the last training losses; infinite after a divergence."""
+    return math.inf if trace.divergence else float(np.mean(trace.loss[-LAST:], dtype=np.float64))
+
+
+def recent_losses(loss: np.ndarray) -> np.ndarray:
+    """The mean of every LATELY consecutive losses, (T,) -> (T - LATELY + 1,); empty if there are fewer."""
+    return np.convolve(loss, np.full(LATELY, 1 / LATELY), "valid") if len(loss) >= LATELY else np.empty(0)
 
 
 def because(trace: Trace, guessing: float) -> str:
@@ -52,8 +59,8 @@ def fault(trace: Trace, guessing: float) -> str:
         return f"the signal leaves {times(signal)} as large{end}"
     if min(signal, gradient) < FADED:
         return f"{share(signal)} of the signal comes through, {share(gradient)} of the gradient comes back"
-    if collapse(trace) > COLLAPSED:
-        return f"any two digits come out alike (cosine {collapse(trace):.2f})"
+    if likeness(trace) > COLLAPSED:
+        return f"any two digits come out alike (cosine {likeness(trace):.2f})"
     return "nothing is wrong before training"
 
 
@@ -63,8 +70,18 @@ def through(trace: Trace) -> tuple[float, float]:
     return tuple(float(last / first) if first else math.nan for first, last in ends)  # type: ignore[return-value]
 
 
-def collapse(trace: Trace) -> float:
-    """The cosine between different samples at the end of the untrained stream; NaN without a frame."""
+def stream_change(trace: Trace) -> float:
+    """Decades by which the stream's RMS changes over depth before training."""
+    return decades(float(trace.act_rms[0, 0]), float(trace.act_rms[0, -1]))
+
+
+def gradient_change(trace: Trace) -> float:
+    """Decades by which the stream's gradient changes on its way back before training."""
+    return decades(float(trace.grad_rms[0, -1]), float(trace.grad_rms[0, 0]))
+
+
+def likeness(trace: Trace) -> float:
+    """The mean cosine between different samples at the end of the untrained stream; NaN without a frame."""
     frame = trace.frame_at(0)
     return float(frame.sample_cosine[-1]) if frame else math.nan
 

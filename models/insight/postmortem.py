@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from models.insight.outcome import gradient_change, stream_change
 from models.insight.verdict import EXPLODING, LARGE_UPDATE
 from models.insight.words import change_in_words, decades, factor, of_their_size, times
 from models.spec import RunConfig
@@ -80,7 +81,7 @@ def _overflow(_cfg: RunConfig, trace: Trace) -> str:
 
 
 def _loud_stream(_cfg: RunConfig, trace: Trace) -> str:
-    stream, gradient = _changes(trace)
+    stream, gradient = stream_change(trace), gradient_change(trace)
     if stream < math.log10(EXPLODING):
         return ""
     return (
@@ -91,7 +92,7 @@ def _loud_stream(_cfg: RunConfig, trace: Trace) -> str:
 
 
 def _loud_gradient(_cfg: RunConfig, trace: Trace) -> str:
-    stream, gradient = _changes(trace)
+    stream, gradient = stream_change(trace), gradient_change(trace)
     if gradient < math.log10(EXPLODING):
         return ""
     return (
@@ -124,12 +125,6 @@ def _grown(_cfg: RunConfig, trace: Trace) -> str:
         f"The steps were moderate at first, but the end of the stream became {times(growth)} in training, twice as "
         f"large by step {start}: larger streams give larger gradients, which make the stream larger still."
     )
-
-
-def _changes(trace: Trace) -> tuple[float, float]:
-    """Decades by which the stream changes over depth and its gradient on the way back, before training."""
-    act, grad = trace.act_rms[0], trace.grad_rms[0]
-    return decades(act[0], act[-1]), decades(grad[-1], grad[0])
 
 
 def _per_sublayer(profile: np.ndarray) -> str:

@@ -1,3 +1,1 @@
-"""What there is to learn: lessons with their challenges,
-common errors, and the words of the app. No torch, no drawing.
-"""
+"""Lessons with their challenges, the class board, and the glossary. No torch, no drawing."""

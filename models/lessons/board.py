@@ -1,8 +1,7 @@
-"""The class board: what a class has guessed, pooled on the
-server by class code. Anonymous, bounded, and forgotten by age.
+"""The class board: the guesses of each class, counted on the server. Anonymous, bounded, and forgotten by age.
 
-A member is a random token of a session, known to nobody else; only counts leave the board. They count guesses and not
-people: who loads the page again is another member.
+A member is a random token of a session, known to nobody else; only counts leave the board. They count guesses, not
+people: whoever reloads the page is a new member.
 """
 
 import hmac
@@ -15,13 +14,11 @@ from dataclasses import dataclass, field
 from models.lessons.lessons import LESSONS
 from models.log import event
 
-CLASSES = 50  # classes at once
+CLASSES = 50  # open at the same time
 MEMBERS = 120  # guesses per class and lesson
-AGE_SECONDS = (
-    3 * 3600.0
-)  # a class is forgotten so long after it was last looked after, a guess after the last of its lesson
+AGE_SECONDS = 3 * 3600.0  # after which a class without its teacher is forgotten, and the guesses of a finished lesson
 MOST_CODE = 24
-MOST_KEY = 64  # characters; it comes from an address
+MOST_KEY = 64  # characters: keys come from addresses
 CODE = re.compile(rf"[A-Za-z0-9-]{{1,{MOST_CODE}}}")
 RULE = f"A class code is 1 to {MOST_CODE} letters, digits or hyphens"
 GONE = "No class of this code is open."
@@ -30,7 +27,7 @@ TAKEN = "A class of this code is open already, from another teacher's page: choo
 
 @dataclass
 class _Class:
-    """An open class: the key of who opened it, when that one was last there, and guesses by lesson and member."""
+    """An open class: its teacher's key, when the teacher was last there, and guesses by lesson and member."""
 
     key: str
     seen: float
@@ -39,16 +36,14 @@ class _Class:
 
 
 class Board:
-    """All classes of this server, under one lock. `clock` gives seconds."""
+    """All classes of this server, under one lock; `clock` returns seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()
         self._classes: dict[str, _Class] = {}
 
     def open(self, code: str, key: str) -> str:
-        """Opens a class, or looks after one that this key has
-        opened; a sentence where that is refused, else nothing.
-        """
+        """Opens a class, or keeps one that this key has opened; returns a sentence if refused, else an empty text."""
         if not valid(code):
             return f"{RULE}."
         if not valid_key(key):
@@ -68,10 +63,9 @@ class Board:
             return ""
 
     def look_after(self, code: str, key: str) -> str:
-        """Keeps a class from being forgotten, for who holds its key;
-        GONE or TAKEN where that is nobody's or another's class.
+        """Keeps a class from being forgotten, for the holder of its key; returns GONE or TAKEN if that fails.
 
-        It opens none: addresses and polls call it, and what has been closed is to stay so.
+        It never opens a class: addresses and polls call it, and a closed class must stay closed.
         """
         with self._lock:
             self._forget()
@@ -84,7 +78,7 @@ class Board:
             return ""
 
     def guess(self, code: str, lesson: str, member: str, option: str) -> str:
-        """Counts a member's guess; a second one replaces the first. A sentence where it is refused, else nothing."""
+        """Counts a member's guess, which replaces an earlier one; returns a sentence if refused, else an empty text."""
         if lesson not in LESSONS or option not in LESSONS[lesson].options:
             raise ValueError(f"{option!r} is no option of a lesson {lesson!r}")
         with self._lock:
@@ -100,7 +94,7 @@ class Board:
             return ""
 
     def counts(self, code: str, lesson: str) -> dict[str, int] | None:
-        """How many guesses each option of a lesson has, in its order; None where no class of this code is open."""
+        """The number of guesses for each option of a lesson, in order; None if no class of this code is open."""
         with self._lock:
             self._forget()
             kept = self._classes.get(code)
@@ -110,7 +104,7 @@ class Board:
             return {option: chosen.count(option) for option in LESSONS[lesson].options}
 
     def clear(self, code: str, key: str, lesson: str) -> None:
-        """Forgets the guesses of a lesson, for who holds the key of the class."""
+        """Forgets the guesses of a lesson, for the holder of the class's key."""
         with self._lock:
             kept = self._classes.get(code)
             if kept is not None and _same(kept.key, key):
@@ -118,7 +112,7 @@ class Board:
                 kept.guessed.pop(lesson, None)
 
     def close(self, code: str, key: str) -> None:
-        """Forgets a class and all its guesses, for who holds its key."""
+        """Forgets a class and all its guesses, for the holder of its key."""
         with self._lock:
             kept = self._classes.get(code)
             if kept is not None and _same(kept.key, key):
@@ -126,7 +120,7 @@ class Board:
                 event("class_closed", classes=len(self._classes))
 
     def _forget(self) -> None:
-        """Drops what is too old: classes that nobody looks after, and guesses of a lesson that is long over."""
+        """Drops what is too old: classes without their teacher, and guesses of lessons that are over."""
         oldest = self._clock() - AGE_SECONDS
         self._classes = {code: kept for code, kept in self._classes.items() if kept.seen > oldest}
         for kept in self._classes.values():
@@ -152,5 +146,5 @@ _board = Board()
 
 
 def board() -> Board:
-    """The board of this server process. Not in Streamlit's cache, which any client may ask the server to clear."""
+    """The board of this server process. It is not in Streamlit's cache, which any client can clear."""
     return _board

@@ -1,21 +1,20 @@
-"""Challenges and how they are checked: rules over a configuration and the trace of its finished run, in numpy."""
+"""Challenges and their checks: conditions on a configuration and on the trace of its finished run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from models.insight.words import change_in_words, decades
+from models.insight.outcome import LATELY, gradient_change, likeness, recent_losses, stream_change
+from models.insight.words import change_in_words
 from models.spec import RunConfig, knobs
 from models.spec.pairings import differing
 from models.trace import Trace
 
-LATELY = 10  # batches whose mean loss counts: one batch of 64 alone may be lucky
-
 
 @dataclass(frozen=True)
 class Goal:
-    """A condition on a finished trace: in words, and whether it holds with what was measured."""
+    """A condition on a finished trace: its text, and a check that also says what was measured."""
 
     text: str
     met: Callable[[Trace], tuple[bool, str]]
@@ -23,8 +22,9 @@ class Goal:
 
 @dataclass(frozen=True)
 class Challenge:
-    """Reach all goals from `base`, changing `fields` only;
-    `limits` are the least and greatest legal value of a number.
+    """A task for the learner: reach all goals from `base`, changing only `fields`.
+
+    `limits`: fields with their least and greatest value.
     """
 
     text: str
@@ -36,9 +36,7 @@ class Challenge:
 
 @dataclass(frozen=True)
 class Check:
-    """Whether a challenge is passed; what is missing, what was
-    reached, and after a miss what the numbers did, in sentences.
-    """
+    """Whether a challenge is passed, and sentences on what is missing, what was reached, and why it failed."""
 
     passed: bool
     missing: tuple[str, ...] = ()
@@ -47,7 +45,7 @@ class Check:
 
 
 def check(challenge: Challenge, cfg: RunConfig, trace: Trace | None) -> Check:
-    """The verdict on one attempt. Fields are checked first, then whether the run is over, then the goals."""
+    """The verdict on one attempt: first on its fields, then whether the run is over, then on the goals."""
     astray = out_of_bounds(challenge, cfg)
     if astray:
         return Check(False, astray)
@@ -55,16 +53,16 @@ def check(challenge: Challenge, cfg: RunConfig, trace: Trace | None) -> Check:
         return Check(False, (f"The run has {0 if trace is None else len(trace)} of its {cfg.steps} steps.",))
     if trace.divergence is not None:
         return Check(False, (trace.divergence.sentence(),), hint=did(trace))
-    found = [(*goal.met(trace), goal.text) for goal in challenge.goals]
-    missing = tuple(f"Missing: {text}; {measured}." for met, measured, text in found if not met)
-    reached = tuple(f"Reached: {text}; {measured}." for met, measured, text in found if met)
+    results = [(*goal.met(trace), goal.text) for goal in challenge.goals]
+    missing = tuple(f"Missing: {text}; {measured}." for met, measured, text in results if not met)
+    reached = tuple(f"Reached: {text}; {measured}." for met, measured, text in results if met)
     return Check(not missing, missing, reached, did(trace) if missing else "")
 
 
 def did(trace: Trace) -> str:
-    """What signal and gradient did before training, and where the loss went: where to look after a miss."""
-    stream = change_in_words("the signal", decades(trace.act_rms[0, 0], trace.act_rms[0, -1]), "over depth")
-    gradient = change_in_words("the gradient", decades(trace.grad_rms[0, -1], trace.grad_rms[0, 0]), "on its way back")
+    """A hint after a miss: what signal and gradient did before training, and where the loss went."""
+    stream = change_in_words("the signal", stream_change(trace), "over depth")
+    gradient = change_in_words("the gradient", gradient_change(trace), "on its way back")
     finite = trace.loss[np.isfinite(trace.loss)]
     loss = (
         f" The loss went from {finite[0]:.3g} to {finite[-1]:.3g}, its least was {finite.min():.3g}."
@@ -75,8 +73,8 @@ def did(trace: Trace) -> str:
 
 
 def out_of_bounds(challenge: Challenge, cfg: RunConfig) -> tuple[str, ...]:
-    """Which fields an attempt has changed that it may not change, or moved past their limits."""
-    said = [
+    """Sentences on fields that an attempt may not change, or moved past their limits."""
+    sentences = [
         f"{knobs()[name][1].label} is {_word(getattr(cfg, name))}; this challenge leaves it at "
         f"{_word(getattr(challenge.base, name))}."
         for name in differing((challenge.base, cfg))
@@ -85,20 +83,15 @@ def out_of_bounds(challenge: Challenge, cfg: RunConfig) -> tuple[str, ...]:
     for name, low, high in challenge.limits:
         value = getattr(cfg, name)
         if isinstance(value, str) or not low <= value <= high:
-            said.append(f"{knobs()[name][1].label} is {_word(value)}; this challenge allows {low:g} to {high:g}.")
-    return tuple(said)
-
-
-def recent(loss: np.ndarray) -> np.ndarray:
-    """The mean of each LATELY losses on end, (T,) to (T - LATELY + 1,); empty where there are fewer."""
-    return np.convolve(loss, np.full(LATELY, 1 / LATELY), "valid") if len(loss) >= LATELY else np.empty(0)
+            sentences.append(f"{knobs()[name][1].label} is {_word(value)}; this challenge allows {low:g} to {high:g}.")
+    return tuple(sentences)
 
 
 def loss_within(target: float, steps: int) -> Goal:
-    """A mean training loss over LATELY batches of at most `target`, at some step before `steps`."""
+    """The goal of a mean training loss over LATELY batches of at most `target` within `steps` steps."""
 
     def met(trace: Trace) -> tuple[bool, str]:
-        lately = recent(trace.loss[:steps])
+        lately = recent_losses(trace.loss[:steps])
         if not len(lately) or not np.isfinite(lately).any():
             return False, "no loss was measured"
         best = int(np.nanargmin(lately))
@@ -111,7 +104,7 @@ def loss_within(target: float, steps: int) -> Goal:
 
 
 def first_loss_at_most(bound: float) -> Goal:
-    """A loss of the untrained net of at most `bound`."""
+    """The goal of an untrained loss of at most `bound`."""
 
     def met(trace: Trace) -> tuple[bool, str]:
         return bool(trace.loss[0] <= bound), f"it is {trace.loss[0]:.3g}"
@@ -120,7 +113,7 @@ def first_loss_at_most(bound: float) -> Goal:
 
 
 def accuracy_at_least(share: float) -> Goal:
-    """A held-out accuracy of at least `share` after the last step."""
+    """The goal of a held-out accuracy of at least `share` after the last step."""
 
     def met(trace: Trace) -> tuple[bool, str]:
         accuracy = trace.frames[-1].held_out_accuracy if trace.frames else float("nan")
@@ -130,7 +123,7 @@ def accuracy_at_least(share: float) -> Goal:
 
 
 def stream_within(factor: float) -> Goal:
-    """Before training, a stream whose RMS at the end is within a factor of that at the input."""
+    """The goal of an untrained stream whose RMS at the end is within a factor of that at the input."""
 
     def met(trace: Trace) -> tuple[bool, str]:
         ratio = float(trace.act_rms[0, -1] / trace.act_rms[0, 0])
@@ -140,11 +133,10 @@ def stream_within(factor: float) -> Goal:
 
 
 def cosine_at_most(cosine: float) -> Goal:
-    """Before training, different samples whose cosine at the end of the stream is at most this."""
+    """The goal of an untrained sample cosine of at most `cosine` at the end of the stream."""
 
     def met(trace: Trace) -> tuple[bool, str]:
-        last = float(trace.frames[0].sample_cosine[-1]) if trace.frames else float("nan")
-        return bool(last <= cosine), f"it is {last:.2f}"
+        return likeness(trace) <= cosine, f"it is {likeness(trace):.2f}"
 
     return Goal(f"before training, a sample cosine of at most {cosine:g} at the end of the stream", met)
 

@@ -1,9 +1,8 @@
-"""Lessons on what else carries depth: warm-up, initialisation,
-gates and weights instead of norms; and what collapses.
-"""
+"""Lessons on what else makes depth possible: warm-up, initialisation, and gates instead of norms; and on collapse."""
 
+from models.insight.outcome import likeness
 from models.lessons.challenges import Challenge, accuracy_at_least, cosine_at_most, loss_within, stream_within
-from models.lessons.found import also, by_learning, by_ratio, comes_below, likeness
+from models.lessons.found import also, by_learning, by_ratio, comes_below
 from models.lessons.lesson import Code, Lesson
 from models.lessons.signal import DIGITS, STEPS
 from models.spec import RunConfig

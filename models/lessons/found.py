@@ -1,61 +1,38 @@
-"""What the finished runs of a lesson say, as numbers in a
-sentence, and which guess they bear out. (T, S) traces in numpy.
-"""
+"""Findings of lessons: which guess the finished runs confirm, and the sentence with their numbers."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from models.insight.words import change_in_words, decades
-from models.lessons.challenges import recent
+from models.insight.outcome import final_loss, recent_losses
+from models.insight.words import change_in_words
 from models.lessons.lesson import Finding
 from models.trace import Trace
 
-LAST = slice(-20, None)  # one batch alone says less than the mean of the last twenty
 OTHERWISE = "some other set of them"
 
 
-def final_loss(trace: Trace) -> float:
-    """The mean training loss of the last twenty steps; infinite after a divergence."""
-    return float("inf") if trace.divergence is not None else float(np.mean(trace.loss[LAST]))
-
-
-def learned(trace: Trace, chance: float) -> bool:
-    """Whether the last losses are below half of what guessing costs."""
-    return final_loss(trace) < 0.5 * chance
+def learned(trace: Trace, guessing: float) -> bool:
+    """Whether the final loss is below half of the loss of guessing."""
+    return final_loss(trace) < 0.5 * guessing
 
 
 def comes_below(target: float) -> Callable[[Trace], bool]:
-    """Whether the mean loss of ten batches falls below a target at any time."""
+    """Whether the mean of LATELY losses ever falls below a target."""
 
     def met(trace: Trace) -> bool:
-        return bool((recent(trace.loss) < target).any())
+        return bool((recent_losses(trace.loss) < target).any())
 
     return met
 
 
 def recognises(share: float) -> Callable[[Trace], bool]:
-    """Whether a net has at least this held-out accuracy after its last step."""
+    """Whether a net ends with at least this held-out accuracy."""
 
     def met(trace: Trace) -> bool:
         return trace.divergence is None and trace.frames[-1].held_out_accuracy >= share
 
     return met
-
-
-def likeness(trace: Trace) -> float:
-    """The mean cosine between different samples at the end of the stream before training."""
-    return float(trace.frames[0].sample_cosine[-1])
-
-
-def stream_change(trace: Trace) -> float:
-    """Decades by which the stream's RMS changes over depth before training."""
-    return decades(float(trace.act_rms[0, 0]), float(trace.act_rms[0, -1]))
-
-
-def gradient_change(trace: Trace) -> float:
-    """Decades by which the stream's gradient changes on its way back before training."""
-    return decades(float(trace.grad_rms[0, -1]), float(trace.grad_rms[0, 0]))
 
 
 def losses_in_words(names: Sequence[str], traces: Sequence[Trace]) -> str:
@@ -71,9 +48,7 @@ def losses_in_words(names: Sequence[str], traces: Sequence[Trace]) -> str:
 def by_size(
     options: Sequence[str], bounds: Sequence[float], change: Callable[[Trace], float], *, of: int, what: str, path: str
 ) -> Callable[[Sequence[Trace]], Finding]:
-    """Options by how many decades a size of net `of` changes
-    over depth, up or down: below bounds[0] the first, and so on.
-    """
+    """Picks the option by how many decades a size in net `of` changes, up or down: below bounds[0] the first, ..."""
 
     def found(traces: Sequence[Trace]) -> Finding:
         size = change(traces[of])
@@ -87,9 +62,7 @@ def by_size(
 def by_ratio(
     options: Sequence[str], bounds: Sequence[float], measure: Callable[[Trace], float], *, of: int, sentence: str
 ) -> Callable[[Sequence[Trace]], Finding]:
-    """Options by how large a number of net `of` is: below
-    bounds[0] the first, and so on; `sentence` has a place for it.
-    """
+    """Picks the option by a number of net `of`: below bounds[0] the first, ...; `sentence` has a place for it."""
 
     def found(traces: Sequence[Trace]) -> Finding:
         size = measure(traces[of])
@@ -104,7 +77,7 @@ def by_learning(
     chance: float,
     fate: Callable[[Trace], bool] | None = None,
 ) -> Callable[[Sequence[Trace]], Finding]:
-    """Options by which of the nets learn, or what else `fate` asks of them; OTHERWISE where no option names these."""
+    """Picks the option that names the nets that learn (or meet `fate`); OTHERWISE if none names exactly these."""
 
     def found(traces: Sequence[Trace]) -> Finding:
         fates = tuple(fate(trace) if fate else learned(trace, chance) for trace in traces)
@@ -115,7 +88,7 @@ def by_learning(
 
 
 def also(first: Callable[[Sequence[Trace]], Finding], names: Sequence[str]) -> Callable[[Sequence[Trace]], Finding]:
-    """The same answer, with what became of every net's loss behind its sentence."""
+    """The same answer, with every net's final loss added to the sentence."""
 
     def found(traces: Sequence[Trace]) -> Finding:
         finding = first(traces)

@@ -1,9 +1,7 @@
-"""The glossary: every control, every choice of a list, every
-arrangement and every other word of the app, by how it is written.
+"""The glossary: every control, choice, arrangement and other word of the app, by its spelling.
 
-Fields, vocabularies and arrangements define themselves: their own words are taken from
-there. The rest stands in `words` and `words_measured`. A word with several meanings
-(the control Residual, the stack ResiDual) has one entry with a sense for each.
+Fields, vocabularies and arrangements define themselves; all other words are in `words` and `words_measured`. A word
+with several meanings (the control Residual, the stack ResiDual) has one entry with a sense for each.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,16 +13,14 @@ from models.lessons.words_measured import MEASURED
 from models.spec import ARRANGEMENTS, knobs
 from models.spec.knob import Knob
 
-CONTROLS = ("playground", "compare")  # where the controls of a configuration are
+CONTROLS = ("playground", "compare")  # the pages with the controls of a configuration
 UNDER = {"training": ", under Training", "expert": ", under Expert"}
-ARRANGEMENT = "arrangement"  # the word of the picker, which is no field
+ARRANGEMENT = "arrangement"  # the word for the picker, which is not a field
 
 
 @dataclass(frozen=True)
 class Sense:
-    """One meaning: what it is a part of, its sentences, LaTeX,
-    source, addresses of the pages where it is met, other words.
-    """
+    """One meaning: what the word belongs to, its text, LaTeX, source, the pages where it occurs, and related words."""
 
     of: str
     text: str
@@ -36,36 +32,36 @@ class Sense:
 
 @dataclass(frozen=True)
 class Entry:
-    """A word as the app writes it, and what it means."""
+    """A word as the app writes it, and its meanings."""
 
     word: str
     senses: tuple[Sense, ...]
 
     def says(self) -> str:
-        """Everything that a search looks at."""
-        return " ".join((self.word, *(f"{one.of} {one.text} {one.source}" for one in self.senses))).casefold()
+        """All text that a search looks through."""
+        return " ".join((self.word, *(f"{sense.of} {sense.text} {sense.source}" for sense in self.senses))).casefold()
 
 
 def key_of(word: str) -> str:
-    """How a word is looked up: without capitals and spare spaces."""
+    """The key of a word: lower case, without extra spaces."""
     return " ".join(word.casefold().split())
 
 
 def find(word: str) -> Entry | None:
-    """The entry of a word, however it is capitalised."""
+    """The entry of a word in any case, or None."""
     return ENTRIES.get(key_of(word))
 
 
 def near(word: str) -> str:
-    """The word that is written most like this one; "" where none is."""
+    """The key spelled most like this word, or an empty text."""
     return next(iter(get_close_matches(key_of(word), ENTRIES, 1)), "")
 
 
 def search(text: str) -> list[str]:
-    """The keys of all entries that hold every part of a text, those whose word does first."""
+    """The keys of all entries that contain every word of a text, first those that do so in their key."""
     parts = text.casefold().split()
-    found = [key for key, entry in ENTRIES.items() if all(part in entry.says() for part in parts)]
-    return sorted(found, key=lambda key: (not all(part in key for part in parts), key))
+    keys = [key for key, entry in ENTRIES.items() if all(part in entry.says() for part in parts)]
+    return sorted(keys, key=lambda key: (not all(part in key for part in parts), key))
 
 
 def _senses() -> Iterator[tuple[str, Sense]]:
@@ -81,7 +77,7 @@ def _senses() -> Iterator[tuple[str, Sense]]:
 
 
 def _control(knob: Knob) -> Sense:
-    """A field of a configuration: its help, and the numbers that it may be."""
+    """The sense of a field: its help, and its legal numbers."""
     names = (*(knob.choices or ()), *(knob.rules or ()))
     numbers = f" From {knob.low:,.10g} to {knob.high:,.10g}." if knob.high and not knob.choices else ""
     nets = f" Only in the {knob.nets[0]}." if len(knob.nets) == 1 else ""
@@ -89,19 +85,19 @@ def _control(knob: Knob) -> Sense:
 
 
 def _choice(knob: Knob, entry: object) -> Sense:
-    """A word of a list, as its own vocabulary has it."""
-    reading = str(getattr(entry, "reading"))  # noqa: B009 (entries, placements and tasks alike have one)
+    """The sense of a choice, from its vocabulary."""
+    reading = str(getattr(entry, "reading"))  # noqa: B009 (entries, placements and tasks all have one)
     formula, source = (str(getattr(entry, name, "")) for name in ("formula", "source"))
     text = reading[:1].upper() + reading[1:] + ("" if reading.endswith((".", "?")) else ".")
     return Sense(knob.label, text, formula, source, see=(knob.label,))
 
 
 def _entries() -> Mapping[str, Entry]:
-    found: dict[str, Entry] = {}
+    entries: dict[str, Entry] = {}
     for word, sense in _senses():
-        before = found.get(key_of(word))
-        found[key_of(word)] = Entry(before.word, (*before.senses, sense)) if before else Entry(word, (sense,))
-    return dict(sorted(found.items()))
+        before = entries.get(key_of(word))
+        entries[key_of(word)] = Entry(before.word, (*before.senses, sense)) if before else Entry(word, (sense,))
+    return dict(sorted(entries.items()))
 
 
 ENTRIES = _entries()

@@ -1,6 +1,4 @@
-"""What a lesson is: a question, guesses, nets to train, what
-their numbers say, why, a challenge and the code that did it.
-"""
+"""A lesson: a question, guesses, nets to train, what their numbers say, why, a challenge, and the code behind it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +10,7 @@ from models.trace import Trace
 
 @dataclass(frozen=True)
 class Finding:
-    """What finished runs say: which option of the lesson the numbers bear out, and the sentence with these numbers."""
+    """The option of a lesson that the finished runs confirm, and the sentence with their numbers."""
 
     answer: str
     sentence: str
@@ -20,9 +18,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Code:
-    """Where the code stands that did it: a file of the repository
-    and the class or function in it, as "Class.method".
-    """
+    """The code behind a lesson: a file of the repository, and a class or function in it, as "Class.method"."""
 
     path: str
     name: str
@@ -30,11 +26,10 @@ class Code:
 
 @dataclass(frozen=True)
 class Lesson:
-    """One lesson; `nets` by the name they have on the page, one
-    to four of them; `charts` are keys of the page's charts.
+    """One lesson, with one to four `nets` by their names on the page; `charts` are keys of the page's charts.
 
-    `found` takes the traces of the finished runs in the order of `nets` and decides which option they bear out.
-    `sources` are arXiv numbers, or other addresses, by the name of the paper.
+    `found` takes the traces of the finished runs, in the order of `nets`, and returns the option they confirm.
+    `sources`: arXiv numbers or addresses, by the name of the paper.
     """
 
     key: str

@@ -1,6 +1,4 @@
-"""Lessons on the norm itself: over what it takes its
-statistics, where it stands, and why one stands before the head.
-"""
+"""Lessons on the norm itself: over what it takes its statistics, where it goes, and the one before the head."""
 
 from models.lessons.challenges import Challenge, accuracy_at_least, first_loss_at_most, loss_within
 from models.lessons.found import also, by_learning, by_ratio, recognises
@@ -97,9 +95,7 @@ PLACE = Lesson(
 
 
 def without_final_norm(depth: int, **fields: object) -> RunConfig:
-    """Pre-norm in every block and none before the head: placement
-    none, which has no final norm, with every block set.
-    """
+    """Pre-norm in every block without the final norm: placement none, with an exception for every block."""
     blocks = tuple((block, "placement", "pre-norm") for block in range(1, depth + 1))
     return RunConfig(depth=depth, placement="none", overrides=blocks, **fields)  # type: ignore[arg-type]
 

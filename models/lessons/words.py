@@ -1,4 +1,4 @@
-"""The words of net, text and norms that no field and no choice list defines. What is measured: `words_measured`."""
+"""Words about nets, text and norms that no field or vocabulary defines. `words_measured` has those for measurements."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from models.spec.tasks import MAX_TOKENS
 
 @dataclass(frozen=True)
 class Term:
-    """One or two sentences, LaTeX, "author year, arXiv number", addresses of the pages where it is met, other words."""
+    """A definition: its text, LaTeX, "author year, arXiv number", the pages where it occurs, and related words."""
 
     text: str
     formula: str = ""

@@ -1,4 +1,4 @@
-"""The words for what is measured, what is found, and how a run is kept: as in `words`."""
+"""Words for measurements, verdicts, runs and badges, as in `words`."""
 
 from models.insight.verdict import COLLAPSED, DEAD, EXPLODING, INERT, LARGE_UPDATE, VANISHING
 from models.lessons.words import EVERYWHERE, LABS, Term

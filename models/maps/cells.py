@@ -8,15 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from models.insight.outcome import final_loss
-from models.insight.words import decades
+from models.insight.outcome import LATELY, final_loss, gradient_change, recent_losses
 from models.maps.spec import MapSpec
 from models.spec import RunConfig
 from models.spec.budget import PER_FURTHER_SEED, RUN_LIMIT, STEP_LIMIT, duration, memory_bytes, step_parts, step_seconds
 from models.spec.limits import LIMITS
 from models.trace import Trace
 
-LATELY = 10  # steps whose mean loss must reach the target
 TOGETHER = ("seed", "lr", "warmup", "init_gain")  # runs that differ only in these are trained as one
 MOST_TOGETHER = 16
 LEAST_TOGETHER = 4  # however long they take: batching saves more than a crash can lose
@@ -79,18 +77,17 @@ Unit = tuple[tuple[Cell, RunConfig], ...]
 
 def outcome(cell: Cell, cfg: RunConfig, trace: Trace, target: float) -> Outcome:
     """The outcome of a cell's run from its finished trace."""
-    recent = np.convolve(trace.loss, np.full(LATELY, 1 / LATELY), "valid") if len(trace) >= LATELY else np.empty(0)
-    below = np.flatnonzero(recent <= target)
+    below = np.flatnonzero(recent_losses(trace.loss) <= target)
     lost = trace.divergence
     return Outcome(
         cell.arrangement,
         cell.x,
         cell.y,
         cfg.seed,
-        final_loss=math.inf if lost else final_loss(trace),
+        final_loss=final_loss(trace),
         accuracy=math.nan if lost or not trace.frames else float(trace.frames[-1].held_out_accuracy),
         steps_to_target=int(below[0]) + LATELY - 1 if len(below) else None,
-        gradient_ratio=decades(float(trace.grad_rms[0, -1]), float(trace.grad_rms[0, 0])),
+        gradient_ratio=gradient_change(trace),
         diverged=lost.step if lost else None,
         site=lost.site if lost else "",
     )
