@@ -7,7 +7,7 @@ import streamlit as st
 from components.claims import run
 from components.shell import address, cards, session, waiting
 from models.claims.card import TOPICS, Card
-from models.claims.claims import ERRORS, found
+from models.claims.claims import CLAIMS, matching
 
 KEY, CHOICE = "error", "error_choice"
 TEXT, TOPIC = "error_search", "error_topic"
@@ -17,8 +17,8 @@ LONGEST = 100  # characters of a search
 
 def chosen() -> Card | None:
     """The claim that the address names."""
-    address.kept(CHOICE, None, name=KEY, among=ERRORS)
-    return ERRORS.get(str(session.held(CHOICE)))
+    address.kept(CHOICE, None, name=KEY, among=CLAIMS)
+    return CLAIMS.get(str(session.held(CHOICE)))
 
 
 def grid() -> None:
@@ -29,8 +29,8 @@ def grid() -> None:
     left, right = st.columns([2, 1])
     text = left.text_input("Search", max_chars=LONGEST, placeholder="warm-up, eps, batch ...", **search)
     topic = right.selectbox("Topic", topics, **about)
-    left_over = found(text, "" if topic == ALL else topic)
-    st.caption(f"{len(left_over)} of {len(ERRORS)} errors")
+    left_over = matching(text, "" if topic == ALL else topic)
+    st.caption(f"{len(left_over)} of {len(CLAIMS)} errors")
     if not left_over:
         st.info("No error has all these words.")
         return
@@ -41,7 +41,7 @@ def grid() -> None:
 
 def draw(card: Card) -> None:
     """Claim and set-up; what is true stands behind a guess and the run."""
-    keys = list(ERRORS)
+    keys = list(CLAIMS)
     at = keys.index(card.key)
     with st.container(horizontal=True):
         st.button("All errors", icon=":material/grid_view:", type="tertiary", on_click=_open, args=(None,))
@@ -54,7 +54,7 @@ def draw(card: Card) -> None:
 
 
 def _title(card: Card) -> str:
-    return f"{list(ERRORS).index(card.key) + 1}. {card.claim.replace('`', '')}"
+    return f"{list(CLAIMS).index(card.key) + 1}. {card.claim.replace('`', '')}"
 
 
 def _open(key: str | None) -> None:

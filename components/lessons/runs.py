@@ -104,7 +104,7 @@ def happened(lesson: Lesson) -> None:
     if hidden("answers"):
         st.info("The runs are over. This link keeps the answer back: what do the charts say of your guess?")
         return
-    one, finding = progress.done(lesson.key), lesson.found([trace for tape in tapes for trace in tape.traces()])
+    one, finding = progress.done(lesson.key), lesson.finding([trace for tape in tapes for trace in tape.traces()])
     one.right = one.guess == finding.answer
     right = f":material/check_circle: Your guess was right: *{finding.answer}*."
     wrong = f":material/cancel: Not quite: it was *{finding.answer}*, and you said *{one.guess}*."

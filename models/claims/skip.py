@@ -7,7 +7,7 @@ from models.claims.card import Asked, Card, Lines, Outcome, Trained, Values, arx
 from models.insight.outcome import final_loss, gradient_change, likeness
 from models.insight.theory import rate
 from models.insight.words import change_in_words, factor
-from models.lessons.found import learned
+from models.lessons.findings import learned
 from models.spec import RunConfig
 
 UNCHANGED = 2.0  # factor between both ends up to which a gradient is unchanged

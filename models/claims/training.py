@@ -4,7 +4,7 @@ import numpy as np
 
 from models.claims.card import Card, Outcome, Trained, Values, arxiv, verdict
 from models.insight.outcome import final_loss
-from models.lessons.found import learned
+from models.lessons.findings import learned
 from models.spec import RunConfig
 
 CHANCE = float(np.log(10))

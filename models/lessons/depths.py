@@ -2,7 +2,7 @@
 
 from models.insight.outcome import likeness
 from models.lessons.challenges import Challenge, accuracy_at_least, cosine_at_most, loss_within, stream_within
-from models.lessons.found import also, by_learning, by_ratio, comes_below
+from models.lessons.findings import also, by_learning, by_ratio, comes_below
 from models.lessons.lesson import Code, Lesson
 from models.lessons.signal import DIGITS, STEPS
 from models.spec import RunConfig
@@ -31,7 +31,7 @@ WARMUP = Lesson(
     options=tuple(_WARM_FATES.values()),
     nets=_WARM,
     charts=("grad_rms", "sample_cosine", "loss"),
-    found=by_learning(_WARM_FATES, list(_WARM), DIGITS, comes_below(1.0)),
+    finding=by_learning(_WARM_FATES, list(_WARM), DIGITS, comes_below(1.0)),
     why=(
         "Adam's first steps move every weight by about the learning rate, however small its gradient is. In post-norm "
         "the head sees mostly what the last blocks have made; when all blocks jump at once, this changes altogether, "
@@ -80,7 +80,7 @@ INIT = Lesson(
     options=tuple(_LEVEL_FATES.values()),
     nets=_LEVEL,
     charts=("act_rms", "sample_cosine", "loss"),
-    found=by_learning(_LEVEL_FATES, list(_LEVEL), DIGITS),
+    finding=by_learning(_LEVEL_FATES, list(_LEVEL), DIGITS),
     why=(
         "An initialisation is a promise about one arrangement. He's factor 2 makes up for what ReLU throws away in a "
         "plain net: there the signal stays level (on average over seeds; one narrow net may be off by much). Put a "
@@ -125,7 +125,7 @@ GATES = Lesson(
     options=tuple(_DEEP_FATES.values()),
     nets=_DEEP,
     charts=("act_rms", "grad_rms", "loss"),
-    found=by_learning(_DEEP_FATES, list(_DEEP), DIGITS),
+    finding=by_learning(_DEEP_FATES, list(_DEEP), DIGITS),
     why="What depth needs is not a norm but a signal (residual stream) that is little changed by any one block. ReZero "
     "starts as the identity, so signal and gradient are exactly level at any depth, and opens its gates as training "
     "asks for it; at the first step no weight of a block has a gradient, only its gate has, while embedding and head "
@@ -163,7 +163,7 @@ COLLAPSE = Lesson(
     options=_ALIKE,
     nets=_COLLAPSE,
     charts=("sample_cosine", "grad_rms", "loss"),
-    found=also(
+    finding=also(
         by_ratio(
             _ALIKE,
             (0.3, 0.9),

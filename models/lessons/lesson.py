@@ -28,7 +28,7 @@ class Code:
 class Lesson:
     """One lesson, with one to four `nets` by their names on the page; `charts` are keys of the page's charts.
 
-    `found` takes the traces of the finished runs, in the order of `nets`, and returns the option they confirm.
+    `finding` takes the traces of the finished runs, in the order of `nets`, and returns the option they confirm.
     `sources`: arXiv numbers or addresses, by the name of the paper.
     """
 
@@ -38,7 +38,7 @@ class Lesson:
     options: tuple[str, ...]
     nets: Mapping[str, RunConfig]
     charts: tuple[str, ...]
-    found: Callable[[Sequence[Trace]], Finding]
+    finding: Callable[[Sequence[Trace]], Finding]
     why: str
     sources: Mapping[str, str]
     code: Code

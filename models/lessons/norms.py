@@ -1,7 +1,7 @@
 """Lessons on the norm itself: over what it takes its statistics, where it goes, and the one before the head."""
 
 from models.lessons.challenges import Challenge, accuracy_at_least, first_loss_at_most, loss_within
-from models.lessons.found import also, by_learning, by_ratio, recognises
+from models.lessons.findings import also, by_learning, by_ratio, recognises
 from models.lessons.lesson import Code, Lesson
 from models.lessons.signal import DIGITS, STEPS
 from models.spec import RunConfig
@@ -27,7 +27,7 @@ BATCH = Lesson(
     options=tuple(_BETTER.values()),
     nets=_TWO,
     charts=("act_rms", "grad_rms", "loss"),
-    found=by_learning(_BETTER, list(_TWO), DIGITS, recognises(0.5)),
+    finding=by_learning(_BETTER, list(_TWO), DIGITS, recognises(0.5)),
     why=(
         "Layer norm takes mean and variance over the features of one token: it does not know that there is a batch. "
         "Batch norm takes them per feature over the batch. Of two numbers a and b the mean lies in the middle, so that "
@@ -72,7 +72,7 @@ PLACE = Lesson(
     options=tuple(_FREE.values()),
     nets=_PLACED,
     charts=("grad_rms", "sample_cosine", "loss"),
-    found=by_learning(_FREE, list(_PLACED), DIGITS),
+    finding=by_learning(_FREE, list(_PLACED), DIGITS),
     why="Before training post-norm looks the best of the three: signal and gradient are level. Watch the sample "
     "cosine. After the add, the norm scales skip and branch down together, so that of the input only $(1+v)^{-L/2}$ "
     "arrives: with $v = 1/2$ and 64 blocks 2e-6. What arrives instead is what the last blocks have made of it, and "
@@ -116,7 +116,7 @@ FINAL = Lesson(
     options=_SURE,
     nets=_HEADS,
     charts=("act_rms", "grad_rms", "loss"),
-    found=also(
+    finding=also(
         by_ratio(
             _SURE,
             (1.5, 3),

@@ -4,7 +4,7 @@ import math
 
 from models.insight.outcome import gradient_change, stream_change
 from models.lessons.challenges import Challenge, loss_within
-from models.lessons.found import also, by_learning, by_size
+from models.lessons.findings import also, by_learning, by_size
 from models.lessons.lesson import Code, Lesson
 from models.spec import RunConfig
 
@@ -27,7 +27,7 @@ VANISHING = Lesson(
     options=_FADING,
     nets=_PLAIN,
     charts=("grad_rms", "act_rms", "loss"),
-    found=also(
+    finding=also(
         by_size(
             _FADING,
             (1, 3),
@@ -75,7 +75,7 @@ EXPLODING = Lesson(
     options=_GROWING,
     nets=_ADDED,
     charts=("act_rms", "grad_rms", "loss"),
-    found=also(
+    finding=also(
         by_size(
             _GROWING, (math.log10(3), 2), stream_change, of=0, what="the signal without a norm", path="over 32 blocks"
         ),
@@ -117,7 +117,7 @@ SKIP = Lesson(
     options=tuple(_FATES.values()),
     nets=_SKIP,
     charts=("grad_rms", "sample_cosine", "loss"),
-    found=by_learning(_FATES, list(_SKIP), DIGITS),
+    finding=by_learning(_FATES, list(_SKIP), DIGITS),
     why="Reading the same size everywhere is not enough. Without a skip each block replaces what it reads, and ReLU "
     "draws all samples together a little every time: at the end all of them point in one direction, and the head has "
     "nothing to tell them apart by. With a skip a block changes what it reads a little and hands the rest on, so that "

@@ -28,7 +28,7 @@ from models.claims.card import (
     growth,
     middle,
 )
-from models.claims.claims import ERRORS, found
+from models.claims.claims import CLAIMS, matching
 from models.claims.numbers import NUMBERS
 from models.insight.theory import law
 from models.instruments import INSTRUMENTS
@@ -53,7 +53,7 @@ LONG = (
 
 @cache
 def gathered(key: str) -> dict[str, Any]:
-    return {name: value(source) for name, source in ERRORS[key].needs.items()}
+    return {name: value(source) for name, source in CLAIMS[key].needs.items()}
 
 
 def value(source: Source) -> Any:
@@ -78,12 +78,12 @@ def outcome(key: str, change: Callable[[dict[str, Any]], None] = lambda values: 
     """What is judged of the numbers, or of the numbers after a change to a copy of them."""
     values = {name: dict(one) if isinstance(one, dict) else one for name, one in gathered(key).items()}
     change(values)
-    return ERRORS[key].judge(values)
+    return CLAIMS[key].judge(values)
 
 
 def test_every_one_of_the_33_errors_has_a_claim_a_truth_sources_and_a_set_up() -> None:
-    assert len(ERRORS) == 33
-    for key, card in ERRORS.items():
+    assert len(CLAIMS) == 33
+    for key, card in CLAIMS.items():
         assert card.key == key
         assert card.topic in TOPICS
         assert card.claim.endswith(".")
@@ -99,7 +99,7 @@ def test_every_one_of_the_33_errors_has_a_claim_a_truth_sources_and_a_set_up() -
 
 
 def test_every_net_is_legal_is_within_the_budget_and_survives_its_link() -> None:
-    for card in ERRORS.values():
+    for card in CLAIMS.values():
         assert len(card.nets) <= 4
         for cfg in card.nets.values():
             assert over_budget(cfg) is None
@@ -162,7 +162,7 @@ def test_sigmoid_and_relu_shrink_as_the_moments_say() -> None:
 
 @pytest.mark.parametrize("key", ["pre-norm-exponential", "sandwich-is-post-norm"])
 def test_the_streams_that_were_measured_follow_their_laws(key: str) -> None:
-    for name, source in ERRORS[key].needs.items():
+    for name, source in CLAIMS[key].needs.items():
         predicted = law(source.cfg).mean_square
         assert growth(gathered(key)[name]) == pytest.approx(predicted[-1] / predicted[0], rel=0.2)
 
@@ -234,7 +234,7 @@ def test_a_typical_narrow_net_of_hes_weights_loses_most_of_its_mean_square_and_t
 
 
 def test_batch_norm_without_a_skip_learns_where_layer_norm_and_no_norm_do_not() -> None:
-    card = ERRORS["norm-alone"]
+    card = CLAIMS["norm-alone"]
     traces = {name: value(source) for name, source in card.needs.items()}
     assert {cfg.init for cfg in card.nets.values()} == {"fan-in"}  # the control differs in its norm alone
     ends = {name: float(np.mean(trace.loss[-20:])) for name, trace in traces.items()}
@@ -366,7 +366,7 @@ def test_what_is_measured_contradicts_the_claim_and_contrary_numbers_would_uphol
 
 
 def test_only_the_long_runs_are_left_out_above() -> None:
-    assert set(ERRORS) - set(CONTRARY) == set(LONG)
+    assert set(CLAIMS) - set(CONTRARY) == set(LONG)
 
 
 # --- long runs, on tapes of their own kind with losses put in ---
@@ -385,7 +385,7 @@ def ending(loss: float, arrangement: str = "pre-norm") -> Any:
 
 
 def judged(key: str, *losses: float) -> str:
-    card = ERRORS[key]
+    card = CLAIMS[key]
     return card.judge(dict(zip(card.needs, map(ending, losses), strict=True))).verdict
 
 
@@ -416,10 +416,10 @@ def test_one_chart_is_judged_by_whether_a_level_gradient_goes_with_learning() ->
 
 
 def test_the_search_takes_every_word_in_claim_and_truth_and_the_topic_filters() -> None:
-    assert [card.key for card in found("SIGMOID 1/4")] == ["quarter"]
-    assert found("no such word") == []
-    assert {card.topic for card in found(topic="attention")} == {"attention"}
-    assert len(found()) == 33
+    assert [card.key for card in matching("SIGMOID 1/4")] == ["quarter"]
+    assert matching("no such word") == []
+    assert {card.topic for card in matching(topic="attention")} == {"attention"}
+    assert len(matching()) == 33
 
 
 @pytest.mark.parametrize("key", ["pre-norm-exponential", "batch-norm-cures"])
@@ -439,13 +439,13 @@ def opened(key: str, **query: str) -> AppTest:
     return sound(page.run())
 
 
-@pytest.mark.parametrize("key", ERRORS)
+@pytest.mark.parametrize("key", CLAIMS)
 def test_every_card_opens_with_its_claim_and_says_nothing_of_it_before_a_guess_and_run(key: str) -> None:
     page = opened(key)
-    assert page.subheader[0].value == f"“{ERRORS[key].claim}”"
-    assert ERRORS[key].truth not in words(page)
+    assert page.subheader[0].value == f"“{CLAIMS[key].claim}”"
+    assert CLAIMS[key].truth not in words(page)
     assert page.button(key=f"error_{key}_running_run").disabled
-    assert "the claim" not in words(page).casefold().replace(ERRORS[key].setup.casefold(), "")
+    assert "the claim" not in words(page).casefold().replace(CLAIMS[key].setup.casefold(), "")
 
 
 @pytest.mark.parametrize("key", ["by-hand", "one-feature", "copies", "zero-gates", "quarter"])
@@ -454,7 +454,7 @@ def test_run_ends_with_the_verdict_and_its_numbers(key: str) -> None:
     assert said.sentence in words(page)
     assert said.verdict in words(page).casefold()
     assert ("You were right" if said.verdict == FAILS else "Not as you said") in words(page)
-    assert ERRORS[key].truth in words(page)
+    assert CLAIMS[key].truth in words(page)
     assert len(page.dataframe) >= 1
     assert (said.lines is None) == (not charts(page))
     page = press(page, "Clear")
@@ -478,11 +478,11 @@ def grid(page: AppTest) -> dict[str, dict[str, str]]:
 
 def test_without_a_choice_all_claims_are_cards_and_the_search_leaves_some() -> None:
     page = sound(lab("errors", "learn").run())
-    assert len(grid(page)) == len(ERRORS)
+    assert len(grid(page)) == len(CLAIMS)
     assert "Run" not in labels(page)
     page.text_input(key="error_search").set_value("batch norm momentum")
     (card,) = grid(sound(page.run())).values()
-    assert ERRORS["batch-norm-momentum"].claim.replace("`", "") in card["name"]
+    assert CLAIMS["batch-norm-momentum"].claim.replace("`", "") in card["name"]
 
 
 def test_a_card_that_was_run_is_marked_with_how_the_guess_went() -> None:
@@ -491,14 +491,14 @@ def test_a_card_that_was_run_is_marked_with_how_the_guess_went() -> None:
     assert page.query_params.get("error") is None
     marks = {name: card["mark"] for name, card in grid(page).items() if card["mark"]}
     assert list(marks.values()) == ["✗"]
-    assert ERRORS["quarter"].claim.replace("`", "") in next(iter(marks))
+    assert CLAIMS["quarter"].claim.replace("`", "") in next(iter(marks))
 
 
 def test_a_link_to_a_card_opens_it_whatever_was_searched_for() -> None:
     page = sound(lab("errors", "learn").run())
     page.text_input(key="error_search").set_value("warm")
     page = back(sound(page.run()), error="copies")
-    assert page.subheader[0].value == f"“{ERRORS['copies'].claim}”"
+    assert page.subheader[0].value == f"“{CLAIMS['copies'].claim}”"
 
 
 def test_an_unknown_error_and_a_search_without_a_hit_get_a_sentence() -> None:

@@ -69,7 +69,7 @@ def finished(cfg: RunConfig) -> Trace:
 @pytest.mark.parametrize("key", LESSONS)
 def test_a_lessons_nets_bear_out_what_its_text_says(key: str) -> None:
     lesson = LESSONS[key]
-    finding = lesson.found([finished(cfg) for cfg in lesson.nets.values()])
+    finding = lesson.finding([finished(cfg) for cfg in lesson.nets.values()])
     option, said = SHOWN[key]
     assert finding.answer == option
     assert finding.answer in lesson.options

@@ -115,7 +115,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "models.claims": (
         "models.answers",
         "models.labs",
-        "models.lessons.found",
+        "models.lessons.findings",
         "models.spec",
         "models.trace",
         *NUMPY_SIDE,

@@ -261,7 +261,7 @@ LENGTHS = Instrument(
 
 from models.lessons.challenges import Challenge, loss_within
 from models.insight.outcome import stream_change
-from models.lessons.found import by_size
+from models.lessons.findings import by_size
 from models.lessons.lesson import Code, Lesson
 from models.spec import RunConfig
 
@@ -275,7 +275,7 @@ NARROW = Lesson(
     options=_SIZES,
     nets=_NETS,
     charts=("act_rms", "loss"),
-    found=by_size(_SIZES, (1,), stream_change, of=0, what="the signal", path="over 2 blocks"),
+    finding=by_size(_SIZES, (1,), stream_change, of=0, what="the signal", path="over 2 blocks"),
     why="Two blocks add little.",
     sources={"He 2016 (ResNet)": "https://arxiv.org/abs/1512.03385"},
     code=Code("models/nets/sublayer.py", "Sublayer.forward"),

@@ -50,13 +50,13 @@ def by_size(
 ) -> Callable[[Sequence[Trace]], Finding]:
     """Picks the option by how many decades a size in net `of` changes, up or down: below bounds[0] the first, ..."""
 
-    def found(traces: Sequence[Trace]) -> Finding:
+    def judge(traces: Sequence[Trace]) -> Finding:
         size = change(traces[of])
         answer = options[int(np.searchsorted(bounds, abs(size), "right"))]
         sentence = change_in_words(what, size, path)
         return Finding(answer, f"{sentence[:1].upper()}{sentence[1:]}.")
 
-    return found
+    return judge
 
 
 def by_ratio(
@@ -64,11 +64,11 @@ def by_ratio(
 ) -> Callable[[Sequence[Trace]], Finding]:
     """Picks the option by a number of net `of`: below bounds[0] the first, ...; `sentence` has a place for it."""
 
-    def found(traces: Sequence[Trace]) -> Finding:
+    def judge(traces: Sequence[Trace]) -> Finding:
         size = measure(traces[of])
         return Finding(options[int(np.searchsorted(bounds, size, "right"))], sentence.format(size))
 
-    return found
+    return judge
 
 
 def by_learning(
@@ -79,19 +79,19 @@ def by_learning(
 ) -> Callable[[Sequence[Trace]], Finding]:
     """Picks the option that names the nets that learn (or meet `fate`); OTHERWISE if none names exactly these."""
 
-    def found(traces: Sequence[Trace]) -> Finding:
+    def judge(traces: Sequence[Trace]) -> Finding:
         fates = tuple(fate(trace) if fate else learned(trace, chance) for trace in traces)
         sentence = f"After the last step, {losses_in_words(names, traces)}. Guessing costs {chance:.2f}."
         return Finding(options.get(fates, OTHERWISE), sentence)
 
-    return found
+    return judge
 
 
 def also(first: Callable[[Sequence[Trace]], Finding], names: Sequence[str]) -> Callable[[Sequence[Trace]], Finding]:
     """The same answer, with every net's final loss added to the sentence."""
 
-    def found(traces: Sequence[Trace]) -> Finding:
+    def judge(traces: Sequence[Trace]) -> Finding:
         finding = first(traces)
         return Finding(finding.answer, f"{finding.sentence} After the last step, {losses_in_words(names, traces)}.")
 
-    return found
+    return judge
