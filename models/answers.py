@@ -142,7 +142,7 @@ class PathLengths:
 
 @dataclass(frozen=True)
 class Check:
-    """Slopes of the loss along directions of length 1: by autograd, and by central differences with K steps, in float64."""
+    """Slopes of the loss along directions of length 1, by autograd and by central differences with K steps; float64."""
 
     what: tuple[str, ...]  # what each direction moves: a block's weights, or the stream after it
     along: tuple[str, ...]  # the name of each direction

@@ -47,7 +47,7 @@ class Rule:
 def postmortem(cfg: RunConfig, trace: Trace) -> PostMortem:
     """What ended a run that diverged; its tape ends with the first row that is not finite."""
     assert trace.divergence is not None
-    rule, sentence = next((rule, found) for rule in (*RULES, UNEXPLAINED) if (found := rule.evidence(cfg, trace)))
+    rule, sentence = next((rule, said) for rule in (*RULES, UNEXPLAINED) if (said := rule.evidence(cfg, trace)))
     return PostMortem(
         rule.kind,
         sentence,

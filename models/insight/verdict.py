@@ -134,7 +134,7 @@ def verdicts(cfg: RunConfig, trace: Trace, row: int) -> list[Verdict]:
     updated = [
         past.update_to_weight for past in trace.frames if past.step < row and np.isfinite(past.update_to_weight).any()
     ]
-    found = judged(
+    results = judged(
         act_rms=trace.act_rms[row],
         grad_rms=trace.grad_rms[row],
         branch_rms=trace.branch_rms[row],
@@ -145,10 +145,10 @@ def verdicts(cfg: RunConfig, trace: Trace, row: int) -> list[Verdict]:
         of_step=_of_step(frame, row) if frame else "",
         what=vectors(cfg),
     )
-    first = found[0]
+    first = results[0]
     if row == 0 and first.kind in STARTS:
-        return [replace(first, sentence=f"{first.sentence} {STARTS[first.kind]}"), *found[1:]]
-    return found
+        return [replace(first, sentence=f"{first.sentence} {STARTS[first.kind]}"), *results[1:]]
+    return results
 
 
 def judged(
@@ -173,28 +173,28 @@ def judged(
         return [Verdict("diverged", "Not finite: some numbers have left the range of the machine.")]
     stream, gradient = decades(act_rms[0], act_rms[-1]), decades(grad_rms[-1], grad_rms[0])
     cosine = f"{sample_cosine[-1]:.2f}{of_step}"
-    found: list[Verdict] = []
+    wrong: list[Verdict] = []
     collapsed = float(sample_cosine[-1]) > COLLAPSED >= float(sample_cosine[0])
     one_direction = f"all {what} end in nearly one direction (mean cosine {cosine})"
     if max(stream, gradient) > math.log10(EXPLODING):
-        found.append(Verdict("exploding", f"Exploding: {_both(stream, gradient)}."))
+        wrong.append(Verdict("exploding", f"Exploding: {_both(stream, gradient)}."))
     elif min(stream, gradient) < -math.log10(VANISHING):
         also = f", and {one_direction}" if collapsed else ""
-        found.append(Verdict("vanishing", f"Vanishing: {_both(stream, gradient)}{_yet_level(weight_grad_rms)}{also}."))
+        wrong.append(Verdict("vanishing", f"Vanishing: {_both(stream, gradient)}{_yet_level(weight_grad_rms)}{also}."))
     elif collapsed:
-        found.append(
+        wrong.append(
             Verdict("collapsed", f"Collapsed: sizes look fine ({_both(stream, gradient)}), but {one_direction}.")
         )
     elif branch_rms.max() < INERT * act_rms.max():
-        found.append(
+        wrong.append(
             Verdict(
                 "inert",
                 "Inert branches: every block is nearly the identity now; training has to switch the branches on.",
             )
         )
-    found += _large_updates(update_to_weight) + _dead_units(dead_units, of_step)
+    wrong += _large_updates(update_to_weight) + _dead_units(dead_units, of_step)
     apart = f", and {what} stay apart (mean cosine {cosine})" if math.isfinite(sample_cosine[-1]) else ""
-    return found or [Verdict("healthy", f"Healthy: {_both(stream, gradient)}{apart}.")]
+    return wrong or [Verdict("healthy", f"Healthy: {_both(stream, gradient)}{apart}.")]
 
 
 def _large_updates(update_to_weight: np.ndarray) -> list[Verdict]:

@@ -41,12 +41,12 @@ def on_cluster(scheduler: str, specification: str, missing: Sequence[int]) -> It
                         f"The cluster {scheduler} failed at a unit: {_first_line(error) or future.status}."
                     )
                 try:
-                    found = future.result(timeout=LOOK_SECONDS)
+                    result = future.result(timeout=LOOK_SECONDS)
                 except TimeoutError:  # the worker is gone and so is the result: it is computed again
                     pending.add(future)
                     _await_worker(client, scheduler)
                     continue
-                yield found
+                yield result
 
 
 def _client(scheduler: str) -> Any:

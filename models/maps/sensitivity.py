@@ -44,25 +44,25 @@ def widths(spec: MapSpec, outcomes: Sequence[Outcome]) -> list[Width]:
         raise ValueError("no axis of this map is the learning rate")
     rates = sorted(spec.x.values if side == "x" else spec.y.values)
     others = spec.y.values if side == "x" else spec.x.values
-    found: dict[tuple[str, float, int], dict[float, Outcome]] = {}
+    runs: dict[tuple[str, float, int], dict[float, Outcome]] = {}
     for run in outcomes:
         rate, other = (run.x, run.y) if side == "x" else (run.y, run.x)
-        found.setdefault((run.arrangement, other, run.seed), {})[rate] = run
+        runs.setdefault((run.arrangement, other, run.seed), {})[rate] = run
     result = []
     for name in spec.arrangements:
         for other in others:
-            rows = [found.get((name, other, seed), {}) for seed in range(spec.seeds)]
+            rows = [runs.get((name, other, seed), {}) for seed in range(spec.seeds)]
             if all(len(row) == len(rates) for row in rows):
                 spans = [_longest(rates, [row[rate].steps_to_target is not None for rate in rates]) for row in rows]
                 result.append(Width(name, other, np.array([span for span, _ in spans]), any(edge for _, edge in spans)))
     return result
 
 
-def sentence(spec: MapSpec, found: Sequence[Width]) -> str:
+def sentence(spec: MapSpec, measured: Sequence[Width]) -> str:
     """Whether pre-norm is less sensitive than post-norm on this map, or which arrangement has the widest range."""
-    if not found:
+    if not measured:
         return "No arrangement is done at all learning rates yet."
-    decades = {name: [w.decades.mean() for w in found if w.arrangement == name] for name in spec.arrangements}
+    decades = {name: [w.decades.mean() for w in measured if w.arrangement == name] for name in spec.arrangements}
     mean = {name: float(np.mean(own)) for name, own in decades.items() if own}
     seeds = "1 seed" if spec.seeds == 1 else f"{spec.seeds} seeds"
     if {"pre-norm", "post-norm"} <= set(mean):

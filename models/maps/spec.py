@@ -8,6 +8,7 @@ from typing import Any
 
 from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.spec.fields import checked
+from models.spec.knob import whole
 from models.spec.query import shown
 
 VERSION = 1
@@ -67,7 +68,7 @@ class MapSpec:
         object.__setattr__(self, "base", tuple(sorted(self.base)))
         _whole("seeds", self.seeds, 1, MOST_SEEDS)
         low, high = TARGETS
-        if isinstance(self.target, bool) or not isinstance(self.target, int | float) or not low <= self.target <= high:
+        if not (whole(self.target) or isinstance(self.target, float)) or not low <= self.target <= high:
             raise ValueError(f"target is {shown(str(self.target))}; legal is a loss from {low:g} to {high:g}")
 
     @cached_property
@@ -92,28 +93,28 @@ class MapSpec:
         if len(text) > LONGEST:
             raise ValueError(f"This is {len(text)} characters long; a specification has at most {LONGEST}.")
         try:
-            found = json.loads(text)
+            content = json.loads(text)
         except (ValueError, RecursionError):
             raise ValueError("This is not a specification of a map: it is no JSON.") from None
-        if not isinstance(found, dict):
+        if not isinstance(content, dict):
             raise ValueError("This is not a specification of a map: it is no JSON object.")
-        version = found.get("version")
+        version = content.get("version")
         if isinstance(version, bool) or version != VERSION:
             raise ValueError(
                 f"This specification has version {shown(str(version))}; this program reads version {VERSION}."
             )
-        if astray := sorted(set(found) - {"version", "x", "y", "arrangements", "base", "seeds", "target"}):
+        if astray := sorted(set(content) - {"version", "x", "y", "arrangements", "base", "seeds", "target"}):
             raise ValueError(f"A specification has no field {shown(astray[0])}.")
-        names, base = found.get("arrangements"), found.get("base", {})
+        names, base = content.get("arrangements"), content.get("base", {})
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise ValueError("arrangements is no list of names.")
         if not isinstance(base, dict):
             raise ValueError("base is no object of fields and values.")
-        x, y = _axis("x", found.get("x")), _axis("y", found.get("y"))
+        x, y = _axis("x", content.get("x")), _axis("y", content.get("y"))
         for name, value in base.items():
             if not isinstance(value, str | int | float | bool):
                 raise ValueError(f"base has a value of {shown(name)} that is neither a number nor a word.")
-        return MapSpec(x, y, tuple(names), tuple(base.items()), found.get("seeds", 1), found.get("target", 0.5))
+        return MapSpec(x, y, tuple(names), tuple(base.items()), content.get("seeds", 1), content.get("target", 0.5))
 
     def _content(self) -> dict[str, Any]:
         axes = {
@@ -129,12 +130,12 @@ class MapSpec:
         }
 
 
-def _axis(name: str, found: Any) -> Axis:
-    if not isinstance(found, dict) or set(found) != {"field", "values"} or not isinstance(found["values"], list):
+def _axis(name: str, content: Any) -> Axis:
+    if not isinstance(content, dict) or set(content) != {"field", "values"} or not isinstance(content["values"], list):
         raise ValueError(f"{name} is no axis; an axis has a field and a list of values.")
-    if not isinstance(found["field"], str):
+    if not isinstance(content["field"], str):
         raise ValueError(f"The field of {name} is no word; legal is one of {', '.join(AXES)}.")
-    return Axis(found["field"], tuple(found["values"]))
+    return Axis(content["field"], tuple(content["values"]))
 
 
 def _checked_axis(name: str, axis: Axis) -> None:
@@ -144,8 +145,11 @@ def _checked_axis(name: str, axis: Axis) -> None:
         raise ValueError(f"{name} has {len(axis.values)} values; legal are 1 to {MOST_VALUES}")
     kinds, knob = knobs()[axis.field]
     for value in axis.values:
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not knob.holds(value) or (float not in kinds and value != int(value)):
+        if (
+            not (whole(value) or isinstance(value, float))
+            or not knob.holds(value)
+            or (float not in kinds and value != int(value))
+        ):
             raise ValueError(f"{name} has {axis.field} {shown(str(value))}; legal is {knob.legal()}")
     if len(set(axis.values)) < len(axis.values):
         raise ValueError(f"{name} has a value of {axis.field} twice; legal are different values")
@@ -161,5 +165,5 @@ def _value(field: str, value: float) -> float | int:
 
 
 def _whole(name: str, value: object, low: int, high: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+    if not (isinstance(value, int) and whole(value) and low <= value <= high):
         raise ValueError(f"{name} is {shown(str(value))}; legal is {low} to {high}")

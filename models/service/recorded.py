@@ -3,26 +3,33 @@
 `python -m models.service.record` writes the file; a test compares it with a fresh computation.
 """
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 from models.service.messages import config_from, unpacked
-from models.service.wire import receive
+from models.service.wire import Message, receive
 from models.spec import RunConfig
 from models.trace import Trace
+
+Recording = TypeVar("Recording")
 
 FILE = Path(__file__).with_name("recorded.bin")
 
 
-@cache
-def _recording() -> tuple[RunConfig, Trace] | None:
-    """The recorded configuration and its trace of one row; None if the file is missing or has another format."""
+def read_recording(file: Path, unpack: Callable[[Message], Recording]) -> Recording | None:
+    """What `unpack` makes of the message in a file; None if the file is missing or has another format."""
     try:
-        with FILE.open("rb") as stream:
-            message = receive(stream) or {}
-        return config_from(message["query"]), unpacked(Trace, message["trace"])
+        with file.open("rb") as stream:
+            return unpack(receive(stream) or {})
     except (OSError, EOFError, ValueError, KeyError, TypeError):
         return None
+
+
+@cache
+def _recording() -> tuple[RunConfig, Trace] | None:
+    return read_recording(FILE, lambda m: (config_from(m["query"]), unpacked(Trace, m["trace"])))
 
 
 def recorded(cfg: RunConfig) -> Trace | None:

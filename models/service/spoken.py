@@ -12,7 +12,7 @@ import numpy as np
 
 from models.answers import Continuation
 from models.service.messages import config_from, unpacked
-from models.service.wire import receive
+from models.service.recorded import read_recording
 from models.spec import RunConfig
 
 FILE = Path(__file__).with_name("spoken.bin")
@@ -61,9 +61,6 @@ class Spoken:
 @cache
 def spoken() -> Spoken | None:
     """The recording; None if the file is missing or has another format."""
-    try:
-        with FILE.open("rb") as stream:
-            message = receive(stream) or {}
-        return Spoken(config_from(message["query"]), unpacked(Continuation, message["value"]), message["loss"])
-    except (OSError, EOFError, ValueError, KeyError, TypeError):
-        return None
+    return read_recording(
+        FILE, lambda m: Spoken(config_from(m["query"]), unpacked(Continuation, m["value"]), m["loss"])
+    )
