@@ -33,7 +33,7 @@ FOREIGN = frozenset(
         "word",
     }
 )
-SHOWN = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .+-/_=")
+PLAIN = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .+-/_=")
 
 
 def to_query(cfg: Fields) -> dict[str, str]:
@@ -58,7 +58,7 @@ def legal_fields(mapping: Mapping[str, str | Iterable[str]]) -> tuple[dict[str, 
         if key in {"overrides", "arrangement"} | FOREIGN:
             continue
         if key not in knobs():
-            notes.append(f"there is no setting {shown(key)}: ignored")
+            notes.append(f"there is no setting {harmless(key)}: ignored")
             continue
         kinds, knob = knobs()[key]
         value, note = _parsed(key, text, kinds, knob, values[key])
@@ -80,7 +80,7 @@ def legal_fields(mapping: Mapping[str, str | Iterable[str]]) -> tuple[dict[str, 
 JOINER = "\u2060"
 
 
-def shown(text: str, limit: int = 40, allowed: Set[str] = SHOWN) -> str:
+def harmless(text: str, limit: int = 40, allowed: Set[str] = PLAIN) -> str:
     """Foreign text made harmless for a page: plain characters only, cut short, with dots only inside numbers."""
     plain = re.sub(r"(?<!\d)\.|\.(?!\d)", " ", "".join(c for c in text[:LONGEST_VALUE] if c in allowed))
     return (plain[:limit] + "...") if len(plain) > limit else (plain or "(unreadable)")
@@ -88,7 +88,7 @@ def shown(text: str, limit: int = 40, allowed: Set[str] = SHOWN) -> str:
 
 def refusal(error: Exception, limit: int = 200) -> str:
     """The message of a configuration's error, with the foreign text in it made harmless; its punctuation stays."""
-    return shown(str(error), limit, SHOWN | set(";,()'"))
+    return harmless(str(error), limit, PLAIN | set(";,()'"))
 
 
 def literal(text: str) -> str:
@@ -106,7 +106,7 @@ def _arrangement(texts: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
         net = texts.get("net", "mlp")
         return values | arranged_fields(name, {"net": net} if net in NETS else {})
     if name is not None:
-        notes.append(f"there is no arrangement {shown(name)}: ignored")
+        notes.append(f"there is no arrangement {harmless(name)}: ignored")
     return values
 
 
@@ -132,10 +132,10 @@ def _parsed(key: str, text: str, kinds: tuple[type, ...], knob: Knob, fallback: 
             legal = knob.clamp(round(number) if int in kinds else number)
             return (
                 int(legal) if int in kinds else legal
-            ), "" if legal == number else f"{key} {shown(text)} became {legal:g}"
+            ), "" if legal == number else f"{key} {harmless(text)} became {legal:g}"
     return (
         fallback,
-        f"{key} {shown(text)} is not {knob.legal() if kinds != (bool,) else 'true or false'}: {_text(fallback)} "
+        f"{key} {harmless(text)} is not {knob.legal() if kinds != (bool,) else 'true or false'}: {_text(fallback)} "
         "instead",
     )
 
