@@ -229,7 +229,7 @@ class Engine:
         return None
 
     def _let_in(self) -> None:
-        """Moves runs from the queue into training, first come first served, as far as there is room for more than one.
+        """Moves runs from the queue into training, first come first served, as far as there is room; one always trains.
 
         A run that has its wanted rows gives up its place, and the reader is told which still wait. Runs that need few
         more rows skip the queue, as long as few are enough.

@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def serve(engine: "Engine", inbox: "queue.SimpleQueue[Message]") -> None:
-    """Works in slices, with one question in between, newest first: what a control asks now matters more than before."""
+    """Works in slices, with one question in between, newest first: what a control asks now matters most."""
     questions: list[Message] = []
     busy = False
     while True:

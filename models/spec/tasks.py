@@ -11,7 +11,7 @@ class Task:
     """What a net is asked; `kind` (points, image, sequence or text) decides the picture that goes with it.
 
     `tokens` is the length of a sample; a transformer sees `row_tokens` instead if they are given. `features` is the
-    number of real inputs per token of an MLP, or 0 where tokens are symbols from a vocabulary of that size.
+    number of real inputs per token of an MLP; where tokens are symbols it is 0, and `vocabulary` counts them.
     """
 
     reading: str
