@@ -1,4 +1,5 @@
-.PHONY: app check test quick bench
+# CONTRIBUTING.md explains the targets.
+.PHONY: app check test quick long bench
 
 app:
 	streamlit run app.py
@@ -14,6 +15,9 @@ test:
 
 quick:
 	pytest -m "not browser and not slow"
+
+long:
+	pytest -m long
 
 bench:
 	python -m benchmarks

@@ -1,6 +1,6 @@
-"""The server: Streamlit's main script is `pages/navigation.py`; here stand its life cycle and its health.
+"""The server's entry point: life cycle, health check and middleware. Streamlit's main script is `pages/navigation.py`.
 
-`streamlit run app.py` finds `app`. Imports no torch: that is loaded in the trainer's own process.
+`streamlit run app.py` finds `app`. Nothing here imports torch: the trainer loads it in a process of its own.
 """
 
 import os
@@ -30,10 +30,9 @@ MAIN = Path(__file__).parent / "pages" / "navigation.py"
 
 @asynccontextmanager
 async def lifespan(_app: Any) -> AsyncIterator[None]:
-    """Starts the trainer with the server, so that torch loads while the first page is drawn, and ends it with it.
+    """Starts the trainer with the server, so that torch loads while the first page is drawn, and stops it at shutdown.
 
-    What the first pages import, pandas and most components, is loaded before the server answers: later it would keep
-    the first browser waiting for its scripts.
+    Pandas and most components are imported before the server answers; otherwise the first visitor would wait for them.
     """
     log.begin()
     limits = " ".join(f"{name}={value}" for name, value in set_by_hand(os.environ).items())
@@ -48,7 +47,7 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
 
 
 async def health(_request: Request) -> JSONResponse:
-    """200 while the trainer can be used or is on its way; 503 once it has given up."""
+    """200 while the trainer is ready or starting; 503 once it has given up."""
     status = trainer().status()
     runs = {"training": status.wanted - status.waiting, "waiting": status.waiting}
     return JSONResponse(
@@ -57,16 +56,14 @@ async def health(_request: Request) -> JSONResponse:
     )
 
 
-class OnlyReading:
-    """Refuses what carries a body before it is read: there are
-    no uploads, and what a visitor does comes by the websocket.
-    """
+class ReadOnly:
+    """Rejects requests with a body before reading it: there are no uploads; visitors' input arrives by websocket."""
 
     def __init__(self, inner: ASGIApp) -> None:
         self.inner = inner
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers 405 to what is neither GET, HEAD, OPTIONS nor a websocket."""
+        """Answers 405 to anything but GET, HEAD, OPTIONS and websockets."""
         reads = scope["type"] != "http" or scope["method"] in {"GET", "HEAD", "OPTIONS"}
         refusal = PlainTextResponse("This server takes no uploads.", 405, {"allow": "GET, HEAD, OPTIONS"})
         await (self.inner if reads else refusal)(scope, receive, send)
@@ -76,9 +73,9 @@ app = st.App(
     MAIN,
     lifespan=lifespan,
     routes=[Route("/healthz", health), *routes()],
-    middleware=[Middleware(OnlyReading), Middleware(Scripts)],
+    middleware=[Middleware(ReadOnly), Middleware(Scripts)],
 )
 
-# A test that runs this file as a script (AppTest) is given the main script itself.
+# AppTest runs this file as a script: hand it the main script.
 if get_script_run_ctx(suppress_warning=True):
     runpy.run_path(str(MAIN))

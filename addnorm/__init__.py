@@ -5,7 +5,7 @@
     with watch(model, "run.jsonl", optimizer=optimizer) as tape:
         ...  # train as ever
 
-torch is loaded when `watch` is first asked for, so that a recording can be read without it.
+torch is imported when `watch` is first used, so that a recording can be read without it.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""`python -m addnorm show run.jsonl`: a recording as a table. It may still be growing."""
+"""`python -m addnorm show run.jsonl` prints a recording as a table, also while it grows."""
 
 from __future__ import annotations
 
@@ -16,21 +16,19 @@ from addnorm.words import first_not_finite, shortened, updates, verdict
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one sentence, without the usage."""
+    """Reports an error in one sentence, without the usage."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}\n")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs a command. 2 and a sentence on stderr where there is nothing to show."""
+    """Runs a command. Returns 2, with a sentence on stderr, where there is nothing to show, 1 after a faulty line."""
     parser = Parser(prog="python -m addnorm", description="Recordings of `addnorm.watch`.")
     commands = parser.add_subparsers(required=True, metavar="command")
     show = commands.add_parser("show", help="a recording as a table: site, activation, gradient, and a line of words")
     show.add_argument("path", help="the file")
-    show.add_argument(
-        "--step", type=int, metavar="N", help="the row of that step, or the last before it (default: the last)"
-    )
+    show.add_argument("--step", type=int, metavar="N", help="the last row up to that step (default: the last of all)")
     given = parser.parse_args(arguments)
     recording = read(given.path, growing=True)
     if not recording.header or not len(recording):
@@ -38,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     try:
         print("\n".join(table(recording, given.step)))
-    except BrokenPipeError:  # the reader (`head`) has seen enough
+    except BrokenPipeError:  # `head` has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     if recording.problem:
@@ -66,7 +64,7 @@ def table(recording: Recording, step: int | None = None) -> Iterator[str]:
 
 
 def row_of(recording: Recording, step: int | None) -> int:
-    """The row of a step, or of the last one before it."""
+    """The row of a step, or the last one before it."""
     if step is None:
         return len(recording) - 1
     return max((at for at, known in enumerate(recording.steps) if known <= step), default=0)
@@ -88,7 +86,7 @@ def _shown(recording: Recording, name: str, at: int) -> Iterator[str]:
 
 
 def command() -> int:
-    """`addnorm` on the command line."""
+    """The entry point of the `addnorm` script."""
     return main(sys.argv[1:])
 
 

@@ -1,4 +1,4 @@
-"""For Hugging Face's `Trainer`: `Trainer(..., callbacks=[WatchCallback("run.jsonl")])`. Needs `transformers`."""
+"""A callback for Hugging Face: `Trainer(..., callbacks=[WatchCallback("run.jsonl")])`. Needs `transformers`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from addnorm.recorder import Tape
 
 
 class WatchCallback(TrainerCallback):
-    """Records a training by `Trainer`; takes what `watch` takes, but the model, its optimiser and AMP's scaler."""
+    """Records what `Trainer` trains. Takes the arguments of `watch`, except model, optimiser and AMP's scaler."""
 
     def __init__(self, path: str | os.PathLike[str], **asked: Any) -> None:
         self.tape: Tape | None = None
         self._path, self._asked = path, asked
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
-        """Hooks the model. Of several processes the first one records."""
+        """Starts recording, in the first of several processes."""
         if not state.is_world_process_zero:
             return
         wrapped = given.get("optimizer")

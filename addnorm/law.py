@@ -1,4 +1,4 @@
-"""By which law the stream grows over depth, and which arrangement is known to grow so.
+"""The law by which the stream grows over depth, and the arrangement known to grow so.
 
 A branch that reads a normed copy adds the same mean square at every depth, so the stream grows like the square root of
 depth; one that reads the raw stream adds in proportion to it, which makes it grow exponentially; branches that all add
@@ -15,16 +15,17 @@ from dataclasses import dataclass, replace
 
 from addnorm.read import Recording, SiteInfo
 
-FEWEST = 4  # sites that a law is read off, without the first
-SAME = 1.2  # largest over smallest size that counts as constant, where there is no
-TREND = 1.02  # trend over depth beyond this factor, or beyond two standard deviations
-CLEAR = 1.5  # largest over smallest size from which a law can be told
-STILL = 1.01  # largest over smallest gradient of a stream to which nothing is added
-POOR = 0.045  # root mean square distance from the fit, in logarithms, over the logarithm of that ratio
-SMALLEST = 1e-140  # mean square over the largest, of which more is not told apart
+# "Spread" is the largest size over the smallest.
+FEWEST = 4  # sites needed to tell a law, without the first
+SAME = 1.2  # largest spread that counts as constant, if there is
+TREND = 1.02  # no trend over depth beyond this factor or beyond two standard deviations
+CLEAR = 1.5  # smallest spread by which a law can be told
+STILL = 1.01  # largest spread of the gradient of a stream to which nothing is added
+POOR = 0.045  # RMS distance from a fit in logarithms, over the logarithm of the spread: above it the fit is poor
+SMALLEST = 1e-140  # smallest power of a size, relative to the largest, that is told from zero
 NEAR = 0.25  # share by which the logarithms of two rates may differ
-APART = 1.25  # times by which other laws must fit worse
-SURE = 2.0  # times by which the square root must fit worse than a straight line: narrow nets scatter
+APART = 1.25  # factor by which other laws must fit worse
+SURE = 2.0  # factor by which the square root must fit worse than a straight line: narrow nets scatter
 
 LIKE = {
     "pre-norm": "every branch adds about as much as the one before",
@@ -45,7 +46,7 @@ class Law:
     rate: float = math.nan
 
     def sentence(self) -> str:
-        """What the stream does, without its subject."""
+        """What the stream does, as a predicate."""
         factor = max(self.rate, 1 / self.rate)
         return {
             "constant": "has the same size at every depth",
@@ -62,7 +63,7 @@ class Law:
 
 
 def law_of(values: Sequence[float]) -> Law:
-    """The law that some sizes over depth follow."""
+    """The law that sizes over depth follow."""
     if len(values) < FEWEST or not all(0 < value < math.inf for value in values):
         return Law()
     most = max(values)
@@ -85,7 +86,7 @@ def law_of(values: Sequence[float]) -> Law:
 
 
 def law_of_stream(values: Sequence[float]) -> Law:
-    """The law of all sites, or else of every second one: sublayers that alternate may add much and little by turns."""
+    """The law of all sites, else of every second one: alternating sublayers may add much and little by turns."""
     law, second = law_of(values), law_of(values[::-2][::-1])
     if law.kind != "none" or second.kind in ("", "slight"):
         return law
@@ -93,7 +94,7 @@ def law_of_stream(values: Sequence[float]) -> Law:
 
 
 def straight(y: Sequence[float], weights: Sequence[float]) -> tuple[float, float]:
-    """Start and slope of the weighted least squares line over 0, 1, 2, ..."""
+    """Start and slope of the weighted least squares line through y at 0, 1, 2, ..."""
     whole = sum(weights)
     mx = sum(weight * at for at, weight in enumerate(weights)) / whole
     my = sum(weight * value for weight, value in zip(weights, y, strict=True)) / whole
@@ -103,7 +104,7 @@ def straight(y: Sequence[float], weights: Sequence[float]) -> tuple[float, float
 
 
 def stream_of(sites: Sequence[SiteInfo]) -> list[int]:
-    """The sites of the longest stream without its first: those of the commonest shape between two starts."""
+    """The sites of the longest stream, without its first: those of the commonest shape between two starts."""
     streams: list[list[int]] = [[]]
     for at, site in enumerate(sites):
         if site.kind == "start":
@@ -116,23 +117,21 @@ def stream_of(sites: Sequence[SiteInfo]) -> list[int]:
 
 
 def likeness(recording: Recording) -> str:
-    """The arrangement whose growth the first row has; empty
-    where it is none. Later training has changed the weights.
-    """
+    """The arrangement that grows like the first row, before training changes the weights; empty where none does."""
     stream, gradient = laws(recording, 0)
     places = stream_of(recording.sites)
     return _alike(stream, gradient, summed=any(recording.sites[place].kind == "sum" for place in places))
 
 
 def laws(recording: Recording, at: int) -> tuple[Law, Law]:
-    """The laws of the stream over depth and of its gradient on the way back in one row."""
+    """The laws that the stream over depth and its gradient on the way back follow in one row."""
     places = stream_of(recording.sites)
     act, grad = ([recording.row(name, at)[place] for place in places] for name in ("act", "grad"))
     return law_of_stream(act), law_of_stream(grad[::-1])
 
 
 def law_in_words(recording: Recording, at: int) -> str:
-    """The law of a row, and the arrangement that the net started like."""
+    """The law of a row, and the arrangement that the net started like, in sentences."""
     stream, like = laws(recording, at)[0], likeness(recording)
     said = [f"At step {recording.steps[at]} the stream {stream.sentence()}."] if stream.kind else []
     if like:
@@ -141,7 +140,7 @@ def law_in_words(recording: Recording, at: int) -> str:
 
 
 def _alike(stream: Law, gradient: Law, *, summed: bool) -> str:
-    if stream.kind == "exponential":  # a product over the layers, and so is its gradient, of the same factors
+    if stream.kind == "exponential":  # a product over the layers, whose gradient is a product of the same factors
         rate = math.log(stream.rate)
         if gradient.kind != "exponential" or abs(math.log(gradient.rate) - rate) >= NEAR * abs(rate):
             return ""
@@ -153,10 +152,8 @@ def _alike(stream: Law, gradient: Law, *, summed: bool) -> str:
 
 
 def _grown(values: Sequence[float], power: int) -> float:
-    """How far some sizes are from growing so that a power of them
-    gains the same from site to site; infinite where none gains.
-    """
-    most = max(values)  # so that no power leaves the range of the machine
+    """How far sizes are from a law by which this power of them gains the same at every site; infinite if none gains."""
+    most = max(values)  # dividing by it keeps powers within the range of floats
     powers = [max((value / most) ** power, SMALLEST) for value in values]
     start, gain = straight(powers, [1 / one**2 for one in powers])
     if gain <= 0:

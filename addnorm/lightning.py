@@ -1,4 +1,4 @@
-"""For Lightning: `Trainer(callbacks=[WatchCallback("run.jsonl")])`. Needs `lightning`, or `pytorch_lightning`."""
+"""A callback for (PyTorch) Lightning: `Trainer(..., callbacks=[WatchCallback("run.jsonl")])`. Needs `lightning`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ else:
 
 
 class WatchCallback(Callback):
-    """Records a training with automatic optimisation; takes what `watch` takes, but the model and its optimiser.
+    """Records training with automatic optimisation. Takes the arguments of `watch`, except model, optimiser and scaler.
 
-    A training step may call parts of the module instead of the
-    module, so a pass is what lies between a batch and `backward`.
+    A training step may call parts of the module instead of the module itself, so a forward pass is taken to last from
+    the start of a batch to `backward`.
     """
 
     def __init__(self, path: str | os.PathLike[str], **asked: Any) -> None:
@@ -28,18 +28,18 @@ class WatchCallback(Callback):
         self._path, self._asked = path, asked
 
     def on_train_start(self, trainer: Any, module: Any) -> None:
-        """Hooks the model. Of several processes the first one records."""
+        """Starts recording, in the first of several processes."""
         if trainer.is_global_zero:
             scaler = getattr(trainer.precision_plugin, "scaler", None)
             self.tape = Tape(module, self._path, scaler=scaler, called=False, **self._asked)
 
     def on_train_batch_start(self, trainer: Any, module: Any, batch: Any, batch_idx: int) -> None:
-        """A pass begins."""
+        """Begins a forward pass."""
         if self.tape is not None:
             self.tape.begin_pass()
 
     def on_before_backward(self, trainer: Any, module: Any, loss: Any) -> None:
-        """The pass is over. With several batches to an update Lightning has divided the loss by their number."""
+        """Ends the pass. Lightning has divided the loss by the number of batches that accumulate."""
         if self.tape is not None:
             self.tape.end_pass()
             self.tape.loss(loss * trainer.accumulate_grad_batches)
@@ -50,7 +50,7 @@ class WatchCallback(Callback):
             self.tape.step()
 
     def on_exception(self, trainer: Any, module: Any, exception: BaseException) -> None:
-        """Ends the recording with what went wrong."""
+        """Ends the recording, with the exception as its reason."""
         if self.tape is not None:
             self.tape.__exit__(type(exception), exception, None)
 

@@ -1,7 +1,7 @@
 """Watches tensors at the boundaries of modules while a model trains, without ever waiting for the device.
 
-A hook on every place keeps a reference to the tensor, and to its gradient when that comes; one batched read turns them
-into norms. Nothing is copied, nothing changes the arithmetic of the training.
+A hook at every place keeps a reference to the tensor, and to its gradient when that comes; one batched read turns them
+into norms. Nothing is copied, and the arithmetic of the training does not change.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-STACKED = 4096  # numbers in a tensor up to which stacking is cheaper than one kernel each
-LONG = 1 << 20  # numbers from which a sum of squares in float32 loses digits
+STACKED = 4096  # numbers in a tensor up to which stacking is cheaper than a kernel for each
+LONG = 1 << 20  # numbers above which a float32 sum of squares loses digits
 SMALLEST, LARGEST = 1e-15, 1e15  # norms whose squares float32 holds
 
 Key = int | str | None
@@ -25,7 +25,7 @@ Key = int | str | None
 
 @dataclass(frozen=True)
 class Place:
-    """A tensor at the boundary of a module: what it gives or is given at its nth call of a forward pass.
+    """A tensor at the boundary of a module: an output or input of its nth call in a forward pass.
 
     `key` says which of several it is: an index, a name, or None for the only one.
     """
@@ -37,9 +37,7 @@ class Place:
 
 
 class Hook:
-    """A hook of ours on a module. A copy of a watched model,
-    or a saved one, has a hook in its place that does nothing.
-    """
+    """A module hook that copies and pickles as one that does nothing, so that copies of a model are not watched."""
 
     def __init__(self, call: Callable[..., None], *first: Any) -> None:
         self._call, self._first = call, first
@@ -52,14 +50,14 @@ class Hook:
 
 
 def nothing(*_args: Any) -> None:
-    """What a copied hook does."""
+    """The work of a copied hook."""
 
 
 class Probe:
-    """Keeps what passed the places in the last forward pass, and the gradients that came back to them.
+    """Keeps the tensors of the last forward pass at some places, and the gradients that came back to them.
 
-    `begin` and `end` bracket a pass for whom a module may be called twice, or again by checkpointing when the pass is
-    over. Without them every call counts. `failed` is told of an error of ours, which never reaches the training.
+    `begin` and `end` bracket a pass where a module may be called twice, or again by checkpointing after the pass.
+    Without them every call counts. `failed` is called with our own errors, which then do not reach the training.
     `fresh`: no tensor comes twice, so that hooks on tensors go with them and `release` has nothing to do.
     """
 
@@ -75,10 +73,9 @@ class Probe:
         self.gradients = gradients
         self.listening = True
         self.fresh = fresh
-        self.at_once: set[int] = (
-            set()
-        )  # places whose tensor is overwritten later, so that its norm is taken on the spot
-        self._on_tensors: list[RemovableHandle] = []  # taken off again, for inputs may come a second time
+        # Places whose tensor is overwritten later, so that its norm is taken on the spot.
+        self.at_once: set[int] = set()
+        self._on_tensors: list[RemovableHandle] = []  # to be removed, because an input may come a second time
         self._pass = 0
         self.forget()
         self._attached = True
@@ -88,7 +85,7 @@ class Probe:
         self._handles = self._hooked()
 
     def tensors(self) -> list[Tensor]:
-        """What passed the places, in their order."""
+        """The tensors at the places, in their order."""
         return [tensor for tensor in self.seen if tensor is not None]
 
     def grads(self) -> list[Tensor]:
@@ -96,28 +93,26 @@ class Probe:
         return [grad for _, grad in sorted(self.received_at(), key=lambda pair: pair[0])]
 
     def received_at(self) -> list[tuple[int, Tensor]]:
-        """All gradients with the places they came to; of several passes that share a `backward` there are several."""
+        """All gradients with their places, several to a place where several passes share a `backward`."""
         return [(at, grad) for (_, at), grad in self._received.items()]
 
     def forget(self) -> None:
-        """Lets the last pass go, so that its tensors can be freed.
-        Gradients that are still to come are kept all the same.
-        """
+        """Lets the tensors of the last pass be freed. Its gradients are still kept when they come."""
         self.seen: list[Tensor | None] = [None] * len(self.places)
         self._received: dict[tuple[int, int], Tensor] = {}  # by pass and place
         self._pass += 1
         self.norm_at_once: dict[int, Tensor] = {}
         self._versions: dict[int, int] = {}
-        self._waiting: set[int] = set()  # places whose tensor had no gradient yet: checkpointing computes it again
+        self._waiting: set[int] = set()  # places whose tensor had no gradient yet, which checkpointing computes again
 
     def release(self) -> None:
-        """Takes no more gradients of the passes so far: an input that comes again would be counted twice."""
+        """Stops taking gradients of the passes so far: an input that comes again would be counted twice."""
         for handle in self._on_tensors:
             handle.remove()
         self._on_tensors = []
 
     def unspoilt(self, at: int) -> Tensor | None:
-        """What passed a place, unless it was overwritten since; from then on its norm is taken on the spot."""
+        """The tensor at a place; None where it was overwritten since, and its norm is taken on the spot from now on."""
         tensor = self.seen[at]
         if tensor is not None and tensor._version != self._versions[at]:
             self.at_once.add(at)
@@ -125,20 +120,20 @@ class Probe:
         return tensor
 
     def begin(self) -> None:
-        """A forward pass begins."""
+        """Begins a forward pass."""
         self._within = True
         self._calls = {}
 
     def end(self) -> None:
-        """The forward pass is over: calls from now on are checkpointing at work."""
+        """Ends the forward pass: later calls are checkpointing at work."""
         self._within = False
 
     def expect(self, places: Iterable[int]) -> None:
-        """Of these places the gradient is still to come, when checkpointing computes them again."""
+        """The gradients of these places come when checkpointing computes them again."""
         self._waiting |= set(places)
 
     def remove(self) -> None:
-        """Takes the hooks off."""
+        """Removes all hooks."""
         self.listening = self._attached = False
         self.release()
         for handle in self._handles:
@@ -157,19 +152,17 @@ class Probe:
                 handles.append(module.register_forward_hook(Hook(self._gave, wanted)))
         return handles
 
-    def _given(self, wanted: list[int], again: bool, module: nn.Module, args: Any, kwargs: Any) -> None:
-        """`again`: whether the hook of the output will count this call."""
+    def _given(self, wanted: list[int], counted: bool, module: nn.Module, args: Any, kwargs: Any) -> None:
+        """`counted`: the hook on the module's outputs counts this call."""
         if self.listening:
-            self._look(
-                wanted, module, lambda key: kwargs.get(key) if isinstance(key, str) else args[key or 0], not again
-            )
+            self._look(wanted, module, partial(picked_input, args, kwargs), not counted)
 
     def _gave(self, wanted: list[int], module: nn.Module, _args: Any, output: Any) -> None:
         if self.fresh and self._within is None and isinstance(output, Tensor):
             for at in wanted:
                 self._keep(at, output)
         elif self.listening:
-            self._look(wanted, module, lambda key: picked(output, key), True)
+            self._look(wanted, module, partial(picked, output), True)
 
     def _look(self, wanted: list[int], module: nn.Module, value: Callable[[Key], Any], counts: bool) -> None:
         try:
@@ -190,11 +183,9 @@ class Probe:
             self._fail(error)
 
     def _look_again(self, wanted: list[int], value: Callable[[Key], Any]) -> None:
-        """Checkpointing computes a part again, this time with
-        gradients. Of a module used twice nobody knows which call it is.
-        """
+        """Checkpointing computes a part again, this time with gradients."""
         if len({self.places[at].call for at in wanted}) > 1:
-            return
+            return  # of a module used twice nobody knows which call this is
         for at in wanted:
             tensor = value(self.places[at].key)
             if at in self._waiting and isinstance(tensor, Tensor) and tensor.requires_grad:
@@ -204,7 +195,7 @@ class Probe:
     def _keep(self, at: int, tensor: Tensor) -> None:
         if at in self.at_once:
             self.norm_at_once[at] = norms([tensor.detach()])
-        self.seen[at] = tensor.detach()  # without the graph, which is freed as ever; in-place calls still count on it
+        self.seen[at] = tensor.detach()  # without the graph, which is freed as usual; shares the version counter
         self._versions[at] = tensor._version
         if self.gradients:
             if tensor.requires_grad:
@@ -230,7 +221,7 @@ class Probe:
 
 
 def picked(output: Any, key: Key) -> Any:
-    """One of a module's outputs by its key; None where there is none."""
+    """The output of a module that has this key; None where there is none."""
     if key is None:
         return output
     if isinstance(output, Mapping):
@@ -238,14 +229,19 @@ def picked(output: Any, key: Key) -> Any:
     return output[key] if isinstance(output, tuple | list) and isinstance(key, int) and key < len(output) else None
 
 
+def picked_input(args: tuple[Any, ...], kwargs: dict[str, Any], key: Key) -> Any:
+    """The argument of a module that has this key; None where there is none."""
+    return picked(kwargs, key) if isinstance(key, str) else picked(args, key or 0)
+
+
 def outputs(modules: Sequence[nn.Module], *, gradients: bool) -> Probe:
-    """A probe on what some modules of a net of one's own give, a new tensor at each call."""
+    """A probe on the outputs of modules that return a new tensor at each call."""
     return Probe([Place(module) for module in modules], gradients=gradients, fresh=True)
 
 
 @contextmanager
 def watching(taps: Sequence[nn.Module], *, gradients: bool) -> Iterator[Probe]:
-    """A probe on the outputs of some modules for the length of a block."""
+    """A probe on the outputs of modules, for the length of a `with` block."""
     probe = outputs(taps, gradients=gradients)
     try:
         yield probe
@@ -254,15 +250,14 @@ def watching(taps: Sequence[nn.Module], *, gradients: bool) -> Iterator[Probe]:
 
 
 def accumulate_dtype(device: torch.device) -> torch.dtype:
-    """Squares of 1e-25 and 1e25 leave float32, so norms are summed in float64 where the device has it."""
+    """The dtype in which norms are summed: float64 where the device has it, for float32 does not hold 1e-25 squared."""
     return torch.float32 if device.type == "mps" else torch.float64
 
 
 def norms(tensors: Sequence[Tensor]) -> Tensor:
     """The L2 norm of every tensor, (N,), in float64 where the device has it. All tensors are on one device.
 
-    On a CPU float32 sums take half the time; what they cannot
-    hold is summed again. Elsewhere asking would mean waiting.
+    On a CPU float32 sums take half the time, and what they cannot hold is summed again. Elsewhere, asking would wait.
     """
     tensors = [torch.view_as_real(tensor) if tensor.is_complex() else tensor for tensor in tensors]
     dtype = accumulate_dtype(tensors[0].device)
@@ -288,5 +283,5 @@ def norms_in(tensors: Sequence[Tensor], dtype: torch.dtype) -> Tensor:
 
 
 def joined(tensors: Sequence[Tensor]) -> Tensor:
-    """All numbers of some tensors in one row, by one call however many tensors there are."""
+    """All numbers of some tensors in one row, by one call for any count of tensors."""
     return torch._C._nn.flatten_dense_tensors(list(tensors))

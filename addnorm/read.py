@@ -1,6 +1,6 @@
-"""Reads recordings, whoever wrote them: strict, within bounds, and what was whole before a fault is given.
+"""Reads recordings from any writer: strictly, within bounds, and up to the first fault.
 
-Needs no torch. `components/stage/browser/recording.js` reads the same in a browser. A growing file is read by feeding a
+Needs no torch. `components/stage/browser/recording.js` reads the same in a browser. To follow a growing file, feed a
 `Reader` what has come in since.
 """
 
@@ -23,16 +23,16 @@ MOST_NUMBERS = 50_000_000  # of a whole recording, 8 bytes each
 LONGEST_NAME = 1000  # characters
 LARGEST_FILE = 4 << 30  # bytes
 DEEPEST = 8  # levels of nesting
-LARGEST_COUNT = 2**53 - 1  # the largest whole number that every reader of JSON has exactly
+LARGEST_COUNT = 2**53 - 1  # the largest whole number that every reader of JSON holds exactly
 UNREADABLE = "is not JSON, or is nested too deeply"
-PIECE = 1 << 20  # bytes that are read at once
+PIECE = 1 << 20  # bytes read at once
 
 KINDS = ("start", "sum", "output")
 ENDS = ("done", "error", "recorder")
 
 
 class FaultError(ValueError):
-    """What is wrong with a line, in a sentence without its number."""
+    """What is wrong with a line, as a predicate: "is not text"."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class SiteInfo:
 
 @dataclass(frozen=True)
 class BlockInfo:
-    """A block of weights: its name, the index of the site before which it comes in, and how many weights it has."""
+    """A block of weights: its name, the index of the first site that depends on it, and how many weights it has."""
 
     name: str
     site: int
@@ -57,11 +57,10 @@ class BlockInfo:
 
 @dataclass
 class Recording:
-    """What has been read so far. Of every scalar and series one
-    flat array, row after row, with NaN where nothing was measured.
+    """What has been read so far: of every scalar and series one flat array, row after row.
 
-    `known` has a 1 for every number that was measured, a NaN too. `problem`:
-    the sentence that says where reading stopped; empty if it did not.
+    Numbers that were not measured are NaN; `known` has a 1 for each that was, if only as NaN. `problem` is the sentence
+    that says where reading stopped; empty if it did not.
     """
 
     header: dict[str, Any] = field(default_factory=dict)
@@ -85,22 +84,22 @@ class Recording:
         return self.end is not None
 
     def row(self, name: str, at: int) -> Sequence[float]:
-        """One row of a series."""
+        """The numbers of a series in one row."""
         width = self.width(name)
         return self.series[name][at * width : (at + 1) * width]
 
     def measured(self, name: str, at: int) -> Sequence[int]:
-        """Of one row of a series or scalar, 1 for what was measured."""
+        """For each number of a series or scalar in one row, 1 where it was measured."""
         width = self.width(name)
         return self.known[name][at * width : (at + 1) * width]
 
     def width(self, name: str) -> int:
-        """Numbers in a row of a series; 1 for a scalar."""
+        """How many numbers of a series or scalar a row has."""
         return 1 if name in SCALARS else len(self.sites) if name in ("act", "grad") else len(self.blocks)
 
 
 class Reader:
-    """Takes a recording piece by piece. After a fault it takes no more."""
+    """Reads a recording piece by piece, up to the first fault."""
 
     def __init__(self) -> None:
         self.recording = Recording()
@@ -109,7 +108,7 @@ class Reader:
         self._numbers = 0
 
     def feed(self, data: bytes) -> Recording:
-        """Reads the lines that these bytes complete."""
+        """Reads the lines that these bytes complete, and returns all that has been read."""
         lines = (self._rest + data).split(b"\n")
         self._rest = lines.pop()
         for line in lines:
@@ -124,7 +123,7 @@ class Reader:
         return self.recording
 
     def finish(self) -> Recording:
-        """Says what is missing, for a file that will not grow any more."""
+        """Reports what is missing from a file that will not grow any more."""
         found = self.recording
         if not found.problem and self._rest:
             self._line += 1
@@ -154,7 +153,7 @@ class Reader:
         self.recording.problem = f"Line {self._line} {fault}."
 
     def _take_header(self, entry: dict[str, Any]) -> None:
-        version = whole(entry.get("addnorm"))
+        version = as_count(entry.get("addnorm"))
         if not version:
             raise FaultError("is not the header of a recording")
         if version > VERSION:
@@ -202,9 +201,9 @@ class Reader:
 
 
 def read(path: str | os.PathLike[str], *, growing: bool = False) -> Recording:
-    """A recording from a file. What is wrong with it stands in `problem`, what was whole is given; raises nothing.
+    """The recording in a file, up to the first fault, which `problem` names. Raises nothing.
 
-    `growing`: a line that is not finished yet is no fault.
+    `growing`: an unfinished last line is no fault.
     """
     reader = Reader()
     try:
@@ -238,7 +237,7 @@ def parsed(line: bytes) -> dict[str, Any]:
 
 
 def too_deep(value: Any) -> bool:
-    """Whether something is nested deeper than a recording is."""
+    """Whether JSON is nested deeper than a recording may be."""
     level: list[Any] = [value]
     for _ in range(DEEPEST):
         level = [item for held in level for item in _inside(held) if isinstance(item, dict | list)]
@@ -256,12 +255,12 @@ def _no_constant(name: str) -> Any:
 
 
 def _int(digits: str) -> float:
-    """A whole number; one with more digits than any float is infinite, as JSON says nothing of sizes."""
+    """A whole number; infinite where it has more digits than any float, for JSON sets no limit."""
     return int(digits) if len(digits) < 400 else float(digits)
 
 
 def number(value: Any, name: str) -> float | None:
-    """A number of a row: finite ones as numbers, others by name, null for what was not measured. Raises FaultError."""
+    """A number of a row: a finite number, the name of another, or null where it was not measured. Raises FaultError."""
     if isinstance(value, str) and value in NAMED:
         return NAMED[value]
     if value is None:
@@ -290,31 +289,26 @@ def numbers(value: Any, name: str, width: int, *, may_lack: bool = False) -> lis
 
 def count(entry: dict[str, Any], key: str) -> int:
     """A whole number from 0 to LARGEST_COUNT. Raises FaultError."""
-    value = whole(entry.get(key))
+    value = as_count(entry.get(key))
     if value is None:
         raise FaultError(f"has a {key} that is no count")
     return value
 
 
-def whole(value: Any) -> int | None:
+def as_count(value: Any) -> int | None:
     """A count, however JSON writes it (1, 1.0, 1e0); None for anything else."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or not 0 <= value <= LARGEST_COUNT
-        or value != int(value)
-    ):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return int(value)
+    return int(value) if 0 <= value <= LARGEST_COUNT and value == int(value) else None
 
 
 def text(entry: dict[str, Any], key: str) -> str:
     """A text of bounded length. Raises FaultError."""
     value = entry.get(key)
-    if not isinstance(value, str) or len(value) > LONGEST_NAME:
-        raise FaultError(
-            f"has a {key} that is no text" if not isinstance(value, str) else f"has a {key} that is too long"
-        )
+    if not isinstance(value, str):
+        raise FaultError(f"has a {key} that is no text")
+    if len(value) > LONGEST_NAME:
+        raise FaultError(f"has a {key} that is too long")
     return value
 
 
@@ -353,12 +347,8 @@ def ending(entry: dict[str, Any]) -> dict[str, Any]:
     """The last line. Raises FaultError."""
     if entry["end"] not in ENDS:
         raise FaultError("ends in an unknown way")
-    return {
-        "end": entry["end"],
-        "reason": text(entry, "reason"),
-        "rows": count(entry, "rows"),
-        "dropped": count(entry, "dropped"),
-    }
+    reason = text(entry, "reason")
+    return {"end": entry["end"], "reason": reason, "rows": count(entry, "rows"), "dropped": count(entry, "dropped")}
 
 
 def _capital(sentence: str) -> str:

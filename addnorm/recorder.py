@@ -1,20 +1,15 @@
-"""`watch`: records what happens along the residual stream
-of any model while it trains, and never stops the training.
-"""
+"""`watch` records the residual stream of any model while it trains, and never stops the training."""
 
 from __future__ import annotations
 
 import atexit
 import contextlib
-import importlib.metadata
 import json
 import os
-import platform
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -23,27 +18,20 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 
-from addnorm.format import VERSION
-from addnorm.probe import Hook, Probe, joined, norms
+from addnorm.blocks import Block, blocks_by_name, blocks_of
+from addnorm.header import header
+from addnorm.model import bare, is_compiled, refused
+from addnorm.probe import Hook, Probe
 from addnorm.rows import Fetch, Part, Row, Rows, parts_of
-from addnorm.sites import (
-    Block,
-    blocks_by_name,
-    blocks_of,
-    chosen_modules,
-    find_sites,
-    noted,
-    offered,
-    outputs_of,
-)
+from addnorm.sites import chosen_modules, find_sites, noted, offered, outputs_of
 from addnorm.trace import Tracer
+from addnorm.weights import Samples, Weights, changes
 from addnorm.writer import Writer
 
 Wanted = Literal["auto"] | str | Iterable[str] | Mapping[str, nn.Module]
 
-SAMPLE = 65_536  # numbers of a matrix that are compared before and after an update; of larger ones an even sample
-UPDATES = 64  # steps between two looks at the size of an update, once a run is on its way
-LONGEST = 500  # characters of an error that are kept
+UPDATES = 64  # rows between two measured updates, after the first ones
+LONGEST = 500  # characters kept of an error
 
 _watched: WeakKeyDictionary[nn.Module, Tape] = WeakKeyDictionary()
 
@@ -58,13 +46,13 @@ def watch(
     sites: Wanted = "auto",
     meta: Mapping[str, Any] | None = None,
 ) -> Tape:
-    """Records activation and gradient along the stream of `model` to a file that others can read while it grows.
+    """Records activation and gradient along the stream of `model` to a file that can be read while it grows.
 
-    A row is closed by every update of `optimizer`, before the weights change, or by `tape.step()` where none is given.
-    `scaler`: AMP's, whose scale is divided out. `every`: how many steps to a row. `sites`: "auto", globs of module
-    names, or modules by the names they shall have. `meta`: what to keep in the header, as JSON. Where there is a file
-    already, the next free name is taken (`tape.path`). Raises ValueError for arguments that make no sense; anything
-    else that goes wrong is one warning, and the training goes on.
+    Every update of `optimizer` closes a row, before the weights change; without an optimiser, `tape.step()` does.
+    `scaler`: AMP's, whose scale is divided out. `every`: steps to a row. `sites`: "auto", globs of module names, or
+    modules by the names that they are to have. `meta`: kept in the header, as JSON. Where the file exists already, the
+    next free name is taken (`tape.path`). Raises ValueError for illegal arguments; anything else that goes wrong is one
+    warning, and training goes on.
     """
     return Tape(model, path, optimizer=optimizer, scaler=scaler, every=every, sites=sites, meta=meta)
 
@@ -75,15 +63,10 @@ def unwatch(model: nn.Module) -> None:
         tape.close()
 
 
-def bare(model: nn.Module) -> nn.Module:
-    """A model without the wrapper of DistributedDataParallel."""
-    return model.module if isinstance(model, nn.parallel.DistributedDataParallel) else model
-
-
 class Tape:
-    """A recording while it is made. Use it as a context manager, or `close` it.
+    """A recording in the making. Use it as a context manager, or `close` it.
 
-    `called`: whether a forward pass is a call of the model; else `begin_pass` and `end_pass` say where one is.
+    `called`: a forward pass is a call of the model; otherwise `begin_pass` and `end_pass` bracket it.
     """
 
     def __init__(
@@ -112,26 +95,22 @@ class Tape:
         self._chosen = None if isinstance(sites, str) and sites == "auto" else chosen_modules(self._model, sites)
         self._began = time.monotonic()
         self._blocks: list[Block] = []
-        self._matrices: list[tuple[int, nn.Parameter]] = []  # the weights of the blocks
-        self._others: list[nn.Parameter] = []  # biases, gains and what is in no block
+        self._weights: Weights | None = None  # from the header on
         self._probe: Probe | None = None
         self._tracer: Tracer | None = None
         self._first: dict[int, Part] = {}  # what the traced pass measured, by node
-        self._first_sites: dict[int, int] = {}  # the nodes that turned out to be sites
+        self._first_sites: dict[int, int] = {}  # sites by the node that they turned out to be
         self._rows = Rows(self._write)
         self._row = Row(0)
-        self._newest: Row | None = None  # the last row that was closed, for a loss that is told later
-        self._before: tuple[Row, list[tuple[int, nn.Parameter, Tensor]]] | None = (
-            None  # weights, sampled before an update
-        )
+        self._newest: Row | None = None  # the last closed row, for a loss that is told later
+        self._before: tuple[Row, Samples] | None = None  # weights as they were before an update, and its row
         self._steps = self._written = 0
         self._passes = 0
         self._failing = self._closure = self._compiled = False
         self._process = os.getpid()
         self._undo: list[Callable[[], object]] = []
         self._writer: Writer | None = None
-        self._headed = False
-        if _rank() == 0:  # the first process writes, for all
+        if _rank() == 0:  # the first process writes for all
             self._start(called)
 
     def _start(self, called: bool) -> None:
@@ -185,23 +164,23 @@ class Tape:
         self._safely(lambda: self._tell_loss(loss, own=True))
 
     def step(self, loss: Tensor | float | None = None) -> None:
-        """Closes the row of a step, before the weights change: for training without an optimiser of torch's."""
+        """Closes the row of a step, to be called before the weights change, where no torch optimiser does it."""
         if loss is not None:
             self._safely(lambda: self._tell_loss(loss, own=True))
         self._safely(self._close_row)
 
     def close(self) -> None:
-        """Ends the recording and takes everything off the model. A second time does nothing."""
+        """Ends the recording and removes all hooks. A second call does nothing."""
         self._end("done", "")
 
     # --- forward passes ---
 
     def begin_pass(self, *_hook: Any) -> None:
-        """A forward pass begins. Only loops that do not call the model itself say so themselves."""
+        """Begins a forward pass, in a loop that does not call the model itself."""
         self._safely(self._begin_pass)
 
     def end_pass(self, output: Any = None) -> None:
-        """The forward pass is over. A loss in its output is taken unless another is told."""
+        """Ends a forward pass. A loss in its output is recorded unless `loss` tells another."""
         self._safely(lambda: self._end_pass(output))
 
     def _hook(self, model: nn.Module) -> None:
@@ -216,7 +195,7 @@ class Tape:
         wanted = torch.is_grad_enabled() and not self._compiled
         if not wanted or self._steps % self._every:
             self._listen(False)
-        elif not self._headed:
+        elif self._weights is None:
             if self._tracer is None:
                 self._tracer = Tracer(self._model, self._measure_once)
                 self._tracer.__enter__()
@@ -227,14 +206,14 @@ class Tape:
 
     def _end_pass(self, output: Any) -> None:
         if not torch.is_grad_enabled():
-            self._listen(self._steps % self._every == 0)  # what checkpointing computes again is still to be seen
+            self._listen(self._steps % self._every == 0)  # checkpointing may still compute a part again
             return
         self._passes += 1
         if self._tracer is not None:
             tracer, self._tracer = self._tracer, None
             tracer.__exit__(None, None, None)
             if output is None and sys.exc_info()[0] is not None:
-                self._first = {}  # the forward pass failed: the next one is traced
+                self._first = {}  # the forward pass failed; the next one is traced
                 return
             self._found(tracer)
         elif self._probe is not None:
@@ -248,29 +227,29 @@ class Tape:
             self._probe.listening = on
 
     def _found(self, tracer: Tracer) -> None:
-        """Sites and blocks from the traced pass, hooks for all further ones, and the first row's numbers."""
+        """Takes sites, blocks and the first row's numbers from the traced pass, and hooks the model for later ones."""
         graph = tracer.graph
-        whole = tracer.failure is None and not graph.too_large
-        lost = [f"The forward pass could not be traced: {_short(tracer.failure)}"] if tracer.failure else []
+        lost = []
+        if tracer.failure is not None:
+            lost = [f"The forward pass could not be traced: {_short(tracer.failure)}"]
+        elif graph.too_large:
+            lost = ["The forward pass makes too many tensors to trace them all."]
         if self._chosen is not None:
             sites = noted(outputs_of(graph, self._chosen, self._model), lost)
-        elif not whole or not (sites := find_sites(graph, self._model)):
-            blocks = outputs_of(graph, offered(self._model), self._model)
-            said = (
-                "No residual additions were found; the outputs of the model's blocks are recorded. Others are named by "
-                "`sites`."
-            )
-            sites = noted(blocks, [*lost, said if blocks else "No sites were found; they are named by `sites`."])
+        elif lost or not (sites := find_sites(graph, self._model)):
+            found = outputs_of(graph, offered(self._model), self._model)
+            said = "No residual additions were found; the blocks' outputs are recorded. `sites` names others."
+            sites = noted(found, [*lost, said if found else "No sites were found; `sites` names them."])
         self.sites = sites
-        self._blocks = blocks_of(graph, sites, self._model) if whole else blocks_by_name(self._model)
+        self._blocks = blocks_by_name(self._model) if lost else blocks_of(graph, sites, self._model)
         for note in sites.notes:
             _say(note)
-        nodes = {node.at: node for node in graph.nodes}
+        nodes = [graph.nodes[site.node] for site in sites]
         self._probe = Probe([site.place for site in sites], gradients=True, failed=self._fail)
-        self._probe.at_once = {at for at, site in enumerate(sites) if nodes[site.node].overwritten}
+        self._probe.at_once = {at for at, node in enumerate(nodes) if node.overwritten}
         self._probe.begin()
         self._probe.end()
-        self._probe.expect(at for at, site in enumerate(sites) if not nodes[site.node].differentiable)
+        self._probe.expect(at for at, node in enumerate(nodes) if not node.differentiable)
         self._first_sites = {site.node: at for at, site in enumerate(sites)}
         for node, at in self._first_sites.items():
             if (part := self._first.get(node)) is not None:
@@ -279,7 +258,7 @@ class Tape:
         self._head()
 
     def _measure_once(self, node: int, tensor: Tensor) -> None:
-        """Any tensor at a boundary may turn out to be a site, so in the traced pass all are measured."""
+        """Measures a tensor of the traced pass: any at a boundary may turn out to be a site."""
         (self._first[node],) = parts_of([("act", 0, tensor.detach())])
         if tensor.requires_grad:
             row = self._row
@@ -291,7 +270,7 @@ class Tape:
             row.parts += parts_of([("grad", at, grad.detach())])
 
     def _fold(self) -> None:
-        """Turns what the probe holds of a pass into norms, so that its tensors can go."""
+        """Turns what the probe holds into norms, so that its tensors can be freed."""
         probe = self._probe
         if probe is None:
             return
@@ -308,7 +287,7 @@ class Tape:
     # --- rows ---
 
     def _before_update(self, _optimizer: Any, args: Any, kwargs: Any) -> None:
-        """Of an update with a closure the passes are still to come; its row is closed after it."""
+        """Closes the row; after the update where that has a closure, which makes the passes."""
         self._closure = kwargs.get("closure") is not None or any(arg is not None for arg in args[1:2])
         if not self._closure:
             self._safely(self._close_row)
@@ -319,17 +298,18 @@ class Tape:
     def _close_row(self, skipped: bool = False) -> None:
         row, wanted = self._row, self._steps % self._every == 0
         self._newest = None
-        if self._compiled and not self._headed:
+        if self._compiled and self._weights is None:
             self._blocks = blocks_by_name(self._model)
             self._head()
-        if wanted and self._headed and (self._passes or self._compiled):
+        if wanted and self._weights is not None and (self._passes or self._compiled):
             self._fold()
-            self._weigh(row, skipped)
+            row.parts += self._weights.gradients()
+            self._set_scales(row, skipped)
             row.seconds, row.skipped = time.monotonic() - self._began, skipped
             self._rows.add(row)
             self._newest = row
             if not skipped and not self._closure and _update_is_measured(self._steps, self._every):
-                self._before = (row, [(at, p, _sample(p).clone()) for at, p in self._matrices])
+                self._before = (row, self._weights.samples())
         elif wanted and not self._passes and self._steps == 0:
             _say("a step was taken without a forward pass of the model with gradients; it is not recorded")
         if self._probe is not None:
@@ -342,38 +322,23 @@ class Tape:
         if failure is not None:
             raise failure
 
-    def _weigh(self, row: Row, skipped: bool) -> None:
-        """Gradients of the weights, learning rate and AMP's scale, as they are before the update."""
-        measured = [("weight_grad", at, p.grad.detach()) for at, p in self._matrices if p.grad is not None]
-        others = [p.grad.detach() for p in self._others if p.grad is not None]
-        row.parts += parts_of([*measured, *(("other_grad", 0, grad) for grad in joined_by_kind(others))])
+    def _set_scales(self, row: Row, skipped: bool) -> None:
+        """Gives a row the learning rate and AMP's scale, as they are before the update."""
         if self._optimizer is not None:
             lr = self._optimizer.param_groups[0].get("lr")
             row.lr = Fetch(lr.detach().clone()) if isinstance(lr, Tensor) else lr
         if self._scaler is not None and self._scaler.is_enabled():
             scale = getattr(self._scaler, "_scale", None)
-            scale = (
-                scale.detach().clone() if isinstance(scale, Tensor) else torch.tensor(float(self._scaler.get_scale()))
-            )
-            row.scale = Fetch(scale)
+            if not isinstance(scale, Tensor):
+                scale = torch.tensor(float(self._scaler.get_scale()))
+            row.scale = Fetch(scale.detach().clone())
             row.weights_scaled = not skipped and not _unscaled(self._scaler, self._optimizer)
 
     def _weights_after(self) -> None:
-        """How far the update has moved the weights, of the row before it."""
-        if self._before is None:
-            return
-        (row, before), self._before = self._before, None
-        by_device: dict[torch.device, list[tuple[int, nn.Parameter, Tensor]]] = {}
-        for found in before:
-            by_device.setdefault(found[2].device, []).append(found)
-        for group in by_device.values():
-            changes = [
-                _sample(p).double() - old.double() if old.device.type == "cpu" else _sample(p).float() - old.float()
-                for _, p, old in group
-            ]
-            targets = [(name, at, old.numel()) for name in ("change", "old") for at, _, old in group]
-            factors = [p.numel() / max(1, old.numel()) for _, p, old in group] * 2
-            row.parts.append(Part(Fetch(norms([*changes, *(old for *_, old in group)])), targets, factors))
+        """Gives the row before an update how far that moved the weights."""
+        if self._before is not None:
+            (row, before), self._before = self._before, None
+            row.parts += changes(before)
 
     def _tell_loss(self, loss: Tensor | float, own: bool) -> None:
         row = self._row if self._passes else self._newest
@@ -381,15 +346,13 @@ class Tape:
             return
         if own and not row.own_loss:
             row.losses, row.own_loss = [], True
-        value = (
+        mean = (
             loss.detach().float().mean() if isinstance(loss, Tensor) else torch.tensor(float(loss), dtype=torch.float64)
         )
-        row.losses.append(Fetch(value.clone()))
+        row.losses.append(Fetch(mean.clone()))
 
     def _watch_skips(self, scaler: Any) -> None:
-        """AMP leaves an update out where gradients are not finite,
-        and says so to nobody: its row is closed all the same.
-        """
+        """Closes the row of an update that AMP leaves out, which no hook of the optimiser hears of."""
         step = scaler.step
 
         def stepped(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -405,52 +368,12 @@ class Tape:
     # --- the file ---
 
     def _head(self) -> None:
-        self._headed = True
-        named = dict(self._model.named_parameters())
-        self._matrices = [(at, named[name]) for at, block in enumerate(self._blocks) for name in block.parameters]
-        in_blocks = {id(p) for _, p in self._matrices}
-        self._others = [p for p in named.values() if id(p) not in in_blocks]
-        header = self._header()
+        self._weights = Weights(self._model, self._blocks)
+        line = header(
+            self._model, self._optimizer, every=self._every, sites=self.sites, blocks=self._blocks, meta=self._meta
+        )
         if self._writer is not None:
-            self._writer.write(lambda: header)
-
-    def _header(self) -> dict[str, Any]:
-        parameters = list(self._model.parameters())
-        sizes = {name: p.numel() for name, p in self._model.named_parameters()}
-        group = self._optimizer.param_groups[0] if self._optimizer is not None else {}
-        plain = {key: value for key, value in group.items() if isinstance(value, int | float | str) and key != "params"}
-        first = parameters[0] if parameters else torch.empty(0)
-        return {
-            "addnorm": VERSION,
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "model": type(self._model).__name__,
-            "parameters": sum(sizes.values()),
-            "trained": sum(p.numel() for p in parameters if p.requires_grad),
-            "dtype": str(first.dtype).removeprefix("torch."),
-            "device": str(first.device),
-            "optimizer": {"name": type(self._optimizer).__name__, **plain} if self._optimizer is not None else None,
-            "every": self._every,
-            "sites": [
-                {
-                    "name": site.name,
-                    "kind": site.kind,
-                    "module": site.module,
-                    "side": site.place.side,
-                    "key": site.place.key,
-                    "call": site.place.call,
-                    "shape": list(site.shape),
-                    "dtype": site.dtype,
-                }
-                for site in self.sites
-            ],
-            "blocks": [
-                {"name": block.name, "site": block.site, "parameters": sum(sizes[name] for name in block.parameters)}
-                for block in self._blocks
-            ],
-            "notes": list(self.sites.notes),
-            "versions": {"addnorm": _version(), "torch": torch.__version__, "python": platform.python_version()},
-            "meta": self._meta,
-        }
+            self._writer.write(lambda: line)
 
     def _write(self, row: Row) -> None:
         sites, blocks = len(self.sites), len(self._blocks)
@@ -458,7 +381,7 @@ class Tape:
             self._written += self._writer.write(lambda: row.line(sites, blocks))
 
     def _end(self, how: str, reason: str) -> None:
-        """Takes everything off the model and writes the last line. Nothing that goes wrong here gets out."""
+        """Removes all hooks and writes the last line. Raises nothing."""
         writer, self._writer = self._writer, None
         if writer is None or os.getpid() != self._process:
             return
@@ -470,7 +393,7 @@ class Tape:
         for undo in [*self._undo, *([self._probe.remove] if self._probe else [])]:
             _quietly(undo)
         self._writer = writer
-        if not self._headed:
+        if self._weights is None:
             _quietly(self._head)
         _quietly(self._weights_after)
         _quietly(self._rows.finish)
@@ -502,74 +425,23 @@ class Tape:
         self._end("recorder", reason)
 
 
-def refused(model: nn.Module) -> str:
-    """Why a model cannot be watched, in a sentence; empty where it can."""
-    kinds = {kind.__name__ for module in model.modules() for kind in type(module).__mro__}
-    if kinds & {"FullyShardedDataParallel", "FSDPModule"} or any(
-        type(p).__name__ == "DTensor" for p in model.parameters()
-    ):
-        return (
-            "This model is split over processes (FSDP), so that no process has a whole weight or gradient to measure."
-        )
-    if "DataParallel" in kinds:
-        return (
-            "This model is copied in every step (DataParallel), and the copies cannot be watched; "
-            "DistributedDataParallel can."
-        )
-    if "ScriptModule" in kinds:
-        return "This model is a script (torch.jit), inside which hooks see nothing."
-    return ""
-
-
-def is_compiled(model: nn.Module) -> bool:
-    """Whether torch.compile has been asked to compile a model or a part of it."""
-    return any(
-        hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) for module in model.modules()
-    )
-
-
-def joined_by_kind(tensors: Iterable[Tensor]) -> list[Tensor]:
-    """Small tensors of one device and dtype in one row each, large ones as they are: fewer kernels."""
-    groups: dict[tuple[torch.device, torch.dtype], list[Tensor]] = {}
-    found = []
-    for tensor in tensors:
-        if tensor.is_sparse or tensor.numel() > SAMPLE:
-            found.append(tensor)
-        else:
-            groups.setdefault((tensor.device, tensor.dtype), []).append(tensor)
-    return found + [joined(group) for group in groups.values()]
-
-
-def _sample(parameter: nn.Parameter) -> Tensor:
-    flat = parameter.detach().flatten()
-    return flat[:: -(-flat.numel() // SAMPLE) or 1]
-
-
 def _update_is_measured(step: int, every: int) -> bool:
-    """Early steps close together, then one in so many."""
+    """Of rows 0, 1, 2, 4, 8, ..., UPDATES, and then of every UPDATES-th."""
     row = step // every
     return row % UPDATES == 0 or (row < UPDATES and row & (row - 1) == 0)
 
 
 def _unscaled(scaler: Any, optimizer: Any) -> bool:
-    """Whether AMP's scale has been taken off the gradients of the weights."""
+    """Whether the gradients of the weights have been divided by AMP's scale."""
     states = getattr(scaler, "_per_optimizer_states", {})
     chosen = [states[id(optimizer)]] if id(optimizer) in states else list(states.values())
     return any(getattr(state.get("stage"), "name", "") == "UNSCALED" for state in chosen)
 
 
 def _rank() -> int:
-    """Which of several processes this is."""
-    return (
-        torch.distributed.get_rank() if torch.distributed.is_available() and torch.distributed.is_initialized() else 0
-    )
-
-
-def _version() -> str:
-    try:
-        return importlib.metadata.version("addnorm")
-    except importlib.metadata.PackageNotFoundError:
-        return "of a clone"
+    """The number of this process among several."""
+    several = torch.distributed.is_available() and torch.distributed.is_initialized()
+    return torch.distributed.get_rank() if several else 0
 
 
 def _short(error: Exception) -> str:

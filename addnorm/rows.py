@@ -1,4 +1,4 @@
-"""A row of a recording while its numbers are still on their way from the device."""
+"""The row of a recording while its numbers are still on their way from the device."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from addnorm.probe import norms
 
 
 class Fetch:
-    """A few numbers on their way to the host. Nobody waits for them before `values` is asked for."""
+    """A few numbers on their way to the host. Only `values` waits for them."""
 
     def __init__(self, tensor: Tensor) -> None:
         self._event: Any = None
@@ -29,11 +29,11 @@ class Fetch:
             self._tensor = tensor
 
     def ready(self) -> bool:
-        """Whether they have arrived."""
+        """Whether the numbers have arrived."""
         return self._event is None or bool(self._event.query())
 
     def values(self) -> list[float]:
-        """The numbers, waited for if need be."""
+        """The numbers; waits if it must."""
         if self._event is not None:
             self._event.synchronize()
         found = self._tensor.tolist()
@@ -42,9 +42,9 @@ class Fetch:
 
 @dataclass
 class Part:
-    """Norms of some tensors, on their way: which series each belongs to, at which index, and of how many numbers it is.
+    """Norms of tensors on their way: for each its series, its index there, and how many numbers it is of.
 
-    `factors`: what the squares are multiplied by, for samples that stand for more.
+    `factors` multiply the squares, where a tensor is a sample of a larger one.
     """
 
     fetch: Fetch
@@ -55,9 +55,7 @@ class Part:
 def parts_of(
     measured: Sequence[tuple[str, int, Tensor]], already: Sequence[tuple[str, int, int, Tensor]] = ()
 ) -> list[Part]:
-    """Norms of tensors, one read for each device. `already`:
-    norms that were taken before, with the count of their numbers.
-    """
+    """Norms of tensors, one read for each device. `already`: norms taken before, with the count of their numbers."""
     by_device: dict[torch.device, list[tuple[str, int, Tensor]]] = {}
     for name, at, tensor in measured:
         by_device.setdefault(tensor.device, []).append((name, at, dense(tensor)))
@@ -69,36 +67,36 @@ def parts_of(
 
 
 def dense(tensor: Tensor) -> Tensor:
-    """The numbers of a tensor, of a sparse one those that it holds."""
+    """A tensor, or the values that a sparse one holds."""
     return tensor.coalesce().values() if tensor.is_sparse else tensor
 
 
 @dataclass
 class Row:
-    """One step: what has been measured of it so far."""
+    """What has been measured of one step so far."""
 
     step: int
     seconds: float = 0.0
     parts: list[Part] = field(default_factory=list)
     losses: list[Fetch] = field(default_factory=list)
-    own_loss: bool = False  # told by the training, not found in the model's output
+    own_loss: bool = False  # told by the training loop, not found in the model's output
     lr: float | Fetch | None = None
-    scale: Fetch | None = None  # by which AMP multiplied the loss
+    scale: Fetch | None = None  # AMP's factor on the loss
     weights_scaled: bool = False  # whether the gradients of the weights still carry it
     skipped: bool = False
 
     def fetches(self) -> list[Fetch]:
-        """All that is on its way."""
+        """All numbers on their way."""
         late = [self.scale] if self.scale else []
         late += [self.lr] if isinstance(self.lr, Fetch) else []
         return [*(part.fetch for part in self.parts), *self.losses, *late]
 
     def ready(self) -> bool:
-        """Whether everything has arrived."""
+        """Whether all numbers have arrived."""
         return all(fetch.ready() for fetch in self.fetches())
 
     def line(self, sites: int, blocks: int) -> dict[str, Any]:
-        """The row as it is written, waited for if need be."""
+        """The row as it is written; waits for its numbers if it must."""
         squares, counts = self._sums()
         scale = self.scale.values()[0] if self.scale else 1.0
 
@@ -149,9 +147,7 @@ def _ratio(change: float | None, old: float | None) -> float | None:
 
 
 class Rows:
-    """Rows that wait for their numbers; the newest also for its
-    loss. `write` gets every row once, in order, when it is whole.
-    """
+    """Rows that wait for their numbers, the newest also for its loss. Each is written once, in order, when complete."""
 
     def __init__(self, write: Callable[[Row], None], most: int = 64) -> None:
         self._write = write
@@ -160,9 +156,7 @@ class Rows:
         self.dropped = 0
 
     def add(self, row: Row) -> None:
-        """A row whose numbers are on their way. Where the device
-        is far behind, the oldest is dropped: nobody waits for it.
-        """
+        """Takes a row. Where the device is far behind, the oldest row is dropped rather than waited for."""
         self.waiting.append(row)
         while len(self.waiting) > 1 and self.waiting[0].ready():
             self._write(self.waiting.pop(0))
@@ -171,6 +165,6 @@ class Rows:
             self.dropped += 1
 
     def finish(self) -> None:
-        """Writes all that is left, waiting for it."""
+        """Waits for all rows that are left and writes them."""
         while self.waiting:
             self._write(self.waiting.pop(0))

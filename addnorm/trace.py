@@ -1,6 +1,6 @@
 """One forward pass as a graph: which tensor came from which, through which parameters, and where modules begin and end.
 
-A `TorchFunctionMode` sees every call of torch that the forward pass makes, in eager mode, without changing one of them.
+A `TorchFunctionMode` sees every call of torch in the forward pass, in eager mode, and changes none.
 """
 
 from __future__ import annotations
@@ -17,16 +17,14 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from addnorm.probe import Hook, Key, Place
 
-LARGEST = 40_000  # tensors of a pass that are kept apart; masks of ancestors grow with the square
+LARGEST = 40_000  # tensors in a graph, at most: the masks of ancestors grow with the square of their number
 ADDITIONS = {"add", "__add__", "__radd__", "add_", "__iadd__"}
 SAME = {"contiguous", "reshape", "flatten", "clone", "float", "half", "bfloat16", "to", "type", "type_as"}
 
 
 @dataclass(eq=False, slots=True)
 class Node:
-    """A tensor of the pass. `ancestors` and `ops` are bit masks:
-    nodes (itself too) and calls with parameters on the way.
-    """
+    """A tensor of the pass. Bit masks: `ancestors`, itself too, and `ops`, the calls with parameters before it."""
 
     at: int
     op: str
@@ -40,7 +38,7 @@ class Node:
     parametrised: bool = False
     alias: bool = False
     differentiable: bool = False
-    overwritten: bool = False  # a later call worked in place on it
+    overwritten: bool = False  # by a later call, in place
     children: list[Node] = field(default_factory=list)
 
     @property
@@ -59,25 +57,26 @@ class Boundary:
 
 
 class Graph:
-    """What a traced pass has left: nodes in order, the additions among them, boundaries by node, parameters by call."""
+    """A traced pass: nodes in order, the additions among them, boundaries by node, parameters by call."""
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.additions: list[Node] = []
         self.boundaries: dict[int, list[Boundary]] = {}
-        self.used: list[tuple[str, ...]] = []  # names of the parameters of every call that has some
+        self.used: list[tuple[str, ...]] = []  # names of the parameters, for every call that has some
         self.too_large = False
 
-    def parameters_before(self, node: Node) -> list[str]:
-        """Names of the parameters that a tensor depends on, in the order in which they were used."""
-        return list(dict.fromkeys(name for at, names in enumerate(self.used) if node.ops >> at & 1 for name in names))
+    def parameters(self, before: Node | None = None) -> list[str]:
+        """Names of the parameters in the order in which they were used; `before`: those that this tensor depends on."""
+        used = (names for at, names in enumerate(self.used) if before is None or before.ops >> at & 1)
+        return list(dict.fromkeys(name for names in used for name in names))
 
 
 Measure = Callable[[int, Tensor], None]
 
 
 class Tracer(TorchFunctionMode):
-    """Traces what runs inside it. `measure` is told of each tensor at a boundary, once, while it has its value."""
+    """Traces what runs inside it. `measure` gets each tensor at a boundary, once, while it has its value."""
 
     def __init__(self, model: nn.Module, measure: Measure | None = None) -> None:
         super().__init__()
@@ -131,7 +130,7 @@ class Tracer(TorchFunctionMode):
         for tensor in made:
             before: Node | None = self._node_of.get(tensor)
             if id(tensor) in self._names or (before is not None and before.version == tensor._version):
-                continue  # handed through as it is
+                continue  # returned as it came
             if constant:
                 self._made_of[tensor] = names
                 continue
@@ -143,9 +142,7 @@ class Tracer(TorchFunctionMode):
                 self.graph.additions.append(node)
 
     def _sources(self, given: Sequence[Tensor]) -> tuple[tuple[Node, ...], tuple[str, ...], bool]:
-        """What a call was given: tensors of the pass, names of
-        parameters, and whether there is nothing but parameters.
-        """
+        """The nodes and the names of parameters among what a call was given, and whether that is parameters alone."""
         parents: list[Node] = []
         names: list[str] = []
         others = 0  # indices of a look-up, masks, buffers
@@ -186,7 +183,7 @@ class Tracer(TorchFunctionMode):
         return node
 
     def _node(self, tensor: Tensor) -> Node:
-        """The node of a tensor; one of its own for a tensor that comes from outside."""
+        """The node of a tensor; a new one where it comes from outside."""
         node: Node | None = self._node_of.get(tensor)
         if node is None:
             node = self._node_of[tensor] = self._add("", (), tensor, ())
@@ -207,7 +204,7 @@ class Tracer(TorchFunctionMode):
             self._open.pop()
 
     def _try(self, look: Callable[[], None]) -> None:
-        """Whatever goes wrong here must not reach the forward pass."""
+        """Keeps a fault of ours from the forward pass."""
         if self.failure is None:
             try:
                 look()
@@ -215,15 +212,11 @@ class Tracer(TorchFunctionMode):
                 self.failure = error
 
     def _link(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
-        """What a module gives without torch having been seen at
-        work, by a kernel of somebody's own, comes from what it got.
-        """
+        """Makes a module's inputs the parents of outputs that no call of torch was seen to make: a custom kernel's."""
         lost = [t for t, _ in tensors_in(output) if floating(t) and t not in self._node_of and t not in self._made_of]
         if lost and not self.graph.too_large:
-            given = [
-                t for t, _ in tensors_in((*args, *kwargs.values()), deep=2) if floating(t) and id(t) not in self._names
-            ]
-            parents = tuple(self._node(t) for t in given if t not in self._made_of)
+            given = [t for t, _ in tensors_in((*args, *kwargs.values()), deep=2) if floating(t)]
+            parents = tuple(self._node(t) for t in given if id(t) not in self._names and t not in self._made_of)
             names = tuple(self._names[id(p)] for p in module.parameters() if id(p) in self._names)
             for tensor in lost:
                 if id(tensor) not in self._names:
@@ -247,12 +240,12 @@ class Tracer(TorchFunctionMode):
 
 
 def floating(tensor: Tensor) -> bool:
-    """Whether a tensor holds real or complex numbers; indices and masks are no part of a stream."""
+    """Whether a tensor holds real or complex numbers. Indices and masks are no part of a stream."""
     return tensor.is_floating_point() or tensor.is_complex()
 
 
 def tensors_in(value: Any, deep: int = 1) -> Iterator[tuple[Tensor, Key]]:
-    """The tensors of an argument or an output with their keys: a tensor alone has the key None."""
+    """The tensors of an argument or an output with their keys; a tensor alone has the key None."""
     if isinstance(value, Tensor):
         yield value, None
     elif isinstance(value, Mapping):

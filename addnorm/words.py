@@ -1,8 +1,7 @@
-"""What one row of a recording says, in lines that hold for any
-net: what was measured, and no judgement that rests on other nets.
+"""A row of a recording in sentences that hold for any net: what was measured, and no judgement.
 
-A stream that grows a hundredfold ends some small nets and is
-usual in large language models, so no size is called good or bad.
+A stream that grows a hundredfold ends some small nets and is usual in large language models, so no size is called good
+or bad.
 """
 
 from __future__ import annotations
@@ -11,19 +10,18 @@ import math
 
 from addnorm.read import Recording
 
-LEVEL = 2.0  # a factor that counts as no change
+LEVEL = 2.0  # a factor below which a size counts as unchanged
+WATCHED = {"act": "activation", "grad": "gradient"}
 
 
 def verdict(recording: Recording, at: int) -> str:
-    """The line for one row: where it is not finite, or what stream and gradient do over depth."""
+    """One sentence on a row: where it is not finite, or what stream and gradient do over depth."""
     if not recording.sites:
         return "No sites: only loss and weights were recorded."
-    act, grad = finite_or_place(recording, "act", at), finite_or_place(recording, "grad", at)
-    for what, found in (("activation", act), ("gradient", grad)):
-        if isinstance(found, str):
-            return f"Not finite: the {what} of step {recording.steps[at]} first at {found}."
-    assert not isinstance(act, str)
-    assert not isinstance(grad, str)
+    for name, what in WATCHED.items():
+        if (site := not_finite_at(recording, name, at)) is not None:
+            return f"Not finite: the {what} of step {recording.steps[at]} first at {site}."
+    act, grad = ([value for _, value in measured_by_site(recording, name, at)] for name in WATCHED)
     said = []
     if len(act) > 1:
         said.append(change_in_words("the stream", act[0], act[-1], "over depth"))
@@ -35,18 +33,20 @@ def verdict(recording: Recording, at: int) -> str:
     return f"{sentence[0].upper()}{sentence[1:]}{'' if grad else '; no gradient was measured'}."
 
 
-def finite_or_place(recording: Recording, name: str, at: int) -> list[float] | str:
-    """What was measured of a series; or the first site whose number is not finite, in the order of computation."""
-    pairs = list(zip(recording.sites, recording.row(name, at), recording.measured(name, at), strict=True))
-    found = [(site.name, value) for site, value, measured in pairs if measured]
-    lost = [place for place, value in found if not math.isfinite(value)]
-    if lost:
-        return lost[0] if name == "act" else lost[-1]
-    return [value for _, value in found]
+def measured_by_site(recording: Recording, name: str, at: int) -> list[tuple[str, float]]:
+    """The sites where a series was measured in a row, and its numbers there."""
+    row = zip(recording.sites, recording.row(name, at), recording.measured(name, at), strict=True)
+    return [(site.name, value) for site, value, measured in row if measured]
+
+
+def not_finite_at(recording: Recording, name: str, at: int) -> str | None:
+    """The first site whose number is not finite, in the order of computation; None where all are."""
+    sites = [site for site, value in measured_by_site(recording, name, at) if not math.isfinite(value)]
+    return next(iter(sites if name == "act" else sites[::-1]), None)
 
 
 def updates(recording: Recording, at: int) -> str:
-    """Which block the last update that was measured changed most; empty where none was."""
+    """Which block the last measured update changed most; empty where none was measured."""
     for row in range(at, -1, -1):
         pairs = zip(recording.blocks, recording.row("update", row), recording.measured("update", row), strict=True)
         known = [(block.name, value) for block, value, measured in pairs if measured and not math.isnan(value)]
@@ -57,12 +57,11 @@ def updates(recording: Recording, at: int) -> str:
 
 
 def first_not_finite(recording: Recording) -> str:
-    """Where in the whole recording a number left the range of the machine for the first time; empty if none did."""
+    """The first number of the whole recording that is not finite, in a sentence; empty where all are."""
     for at, step in enumerate(recording.steps):
-        for what, name in (("activation", "act"), ("gradient", "grad")):
-            found = finite_or_place(recording, name, at)
-            if isinstance(found, str):
-                return f"The first number that is not finite is the {what} at {found} in step {step}."
+        for name, what in WATCHED.items():
+            if (site := not_finite_at(recording, name, at)) is not None:
+                return f"The first number that is not finite is the {what} at {site} in step {step}."
         loss = recording.scalars["loss"][at]
         if not math.isfinite(loss) and recording.measured("loss", at)[0]:
             return f"The first number that is not finite is the loss of step {step}."
@@ -70,7 +69,7 @@ def first_not_finite(recording: Recording) -> str:
 
 
 def change_in_words(name: str, start: float, end: float, path: str) -> str:
-    """A change over depth without its full stop."""
+    """A change over depth, as a clause."""
     if start == 0 and end == 0:
         return f"{name} is exactly 0 at both ends"
     if start == 0 or end == 0:
@@ -82,7 +81,7 @@ def change_in_words(name: str, start: float, end: float, path: str) -> str:
 
 
 def shortened(name: str, width: int) -> str:
-    """A name that fits, cut in the middle, without anything that a terminal would obey."""
+    """A name cut in the middle to fit, without control characters, which a terminal would obey."""
     clean = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in name)
     if len(clean) <= width:
         return clean

@@ -1,4 +1,4 @@
-"""Writes lines to a file from a thread of its own, so that a slow disk never holds up training."""
+"""A thread that appends lines to a file, so that a slow disk never holds up training."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-WAITING = 1024  # lines that may wait for the disk; further ones are dropped and counted
-PATIENCE = 10.0  # seconds that the end of a recording waits for the disk
+WAITING = 1024  # lines that may wait for the disk; more are dropped and counted
+PATIENCE = 10.0  # seconds for which closing waits for the disk
 
 
 def free_path(wanted: str | os.PathLike[str]) -> Path:
-    """The path, or `name-2`, `name-3`, ... where there is a file already: no recording is written over."""
-    path = Path(wanted)
-    for count in range(2, 100_000):
-        if not path.exists():
-            break
-        path = Path(wanted).with_stem(f"{Path(wanted).stem}-{count}")
+    """The path, or `name-2`, `name-3`, ... where a file exists already: no recording is overwritten."""
+    first = path = Path(wanted)
+    count = 1
+    while path.exists():
+        count += 1
+        path = first.with_stem(f"{first.stem}-{count}")
     return path
 
 
-Line = Callable[[], Mapping[str, Any]]  # made in the thread
+Line = Callable[[], Mapping[str, Any]]  # called in the writer's thread
 
 
 class Writer:
-    """Appends lines of JSON. Raises OSError where the file cannot be made; `failure` is what went wrong later."""
+    """Appends lines of JSON. Raises OSError where the file cannot be created; `failure` is what went wrong later."""
 
     def __init__(self, wanted: str | os.PathLike[str]) -> None:
         Path(wanted).parent.mkdir(parents=True, exist_ok=True)
@@ -42,7 +42,7 @@ class Writer:
         self._thread.start()
 
     def write(self, line: Line) -> bool:
-        """Hands a line over; False where too many are waiting, and this one is dropped."""
+        """Queues a line; False where too many are waiting, so that it is dropped."""
         try:
             self._lines.put_nowait(line)
         except queue.Full:
@@ -51,7 +51,7 @@ class Writer:
         return True
 
     def close(self, last: Line) -> bool:
-        """Writes what is waiting and the last line; False where the disk takes too long."""
+        """Writes what is waiting and the last line; False where the disk fails or takes too long."""
         until = time.monotonic() + PATIENCE
         try:
             self._lines.put(last, timeout=PATIENCE)

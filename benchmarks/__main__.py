@@ -1,14 +1,15 @@
-"""`python -m benchmarks` runs all parts but the long ones, `python
--m benchmarks probe stage` some; `soak --minutes 15` is long.
+"""`python -m benchmarks` runs all parts but the long ones; `python -m benchmarks probe stage` runs these two.
 
-`python -m benchmarks walk --help`: visitors who press anything, and what they found.
-Nothing else should use the machine.
+`python -m benchmarks walk --help`: visitors who press anything, and what they found. Meanwhile nothing else should use
+the machine.
 """
 
 import argparse
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
+
+import torch
 
 from benchmarks import (
     browser,
@@ -29,7 +30,7 @@ from benchmarks import (
 from benchmarks.report import Figure, heading, machine, show
 from benchmarks.timing import default_step, stolen
 
-# Each takes its sizes as keywords, so that a test can run it small, and returns figures.
+# Each returns figures, and takes its sizes as arguments, so that a test can run it small.
 BENCHMARKS: dict[str, Callable[[], Iterable[Figure]]] = {
     "probe": training.probe,
     "hooks": training.hooks,
@@ -55,7 +56,7 @@ LONG = ("soak", "held-out", "tape")
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the named parts, or all but the long ones; 2 for a name that there is not. A walk has options of its own."""
+    """Runs the named parts, or all but the long ones. Returns 2 for an unknown name. A walk has options of its own."""
     if arguments[:1] == ["walk"]:
         return walk.main(arguments[1:])
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
@@ -68,6 +69,7 @@ def main(arguments: list[str]) -> int:
     if unknown:
         print(f"There is no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}.")
         return 2
+    torch.set_num_threads(1)
     print(machine())
     print(heading())
     for name in names or [name for name in BENCHMARKS if name not in LONG]:
@@ -79,7 +81,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _disturbed(before: tuple[float, float]) -> Figure:
-    """How far to trust the figures above: goals are for a machine to oneself, whose default step takes about 10 ms."""
+    """How far to trust the figures above: goals are for an otherwise idle machine, whose default step takes 10 ms."""
     (taken, whole), (taken_before, whole_before) = stolen(), before
     share = (taken - taken_before) / max(whole - whole_before, 1.0)
     return Figure(

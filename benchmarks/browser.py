@@ -1,15 +1,14 @@
-"""Time to controls and to the first chart in a real browser, beside Streamlit's own: what the app adds to Streamlit."""
+"""Time to controls and to the first chart in a real browser, beside a bare page of Streamlit's."""
 
-import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.chromium import MISSING, chromium
 from benchmarks.report import Figure
 from benchmarks.timing import spread
 from tests.load.server import serving
@@ -18,40 +17,34 @@ EMPTY = "import streamlit as st\nst.button('Train')\n"
 ONE_CHART = (
     "import plotly.graph_objects as go\nimport streamlit as st\nst.plotly_chart(go.Figure(go.Scatter(y=[1, 3, 2])))\n"
 )
-NETWORK = {
-    "offline": False,
-    "latency": 80,
-    "downloadThroughput": 10e6 / 8,
-    "uploadThroughput": 4e6 / 8,
-}  # ms and bytes a second
+# Milliseconds, and bytes a second.
+NETWORK = {"offline": False, "latency": 80, "downloadThroughput": 10e6 / 8, "uploadThroughput": 4e6 / 8}
 ELSEWHERE = "playground.example"  # a name that the browser does not take for its own machine
 
 
 @dataclass(frozen=True)
 class Page:
-    """A server's script, the path of the page on it, and what is waited for there."""
+    """A server's script, the path of a page on it, and the selector of a chart there."""
 
     script: str | Path
     path: str
     chart: str
 
     def wait(self, tab: Any) -> None:
-        """Until a tab shows the chart."""
+        """Waits until a tab shows the chart."""
         tab.locator(self.chart).first.wait_for()
 
 
 def browser(rounds: int = 5, remote: int = 2) -> list[Figure]:
-    """From opening the address, with an empty cache, to a Train button that can be seen; server and worker are warm.
+    """From opening the address, with an empty cache, to a visible Train button; server and worker are warm.
 
-    And to the first chart on a server that has just started, whose trainer still loads torch: from this machine, and
+    And to the first chart on a server that has just started, whose trainer still loads torch: on this machine, and
     `remote` times over a network of 10 Mbit/s and 80 ms.
     """
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None or find_spec("playwright") is None:
-        return [Figure("address opened to controls", None, note="no chromium or no playwright here")]
-    from playwright.sync_api import sync_playwright
-
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+    named = f"--host-resolver-rules=MAP {ELSEWHERE} 127.0.0.1"
+    with tempfile.TemporaryDirectory() as folder, chromium(named) as driven:
+        if driven is None:
+            return [Figure("address opened to controls", None, note=MISSING)]
         empty, one_chart = Path(folder) / "empty.py", Path(folder) / "one_chart.py"
         empty.write_text(EMPTY)
         one_chart.write_text(ONE_CHART)
@@ -59,12 +52,9 @@ def browser(rounds: int = 5, remote: int = 2) -> list[Figure]:
             "ours": Page("app.py", "/playground", ".stage-chart .main-svg"),
             "one": Page(one_chart, "/", ".main-svg"),
         }
-        named = f"--host-resolver-rules=MAP {ELSEWHERE} 127.0.0.1"
-        driven = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", named])
         opened = _opened(driven, empty, rounds)
         charts = _first_charts(driven, pages, rounds + 1)  # the first round warms the browser itself
         afar = _first_charts(driven, pages, remote, NETWORK)
-        driven.close()
     empty_page = median(opened["an empty page"])
     first = {what: median(all_[1:]) - empty_page for what, all_ in charts.items()}
     note = (
@@ -86,7 +76,7 @@ def browser(rounds: int = 5, remote: int = 2) -> list[Figure]:
 
 
 def _opened(driven: Any, empty: Path, rounds: int) -> dict[str, list[float]]:
-    """Seconds to controls on servers that are warm, by turns."""
+    """Seconds to controls on warm servers, by turns."""
     with serving() as app, serving(empty) as other:
         app.wait_for(b'"ready"')
         other.wait_for(path="/_stcore/health")
@@ -103,9 +93,7 @@ def _opened(driven: Any, empty: Path, rounds: int) -> dict[str, list[float]]:
 def _first_charts(
     driven: Any, pages: Mapping[str, Page], rounds: int, network: Mapping[str, Any] | None = None
 ) -> dict[str, list[float]]:
-    """Seconds from opening an address to a chart, by turns, on a
-    server of its own each time; `network` slows the browser's.
-    """
+    """Seconds from opening an address to a chart, by turns, each time on a new server; `network`: emulated."""
     taken: dict[str, list[float]] = {what: [] for what in pages}
     for _ in range(rounds):
         for what, page in pages.items():
@@ -117,7 +105,7 @@ def _first_charts(
 
 
 def _seen(driven: Any, address: str, wait: Callable[[Any], None], network: Mapping[str, Any] | None = None) -> float:
-    """Seconds until a tab with an empty cache shows what is waited for."""
+    """Seconds until `wait` is over in a tab with an empty cache."""
     page = driven.new_context().new_page()
     if network:
         page.context.new_cdp_session(page).send("Network.emulateNetworkConditions", dict(network))

@@ -1,6 +1,4 @@
-"""A class on one small server: everybody opens the page,
-trains, moves a control, leaves, comes back, and all tabs close.
-"""
+"""A class on one small server: all open the page, train, move a control, leave, return, and close their tabs."""
 
 import asyncio
 import json
@@ -20,14 +18,14 @@ from tests.load.viewer import PAGE, Viewer
 
 RETURN_SECONDS = 20.0  # within which a tape that was left is shown again as far as it had been seen
 LONGEST_WORK = 60.0
-# Shares of a core that the server's own process took per viewer when it drew every frame itself,
-# at commit 67bd60d, by viewers: each page was drawn every 2 s for thirty, and every 4 s for sixty.
+# The share of a core that the server's process took for each viewer, by viewers, when it drew every frame itself
+# (commit 67bd60d): every 2 s for thirty, every 4 s for sixty.
 BEFORE = {30: 0.0079, 60: 0.0037}
 
 
 @dataclass
 class Crowd:
-    """Viewers of one server. `lost`: tapes that were shorter later than before."""
+    """Viewers of one server. `lost`: tapes of which less could be seen later than before."""
 
     server: Server
     viewers: list[Viewer] = field(default_factory=list)
@@ -44,7 +42,7 @@ class Crowd:
         return [viewer for viewer in self.viewers if viewer.playing]
 
     async def train(self, gap: float) -> None:
-        """Everybody presses Train; the end of it when every run has begun."""
+        """Everybody presses Train; returns when every run has begun."""
         for viewer in self.viewers:
             await viewer.ready()
             viewer.train()
@@ -60,7 +58,7 @@ class Crowd:
             await viewer.rested()
 
     async def move(self, viewer: Viewer, depth: int) -> float:
-        """Moves a control, and trains the net that comes of it; seconds from the move to the end of the page's run."""
+        """Moves a control and trains the new net; seconds from the move to the end of the page's rerun."""
         before = len(viewer.reruns)
         await viewer.slide("Depth", depth)
         await viewer.ready()
@@ -93,7 +91,7 @@ class Crowd:
 
 @asynccontextmanager
 async def crowd(server: Server, queries: list[str], gap: float) -> AsyncIterator[Crowd]:
-    """One viewer per query, so many seconds apart; all tabs close at the end of the block."""
+    """One viewer per query, `gap` seconds apart, for a `with` block, at whose end all tabs close."""
     async with AsyncExitStack() as stack:
         people = Crowd(server)
         for query in queries:
@@ -105,9 +103,7 @@ async def crowd(server: Server, queries: list[str], gap: float) -> AsyncIterator
 def classroom(
     sessions: int = 30, seconds: float = 30.0, gap: float = 0.2, query: str = "steps=5000"
 ) -> Iterator[Figure]:
-    """A class with a run each; the same class on one preset; two
-    classes on as many runs. `gap`: seconds between two visitors.
-    """
+    """A class with a run each, a class on one preset, two classes on as many runs. `gap`: seconds between visitors."""
     yield from different(sessions, sessions, seconds, gap, query, late=0.5, lesson=True)
     yield from preset(sessions, seconds, gap, query)
     yield from different(2 * sessions, sessions, seconds, gap, query, late=1.0)
@@ -116,9 +112,7 @@ def classroom(
 def different(
     sessions: int, runs: int, seconds: float, gap: float, query: str, *, late: float, lesson: bool = False
 ) -> list[Figure]:
-    """Everybody trains, so many runs in all. `late`: the goal for
-    a row's way. `lesson`: some come late, some leave, it ends.
-    """
+    """Everybody trains, `runs` runs in all. `late`: the goal for a row's delay. `lesson`: some come late or leave."""
 
     async def measure(server: Server) -> list[Figure]:
         queries = [f"{query}&seed={at + 1}" for at in range(runs)]
@@ -139,7 +133,7 @@ def different(
 
 
 def preset(sessions: int, seconds: float, gap: float, query: str) -> list[Figure]:
-    """Everybody watches the same run: a tape that is computed once."""
+    """Everybody watches the same run, which is computed once."""
 
     async def measure(server: Server) -> list[Figure]:
         async with crowd(server, [f"{query}&seed=1"] * sessions, gap) as people:
@@ -160,7 +154,7 @@ def preset(sessions: int, seconds: float, gap: float, query: str) -> list[Figure
 
 
 async def _watched(people: Crowd, queries: list[str], seconds: float, what: str, late: float) -> list[Figure]:
-    """While all train: the way of the rows, what watching costs the server, and the runs."""
+    """While all train: the delay of the rows, the cost of watching, and the runs' speed."""
     server, first = people.server, people.viewers[: len(queries)]
     served, began, steps = server.served_seconds(), time.monotonic(), [viewer.step for viewer in first]
     rate = await rate_of(lambda: [len(viewer.losses) for viewer in first], seconds)
@@ -203,9 +197,7 @@ async def _controls(people: Crowd, seconds: float, what: str) -> list[Figure]:
 
 
 async def _ways(people: Crowd, since: float) -> list[float]:
-    """Seconds from each row's computing to each viewer who has
-    it, or to now, of the slices that were begun since then.
-    """
+    """Seconds from each row's computing to each viewer who has it, or to now; of slices begun after `since`."""
     now = time.monotonic()
     told = await asyncio.to_thread(urllib.request.urlopen, f"{people.server.url}/computed", timeout=60)
     slices = json.load(told)

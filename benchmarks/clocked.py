@@ -1,8 +1,7 @@
-"""The app with a clock: `streamlit run benchmarks/clocked.py`
-is `app.py`, and /computed says when every row was computed.
+"""`app.py` with a clock: `streamlit run benchmarks/clocked.py` also answers /computed with the time of every row.
 
-Its trainer is `python -m benchmarks.clocked models.service.worker`, the worker with the time (`time.monotonic`, one for
-all processes of a machine) in its messages.
+Its trainer is `python -m benchmarks.clocked models.service.worker`, the worker with the time (`time.monotonic`, which
+all processes of a machine share) in its messages.
 """
 
 import sys
@@ -34,9 +33,7 @@ _computed: dict[str, list[tuple[float, float, int, int]]] = {}
 
 
 def _clocked(kind: str) -> WorkerTrainer:
-    """A trainer of which every slice is noted: when its first
-    row was begun and its last one was there, their numbers.
-    """
+    """A trainer that notes every slice: when its first row was begun and its last one done, and their numbers."""
     trainer = WorkerTrainer(COMMAND)
     shelf = trainer._shelf
     file: Callable[[Message], None] = shelf.apply
@@ -52,7 +49,7 @@ def _clocked(kind: str) -> WorkerTrainer:
 
 
 async def computed(_request: Request) -> JSONResponse:
-    """By run, its slices: begun, over, the first row, the one after the last."""
+    """By run, its slices: when begun, when over, the first row, and the one after the last."""
     return JSONResponse(_computed)
 
 
@@ -68,7 +65,7 @@ app = st.App(
     whole.MAIN,
     lifespan=lifespan,
     routes=[Route("/healthz", whole.health), Route("/computed", computed), *routes()],
-    middleware=[Middleware(whole.OnlyReading), Middleware(Scripts)],
+    middleware=[Middleware(whole.ReadOnly), Middleware(Scripts)],
 )
 
 if __name__ == "__main__":

@@ -1,11 +1,9 @@
-"""What a step was estimated to cost, beside what it costs."""
+"""The estimated cost of a step, beside what it costs."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import median
-
-import torch
 
 from benchmarks.report import Figure
 from benchmarks.timing import taking_turns
@@ -68,18 +66,16 @@ CONFIGS = (
 
 
 def budget(configs: Sequence[RunConfig] = CONFIGS, rounds: int = 6) -> list[Figure]:
-    """Estimated and measured time of a probed step without frames. A figure is how far off, the worse way round.
+    """The factor between estimated and measured time of a probed step without frames, 1 or more.
 
-    The estimate is for this machine as it was meanwhile: the two
-    nets by which the trainer knows it take turns with the others.
+    The estimate is for this machine as it is meanwhile: the two nets that calibrate it take turns with the others.
     """
-    torch.set_num_threads(1)
     calibrated(Machine())
     known = {PARTS: "parts", NUMBERS: "numbers"} | {cfg: name_of(cfg) for cfg in configs}
     runs = {cfg: Run(cfg, frames=False) for cfg in known}
     for run in runs.values():
         run.advance(2)
-    # As the trainer works: a slice of one run, then one of the next.
+    # A slice of one run, then one of the next, as the trainer works.
     steps = {cfg: max(1, min(round(SLICE_SECONDS / step_seconds(cfg)), (cfg.steps - 2) // rounds)) for cfg in known}
     seconds = taking_turns({known[cfg]: partial(run.advance, steps[cfg]) for cfg, run in runs.items()}, rounds)
     taken = {cfg: median(seconds[known[cfg]]) / steps[cfg] for cfg in known}
@@ -88,7 +84,7 @@ def budget(configs: Sequence[RunConfig] = CONFIGS, rounds: int = 6) -> list[Figu
     pairs = {cfg: (step_seconds(cfg), taken[cfg]) for cfg in configs}
     calibrated(Machine())
     speed = median(measured / estimated for estimated, measured in pairs.values())
-    note = f"this machine takes {machine.fixed:g} of the reference's time for parts, {machine.growing:g} for sizes"
+    note = f"this machine takes {machine.fixed:g} times the reference's time for parts, {machine.growing:g} for sizes"
     return [
         Figure("measured / estimated, median", speed, note=note),
         *(_off(cfg, *pair) for cfg, pair in pairs.items()),
@@ -96,7 +92,7 @@ def budget(configs: Sequence[RunConfig] = CONFIGS, rounds: int = 6) -> list[Figu
 
 
 def name_of(cfg: RunConfig) -> str:
-    """A configuration in a few words: net, depth x width, batch x tokens, and what is not as usual."""
+    """A configuration in a few words: net, depth x width, batch x tokens, and what differs from the default."""
     words = [cfg.net, f"{cfg.depth}x{cfg.width},", f"{cfg.batch}x{cfg.tokens} tokens"]
     usual = RunConfig(net=cfg.net)
     return " ".join(

@@ -1,14 +1,10 @@
-"""What an open instrument costs the trainer, in training
-steps of the net that it measures; a closed one costs nothing.
-"""
+"""The cost of an open instrument, in training steps of the net that it measures; a closed one costs nothing."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from statistics import median
 from typing import Any
-
-import torch
 
 from benchmarks.report import Figure
 from models.instruments import INSTRUMENTS
@@ -20,7 +16,7 @@ SHAPES = {
     "transformer": RunConfig.arranged("pre-norm", net="transformer", task="book", depth=4, steps=5000, device="cpu"),
 }
 BOTH = ("MLP", "transformer")
-# What each instrument is asked: the nets it can measure, and its arguments besides the step.
+# By question: the nets that can be asked it, and its arguments besides the step.
 EXAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "stream": (BOTH, {}),
     "distributions": (BOTH, {}),
@@ -29,8 +25,8 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "path lengths": (BOTH, {}),
     "signal": (BOTH, {}),
     "trial": (BOTH, {"first": [], "without": []}),
-    "translation": ((), {}),  # trains a net of its own, on tasks that none of these has
-    "few samples": ((), {"norms": ["none"], "samples": 20, "seeds": 1}),  # trains nets of its own too
+    "translation": ((), {}),  # trains a net of its own, on a task that neither of these has
+    "few samples": ((), {"norms": ["none"], "samples": 20, "seeds": 1}),  # trains nets of its own
     "check": (BOTH, {"block": 1}),
     "health": (BOTH, {}),
     "surgery": (BOTH, {"operation": "skip a block", "block": 1}),
@@ -52,8 +48,7 @@ STEPS = 16
 
 
 def instruments(shapes: Mapping[str, RunConfig] = SHAPES, rounds: int = 3, steps: int = STEPS) -> list[Figure]:
-    """The processor time of one answer about step 0 over that of one training step with all rows."""
-    torch.set_num_threads(1)
+    """Processor time of an answer about step 0 over that of a training step with all rows."""
     figures = []
     for shape, cfg in shapes.items():
         run = Run(cfg, frames=False)
@@ -68,7 +63,7 @@ def instruments(shapes: Mapping[str, RunConfig] = SHAPES, rounds: int = 3, steps
 
 
 def _answered(name: str, cfg: RunConfig, args: dict[str, Any], rounds: int) -> tuple[float, float]:
-    """Seconds of an answer, the median over the rounds, and of its longest slice."""
+    """Seconds of an answer, as the median over the rounds, and of its longest slice."""
     whole, longest = [], 0.0
     for _ in range(rounds):
         slices = list(_slices(INSTRUMENTS[name](Replays(), cfg, step=0, **args)))

@@ -1,6 +1,4 @@
-"""The same training as `Run` does, written four ways: bare,
-with our probe on the stream, and as people watch nets today.
-"""
+"""The training that `Run` does, in four other ways: bare, with our probe on the stream, with hooks, with histograms."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -18,7 +16,7 @@ from models.training import cross_entropy
 from models.training.optimizers import build_optimizer
 
 CPU = torch.device("cpu")
-Loop = Callable[[int], object]  # trains so many steps further
+Loop = Callable[[int], object]  # trains for so many steps
 
 
 class Bare:
@@ -46,11 +44,11 @@ class Bare:
         self.k += 1
 
     def look(self, loss: Tensor) -> None:
-        """What is recorded between `backward` and the update."""
+        """Records something between `backward` and the update."""
 
 
 class StreamSites(Bare):
-    """With our probe on the stream: activation and gradient RMS at every site, into a row."""
+    """With our probe: RMS of activation and gradient at every site of the stream, into a row."""
 
     def __init__(self, cfg: RunConfig) -> None:
         super().__init__(cfg)

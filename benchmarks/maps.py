@@ -1,6 +1,4 @@
-"""What a map's cells cost: trained as one over one by one, a
-cell at a time, and through a Dask cluster on this machine.
-"""
+"""The cost of a map's cells: trained as one or one by one, and through a Dask cluster on this machine."""
 
 import json
 import os
@@ -14,10 +12,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import torch
-
 from benchmarks.report import Figure
-from benchmarks.timing import ratio, taking_turns
+from benchmarks.timing import per_step, ratio, taking_turns
 from models.maps import Axis, MapSpec, MapStore
 from models.maps.cells import units
 from models.maps.work import work
@@ -38,19 +34,18 @@ MAP = MapSpec(
     Axis("depth", (4, 8, 12, 16)),
     ("pre-norm",),
     (("steps", 60), ("width", 32)),
-)  # no two cells of it are trained as one
+)  # none of its cells are trained as one
 
 
 def maps(
     shapes: Mapping[str, RunConfig] = SHAPES, spec: MapSpec = MAP, rounds: int = 6, steps: int = 16
 ) -> list[Figure]:
     """The gain of training cells together, and the cost of a cell here and on a cluster of two workers."""
-    torch.set_num_threads(1)
     return [*_together(shapes, rounds, steps), *_cells(spec)]
 
 
 def _together(shapes: Mapping[str, RunConfig], rounds: int, steps: int) -> Iterator[Figure]:
-    """Eight runs (four learning rates, two seeds) one by one, over the same as one computation; both with all rows."""
+    """Eight runs (four learning rates, two seeds) one by one over the same as one computation, both with all rows."""
     for shape, cfg in shapes.items():
         members = [replace(cfg, lr=rate, seed=seed) for rate in RATES for seed in (0, 1)]
         alone = [Run(one, frames=False) for one in members]
@@ -61,7 +56,7 @@ def _together(shapes: Mapping[str, RunConfig], rounds: int, steps: int) -> Itera
                 run.advance(steps)
 
         seconds = taking_turns({"alone": one_by_one, "together": partial(batched.advance, steps)}, rounds)
-        times = [1e3 * sum(seconds[name]) / rounds / steps / len(members) for name in ("alone", "together")]
+        times = [per_step(seconds, name, steps) / len(members) for name in ("alone", "together")]
         note = f"{times[0]:.2f} ms and {times[1]:.2f} ms a step and run"
         yield Figure(
             f"{len(members)} cells one by one / as one, {shape}", ratio(seconds, "alone", "together"), note=note
@@ -96,7 +91,7 @@ def _cells(spec: MapSpec) -> Iterator[Figure]:
 
 @contextmanager
 def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
-    """A Dask scheduler and its workers as processes of this machine; the scheduler's address."""
+    """The address of a Dask scheduler that runs with its workers on this machine, for a `with` block."""
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     started: list[subprocess.Popen[bytes]] = []
 
@@ -110,18 +105,9 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
     deadline = time.monotonic() + 60
     while not (file.exists() and file.read_text()) and time.monotonic() < deadline:
         time.sleep(0.05)
-    common = (
-        "--nthreads",
-        "1",
-        "--no-nanny",
-        "--no-dashboard",
-        "--host",
-        "127.0.0.1",
-        "--local-directory",
-        str(folder),
-    )
+    quiet = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1"]
     for _ in range(workers):
-        dask("worker", "--scheduler-file", str(file), *common)
+        dask("worker", "--scheduler-file", str(file), "--local-directory", str(folder), *quiet)
     try:
         yield str(json.loads(file.read_text())["address"])
     finally:

@@ -1,11 +1,7 @@
-"""Whether what is offered to a run that failed lets it learn:
-runs that fail in many ways, each with its first remedy.
-"""
+"""Whether remedies help: runs that fail in many ways, each with the first remedy that it is offered."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-
-import torch
 
 from benchmarks.report import Figure
 from models.insight.baseline import loss_of_guessing
@@ -61,8 +57,7 @@ FAILING = {
 
 
 def remedies(failing: Mapping[str, RunConfig] = FAILING) -> Iterator[Figure]:
-    """The share of runs that fail and learn with the first remedy that is offered to them; each that does not."""
-    torch.set_num_threads(1)
+    """The loss of each failed run with its first remedy, and the share of the runs that learn with it."""
     learned = 0
     for name, cfg in failing.items():
         run = _trained(cfg)

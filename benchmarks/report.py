@@ -8,8 +8,7 @@ from importlib.metadata import version
 
 @dataclass(frozen=True)
 class Figure:
-    """One number: what it is of, its unit, and the goal that
-    it should stay below (or above). `note`: what else to know.
+    """One number: what was measured, its unit, and the goal that it should not exceed, or reach.
 
     `value` is None where it could not be measured; the note says why.
     """
@@ -23,14 +22,14 @@ class Figure:
 
     @property
     def goal(self) -> str:
-        """The goal as it is printed; empty where there is none."""
+        """The goal as it is printed; empty without one."""
         if self.at_most is not None:
             return f"<= {self.at_most:g}"
         return f">= {self.at_least:g}" if self.at_least is not None else ""
 
     @property
     def verdict(self) -> str:
-        """met, missed, or empty where there is no goal or no number."""
+        """`met`, `MISSED`, or empty without a goal or a number."""
         if self.value is None or not self.goal:
             return ""
         met = self.value <= self.at_most if self.at_most is not None else self.value >= (self.at_least or 0)
@@ -38,7 +37,7 @@ class Figure:
 
 
 def machine() -> str:
-    """What the figures were measured on."""
+    """The machine and the versions that the figures are of."""
     load = f", load average {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     packages = ", ".join(f"{name} {version(name)}" for name in ("torch", "streamlit", "numpy"))
     return f"{os.cpu_count()} cores, one torch thread{load}; Python {platform.python_version()}, {packages}"

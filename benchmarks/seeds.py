@@ -1,12 +1,10 @@
-"""What several seeds cost as one batched computation, over one seed."""
+"""The cost of several seeds as one batched computation, over that of one seed."""
 
 from collections.abc import Mapping
 from functools import partial
 
-import torch
-
 from benchmarks.report import Figure
-from benchmarks.timing import ratio, taking_turns
+from benchmarks.timing import per_step, ratio, taking_turns
 from models.spec import RunConfig
 from models.training import Run, SeedRuns
 
@@ -18,22 +16,18 @@ SHAPES = {
     "transformer 4x32": RunConfig(depth=4, width=32, **TRANSFORMER, **CPU),  # type: ignore[arg-type]
 }
 GOALS = {"MLP 16x32": 3.5}
-STEPS = 16  # of a round: as many as a run takes between two looks for non-finite numbers
+STEPS = 16  # of a round: as many as a run takes between two checks for non-finite numbers
 
 
 def seeds_gain(
     shapes: Mapping[str, RunConfig] = SHAPES, rounds: int = 10, steps: int = STEPS, seeds: int = 8
 ) -> list[Figure]:
-    """A step of all seeds over a step of one, both with all rows
-    of the trace; one after another it would be their number.
-    """
-    torch.set_num_threads(1)
+    """A step of all seeds over a step of one, both with all rows; one after another it would be their number."""
     figures = []
     for shape, cfg in shapes.items():
         contenders = {"one": Run(cfg, frames=False).advance, "all": SeedRuns(cfg, range(seeds), frames=False).advance}
         seconds = taking_turns({name: partial(advance, steps) for name, advance in contenders.items()}, rounds)
-        times = [1e3 * sum(seconds[name]) / rounds / steps for name in contenders]
-        note = f"{times[0]:.2f} ms and {times[1]:.2f} ms a step"
+        note = f"{per_step(seconds, 'one', steps):.2f} ms and {per_step(seconds, 'all', steps):.2f} ms a step"
         figures.append(
             Figure(f"{seeds} seeds / one, {shape}", ratio(seconds, "all", "one"), at_most=GOALS.get(shape), note=note)
         )

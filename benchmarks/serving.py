@@ -1,6 +1,4 @@
-"""The app as its visitors find it: a real server, a real
-worker, and viewers that speak the protocols of page and stage.
-"""
+"""The app as visitors find it: a real server, a real worker, and viewers that speak the protocols of page and stage."""
 
 import asyncio
 import time
@@ -20,9 +18,7 @@ from tests.waiting import PATIENCE
 
 @dataclass(frozen=True)
 class Move:
-    """A page's address, the depth that its slider is moved to,
-    the points of the new profile, and the goal in seconds.
-    """
+    """A page's address, the new depth on its slider, the points of the new profile, and the goal in seconds."""
 
     net: str
     query: str
@@ -38,7 +34,7 @@ MOVES = (
 
 
 class Alone:
-    """Runs that nobody watches: in a trainer of this process, for a `with` block."""
+    """Runs that nobody watches, in a trainer of this process, for a `with` block."""
 
     def __init__(self, queries: Sequence[str]) -> None:
         self.cfgs = [config_from(dict(parse_qsl(query))) for query in queries]
@@ -51,7 +47,7 @@ class Alone:
         self.trainer.close()
 
     async def rate(self, seconds: float) -> float:
-        """Steps per second of all runs together, over so many seconds from when each has begun."""
+        """Steps per second of all runs together, measured once each has begun."""
         tapes = [self.trainer.want(cfg, cfg.steps, PATIENCE) for cfg in self.cfgs]
         rate = await rate_of(lambda: [tape.length for tape in tapes], seconds)
         for tape in tapes:
@@ -60,7 +56,7 @@ class Alone:
 
 
 async def rate_of(lengths: Callable[[], list[int]], seconds: float) -> float:
-    """Rows a second that come of some runs together, over so many seconds from when each goes on."""
+    """Rows per second of some runs together, measured for so long once each moves on."""
     start = lengths()
     while not all(now > before for now, before in zip(lengths(), start, strict=True)):
         await asyncio.sleep(0.01)
@@ -100,7 +96,7 @@ async def _watched(viewer: Viewer, seconds: float) -> float:
 
 
 def controls(rounds: int = 7, moves: Sequence[Move] = MOVES) -> list[Figure]:
-    """From a moved control to the profile that it makes: the page is open and the worker warm."""
+    """From a moved control to the new profile; the page is open and the worker warm."""
 
     async def measure(server: Server) -> list[Figure]:
         return [await _moved(server, rounds, move) for move in moves]
@@ -121,7 +117,7 @@ def startup(rounds: int = 5) -> list[Figure]:
 
 
 def with_server(measure: Callable[[Server], Awaitable[list[Figure]]], script: str | Path = "app.py") -> list[Figure]:
-    """Measures with a server of its own that accepts connections; its trainer may still be loading torch."""
+    """Measures with a new server that accepts connections; its trainer may still be loading torch."""
 
     async def main(server: Server) -> list[Figure]:
         return await measure(server)
@@ -133,7 +129,7 @@ def with_server(measure: Callable[[Server], Awaitable[list[Figure]]], script: st
 
 async def _moved(server: Server, rounds: int, move: Move) -> Figure:
     taken = []
-    for seed in range(1, rounds + 1):  # each round its own seed, else the answer would be known already
+    for seed in range(1, rounds + 1):  # a new seed each round, because known answers come at once
         async with Viewer(server.url, PAGE, f"{move.query}&seed={seed}") as viewer:
             await viewer.ready()
             began = time.perf_counter()

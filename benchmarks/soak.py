@@ -1,6 +1,4 @@
-"""A long lecture: thirty at work who click, leave, return and
-lose their connection, while the trainer is killed now and then.
-"""
+"""A long lecture: thirty click, leave, return and lose their connection; now and then the trainer is killed."""
 
 import asyncio
 import random
@@ -14,16 +12,14 @@ from benchmarks.timing import percentile, spread
 from tests.load.server import Server
 from tests.load.viewer import PAGE, Viewer
 
-CUT_SHARE = 0.05  # of the times that somebody does something, the connection is lost
+CUT_SHARE = 0.05  # of all deeds, those that lose the connection
 PATIENCE = 120.0
 SAMPLES = 60  # of memory, evenly over the soak; the first third is warming up
 
 
 @dataclass(frozen=True)
 class Lecture:
-    """Where it is, the links that people choose from, the seconds
-    between two deeds, and when it ends (`time.monotonic`).
-    """
+    """Its server, the links to choose from, the seconds between two deeds, and its end (`time.monotonic`)."""
 
     url: str
     queries: list[str]
@@ -33,9 +29,9 @@ class Lecture:
 
 @dataclass
 class Notes:
-    """What came up: seconds of reruns, exceptions, runs that went no further, cuts, bytes of memory over time.
+    """What happened: seconds of reruns, exceptions, runs that went no further, cuts, bytes of memory over time.
 
-    `losses`: by link, the longest tape that anybody has seen. `other`: how many did not agree with it.
+    `losses`: by link, the longest tape that anybody has seen. `other`: how many tapes did not agree with it.
     """
 
     reruns: list[float] = field(default_factory=list)
@@ -49,7 +45,7 @@ class Notes:
     memory: list[int] = field(default_factory=list)
 
     def seen(self, viewer: Viewer) -> None:
-        """Compares a tape with what others have seen of the same run."""
+        """Compares a viewer's tape with what others have seen of the same run."""
         link, mine = viewer.stage.links[0], viewer.losses
         known = self.losses.get(link, [])
         self.other += str(mine[: len(known)]) != str(known[: len(mine)])  # as text, in which nan is nan
@@ -63,7 +59,7 @@ def soak(
     pace: float = 8.0,
     query: str = "depth=16&width=32&steps=600",
 ) -> list[Figure]:
-    """Everybody takes up one run after another, of as many as there are people. `pace`: seconds between two deeds."""
+    """Everybody takes up one run after another, of as many runs as people. `pace`: seconds between two deeds."""
 
     async def measure(server: Server) -> list[Figure]:
         notes = Notes()
@@ -102,7 +98,7 @@ async def _student(lecture: Lecture, notes: Notes, chance: random.Random) -> Non
 
 
 async def _deed(viewer: Viewer, notes: Notes, chance: random.Random) -> None:
-    """Loses both connections, pauses, or goes on; a run that plays goes further then."""
+    """Loses both connections, pauses, or goes on; a run that plays then must move on."""
     if chance.random() < CUT_SHARE:
         notes.cuts += 1
         await viewer.cut()

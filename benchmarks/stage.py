@@ -1,15 +1,14 @@
 """The stage in one Chromium: redraws, drags and keys on the playground."""
 
 import re
-import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib.util import find_spec
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.chromium import MISSING, chromium
 from benchmarks.report import Figure
 from benchmarks.timing import spread
 from tests.load.server import serving
@@ -38,20 +37,18 @@ SHOWN = """() => {
 }"""
 
 
-NO_BROWSER = Figure("redraws a second while training", None, note="no chromium or no playwright here")
+NO_BROWSER = Figure("redraws a second while training", None, note=MISSING)
 
 
 @contextmanager
 def _tab(size: dict[str, int]) -> Iterator[Any]:
-    """A browser's only tab on the playground with its charts drawn, counting; None where there is no browser."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None or find_spec("playwright") is None:
-        yield None
-        return
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright, serving() as app:
-        driven = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+    """A browser's only tab on the playground, with its charts drawn and counted; None where there is no browser."""
+    with ExitStack() as stack:
+        driven = stack.enter_context(chromium())
+        if driven is None:
+            yield None
+            return
+        app = stack.enter_context(serving())
         app.wait_for(b'"ready"')
         tab = driven.new_context(viewport={"width": 1280, "height": 900}).new_page()
         tab.set_default_timeout(120_000)
@@ -60,17 +57,16 @@ def _tab(size: dict[str, int]) -> Iterator[Any]:
             tab.locator(f'[role=figure][aria-label^="{name}"] .main-svg').first.wait_for()
         tab.evaluate(WATCH)
         yield tab
-        driven.close()
 
 
 def stage(seconds: float = 5.0, keys: int = 15, **size: int) -> list[Figure]:
-    """A run of `size` that plays, a drag over the whole scrubber, and so many arrow keys."""
+    """Redraws of a run of `size` that plays, in a drag over the whole scrubber, and after arrow keys."""
     with _tab(size) as tab:
         return [NO_BROWSER] if tab is None else [*_played(tab, seconds), *_scrubbed(tab, seconds, keys)]
 
 
 def tape(steps: int = 5000, seconds: float = 5.0, **size: int) -> list[Figure]:
-    """A tape as long and as deep as there can be: what the page weighs once it holds all of it, and a drag over it."""
+    """The longest and deepest tape: the memory of the page that holds all of it, and a drag over it."""
     size = {"depth": 128, "width": 8, "batch": 8} | size
     with _tab({"steps": steps, **size}) as tab:
         if tab is None:
@@ -83,7 +79,7 @@ def tape(steps: int = 5000, seconds: float = 5.0, **size: int) -> list[Figure]:
 
 
 def _proportional_bytes(tab: Any) -> float:
-    """Memory of the processes that draw pages, what they share divided among them."""
+    """Memory of the largest process that draws a page, what processes share divided among them."""
     session = tab.context.browser.new_browser_cdp_session()
     drawing = [
         one["id"] for one in session.send("SystemInfo.getProcessInfo")["processInfo"] if one["type"] == "renderer"
@@ -133,7 +129,7 @@ def _dragged(tab: Any, seconds: float) -> Figure:
 
 
 def _pressed(tab: Any) -> float:
-    """Milliseconds from a key to the end of the last picture that it makes."""
+    """Milliseconds from a key to the end of the last redraw that it causes."""
     before = tab.evaluate(SHOWN)
     tab.keyboard.press("ArrowRight" if before < 5 else "ArrowLeft")
     tab.wait_for_function(f"(before) => ({SHOWN})() !== before && window.seen.at > window.seen.pressed", arg=before)

@@ -1,4 +1,4 @@
-"""Fair comparison on a machine that others use too: contenders take turns, and medians over the rounds are compared."""
+"""Fair comparison on a shared machine: contenders take turns, and medians over the rounds are compared."""
 
 import math
 import time
@@ -13,9 +13,9 @@ Work = Callable[[], object]
 
 
 def taking_turns(contenders: Mapping[str, Work], rounds: int) -> dict[str, list[float]]:
-    """Processor seconds of each contender in each round. The order turns around every round.
+    """Processor seconds of each contender in each round, in an order that turns around every round.
 
-    Processor time of this process, all threads: what others do in between does not count.
+    They are this process's, of all threads: what other processes do in between does not count.
     """
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     names = list(contenders)
@@ -32,13 +32,18 @@ def ratio(seconds: Mapping[str, list[float]], name: str, base: str) -> float:
     return median(a / b for a, b in zip(seconds[name], seconds[base], strict=True))
 
 
+def per_step(seconds: Mapping[str, list[float]], name: str, steps: int) -> float:
+    """Milliseconds of a step of one contender, which makes so many in a round."""
+    return 1e3 * sum(seconds[name]) / len(seconds[name]) / steps
+
+
 def overall(seconds: Mapping[str, list[float]], name: str, base: str) -> float:
-    """All of one contender's time over all of another's: for what happens in some rounds only."""
+    """All of one contender's time over all of another's, for work that falls into some rounds only."""
     return sum(seconds[name]) / sum(seconds[base])
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The smallest value that so many percent of all do not exceed."""
+    """The smallest value that this percentage of all values does not exceed."""
     return sorted(values)[max(0, math.ceil(len(values) * percent / 100) - 1)]
 
 
@@ -48,16 +53,14 @@ def spread(values: Sequence[float]) -> str:
 
 
 def stolen() -> tuple[float, float]:
-    """Of all processors' time since the start of the machine: what
-    its host gave to others, and the whole (Linux; else 0, 1).
-    """
+    """Processor time since the machine started: what its host gave to others, and the whole (Linux; elsewhere 0, 1)."""
     stat = Path("/proc/stat")
     ticks = [float(word) for word in stat.read_text().split("\n", 1)[0].split()[1:9]] if stat.exists() else [1.0]
     return (ticks[7] if len(ticks) > 7 else 0.0), sum(ticks)
 
 
 def default_step(steps: int = 30) -> float:
-    """Seconds that one training step of the default network takes just now, the median."""
+    """Seconds that a training step of the default network takes just now, the median."""
     run = Run(RunConfig(steps=2 * steps, device="cpu"))
     taken = []
     for _ in range(steps):

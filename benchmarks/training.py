@@ -1,4 +1,4 @@
-"""What watching a net costs: our rows against the bare loop, and what people use today against our rows."""
+"""The cost of watching a net: our rows over the bare loop, and the usual ways over our rows."""
 
 import tempfile
 from collections.abc import Mapping
@@ -6,11 +6,9 @@ from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 
-import torch
-
 from benchmarks.loops import Bare, Histograms, Hooks, Loop, StreamSites
 from benchmarks.report import Figure
-from benchmarks.timing import overall, ratio, taking_turns
+from benchmarks.timing import overall, per_step, ratio, taking_turns
 from models.spec import RunConfig
 from models.training import Run
 
@@ -20,7 +18,7 @@ SHAPES = {
     "MLP 48x64": RunConfig(depth=48, width=64, batch=128, **ADAM),  # type: ignore[arg-type]
     "transformer 8x64": RunConfig(net="transformer", task="book", depth=8, width=64, batch=32, **ADAM),  # type: ignore[arg-type]
 }
-STEPS = 16  # of a round: as many as a run takes between two looks for non-finite numbers
+STEPS = 16  # of a round: as many as a run takes between two checks for non-finite numbers
 ROUNDS = 20
 
 
@@ -35,7 +33,7 @@ def probe(shapes: Mapping[str, RunConfig] = SHAPES, rounds: int = ROUNDS, steps:
             "frames": Run(replace(cfg, steps=rounds * steps)).advance,
         }
         seconds = _taking_turns(loops, rounds, steps)
-        bare = f"bare: {1e3 * sum(seconds['bare']) / rounds / steps:.2f} ms a step"
+        bare = f"bare: {per_step(seconds, 'bare', steps):.2f} ms a step"
         whole = f"a whole run of {rounds * steps} steps"
         figures += [
             Figure(f"stream sites / bare loop, {shape}", ratio(seconds, "stream", "bare"), at_most=1.10, note=bare),
@@ -70,5 +68,4 @@ def _tensorboard(shape: str, cfg: RunConfig, rounds: int, steps: int) -> Figure:
 
 
 def _taking_turns(loops: Mapping[str, Loop], rounds: int, steps: int) -> dict[str, list[float]]:
-    torch.set_num_threads(1)
     return taking_turns({name: partial(loop, steps) for name, loop in loops.items()}, rounds)

@@ -1,14 +1,10 @@
-"""What became of nets by the verdict on them before any update:
-the table on which the verdicts' words and thresholds rest.
-"""
+"""What became of nets, by the verdict before any update: the table on which the verdicts' words and thresholds rest."""
 
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 from typing import Any
-
-import torch
 
 from benchmarks.report import Figure
 from models.insight.baseline import loss_of_guessing
@@ -18,17 +14,14 @@ from models.spec import ACTIVATIONS, ARRANGEMENTS, INITS, NORMS, PLACEMENTS, Run
 from models.training import Run, profile_at_init
 
 STEPS = 200
-COUNT, SEED, HELD_OUT_SEED = (
-    120,
-    0,
-    1,
-)  # the thresholds were chosen on SEED's configurations and confirmed on the others
-SLOW = 0.98  # of what guessing costs: above it nothing was learned
-BLOWN_UP = 10.0  # times what guessing costs: a run that ends there has diverged, whether or not a number left float32
-EARLY, MOST_DEPTH = 8, 16  # the last step of an early update, and the deepest net whose updates are looked at
+# The thresholds were chosen on the configurations of SEED and confirmed on those of HELD_OUT_SEED.
+COUNT, SEED, HELD_OUT_SEED = 120, 0, 1
+SLOW = 0.98  # of the loss of guessing: above it nothing was learned
+BLOWN_UP = 10.0  # times the loss of guessing: a run that ends above has diverged, whether or not a number left float32
+EARLY, MOST_DEPTH = 8, 16  # the last step of an early update, and the depth of the deepest net in `updates`
 OUTCOMES = ("learns", "learns slowly", "learns nothing", "diverges")
 DIVERGING = 0.05  # of the nets that start healthy, at most
-# What `verdict.STARTS` says of each kind: which outcomes, and for which share of the nets at least.
+# What `verdict.STARTS` says of each kind: the outcomes, and the share of the nets that have them, at least.
 CLAIMED: dict[str, tuple[tuple[str, ...], float]] = {
     "healthy": (("learns",), 0.75),
     "inert": (("learns",), 0.75),
@@ -91,10 +84,7 @@ def _drawn(dice: Random) -> RunConfig:
 
 
 def verdicts(count: int = COUNT, seed: int = SEED) -> Iterator[Figure]:
-    """The table, a line for each verdict on the net before
-    any update: the share with the outcome that its words say.
-    """
-    torch.set_num_threads(1)
+    """The table, a line for each verdict before any update: the share with the outcome that its words announce."""
     table = Counter((verdict(cfg, profile_at_init(cfg), 0).kind, outcome(cfg)) for cfg in configurations(count, seed))
     for kind in sorted({kind for kind, _ in table}):
         row = {one: table[kind, one] for one in OUTCOMES}
@@ -110,10 +100,7 @@ def verdicts(count: int = COUNT, seed: int = SEED) -> Iterator[Figure]:
 
 
 def updates(count: int = COUNT, seed: int = SEED) -> Iterator[Figure]:
-    """How many runs learn by how large their early updates
-    were: small MLPs, also at ten times the rates of the table.
-    """
-    torch.set_num_threads(1)
+    """How many small MLPs learn, by the size of their early updates; also at ten times the table's learning rates."""
     small = [cfg for cfg in configurations(count, seed) if cfg.net == "mlp" and cfg.depth <= MOST_DEPTH]
     table: Counter[tuple[bool, bool]] = Counter()
     for cfg in [replace(cfg, lr=times * cfg.lr) for cfg in small for times in (1, 10)]:
@@ -135,14 +122,14 @@ def updates(count: int = COUNT, seed: int = SEED) -> Iterator[Figure]:
 
 
 def outcome(cfg: RunConfig) -> str:
-    """What came of a run: one of OUTCOMES."""
+    """Trains a configuration; one of OUTCOMES."""
     run = Run(cfg, probe=False, frames=False)
     run.advance(cfg.steps)
     return judged(cfg, run)
 
 
 def judged(cfg: RunConfig, run: Run) -> str:
-    """What came of a run that is over: one of OUTCOMES."""
+    """What became of a finished run: one of OUTCOMES."""
     trace, guessing = run.trace(), loss_of_guessing(cfg.task)
     end = final_loss(trace)
     if run.divergence or end > BLOWN_UP * guessing:

@@ -1,4 +1,4 @@
-"""Visitors who press anything, at random, for as long as you like: what they found, and how to do it again."""
+"""Visitors who press anything, at random, for as long as you like: what they found, and how to reproduce it."""
 
 import argparse
 import time
@@ -7,26 +7,23 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
+from benchmarks.chromium import MISSING, chromium
 from tests.load.server import serving
 
 
 def main(arguments: list[str]) -> int:
     """Walks once per seed; 1 if anything was found."""
-    from playwright.sync_api import sync_playwright
-
-    from tests.browser.chromium import ARGS, CHROMIUM
     from tests.walk.tabs import Manner
     from tests.walk.visitor import REST, Visitor
 
     asked = _asked(arguments)
-    if CHROMIUM is None:
-        print("There is no Chromium here.")
-        return 2
     manner = Manner(asked.phone, asked.keyboard, asked.dark, asked.slow, asked.tabs)
     found = 0
-    with TemporaryDirectory() as folder, serving(log=Path(folder) / "log") as server, sync_playwright() as playwright:
+    with chromium() as browser, TemporaryDirectory() as folder, serving(log=Path(folder) / "log") as server:
+        if browser is None:
+            print(MISSING)
+            return 2
         server.wait_for(b'"ready"')
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGS)
         for seed in asked.seeds:
             kill = server.kill_worker if asked.kill else None
             shots = asked.shots and _folder(asked.shots / str(seed))
@@ -34,7 +31,6 @@ def main(arguments: list[str]) -> int:
             visitor.walk(_until(time.monotonic() + asked.seconds))
             print(f"seed {seed}{_said(arguments)}\n{visitor}", flush=True)
             found += len(visitor.findings)
-        browser.close()
         errors = [line for line in (Path(folder) / "log").read_text().splitlines() if " ERROR " in line]
         print(
             "\n".join(dict.fromkeys(line.partition(" ERROR ")[2] for line in errors)) or "no error in the server's log"
@@ -67,6 +63,6 @@ def _folder(path: Path) -> Path:
 
 
 def _said(arguments: list[str]) -> str:
-    """The manner of a walk as it was asked for."""
+    """The options of a walk that are needed to repeat it."""
     plain = [word for word in arguments if word in ("--phone", "--keyboard", "--dark", "--slow", "--tabs", "--kill")]
     return "".join(f" {word}" for word in plain)

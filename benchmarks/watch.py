@@ -1,6 +1,4 @@
-"""What `addnorm.watch` costs over a bare loop, beside histograms
-of the parameters as W&B's and TensorBoard's users take them.
-"""
+"""The cost of `addnorm.watch` over a bare loop, beside histograms of the parameters as in W&B and TensorBoard."""
 
 import tempfile
 from collections.abc import Callable, Mapping
@@ -15,7 +13,7 @@ from torch import Tensor, nn
 
 from addnorm import watch as record
 from benchmarks.report import Figure
-from benchmarks.timing import ratio, taking_turns
+from benchmarks.timing import per_step, ratio, taking_turns
 
 BINS = 64  # of W&B's histograms
 
@@ -50,7 +48,7 @@ SHAPES: dict[str, Shape] = {
 
 
 class Loop:
-    """A model, a batch and Adam; `look` comes between `backward` and the update."""
+    """A model, a batch and Adam; `look` is called between `backward` and the update."""
 
     def __init__(self, shape: Shape, look: Callable[[nn.Module, int], object] | None = None) -> None:
         torch.manual_seed(0)
@@ -73,10 +71,7 @@ class Loop:
 
 
 def watch(shapes: Mapping[str, Shape] = SHAPES, rounds: int = 12, steps: int = 8) -> list[Figure]:
-    """The step of each contender over the bare one, every step
-    looked at; the sites are found before the clock starts.
-    """
-    torch.set_num_threads(1)
+    """The step of each contender over the bare one, all steps recorded; the sites are found before the clock starts."""
     figures = []
     for name, shape in shapes.items():
         with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
@@ -89,7 +84,7 @@ def watch(shapes: Mapping[str, Shape] = SHAPES, rounds: int = 12, steps: int = 8
             for loop in loops.values():
                 loop(1)
             seconds = taking_turns({key: partial(loop, steps) for key, loop in loops.items()}, rounds)
-        bare = f"bare: {1e3 * sum(seconds['bare']) / rounds / steps:.1f} ms a step, {len(tape.sites)} sites"
+        bare = f"bare: {per_step(seconds, 'bare', steps):.1f} ms a step, {len(tape.sites)} sites"
         figures.append(Figure(f"watch / bare step, {name}", ratio(seconds, "ours", "bare"), at_most=1.05, note=bare))
         figures.append(Figure(f"histograms as W&B's / bare step, {name}", ratio(seconds, "W&B", "bare")))
         value = ratio(seconds, "TensorBoard", "bare") if "TensorBoard" in seconds else None
@@ -99,9 +94,7 @@ def watch(shapes: Mapping[str, Shape] = SHAPES, rounds: int = 12, steps: int = 8
 
 
 def _histograms(model: nn.Module, _step: int) -> list[tuple[list[float], float, float]]:
-    """Of every parameter and gradient its range and its bins
-    on the host, which is what `wandb.watch(log="all")` takes.
-    """
+    """Range and bins of every parameter and gradient, on the host: what `wandb.watch(log="all")` takes."""
     found = []
     for parameter in model.parameters():
         for tensor in (parameter.detach(), parameter.grad):

@@ -1,4 +1,4 @@
-"""The data of the examples, as they lie in the repository: handwritten digits and the first chapters of Moby-Dick."""
+"""The examples' data, from the repository: handwritten digits and the first chapters of Moby-Dick."""
 
 import gzip
 from pathlib import Path
@@ -26,6 +26,6 @@ def book() -> tuple[Tensor, int]:
 
 
 def windows(text: Tensor, count: int, length: int) -> Tensor:
-    """Pieces of the text from anywhere, (count, length)."""
+    """Pieces of the text from random places, (count, length)."""
     start = torch.randint(len(text) - length, (count, 1))
     return text[start + torch.arange(length)]

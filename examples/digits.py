@@ -1,6 +1,4 @@
-"""A residual MLP of torch modules on handwritten digits, in
-a loop of one's own. About 5 s: `python -m examples.digits`.
-"""
+"""A residual MLP on handwritten digits, in a training loop of its own. About 5 s: `python -m examples.digits`."""
 
 import torch
 from torch import Tensor, nn

@@ -1,4 +1,4 @@
-"""A decoder of x-transformers on Moby-Dick. Half a minute: `python -m examples.x_transformer`.
+"""A decoder from x-transformers on Moby-Dick. Half a minute: `python -m examples.x_transformer`.
 
 Needs `pip install x-transformers`.
 """

@@ -1,8 +1,9 @@
-"""Streamlit's main script: what every page shares, and the list of pages."""
+"""Streamlit's main script: the list of pages, and what all of them share."""
 
 from pathlib import Path
 
 import streamlit as st
+from streamlit.navigation.page import StreamlitPage
 
 from components.shell import address, hide
 from components.shell.copy_link import copy_link
@@ -12,131 +13,46 @@ from components.shell.style import style
 HERE = Path(__file__).parent
 NAME = "Add & Norm Playground"
 
-# Before the navigation, whose icon of the page the browser would else fetch from another host.
+# Before st.navigation: the default icon of a page would be fetched from another host.
 st.set_page_config(page_title=NAME, page_icon=str(HERE / "icon.png"), layout="wide", initial_sidebar_state="auto")
 
+# By section: script, title, icon and what the menu says of it. The script's name is the page's address.
+SECTIONS = {
+    "": (
+        ("start/start", "Start", "home", "Four nets, with and without skip and norm, trained side by side."),
+        ("start/story", "The story", "auto_stories", "What depth does to a digit, and what add and norm do about it."),
+        ("train/playground", "Playground", "tune", "Set depth, residual and norm, train live, watch every layer."),
+        ("train/compare", "Compare", "compare_arrows", "Two to four networks, same seed, one player, shared axes."),
+        ("train/recordings", "Your model", "monitor_heart", "Any PyTorch model, layer by layer, while it trains."),
+        ("explore/anatomy", "Anatomy", "account_tree", "One block as equation, diagram and code, to be changed."),
+        ("explore/maps", "Maps", "grid_on", "Which arrangement trains at which depth and learning rate?"),
+    ),
+    "Labs": (
+        ("labs/normalization", "Normalisation", "table_chart", "Every norm on a table of tokens that you edit."),
+        ("labs/attention", "Attention", "center_focus_strong", "One attention head, number by number, and positions."),
+        ("labs/gradients", "Gradients", "trending_down", "A gradient, factor by factor, and that of a real network."),
+        ("labs/residual", "Residual", "add", "Add and norm on one token; do layers stand aside where little is to do?"),
+        ("labs/autoregression", "Autoregression", "keyboard_tab", "A small transformer continues your prompt."),
+    ),
+    "Learn": (
+        ("learn/lessons", "Lessons", "school", "Guess, train, see what happened and why, solve the challenge."),
+        ("learn/errors", "Common errors", "fact_check", "Common claims, each with an experiment that tests it."),
+        ("learn/glossary", "Glossary", "dictionary", "Every term of the app: meaning, formula, paper."),
+        ("learn/teacher", "Teacher", "co_present", "A link for your class, and what the class guessed."),
+    ),
+}
+
+
+def listed(script: str, title: str, icon: str, tip: str) -> StreamlitPage:
+    """One entry of the navigation."""
+    path = None if title == "Start" else script.partition("/")[2]
+    return st.Page(
+        HERE / f"{script}.py", title=title, icon=f":material/{icon}:", url_path=path, help=tip, default=path is None
+    )
+
+
 page = st.navigation(
-    {
-        "": [
-            st.Page(
-                HERE / "start" / "start.py",
-                title="Start",
-                icon=":material/home:",
-                default=True,
-                help="Four nets, with and without skip and norm, trained side by side.",
-            ),
-            st.Page(
-                HERE / "start" / "story.py",
-                title="The story",
-                icon=":material/auto_stories:",
-                url_path="story",
-                help="Five scenes: what 32 blocks do to a digit, and what add and norm do about it.",
-            ),
-            st.Page(
-                HERE / "train" / "playground.py",
-                title="Playground",
-                icon=":material/tune:",
-                url_path="playground",
-                help="Set depth, residual and norm, train live, watch every layer.",
-            ),
-            st.Page(
-                HERE / "train" / "compare.py",
-                title="Compare",
-                icon=":material/compare_arrows:",
-                url_path="compare",
-                help="Two to four configurations, same seed, one player, shared axes.",
-            ),
-            st.Page(
-                HERE / "train" / "recordings.py",
-                title="Your model",
-                icon=":material/monitor_heart:",
-                url_path="recordings",
-                help="Any PyTorch model, recorded while it trains: activation and gradient at each of its layers.",
-            ),
-            st.Page(
-                HERE / "explore" / "anatomy.py",
-                title="Anatomy",
-                icon=":material/account_tree:",
-                url_path="anatomy",
-                help="The block as equation, diagram and code; change one block and see where the signal breaks.",
-            ),
-            st.Page(
-                HERE / "explore" / "maps.py",
-                title="Maps",
-                icon=":material/grid_on:",
-                url_path="maps",
-                help="Which arrangement trains at which depth and learning rate: many runs, a cell each.",
-            ),
-        ],
-        "Labs": [
-            st.Page(
-                HERE / "labs" / "normalization.py",
-                title="Normalisation",
-                icon=":material/table_chart:",
-                url_path="normalization",
-                help="Every norm on a table of tokens that you edit.",
-            ),
-            st.Page(
-                HERE / "labs" / "attention.py",
-                title="Attention",
-                icon=":material/center_focus_strong:",
-                url_path="attention",
-                help="One head on tables that you edit, why scores are scaled, and how tokens learn where they stand.",
-            ),
-            st.Page(
-                HERE / "labs" / "gradients.py",
-                title="Gradients",
-                icon=":material/trending_down:",
-                url_path="gradients",
-                help="A gradient's way back, factor by factor, and the same measured on a real network.",
-            ),
-            st.Page(
-                HERE / "labs" / "residual.py",
-                title="Residual",
-                icon=":material/add:",
-                url_path="residual",
-                help="Add and norm on one token step by step, the stream as a memory, and layers that stand aside.",
-            ),
-            st.Page(
-                HERE / "labs" / "autoregression.py",
-                title="Autoregression",
-                icon=":material/keyboard_tab:",
-                url_path="autoregression",
-                help="A small transformer, trained here, continues your prompt one token at a time.",
-            ),
-        ],
-        "Learn": [
-            st.Page(
-                HERE / "learn" / "lessons.py",
-                title="Lessons",
-                icon=":material/school:",
-                url_path="lessons",
-                help="Guess, train, see what happened and why, solve the challenge.",
-            ),
-            st.Page(
-                HERE / "learn" / "errors.py",
-                title="Common errors",
-                icon=":material/fact_check:",
-                url_path="errors",
-                help="Claims that are often made, each with a set-up that shows it hold or fail.",
-            ),
-            st.Page(
-                HERE / "learn" / "glossary.py",
-                title="Glossary",
-                icon=":material/dictionary:",
-                url_path="glossary",
-                help="Every word of the app: meaning, formula, paper, and where it is met.",
-            ),
-            st.Page(
-                HERE / "learn" / "teacher.py",
-                title="Teacher",
-                icon=":material/co_present:",
-                url_path="teacher",
-                help="A link with things hidden, a view for the projector, and what a class has guessed.",
-            ),
-        ],
-    },
-    position="top",
+    {name: [listed(*entry) for entry in entries] for name, entries in SECTIONS.items()}, position="top"
 )
 title = NAME if page.title == "Start" else f"{page.title} · {NAME}"
 st.set_page_config(page_title=title)

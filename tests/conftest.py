@@ -22,8 +22,11 @@ settings.register_profile(
 )
 settings.load_profile("repeatable")
 
-# What drives browsers or measures time runs one after another in one process: side by side they wait in vain.
-ALONE = ("browser/", "stage/", "load/", "project/test_benchmarks.py")
+# What drives browsers or real servers runs one after another, in two processes: more side by side wait in vain.
+TOGETHER = {
+    "journeys": ("browser/test_journeys.py", "browser/test_walk.py", "browser/test_failures.py", "stage/"),
+    "pages": ("browser/", "load/", "project/test_benchmarks.py"),
+}
 
 
 def file_of(nodeid: str) -> str:
@@ -32,9 +35,9 @@ def file_of(nodeid: str) -> str:
 
 
 def group(nodeid: str) -> str:
-    """Which tests share a process and its fixtures with this one: those of its file, or all that run alone."""
+    """Which tests share a process and its fixtures with this one: those of its file, or of one of the groups above."""
     file = file_of(nodeid)
-    return "alone" if file.startswith(ALONE) else file
+    return next((name for name, files in TOGETHER.items() if file.startswith(files)), file)
 
 
 class Groups(LoadScopeScheduling):
@@ -58,13 +61,13 @@ SLOW = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks what needs a browser or takes long. The longest group comes first: at the end it would run alone."""
+    """Marks what needs a browser or takes long. The longest groups come first: at the end they would run alone."""
     for item in items:
         if "/browser/" in item.nodeid:
             item.add_marker(pytest.mark.browser)
-        if file_of(item.nodeid).startswith(SLOW):
+        if file_of(item.nodeid).startswith(SLOW) or item.get_closest_marker("long"):
             item.add_marker(pytest.mark.slow)
-    items.sort(key=lambda item: group(item.nodeid) != "alone")
+    items.sort(key=lambda item: group(item.nodeid) not in TOGETHER)
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,11 @@
-"""One block taken apart: equation, diagram and code of the same plan, and what breaks when one block is changed."""
+"""One block as equation, diagram and code of the same plan, and what breaks when it is changed."""
 
 from dataclasses import replace
 
 import streamlit as st
 
 from components.anatomy.stack_row import stack_row
+from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import Series, depth_profile, log_range
 from components.charts.diagram import show_diagram
 from components.controls.panel import excepted
@@ -26,9 +27,9 @@ SENTENCE_HEIGHT = 84  # three lines in half of the page, so that the charts belo
 
 
 def three_views(cfg: RunConfig, block: int) -> None:
-    """Diagram, equation and PyTorch code of a block, all written from one plan; nothing where theory is hidden."""
+    """Diagram, equation and PyTorch code of a block, all from one plan; nothing where theory is hidden."""
     if hidden("theory"):
-        return  # the code says what the equation says
+        return  # the code would give the equation away
     show_diagram(cfg, block)
     left, right = st.columns(2) if cfg.net == "mlp" else (st.container(), st.container())
     with left:
@@ -40,9 +41,7 @@ def three_views(cfg: RunConfig, block: int) -> None:
 
 
 def one_block(cfg: RunConfig) -> int:
-    """The stack as a row; the chosen block's skip and norm
-    can be switched, and the block taken out. Which is chosen.
-    """
+    """The stack as a row, and switches for the selected block. Returns its number."""
     choice = kept(BLOCK, (cfg.depth + 1) // 2, name="block", bounds=(1, cfg.depth))
     session.hold(BLOCK, min(int(session.held(BLOCK)), cfg.depth))
     stack_row(cfg, key="stack_row", chosen_key=BLOCK)
@@ -51,19 +50,19 @@ def one_block(cfg: RunConfig) -> int:
         sublayer = plan(cfg).left_of_block(block)[0]
         own = {key: value for at, key, value in cfg.overrides if at == block}
         norm = own.get("norm", cfg.norm) != "none"
-        _switch("Residual here", block, "residual", bool(own.get("residual", cfg.residual)), cfg.residual)
-        _switch("Norm here", block, "norm", norm, cfg.norm != "none", off="none", disabled=cfg.norm == "none")
+        _switch("Residual in this block", block, "residual", bool(own.get("residual", cfg.residual)), cfg.residual)
+        _switch("Norm in this block", block, "norm", norm, cfg.norm != "none", off="none", disabled=cfg.norm == "none")
         if cfg.net == "transformer":
             _taken_out(block, own.get("identity", False))
         else:
-            _switch("Take the block out", block, "identity", sublayer.identity, False)
+            _switch("Take this block out", block, "identity", sublayer.identity, False)
         if cfg.overrides and not any_hidden(excepted(cfg.overrides)):
-            st.button("Put all blocks back", on_click=put, args=({"overrides": ()},), key="anatomy_back")
+            st.button("Restore all blocks", on_click=put, args=({"overrides": ()},), key="anatomy_back")
     return block
 
 
 def signal(cfg: RunConfig) -> bool:
-    """The profiles at initialisation, with those of the unchanged stack as a ghost; whether they are still to come."""
+    """The profiles at initialisation, with the unchanged stack's as a ghost. Returns whether they are still to come."""
     found, waiting = look(cfg)
     view: View | None = found or session.ANATOMY_VIEW.get()
     whole = look(replace(cfg, overrides=()))[0] if cfg.overrides else None
@@ -78,10 +77,11 @@ def signal(cfg: RunConfig) -> bool:
         st.caption(f"torch is loading in the trainer · :{BADGES['recorded']}-badge[recorded]")
     now, before = profile_of(view), profile_of(whole) if whole else None
     sites = view.trace.sites
-    for column, title, key, sentence in zip(
+    for column, title, key, hue, sentence in zip(
         st.columns(2),
         ("Activation by depth", "Gradient by depth"),
         ("act_rms", "grad_rms"),
+        (SIGNAL, GRADIENT),
         (activation_sentence(sites, now.act_rms), gradient_sentence(sites, now.grad_rms)),
         strict=True,
     ):
@@ -89,10 +89,10 @@ def signal(cfg: RunConfig) -> bool:
             if not hidden("verdict"):
                 with st.container(height=SENTENCE_HEIGHT, border=False):
                     st.markdown(sentence)
-            series = [Series("all blocks alike", getattr(before, key), "ghost")] if before else []
+            series = [Series("no block changed", getattr(before, key), "ghost")] if before else []
             series.append(Series("as set", getattr(now, key), "now"))
             held = log_range(None, *(s.values for s in series))
-            figure = depth_profile(title=title, unit="RMS", sites=sites, series=series, range_=held)
+            figure = depth_profile(title=title, unit="RMS", hue=hue, sites=sites, series=series, range_=held)
             still_chart(figure, key=f"anatomy_{key}", alt=f"{title}, chart", height=280)
     return waiting and not refused
 
@@ -101,21 +101,19 @@ def history(cfg: RunConfig) -> None:
     """Where the arrangement comes from and who uses it; nothing where theory is hidden."""
     if hidden("theory"):
         return
-    whole = arrangement_of(cfg)  # Mix-LN is made of exceptions
+    whole = arrangement_of(cfg)  # Mix-LN consists of exceptions
     name = whole or arrangement_of(replace(cfg, overrides=()))
     if name is None:
-        st.markdown("These settings are nobody's named arrangement.")
+        st.markdown("No paper names this arrangement.")
         return
-    arrangement, but = ARRANGEMENTS[name], "" if whole else f", but for {in_words(cfg.overrides)}"
+    arrangement, but = ARRANGEMENTS[name], "" if whole else f", except {in_words(cfg.overrides)}"
     st.markdown(
         f"**{name}**{but}. {arrangement.reading}\n\nPaper: {arrangement.source}. Used by: {arrangement.used_by}"
     )
 
 
 def _taken_out(block: int, now: str | bool) -> None:
-    """What of a transformer block is taken out: nothing, one of
-    its sublayers, or all of it. None where its field is hidden.
-    """
+    """What of a transformer block is taken out: nothing, one sublayer or all of it. Not drawn where hidden."""
     if any_hidden(("overrides", "identity")):
         return
     state, values = (
@@ -134,9 +132,7 @@ def _taken_out(block: int, now: str | bool) -> None:
 def _switch(
     label: str, block: int, key: str, on: bool, usual: bool, *, off: str | bool = False, disabled: bool = False
 ) -> None:
-    """A switch over one exception of one block; at its usual
-    value there is no exception. None where its field is hidden.
-    """
+    """A switch for one exception of one block; the usual value is no exception. Not drawn where its field is hidden."""
     if any_hidden(("overrides", key)):
         return
     state = f"anatomy_{key}"

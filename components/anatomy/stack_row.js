@@ -2,7 +2,7 @@
 
 export default ({ data, parentElement, setTriggerValue }) => {
   const row = parentElement.querySelector(".stack-row")
-  // The same buttons stay: one that was replaced would lose the keyboard's focus.
+  // Buttons are kept: a replaced one would lose keyboard focus.
   while (row.children.length > data.blocks.length) row.lastChild.remove()
   data.blocks.forEach((b, at) => {
     const button = row.children[at] ?? row.appendChild(document.createElement("button"))

@@ -1,4 +1,4 @@
-"""The whole stack as a row of blocks to click; what was changed in a block can be seen from afar."""
+"""The whole stack as a row of blocks to click, whose borders show what was changed."""
 
 from pathlib import Path
 
@@ -19,11 +19,11 @@ _component = st.components.v2.component(
 
 
 def stack_row(cfg: RunConfig, *, key: str, chosen_key: str) -> None:
-    """Draws the blocks; a click puts the block's number into the session state under `chosen_key`."""
+    """Draws the blocks; a click stores the block's number in the session state under `chosen_key`."""
 
     def clicked() -> None:
         block = getattr(session.held(key), "block", None)
-        if isinstance(block, int) and 1 <= block <= cfg.depth:  # it comes from a browser
+        if isinstance(block, int) and 1 <= block <= cfg.depth:  # from a browser: not to be trusted
             session.hold(chosen_key, block)
 
     chosen = int(session.held(chosen_key, 1))
@@ -43,6 +43,6 @@ def _block(cfg: RunConfig, block: int) -> dict[str, object]:
         kind, says = "identity", "taken out"
     else:
         kind = " ".join(name for name, on in (("no-skip", not sublayer.skip), ("no-norm", not normed)) if on)
-        left = f", {PARTS[sublayer.kind]} alone" if len(own) < len(plan(cfg).of_block(block)) else ""
+        left = f", {PARTS[sublayer.kind]} only" if len(own) < len(plan(cfg).of_block(block)) else ""
         says = f"{'skip' if sublayer.skip else 'no skip'}, {'norm' if normed else 'no norm'}{left}"
     return {"number": block, "name": str(block), "kind": kind, "says": f"Block {block}: {says}"}

@@ -1,6 +1,6 @@
-"""The block as a drawing, from the same plan that the model is built from: norms stand where the model has them.
+"""The diagram of a block, drawn from the plan that the model is built from: its norms are where the model has them.
 
-The SVG takes its text colour from the page and its other colours from the charts.
+The SVG takes the colour of text from the page, and the others from the charts.
 """
 
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from components.charts.parts import NORM, SIGNAL, WEIGHTS
+from components.charts.colour import NORM, SIGNAL, WEIGHTS
 from models.spec import NORMS, RunConfig, plan
 from models.spec.plan import SublayerPlan
 
@@ -20,13 +20,13 @@ HEIGHT = 148
 
 @dataclass
 class Drawing:
-    """SVG parts along a line from left to right; `x` is where the next part starts."""
+    """SVG parts along a line from left to right; `x` is where the next one starts."""
 
     x: float = 10
     parts: list[str] = field(default_factory=list)
 
     def box(self, label: str, y: float, kind: str) -> None:
-        """A box on the line at height y, with the piece of line that leads to it."""
+        """Adds a box at height y, with the wire that leads to it."""
         width = 16 + 8.2 * len(label)
         self.wire(self.x, y, self.x + STEP, y)
         self.x += STEP
@@ -36,20 +36,20 @@ class Drawing:
         self.x += width
 
     def wire(self, x1: float, y1: float, x2: float, y2: float, kind: str = "wire") -> None:
-        """A straight piece of line."""
+        """Adds a straight wire."""
         self.parts.append(f'<line class="{kind}" x1="{x1:.0f}" y1="{y1:.0f}" x2="{x2:.0f}" y2="{y2:.0f}"/>')
 
     def text(self, label: str, x: float, y: float, kind: str = "name") -> None:
-        """Text, centred unless it is a caption."""
+        """Adds text, centred unless it is a caption."""
         self.parts.append(f'<text class="{kind}" x="{x:.0f}" y="{y:.0f}">{escape(label)}</text>')
 
     def add(self, y: float) -> None:
-        """The circle where skip and branch meet."""
+        """Adds the circle where skip and branch meet."""
         self.parts.append(f'<circle class="add" cx="{self.x:.0f}" cy="{y:.0f}" r="12"/>')
         self.text("+", self.x, y + 1, "plus")
 
 
-# On a narrow screen the drawing keeps a readable size and is scrolled.
+# On a narrow screen the diagram keeps a readable size and is scrolled.
 STYLE = f"""
 .diagram-place{{overflow-x:auto}}
 .diagram-place:focus-visible{{outline:2px solid var(--st-text-color);outline-offset:-2px}}
@@ -64,8 +64,8 @@ dominant-baseline:central}}
 .block-diagram .scale,.block-diagram .head{{fill:none;stroke:currentColor;stroke-dasharray:4 3}}
 .block-diagram .add{{fill:none;stroke:currentColor;stroke-width:2}}
 """
-IN_ATTENTION = ("rotary", "relative bias", "alibi")  # positions that only attention knows of
-READABLE = 0.72  # the least scale at which its text is read
+IN_ATTENTION = ("rotary", "relative bias", "alibi")  # position encodings inside attention
+READABLE = 0.72  # the least scale at which its text can be read
 
 _component = st.components.v2.component(
     "block_diagram",
@@ -77,14 +77,14 @@ _component = st.components.v2.component(
 
 
 def show_diagram(cfg: RunConfig, block: int | None = None) -> None:
-    """Puts a block of a configuration on the page, the last one if not said."""
+    """Draws the diagram of a block, by default the last one."""
     _component(key="block_diagram", data={"svg": block_diagram(cfg, block)})
 
 
 def block_diagram(cfg: RunConfig, block: int | None = None) -> str:
-    """SVG of a block (the last one if not said), sublayer by sublayer, and what comes after it.
+    """The SVG of a block (by default the last one), sublayer by sublayer, and of what follows it.
 
-    After the last one that is what joins the streams, the final norm and the head; after another one the next.
+    After the last block that is the sum that joins the streams, the final norm and the output head.
     """
     arranged, block = plan(cfg), block or cfg.depth
     drawing = Drawing()
@@ -107,21 +107,18 @@ def block_diagram(cfg: RunConfig, block: int | None = None) -> str:
 
 
 def _end(drawing: Drawing, cfg: RunConfig, final_norm: str) -> None:
-    """What follows the last block."""
+    """Draws what follows the last block."""
     if cfg.stack == "dlcl":
         drawing.box(_weighted_sum(cfg), SKIP_Y, "scale")
     if cfg.stack == "residual":
-        collected = "x₀ + all branches"
-        drawing.box(
-            f"+ {collected}" if cfg.norm == "none" else f"+ {NORMS[cfg.norm].short}({collected})", SKIP_Y, "norm"
-        )
+        drawing.box(f"+ {_normed(cfg, 'x₀ + all branches')}", SKIP_Y, "norm")
     if final_norm != "none":
         drawing.box(f"final {NORMS[final_norm].short}", SKIP_Y, "norm")
     drawing.box("head", SKIP_Y, "head")
 
 
 def _sublayer(drawing: Drawing, cfg: RunConfig, sublayer: SublayerPlan) -> None:
-    """One sublayer: the branch below, the skip above, the add, and the norms where the plan has them."""
+    """Draws a sublayer: the branch below, the skip above, the add, and the norms where the plan has them."""
     if sublayer.identity:
         drawing.box("taken out", SKIP_Y, "scale")
         return
@@ -156,14 +153,8 @@ def _branch_boxes(cfg: RunConfig, sublayer: SublayerPlan) -> list[tuple[str, str
         boxes.append((f"× {sublayer.input_scale:.2g}", "scale"))
     mid = (NORMS[sublayer.norm_mid].short, "norm")
     if sublayer.kind == "attn":
-        boxes += [
-            (
-                ", ".join(["attention", *["QK-norm"] * cfg.qk_norm, *[cfg.position] * (cfg.position in IN_ATTENTION)]),
-                "branch",
-            ),
-            mid,
-            ("W", "branch") if mid[0] else ("", ""),
-        ]
+        words = ["attention", *["QK-norm"] * cfg.qk_norm, *[cfg.position] * (cfg.position in IN_ATTENTION)]
+        boxes += [(", ".join(words), "branch"), mid, ("W", "branch") if mid[0] else ("", "")]
     elif sublayer.kind == "mlp" and cfg.layers_per_branch == 1:
         boxes += [("W", "branch"), mid, (cfg.activation, "branch")]
     else:
@@ -177,22 +168,27 @@ def _branch_boxes(cfg: RunConfig, sublayer: SublayerPlan) -> list[tuple[str, str
 
 
 def _weighted_sum(cfg: RunConfig) -> str:
-    """What DLCL's blocks and its head read."""
-    return "Σ W · earlier outputs" if cfg.norm == "none" else f"Σ W · {NORMS[cfg.norm].short}(earlier outputs)"
+    """The input of DLCL's blocks and of its output head."""
+    return f"Σ W · {_normed(cfg, 'earlier outputs')}"
+
+
+def _normed(cfg: RunConfig, text: str) -> str:
+    return text if cfg.norm == "none" else f"{NORMS[cfg.norm].short}({text})"
 
 
 def _which_block(cfg: RunConfig, block: int) -> str:
-    """Which block is drawn, and how many others are set differently."""
-    own: dict[int, set[tuple[str, str | bool]]] = {}
-    for at, key, value in cfg.overrides:
-        own.setdefault(at, set()).add((key, value))
-    others = sum(own.get(at, set()) != own.get(block, set()) for at in range(1, cfg.depth + 1))
+    """Which block is drawn, and how many other blocks are set differently."""
+
+    def own(number: int) -> set[tuple[str, str | bool]]:
+        return {(key, value) for at, key, value in cfg.overrides if at == number}
+
+    others = sum(own(other) != own(block) for other in range(1, cfg.depth + 1))
     exceptions = f"; {others} other block{'s are' if others > 1 else ' is'} set differently" if others else ""
     return f"block {block} of {cfg.depth}{exceptions}"
 
 
 def _title(cfg: RunConfig, sublayer: SublayerPlan) -> str:
-    """What the drawing shows, for who cannot see it."""
+    """The accessible name of the diagram."""
     if sublayer.identity:
         return f"Block diagram: {cfg.net}, taken out"
     own = {key: value for at, key, value in cfg.overrides if at == sublayer.block}

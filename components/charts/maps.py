@@ -1,4 +1,4 @@
-"""Charts of a map: one panel per arrangement on one colour scale, and how wide the range of learning rates is."""
+"""Charts of a map of runs: a panel per arrangement, and the width of its range of learning rates."""
 
 import math
 from collections.abc import Sequence
@@ -6,15 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from components.charts.colour import GRADIENT, GREY, RED, colour_scale, shades
+from components.charts.colour import LOSS as LOSS_HUE
 from components.charts.parts import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    RED,
     Figure,
-    colour_ticks,
+    colour_bar,
     finished,
     frame_of,
     listed,
@@ -27,20 +23,22 @@ from models.maps.table import MEASURES, by_cell, grid
 from models.spec import knobs
 
 HATCH = (-0.25, 0.0, 0.25)  # where the strokes of a hatched cell cross its middle
-LOOKS = (  # colour, dash, symbol: told apart without colour
-    (BLUE, "solid", "circle"),
-    (ORANGE, "dash", "square"),
-    (GREEN, "dot", "diamond"),
-    (PURPLE, "dashdot", "cross"),
-    (GREY, "longdash", "triangle-up"),
-    (RED, "longdashdot", "x"),
+STYLES = (  # shade, dash and symbol of an arrangement: the last two tell it apart without colour
+    (0, "solid", "circle"),
+    (1, "dash", "square"),
+    (2, "dot", "diamond"),
+    (3, "dashdot", "cross"),
+    (0, "longdash", "triangle-up"),
+    (1, "longdashdot", "x"),
 )
-LOSS, BEYOND = "final loss", 1.5  # losses above this multiple of guessing share one colour: they are all lost
+LOSS = "final loss"
+BEYOND = 1.5  # a multiple of the loss of guessing: all runs above it share one colour
+HUES = {"gradient ratio": GRADIENT, "first non-finite step": GREY}  # of measures; the others have that of the loss
 Scale = tuple[float, float]
 
 
 def shared_scale(spec: MapSpec, outcomes: Sequence[Outcome], measure: str, guessing: float) -> Scale:
-    """The least and the greatest value of a measure over all panels, as the colours have them (log10 where they are).
+    """The least and the greatest value of a measure over all panels, log10 where the colours are.
 
     A loss ends at BEYOND times that of `guessing`, so that one lost cell does not take all colours for itself.
     """
@@ -57,8 +55,8 @@ def shared_scale(spec: MapSpec, outcomes: Sequence[Outcome], measure: str, guess
 
 
 def panel(spec: MapSpec, outcomes: Sequence[Outcome], arrangement: str, measure: str, scale: Scale) -> Figure:
-    """One arrangement: cells by colour, those that diverged hatched with the step, those that are not done empty."""
-    one = MEASURES[measure]
+    """The cells of one arrangement as colours: diverged cells are hatched and name the step, missing ones are empty."""
+    kind = MEASURES[measure]
     layout = frame_of(arrangement, x=knobs()[spec.x.field][1].label, y=knobs()[spec.y.field][1].label, legend=False)
     layout["xaxis"] |= _ticks(spec.x.values)
     layout["yaxis"] |= _ticks(spec.y.values)
@@ -66,47 +64,46 @@ def panel(spec: MapSpec, outcomes: Sequence[Outcome], arrangement: str, measure:
     if not any(key[0] == arrangement for key in cells):
         return finished([], layout, "not computed yet")
     values, lost = grid(spec, outcomes, arrangement, measure)
-    shown = _coloured(values, measure)
-    words = [[_words(spec, cells.get((arrangement, x, y), []), x, y) for x in spec.x.values] for y in spec.y.values]
-    bar: dict[str, Any] = {"thickness": 10, "title": {"text": one.unit, "side": "right"}, "outlinewidth": 0}
+    colours = _coloured(values, measure)
+    texts = [[_hover(spec, cells.get((arrangement, x, y), []), x, y) for x in spec.x.values] for y in spec.y.values]
     shade = {
         "type": "heatmap",
         "name": arrangement,
         "x": list(range(len(spec.x.values))),
         "y": list(range(len(spec.y.values))),
-        "z": listed(np.round(shown, 4), np.isfinite(shown)),
+        "z": listed(np.round(colours, 4), np.isfinite(colours)),
         "customdata": rounded_grid(values),
-        "text": words,
+        "text": texts,
         "hovertemplate": "%{text}<extra></extra>",
         "hoverongaps": True,
         "zmin": scale[0],
         "zmax": scale[1],
-        "colorscale": "Viridis",
-        "reversescale": one.rising,
+        "colorscale": colour_scale(HUES.get(measure, LOSS_HUE)),
+        "reversescale": kind.rising,
         "xgap": 1,
         "ygap": 1,
-        "colorbar": bar | (colour_ticks(np.array(scale)) if one.log else {}),
+        "colorbar": colour_bar(kind.unit, np.array(scale) if kind.log else None),
     }
     return finished([shade, *_hatched(lost, values)], layout, "")
 
 
-def widths_chart(spec: MapSpec, found: Sequence[Width], other: str) -> Figure:
-    """Decades of learning rate that reach the target, over the
-    other axis: the mean over seeds, and the seeds' range as bars.
-    """
+def widths_chart(spec: MapSpec, widths: Sequence[Width], other: str) -> Figure:
+    """Decades of learning rate that reach the target, over the other axis: mean and range over the seeds."""
     layout = frame_of("Width of the range of learning rates", x=knobs()[other][1].label, y="decades")
     places = {value: at for at, value in enumerate(spec.y.values if spec.y.field == other else spec.x.values)}
     layout["xaxis"] |= _ticks(tuple(places)) | {"showgrid": True}
     layout["yaxis"] |= {"rangemode": "tozero"}
     traces = []
-    for (colour, dash, symbol), name in zip(LOOKS, spec.arrangements, strict=False):
-        mine = [width for width in found if width.arrangement == name]
-        means = [float(width.decades.mean()) for width in mine]
+    for (shade, dash, symbol), name in zip(STYLES, spec.arrangements, strict=False):
+        colour = shades(GREY)[shade]
+        own = [width for width in widths if width.arrangement == name]
+        ends = [(float(width.decades.min()), float(width.decades.max())) for width in own]
+        means = [float(width.decades.mean()) for width in own]
         traces.append(
             {
                 "type": "scatter",
                 "name": name,
-                "x": [places[width.other] for width in mine],
+                "x": [places[width.other] for width in own],
                 "y": [round(mean, 4) for mean in means],
                 "mode": "lines+markers",
                 "line": {"color": colour, "width": 2, "dash": dash},
@@ -114,12 +111,8 @@ def widths_chart(spec: MapSpec, found: Sequence[Width], other: str) -> Figure:
                 "error_y": {
                     "type": "data",
                     "symmetric": False,
-                    "array": [
-                        round(float(width.decades.max()) - mean, 4) for width, mean in zip(mine, means, strict=True)
-                    ],
-                    "arrayminus": [
-                        round(mean - float(width.decades.min()), 4) for width, mean in zip(mine, means, strict=True)
-                    ],
+                    "array": [round(most - mean, 4) for mean, (_, most) in zip(means, ends, strict=True)],
+                    "arrayminus": [round(mean - least, 4) for mean, (least, _) in zip(means, ends, strict=True)],
                     "thickness": 1.2,
                     "width": 4,
                 },
@@ -130,7 +123,7 @@ def widths_chart(spec: MapSpec, found: Sequence[Width], other: str) -> Figure:
 
 
 def _coloured(values: np.ndarray, measure: str) -> np.ndarray:
-    """What the colours show: log10 of what is positive where the measure is logarithmic."""
+    """The values that the colours show: log10 of the positive ones where the measure is logarithmic."""
     if not MEASURES[measure].log:
         return values
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -149,7 +142,7 @@ def _ticks(values: Sequence[float]) -> dict[str, Any]:
 
 
 def _hatched(lost: np.ndarray, values: np.ndarray) -> list[dict[str, Any]]:
-    """Strokes through every cell that diverged, and its step where no colour stands behind it."""
+    """Strokes through every cell that diverged, and the step in those that have no colour."""
     xs: list[float | None] = []
     ys: list[float | None] = []
     for row, column in np.argwhere(np.isfinite(lost)).tolist():
@@ -181,8 +174,8 @@ def _hatched(lost: np.ndarray, values: np.ndarray) -> list[dict[str, Any]]:
     return [strokes, steps]
 
 
-def _words(spec: MapSpec, runs: Sequence[Outcome], x: float, y: float) -> str:
-    """What the hover says of a cell."""
+def _hover(spec: MapSpec, runs: Sequence[Outcome], x: float, y: float) -> str:
+    """The hover text of a cell."""
     lines = [f"{knobs()[spec.x.field][1].label} {x:g}, {knobs()[spec.y.field][1].label} {y:g}"]
     if not runs:
         return lines[0] + "<br>not computed yet"
@@ -192,15 +185,11 @@ def _words(spec: MapSpec, runs: Sequence[Outcome], x: float, y: float) -> str:
         first = min(lost, key=lambda run: run.diverged or 0)
         lines.append(f"diverged at step {first.diverged}, {first.site or 'loss'} ({len(lost)} of {len(runs)} seeds)")
     if kept:
-        losses, rights = [run.final_loss for run in kept], [run.accuracy for run in kept]
-        lines.append("final loss " + _range(losses, "{:.3g}"))
-        lines.append("held-out accuracy " + _range(rights, "{:.0%}"))
+        lines.append("final loss " + _range([run.final_loss for run in kept], "{:.3g}"))
+        lines.append("held-out accuracy " + _range([run.accuracy for run in kept], "{:.0%}"))
         reached = [run.steps_to_target for run in kept if run.steps_to_target is not None]
-        said = _range(reached, "{:.0f}") if reached else "never"
-        lines.append(
-            f"steps to a loss of {spec.target:g}: {said}"
-            + (f" ({len(reached)} of {len(runs)} seeds)" if reached else "")
-        )
+        steps = f"{_range(reached, '{:.0f}')} ({len(reached)} of {len(runs)} seeds)" if reached else "never"
+        lines.append(f"steps to a loss of {spec.target:g}: {steps}")
     ratios = [run.gradient_ratio for run in runs if math.isfinite(run.gradient_ratio)]
     if ratios:
         lines.append("gradient ratio at initialisation " + _range(ratios, "{:+.2g}") + " decades")

@@ -1,7 +1,7 @@
-"""The parts that figures are made of: colours, layout, lines, ticks, and how a number is shortened for the browser.
+"""The parts of a figure: layout, lines, ticks, and rounding to what the browser needs.
 
-A figure is a plain dict of plotly's schema (`plotly.graph_objects.Figure` accepts it): live pages make many, and
-building graph objects would cost more than all the rest. Text and grid colours are set in the browser, from the theme.
+A figure is a plain dict of plotly's schema (`plotly.graph_objects.Figure` accepts it). Building graph objects instead
+would cost more than the rest of a page. The browser sets the colours of text and grid, from the theme.
 """
 
 import math
@@ -12,29 +12,22 @@ from typing import Any
 
 import numpy as np
 
+from components.charts.colour import GREY, RED, marked
 from models.spec.overrides import PARTS
 
 Figure = dict[str, Any]
 
 MAX_POINTS = 300
 POWERS = np.array([10.0**power for power in range(300)])
-# Each at least 3:1 against the white and the dark page, and told apart by colour-blind readers.
-BLUE, ORANGE, GREEN, PURPLE, GREY = "#2f86d6", "#d4760a", "#1a9e77", "#b35fb0", "#80858f"
-RED = "#d84a3a"
-# What a colour means wherever one of these is drawn or named alone; the skip is the signal's way.
-# Beside it stands a word, a dash or a marker. `.stage-curve` in stage.css and stack.js have them too.
-SIGNAL, GRADIENT, NORM, WEIGHTS, LOSS = BLUE, PURPLE, ORANGE, GREEN, "#8c8415"
-NARROW = 240  # pixels that a legend has in a third of a page
+NARROW = 240  # pixels: the width of a legend in a third of a page
 LEGEND_ROW = 17
-TYPE_SIZE = 12  # of all text that has no size of its own
+TYPE_SIZE = 12  # plotly's own, for text without a size
 NAME_LENGTH = 30
 SITE = re.compile(r"x0|b(?P<block>\d+)(\.(?P<kind>attn|ffn))?")
 
 
 def decimate(values: np.ndarray, points: int = MAX_POINTS) -> np.ndarray:
-    """Indices that keep a long line's shape: both ends, and
-    the least and the greatest of every bucket. NaN is neither.
-    """
+    """Indices that keep the shape of a long line: both ends, and the least and the greatest value of every bucket."""
     if len(values) <= points:
         return np.arange(len(values))
     edges = np.linspace(0, len(values), points // 2).astype(int)
@@ -51,31 +44,31 @@ def rounded(values: np.ndarray | Sequence[float]) -> list[float | None]:
 
 
 def rounded_grid(cells: np.ndarray) -> list[list[float | None]]:
-    """As `rounded`, for a grid at once: a map has up to twenty thousand cells, and it is drawn at every poll."""
+    """`rounded` for a whole grid at once: a map has up to twenty thousand cells."""
     there = np.isfinite(cells)
     values = np.where(there, cells, 0.0)
     power = np.floor(np.log10(np.where(values == 0, 1.0, np.abs(values)))).astype(int) - 3
-    # Dividing by an exact power of ten gives the nearest number to the decimal, which JSON writes in four digits.
+    # Dividing by an exact power of ten gives the float nearest to the decimal, which JSON writes in four digits.
     up, down = (POWERS[np.clip(p, 0, len(POWERS) - 1)] for p in (-power, power))
     return listed(np.rint(values * up / down) / up * down, there)
 
 
 def listed(cells: np.ndarray, there: np.ndarray) -> list[list[Any]]:
-    """The cells that are there, as nested lists with None for the others."""
+    """The cells as nested lists, None where `there` is false."""
     kept = cells.astype(object)
     kept[~there] = None
     return kept.tolist()
 
 
 def short(name: str, length: int = NAME_LENGTH) -> str:
-    """A name that fits the legend of a narrow chart: its middle gives way, because its end often is the step."""
+    """A name cut in the middle to fit the legend of a narrow chart; its end often is the step."""
     tail = length // 2 - 2
     return name if len(name) <= length else f"{name[: length - tail - 1].rstrip()}…{name[-tail:]}"
 
 
-def finished(traces: list[dict[str, Any]], layout: dict[str, Any], empty: str, *, drawn: bool = True) -> Figure:
-    """Traces that have points, in a layout that makes room for their legend; where there are none, `empty` says why."""
-    kept = [trace for trace in traces if drawn and len(trace["x"])]
+def finished(traces: list[dict[str, Any]], layout: dict[str, Any], empty: str) -> Figure:
+    """The figure of all traces that have points, with room for their legend; `empty` says why there are none."""
+    kept = [trace for trace in traces if len(trace["x"])]
     if not kept:
         layout["annotations"] = [
             *layout.get("annotations", []),
@@ -88,11 +81,13 @@ def finished(traces: list[dict[str, Any]], layout: dict[str, Any], empty: str, *
     return {"data": kept, "layout": layout}
 
 
-def frame_of(title: str, *, x: str, y: str, ticks: dict[str, Any] | None = None, legend: bool = True) -> dict[str, Any]:
-    """Compact, for a third of a page or a phone. The legend stands between title and plot."""
+def frame_of(
+    title: str, *, x: str, y: str, ticks: dict[str, Any] | None = None, legend: bool = True, hue: str = GREY
+) -> dict[str, Any]:
+    """A compact layout, for a third of a page or a phone: the title with the mark of its hue, legend, plot."""
     return {
         "title": {
-            "text": f"<b>{title}</b>",
+            "text": f"<b>{marked(title, hue)}</b>",
             "font": {"size": 13},
             "x": 0,
             "xref": "container",
@@ -117,10 +112,15 @@ def frame_of(title: str, *, x: str, y: str, ticks: dict[str, Any] | None = None,
     }
 
 
+def title_of(figure: Figure) -> str:
+    """The title of a figure without its markup and its mark."""
+    return re.sub(r"<[^>]*>", "", figure["layout"]["title"]["text"]).removeprefix("■ ")
+
+
 def scatter(
     name: str, x: Any, y: Any, colour: str, *, mode: str = "lines", dash: str = "solid", symbol: str = "circle"
 ) -> dict[str, Any]:
-    """A line over steps, or marks on it."""
+    """A trace over steps: a line, markers, or both."""
     return {
         "type": "scatter",
         "name": name,
@@ -133,88 +133,55 @@ def scatter(
     }
 
 
-def edge_marks(
-    label: str, values: np.ndarray, sites: Sequence[str], low: float, high: float, *, compared: str = "", start: int = 0
-) -> list[dict[str, Any]]:
-    """Marks for what a log axis from 10**low to 10**high cannot
-    hold: zeros at the lower edge, non-finite values at the upper.
-
-    `compared` is the colour of a series that is only compared with:
-    its marks are open and larger. Nothing stands before `start`.
-    """
-    values = np.asarray(values, float)
-    there = np.arange(len(values)) >= start
-    inside = 0.002 * (high - low)  # plotly drops a mark that rounding has pushed over the edge
-    zeros, lost = np.flatnonzero(there & (values == 0)), np.flatnonzero(there & ~np.isfinite(values))
-    return [
-        *marks(
-            "exactly 0",
-            label,
-            values,
-            sites,
-            zeros,
-            y=10.0 ** (low + inside),
-            symbol="triangle-down",
-            compared=compared,
-        ),
-        *marks(
-            "not finite", label, values, sites, lost, y=10.0 ** (high - inside), symbol="triangle-up", compared=compared
-        ),
-    ]
+def colour_bar(unit: str, logs: np.ndarray | None = None) -> dict[str, Any]:
+    """A narrow colour bar; `logs`: log10 of the coloured values, for ticks at powers of ten."""
+    bar = {"thickness": 10, "title": {"text": unit, "side": "right"}, "outlinewidth": 0}
+    return bar if logs is None else bar | _colour_ticks(logs)
 
 
-def marks(
-    name: str,
-    label: str,
-    values: np.ndarray,
-    sites: Sequence[str],
-    places: np.ndarray,
-    *,
-    y: float,
-    symbol: str,
-    compared: str = "",
-) -> list[dict[str, Any]]:
-    """A trace of marks at one height over some places of a series, or none."""
-    if not len(places):
-        return []
-    names = site_names(sites, len(values))
-    trace = scatter(name, places, np.full(len(places), y), RED, mode="markers", symbol=symbol)
-    if compared:
-        trace["marker"] = {"color": compared, "symbol": f"{symbol}-open", "size": 14, "line": {"width": 2}}
-    return [
-        trace
-        | {
-            "meta": label,
-            "customdata": [f"{values[at]:.4g}" for at in places],
-            "text": [names[at] for at in places],
-            "hovertemplate": "%{text}: %{customdata}<extra>%{meta}</extra>",
-            "cliponaxis": False,
-            "legendgroup": name,
-        }
-    ]
+def lost_cells(
+    name: str, cells: np.ndarray, lost: np.ndarray, place: dict[str, Any], hovertemplate: str
+) -> dict[str, Any]:
+    """A second heatmap over a map's `lost` cells: grey where they are 0, red where they are not finite."""
+    return {
+        "type": "heatmap",
+        "name": name,
+        **place,
+        "z": listed(np.where(cells == 0, 0.0, 1.0), lost),
+        "zmin": 0,
+        "zmax": 1,
+        "customdata": listed(np.select([cells == 0, np.isnan(cells), cells > 0], ["0", "nan", "inf"], "-inf"), lost),
+        "hovertemplate": hovertemplate,
+        "hoverongaps": False,
+        "colorscale": [[0, GREY], [1, RED]],
+        "showscale": False,
+    }
+
+
+def lost_note(*counts: str) -> dict[str, Any]:
+    """The note over a map that counts its lost cells in words."""
+    text = f"cells: {', '.join(counts)}"
+    return note(text, x=1, xref="paper", xanchor="right", y=1, yref="paper", yanchor="bottom")
 
 
 def site_word(site: str) -> str:
-    """A site as people read it: "input" for x0, "block 3" for
-    b03, "block 3, attention" for b03.attn; others as they are.
-    """
-    found = SITE.fullmatch(site)
-    if found is None:
+    """A site in words: x0 is "input", b03 "block 3", b03.attn "block 3, attention"; any other name is unchanged."""
+    match = SITE.fullmatch(site)
+    if match is None:
         return site
-    block, kind = found["block"], found["kind"]
+    block, kind = match["block"], match["kind"]
     return "input" if block is None else f"block {int(block)}{f', {PARTS[kind]}' if kind else ''}"
 
 
 def site_names(sites: Sequence[str], count: int) -> list[str]:
-    """The names of a series' places as people read them; a net of another depth has other sites, which are counted."""
+    """The sites of a series in words, or numbered if there are not `count` of them: it is of a net of another depth."""
     return [site_word(site) for site in sites] if len(sites) == count else [f"site {at}" for at in range(count)]
 
 
 def site_ticks(sites: Sequence[str], *, names: bool = False) -> dict[str, Any]:
-    """At most six ticks, the ends among them: block numbers, after "input"; what is no site keeps its name.
+    """At most six ticks, with both ends: "input" and block numbers, or the names of places that are not sites.
 
-    They stand at positions, or with `names` at the names of `site_names`
-    where the axis has those. A block's tick stands at its last sublayer.
+    A block's tick is at its last sublayer. `names`: the axis is categorical, over `site_names`.
     """
     ends = {_tick(site): at for at, site in enumerate(sites)}
     texts = list(ends)
@@ -222,7 +189,7 @@ def site_ticks(sites: Sequence[str], *, names: bool = False) -> dict[str, Any]:
         wanted = {str(round(at)) for at in np.linspace(0, int(texts[-1]), 5)}
         texts = [text for at, text in enumerate(texts) if at == 0 or text in wanted]
     else:
-        texts = [texts[at] for at in sorted({round(at) for at in np.linspace(0, len(texts) - 1, min(5, len(texts)))})]
+        texts = [texts[at] for at in evenly(len(texts), 5)]
     words = site_names(sites, len(sites))
     return {
         "tickmode": "array",
@@ -231,26 +198,30 @@ def site_ticks(sites: Sequence[str], *, names: bool = False) -> dict[str, Any]:
     }
 
 
+def evenly(count: int, most: int) -> list[int]:
+    """At most so many whole numbers from 0 to `count` - 1, evenly spaced, with both ends."""
+    return sorted({round(at) for at in np.linspace(0, count - 1, min(most, count)).tolist()})
+
+
 def over_blocks(sites: Sequence[str]) -> str:
-    """The title of an axis over these sites: "block", or none where they are something else."""
+    """The title of an axis over these sites: "block", or empty for places that are not sites."""
     return "block" if all(SITE.fullmatch(site) for site in sites) else ""
 
 
 def _tick(site: str) -> str:
-    """What a tick says of a site: its block's number, "input", or the site itself where it is none."""
-    found = SITE.fullmatch(site)
-    return site_word(site) if found is None or found["block"] is None else str(int(found["block"]))
+    """The label of a site's tick: its block's number, "input", or the name of a place that is not a site."""
+    match = SITE.fullmatch(site)
+    return site_word(site) if match is None or match["block"] is None else str(int(match["block"]))
 
 
 def decades_axis(low: float, high: float) -> dict[str, Any]:
-    """Powers of ten, at most seven of them."""
-    every = max(1, math.ceil((high - low) / 6))
-    powers = range(math.ceil(low), math.floor(high) + 1, every)
+    """Ticks of a log axis, given log10 of its ends."""
+    powers = _powers(low, high)
     return {"tickmode": "array", "tickvals": [10.0**p for p in powers], "ticktext": [_power(p) for p in powers]}
 
 
-def colour_ticks(logs: np.ndarray) -> dict[str, Any]:
-    """Ticks for a colour bar over log10 values: powers of ten, or both ends and the middle within one decade."""
+def _colour_ticks(logs: np.ndarray) -> dict[str, Any]:
+    """Powers of ten, or both ends and the middle of less than one decade."""
     finite = logs[np.isfinite(logs)]
     if not len(finite):
         return {}
@@ -258,13 +229,17 @@ def colour_ticks(logs: np.ndarray) -> dict[str, Any]:
     if high - low < 1:
         ends = sorted({round(low, 3), round((low + high) / 2, 3), round(high, 3)})
         return {"tickvals": ends, "ticktext": [f"{10**end:.2g}" for end in ends]}
-    every = max(1, math.ceil((high - low) / 6))
-    powers = list(range(math.ceil(low), math.floor(high) + 1, every))
+    powers = _powers(low, high)
     return {"tickvals": powers, "ticktext": [_power(p) for p in powers]}
 
 
+def _powers(low: float, high: float) -> list[int]:
+    """At most seven evenly spaced exponents."""
+    return list(range(math.ceil(low), math.floor(high) + 1, max(1, math.ceil((high - low) / 6))))
+
+
 def level(*, x: float | None = None, y: float | None = None, dash: str = "solid") -> dict[str, Any]:
-    """A guide over the whole height at x, or the whole width at y."""
+    """A guide over the whole height of the plot at x, or over its whole width at y."""
     style = {"color": GREY, "width": 1.5, "dash": dash}
     if x is not None:
         return {"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": 1, "line": style}
@@ -277,7 +252,7 @@ def note(text: str, *, size: int = 11, **place: Any) -> dict[str, Any]:
 
 
 def enlarged(figure: Figure, factor: float) -> Figure:
-    """The same figure with type, margins, lines and marks so many times as large, for a reader far away."""
+    """The figure with type, margins, lines and markers scaled by a factor, for a projector."""
     layout = {**figure["layout"], "font": {"size": TYPE_SIZE * factor}}
     for part in ("title", "legend"):
         if part in layout:
@@ -292,7 +267,7 @@ def enlarged(figure: Figure, factor: float) -> Figure:
 
 
 def _thicker(trace: dict[str, Any], factor: float) -> dict[str, Any]:
-    """A trace with wider lines and larger marks; those of several sizes stay."""
+    """A trace with wider lines and larger markers; markers of several sizes stay."""
     larger = dict(trace)
     for part, name in (("line", "width"), ("marker", "size")):
         size = trace.get(part, {}).get(name)
@@ -302,7 +277,7 @@ def _thicker(trace: dict[str, Any], factor: float) -> dict[str, Any]:
 
 
 def _name_marks_once(traces: list[dict[str, Any]]) -> None:
-    """Leaves one entry in the legend for each kind of mark, whatever the number of series that have it."""
+    """Leaves one legend entry for each kind of mark, however many series have it."""
     named: set[str] = set()
     for trace in traces:
         if group := trace.get("legendgroup"):
@@ -315,7 +290,7 @@ def _power(exponent: int) -> str:
 
 
 def _legend_rows(names: list[str]) -> int:
-    """Rows that plotly's horizontal legend takes in a narrow chart: one, or columns as wide as the longest name."""
+    """Rows of plotly's horizontal legend in a narrow chart, whose columns are as wide as the longest name."""
     widths = [44 + 6 * len(name) for name in names]
     if sum(widths) <= NARROW:
         return 1

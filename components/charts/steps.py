@@ -1,6 +1,4 @@
-"""Charts over steps: the loss, and maps of every layer at
-every step. An empty input gives an empty figure that says why.
-"""
+"""Charts over steps: the loss, and maps of every layer at every step. No data gives an empty figure."""
 
 import math
 from collections.abc import Sequence
@@ -8,17 +6,18 @@ from typing import Any
 
 import numpy as np
 
+from components.charts.colour import LOSS, RED, colour_scale
 from components.charts.parts import (
-    GREY,
-    LOSS,
-    RED,
     Figure,
-    colour_ticks,
+    colour_bar,
     decimate,
+    evenly,
     finished,
     frame_of,
     level,
     listed,
+    lost_cells,
+    lost_note,
     note,
     over_blocks,
     rounded,
@@ -43,14 +42,13 @@ def loss_chart(
     total_steps: int | None = None,
     divergence: Divergence | None = None,
 ) -> Figure:
-    """The raw training loss, the held-out loss at the frames, and the loss of guessing; nothing is smoothed.
+    """The raw training loss, the held-out loss at the frames, and the loss of guessing (`chance`); nothing is smoothed.
 
-    A cross at the upper edge marks a loss that is not finite and
-    the step of a divergence, once the steps have come to it.
+    A cross at the upper edge marks every loss that is not finite, and the step of a divergence once it is reached.
     """
     step, loss = np.asarray(step), np.asarray(loss, float)
     top = _loss_top(loss, chance)
-    layout = frame_of("Loss", x="step", y="cross-entropy")
+    layout = frame_of("Loss", x="step", y="cross-entropy", hue=LOSS)
     layout["xaxis"] |= {"range": [0, max(1, total_steps or len(step))]}
     layout["yaxis"] |= {"range": [0, top]}
     layout["shapes"], layout["annotations"] = [], []
@@ -75,23 +73,27 @@ def loss_chart(
 
 
 def step_map(
-    *, title: str, unit: str, sites: Sequence[str], step: np.ndarray, values: np.ndarray, shown_step: int | None = None
+    *,
+    title: str,
+    unit: str,
+    hue: str,
+    sites: Sequence[str],
+    step: np.ndarray,
+    values: np.ndarray,
+    shown_step: int | None = None,
 ) -> Figure:
-    """log10 of values (T, S) as colour over step and depth;
-    cells that are zero or not finite have colours of their own.
-    """
-    layout = frame_of(title, x="step", y=over_blocks(sites), legend=False)
+    """log10 of values (T, S) as colour over step and depth; zeros are grey, what is not finite is red."""
+    layout = frame_of(title, x="step", y=over_blocks(sites), legend=False, hue=hue)
     layout["yaxis"] |= {"type": "category", "ticks": "", **site_ticks(sites, names=True)}
     layout["xaxis"] |= {"tickformat": "d", "ticks": ""} | ({"dtick": 1} if len(step) <= 6 else {})
     layout["shapes"] = _shown_line(shown_step) if shown_step is not None else []
     if len(step) == 0 or len(sites) == 0:
         return finished([], layout, "not trained yet")
-    picked = np.unique(np.linspace(0, len(step) - 1, min(MAP_STEPS, len(step))).round().astype(int))
+    picked = evenly(len(step), MAP_STEPS)
     cells = np.asarray(values, float)[picked].T
     place = {"x": np.asarray(step)[picked].tolist(), "y": site_names(sites, len(sites))}
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.where(np.isfinite(cells) & (cells > 0), np.log10(cells), np.nan)
-    bar = {"thickness": 10, "title": {"text": unit, "side": "right"}, "outlinewidth": 0, **colour_ticks(logs)}
     trace = {
         "type": "heatmap",
         **place,
@@ -99,8 +101,8 @@ def step_map(
         "customdata": rounded_grid(cells),
         "hovertemplate": "%{y}, step %{x}: %{customdata:.4g}<extra></extra>",
         "hoverongaps": False,
-        "colorscale": "Viridis",
-        "colorbar": bar,
+        "colorscale": colour_scale(hue),
+        "colorbar": colour_bar(unit, logs),
         "showscale": bool(np.isfinite(logs).any()),
         "name": title,
     }
@@ -108,7 +110,7 @@ def step_map(
 
 
 def _training_line(step: np.ndarray, loss: np.ndarray, top: float) -> dict[str, Any]:
-    """Finite losses, the largest of which leave through the top of the plot; what was measured is in the hover."""
+    """The finite losses; the largest leave the plot at the top, and the hover has their values."""
     finite = np.flatnonzero(np.isfinite(loss))
     kept = finite[decimate(loss[finite])]
     trace = scatter("training", step[kept], np.minimum(loss[kept], 1.5 * top), LOSS)
@@ -119,21 +121,21 @@ def _training_line(step: np.ndarray, loss: np.ndarray, top: float) -> dict[str, 
 
 
 def _crosses(step: np.ndarray, loss: np.ndarray, top: float, divergence: Divergence | None) -> dict[str, Any]:
-    """One cross for each step whose loss is not finite and for the divergence, whichever quantity it was in."""
-    at = dict(zip(step.tolist(), loss.tolist(), strict=True))
-    steps = {k for k, value in at.items() if not math.isfinite(value)} | (
-        {divergence.step} if divergence and divergence.step <= max(at, default=-1) else set()
-    )
-    marked = sorted(steps)
-    mark = scatter("diverged", marked, np.full(len(marked), top * 0.97), RED, mode="markers", symbol="x")
-    return mark | {
-        "customdata": [f"{at.get(k, math.nan):.4g}" for k in marked],
+    """A cross at each step whose loss is not finite, and at the divergence, whichever quantity diverged."""
+    losses = dict(zip(step.tolist(), loss.tolist(), strict=True))
+    lost = {k for k, value in losses.items() if not math.isfinite(value)}
+    if divergence and divergence.step <= max(losses, default=-1):
+        lost.add(divergence.step)
+    marked = sorted(lost)
+    crosses = scatter("diverged", marked, np.full(len(marked), top * 0.97), RED, mode="markers", symbol="x")
+    return crosses | {
+        "customdata": [f"{losses.get(k, math.nan):.4g}" for k in marked],
         "hovertemplate": "step %{x}: %{customdata}<extra>diverged</extra>",
     }
 
 
 def _shown_line(step: int) -> list[dict[str, Any]]:
-    """A light line with dark edges, which is seen on every colour of a map."""
+    """A light line with dark edges, visible on every colour of a map."""
     dark, light = level(x=step), level(x=step)
     dark["line"] = {"color": "#111111", "width": 4}
     light["line"] = {"color": "#ffffff", "width": 2}
@@ -141,45 +143,19 @@ def _shown_line(step: int) -> list[dict[str, Any]]:
 
 
 def _lost_cells(cells: np.ndarray, place: dict[str, Any], layout: dict[str, Any]) -> list[dict[str, Any]]:
-    """A second map of the cells that have no logarithm, grey
-    for zero and red for not finite, with their count in words.
-    """
+    """A second map of the cells that have no logarithm, and their count above it."""
     zero, lost = cells == 0, ~np.isfinite(cells)
     if not (zero | lost).any():
         return []
-    words = [
-        f"{int(found.sum())} {name}"
-        for found, name in ((zero, "exactly 0 (grey)"), (lost, "not finite (red)"))
-        if found.any()
-    ]
-    layout["annotations"] = [
-        note(f"cells: {', '.join(words)}", x=1, xref="paper", xanchor="right", y=1, yref="paper", yanchor="bottom")
-    ]
+    kinds = ((zero, "exactly 0 (grey)"), (lost, "not finite (red)"))
+    layout["annotations"] = [lost_note(*(f"{int(cells.sum())} {name}" for cells, name in kinds if cells.any()))]
     layout["margin"]["t"] = 44
-    kinds = np.where(lost, 1.0, np.where(zero, 0.0, np.nan))
-    return [
-        {
-            "type": "heatmap",
-            "name": "zero or not finite",
-            **place,
-            "z": listed(kinds, zero | lost),
-            "zmin": 0,
-            "zmax": 1,
-            "customdata": listed(
-                np.select([zero, np.isnan(cells), cells > 0], ["0", "nan", "inf"], "-inf"), zero | lost
-            ),
-            "hovertemplate": "%{y}, step %{x}: %{customdata}<extra></extra>",
-            "hoverongaps": False,
-            "colorscale": [[0, GREY], [1, RED]],
-            "showscale": False,
-        }
-    ]
+    hover = "%{y}, step %{x}: %{customdata}<extra></extra>"
+    return [lost_cells("zero or not finite", cells, zero | lost, place, hover)]
 
 
 def _loss_top(loss: np.ndarray, chance: float | None) -> float:
-    """The upper end of the loss axis: the largest loss, but not
-    more than four times the larger of chance and the first.
-    """
+    """The upper end of the loss axis: the largest loss, up to four times the larger of guessing and the first loss."""
     finite = loss[np.isfinite(loss)]
     base = max(chance or 0.0, 1e-6)
     if not len(finite):

@@ -13,10 +13,8 @@ def table_of(figure: Figure) -> "pd.DataFrame":
     import pandas as pd
 
     traces = figure["data"]
-    if any(trace["type"] == "heatmap" for trace in traces):
-        maps = [
-            one for one in traces if one["type"] == "heatmap"
-        ]  # what is drawn over them holds no numbers of its own
+    maps = [trace for trace in traces if trace["type"] == "heatmap"]  # a line drawn over them has no numbers of its own
+    if maps:
         grid, *lost = (pd.DataFrame(one["customdata"], index=one["y"], columns=one["x"]) for one in maps)
         for cells in lost:
             grid = grid.where(cells.isna(), cells.astype(float))
@@ -24,8 +22,8 @@ def table_of(figure: Figure) -> "pd.DataFrame":
     rows: list[tuple[str, Any, Any, float]] = []
     for trace in traces:
         name, values = trace.get("meta", trace["name"]), trace.get("customdata", trace["y"])
-        marks = zip(trace["x"], trace.get("text", trace["x"]), values, trace["y"], strict=True)
-        rows += [(name, x, at, float(value)) for x, at, value, y in marks if y is not None]
-    order = {name: at for at, name in enumerate(dict.fromkeys(row[0] for row in rows))}
-    rows.sort(key=lambda row: (order[row[0]], row[1]))
-    return pd.DataFrame([(name, at, value) for name, _, at, value in rows], columns=["line", "at", "value"])
+        points = zip(trace["x"], trace.get("text", trace["x"]), values, trace["y"], strict=True)
+        rows += [(name, x, place, float(value)) for x, place, value, y in points if y is not None]
+    lines = list(dict.fromkeys(name for name, *_ in rows))
+    rows.sort(key=lambda row: (lines.index(row[0]), row[1]))
+    return pd.DataFrame([(name, place, value) for name, _, place, value in rows], columns=["line", "at", "value"])

@@ -1,23 +1,25 @@
-"""What a net says, as figures: regions in the plane, mistaken digits, answers beside their targets."""
+"""A net's answers as figures: regions in the plane, mistaken digits, sequences beside their targets."""
 
 from typing import Any
 
 import numpy as np
 
-from components.charts.parts import BLUE, GREEN, ORANGE, RED, Figure, finished, frame_of, note, rounded
+from components.charts.colour import CLASSES, RED
+from components.charts.colour import RIGHT as RIGHT_COLOUR
+from components.charts.parts import Figure, finished, frame_of, note, rounded
 
-CLASS_COLOURS = (BLUE, ORANGE, GREEN)
 CLASS_SYMBOLS = ("circle", "square", "triangle-up")
-SIDE, GAP, CAPTION, PER_ROW = 8, 5, 3.6, 4  # of a digit, in its pixels: side, gap, room for a caption; digits in a row
-SHOWN_SEQUENCES = 2
-LEFT = {"constrain": "domain", "constraintoward": "left"}  # square pixels, from the left
-# Symbols are dark on light cells in both themes; a wrong answer also has a cross.
+SIDE, GAP, CAPTION = 8, 5, 3.6  # in pixels of a digit: its side, the gap between two, the room for a caption
+PER_ROW = 4
+MOST_SEQUENCES = 2
+LEFT = {"constrain": "domain", "constraintoward": "left"}  # keeps pixels square, from the left on
+# Kinds of cells and their colours: symbols are dark on light cells in both themes, and a wrong answer also has a cross.
 INPUT, TARGET, RIGHT, WRONG = 0, 1, 2, 3
-CELLS = ("#dfe3e8", "#b9c2cc", GREEN, RED)
+CELLS = ("#dfe3e8", "#b9c2cc", RIGHT_COLOUR, RED)
 
 
 def decision_map(picture: dict[str, Any]) -> Figure:
-    """The class of every place in the plane, paler where the net is unsure, with held-out points by class."""
+    """The class of every point of the plane, paler where the net is unsure, with the held-out points by class."""
     grid, confidence = np.asarray(picture["grid"]), np.asarray(picture["confidence"], float)
     points, labels = np.asarray(picture["points"], float).reshape(-1, 2), np.asarray(picture["labels"])
     classes = range(int(max(grid.max(initial=0), labels.max(initial=0))) + 1)
@@ -32,7 +34,7 @@ def decision_map(picture: dict[str, Any]) -> Figure:
 
 
 def digit_mistakes(picture: dict[str, Any]) -> Figure:
-    """Mistaken digits, four in a row, each with the net's answer and the truth."""
+    """The mistaken digits, four in a row, each with the net's answer and the truth."""
     mistakes = np.asarray(picture["mistakes"], float)
     layout = _without_axes("Held-out digits it got wrong")
     if not len(mistakes):
@@ -65,11 +67,11 @@ def digit_mistakes(picture: dict[str, Any]) -> Figure:
 
 
 def sequence_table(picture: dict[str, Any]) -> Figure:
-    """What was given, what was asked and what came, symbol by symbol, folded at half its length to fit a phone."""
+    """Input, target and answer, symbol by symbol, folded at half their length to fit a phone."""
     sequences = [np.asarray(picture[key]) for key in ("input", "target", "guess")]
     layout = _without_axes("Input, target and answer")
     rows: list[_Row] = []
-    for given, target, guess in list(zip(*sequences, strict=True))[:SHOWN_SEQUENCES]:
+    for given, target, guess in list(zip(*sequences, strict=True))[:MOST_SEQUENCES]:
         rows += _folded(given, target, guess, len(rows))
     width = max((len(row[2]) for row in rows), default=0)
     layout["yaxis"] |= {
@@ -102,14 +104,14 @@ def sequence_table(picture: dict[str, Any]) -> Figure:
     return finished([trace], layout, "no sequences")
 
 
-# Height, name, kind of each cell (None for an empty one) and its text.
+# A row of cells: its height, its name, the kind of each cell (None for an empty one) and their texts.
 _Row = tuple[float, str, list[int | None], list[str]]
 
 
 def _folded(given: np.ndarray, target: np.ndarray, guess: np.ndarray, above: int) -> list[_Row]:
-    """The first half of the input, then the places that are asked, from the first on.
+    """Rows for the first half of the input, and for a window of equal length from the first position asked on.
 
-    Where all of these are asked, what the net reads there is the target one place earlier, and is not repeated.
+    The input of the window is left out where all of its positions are asked: it is the target, one position earlier.
     """
     half = (len(given) + 1) // 2
     start = min(int((target >= 0).argmax()), len(given) - half)
@@ -148,7 +150,7 @@ def _region(one: int, axis: list[float | None], strength: np.ndarray) -> dict[st
         "z": [rounded(row) for row in strength],
         "zmin": 0,
         "zmax": 1,
-        "colorscale": [[0, "rgba(128,128,128,0)"], [1, CLASS_COLOURS[one]]],
+        "colorscale": [[0, "rgba(128,128,128,0)"], [1, CLASSES[one]]],
         "opacity": 0.45,
         "showscale": False,
         "showlegend": False,
@@ -165,7 +167,7 @@ def _points(one: int, points: np.ndarray) -> dict[str, Any]:
         "y": rounded(points[:, 1]),
         "mode": "markers",
         "marker": {
-            "color": CLASS_COLOURS[one],
+            "color": CLASSES[one],
             "symbol": CLASS_SYMBOLS[one],
             "size": 6,
             "line": {"width": 0.7, "color": "#ffffff"},

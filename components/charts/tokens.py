@@ -1,14 +1,26 @@
-"""Charts over tokens: where attention looks, what is said at every site, and what comes next. Data in, figure out."""
+"""Charts over tokens: attention weights, the answer read at every site, and the likeliest next tokens."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from components.charts.parts import BLUE, RED, Figure, finished, frame_of, listed, note, rounded, rounded_grid
+from components.charts.colour import SIGNAL, colour_scale
+from components.charts.parts import (
+    Figure,
+    colour_bar,
+    finished,
+    frame_of,
+    listed,
+    lost_cells,
+    lost_note,
+    rounded,
+    rounded_grid,
+)
 
-TEXT_ROWS = 30  # of a map, above which its cells are too low for letters
-TOKEN_ROOM = 40  # letters that fit below a narrow chart
+TEXT_ROWS = 30  # a map of more rows has cells too low for text
+LETTERS = 40  # that fit below a narrow chart
+ALL = 10**3  # letters: no name is left out
 LIKELIEST = 12
 
 
@@ -25,24 +37,21 @@ def token_map(
     hidden: np.ndarray | None = None,
     marked: int | None = None,
 ) -> Figure:
-    """Shares (R, T) as colour over tokens and rows, the first row
-    at the top. `texts` are written in the cells and in the hover.
+    """Shares (R, T) as colour over tokens and rows, the first row at the top.
 
-    `hidden` cells stay empty: nothing is measured there. What is not finite anywhere else is red. `marked` is a token.
+    `texts`: written in the cells and in the hover. `hidden`: cells that stay empty because nothing is measured there;
+    any other value that is not finite is red. `marked`: a token whose column has a frame, counted from 1.
     """
     cells = np.asarray(values, float).reshape(len(rows), len(tokens))
     away = np.zeros(cells.shape, bool) if hidden is None else hidden
     lost = ~np.isfinite(cells) & ~away
-    layout = frame_of(title, x=x, y=y, legend=False)
-    layout["xaxis"] |= _ticks(tokens, TOKEN_ROOM) | {"showgrid": False, "ticks": ""}
-    layout["yaxis"] |= _ticks(rows, 10**3) | {"autorange": "reversed", "showgrid": False, "ticks": ""}
+    layout = frame_of(title, x=x, y=y, legend=False, hue=SIGNAL)
+    layout["xaxis"] |= _ticks(tokens, LETTERS) | {"showgrid": False, "ticks": ""}
+    layout["yaxis"] |= _ticks(rows, ALL) | {"autorange": "reversed", "showgrid": False, "ticks": ""}
     if not cells.size or away.all():
         return finished([], layout, "nothing to look at")
     place: dict[str, Any] = {"x": list(range(1, len(tokens) + 1)), "y": list(range(1, len(rows) + 1))}
     words = [["" for _ in tokens] for _ in rows] if texts is None else [list(row) for row in texts]
-    written = (
-        {"texttemplate": "%{text}", "textfont": {"size": 11}} if texts is not None and len(rows) <= TEXT_ROWS else {}
-    )
     shade = {
         "type": "heatmap",
         "name": title,
@@ -57,14 +66,16 @@ def token_map(
         "text": words,
         "hovertemplate": f"row %{{y}}, token %{{x}}: %{{customdata:.4g}} {unit} %{{text}}<extra></extra>",
         "hoverongaps": False,
-        "colorscale": "Viridis",
-        "colorbar": {"thickness": 10, "title": {"text": unit, "side": "right"}, "outlinewidth": 0},
-        **written,
+        "colorscale": colour_scale(SIGNAL),
+        "colorbar": colour_bar(unit),
     }
+    if texts is not None and len(rows) <= TEXT_ROWS:
+        shade |= {"texttemplate": "%{text}", "textfont": {"size": 11}}
     traces = [shade]
     if lost.any():
-        layout["annotations"] = [_corner(f"cells: {int(lost.sum())} not finite (red)")]
-        traces.append(_lost(cells, lost, place))
+        layout["annotations"] = [lost_note(f"{int(lost.sum())} not finite (red)")]
+        hover = "row %{y}, token %{x}: %{customdata}<extra></extra>"
+        traces.append(lost_cells("not finite", cells, lost, place, hover))
     if marked is not None:
         layout["shapes"] = [_frame_around(marked, len(rows))]
     return finished(traces, layout, "")
@@ -72,13 +83,13 @@ def token_map(
 
 def likeliest_chart(title: str, names: Sequence[str], p: np.ndarray) -> Figure:
     """The twelve likeliest of all classes (C,) as bars."""
-    layout = frame_of(title, x="said next", y="probability", legend=False)
+    layout = frame_of(title, x="said next", y="probability", legend=False, hue=SIGNAL)
     p = np.asarray(p, float)
     if not np.isfinite(p).all():
         return finished([], layout, "the probabilities are not finite")
     order = np.argsort(-p, kind="stable")[:LIKELIEST]
     labels = [names[at] for at in order]
-    layout["xaxis"] |= {**_ticks(labels, 10**3)}
+    layout["xaxis"] |= _ticks(labels, ALL)
     layout["yaxis"] |= {"rangemode": "tozero"}
     bars = {
         "type": "bar",
@@ -87,16 +98,16 @@ def likeliest_chart(title: str, names: Sequence[str], p: np.ndarray) -> Figure:
         "y": rounded(p[order]),
         "text": labels,
         "textposition": "none",
-        "marker": {"color": BLUE},
+        "marker": {"color": SIGNAL},
         "hovertemplate": "%{text}: %{y:.4g}<extra></extra>",
     }
     return finished([bars], layout, "nothing to choose from")
 
 
-def _ticks(names: Sequence[str], room: int) -> dict[str, Any]:
-    """Every name at its place, or every second, third, ... of them where they would overlap."""
+def _ticks(names: Sequence[str], letters: int) -> dict[str, Any]:
+    """A tick per name, or per second, third, ... name where more letters than fit would overlap."""
     width = max((len(name) for name in names), default=1)
-    every = max(1, -(-len(names) * width // room)) if width > 1 else 1
+    every = max(1, -(-len(names) * width // letters)) if width > 1 else 1
     places = list(range(1, len(names) + 1, every))
     return {
         "tickmode": "array",
@@ -104,20 +115,6 @@ def _ticks(names: Sequence[str], room: int) -> dict[str, Any]:
         "ticktext": [names[at - 1] for at in places],
         "tickangle": 0,
         "tickfont": {"size": 10},
-    }
-
-
-def _lost(cells: np.ndarray, lost: np.ndarray, place: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "heatmap",
-        "name": "not finite",
-        **place,
-        "z": listed(np.ones(cells.shape), lost),
-        "customdata": listed(np.where(np.isnan(cells), "nan", "inf"), lost),
-        "hovertemplate": "row %{y}, token %{x}: %{customdata}<extra></extra>",
-        "hoverongaps": False,
-        "colorscale": [[0, RED], [1, RED]],
-        "showscale": False,
     }
 
 
@@ -131,7 +128,3 @@ def _frame_around(token: int, rows: int) -> dict[str, Any]:
         "y1": rows + 0.5,
         "line": {"color": "#ffffff", "width": 2},
     }
-
-
-def _corner(text: str) -> dict[str, Any]:
-    return note(text, x=1, xref="paper", xanchor="right", y=1, yref="paper", yanchor="bottom")

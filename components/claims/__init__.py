@@ -1,1 +1,1 @@
-"""The page Common errors: claims, tested."""
+"""The page Common errors: claims, each tested by an experiment."""

@@ -1,6 +1,4 @@
-"""The errors page: claims as a grid of cards, and the one
-that is opened: true or false first, then its set-up is run.
-"""
+"""The page Common errors: claims as a grid of cards; the open one asks for a guess, then runs its experiment."""
 
 import streamlit as st
 
@@ -22,7 +20,7 @@ def chosen() -> Card | None:
 
 
 def grid() -> None:
-    """The search, the topics, and the cards that they leave."""
+    """Search, topic, and the cards that match."""
     topics = [ALL, *TOPICS]
     search = address.kept(TEXT, "", name="search", bounds=(0, LONGEST))
     about = address.kept(TOPIC, ALL, name="topic", among=topics)
@@ -30,26 +28,26 @@ def grid() -> None:
     text = left.text_input("Search", max_chars=LONGEST, placeholder="warm-up, eps, batch ...", **search)
     topic = right.selectbox("Topic", topics, **about)
     left_over = matching(text, "" if topic == ALL else topic)
-    st.caption(f"{len(left_over)} of {len(CLAIMS)} errors")
+    st.caption(f"{len(left_over)} of {len(CLAIMS)} claims")
     if not left_over:
-        st.info("No error has all these words.")
+        st.info("No claim contains all these words.")
         return
     titles = {_title(card): card for card in left_over}
     offered = [cards.Card(title, card.topic, mark=run.mark(card)) for title, card in titles.items()]
-    cards.cards("Error", offered, None, key="errors", choose=lambda title: _open(titles[title].key))
+    cards.cards("Claim", offered, None, key="errors", choose=lambda title: _open(titles[title].key))
 
 
 def draw(card: Card) -> None:
-    """Claim and set-up; what is true stands behind a guess and the run."""
+    """Claim and experiment; the truth is shown after a guess and the run."""
     keys = list(CLAIMS)
     at = keys.index(card.key)
     with st.container(horizontal=True):
-        st.button("All errors", icon=":material/grid_view:", type="tertiary", on_click=_open, args=(None,))
+        st.button("All claims", icon=":material/grid_view:", type="tertiary", on_click=_open, args=(None,))
         if at + 1 < len(keys):
             after, icon = keys[at + 1], ":material/arrow_forward:"
-            st.button("Next error", icon=icon, type="tertiary", on_click=_open, args=(after,))
+            st.button("Next claim", icon=icon, type="tertiary", on_click=_open, args=(after,))
     st.subheader(f"“{card.claim}”", anchor=False)
-    st.markdown(f"**Set-up.** {card.setup}")
+    st.markdown(f"**Experiment.** {card.setup}")
     waiting.waits(f"error_{card.key}", lambda: run.watch(card))
 
 

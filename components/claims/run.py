@@ -1,17 +1,16 @@
-"""The set-up of the open card: a guess, then gathered from numpy
-and the trainer once Run was pressed, judged by its numbers.
-"""
+"""The experiment of the open card: a guess, then Run gathers numbers from numpy and the trainer, which judge it."""
 
 from typing import Any
 
 import streamlit as st
 
+from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
-from components.shell import compare_link, session
-from components.shell.link import COMPARE, PLAYGROUND
+from components.shell import session
 from components.shell.text import badge, drawn, listed, number
 from components.shell.visitor import owner
+from components.shell.ways_on import to_compare, to_playground
 from components.stage.view import sentence
 from models.claims.card import FAILS, HOLDS, PARTLY, Asked, Card, Computed, Lines, Outcome, Source, Trained
 from models.claims.numbers import NUMBERS
@@ -26,7 +25,7 @@ ICONS = {HOLDS: ":material/check_circle:", FAILS: ":material/cancel:", PARTLY: "
 
 
 def watch(card: Card) -> bool:
-    """The guess, the button, how far the work is, and what came out; whether it goes on."""
+    """The guess, the button, the progress and the outcome. Returns whether it is still running."""
     key = f"error_{card.key}_running"
 
     def press(running: bool) -> None:
@@ -44,7 +43,7 @@ def watch(card: Card) -> bool:
         _open(card)
         return False
     who = owner(NAME, *(source.cfg for source in card.needs.values() if isinstance(source, Trained)))
-    who = who._replace(screen=f"{NAME} {card.key}")  # another card gives up what this one waits for
+    who = who._replace(screen=f"{NAME} {card.key}")  # opening another card cancels this one's requests
     gathered: dict[str, Any] = {}
     shares: list[float] = []
     for name, source in card.needs.items():
@@ -57,10 +56,8 @@ def watch(card: Card) -> bool:
         if value is not None:
             gathered[name] = value
     if len(gathered) < len(card.needs):
-        done = sum(shares) / len(shares)
-        st.progress(
-            min(1.0, done), text=f"Running: {done:.0%}. {'' if trainer().status().state == 'ready' else _state()}"
-        )
+        done, status = sum(shares) / len(shares), trainer().status()
+        st.progress(min(1.0, done), text=f"Running: {done:.0%}. {'' if status.state == 'ready' else status.sentence}")
         st.button("Stop", key=f"{key}_stop", icon=":material/close:", on_click=press, args=(False,))
         return True
     st.button("Clear", key=f"{key}_clear", icon=":material/close:", on_click=press, args=(False,))
@@ -74,13 +71,13 @@ def watch(card: Card) -> bool:
 
 
 def mark(card: Card) -> str:
-    """A card that was run in this visit, in a sign: whether the guess was right."""
+    """A sign for a card that was run in this visit: whether the guess was right."""
     right = session.ERRORS_GUESSED.get().get(card.key)
     return "" if right is None else "✓" if right else "✗"
 
 
 def gather(source: Source, who: Owner) -> tuple[Any, float, str]:
-    """What a source has to say, None while it is not there; how much of it is done, from 0 to 1; why there is none."""
+    """A source's answer (None until it is there), the share of it that is done, and an error."""
     if isinstance(source, Computed):
         return NUMBERS[source.name](), 1.0, ""
     if isinstance(source, Asked):
@@ -95,10 +92,10 @@ def gather(source: Source, who: Owner) -> tuple[Any, float, str]:
 
 
 def show(card: Card, outcome: Outcome) -> None:
-    """The verdict, the sentence, its numbers and their chart."""
+    """The verdict, its sentence, the numbers and their chart."""
     condition = f" {outcome.condition}" if outcome.verdict == PARTLY else ""
     said = f"{outcome.verdict[:1].upper()}{outcome.verdict[1:]}{condition}."
-    guessed = "You were right" if session.ERRORS_GUESSED.get()[card.key] else "Not as you said"
+    guessed = "You were right" if session.ERRORS_GUESSED.get()[card.key] else "Not quite"
     st.markdown(
         f"{ICONS[outcome.verdict]} **{guessed}: {said[:1].lower()}{said[1:]}** {outcome.sentence} {badge(card.badge)}"
     )
@@ -115,20 +112,14 @@ def chart(lines: Lines) -> Figure:
     """The lines of an outcome over depth."""
     sites = ["x0", *(block_name(at) for at in range(1, max(len(one) for one in lines.values.values())))]
     series = [Series(name, one, role) for (name, one), role in zip(lines.values.items(), ROLES, strict=False)]
-    return depth_profile(title=lines.title, unit=lines.unit, sites=sites, series=series)
+    hue = GRADIENT if lines.title.startswith("Gradient") else SIGNAL
+    return depth_profile(title=lines.title, unit=lines.unit, hue=hue, sites=sites, series=series)
 
 
 def _open(card: Card) -> None:
-    """The way to the nets of a card, where it has any."""
+    """A link to the nets of a card, if it has any."""
     nets = list(card.nets.values())
     if len(nets) == 1:
-        st.page_link(
-            PLAYGROUND, label="Open in the playground", icon=":material/tune:", query_params=nets[0].to_query()
-        )
+        to_playground(nets[0])
     elif nets:
-        query = compare_link.to_query(nets[:MAX_COLUMNS], seeds=1)
-        st.page_link(COMPARE, label="Open these nets in Compare", icon=":material/compare_arrows:", query_params=query)
-
-
-def _state() -> str:
-    return trainer().status().sentence
+        to_compare(nets[:MAX_COLUMNS])

@@ -1,15 +1,14 @@
-"""The columns of a comparison: their state, their link and their controls; everything equal is said once."""
+"""The columns of a comparison: state, address and controls; what is equal in all is said once."""
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 import streamlit as st
 
 from components.controls import panel
 from components.shell import address, compare_link, hide, link, session
 from models.spec import ARRANGEMENTS, RunConfig, knobs
-from models.spec.overrides import in_words
+from models.spec.overrides import value_in_words
 from models.spec.pairings import MAX_COLUMNS, PAIRINGS, changed, differing
 from models.spec.query import FOREIGN
 
@@ -27,31 +26,35 @@ SHARED = (
     "seed",
     "lr",
     "optimizer",
-)  # what an added column takes from A
+)  # fields that an added column takes from A
 ALWAYS_SAID = ("net", "task", "depth", "width", "placement", "norm", "optimizer", "lr", "batch", "seed")
 
 
 def adopt() -> list[str]:
-    """Before the widgets: takes the columns from a link, or from what was compared before."""
+    """Before the widgets: takes the columns from the address, or the last comparison."""
     hide.adopt()
     query = _columns_in_address()
     if not address.taken(*compare_link.KEYS, *query):
         columns, seeds, notes = compare_link.from_query(query)
         session.COLUMNS.put(columns)
         session.hold(SEEDS, seeds)
+        if "digest" in st.query_params:  # it is to be run again
+            compare_link.begin()
         session.COMPARE_NOTES.put(notes)
         session.COLUMN_DRAWN.put(None)
     return session.COMPARE_NOTES.get()
 
 
 def write() -> None:
-    """After the widgets: stages the columns for the address."""
-    query = compare_link.to_query(session.COLUMNS.get(), session.held(SEEDS))
-    address.stage(dict.fromkeys((*compare_link.KEYS, *_columns_in_address())) | query)
+    """After the widgets: stages the columns for the address. A digest was of the columns that it came with."""
+    there, shown = _columns_in_address(), (session.COLUMNS.get(), session.held(SEEDS))
+    others = compare_link.from_query(there)[:2] != shown
+    gone = [*compare_link.KEYS, *there, *(["digest"] if others else [])]
+    address.stage(dict.fromkeys(gone) | compare_link.to_query(*shown))
 
 
 def edit() -> str:
-    """The controls of one column, or of all at once; returns why a change was refused."""
+    """The controls of one column or of all; returns why a change was refused."""
     columns = session.COLUMNS.get()
     letters = list(LETTERS[: len(columns)])
     if panel.arranges(knobs()):
@@ -72,15 +75,15 @@ def edit() -> str:
 
 
 def say(notes: list[str], problem: str) -> None:
-    """What a link made necessary, and why a change was refused."""
+    """What had to be corrected in a link, and why a change was refused."""
     if notes:
         st.info("From the link: " + "; ".join(notes) + ".")
     if problem:
-        st.error(f"{problem} The columns are as they were.")
+        st.error(f"{problem} The columns are unchanged.")
 
 
 def columns_and_seeds() -> None:
-    """Add and take away columns, and choose the number of seeds."""
+    """Adds and removes columns, and sets the number of seeds."""
     columns = session.COLUMNS.get()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.slider(
@@ -88,7 +91,7 @@ def columns_and_seeds() -> None:
             1,
             compare_link.MAX_SEEDS,
             key=SEEDS,
-            help="Seeds per column: the middle and the range are drawn.",
+            help="Seeds per column: the charts draw their geometric median and range.",
             width=220,
         )
         full = len(columns) >= MAX_COLUMNS
@@ -107,28 +110,28 @@ def columns_and_seeds() -> None:
 
 
 def differences() -> None:
-    """What differs, as a table with one column per configuration;
-    what is equal, once. What a link hides is in neither.
-    """
+    """A table of what differs, one column per configuration, and a line of what is equal, without what a link hides."""
     columns = session.COLUMNS.get()
     letters = list(LETTERS[: len(columns)])
     names = differing(columns)
     told = [name for name in names if not hide.hidden(name)]
     if told:
         rows = "\n".join(
-            f"| {knobs()[name][1].label} | " + " | ".join(f"**{_word(getattr(cfg, name))}**" for cfg in columns) + " |"
+            f"| {knobs()[name][1].label} | "
+            + " | ".join(f"**{value_in_words(getattr(cfg, name))}**" for cfg in columns)
+            + " |"
             for name in told
         )
         head = "| differs | " + " | ".join(letters) + " |\n|---|" + "---|" * len(letters)
         st.markdown(f"{head}\n{rows}")
     if len(told) < len(names):
-        st.caption("What else differs is hidden by the link." if told else "What differs is hidden by the link.")
+        st.caption("The link hides what else differs." if told else "The link hides what differs.")
     if not names:
-        st.info("The columns are equal. Choose a column under Change and move a control.")
+        st.info("The columns are equal. Choose a column under Change and move one of its controls.")
     first = columns[0]
     equal = [name for name in ALWAYS_SAID if name not in names and not hide.hidden(name)]
     if equal:
-        words = (f"{knobs()[name][1].label.lower()} {_word(getattr(first, name))}" for name in equal)
+        words = (f"{knobs()[name][1].label.lower()} {value_in_words(getattr(first, name))}" for name in equal)
         st.caption("Equal in all: " + ", ".join(words))
 
 
@@ -137,7 +140,7 @@ def _columns_in_address() -> dict[str, str]:
 
 
 def _change(columns: list[RunConfig], places: Iterable[int], change: dict[str, object]) -> str:
-    """Applies a change to columns; all of it or, where one of them cannot take it, nothing and why."""
+    """Applies a change to all of the columns or, if one refuses it, to none; returns why."""
     after = list(columns)
     for at in places:
         try:
@@ -170,12 +173,3 @@ def _take_away() -> None:
     session.COLUMNS.put(session.COLUMNS.get()[:-1])
     session.hold(TARGET, ALL)
     session.COLUMN_DRAWN.put(None)
-
-
-def _word(value: Any) -> str:
-    """A field's value as a reader calls it."""
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if isinstance(value, tuple):
-        return in_words(value) or "none"
-    return f"{value:g}" if isinstance(value, float) else str(value)

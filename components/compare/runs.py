@@ -1,11 +1,10 @@
-"""A comparison at work: one player over all columns, shared
-axes, and of each column its stack and what the app says of it.
-"""
+"""A running comparison: one player for all columns, charts on shared axes, and each column's stack and verdict."""
 
 from collections.abc import Collection
 
 import streamlit as st
 
+from components.compare import share
 from components.compare.columns import LETTERS, NAME, SEEDS
 from components.shell import compare_link, link, session
 from components.shell.hide import hidden
@@ -13,13 +12,15 @@ from components.shell.naming import chance, name_of
 from components.stage import figures
 from components.stage.panels import COLUMNS as SPANNED
 from components.stage.panels import Chart, Heading, Headline, Link, Panel, Stack, blocks_of
-from components.stage.stage import stage
-from models.service.client import key_of
+from components.stage.stage import place, stage
+from models.insight.compared import ahead, sizes
+from models.service.client import key_of, trainer
 from models.spec import RunConfig, plan
 from models.spec.budget import over_budget
 from models.spec.pairings import clashes
+from models.trace import Trace
 
-HEIGHT = 300  # of a chart, in pixels
+HEIGHT = 280  # of a chart, in pixels
 
 
 def watch() -> None:
@@ -38,6 +39,10 @@ def watch() -> None:
         st.info(sentence)
     tip = "Every column divided by column A; losses subtracted."
     against = st.toggle("Difference from A", key="compare_difference", help=tip)
+    names = dict(zip(letters, configurations, strict=False))
+    traces = {letter: trainer().tape(cfg, seeds).traces() for letter, cfg in names.items()}
+    share.check(traces)
+    _said(configurations, traces, seeds, without=clash.keys())
     panels = _charts(configurations, seeds, against=against, without=clash.keys())
     for run, cfg in enumerate(configurations):
         panels += _column(cfg, run, SPANNED // len(configurations))
@@ -51,17 +56,30 @@ def watch() -> None:
         configurations,
         panels,
         seeds=seeds,
-        tells="never",
+        tells="rest",
         shared=" all",
         names=list(letters),
         start=compare_link.begun(),
         facts=[tag],
         on_open=opened,
     )
+    share.share(names, traces, seeds)
+
+
+def _said(
+    configurations: list[RunConfig], traces: dict[str, list[Trace]], seeds: int, *, without: Collection[str]
+) -> None:
+    """What the columns show where the playhead rests: who is ahead and by what, and how their sizes compare."""
+    if hidden("verdict") or not all(traces.values()):
+        return
+    step = place(NAME, configurations, seeds).step
+    said = [ahead(traces, step, chance(configurations[0]))] if step and "loss" not in without else []
+    said += [sizes(traces, step)] if "depth" not in without else []
+    st.markdown("**" + said[0] + "** " + " ".join(said[1:]) if step and said else " ".join(said))
 
 
 def _charts(configurations: list[RunConfig], seeds: int, *, against: bool, without: Collection[str]) -> list[Panel]:
-    """The charts that all columns share; `without` names the axes that they do not have in common."""
+    """The shared charts; `without` names the axes that the columns do not have in common."""
     labels = [f"{letter} {name_of(cfg)}".rstrip() for letter, cfg in zip(LETTERS, configurations, strict=False)]
     sites = max((plan(cfg).sites for cfg in configurations), key=len)
     made = {}
@@ -70,13 +88,16 @@ def _charts(configurations: list[RunConfig], seeds: int, *, against: bool, witho
             made[title] = figures.profiles(title, track, sites, labels, seeds=seeds, against=against)
     if "loss" not in without:
         steps, guessing = max(cfg.steps for cfg in configurations), chance(configurations[0])
-        made["Loss"] = figures.losses(labels, steps=steps, chance=guessing, seeds=seeds, against=against)
-    span = SPANNED // max(1, len(made))
+        for title, held_out in (("Loss", False), ("Held-out loss", True)):
+            made[title] = figures.losses(
+                labels, steps=steps, chance=guessing, seeds=seeds, against=against, held_out=held_out
+            )
+    span = SPANNED // (2 if len(made) == 4 else max(1, len(made)))  # two by two
     return [Chart(title, span=span, figure=one, height=HEIGHT, fit=int(against)) for title, one in made.items()]
 
 
 def _column(cfg: RunConfig, run: int, span: int) -> list[Panel]:
-    """A column: its stack, what the app says of it unless that is hidden, and the way to the playground."""
+    """A column: its stack, its verdict unless hidden, and a link to the playground."""
     letter = LETTERS[run]
     said = (
         Heading(letter, run, span, 2)

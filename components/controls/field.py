@@ -1,4 +1,4 @@
-"""A control for one field of an attempt: as on the playground, under a key of its own, with the value handed in."""
+"""The widget of a configuration's field: label, help, bounds and choices are those of its knob."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,33 +10,39 @@ from components.shell.link import help_of
 from models.spec import knobs
 
 
-def field(name: str, value: Any, *, key: str, change: Callable[[str, str, Any], None]) -> None:
-    """Draws the control of a field; `change` is called with key, field and the new value when it is moved."""
+def widget(name: str, value: Any, *, key: str, step: float = 0.001, **more: Any) -> None:
+    """Draws the widget of a field under a key; `value`: the field's value; `step`: of numbers that are not whole."""
     kinds, knob = knobs()[name]
-    session.hold(key, value)
-
-    def moved() -> None:
-        change(key, name, _number(session.held(key), kinds))
-
-    fixed: dict[str, Any] = {"key": key, "help": help_of(name), "on_change": moved}
+    fixed: dict[str, Any] = {"key": key, "help": help_of(name)} | more
     if kinds == (bool,):
         st.toggle(knob.label, **fixed)
-    elif knob.choices is not None:
-        st.selectbox(knob.label, list(knob.choices), **fixed)
     elif knob.rules is not None:
         plain: list[float | str] = [0.5, 1.0, 2.0, *knob.rules]
         st.selectbox(knob.label, plain if value in plain else [value, *plain], accept_new_options=True, **fixed)
+    elif knob.choices is not None:
+        st.selectbox(knob.label, list(knob.choices), **fixed)
     elif kinds == (int,):
         st.number_input(knob.label, int(knob.low), int(knob.high), step=int(knob.step), **fixed)
     else:
-        st.number_input(knob.label, float(knob.low), float(knob.high), step=0.01, format="%g", **fixed)
+        st.number_input(knob.label, float(knob.low), float(knob.high), step=step, format="%g", **fixed)
 
 
-def _number(value: Any, kinds: tuple[type, ...]) -> Any:
-    """A scale that was typed in is a number where it can be one."""
+def field(name: str, value: Any, *, key: str, change: Callable[[str, str, Any], None]) -> None:
+    """Draws the widget of a field of an attempt; `change` is called with key, field and value when it is moved."""
+    session.hold(key, value)
+
+    def moved() -> None:
+        change(key, name, parsed(name, session.held(key)))
+
+    widget(name, value, key=key, step=0.01, on_change=moved)
+
+
+def parsed(name: str, value: Any) -> Any:
+    """The value of a field's widget; a scale that was typed in becomes a number if it is one."""
+    kinds, _ = knobs()[name]
     if isinstance(value, str) and float in kinds:
         try:
             return float(value)
         except ValueError:
             return value
-    return value
+    return int(value) if kinds == (int,) and isinstance(value, float) and value.is_integer() else value

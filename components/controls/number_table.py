@@ -1,6 +1,4 @@
-"""A table of numbers that a visitor edits cell by cell or pastes
-whole. Whatever is wrong with it, the last good one stays.
-"""
+"""A table of numbers that a visitor edits or pastes; while something is wrong with it, the last good one is used."""
 
 import math
 import re
@@ -16,16 +14,13 @@ from models.spec.query import literal
 MOST_CELLS = 400
 LARGEST = 1e9
 LONGEST = 1500  # characters of a table in the address
-Names = (
-    Sequence[str] | Callable[[int], Sequence[str]]
-)  # what rows or columns are called, or would be if there were so many
+Names = Sequence[str] | Callable[[int], Sequence[str]]  # of rows or columns; a function gives them for any number
 
 
 def parsed(text: str) -> np.ndarray:
-    """The table (rows, columns) in a text: a line a row, cells apart by commas, semicolons, tabs or spaces.
+    """The table (rows, columns) in a text: a row per line, cells separated by commas, semicolons, tabs or spaces.
 
-    ValueError with a sentence for text, NaN, infinity, rows of
-    different length, fewer than two columns and too many cells.
+    ValueError with a sentence for text, NaN, infinity, rows of different lengths, one column, too many cells.
     """
     lines = [line for line in text.replace("[", " ").replace("]", "\n").splitlines() if line.strip(" ,;\t")]
     cells = [[cell for cell in re.split(r"[,;\s]+", line.strip(" ,;\t")) if cell] for line in lines]
@@ -41,7 +36,7 @@ def parsed(text: str) -> np.ndarray:
 
 
 def checked(values: np.ndarray) -> np.ndarray:
-    """The table, if every cell is a number that can be worked with. ValueError with a sentence otherwise."""
+    """The table, if it can be computed with; ValueError with a sentence otherwise."""
     if values.ndim != 2 or values.shape[1] < 2:
         raise ValueError("A token needs at least two features: two columns or more.")
     if not np.isfinite(values).all():
@@ -53,13 +48,11 @@ def checked(values: np.ndarray) -> np.ndarray:
 
 
 def table(key: str, default: np.ndarray, *, name: str, rows: Names = (), columns: Names = ()) -> np.ndarray:
-    """The table as it stands, (rows, columns); in the address
-    under `name` wherever it is not the default, its example's.
-    """
+    """Draws the table and returns its last good values (rows, columns); `name`: its key in the address."""
     default = np.asarray(default, float)
     _adopt(key, default, name)
     widget = f"{key}_cells_{session.TABLE_VERSION.of(key).get()}"
-    if not session.drawn(widget):  # first drawn, or drawn again after a walk to another page
+    if not session.drawn(widget):  # first drawn, or drawn again after another page
         session.TABLE_BASE.of(key).put(session.TABLE_GOOD.of(key).get())
     base = session.TABLE_BASE.of(key).get()
     session.TABLE_NAMES.of(key).put((rows, columns))
@@ -94,9 +87,7 @@ def put(key: str, values: np.ndarray) -> None:
 
 
 def _adopt(key: str, default: np.ndarray, name: str) -> None:
-    """Before the table is drawn: takes over what the address
-    says of it, or its default where that has become another one.
-    """
+    """Before the table is drawn: takes it over from the address, or from a default that has changed."""
     text, good, refused = st.query_params.get(name), session.TABLE_GOOD.of(key), session.TABLE_NOT_TAKEN.of(key)
     kept = session.TABLE_DEFAULT.of(key)
     before = kept.get() if kept.there else default
@@ -116,14 +107,12 @@ def _adopt(key: str, default: np.ndarray, name: str) -> None:
 
 
 def _stands(here: str | None, text: str | None) -> bool:
-    """Whether this session's table is the one that the address
-    means: it has ten digits of each number, or no room for it.
-    """
+    """Whether the address stands for this session's table, of which it holds ten digits a number, or no room at all."""
     return here == text if _fits(here) else text is None and session.RESTORED.get()
 
 
 def _text(values: np.ndarray, default: np.ndarray) -> str | None:
-    """The table as it stands in an address: rows apart by semicolons, cells by commas. None is the default."""
+    """The table as written in an address, with semicolons between rows; None for the default."""
     if np.array_equal(values, default):
         return None
     return ";".join(",".join(f"{cell:.10g}" for cell in row) for row in values)
@@ -134,7 +123,7 @@ def _fits(text: str | None) -> bool:
 
 
 def _read(text: str) -> np.ndarray:
-    """The table of an address. ValueError with a sentence."""
+    """Parses the table of an address; ValueError with a sentence."""
     if not _fits(text):
         raise ValueError(f"It has {len(text):,} characters; a link holds {LONGEST:,} of a table.")
     return parsed(text.replace(";", "\n"))
@@ -151,7 +140,7 @@ def _use(key: str, text: str) -> None:
 
 
 def names(key: str) -> tuple[list[str], list[str]]:
-    """What the rows and the columns of the table are called, once it was drawn."""
+    """The names of the table's rows and columns, once it was drawn."""
     values = session.TABLE_GOOD.of(key).get()
     rows, columns = session.TABLE_NAMES.of(key).get()
     return _named(rows, len(values), "token"), _named(columns, values.shape[1], "feature")
@@ -159,15 +148,15 @@ def names(key: str) -> tuple[list[str], list[str]]:
 
 def _number(cell: str) -> float:
     try:
-        found = float(cell)
+        number = float(cell)
     except ValueError:
         raise ValueError(f"'{literal(cell[:20])}' is not a number.") from None
-    if not math.isfinite(found):
+    if not math.isfinite(number):
         raise ValueError(f"{cell[:20]} is not a finite number.")
-    return found
+    return number
 
 
 def _named(given: Names, count: int, word: str) -> list[str]:
-    """Names of its own where there are as many as needed, else numbers."""
-    found = list(given(count) if callable(given) else given)
-    return found if len(found) == count else [f"{word} {at + 1}" for at in range(count)]
+    """The given names if there are as many as needed, else numbered ones."""
+    listed = list(given(count) if callable(given) else given)
+    return listed if len(listed) == count else [f"{word} {at + 1}" for at in range(count)]

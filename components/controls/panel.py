@@ -1,4 +1,4 @@
-"""The controls, made from the fields of a configuration: label, help, bounds and choices stand there, once."""
+"""The controls of a configuration, one widget per field."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from components.controls.field import parsed, widget
 from components.shell import session
 from components.shell.address import put, put_again
 from components.shell.hide import any_hidden, hidden
@@ -20,20 +21,19 @@ from models.spec.knob import Knob
 from models.spec.overrides import Override
 
 CUSTOM = "custom"
-# What the page sets when the net is changed: a scene in which that net has something to show within seconds.
+# What a change of the net sets: a scene in which that net has something to show within seconds.
 SCENES: dict[str, dict[str, object]] = {
     "mlp": {"task": "digits", "depth": 32, "batch": 64},
     "transformer": {"task": "book", "depth": 8, "batch": 32},
 }
-# What an arrangement and a net set besides themselves; where
-# one of these is hidden, so is the control that would set it.
+# The fields that a change of the net also sets: if one of them is hidden, so is the net's control.
 SCENERY = {name for net in SCENES for name in NET_DEFAULTS[net] | SCENES[net]}
 PICKER = "arrangement"
-COUNTED = {"depth", "width", "heads", "expansion", "layers_per_branch", "skip_repeats"}  # drawn as sliders
+SLIDERS = {"depth", "width", "heads", "expansion", "layers_per_branch", "skip_repeats"}
 
 
 def draw() -> tuple[RunConfig | None, str]:
-    """Draws all controls; the configuration they make, or None and the sentence that says what is not legal."""
+    """Draws all controls; returns their configuration, or None and a sentence on what is not legal."""
     picker = st.container()
     _fields(st.container(), "net")
     _fields(st.container(), "depth", "width", "residual", "placement", "norm", "activation", "init")
@@ -55,19 +55,17 @@ def draw() -> tuple[RunConfig | None, str]:
 
 
 def arranges(fields: Iterable[str]) -> bool:
-    """Whether something may be there that sets these fields at
-    once: neither such pickers nor one of the fields is hidden.
-    """
+    """Whether a picker that sets these fields at once may be shown: no link hides pickers or any of the fields."""
     return not hidden("arrangement") and not any_hidden(fields)
 
 
 def excepted(overrides: Iterable[Override]) -> set[str]:
-    """The fields that exceptions of single blocks set, and to which taking them back would set these blocks."""
+    """The fields that the exceptions of single blocks set, and that removing them would therefore change."""
     return {"overrides", *(key for _, key, _ in overrides)}
 
 
 def assemble() -> tuple[RunConfig | None, str]:
-    """The configuration in the state of the widgets, or None and why there is none."""
+    """The configuration in the widgets' state, or None and why it is not legal."""
     try:
         return RunConfig(**values()), ""
     except ValueError as error:
@@ -75,97 +73,71 @@ def assemble() -> tuple[RunConfig | None, str]:
 
 
 def values() -> dict[str, Any]:
-    """The fields as the widgets hold them, legal together or not."""
-    return {name: _read(name, kinds) for name, (kinds, _) in knobs().items()}
+    """The fields as the widgets hold them, whether or not their combination is legal."""
+    return {name: parsed(name, session.field(name, getattr(RunConfig, name))) for name in knobs()}
 
 
 def warnings(cfg: RunConfig) -> list[str]:
-    """What is legal and yet must be said."""
-    said = note(cfg)
-    return [said] if said else []
-
-
-def _read(name: str, kinds: tuple[type, ...]) -> Any:
-    """A field from its widget's state; a scale that was typed in is a number where it can be one."""
-    value = session.field(name, getattr(RunConfig, name))
-    if isinstance(value, str) and float in kinds:
-        try:
-            return float(value)
-        except ValueError:
-            return value
-    return int(value) if kinds == (int,) and isinstance(value, float) and value.is_integer() else value
+    """Cautions about a legal configuration."""
+    caution = note(cfg)
+    return [caution] if caution else []
 
 
 def _fields(place: DeltaGenerator, *names: str) -> None:
     net = str(session.field("net", "mlp"))
     with place:
         for name in names:
-            kinds, knob = knobs()[name]
+            _, knob = knobs()[name]
             if hidden(name) or (name == "net" and any_hidden(SCENERY)):
                 continue
             if net in knob.nets and name != "overrides":
-                _field(name, kinds, knob)
+                _field(name, knob)
             elif name == "overrides" and (exceptions := session.field("overrides")):
                 st.caption(f"Exceptions for single blocks: {len(exceptions)}")
                 if not any_hidden(excepted(exceptions)):
                     st.button("Remove the exceptions", on_click=put, args=({"overrides": ()},))
 
 
-def _field(name: str, kinds: tuple[type, ...], knob: Knob) -> None:
-    """One widget; its key is the field's name, and its state survives not being drawn."""
-    label = knob.label
-    fixed: dict[str, Any] = {"key": name, "help": help_of(name), "persist_state": "session", "disabled": _idle(name)}
-    if kinds == (bool,):
-        st.toggle(label, **fixed)
-    elif knob.rules is not None:
-        st.selectbox(label, _scale_options(name, knob), accept_new_options=True, **fixed)
-    elif name == "net":
-        st.segmented_control(label, list(knob.choices or ()), required=True, on_change=_follow_net, **fixed)
-    elif knob.choices is not None:
-        st.selectbox(label, list(knob.choices), **fixed)
-    elif name in COUNTED:
-        st.slider(label, int(knob.low), int(knob.high), step=int(knob.step), on_change=_follow_depth(name), **fixed)
-    elif kinds == (int,):
-        st.number_input(label, int(knob.low), int(knob.high), step=int(knob.step), **fixed)
+def _field(name: str, knob: Knob) -> None:
+    """Draws the widget of a field under the field's name; its state survives not being drawn."""
+    fixed: dict[str, Any] = {"key": name, "persist_state": "session", "disabled": _idle(name)}
+    if name == "net":
+        choices = list(knob.choices or ())
+        fixed |= {"help": help_of(name), "on_change": _follow_net}
+        st.segmented_control(knob.label, choices, required=True, **fixed)
+    elif name in SLIDERS:
+        fixed |= {"help": help_of(name), "on_change": _follow_depth if name == "depth" else None}
+        st.slider(knob.label, int(knob.low), int(knob.high), step=int(knob.step), **fixed)
     else:
-        st.number_input(label, float(knob.low), float(knob.high), step=0.001, format="%g", **fixed)
+        widget(name, session.field(name, 1.0), **fixed)
 
 
 def _idle(name: str) -> bool:
-    """Whether a control would change nothing now."""
+    """Whether a control has no effect at the moment."""
     return (name in {"skip_scale", "skip_repeats"} and not session.field("residual", True)) or (
         name in {"placement", "eps", "affine"} and session.field("norm") == "none"
     )
 
 
-def _scale_options(name: str, knob: Knob) -> list[float | str]:
-    now = session.field(name, 1.0)
-    plain: list[float | str] = [0.5, 1.0, 2.0, *(knob.rules or ())]
-    return plain if now in plain else [now, *plain]
-
-
 def _follow_net() -> None:
-    """A new net brings its scene: a task, a depth and an optimiser that suit it."""
+    """Sets the scene of a new net: a task, a depth and an optimiser that suit it."""
     put_again()
     net = str(session.field("net"))
     put(NET_DEFAULTS[net] | SCENES[net])
-    _keep_mixed(str(session.held(PICKER, CUSTOM)))
+    _follow_depth()
 
 
-def _follow_depth(name: str) -> Any:
-    """A mixed arrangement's exceptions follow the depth."""
-    return (lambda: _keep_mixed(str(session.held(PICKER, CUSTOM)))) if name == "depth" else None
-
-
-def _keep_mixed(arrangement: str) -> None:
+def _follow_depth() -> None:
+    """Makes the exceptions of a mixed arrangement for the new depth; else drops those of blocks that are gone."""
+    arrangement, depth = str(session.held(PICKER, CUSTOM)), int(session.field("depth"))
     if arrangement in ARRANGEMENTS and ARRANGEMENTS[arrangement].mixed:
-        put({"overrides": architecture_fields(arrangement, int(session.field("depth")))["overrides"]})
+        put({"overrides": architecture_fields(arrangement, depth)["overrides"]})
     else:
-        put({"overrides": tuple(o for o in session.field("overrides", ()) if o[0] <= int(session.field("depth")))})
+        put({"overrides": tuple(one for one in session.field("overrides", ()) if one[0] <= depth)})
 
 
 def _arrangement_picker(cfg: RunConfig | None) -> None:
-    """Drawn last into the place above: it shows which arrangement the other controls now make."""
+    """Draws the picker, last of all: it shows the arrangement that the other controls make."""
     put({PICKER: (arrangement_of(cfg) if cfg else None) or CUSTOM})
     st.selectbox(
         "Arrangement",

@@ -1,6 +1,4 @@
-"""From what the controls hold to the configuration that is
-shown: the last good one, and what is said where that is another.
-"""
+"""The configuration that a page shows: that of the controls, or the last good one with a message on why."""
 
 import streamlit as st
 
@@ -14,9 +12,9 @@ from models.spec.rules import repaired
 
 
 def settle(cfg: RunConfig | None) -> RunConfig:
-    """The configuration to show: the one that is set, or the last good one where that is illegal or over budget.
+    """The configuration to show: the one given, or the last good one if that is illegal or over budget.
 
-    A visitor who comes by a link to what is over budget has no last one, and sees the nearest that fits.
+    Without a last good one, as after a link to a configuration over budget, it is the nearest that fits.
     """
     if cfg is not None and over_budget(cfg) is None:
         session.LAST_GOOD.put(cfg)
@@ -26,12 +24,12 @@ def settle(cfg: RunConfig | None) -> RunConfig:
 
 
 def last() -> RunConfig:
-    """The configuration that this visitor set last and that could be shown; the default before there is one."""
+    """The last good configuration of this visitor, or the default."""
     return session.LAST_GOOD.get()
 
 
 def say(cfg: RunConfig, notes: list[str], problem: str) -> None:
-    """What a link made necessary, what is refused with the nearest legal change, and what is legal yet misleading."""
+    """Shows what was changed in a link, what is refused with the nearest legal change, and cautions."""
     if notes:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.info("From the link: " + "; ".join(notes) + ".", width="stretch")
@@ -44,10 +42,8 @@ def say(cfg: RunConfig, notes: list[str], problem: str) -> None:
         wanted, _ = panel.assemble()
         refusal = over_budget(wanted) if wanted is not None else None
         if wanted is not None and refusal:
-            smaller = ", ".join(
-                f"{knobs()[name][1].label.lower()} {value}" for name, value in changed(wanted, cfg).items()
-            )
-            below = f"what fits: {smaller}" if cfg == fitted(wanted) else "still the last one that fits"
+            parts = [f"{knobs()[name][1].label.lower()} {value}" for name, value in changed(wanted, cfg).items()]
+            below = f"what fits: {', '.join(parts)}" if cfg == fitted(wanted) else "still the last one that fits"
             st.error(f"{refusal} The picture below is {below}.")
             _offer(dict([affordable(wanted)]))
     for sentence in panel.warnings(cfg):
@@ -55,7 +51,7 @@ def say(cfg: RunConfig, notes: list[str], problem: str) -> None:
 
 
 def _offer(change: dict[str, object]) -> None:
-    """A button that makes the nearest legal change, unless it moves what is hidden."""
+    """Draws a button for the nearest legal change, unless it changes a hidden field."""
     if any_hidden(change):
         return
     label = ", ".join(f"{field} {value}" for field, value in change.items())

@@ -1,4 +1,4 @@
-"""The glossary page: a word in full, opened by the address or chosen, and all words to search in."""
+"""The glossary: one term in full, chosen here or in the address, and a list to search."""
 
 import re
 
@@ -32,14 +32,14 @@ PAPER = re.compile(r"\b(\d{4}\.\d{4,5})\b")
 
 
 def draw() -> None:
-    """The word that is open, and the list."""
+    """The open term, and the list."""
     choice = address.kept(CHOSEN, None, name=KEY, among=ENTRIES, near=_nearest)
     word = st.selectbox(
-        "Word",
+        "Term",
         list(ENTRIES),
         index=None,
         format_func=lambda key: ENTRIES[key].word,
-        placeholder="Choose a word, or type a part of it",
+        placeholder="Choose a term, or type a part of it",
         **choice,
     )
     if word is not None:
@@ -48,7 +48,7 @@ def draw() -> None:
 
 
 def meaning(sense: Sense) -> str:
-    """A sense as Markdown: what it is of, its sentences, its formula and its source with links to the papers."""
+    """A sense as Markdown: category, text, formula, and source with links to the papers."""
     of = f"*{sense.of}* · " if sense.of else ""
     formula = f" ${sense.formula}$" if sense.formula else ""
     linked = PAPER.sub(r"[\1](https://arxiv.org/abs/\1)", _plain(sense.source))
@@ -56,9 +56,9 @@ def meaning(sense: Sense) -> str:
 
 
 def _nearest(asked: str) -> str:
-    """The word that is written most like one that the glossary does not have."""
+    """The term spelled most like one that the glossary lacks."""
     close = near(asked.replace("-", " "))
-    return f" The nearest is **{ENTRIES[close].word}**." if close else ""
+    return f" Did you mean **{ENTRIES[close].word}**?" if close else ""
 
 
 def _open(entry: Entry) -> None:
@@ -76,7 +76,7 @@ def _open(entry: Entry) -> None:
                 session.hold(key, None)
 
             st.pills("See also", others, format_func=lambda word: ENTRIES[word].word, key=key, on_change=follow)
-        st.caption("Met in")
+        st.caption("Appears in")
         with st.container(horizontal=True):
             for address in dict.fromkeys(page for sense in entry.senses for page in sense.met):
                 page, title = MET[address]
@@ -84,13 +84,13 @@ def _open(entry: Entry) -> None:
 
 
 def _list() -> None:
-    tip, kept = "Any part of a word or of its meaning", address.kept(SEARCH, "", name="search", bounds=(0, LONGEST))
+    tip, kept = "Any part of a term or of its meaning", address.kept(SEARCH, "", name="search", bounds=(0, LONGEST))
     text = st.text_input("Search", max_chars=LONGEST, placeholder=tip, **kept)
     found = search(text)
     if not found:
-        st.info(f"None of the {len(ENTRIES)} words, and none of their meanings, holds all of that.")
+        st.info(f"None of the {len(ENTRIES)} terms or their meanings contains all of that.")
         return
-    st.caption(f"{len(found)} of {len(ENTRIES)} words")
+    st.caption(f"{len(found)} of {len(ENTRIES)} terms")
     lines = [
         f"- **{_plain(ENTRIES[key].word)}**: " + "; ".join(meaning(one) for one in ENTRIES[key].senses) for key in found
     ]
@@ -98,5 +98,5 @@ def _list() -> None:
 
 
 def _plain(text: str) -> str:
-    """Text whose stars, underscores, brackets, colons and dollars mean nothing to Markdown."""
+    """Text with everything escaped that Markdown would interpret."""
     return re.sub(r"([\\*_\[\]$`~#<>])", r"\\\1", text)

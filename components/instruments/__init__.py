@@ -1,7 +1,6 @@
-"""The instruments below the playground's charts. A closed one
-costs nothing: only the chosen one is drawn or asked about.
+"""The instruments below the playground's charts. Only the open one is drawn and measured; a closed one costs nothing.
 
-A new instrument is a module with its Instrument, and a line in INSTRUMENTS.
+To add an instrument, write a module with its Instrument, and add a line to INSTRUMENTS.
 """
 
 import streamlit as st
@@ -39,19 +38,18 @@ INSTRUMENTS: dict[str, Instrument] = {
     "Post-mortem": POST_MORTEM,
     "Check this number": CHECK,
 }
-# Instruments that are nothing but what a link may hide as another part.
+# Instruments that show only what a link may hide as another part.
 PART_OF = {"Formula over measurement": "theory", "Post-mortem": "verdict"}
 
 
 def instruments(view: View, at: At) -> bool:
-    """The instruments as cards and the one that is open; whether it waits for an answer."""
-    kept_back = [one for one, part in PART_OF.items() if hidden(part)]
-    offered = [name for name in INSTRUMENTS if name not in kept_back]
+    """Draws the instruments as cards, and the open one; whether it waits for an answer."""
+    offered = [name for name in INSTRUMENTS if not (name in PART_OF and hidden(PART_OF[name]))]
     kept(session.INSTRUMENT.name, None, name="instrument", among=offered)
     chosen = session.INSTRUMENT.get()
     st.subheader("Instruments", anchor=False, help="Each measures the net at the step shown.")
-    each = [Card(name, INSTRUMENTS[name].question, INSTRUMENTS[name].unfit(view)) for name in offered]
-    cards("Instruments", each, chosen, key="instruments", choose=_choose)
+    deck = [Card(name, INSTRUMENTS[name].question, INSTRUMENTS[name].unfit(view)) for name in offered]
+    cards("Instruments", deck, chosen, key="instruments", choose=_choose)
     if chosen is None:
         return False
     instrument = INSTRUMENTS[chosen]

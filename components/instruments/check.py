@@ -1,38 +1,39 @@
-"""Check this number: the gradients of one block against finite differences of the loss."""
-
-from typing import Any
+"""Check this number: the gradients of a block against finite differences of the loss."""
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.charts.colour import GRADIENT
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure, site_word
-from components.instruments.panel import Instrument, Measured, Panel
+from components.instruments.panel import Instrument, Measured, Panel, branch_weights
 from models import answers
 from models.answers import Check
 from models.insight.check import check_sentence, relative_error, rounding, single_sentence
-from models.spec import RunConfig, plan
+from models.spec import plan
 from models.spec.plan import block_name, normed_over_batch
+from models.trace import Trace
 
-QUICK = 1e8  # multiplications of a forward pass up to which its fifty repetitions are not asked for
+QUICK = 1e8  # multiplications of a forward pass up to which fifty of them need no button
 
 
 def draw(panel: Panel) -> None:
-    blocks = {f"block {block}": block for block in range(1, panel.cfg.depth + 1)}
-    chosen = st.selectbox("Block to check", list(blocks), index=len(blocks) - 1, key=panel.key("block"))
-    if _work(panel.cfg) <= QUICK:
-        found = panel.ask(answers.CHECK, block=blocks[chosen])
+    cfg = panel.cfg
+    block = panel.choose("Block to check", range(1, cfg.depth + 1), index=cfg.depth - 1)
+    if branch_weights(cfg) * cfg.batch * cfg.tokens <= QUICK:
+        found = panel.ask(answers.CHECK, block=block)
     else:
-        found = panel.ask_by_button(answers.CHECK, "Check this block at the step shown", block=blocks[chosen])
+        found = panel.ask_by_button(answers.CHECK, "Check this block at the step shown", block=block)
     if found is None:
         return
-    value, place = found.value, (np.arange(len(found.value.what)), found.value.chosen)
-    difference, step, kinks = value.difference[place], value.step[place], value.kinks[place]
+    value = found.value
+    chosen = np.arange(len(value.what)), value.chosen
+    difference, step, kinks = value.difference[chosen], value.step[chosen], value.kinks[chosen]
     analytic, floor = value.analytic, rounding(value.loss, step)
     panel.say(check_sentence(what=value.what, analytic=analytic, difference=difference, kinks=kinks, floor=floor))
     if not (np.isfinite(analytic).all() and np.isfinite(difference).all()):
-        return  # tables of what is not a number say no more than that
+        return  # the sentence has said so: tables of NaN add nothing
     if normed_over_batch(found.cfg):
         st.caption(
             "Batch norm takes its statistics from this batch, in the gradient and at both ends of every difference."
@@ -50,27 +51,31 @@ def draw(panel: Panel) -> None:
     st.dataframe(pd.DataFrame(table), hide_index=True, alt="Slopes by autograd and by difference, table")
     left, right = st.columns(2)
     with left:
-        panel.chart(error_chart(value), "Relative error by step of the difference")
+        panel.chart(error_chart(value))
     with right:
-        st.dataframe(
-            pd.DataFrame(tape_rows(found, panel.view.trace)), hide_index=True, alt="Tape beside float64, table"
-        )
+        tape = pd.DataFrame(tape_rows(found, panel.view.trace))
+        st.dataframe(tape, hide_index=True, alt="Tape beside float64, table")
 
 
 def error_chart(value: Check) -> Figure:
-    """The relative error of each check (C, H) over the steps that were tried, relative to what is moved."""
+    """The relative error of each check (C, H) over the lengths of the difference's step."""
     roles = ("now", "other", "formula", "initial")
     errors = relative_error(value.analytic[:, None], value.difference)
     names = [f"{what}, {along}" for what, along in zip(value.what, value.along, strict=True)]
     series = [Series(name, row, role) for name, row, role in zip(names, errors, roles, strict=False)]
     steps = [f"1e-{2 + at}" for at in range(errors.shape[1])]
-    figure = depth_profile(title="Relative error by step of the difference", unit="ratio", sites=steps, series=series)
-    figure["layout"]["xaxis"]["title"] = {"text": "step over what is moved", "standoff": 4}
-    return figure
+    return depth_profile(
+        title="Relative error by step of the difference",
+        unit="ratio",
+        hue=GRADIENT,
+        sites=steps,
+        series=series,
+        x="step over what is moved",
+    )
 
 
-def tape_rows(found: Measured[Check], trace: Any) -> dict[str, list[str]]:
-    """RMS of the block's weight gradient and of the stream's at its last site, in float64 and on the tape."""
+def tape_rows(found: Measured[Check], trace: Trace) -> dict[str, list[str]]:
+    """RMS of the gradients of the block's weights and of the stream at its last site, in float64 and on the tape."""
     block, rows = found.args["block"], []
     site = max(at for at, one in enumerate(plan(found.cfg).sublayers, 1) if one.block == block)
     on_tape = {"weights": (trace.weight_grad_rms, block - 1), "stream": (trace.grad_rms, site)}
@@ -78,23 +83,16 @@ def tape_rows(found: Measured[Check], trace: Any) -> dict[str, list[str]]:
         series, at = on_tape[name]
         label = site_word(block_name(block) if name == "weights" else plan(found.cfg).sites[site])
         if found.step < len(series) and at < series.shape[1]:
-            tape = float(series[found.step, at])
-            rows.append((f"{name} of {label}", f"{exact:.8g}", f"{tape:.8g}", single_sentence(tape, exact)))
+            single = float(series[found.step, at])
+            rows.append((f"{name} of {label}", f"{exact:.8g}", f"{single:.8g}", single_sentence(single, exact)))
         else:
             rows.append((f"{name} of {label}", f"{exact:.8g}", "no row of the tape", ""))
-    return {
-        key: list(column)
-        for key, column in zip(("RMS of", "float64", "tape", "difference"), zip(*rows, strict=True), strict=True)
-    }
+    columns = zip(*rows, strict=True)
+    return dict(zip(("RMS of", "float64", "tape", "difference"), map(list, columns), strict=True))
 
 
 def _written(values: np.ndarray) -> list[str]:
     return [f"{value:.10g}" for value in values]
-
-
-def _work(cfg: RunConfig) -> float:
-    per_block = 2 * cfg.expansion + (4 if cfg.net == "transformer" else 0)
-    return float(cfg.depth * per_block * cfg.width**2 * cfg.batch * cfg.tokens)
 
 
 CHECK = Instrument(

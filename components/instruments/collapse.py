@@ -3,15 +3,16 @@
 import numpy as np
 import streamlit as st
 
-from components.charts.depth import Series, cosine_chart, depth_profile
-from components.charts.linear import SHARE, linear_profile
+from components.charts.colour import GRADIENT, SIGNAL
+from components.charts.depth import Series, depth_profile
+from components.charts.linear import SHARE, cosine_chart, linear_profile
 from components.charts.parts import Figure
-from components.instruments.panel import Instrument, Measured, Panel
+from components.instruments.panel import Instrument, Measured, Panel, block_names
 from models import answers
 from models.answers import Collapse
 from models.insight.collapse import attention_sentence, collapse_sentence
+from models.insight.words import vectors
 from models.spec import plan
-from models.spec.plan import block_name
 
 
 def draw(panel: Panel) -> None:
@@ -20,7 +21,8 @@ def draw(panel: Panel) -> None:
         return
     value, sites = found.value, plan(found.cfg).sites
     most = min(value.vectors, found.cfg.width)
-    text = collapse_sentence(sites, value.within, most, value.cosine, value.rank)
+    whose = "Tokens of one sample" if value.within else f"The batch's {vectors(found.cfg)}"
+    text = collapse_sentence(sites, whose, most, value.cosine, value.rank)
     attends = len(value.entropy) > 0
     if attends:
         text += " " + attention_sentence(value.entropy, value.max_logit, value.query_key_share)
@@ -31,29 +33,28 @@ def draw(panel: Panel) -> None:
 
 
 def rank_chart(title: str, sites: tuple[str, ...], rank: np.ndarray, participation: np.ndarray) -> Figure:
-    """Effective rank and participation ratio by site on a log axis, from 1 to the number of vectors or features."""
+    """Effective rank and participation ratio by site: at least 1, at most the number of vectors or of features."""
     series = [Series("effective rank", rank), Series("participation ratio", participation, "other")]
-    return depth_profile(title=title, unit="directions", sites=sites, series=series)
+    return depth_profile(title=title, unit="directions", hue=SIGNAL, sites=sites, series=series)
 
 
 def _stream(panel: Panel, found: Measured[Collapse], sites: tuple[str, ...]) -> None:
-    """What every site of both nets has."""
+    """Draws what MLP and transformer have at every site."""
     value = found.value
-    count = f"{value.vectors} token{'s' * (value.vectors > 1)}"
+    count = f"{value.vectors} {vectors(found.cfg) if value.vectors > 1 else vectors(found.cfg).removesuffix('s')}"
     whose = f"{count} within each of {value.sets} samples" if value.within else f"{count} across the batch"
     alone = "" if value.within else f" {_why_no_attention(found)}"
     st.caption(f"Compared: {whose}.{alone}")
-    alike, spread, rank = st.columns(3)
-    with alike:
-        title = "Token cosine by depth"
-        panel.chart(cosine_chart(sites=sites, series=[Series("cosine", value.cosine)], title=title), title)
-    with spread:
-        title = "Distance from the mean by depth"
-        series = [Series("|X - 1x̄ᵀ| / |X|", value.spread)]
-        panel.chart(linear_profile(title=title, unit="share", sites=sites, series=series, bounds=SHARE), title)
-    with rank:
-        title = "Rank by depth"
-        panel.chart(rank_chart(title, sites, value.rank, value.participation), title)
+    spread = [Series("|X - 1x̄ᵀ| / |X|", value.spread)]
+    panel.row(
+        cosine_chart(
+            title=f"Cosine of {vectors(found.cfg)} by depth", sites=sites, series=[Series("cosine", value.cosine)]
+        ),
+        linear_profile(
+            title="Distance from the mean by depth", unit="share", hue=SIGNAL, sites=sites, series=spread, bounds=SHARE
+        ),
+        rank_chart("Rank by depth", sites, value.rank, value.participation),
+    )
 
 
 def _why_no_attention(found: Measured[Collapse]) -> str:
@@ -63,25 +64,35 @@ def _why_no_attention(found: Measured[Collapse]) -> str:
 
 
 def _attention(panel: Panel, found: Measured[Collapse]) -> None:
-    """What only blocks with attention have; a block that was taken out is left away."""
+    """Draws what only blocks with attention have; a block whose attention was taken out is left out."""
     gone = {one.block for one in plan(found.cfg).sublayers if one.kind == "attn" and one.identity}
     kept = [at for at in range(found.cfg.depth) if at + 1 not in gone]
-    blocks, value = tuple(block_name(at + 1) for at in kept), found.value
-    entropy, logits, share = st.columns(3)
-    with entropy:
-        title = "Attention entropy by block"
-        series = [Series("mean of heads", value.entropy[kept]), Series("sharpest head", value.sharpest[kept], "other")]
-        panel.chart(linear_profile(title=title, unit="of ln n", sites=blocks, series=series, bounds=SHARE), title)
-    with logits:
-        title = "Largest attention logit by block"
-        series = [Series("largest logit", value.max_logit[kept])]
-        panel.chart(linear_profile(title=title, unit="logit", sites=blocks, series=series, guides=[0.0]), title)
-    with share:
-        title = "Gradient to queries and keys by block"
-        series = [Series("queries and keys", value.query_key_share[kept])]
-        panel.chart(
-            linear_profile(title=title, unit="share", sites=blocks, series=series, bounds=SHARE, guides=[2 / 3]), title
-        )
+    blocks, value = block_names(at + 1 for at in kept), found.value
+    entropy = [Series("mean of heads", value.entropy[kept]), Series("sharpest head", value.sharpest[kept], "other")]
+    logits = [Series("largest logit", value.max_logit[kept])]
+    share = [Series("queries and keys", value.query_key_share[kept])]
+    panel.row(
+        linear_profile(
+            title="Attention entropy by block", unit="of ln n", hue=SIGNAL, sites=blocks, series=entropy, bounds=SHARE
+        ),
+        linear_profile(
+            title="Largest attention logit by block",
+            unit="logit",
+            hue=SIGNAL,
+            sites=blocks,
+            series=logits,
+            guides=[0.0],
+        ),
+        linear_profile(
+            title="Gradient to queries and keys by block",
+            unit="share",
+            hue=GRADIENT,
+            sites=blocks,
+            series=share,
+            bounds=SHARE,
+            guides=[2 / 3],
+        ),
+    )
 
 
 COLLAPSE = Instrument(
@@ -89,7 +100,7 @@ COLLAPSE = Instrument(
     "Do different inputs stay different on their way up?",
     "measured",
     "On the batch of the step shown, by site, means over sets of vectors X: the tokens of one sample for a transformer "
-    "(at most 32 samples), the tokens of the batch for an MLP (at most 256). Cosine: mean over pairs of different "
+    "(at most 32 samples), those of the batch for an MLP (at most 256). Cosine: mean over pairs of different "
     "vectors. Distance from the mean: |X - 1x̄ᵀ|/|X|, Frobenius norms, x̄ the mean vector (Dong 2021, arXiv "
     "2103.03404). Effective rank: exp H(s/Σs), H the entropy and s the singular values of the uncentred X (Roy & "
     "Vetterli 2007); participation ratio: (Σs²)²/Σs⁴; both are 1 where all vectors share a direction. Attention by "

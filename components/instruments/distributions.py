@@ -1,20 +1,22 @@
-"""Distributions: histograms of the stream, their tails, dead
-and saturated units, and one layer's histogram over time.
-"""
+"""Distributions: histograms of the stream, their tails, dead and saturated units, and a layer's histogram over time."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.linear import SHARE, linear_profile
-from components.charts.parts import Figure, level, over_blocks, site_names, site_ticks, site_word
+from components.charts.parts import Figure, evenly, level, over_blocks, site_names, site_ticks, site_word
 from components.charts.steps import step_map
 from components.instruments.panel import Instrument, Measured, Panel
+from components.shell import session
 from models import answers
 from models.answers import Distributions
 from models.insight.distributions import GAUSSIAN, distributions_sentence
+from models.insight.words import vectors
 from models.spec import plan
 
 UNIT_SHARES = {
@@ -32,21 +34,20 @@ def draw(panel: Panel) -> None:
 
 
 def histogram_map(
-    *, title: str, x: str, places: Sequence[str], centres: np.ndarray, shares: np.ndarray, shown: int = 5
+    *, title: str, x: str, places: Sequence[str], centres: np.ndarray, shares: np.ndarray, ticks: int = 5
 ) -> Figure:
-    """Shares (N, bins) as colour, log10, over N places on an axis named `x` and values in units of the RMS."""
-    figure = step_map(title=title, unit="share", sites=_bin_names(centres), step=np.arange(len(places)), values=shares)
+    """log10 of shares (N, bins) as colour over N places, on an axis named `x`, and over values in units of the RMS."""
+    bins = _bin_names(centres)
+    figure = step_map(title=title, unit="share", hue=SIGNAL, sites=bins, step=np.arange(len(places)), values=shares)
     layout = figure["layout"]
-    names = site_names([str(place) for place in places], len(places))
-    picked = sorted({round(at) for at in np.linspace(0, len(names) - 1, min(shown, len(names)))}) if names else []
-    ticks = {"tickmode": "array", "tickvals": picked, "ticktext": [names[at] for at in picked]}
-    ticks = site_ticks(places) if over_blocks(places) else ticks
-    layout["xaxis"] |= {"title": {"text": x, "standoff": 4}, **ticks}
-    rows = np.linspace(0, len(centres) - 1, 5).round().astype(int).tolist() if len(centres) else []
-    edges = [*(f"{centres[at]:g}" for at in rows)]
+    names = site_names(places, len(places))
+    picked = evenly(len(names), ticks)
+    some = {"tickmode": "array", "tickvals": picked, "ticktext": [names[at] for at in picked]}
+    layout["xaxis"] |= {"title": {"text": x, "standoff": 4}} | (site_ticks(places) if over_blocks(places) else some)
+    rows = evenly(len(centres), 5)
+    edges = [f"{centres[at]:g}" for at in rows]
     if rows:
         edges[0], edges[-1] = f"≤ {centres[0]:g}", f"≥ {centres[-1]:g}"
-    bins = _bin_names(centres)
     layout["yaxis"] |= {"title": {"text": "value / RMS", "standoff": 2}}
     layout["yaxis"] |= {"tickvals": [bins[at] for at in rows], "ticktext": edges}
     for trace in figure["data"]:
@@ -56,53 +57,65 @@ def histogram_map(
 
 
 def _bin_names(centres: np.ndarray) -> list[str]:
-    """The bins by their middles; the outermost are open."""
+    """The names of the bins: their centres; the two outermost are open."""
     names = [f"{centre:+.2f}" for centre in centres.tolist()]
     return [f"{names[0]} and below", *names[1:-1], f"{names[-1]} and above"] if len(names) > 1 else names
 
 
 def _shapes(panel: Panel, found: Measured[Distributions]) -> None:
-    """The three charts of the step."""
+    """Draws the three charts of the step."""
     value, sites = found.value, plan(found.cfg).sites
-    inside = value.inside
     panel.say(
         distributions_sentence(
             sites=sites,
             kurtosis=value.kurtosis,
-            tokens=value.tokens,
+            seen=f"{value.tokens} {vectors(found.cfg)}",
             activation=found.cfg.activation,
-            inside=inside,
+            inside=value.inside,
             dead=value.dead,
             saturated=value.saturated,
         )
     )
-    shapes, tails, units = st.columns(3)
-    with shapes:
-        title = "Histogram by depth"
-        panel.chart(
-            histogram_map(title=title, x="block", places=list(sites), centres=value.centres, shares=value.shares), title
-        )
-    with tails:
-        title = "Kurtosis by depth"
-        one = "sample" if found.cfg.tokens == 1 else "token"
-        series = [Series(f"mean of {one}s", value.kurtosis), Series(f"largest of a {one}", value.kurtosis_max, "other")]
-        figure = depth_profile(title=title, unit="kurtosis", sites=sites, series=series)
-        figure["layout"]["shapes"] = [level(y=GAUSSIAN, dash="dot")]
-        panel.chart(figure, title)
-    with units:
-        title = "Units after the activation"
-        drawn = [(name, shares) for key, name in UNIT_SHARES.items() if len(shares := getattr(value, key))]
-        series = [Series(name, shares, role) for (name, shares), role in zip(drawn, ("now", "other"), strict=False)]
-        panel.chart(linear_profile(title=title, unit="share", sites=inside, series=series, bounds=SHARE), title)
+    histogram = histogram_map(
+        title="Histogram by depth", x="block", places=sites, centres=value.centres, shares=value.shares
+    )
+    vector = "sample" if found.cfg.tokens == 1 else "token"
+    tails = [
+        Series(f"mean of {vector}s", value.kurtosis),
+        Series(f"largest of a {vector}", value.kurtosis_max, "other"),
+    ]
+    kurtosis = depth_profile(title="Kurtosis by depth", unit="kurtosis", hue=SIGNAL, sites=sites, series=tails)
+    kurtosis["layout"]["shapes"] = [level(y=GAUSSIAN, dash="dot")]
+    measured = [(name, shares) for key, name in UNIT_SHARES.items() if len(shares := getattr(value, key))]
+    units = [Series(name, shares, role) for (name, shares), role in zip(measured, ("now", "other"), strict=False)]
+    activated = linear_profile(
+        title="Units after the activation", unit="share", hue=SIGNAL, sites=value.inside, series=units, bounds=SHARE
+    )
+    charts = ((histogram, sites, False), (kurtosis, sites, False), (activated, value.inside, True))
+    for column, (figure, places, inside) in zip(st.columns(len(charts)), charts, strict=True):
+        with column:
+            panel.chart(figure, on_click=partial(open_layer, panel.key("layer"), places, inside))
+    st.caption("Click a block in one of these charts to choose its layer below.")
     panel.table("Size and what is not finite", site=sites, rms=value.rms, not_finite=value.lost)
 
 
+def layer_name(site: str, inside: bool) -> str:
+    """A layer as the list below calls it: the stream at a site, or what is inside a branch after its activation."""
+    return f"inside {site_word(site)}, after the activation" if inside else f"stream, {site_word(site)}"
+
+
+def open_layer(key: str, places: Sequence[str], inside: bool, x: object, _y: object) -> None:
+    """Chooses the layer that was clicked in the list under `key`, where it is one of these places."""
+    if isinstance(x, int | float) and 0 <= round(x) < len(places):
+        session.hold(key, layer_name(places[round(x)], inside))
+
+
 def _over_time(panel: Panel) -> None:
-    """One layer, chosen, over the frames up to the step shown."""
+    """Draws the histogram of a chosen layer over the frames up to the step shown."""
     arranged = plan(panel.cfg)
     active = [one.site for one in arranged.sublayers if one.kind != "attn" and not one.identity]
-    layers = {f"stream, {site_word(site)}": (site, False) for site in arranged.sites}
-    layers |= {f"inside {site_word(site)}, after the activation": (site, True) for site in active}
+    layers = {layer_name(site, False): (site, False) for site in arranged.sites}
+    layers |= {layer_name(site, True): (site, True) for site in active}
     chosen = st.selectbox("Layer over time", list(layers), index=len(arranged.sites) - 1, key=panel.key("layer"))
     site, inside = layers[chosen]
     film = panel.ask_by_button(answers.LAYER_FILM, "Measure this layer up to the step shown", site=site, inside=inside)
@@ -115,7 +128,7 @@ def _over_time(panel: Panel) -> None:
         places=[str(step) for step in film.value.steps],
         centres=film.value.centres,
         shares=film.value.shares,
-        shown=8,
+        ticks=8,
     )
     panel.chart(figure, "Histogram over time", height=320)
     panel.table("Size over time", step=film.value.steps, rms=film.value.rms, not_finite=film.value.lost)

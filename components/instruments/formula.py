@@ -1,6 +1,4 @@
-"""Formula over measurement: what can be predicted of signal
-and gradient at initialisation, over what nets of it show.
-"""
+"""Formula over measurement: signal and gradient at initialisation, predicted by theory and measured in six nets."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,57 +6,51 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
-from components.instruments.panel import Instrument, Panel
+from components.instruments.panel import Instrument, Panel, branch_weights
 from models import answers
 from models.insight.formula import formula_sentence, middle, relative
 from models.insight.theory import branch_gains, law, rate
 from models.spec import RunConfig, plan
 from models.spec.plan import SUBLAYER_KINDS
 
-QUICK = 1e7  # weights of the branches up to which the nets are built and run without being asked for
+QUICK = 1e7  # weights of the branches up to which building six nets needs no button
 
 
 def draw(panel: Panel) -> None:
-    # The start is measured whatever step is shown, and once.
-    start = Panel(panel.name, replace(panel.view, row=0), panel.at, tables=panel.tables)
-    found = (
-        start.ask(answers.SIGNAL)
-        if _weights(panel.cfg) <= QUICK
-        else start.ask_by_button(answers.SIGNAL, "Build and run six nets")
-    )
+    start = Panel(panel.name, replace(panel.view, row=0), panel.at, tables=panel.tables)  # whatever step is shown
+    if branch_weights(panel.cfg) <= QUICK:
+        found = start.ask(answers.SIGNAL)
+    else:
+        found = start.ask_by_button(answers.SIGNAL, "Build and run six nets")
     panel.waiting |= start.waiting
     if found is None:
         return
     value, sites, predicted = found.value, plan(found.cfg).sites, law(found.cfg)
     panel.say(formula_sentence(predicted, value.mean_square, value.grad_norm))
-    signal, gradient = st.columns(2)
-    with signal:
-        title = "Mean square of the stream at the start"
-        panel.chart(prediction_chart(title, "mean square", sites, value.mean_square, predicted.mean_square), title)
-    with gradient:
-        title = "Gradient over its end at the start"
-        panel.chart(prediction_chart(title, "ratio", sites, relative(value.grad_norm), predicted.gradient), title)
+    stream = value.mean_square, predicted.mean_square
+    gradient = relative(value.grad_norm), predicted.gradient
+    panel.row(
+        prediction_chart("Mean square of the stream at the start", "mean square", sites, *stream, hue=SIGNAL),
+        prediction_chart("Gradient over its end at the start", "ratio", sites, *gradient, hue=GRADIENT),
+    )
     seeds = value.seeds
     st.caption(f"Seeds {seeds[0]} to {seeds[-1]}, {len(seeds)} nets. {_gains(found.cfg, value.v_f, value.v_b)}")
-    rows = {
-        "stream": (value.mean_square, predicted.mean_square),
-        "gradient": (relative(value.grad_norm), predicted.gradient),
-    }
     panel.table(
         "Factor per sublayer",
-        of=list(rows),
-        formula=[np.nan if theory is None else rate(theory) for _, theory in rows.values()],
-        fitted=[rate(middle(measured)) for measured, _ in rows.values()],
+        of=["stream", "gradient"],
+        formula=[np.nan if theory is None else rate(theory) for _, theory in (stream, gradient)],
+        fitted=[rate(middle(measured)) for measured, _ in (stream, gradient)],
     )
     panel.table("Branch gains", sublayer=sites[1:], v_f=value.v_f.mean(0), v_b=value.v_b.mean(0))
 
 
 def prediction_chart(
-    title: str, unit: str, sites: Sequence[str], rows: np.ndarray, predicted: np.ndarray | None
+    title: str, unit: str, sites: Sequence[str], rows: np.ndarray, predicted: np.ndarray | None, *, hue: str
 ) -> Figure:
-    """Measured rows (K, S): their geometric mean, the least and the most; and the formula (S,) where there is one."""
+    """Geometric mean and range of the measured rows (K, S), and the formula (S,) where there is one."""
     series = [Series(f"mean of {len(rows)} seeds", middle(rows)) if len(rows) else Series("seeds", np.empty(0))]
     if len(rows):
         series += [
@@ -67,11 +59,11 @@ def prediction_chart(
         ]
     if predicted is not None:
         series.append(Series("formula", predicted, "formula"))
-    return depth_profile(title=title, unit=unit, sites=sites, series=series)
+    return depth_profile(title=title, unit=unit, hue=hue, sites=sites, series=series)
 
 
 def _gains(cfg: RunConfig, v_f: np.ndarray, v_b: np.ndarray) -> str:
-    """The gains of the branches fed with unit mean square, by kind, beside those that their initialisation predicts."""
+    """The measured gains of the branches at unit mean square, by kind, and those that the initialisation predicts."""
     parts = []
     for kind in SUBLAYER_KINDS[cfg.net]:
         at = [place for place, one in enumerate(plan(cfg).sublayers) if one.kind == kind and not one.identity]
@@ -81,11 +73,6 @@ def _gains(cfg: RunConfig, v_f: np.ndarray, v_b: np.ndarray) -> str:
         formula = "no formula" if expected is None else f"formula {expected[0]:.3g} and {expected[1]:.3g}"
         parts.append(f"{kind}: v_f {v_f[:, at].mean():.3g} and v_b {v_b[:, at].mean():.3g}, {formula}")
     return f"Gains of the branches at unit input, forward and back: {'; '.join(parts)}." if parts else ""
-
-
-def _weights(cfg: RunConfig) -> int:
-    per_block = 2 * cfg.expansion + (4 if cfg.net == "transformer" else 0)
-    return cfg.depth * per_block * cfg.width**2
 
 
 FORMULA = Instrument(

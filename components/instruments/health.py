@@ -1,20 +1,20 @@
-"""Health: size of the updates, noise of the gradient, learned gates and gains, and what Adam makes of it."""
+"""Health: the size of the updates, the noise of the gradient, learned gates and gains, and Adam's state."""
 
 from collections.abc import Sequence
 
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import GRADIENT, NORM, RED, WEIGHTS
 from components.charts.depth import Series, depth_profile
 from components.charts.linear import linear_profile
-from components.charts.parts import RED, Figure, level, scatter
-from components.instruments.panel import Instrument, Measured, Panel
+from components.charts.parts import Figure, level, scatter
+from components.instruments.panel import Instrument, Measured, Panel, block_names, whole_blocks
 from models import answers
 from models.answers import Health
 from models.insight.health import USUAL_UPDATE, last_update, noise_sentence, update_sentence
 from models.insight.verdict import LARGE_UPDATE
-from models.spec import RunConfig, plan
-from models.spec.plan import block_name
+from models.spec import plan
 
 ROLES = ("now", "formula", "other")
 
@@ -26,16 +26,15 @@ def draw(panel: Panel) -> None:
     panel.say(update_sentence(update) + noise)
     updates, signal = st.columns(2)
     with updates:
-        title = "Update to weight by block"
-        kept = _with_weights(panel.cfg)
-        ratios = np.empty(0) if update is None else update[1][kept]
-        panel.chart(update_chart(title, _blocks(panel.cfg, kept), ratios), title)
+        kept = whole_blocks(panel.cfg)
+        ratios = np.empty(0) if update is None else update[1][np.array(kept, int) - 1]
+        panel.chart(update_chart("Update to weight by block", block_names(kept), ratios))
     if found is None:
         return
     with signal:
-        title = "Gradient signal to noise by block"
-        kept = _with_weights(found.cfg)
-        panel.chart(signal_chart(title, _blocks(found.cfg, kept), found.value.noise.snr[kept]), title)
+        kept = whole_blocks(found.cfg)
+        ratios = found.value.noise.snr[np.array(kept, int) - 1]
+        panel.chart(signal_chart("Gradient signal to noise by block", block_names(kept), ratios))
         _say_parts(found)
     gates, gains, adam = st.columns(3)
     with gates:
@@ -47,11 +46,9 @@ def draw(panel: Panel) -> None:
 
 
 def update_chart(title: str, blocks: tuple[str, ...], ratios: np.ndarray) -> Figure:
-    """|change| / |weights| of one update by block (depth,) on a
-    log axis, the usual size as a guide, large ones marked red.
-    """
+    """|change| / |weights| of one update by block (depth,), with the usual size as a guide and large ones in red."""
     series = [Series("last update", ratios)] if len(ratios) else []
-    figure = depth_profile(title=title, unit="|ΔW| / |W|", sites=blocks, series=series)
+    figure = depth_profile(title=title, unit="|ΔW| / |W|", hue=WEIGHTS, sites=blocks, series=series)
     figure["layout"]["shapes"] = [level(y=USUAL_UPDATE, dash="dot")]
     large = np.flatnonzero(np.isfinite(ratios) & (ratios > LARGE_UPDATE))
     if len(large):
@@ -63,11 +60,9 @@ def update_chart(title: str, blocks: tuple[str, ...], ratios: np.ndarray) -> Fig
 
 
 def signal_chart(title: str, blocks: tuple[str, ...], ratios: np.ndarray) -> Figure:
-    """|E g|^2 / tr Cov(g) by block (depth,) on a log axis; where
-    the signal was lost in the noise there is a mark instead.
-    """
+    """|E g|^2 / tr Cov(g) by block (depth,); a mark where the signal is not above the noise."""
     series = [Series("signal to noise", np.where(ratios < 0, 0.0, ratios))]
-    figure = depth_profile(title=title, unit="|E g|² / tr Cov(g)", sites=blocks, series=series)
+    figure = depth_profile(title=title, unit="|E g|² / tr Cov(g)", hue=GRADIENT, sites=blocks, series=series)
     figure["layout"]["shapes"] = [level(y=1.0, dash="dot")]
     for trace in figure["data"]:
         if trace["name"] == "exactly 0":
@@ -76,11 +71,13 @@ def signal_chart(title: str, blocks: tuple[str, ...], ratios: np.ndarray) -> Fig
     return figure
 
 
-def spread_chart(title: str, unit: str, names: list[str], spread: np.ndarray, guide: float) -> Figure:
-    """Mean, least and greatest (N, 3) over N places, and a guide where all of them start."""
+def spread_chart(title: str, unit: str, names: list[str], spread: np.ndarray, guide: float, *, hue: str) -> Figure:
+    """Mean, least and greatest (N, 3) over N places, with a guide at their initial value."""
     labels = ("mean", "least", "greatest")
     series = [Series(label, spread[:, at], role) for at, (label, role) in enumerate(zip(labels, ROLES, strict=True))]
-    return linear_profile(title=title, unit=unit, sites=names, series=series if len(spread) else [], guides=[guide])
+    return linear_profile(
+        title=title, unit=unit, hue=hue, sites=names, series=series if len(spread) else [], guides=[guide]
+    )
 
 
 def _noise_sentence(found: Measured[Health]) -> str:
@@ -92,90 +89,79 @@ def _say_parts(found: Measured[Health]) -> None:
     noise = found.value.noise
     parts, size = noise.parts, noise.part_size
     if not parts:
-        least = (
-            "two micro-batches of 8 samples, whose statistics batch norm would use"
-            if noise.batch_norm
-            else "two samples"
-        )
+        least = "two samples"
+        if noise.batch_norm:
+            least = "two micro-batches of 8 samples, whose statistics batch norm would use"
         st.caption(f"A batch of {found.cfg.batch} is too small: it takes {least}.")
         return
-    note = (
-        f"Of a micro-batch: {parts} of {size} sample{'s' * (size > 1)} each, {parts * size} of the batch's "
-        f"{found.cfg.batch}."
-    )
-    normed = " Batch norm takes its statistics from each micro-batch, which adds noise of its own."
-    st.caption(note + normed * noise.batch_norm)
+    each = f"{parts} of {size} sample{'s' * (size > 1)} each"
+    normed = " Batch norm takes its statistics from each micro-batch, which adds noise of its own." * noise.batch_norm
+    st.caption(f"Of a micro-batch: {each}, {parts * size} of the batch's {found.cfg.batch}.{normed}")
 
 
 def _gates(panel: Panel, found: Measured[Health]) -> None:
-    """Learned gates by branch, if there are any."""
+    """Draws the learned gates by branch, if there are any."""
     gates, names = found.value.gains.gates, list(plan(found.cfg).branches)
     there = ~np.isnan(gates).all(axis=1)
     if not there.any():
         st.caption("No learned gate: neither ReZero nor LayerScale.")
         return
-    title, kept = "Learned gate by branch", [name for name, is_there in zip(names, there, strict=True) if is_there]
+    gated = [name for name, is_there in zip(names, there, strict=True) if is_there]
     start = next(one.scale for one in plan(found.cfg).sublayers if one.gate)
-    panel.chart(spread_chart(title, "gate", kept, gates[there], start), title)
+    panel.chart(spread_chart("Learned gate by branch", "gate", gated, gates[there], start, hue=WEIGHTS))
 
 
 def _gains(panel: Panel, found: Measured[Health]) -> None:
-    """Gains of all norms by block, each of them in the table, and the slopes of dynamic tanh."""
-    gains, blocks = found.value.gains, _blocks(found.cfg, _with_weights(found.cfg))
+    """Draws the gains of the norms by block, with each of them in the table, and the slopes of dynamic tanh."""
+    gains, blocks = found.value.gains, block_names(whole_blocks(found.cfg))
     if not len(gains.gains):
         st.caption("No norm of this net has learned gains.")
     else:
-        title = "Norm gains by block"
-        panel.chart(
-            spread_chart(title, "gain γ", list(blocks), by_block(blocks, gains.gain_names, gains.gains), 1.0), title
-        )
+        spread = by_block(blocks, gains.gain_names, gains.gains)
+        panel.chart(spread_chart("Norm gains by block", "gain γ", list(blocks), spread, 1.0, hue=NORM))
         mean, least, greatest = gains.gains.T
         panel.table("Gain of every norm", norm=gains.gain_names, mean=mean, least=least, greatest=greatest)
     if len(gains.slopes):
         title = "Slope of dynamic tanh"
         series = [Series("slope α", gains.slopes)]
-        panel.chart(linear_profile(title=title, unit="α", sites=gains.slope_names, series=series, guides=[0.5]), title)
+        panel.chart(
+            linear_profile(title=title, unit="α", hue=NORM, sites=gains.slope_names, series=series, guides=[0.5])
+        )
 
 
 def by_block(blocks: tuple[str, ...], names: Sequence[str], gains: np.ndarray) -> np.ndarray:
-    """Mean of the means, least and greatest over the norms (N, 3) of each block (depth, 3); NaN for a block without."""
-    found = np.full((len(blocks), 3), np.nan)
+    """Mean, least and greatest (depth, 3) over the norms (N, 3) of each block; NaN for a block without norms."""
+    spread = np.full((len(blocks), 3), np.nan)
     for at, block in enumerate(blocks):
         own = gains[[name.startswith(f"{block}.") for name in names]]
         if len(own):
-            found[at] = own[:, 0].mean(), own[:, 1].min(), own[:, 2].max()
-    return found
+            spread[at] = own[:, 0].mean(), own[:, 1].min(), own[:, 2].max()
+    return spread
 
 
 def _adam(panel: Panel, found: Measured[Health]) -> None:
-    """Adam's moments by block, for Adam and AdamW once they have made an update."""
+    """Draws Adam's moments by block, for Adam and AdamW once they have made an update."""
     state = found.value.adam
     if state is None:
-        adam = found.cfg.optimizer in ("adam", "adamw")
-        st.caption(
-            "Adam has made no update yet."
-            if adam
-            else f"{found.cfg.optimizer} keeps no second moment: this is for Adam."
-        )
+        other = f"{found.cfg.optimizer} keeps no second moment: this is for Adam."
+        st.caption("Adam has made no update yet." if found.cfg.optimizer in ("adam", "adamw") else other)
         return
-    title = "Adam's state by block"
-    kept = _with_weights(found.cfg)
+    blocks = whole_blocks(found.cfg)
+    kept = np.array(blocks, int) - 1
     series = [
-        Series("RMS(m) / RMS(√v)", state.ratio[kept]),
+        Series("RMS(m) / RMS(√v)", state.ratio[kept], hue=GRADIENT),
         Series("|update| within 10% of lr", state.near[kept], "other"),
     ]
-    sites = _blocks(found.cfg, kept)
-    panel.chart(linear_profile(title=title, unit="ratio, share", sites=sites, series=series, guides=[0.0, 1.0]), title)
-
-
-def _with_weights(cfg: RunConfig) -> list[int]:
-    """The places of the blocks that were not taken out."""
-    left = {one.block for one in plan(cfg).sublayers if not one.identity}
-    return [block - 1 for block in range(1, cfg.depth + 1) if block in left]
-
-
-def _blocks(cfg: RunConfig, places: list[int]) -> tuple[str, ...]:
-    return tuple(block_name(at + 1) for at in places)
+    panel.chart(
+        linear_profile(
+            title="Adam's state by block",
+            unit="ratio, share",
+            hue=WEIGHTS,
+            sites=block_names(blocks),
+            series=series,
+            guides=[0.0, 1.0],
+        )
+    )
 
 
 HEALTH = Instrument(

@@ -1,14 +1,21 @@
-"""Landscape: the loss around the net shown, how sharply it
-bends on the way there, and how the stack stretches its input.
-"""
-
-from typing import Any
+"""Landscape: the loss around the net shown, its curvature on the way there, and how the stack stretches its input."""
 
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import LOSS, SIGNAL, colour_scale
 from components.charts.depth import Series, depth_profile
-from components.charts.parts import RED, Figure, colour_ticks, finished, frame_of, listed, note, rounded_grid
+from components.charts.parts import (
+    Figure,
+    colour_bar,
+    finished,
+    frame_of,
+    listed,
+    lost_cells,
+    lost_note,
+    note,
+    rounded_grid,
+)
 from components.instruments.panel import Instrument, Panel
 from models import answers
 from models.answers import Sharpness
@@ -17,8 +24,8 @@ from models.spec import RunConfig
 
 CELLS = {"15 x 15": 15, "21 x 21": 21, "25 x 25": 25}
 REACHES = (0.1, 0.25, 0.5, 1.0)
-WIDEST = 64  # stream of which the whole Jacobian is taken
-MANY_DECADES = 1.0  # between the least and the greatest loss, from which on the colours are its logarithm
+WIDEST = 64  # width of a stream up to which the whole Jacobian is computed
+MANY_DECADES = 1.0  # between the least and the greatest loss, above which colours are logarithmic
 
 
 def draw(panel: Panel) -> None:
@@ -32,24 +39,17 @@ def draw(panel: Panel) -> None:
 
 
 def slice_map(axis: np.ndarray, loss: np.ndarray) -> Figure:
-    """The loss (N, N) as colour and contours over the two
-    directions; what is not finite is red, and a cross is the net.
-    """
+    """The loss (N, N) as colour and contours over two directions; the net is a cross, and what is not finite is red."""
     title = "Loss on a plane of weights"
-    layout = frame_of(title, x="along d, in filter lengths", y="along e, in filter lengths", legend=False)
+    layout = frame_of(title, x="along d, in filter lengths", y="along e, in filter lengths", legend=False, hue=LOSS)
     cells, there = np.asarray(loss, float), np.isfinite(loss)
     if not there.any():
         return finished([], layout, "no finite loss")
     log = bool((cells[there] > 0).all() and np.log10(cells[there].max() / cells[there].min()) > MANY_DECADES)
-    shown = np.full(cells.shape, np.nan)
-    shown[there] = np.log10(cells[there]) if log else cells[there]
-    z = listed(np.round(shown, 4), there)
+    colours = np.full(cells.shape, np.nan)
+    colours[there] = np.log10(cells[there]) if log else cells[there]
+    z = listed(np.round(colours, 4), there)
     place = {"x": np.round(axis, 6).tolist(), "y": np.round(axis, 6).tolist(), "hoverongaps": False}
-    bar = {
-        "thickness": 10,
-        "title": {"text": "loss, log colour" if log else "loss", "side": "right"},
-        "outlinewidth": 0,
-    }
     heat = {
         "type": "heatmap",
         "name": title,
@@ -57,8 +57,8 @@ def slice_map(axis: np.ndarray, loss: np.ndarray) -> Figure:
         "z": z,
         "customdata": rounded_grid(cells),
         "hovertemplate": "d %{x}, e %{y}: %{customdata:.4g}<extra></extra>",
-        "colorscale": "Viridis",
-        "colorbar": bar | (colour_ticks(shown) if log else {}),
+        "colorscale": colour_scale(LOSS),
+        "colorbar": colour_bar("loss, log colour", colours) if log else colour_bar("loss"),
     }
     lines = {
         "type": "contour",
@@ -73,28 +73,30 @@ def slice_map(axis: np.ndarray, loss: np.ndarray) -> Figure:
         "showscale": False,
     }
     layout["annotations"] = [note("<b>+</b>", size=18, x=0, y=0, font={"size": 18, "color": "#ffffff"})]
-    return finished([heat, *_lost(cells, place, layout), lines], layout, "")
+    if there.all():
+        return finished([heat, lines], layout, "")
+    layout["annotations"].append(lost_note(f"{int((~there).sum())} not finite (red)"))
+    hover = "d %{x}, e %{y}: %{customdata}<extra></extra>"
+    return finished([heat, lost_cells("not finite", cells, ~there, place, hover), lines], layout, "")
 
 
 def sharpness_chart(steps: np.ndarray, sharpness: np.ndarray, line: np.ndarray) -> Figure:
-    """The largest Hessian eigenvalue by step, with the edge of stability where there is one. (K,) each."""
+    """The largest Hessian eigenvalue (K,) by step, and the edge of stability (K,) where there is one."""
     series = [Series("largest eigenvalue", sharpness)]
     if np.isfinite(line).any():
         series.append(Series("edge of stability", line, "formula"))
     places = [str(step) for step in steps]
-    figure = depth_profile(title="Sharpness by step", unit="eigenvalue", sites=places, series=series)
-    figure["layout"]["xaxis"]["title"] = {"text": "step", "standoff": 4}
-    return figure
+    return depth_profile(title="Sharpness by step", unit="eigenvalue", hue=LOSS, sites=places, series=series, x="step")
 
 
 def spectrum_chart(values: np.ndarray) -> Figure:
     """Singular values (D,) by rank."""
     ranks = [str(at + 1) for at in range(len(values))]
-    figure = depth_profile(
-        title="Stretch by rank", unit="singular value", sites=ranks, series=[Series("input to end", values)]
+    series = [Series("input to end", values)]
+    where = "rank, the largest first"
+    return depth_profile(
+        title="Stretch by rank", unit="singular value", hue=SIGNAL, sites=ranks, series=series, x=where
     )
-    figure["layout"]["xaxis"]["title"] = {"text": "rank, the largest first", "standoff": 4}
-    return figure
 
 
 def _slice(panel: Panel) -> None:
@@ -108,7 +110,7 @@ def _slice(panel: Panel) -> None:
         return
     value = found.value
     panel.say(slice_sentence(value.axis, value.loss), bold=False)
-    panel.chart(slice_map(value.axis, value.loss), "Loss on a plane of weights", height=340)
+    panel.chart(slice_map(value.axis, value.loss), height=340)
     st.caption(
         f"One pair of random directions among {value.moved:,} weights, one batch; biases, gains and gates, "
         f"{value.parameters - value.moved:,} numbers, stay."
@@ -122,29 +124,27 @@ def _sharpness(panel: Panel) -> None:
     value, cfg = found.value, found.cfg
     columns = {key: getattr(value, key) for key in ("steps", "rate", "sharpness", "residual")}
     panel.say(sharpness_sentence(cfg.optimizer, **columns), bold=False)
-    panel.chart(
-        sharpness_chart(value.steps, value.sharpness, edge(cfg.optimizer, value.rate)), "Sharpness by step", 340
-    )
+    panel.chart(sharpness_chart(value.steps, value.sharpness, edge(cfg.optimizer, value.rate)), height=340)
     panel.table("How far power iteration came", **columns, products=value.products)
     st.caption(" ".join(_cautions(cfg, value)))
 
 
 def _cautions(cfg: RunConfig, value: Sharpness) -> list[str]:
-    """What the line and the eigenvalue rest on."""
-    found = [
+    """What the eigenvalue and the edge of stability depend on."""
+    cautions = [
         "Each step has a batch of its own, and the line is that of training on all data at once: here it is a guide."
     ]
     if value.samples and value.samples < cfg.batch:
-        found.append(f"To bound the work: on the first {value.samples} of the batch's {cfg.batch} samples.")
+        cautions.append(f"To bound the work: on the first {value.samples} of the batch's {cfg.batch} samples.")
     if cfg.clip:
-        found.append("Clipping shortens long gradients, so steps may stay stable above the line.")
+        cautions.append("Clipping shortens long gradients, so steps may stay stable above the line.")
     if cfg.weight_decay and cfg.optimizer in ("sgd", "momentum"):
-        found.append(
+        cautions.append(
             f"Weight decay adds {cfg.weight_decay:g} to the curvature of the matrices, which is not counted here."
         )
     if cfg.activation == "relu":
-        found.append("A ReLU has no curvature of its own: its kinks are not seen.")
-    return found
+        cautions.append("A ReLU has no curvature of its own: its kinks are not seen.")
+    return cautions
 
 
 def _jacobian(panel: Panel) -> None:
@@ -155,36 +155,12 @@ def _jacobian(panel: Panel) -> None:
     if found is None:
         return
     panel.say(jacobian_sentence(found.value.singular_values), bold=False)
-    panel.chart(spectrum_chart(found.value.singular_values), "Stretch by rank")
-    where = {"residual": " The end is x_M + N(y_M).", "dlcl": " The end is the last weighted sum."}.get(
-        found.cfg.stack, ""
-    )
-    with_batch = (
-        f" Batch norm takes its statistics from all {found.value.samples} samples." if found.value.samples > 1 else ""
-    )
+    panel.chart(spectrum_chart(found.value.singular_values))
+    ends = {"residual": " The end is x_M + N(y_M).", "dlcl": " The end is the last weighted sum."}
+    where, samples = ends.get(found.cfg.stack, ""), found.value.samples
+    with_batch = f" Batch norm takes its statistics from all {samples} samples." if samples > 1 else ""
     which = f"Token {found.value.token} of the first" if found.cfg.tokens > 1 else "The first"
     st.caption(f"{which} sample of the batch, from the input to the end.{where}{with_batch}")
-
-
-def _lost(cells: np.ndarray, place: dict[str, Any], layout: dict[str, Any]) -> list[dict[str, Any]]:
-    """A second map of the cells that are not finite, with their count in words."""
-    lost = ~np.isfinite(cells)
-    if not lost.any():
-        return []
-    text = f"cells: {int(lost.sum())} not finite (red)"
-    layout["annotations"].append(note(text, x=1, xref="paper", xanchor="right", y=1, yref="paper", yanchor="bottom"))
-    return [
-        {
-            "type": "heatmap",
-            "name": "not finite",
-            **place,
-            "z": listed(np.ones(cells.shape), lost),
-            "customdata": listed(np.select([np.isnan(cells), cells > 0], ["nan", "inf"], "-inf"), lost),
-            "hovertemplate": "d %{x}, e %{y}: %{customdata}<extra></extra>",
-            "colorscale": [[0, RED], [1, RED]],
-            "showscale": False,
-        }
-    ]
 
 
 LANDSCAPE = Instrument(

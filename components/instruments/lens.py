@@ -1,11 +1,10 @@
-"""Attention and lens: where every head looks, what the head
-of the net would say at every site, and the text going on.
-"""
+"""Attention and lens: where attention heads look, what the output head would say at every site, and what comes next."""
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.charts.colour import SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure, site_names, site_word
 from components.charts.tokens import likeliest_chart, token_map
@@ -17,13 +16,13 @@ from models.answers import Lens
 from models.insight.lens import SEED, attention_sentence, lens_sentence, next_class, shown, tempered
 from models.spec import TASKS, plan
 
-# The start of the book, and 16 symbols of each task; `recall` goes on with the first key that is asked for.
+# The start of the book, or the 16 symbols of a task; `recall` ends with the first key that is asked for.
 TEXTS = {
     "book": "Call me Ish",
     "recall": "3 17 1 20 4 30 5 25 9 16 2 22 6 28 8 19 5",
     **dict.fromkeys(("copy", "reverse", "sort"), "3 1 4 1 5 9 2 6 5 3 5 8 9 7 9 3"),
 }
-ROW = 18  # pixels of a site in the map of the lens
+ROW = 18  # pixels: the height of a site in the map of the lens
 
 
 def draw(panel: Panel) -> None:
@@ -33,25 +32,25 @@ def draw(panel: Panel) -> None:
     value, cfg = found.value, found.cfg
     position, head = _looked_at(panel, value)
     panel.say(_sentence(found, position))
-    for line in notes(found, position):
-        st.caption(line)
+    for note in notes(found, position):
+        st.caption(note)
     _attention(panel, found, position, head)
     _lens(panel, found, position)
     likeliest, going_on = st.columns(2)
     with likeliest:
-        _likeliest(panel, value, position)
+        names = [shown(name) for name in value.classes]
+        panel.chart(likeliest_chart("Likeliest next", names, value.probabilities[position]))
     with going_on:
         if cfg.task in TEXTS and cfg.task == panel.cfg.task:
             _go_on(panel, found)
 
 
 def _asked(panel: Panel) -> Measured[Lens] | None:
-    """What is to be looked at, as the visitor chose it, and the answer."""
+    """Asks about the text or sample, and the block, that the visitor chose."""
     cfg = panel.cfg
     what, where = st.columns([3, 1])
     with where:
-        blocks = {f"block {block}": block for block in range(1, cfg.depth + 1)}
-        block = blocks[st.selectbox("Attention of block", list(blocks), key=panel.key("block"))]
+        block = panel.choose("Attention of block", range(1, cfg.depth + 1))
     with what:
         if cfg.task not in TEXTS:
             sample = st.number_input("Held-out sample", 0, value=0, step=1, key=panel.key("sample"))
@@ -69,7 +68,7 @@ def _text_key(panel: Panel) -> str:
 
 
 def _looked_at(panel: Panel, value: Lens) -> tuple[int, int]:
-    """The position and the head that are shown; a text that grows is looked at where it ends."""
+    """The position and the attention head that the visitor chose; at first the last position of a text."""
     tokens, heads = value.tokens, len(value.attention)
     left, right = st.columns(2)
     position = left.selectbox(
@@ -100,7 +99,7 @@ def _sentence(found: Measured[Lens], position: int) -> str:
 
 
 def notes(found: Measured[Lens], position: int) -> list[str]:
-    """What must be known beside the numbers of this configuration and position."""
+    """What a reader must know about the numbers of this configuration and position."""
     cfg, value = found.cfg, found.value
     lines = []
     if cfg.task not in TEXTS:
@@ -128,56 +127,52 @@ def notes(found: Measured[Lens], position: int) -> list[str]:
 
 
 def _attention(panel: Panel, found: Measured[Lens], position: int, head: int) -> None:
-    """The map of one head, and all heads at the position."""
+    """Draws the map of one attention head, and all heads at the position."""
     value = found.value
     if not len(value.attention):
         return
     tokens, weights = [shown(token) for token in value.tokens], value.attention
     count, block = len(tokens), f"block {found.args['block']}"
     later = np.triu(np.ones((count, count), bool), 1) & (found.cfg.mask == "causal")
-    one, all_heads = st.columns(2)
-    with one:
-        title = f"Attention of {block}, head {head + 1}"
-        panel.chart(
-            token_map(
-                title=title,
-                tokens=tokens,
-                rows=tokens,
-                values=weights[head],
-                unit="share",
-                y="query token",
-                hidden=later,
-            ),
-            title,
-            height=340,
-        )
-    with all_heads:
-        title = f"Attention of {block} at token {position + 1}"
-        rows = [f"head {at + 1}" for at in range(len(weights))]
-        hidden = np.repeat(later[position][None], len(rows), 0)
-        panel.chart(
-            token_map(title=title, tokens=tokens, rows=rows, values=weights[:, position], unit="share", hidden=hidden),
-            title,
-            height=340,
-        )
+    heads = [f"head {at + 1}" for at in range(len(weights))]
+    panel.row(
+        token_map(
+            title=f"Attention of {block}, head {head + 1}",
+            tokens=tokens,
+            rows=tokens,
+            values=weights[head],
+            unit="share",
+            y="query token",
+            hidden=later,
+        ),
+        token_map(
+            title=f"Attention of {block} at token {position + 1}",
+            tokens=tokens,
+            rows=heads,
+            values=weights[:, position],
+            unit="share",
+            hidden=np.repeat(later[position][None], len(heads), 0),
+        ),
+        height=340,
+    )
 
 
 def _lens(panel: Panel, found: Measured[Lens], position: int) -> None:
-    """What is said at every site and token, and at the position how that comes about."""
+    """Draws the likeliest class at every site and token, and at the position how it comes about."""
     value, sites = found.value, plan(found.cfg).sites
-    title = "Lens by site and token"
-    panel.chart(lens_map(title, sites, value, position), title, height=max(240, min(560, ROW * len(sites) + 90)))
-    far, chances = st.columns(2)
-    with far:
-        panel.chart(distance_chart(sites, value, position), "Distance from the end by site")
-    with chances:
+    height = max(240, min(560, ROW * len(sites) + 90))
+    panel.chart(lens_map("Lens by site and token", sites, value, position), height=height)
+    distance, rows = st.columns(2)
+    with distance:
+        panel.chart(distance_chart(sites, value, position))
+    with rows:
         st.dataframe(lens_rows(sites, value, position), hide_index=True, height=280, alt="Lens at the position, table")
 
 
 def lens_map(title: str, sites: tuple[str, ...], value: Lens, position: int) -> Figure:
-    """The likeliest class at every site and token, shaded by its chance; bold where it is the one at last."""
+    """The likeliest class at every site and token, shaded by its probability, bold where it is that of the end."""
     top, names = value.top, [shown(name) for name in value.classes]
-    texts = [[_said(names, at, last) for at, last in zip(row, top[-1], strict=True)] for row in top]
+    texts = [[_class(names, best, last) for best, last in zip(row, top[-1], strict=True)] for row in top]
     return token_map(
         title=title,
         tokens=[shown(token) for token in value.tokens],
@@ -191,21 +186,21 @@ def lens_map(title: str, sites: tuple[str, ...], value: Lens, position: int) -> 
     )
 
 
-def _said(names: list[str], top: int, last: int) -> str:
+def _class(names: list[str], top: int, last: int) -> str:
     name = names[top] if top >= 0 else ""
     return f"<b>{name}</b>" if name and top == last else name
 
 
 def distance_chart(sites: tuple[str, ...], value: Lens, position: int) -> Figure:
-    """KL(last || here) by site in nats, on a log axis, at the sites that are read."""
+    """KL(end || site) in nats by site, at the sites that are read."""
     read = value.read
     names = tuple(site for site, there in zip(sites, read, strict=True) if there)
     series = [Series("KL to the end", value.kl[read, position])]
-    return depth_profile(title="Distance from the end by site", unit="KL, nats", sites=names, series=series)
+    return depth_profile(title="Distance from the end by site", unit="KL, nats", hue=SIGNAL, sites=names, series=series)
 
 
 def lens_rows(sites: tuple[str, ...], value: Lens, position: int) -> pd.DataFrame:
-    """A row for every site that is read: what is said there and how it compares with the end."""
+    """A row for every site that is read: its likeliest class, and how it compares with the end."""
     top, names = value.top[:, position], value.classes
     return pd.DataFrame(
         [
@@ -222,26 +217,21 @@ def lens_rows(sites: tuple[str, ...], value: Lens, position: int) -> pd.DataFram
     )
 
 
-def _likeliest(panel: Panel, value: Lens, position: int) -> None:
-    title, names = "Likeliest next", [shown(name) for name in value.classes]
-    panel.chart(likeliest_chart(title, names, value.probabilities[position]), title)
-
-
 def _go_on(panel: Panel, found: Measured[Lens]) -> None:
-    """The text going on by one token at a press."""
+    """Continues the text, one token at a press."""
     value = found.value
     key, written_key = _text_key(panel), panel.key("written")
     text, count, p = found.args["text"], len(value.tokens), value.probabilities[-1]
     temperature = st.number_input("Temperature (0: the likeliest)", 0.0, 5.0, 0.0, 0.1, key=panel.key("temperature"))
-    full, fresh = count >= value.limit, session.held(key).replace("↵", "\n") == text
-    if full:
-        why = f"The context of {value.limit} tokens is full. The net was trained on no more, so the text stops here."
+    answered = session.held(key).replace("↵", "\n") == text
+    why_not = ""
+    if count >= value.limit:
+        limit = f"The context of {value.limit} tokens is full."
+        why_not = f"{limit} The net was trained on no more, so the text stops here."
     elif not value.asked[-1]:
-        why = "This task does not ask for a next token here: type it."
+        why_not = "This task does not ask for a next token here: type it."
     elif not np.isfinite(p).all():
-        why = "The probabilities are not finite: nothing can be drawn from them."
-    else:
-        why = f"Above 0 the draw after token t is random number t of seed {SEED}: the same text goes on the same way."
+        why_not = "The probabilities are not finite: nothing can be drawn from them."
     written = session.LENS_WRITTEN.of(written_key).get()
     done = written[1] if written[0] == text else []
 
@@ -257,22 +247,18 @@ def _go_on(panel: Panel, found: Measured[Lens]) -> None:
         }
         session.LENS_WRITTEN.of(written_key).put((longer, [*done, entry]))
 
-    may = not full and bool(value.asked[-1]) and bool(np.isfinite(p).all())
-    st.button(
-        "Next", key=panel.key("next"), icon=":material/keyboard_tab:", on_click=append, disabled=not (may and fresh)
-    )
-    st.caption(why)
+    blocked = bool(why_not) or not answered
+    st.button("Next", key=panel.key("next"), icon=":material/keyboard_tab:", on_click=append, disabled=blocked)
+    how = f"Above 0 the draw after token t is random number t of seed {SEED}: the same text goes on the same way."
+    st.caption(why_not or how)
     if done:
         st.markdown(" · ".join(f"`{one['token']}` {one['probability']:.1%}" for one in done))
         panel.table("Tokens written", **{column: [one[column] for one in done] for column in done[0]})
 
 
 def _unfit(view: View) -> str:
-    return (
-        ""
-        if view.cfg.net == "transformer"
-        else "An MLP has no attention; choose the transformer to see where its heads look."
-    )
+    why = "An MLP has no attention; choose the transformer to see where its heads look."
+    return "" if view.cfg.net == "transformer" else why
 
 
 LENS = Instrument(

@@ -1,6 +1,6 @@
-"""What every instrument has: one sentence, a badge, charts with their tables, and answers that the trainer works on."""
+"""What all instruments share: a sentence, charts with their tables, and measurements that the trainer makes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
 
@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.charts.parts import Figure, site_word
+from components.charts.parts import Figure, site_word, title_of
 from components.charts.table import table_of
 from components.shell import session
 from components.shell.hide import hidden
@@ -17,19 +17,19 @@ from components.stage.still import still_chart
 from components.stage.tickets import At
 from components.stage.view import View, sentence
 from models.answers import Question, Value
-from models.service.client import Owner, trainer
-from models.spec import RunConfig
+from models.service.client import Answer, Owner, trainer
+from models.spec import RunConfig, plan
+from models.spec.plan import block_name
 from models.spec.query import literal
 
-WAIT_SECONDS = 0.4  # how long a look waits for an answer before it draws without
+WAIT_SECONDS = 0.4  # how long a run of the page waits for an answer before it draws without
 
 
 @dataclass(frozen=True)
 class Instrument:
-    """How one instrument is drawn; the question it answers, its
-    badge (a key of `style.BADGES`), its formulas and sources.
+    """How an instrument is drawn, the question it answers, its badge (a key of `style.BADGES`), formulas and sources.
 
-    `unfit` says of which runs there is nothing to measure, and why; empty where there is.
+    `unfit`: why it has nothing to measure of a run; empty where it has.
     """
 
     draw: Callable[["Panel"], None]
@@ -41,7 +41,7 @@ class Instrument:
 
 @dataclass(frozen=True)
 class Measured(Generic[Value]):
-    """An answer, and what it is of."""
+    """An answer, and the net, step and arguments that it is of."""
 
     value: Value
     cfg: RunConfig
@@ -50,9 +50,9 @@ class Measured(Generic[Value]):
 
 
 class Panel:
-    """One opened instrument on one view. `waiting` turns true where an answer is still to come.
+    """An open instrument over a view of a run. `waiting` is set while an answer is still to come.
 
-    `screen`: panels of one screen are measured together; one of another screen ends what these wait for.
+    `screen`: panels of one screen are measured together; a panel of another screen takes their place.
     """
 
     def __init__(self, name: str, view: View, at: At, *, tables: bool = False, screen: str = "") -> None:
@@ -62,12 +62,12 @@ class Panel:
 
     @property
     def cfg(self) -> RunConfig:
-        """What is shown."""
+        """The configuration shown."""
         return self.view.cfg
 
     @property
     def step(self) -> int:
-        """Updates that the net which is shown has had."""
+        """The step shown: how many updates the net has had."""
         return self.view.row
 
     def key(self, part: str) -> str:
@@ -75,20 +75,35 @@ class Panel:
         return f"instrument_{self.name}_{part}".lower().replace(" ", "_")
 
     def say(self, text: str, *, bold: bool = True) -> None:
-        """What the numbers say; the sentence that the panel opens
-        with is bold. Nothing where a link hides the verdict.
-        """
+        """Writes what the numbers say, unless a link hides the verdict; the panel's first sentence is bold."""
         if not hidden("verdict"):
             st.markdown(f"**{text}**" if bold else text)
 
-    def chart(self, figure: Figure, title: str, height: int = 280) -> None:
-        """A figure, and its numbers below it where tables are switched on."""
-        still_chart(figure, key=self.key(title), alt=f"{title}, chart", height=height)
+    def chart(
+        self,
+        figure: Figure,
+        title: str = "",
+        height: int = 280,
+        *,
+        on_click: Callable[[Any, Any], None] | None = None,
+    ) -> None:
+        """Draws a figure, and its numbers below it where tables are switched on; `title`: its name, if not its own.
+
+        `on_click` is called with x and y of a clicked point.
+        """
+        title = title or title_of(figure)
+        still_chart(figure, key=self.key(title), alt=f"{title}, chart", height=height, on_click=on_click)
         if self.tables:
             st.dataframe(table_of(figure), alt=f"{title}, table", height=220)
 
+    def row(self, *figures: Figure, height: int = 280) -> None:
+        """Draws figures side by side."""
+        for column, figure in zip(st.columns(len(figures)), figures, strict=True):
+            with column:
+                self.chart(figure, height=height)
+
     def table(self, title: str, **columns: Sequence[Any] | np.ndarray) -> None:
-        """Numbers that no chart shows; drawn where tables are switched on."""
+        """Draws numbers that no chart shows, where tables are switched on."""
         if self.tables:
             words = {
                 name: [site_word(one) if isinstance(one, str) else one for one in column]
@@ -96,97 +111,105 @@ class Panel:
             }
             st.dataframe(pd.DataFrame(words), alt=f"{title}, table", height=220)
 
-    def ask(self, question: Question[Value], **args: Any) -> Measured[Value] | None:
-        """What the trainer measures at the step shown, or what it measured before while that is being worked on.
+    def choose(self, label: str, blocks: Iterable[int], *, key: str = "block", index: int = 0) -> int:
+        """Which of some blocks, counted from 1, the visitor chooses."""
+        names = {f"block {block}": block for block in blocks}
+        return names[st.selectbox(label, list(names), index=index, key=self.key(key))]
 
-        While the run plays, what was measured stays: a panel never slows the run that it looks at.
+    def ask(self, question: Question[Value], **args: Any) -> Measured[Value] | None:
+        """What the trainer measures at the step shown; while it works on that, what it measured before.
+
+        While the run plays, the last measurement stays: an instrument never slows the run that it looks at.
         """
-        shown = self.step
         kept = session.MEASURED.of(self.key(question.name)).get()
-        ours = kept is not None and (kept.cfg, kept.args) == (self.cfg, args)
-        if ours and kept is not None and (self.at.playing or kept.step == shown):
-            later = "; pause to measure the step shown" if self.at.playing and kept.step != shown else ""
-            self._status(f"Measured at step {kept.step}{later}.")
+        same = kept is not None and (kept.cfg, kept.args) == (self.cfg, args)
+        if kept is not None and same and (self.at.playing or kept.step == self.step):
+            later = "; pause to measure the step shown" if kept.step != self.step else ""
+            st.caption(f"Measured at step {kept.step}{later}.")
             return kept
-        step = self._asked_step(question, shown, args)
-        answer = trainer().ask(
-            question, self.cfg, wait=WAIT_SECONDS, owner=self.owner(question.name), step=step, **args
-        )
+        step = self._asked_step(question, args)
+        answer = self._answer(question, step, args)
         if answer is None:
-            self.waiting = True
             share = trainer().share(question, self.cfg, step=step, **args)
-            before = (
-                ""
-                if kept is None
-                else f" What is shown is step {kept.step}{'' if ours else ' of what was set before'}."
-            )
-            self._status(f"Measuring step {step}: {share:.0%}.{before}")
+            other = "" if same else " of what was set before"
+            before = "" if kept is None else f" What is shown is step {kept.step}{other}."
+            st.caption(f"Measuring step {step}: {share:.0%}.{before}")
             return kept
         session.MEASURED_ASKED.of(self.key(question.name)).take()
-        if answer.value is None:
-            st.error(literal(sentence(answer.error)))  # it may quote what was typed
-            return None
-        kept = Measured(answer.value, self.cfg, step, args)
-        session.MEASURED.of(self.key(question.name)).put(kept)
-        self._status(f"Measured at step {step}.")
-        return kept
+        return self._measured(question, answer, step, args)
 
     def ask_by_button(self, question: Question[Value], label: str, **args: Any) -> Measured[Value] | None:
-        """As `ask`, for work that takes long: it starts at a button, shows how far it is, and can be cancelled."""
-        under = session.MEASURED_WANTED.of(self.key(question.name))
-        wanted = (self.cfg, self.step, args)
+        """As `ask`, for work that takes long: it starts at a button, shows its progress, and can be cancelled."""
+        begun = session.MEASURED_WANTED.of(self.key(question.name))
         kept = session.MEASURED.of(self.key(question.name)).get()
-        fresh = kept is not None and (kept.cfg, kept.step, kept.args) == wanted
-        under_way = under.get()
+        under_way = begun.get()
         if under_way is None or under_way[0] != self.cfg:
+            wanted = (self.cfg, self.step, args)
             if kept is not None:
                 other = "" if kept.cfg == self.cfg else " of what was set before"
-                self._status(f"Measured at step {kept.step}{other}.")
-
-            def start() -> None:
-                under.put(wanted)
-
-            st.button(
-                label, key=self.key(f"{question.name}_start"), icon=":material/labs:", on_click=start, disabled=fresh
-            )
+                st.caption(f"Measured at step {kept.step}{other}.")
+            fresh = kept is not None and (kept.cfg, kept.step, kept.args) == wanted
+            start = self.key(f"{question.name}_start")
+            st.button(label, key=start, icon=":material/labs:", on_click=begun.put, args=(wanted,), disabled=fresh)
             return kept
         _, step, args = under_way
-        answer = trainer().ask(
-            question, self.cfg, wait=WAIT_SECONDS, owner=self.owner(question.name), step=step, **args
-        )
-        if answer is None:
-            self.waiting = True
-            share = trainer().share(question, self.cfg, step=step, **args)
-            st.progress(min(1.0, share), text=f"Measuring step {step}: {share:.0%}")
+        answer = self._answer(question, step, args)
+        if answer is not None:
+            begun.take()
+            return self._measured(question, answer, step, args) or kept
+        share = trainer().share(question, self.cfg, step=step, **args)
+        st.progress(min(1.0, share), text=f"Measuring step {step}: {share:.0%}")
 
-            def cancel() -> None:
-                under.take()
-                trainer().cancel(question, self.cfg, step=step, **args)
+        def cancel() -> None:
+            begun.take()
+            trainer().cancel(question, self.cfg, step=step, **args)
 
-            st.button("Cancel", key=self.key(f"{question.name}_cancel"), icon=":material/close:", on_click=cancel)
-            return kept
-        under.take()
-        if answer.value is None:
-            st.error(literal(sentence(answer.error)))  # it may quote what was typed
-            return kept
-        kept = Measured(answer.value, self.cfg, step, args)
-        session.MEASURED.of(self.key(question.name)).put(kept)
-        self._status(f"Measured at step {step}.")
+        st.button("Cancel", key=self.key(f"{question.name}_cancel"), icon=":material/close:", on_click=cancel)
         return kept
 
     def owner(self, question: str) -> Owner:
-        """This visitor with this instrument: the trainer works
-        for one at a time, and on one answer to each question.
-        """
+        """This visitor with this instrument; the trainer works for one screen at a time."""
         return Owner(visitor(), self.screen, f"{self.name} {question}")
 
-    def _asked_step(self, question: Question[Value], shown: int, args: dict[str, Any]) -> int:
-        """The step that is asked about: while the run plays, the one that was asked about first."""
-        pinned = session.MEASURED_ASKED.of(self.key(question.name)).get()
-        if self.at.playing and pinned is not None and pinned[:2] == (self.cfg, args):
-            return int(pinned[2])
-        session.MEASURED_ASKED.of(self.key(question.name)).put((self.cfg, args, shown))
-        return shown
+    def _answer(self, question: Question[Value], step: int, args: dict[str, Any]) -> Answer[Value] | None:
+        owner = self.owner(question.name)
+        answer = trainer().ask(question, self.cfg, wait=WAIT_SECONDS, owner=owner, step=step, **args)
+        self.waiting |= answer is None
+        return answer
 
-    def _status(self, text: str) -> None:
-        st.caption(text)
+    def _measured(
+        self, question: Question[Value], answer: Answer[Value], step: int, args: dict[str, Any]
+    ) -> Measured[Value] | None:
+        """Keeps an answer for later runs of the page; None if it is an error, which is said."""
+        if answer.value is None:
+            st.error(literal(sentence(answer.error)))  # it may quote what was typed
+            return None
+        measured = Measured(answer.value, self.cfg, step, args)
+        session.MEASURED.of(self.key(question.name)).put(measured)
+        st.caption(f"Measured at step {step}.")
+        return measured
+
+    def _asked_step(self, question: Question[Value], args: dict[str, Any]) -> int:
+        """The step to ask about: the one shown, or while the run plays, the one first asked about."""
+        asked = session.MEASURED_ASKED.of(self.key(question.name))
+        pending = asked.get()
+        if self.at.playing and pending is not None and pending[:2] == (self.cfg, args):
+            return pending[2]
+        asked.put((self.cfg, args, self.step))
+        return self.step
+
+
+def branch_weights(cfg: RunConfig) -> int:
+    """About how many weights the branches of a net have."""
+    per_block = 2 * cfg.expansion + (4 if cfg.net == "transformer" else 0)
+    return cfg.depth * per_block * cfg.width**2
+
+
+def whole_blocks(cfg: RunConfig) -> list[int]:
+    """The blocks that were not taken out, counted from 1."""
+    return sorted({one.block for one in plan(cfg).sublayers if not one.identity})
+
+
+def block_names(blocks: Iterable[int]) -> tuple[str, ...]:
+    """The names of blocks for the ticks of a chart."""
+    return tuple(block_name(block) for block in blocks)

@@ -1,10 +1,11 @@
-"""Where the gradient came from: through the skip or the branch at every add, and past how many branches in all."""
+"""Where the gradient came from: through the skip or the branch at every add, and through how many branches in all."""
 
 from collections.abc import Sequence
 
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import GRADIENT
 from components.charts.depth import Series, depth_profile
 from components.charts.linear import linear_profile
 from components.charts.parts import Figure
@@ -12,19 +13,18 @@ from components.instruments.panel import Instrument, Measured, Panel
 from models import answers
 from models.answers import GradientShares, PathLengths
 from models.insight.paths import lengths_sentence, path_counts, shares_sentence
-from models.spec import RunConfig, plan
+from models.spec import plan
 from models.spec.plan import normed_over_batch
 
-QUICK = 1e9  # matrix numbers times gradients times tokens up to which the split is taken without being asked for
-
-BY_BRANCHES = "Gradient at the input by branches passed"
+QUICK = 1e9  # multiplications up to which the split needs no button
 
 
 def draw(panel: Panel) -> None:
     found = panel.ask(answers.GRADIENT_SHARES)
     if found is not None:
         _adds(panel, found)
-    if _quick(panel.cfg):
+    cfg = panel.cfg
+    if cfg.sublayers**2 * cfg.width**2 * cfg.batch * cfg.tokens <= QUICK:
         lengths = panel.ask(answers.PATH_LENGTHS)
     else:
         lengths = panel.ask_by_button(answers.PATH_LENGTHS, "Split the gradient by the branches it passed")
@@ -33,42 +33,37 @@ def draw(panel: Panel) -> None:
 
 
 def share_chart(sites: Sequence[str], skip: np.ndarray, branch: np.ndarray) -> Figure:
-    """Projections (M,) on the gradient before each sublayer, with guides at none and all of it."""
+    """Projections (M,) on the gradient before each sublayer, with guides at 0 and 1."""
     series = [Series("through the skip", skip), Series("through the branch", branch, "other")]
     return linear_profile(
-        title="Share of the gradient by depth", unit="share", sites=sites, series=series, guides=(0, 1)
+        title="Share of the gradient by depth", unit="share", hue=GRADIENT, sites=sites, series=series, guides=(0, 1)
     )
 
 
 def length_chart(share: np.ndarray, projection: np.ndarray, counts: np.ndarray | None) -> Figure:
-    """Shares of the input's gradient (K,) by the number of branches
-    passed, over the share of paths (K,), where it is known.
-    """
+    """Shares (K,) of the input's gradient by the branches passed, and the shares of paths (K,) where they are known."""
     series = [Series("|G_k| over their sum", share), Series("projection on the whole", projection, "other")]
     if counts is not None:
         series.append(Series("formula: share of paths", counts, "formula"))
     places = [str(k) for k in range(len(share))]
-    figure = linear_profile(title=BY_BRANCHES, unit="share", sites=places, series=series, guides=(0,))
-    figure["layout"]["xaxis"]["title"] = {"text": "branches passed", "standoff": 4}
-    return figure
+    title = "Gradient at the input by branches passed"
+    return linear_profile(
+        title=title, unit="share", hue=GRADIENT, sites=places, series=series, guides=(0,), x="branches passed"
+    )
 
 
 def _adds(panel: Panel, found: Measured[GradientShares]) -> None:
     value, sites = found.value, plan(found.cfg).branches
     panel.say(shares_sentence(sites, value.skip_projection))
-    shares, sizes = st.columns(2)
-    with shares:
-        panel.chart(
-            share_chart(sites, value.skip_projection, value.branch_projection), "Share of the gradient by depth"
-        )
-    with sizes:
-        title = "Gradient parts by depth"
-        series = [
-            Series("through the skip", value.skip_rms),
-            Series("through the branch", value.branch_rms, "other"),
-            Series("their sum", value.sum_rms, "ghost"),
-        ]
-        panel.chart(depth_profile(title=title, unit="RMS", sites=sites, series=series), title)
+    parts = [
+        Series("through the skip", value.skip_rms),
+        Series("through the branch", value.branch_rms, "other"),
+        Series("their sum", value.sum_rms, "ghost"),
+    ]
+    panel.row(
+        share_chart(sites, value.skip_projection, value.branch_projection),
+        depth_profile(title="Gradient parts by depth", unit="RMS", hue=GRADIENT, sites=sites, series=parts),
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         lengths = value.skip_rms / (value.skip_rms + value.branch_rms)
     panel.table("Skip over skip and branch, by length", sublayer=sites, share=lengths)
@@ -78,7 +73,7 @@ def _adds(panel: Panel, found: Measured[GradientShares]) -> None:
 def _lengths(panel: Panel, found: Measured[PathLengths]) -> None:
     value = found.value
     panel.say(lengths_sentence(value.share))
-    panel.chart(length_chart(value.share, value.projection, path_counts(found.cfg)), BY_BRANCHES)
+    panel.chart(length_chart(value.share, value.projection, path_counts(found.cfg)))
     panel.table("Length of what passed k branches", k=range(len(value.length)), length=value.length)
     _samples(found)
 
@@ -89,10 +84,6 @@ def _samples(found: Measured[GradientShares] | Measured[PathLengths]) -> None:
         return
     apart = " Batch norm takes its statistics over these alone." if normed_over_batch(found.cfg) else ""
     st.caption(f"To bound the work: on the first {samples} of the batch's {batch} samples.{apart}")
-
-
-def _quick(cfg: RunConfig) -> bool:
-    return cfg.sublayers**2 * cfg.width**2 * cfg.batch * cfg.tokens <= QUICK
 
 
 PATHS = Instrument(

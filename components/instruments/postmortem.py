@@ -1,10 +1,11 @@
-"""Post-mortem: where and when a run left the range of numbers, the likeliest cause, and what helps, to compare with."""
+"""Post-mortem: where and when a run stopped being finite, the likeliest cause, and changes that help."""
 
 from dataclasses import replace
 
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
 from components.instruments import remedies
@@ -27,7 +28,7 @@ def draw(panel: Panel) -> None:
         st.markdown(verdict(view.cfg, trace, view.row).sentence)
     else:
         _explained(panel, trace, trace.divergence)
-    if not hidden("export"):  # their way leads to Compare
+    if not hidden("export"):  # which hides the way to Compare
         _offered(panel)
 
 
@@ -37,14 +38,11 @@ def _unfit(view: View) -> str:
 
 
 def _explained(panel: Panel, trace: Trace, divergence: Divergence) -> None:
-    """Where and when the range of numbers was left, and the likeliest cause."""
+    """Says where and when the run stopped being finite, and the likeliest cause."""
     cause = postmortem(panel.cfg, trace)
     panel.say(f"{divergence.sentence()} Likeliest cause: {cause.kind}.")
     st.markdown(cause.sentence)
-    left, right = st.columns(2)
-    for place, title, key in ((left, "Activation", "act_rms"), (right, "Gradient", "grad_rms")):
-        with place:
-            panel.chart(last_and_first(trace, title, key), f"{title} before and after")
+    panel.row(last_and_first(trace, "Activation", "act_rms"), last_and_first(trace, "Gradient", "grad_rms"))
     panel.table(
         "Last good and first bad step",
         site=trace.sites,
@@ -56,27 +54,28 @@ def _explained(panel: Panel, trace: Trace, divergence: Divergence) -> None:
 
 
 def _offered(panel: Panel) -> None:
-    """The changes that help, each with what came of its trial."""
-    found = remedies.found(panel.view)
-    panel.waiting |= found.waiting
-    if not found.offers:
-        st.caption(found.said)
+    """Offers the changes that help, each with the result of its trial."""
+    tried = remedies.found(panel.view)
+    panel.waiting |= tried.waiting
+    if not tried.offers:
+        st.caption(tried.said)
         return
     st.markdown("Compare with a run that differs in nothing but:")
-    for at, (remedy, came_of_it) in enumerate(found.offers):
+    for at, (remedy, result) in enumerate(tried.offers):
         with st.container(horizontal=True, vertical_alignment="center"):
             if st.button(remedy.label, icon=":material/compare_arrows:", key=panel.key(f"remedy_{at}")):
                 _compare(panel.cfg, replace(panel.cfg, **remedy.fields))
-            st.caption(came_of_it)
+            st.caption(result)
 
 
 def last_and_first(trace: Trace, title: str, key: str) -> Figure:
-    """The profile of the last row that is finite and that of the first that is not, which ends the tape."""
+    """The profile of the last finite row, and of the first that is not finite, with which the tape ends."""
     values = getattr(trace, key)
     series = [Series(f"step {trace.step[-1]}, first bad", values[-1])]
     if len(trace) > 1:
         series.insert(0, Series(f"step {trace.step[-2]}, last good", values[-2], "other"))
-    return depth_profile(title=f"{title} before and after", unit="RMS", sites=trace.sites, series=series)
+    hue = {"act_rms": SIGNAL, "grad_rms": GRADIENT}[key]
+    return depth_profile(title=f"{title} before and after", unit="RMS", hue=hue, sites=trace.sites, series=series)
 
 
 def _steps(rows: np.ndarray) -> list[str]:
@@ -84,7 +83,7 @@ def _steps(rows: np.ndarray) -> list[str]:
 
 
 def _compare(cfg: RunConfig, other: RunConfig) -> None:
-    """Opens the comparison of the two and starts it."""
+    """Opens the comparison of two runs, which then plays."""
     compare_link.begin()
     st.switch_page(link.COMPARE, query_params=compare_link.to_query([cfg, other], seeds=1))
 

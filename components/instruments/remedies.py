@@ -1,4 +1,4 @@
-"""What helps a run that failed: the trainer tries changes of it, and only those that came to something are offered."""
+"""Remedies for a run that failed: the trainer tries changes of it, and those that help are offered."""
 
 from dataclasses import dataclass
 
@@ -19,8 +19,9 @@ WAIT_SECONDS = 0.4
 
 @dataclass(frozen=True)
 class Found:
-    """Changes that help, the best first, each with what came of
-    its trial; a sentence on all; whether they are still tried.
+    """Changes that help, best first, each with the result of its trial, and a sentence about them all.
+
+    `waiting`: the trials are not over yet.
     """
 
     offers: list[tuple[Remedy, str]]
@@ -29,7 +30,7 @@ class Found:
 
 
 def found(view: View) -> Found:
-    """What helps the run of a view, which has failed. No change of a field that a link hides is tried."""
+    """What helps the failed run of a view. No change of a field that a link hides is tried."""
     cfg, trace = view.cfg, view.trace
     first = postmortem(cfg, trace).first if trace.divergence else ()
     without = [name for name in knobs() if hidden(name)]
@@ -37,29 +38,25 @@ def found(view: View) -> Found:
     if not every:
         return Found([], "")
     asked = {"first": list(first), "without": without}
-    # Of the screen of the instrument that is open, whose questions would else be given up for this one.
-    who = Owner(visitor(), str(session.INSTRUMENT.get() or "remedies"), "remedies")
-    answer = trainer().ask(answers.TRIAL, cfg, wait=WAIT_SECONDS, owner=who, **asked)
+    # On the screen of the open instrument: a question from another screen would end that instrument's questions.
+    owner = Owner(visitor(), str(session.INSTRUMENT.get() or "remedies"), "remedies")
+    answer = trainer().ask(answers.TRIAL, cfg, wait=WAIT_SECONDS, owner=owner, **asked)
     if answer is None:
         share = trainer().share(answers.TRIAL, cfg, **asked)
         return Found([], f"Trying changes of this run for a few steps each: {share:.0%}.", waiting=True)
     if answer.value is None:
         return Found([], literal(sentence(answer.error)))
     tried = answer.value.tried
-    offers = [(every[at], _came_of_it(tried[at])) for at in ranked(every, tried, diverged=trace.divergence is not None)]
+    offers = [(every[at], _result(tried[at])) for at in ranked(every, tried, diverged=trace.divergence is not None)]
     if not offers:
-        longest = max(one.steps for one in tried)
-        return Found(
-            [], f"None of {len(tried)} changes that were tried brings the loss below guessing within {longest} steps."
-        )
-    more = (
-        ""
-        if len(offers) == 1 or any_hidden(("instruments", "export"))
-        else f" {len(offers) - 1} more helped: see Post-mortem."
-    )
-    return Found(offers, f"{offers[0][1]}.{more}")
+        longest = max(trial.steps for trial in tried)
+        none = f"None of {len(tried)} changes that were tried brings the loss below guessing within {longest} steps."
+        return Found([], none)
+    more = f" {len(offers) - 1} more helped: see Post-mortem."
+    alone = len(offers) == 1 or any_hidden(("instruments", "export"))
+    return Found(offers, f"{offers[0][1]}.{'' if alone else more}")
 
 
-def _came_of_it(one: Tried) -> str:
-    slow = "" if one.learns else ", about what guessing costs"
-    return f"Tried for {one.steps} steps: loss {one.start:.3g} to {one.end:.3g}{slow}"
+def _result(trial: Tried) -> str:
+    slow = "" if trial.learns else ", about what guessing costs"
+    return f"Tried for {trial.steps} steps: loss {trial.start:.3g} to {trial.end:.3g}{slow}"

@@ -1,9 +1,10 @@
-"""Stream growth and branch share: what every branch adds to the stream, and how far each sublayer turns it."""
+"""Stream and branches: how much each branch adds to the stream, and how far each sublayer turns it."""
 
 import numpy as np
-import streamlit as st
 
-from components.charts.depth import Series, cosine_chart, depth_profile
+from components.charts.colour import SIGNAL
+from components.charts.depth import Series, depth_profile
+from components.charts.linear import cosine_chart
 from components.instruments.panel import Instrument, Panel
 from models import answers
 from models.insight.stream import stream_sentence
@@ -15,25 +16,18 @@ def draw(panel: Panel) -> None:
         return
     value, sites = found.value, panel.view.trace.sites
     panel.say(stream_sentence(sites, value.stream_rms, value.share))
-    sizes, shares, angles = st.columns(3)
-    with sizes:
-        branches = np.concatenate([[np.nan], value.branch_rms])  # no branch stands before the input
-        series = [Series("stream", value.stream_rms), Series("branch", branches, "other", start=1)]
-        panel.chart(
-            depth_profile(title="Stream and branch by depth", unit="RMS", sites=sites, series=series),
-            "Stream and branch",
-        )
-    with shares:
-        title = "Branch over stream by depth"
-        series = [Series("branch over stream", value.share)]
-        panel.chart(depth_profile(title=title, unit="ratio", sites=sites[1:], series=series), title)
-    with angles:
-        title = "Cosine by depth"
-        series = [
-            Series("stream before and after", value.neighbour_cosine),
-            Series("branch and stream", value.branch_cosine, "other"),
-        ]
-        panel.chart(cosine_chart(sites=sites[1:], series=series, title=title), title)
+    branches = np.concatenate([[np.nan], value.branch_rms])  # no branch before the input
+    sizes = [Series("stream", value.stream_rms), Series("branch", branches, "other", start=1)]
+    share = [Series("branch over stream", value.share)]
+    cosines = [
+        Series("stream before and after", value.neighbour_cosine),
+        Series("branch and stream", value.branch_cosine, "other"),
+    ]
+    panel.row(
+        depth_profile(title="Stream and branch by depth", unit="RMS", hue=SIGNAL, sites=sites, series=sizes),
+        depth_profile(title="Branch over stream by depth", unit="ratio", hue=SIGNAL, sites=sites[1:], series=share),
+        cosine_chart(title="Cosine by depth", sites=sites[1:], series=cosines),
+    )
 
 
 STREAM = Instrument(

@@ -1,6 +1,4 @@
-"""Surgery: what the net shown loses when a block is taken out,
-silenced, un-normed or moved, and when each is, one by one.
-"""
+"""Surgery: what the net shown loses when a block is taken out, silenced, un-normed or swapped, one after the other."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,18 +6,19 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import LOSS
 from components.charts.depth import Series, depth_profile
 from components.charts.linear import SHARE, linear_profile
 from components.charts.parts import Figure
-from components.instruments.panel import Instrument, Measured, Panel
+from components.instruments.panel import Instrument, Measured, Panel, block_names, branch_weights
 from models import answers
 from models.answers import Lesions, Question, Value
 from models.insight.baseline import loss_of_guessing
 from models.insight.surgery import OPERATIONS, SWAP, UNNORM, cut_sentence, lesion_sentence, norm_slots, partners
 from models.spec import TASKS, RunConfig, plan
-from models.spec.plan import block_name, normed_over_batch
+from models.spec.plan import normed_over_batch
 
-QUICK = 1e10  # multiplications that are not asked for: about a second
+QUICK = 1e10  # multiplications up to which no button is needed: about a second
 HELD_OUT = {"image": 359, "points": 300, "text": 64, "sequence": 64}  # samples of the held-out split by kind of task
 
 
@@ -36,42 +35,44 @@ def draw(panel: Panel) -> None:
 
 
 def loss_chart(names: Sequence[str], value: Lesions, guessing: float) -> Figure:
-    """The held-out loss by the block that is cut (depth,), over the intact one and that of guessing."""
+    """The held-out loss by the block that is cut (depth,), with those of the intact net and of guessing."""
     series = [
         Series("block skipped", value.skipped_loss),
         Series("branches zeroed", value.zeroed_loss, "other"),
         Series("intact", np.full(len(names), value.loss), "ghost"),
         Series("guessing", np.full(len(names), guessing), "formula"),
     ]
-    return depth_profile(title="Held-out loss by cut block", unit="cross-entropy", sites=names, series=series)
+    return depth_profile(title="Held-out loss by cut block", unit="cross-entropy", hue=LOSS, sites=names, series=series)
 
 
 def accuracy_chart(names: Sequence[str], value: Lesions) -> Figure:
-    """The held-out accuracy by the block that is cut (depth,), over the intact one."""
+    """The held-out accuracy by the block that is cut (depth,), with that of the intact net."""
     series = [
         Series("block skipped", value.skipped_accuracy),
         Series("branches zeroed", value.zeroed_accuracy, "other"),
         Series("intact", np.full(len(names), value.accuracy), "ghost"),
     ]
     return linear_profile(
-        title="Held-out accuracy by cut block", unit="share", sites=names, series=series, bounds=SHARE
+        title="Held-out accuracy by cut block", unit="share", hue=LOSS, sites=names, series=series, bounds=SHARE
     )
 
 
 def _chosen(panel: Panel) -> dict[str, Any] | None:
-    """The operation and its block(s), None where the chosen block has nothing of the kind; says so then."""
+    """The operation and its blocks; None, with a sentence, where the chosen block does not allow it."""
     first, second, third = st.columns(3)
     operation = first.selectbox("Operation", list(OPERATIONS), key=panel.key("operation"))
     st.caption(OPERATIONS[operation])
-    blocks = {f"block {block}": block for block in range(1, panel.cfg.depth + 1)}
-    block = blocks[second.selectbox("Block to cut", list(blocks), index=len(blocks) // 2, key=panel.key("block"))]
+    depth = panel.cfg.depth
+    with second:
+        block = panel.choose("Block to cut", range(1, depth + 1), index=depth // 2)
     args: dict[str, Any] = {"operation": operation, "block": block}
     if operation == SWAP:
-        others = {f"block {other}": other for other in partners(panel.cfg, block)}
+        others = partners(panel.cfg, block)
         if not others:
             st.info(f"Block {block} has no other block of the same parts whose weights would fit.")
             return None
-        args["other"] = others[third.selectbox("Swapped with", list(others), key=panel.key("other"))]
+        with third:
+            args["other"] = panel.choose("Swapped with", others, key="other")
     if operation == UNNORM:
         slots = norm_slots(panel.cfg, block)
         if not slots:
@@ -82,9 +83,11 @@ def _chosen(panel: Panel) -> dict[str, Any] | None:
 
 
 def _ask(panel: Panel, passes: int, question: Question[Value], label: str, **args: Any) -> Measured[Value] | None:
-    """At once where so many passes over the held-out split are quick, else at a button."""
-    ask = panel.ask if passes * _pass(panel.cfg) <= QUICK else None
-    return ask(question, **args) if ask else panel.ask_by_button(question, label, **args)
+    """Asks at once where so many passes over the held-out split are quick, else at a button."""
+    cfg = panel.cfg
+    if passes * branch_weights(cfg) * cfg.tokens * HELD_OUT[TASKS[cfg.task].kind] <= QUICK:
+        return panel.ask(question, **args)
+    return panel.ask_by_button(question, label, **args)
 
 
 def _named(args: dict[str, Any]) -> str:
@@ -99,42 +102,32 @@ def _named(args: dict[str, Any]) -> str:
 
 def _lesions(panel: Panel, found: Measured[Lesions]) -> None:
     value, cfg = found.value, found.cfg
-    names = [block_name(block) for block in range(1, cfg.depth + 1)]
+    names = block_names(range(1, cfg.depth + 1))
     guessing = loss_of_guessing(cfg.task)
     panel.say(lesion_sentence(names, value.loss, value.skipped_loss, guessing))
-    losses, accuracies = st.columns(2)
-    with losses:
-        panel.chart(loss_chart(names, value, guessing), "Held-out loss by cut block")
-    with accuracies:
-        panel.chart(accuracy_chart(names, value), "Held-out accuracy by cut block")
+    panel.row(loss_chart(names, value, guessing), accuracy_chart(names, value))
     st.caption(" ".join(["One net of one seed, its held-out split, nothing trained after the cut.", *_cautions(cfg)]))
 
 
 def _cautions(cfg: RunConfig) -> list[str]:
-    """What a cut means in nets whose parts hang together in other ways."""
-    arranged, found = plan(cfg), []
-    kept = [one for one in arranged.sublayers if not one.identity]
+    """What a cut means in nets whose parts depend on each other in other ways."""
+    cautions: list[str] = []
+    kept = [one for one in plan(cfg).sublayers if not one.identity]
     if cfg.stack == "residual":
-        found.append("ResiDual: a block that is cut adds nothing to the collected stream either.")
+        cautions.append("ResiDual: a block that is cut adds nothing to the collected stream either.")
     if cfg.stack == "dlcl":
-        found.append(
+        cautions.append(
             "DLCL: the later sums keep their weights; a skipped block stands in them with the sum that it read."
         )
     if any(one.skip == 0 for one in kept):
-        found.append(
+        cautions.append(
             "Where the skip is 0, zeroed branches leave nothing of the stream but the bias of a norm after the add."
         )
     if normed_over_batch(cfg):
-        found.append(
+        cautions.append(
             "Batch norm normalises with its running statistics, which were taken from the intact net in training."
         )
-    return found
-
-
-def _pass(cfg: RunConfig) -> float:
-    """About how many multiplications one pass over the held-out split takes."""
-    per_block = 2 * cfg.expansion + (4 if cfg.net == "transformer" else 0)
-    return float(cfg.depth * per_block * cfg.width**2 * cfg.tokens * HELD_OUT[TASKS[cfg.task].kind])
+    return cautions
 
 
 SURGERY = Instrument(

@@ -1,1 +1,1 @@
-"""The labs: worked examples to change. Each page composes parts that stand here."""
+"""The labs: worked examples to experiment with. Each lab is a folder; what several share is here."""

@@ -1,4 +1,4 @@
-"""Work of a lab that takes long: it starts at a button, and says how far it is."""
+"""Long work of a lab: started by a button, with a progress bar."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,9 +25,9 @@ def by_button(
     doing: str,
     **args: Any,
 ) -> bool:
-    """A button with this label; once it was pressed, `show` is given the answer. Whether that is still to come.
+    """A button that asks the trainer, then `show` of its answer. Returns whether the answer is still to come.
 
-    `doing` is said while the trainer works. Asked something else, it begins with the button again.
+    `doing` labels the progress bar. If the question changes, the button is shown again.
     """
     begun = session.LONG_BEGUN.of(key)
     if begun.get() != (cfg, args):

@@ -1,10 +1,15 @@
-"""The nets of one lab under its player, as the server has them at the step where the playhead rests."""
+"""The nets of a lab at the step where its playhead rests."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
 
+from components.instruments.panel import Panel
+from components.shell.naming import chance
+from components.stage import figures
+from components.stage.panels import COLUMNS, Chart
+from components.stage.stage import stage
 from components.stage.tickets import At
 from components.stage.view import View, look, trouble
 from models.service.client import trainer
@@ -12,9 +17,9 @@ from models.spec import RunConfig
 
 
 def views(cfgs: Sequence[RunConfig], at: At) -> tuple[list[View], bool]:
-    """All nets at one step, none before all are there, and whether more of them is still to come; says what is wrong.
+    """All nets at one step, or none until all are there, and whether more is to come. Shows errors on the page.
 
-    One that has ended before that step is shown at its end.
+    A net that ended before that step is shown at its end.
     """
     looks = [look(cfg, at.step) for cfg in cfgs]
     problems = [trouble(cfg) if late else "" for (_, late), cfg in zip(looks, cfgs, strict=True)]
@@ -29,3 +34,13 @@ def views(cfgs: Sequence[RunConfig], at: At) -> tuple[list[View], bool]:
     waiting = any(late and not problem for (_, late), problem in zip(looks, problems, strict=True))
     step = min((view.row for view, late in looks if view is not None and late), default=at.step)
     return [replace(view, row=min(view.row, step)) for view in found], waiting
+
+
+def compared(name: str, labels: Sequence[str], cfgs: Sequence[RunConfig], shared: str) -> tuple[dict[str, Panel], bool]:
+    """The player over the losses of nets of one task, and a panel for each net (see `views`)."""
+    losses = figures.losses(list(labels), steps=cfgs[0].steps, chance=chance(cfgs[0]))
+    at = stage(name, list(cfgs), [Chart("Loss", figure=losses, span=COLUMNS, height=220)], shared=shared)
+    found, waiting = views(cfgs, at)
+    return {
+        one: Panel(f"{name} {one}", view, at, screen=name) for one, view in zip(labels, found, strict=False)
+    }, waiting

@@ -1,1 +1,1 @@
-"""What draws the learning pages: lessons, common errors, glossary."""
+"""The page Lessons."""

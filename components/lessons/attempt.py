@@ -1,4 +1,4 @@
-"""A challenge: what it asks, an attempt made here, pasted or taken from the playground, and what its numbers say."""
+"""A challenge: its task, an attempt (set here, pasted or from the playground), and the verdict on its numbers."""
 
 from dataclasses import replace
 from typing import Any
@@ -10,7 +10,7 @@ from components.controls import settled
 from components.controls.field import field
 from components.lessons import progress, runs
 from components.shell import session, waiting
-from components.shell.link import PLAYGROUND
+from components.shell.ways_on import to_playground
 from components.stage import figures
 from components.stage.panels import COLUMNS, Chart
 from components.stage.stage import stage
@@ -32,7 +32,7 @@ def draw(lesson: Lesson) -> None:
     if not session.ATTEMPT.of(name).there:
         session.ATTEMPT.of(name).put(one.base)
     _fields(lesson)
-    with st.expander("Bring an attempt from the playground or from a link"):
+    with st.expander("Take an attempt from the playground or a link"):
         _brought(lesson)
     cfg = session.ATTEMPT.of(name).get()
     if problem := session.ATTEMPT_PROBLEM.of(name).take():
@@ -47,28 +47,25 @@ def draw(lesson: Lesson) -> None:
 
 
 def from_text(text: str) -> tuple[RunConfig, list[str]]:
-    """The configuration in a pasted address, or in its part
-    after the question mark; with notes on what was not legal.
-    """
+    """The configuration in a pasted address or its query, with notes on what was corrected."""
     query = urlsplit(text.strip()[:LONGEST]).query or text.strip()[:LONGEST].removeprefix("?")
     return RunConfig.from_query(dict(parse_qsl(query, keep_blank_values=True)[:60]))
 
 
 def _fields(lesson: Lesson) -> None:
-    """One control for every field that may be touched, and the way to the playground."""
+    """One control for every field that may be changed, and a link to the playground."""
     name, one = f"attempt_{lesson.key}", lesson.challenge
     cfg = session.ATTEMPT.of(name).get()
     for column, knob in zip(st.columns(max(2, len(one.fields))), one.fields, strict=False):
         with column:
             field(knob, getattr(cfg, knob), key=f"{name}_{knob}", change=_changed)
     with st.container(horizontal=True):
-        st.button("Back to the start", key=f"{name}_back", icon=":material/undo:", on_click=_set, args=(name, one.base))
-        query = cfg.to_query() | {"lesson": lesson.key}
-        st.page_link(PLAYGROUND, label="Open in the playground", icon=":material/tune:", query_params=query)
+        st.button("Reset the attempt", key=f"{name}_back", icon=":material/undo:", on_click=_set, args=(name, one.base))
+        to_playground(cfg, lesson=lesson.key)
 
 
 def _changed(key: str, knob: str, value: Any) -> None:
-    """A control has moved: the attempt follows, or stays where it would not be legal."""
+    """After a control has moved: updates the attempt, unless the result would be illegal."""
     name = key.removesuffix(f"_{knob}")
     try:
         _set(name, replace(session.ATTEMPT.of(name).get(), **{knob: value}))
@@ -79,7 +76,7 @@ def _changed(key: str, knob: str, value: Any) -> None:
 def _brought(lesson: Lesson) -> None:
     name = f"attempt_{lesson.key}"
     kept = settled.last()
-    label, tip = "Take what the playground has", "The configuration that you last set in the playground."
+    label, tip = "Take it from the playground", "Uses the network that you last set in the playground."
     st.button(label, key=f"{name}_take", help=tip, on_click=_set, args=(name, kept))
     text = st.text_input(
         "Link of an attempt", key=f"{name}_text", placeholder="https://.../playground?depth=16&init=he"
@@ -89,9 +86,9 @@ def _brought(lesson: Lesson) -> None:
         if notes:
             st.info("From the link: " + "; ".join(notes) + ".")
         if "=" not in text:
-            st.error("There is no configuration in this text: a link has field=value after a question mark.")
+            st.error("This text contains no configuration: a link has field=value after a question mark.")
         else:
-            st.button("Take the link's", key=f"{name}_take_link", on_click=_set, args=(name, cfg))
+            st.button("Take it from the link", key=f"{name}_take_link", on_click=_set, args=(name, cfg))
 
 
 def _set(name: str, cfg: RunConfig) -> None:
@@ -99,9 +96,7 @@ def _set(name: str, cfg: RunConfig) -> None:
 
 
 def _watch(lesson: Lesson, cfg: RunConfig) -> bool:
-    """The attempt's player and loss, and the verdict once its
-    run has been watched to the end; whether rows are awaited.
-    """
+    """The attempt's player and loss, and the verdict once watched to the end. Returns whether rows are awaited."""
     name, tape = f"attempt_{lesson.key}", trainer().tape(cfg)
     loss = Chart("Loss of the attempt", span=COLUMNS, figure=figures.loss(cfg), height=260)
     at = stage(name, [cfg], [loss], shared=" the attempt")
@@ -112,11 +107,9 @@ def _watch(lesson: Lesson, cfg: RunConfig) -> bool:
 
 
 def _verdict(lesson: Lesson, cfg: RunConfig, tape: Tape | None) -> None:
-    """What the numbers of a finished attempt say; the page,
-    which shows the progress, is drawn again when it has passed.
-    """
+    """The verdict on a finished attempt; a new pass redraws the page, which shows the progress."""
     if tape is None:
-        st.caption("Train the attempt: the verdict comes from its numbers when the run is over.")
+        st.caption("Train the attempt: when the run is over, its numbers decide.")
         return
     found = check(lesson.challenge, cfg, tape.trace())
     for said in found.reached:

@@ -19,7 +19,7 @@ def chosen() -> Lesson:
 
 
 def choose(lesson: Lesson) -> None:
-    """How far the visitor is, and all lessons by number and title; nothing where the link keeps to one."""
+    """The progress and a list of all lessons; nothing where the link shows one lesson only."""
     if hidden("lessons"):
         return
     titles = {key: f"{at}. {one.title}" for at, (key, one) in enumerate(LESSONS.items(), start=1)}
@@ -34,7 +34,7 @@ def choose(lesson: Lesson) -> None:
 
 
 def draw(lesson: Lesson) -> None:
-    """Question, guess and beside it what happened, run, why, challenge, code."""
+    """Question, guess, finding, run, explanation, challenge and code."""
     number = list(LESSONS).index(lesson.key) + 1
     st.subheader(f"{number}. {lesson.title}", anchor=False)
     st.markdown(f"**{lesson.question}**")
@@ -54,7 +54,7 @@ def draw(lesson: Lesson) -> None:
 
 
 def project(lesson: Lesson) -> None:
-    """Question, guess and run for a projector: what is to be read afterwards is left out."""
+    """Question, guess and run for a projector, without what is read afterwards."""
     st.markdown(lesson.question)
     if progress.done(lesson.key).guess:
         waiting.waits(f"lesson_{lesson.key}", lambda: runs.watch(lesson))
@@ -64,12 +64,12 @@ def project(lesson: Lesson) -> None:
         runs.happened(lesson)
     if right is not None:
         with right:
-            # By itself: a class guesses on while the nets stand still.
+            # A fragment of its own: guesses keep coming while the nets rest.
             st.fragment(board.show, run_every=BOARD_SECONDS)(lesson, progress.done(lesson.key).guess)
 
 
 def _watch(lesson: Lesson) -> None:
-    """The nets at work, and below them what the class has guessed."""
+    """The nets, and below them what the class has guessed."""
 
     def body() -> bool:
         awaits = runs.watch(lesson)
@@ -80,7 +80,7 @@ def _watch(lesson: Lesson) -> None:
 
 
 def walk(lesson: Lesson) -> None:
-    """To the lesson before and the one after; nothing where the link keeps to one."""
+    """Buttons to the previous and the next lesson; nothing where the link shows one lesson only."""
     if hidden("lessons"):
         return
     lessons = list(LESSONS.values())
@@ -93,9 +93,7 @@ def walk(lesson: Lesson) -> None:
 
 
 def _way(word: str, lesson: Lesson, icon: str) -> None:
-    """A button rather than a link: Streamlit leaves the address
-    as it is where a link leads to the page it stands on.
-    """
+    """A button rather than a link: Streamlit does not change the address for a link to the current page."""
 
     def go() -> None:
         session.hold(CHOICE, lesson.key)
@@ -104,7 +102,7 @@ def _way(word: str, lesson: Lesson, icon: str) -> None:
 
 
 def _guessed(lesson: Lesson) -> bool:
-    """The guess, asked before anything is shown; whether there is one."""
+    """The guess, asked before anything is shown. Returns whether there is one."""
     one, key = progress.done(lesson.key), f"lesson_{lesson.key}_guess"
     at = lesson.options.index(one.guess) if one.guess else None
     guess = st.radio("Your guess", lesson.options, index=at, key=f"{key}_{bool(one.guess)}", disabled=bool(one.guess))
@@ -125,11 +123,11 @@ def _guessed(lesson: Lesson) -> bool:
         label, key=f"{key}_settle", icon=":material/done:", type="primary", on_click=settle, disabled=guess is None
     )
     costs = (
-        "The board does not count a guess made here."
+        "A guess made here is not counted on the board."
         if projector.on() and board.code()
         else "A wrong guess costs nothing."
     )
-    st.caption(f"The nets can be trained once you have guessed. {costs}")
+    st.caption(f"Guess first; then you can train the nets. {costs}")
     return False
 
 

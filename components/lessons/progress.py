@@ -1,4 +1,4 @@
-"""What a visitor has done so far: guesses and challenges, kept in the session and handed out as text."""
+"""A visitor's progress: guesses and challenges, kept in the session and available as text."""
 
 from dataclasses import dataclass
 from urllib.parse import urlencode
@@ -12,8 +12,8 @@ from models.lessons.lessons import LESSONS
 
 @dataclass
 class Done:
-    """One lesson so far: the guess, whether the nets were watched to the end, whether the numbers bore the guess out
-    (None before that), the link that passed.
+    """Progress in one lesson: the guess, whether the nets were watched to the end, whether the guess was right (None
+    until then), and the configuration that passed the challenge.
     """
 
     guess: str = ""
@@ -23,25 +23,25 @@ class Done:
 
 
 def done(key: str) -> Done:
-    """What was done of a lesson; a new one has nothing."""
+    """The progress in a lesson; empty for a new one."""
     kept = session.LESSONS_DONE.own()
     return kept.setdefault(key, Done())
 
 
 def start_again(key: str) -> None:
-    """Forgets the guess; a challenge that was passed stays passed."""
+    """Forgets the guess; a passed challenge stays passed."""
     one = done(key)
     one.guess, one.watched, one.right = "", False, None
 
 
 def symbol(key: str) -> str:
-    """A lesson's state in one sign: passed, run, guessed or not begun."""
+    """A lesson's state as one sign: solved, guessed or not begun."""
     one = done(key)
     return "●" if one.passed is not None else "◐" if one.guess else "○"
 
 
 def line() -> None:
-    """All lessons in one line, each with its sign, and how many are done."""
+    """One line of all lessons with their signs, and how many are guessed and solved."""
     all_done = [done(key) for key in LESSONS]
     guessed, passed = sum(bool(one.guess) for one in all_done), sum(one.passed is not None for one in all_done)
     signs = " · ".join(f"{at} {symbol(key)}" for at, key in enumerate(LESSONS, start=1))
@@ -54,8 +54,8 @@ def as_text() -> str:
     lines = []
     for number, (key, lesson) in enumerate(LESSONS.items(), start=1):
         one = done(key)
-        verdict = {None: "run not over", True: "right", False: "not quite"}[one.right]
-        verdict = "answer kept back" if hidden("answers") else verdict
+        verdict = {None: "run not finished", True: "right", False: "not quite"}[one.right]
+        verdict = "answer hidden by the link" if hidden("answers") else verdict
         said = f"guess: {one.guess} ({verdict})" if one.guess else "no guess yet"
         passed = "open" if one.passed is None else f"passed with {urlencode(one.passed) or 'the default network'}"
         lines.append(f"{number}. {lesson.title}. {said[:1].upper()}{said[1:]}. Challenge: {passed}.")
@@ -65,5 +65,5 @@ def as_text() -> str:
 def show() -> None:
     """The progress, to be copied."""
     with st.expander("Your progress", icon=":material/checklist:"):
-        st.caption("It is kept while this browser tab is open. Copy it to hand it in or to keep it.")
+        st.caption("It is kept while this browser tab is open. Copy it to keep it or to hand it in.")
         st.code(as_text(), language=None, wrap_lines=True)

@@ -1,4 +1,4 @@
-"""A lesson's nets at work: one player over all of them, shared axes, and what the finished numbers say of the guess."""
+"""A lesson's nets: one player for all of them, shared axes, and whether the guess was right."""
 
 import secrets
 
@@ -6,10 +6,11 @@ import streamlit as st
 
 from components.charts.parts import Figure, enlarged
 from components.lessons import progress
-from components.shell import compare_link, link, projector, session
-from components.shell.hide import hidden
+from components.shell import projector, session
+from components.shell.hide import any_hidden, hidden
 from components.shell.naming import chance
 from components.shell.text import badge
+from components.shell.ways_on import to_compare
 from components.stage import figures
 from components.stage.panels import COLUMNS, Chart, Headline, Panel
 from components.stage.stage import stage
@@ -27,8 +28,8 @@ COUNTS = {1: "", 2: " both", 3: " all three", 4: " all four"}
 
 
 def watch(lesson: Lesson) -> bool:
-    """The player and the charts; whether rows are awaited. The
-    page is drawn again once all nets were watched to the end.
+    """The player and the charts; redraws the page once all nets were watched to the end. Returns whether rows are
+    awaited.
     """
     nets = list(lesson.nets.values())
     at = stage(
@@ -41,11 +42,8 @@ def watch(lesson: Lesson) -> bool:
         reset=session.LESSON_RESET.of(lesson.key).get(),
         facts=["1 seed, same batches"],
     )
-    if not hidden("export"):
-        query = compare_link.to_query(nets, seeds=1)
-        st.page_link(
-            link.COMPARE, label="Open these nets in Compare", icon=":material/compare_arrows:", query_params=query
-        )
+    if not any_hidden(("export", "answers")):  # Compare shows the verdicts
+        to_compare(nets)
     one, tapes = progress.done(lesson.key), [trainer().tape(cfg) for cfg in nets]
     if not one.watched and watched(at.step, tapes):
         one.watched = True
@@ -54,17 +52,17 @@ def watch(lesson: Lesson) -> bool:
 
 
 def watched(step: int, tapes: list[Tape]) -> bool:
-    """Whether a playhead that rests at a step has come to the end of all tapes."""
+    """Whether a playhead at a step has reached the end of all tapes."""
     return all(tape.done for tape in tapes) and step >= max(tape.length for tape in tapes) - 1
 
 
 def awaited(step: int, tapes: list[Tape]) -> bool:
-    """Whether a playhead rests where its rows are still to come."""
+    """Whether a playhead rests at a step whose rows are still to come."""
     return any(step >= tape.length and not (tape.done or tape.error) for tape in tapes if step)
 
 
 def reset(lesson: Lesson) -> None:
-    """Back to the nets before training."""
+    """Returns the player to the untrained nets."""
     session.LESSON_RESET.of(lesson.key).put(secrets.token_hex(8))
 
 
@@ -81,14 +79,14 @@ def lesson_chart(lesson: Lesson, kind: str) -> Figure:
 
 
 def _panels(lesson: Lesson) -> list[Panel]:
-    """The charts side by side, and what the app says of each net unless that is hidden."""
+    """The charts side by side, and each net's verdict unless hidden."""
     factor, height = (projector.FACTOR, projector.HEIGHT) if projector.on() else (1.0, 290)
     span = COLUMNS // len(lesson.charts)
     panels: list[Panel] = [
         Chart(TITLES[kind], span=span, figure=enlarged(lesson_chart(lesson, kind), factor), height=height)
         for kind in lesson.charts
     ]
-    if not hidden("verdict"):
+    if not any_hidden(("verdict", "answers")):  # a verdict says which nets learn and why
         named = zip("ABCD", lesson.nets, strict=False)
         panels += [
             Headline(f"Verdict of {name}", run, label=f"{letter} {name}") for run, (letter, name) in enumerate(named)
@@ -102,9 +100,9 @@ def happened(lesson: Lesson) -> None:
     if not progress.done(lesson.key).watched or not all(tape.done for tape in tapes):
         return
     if hidden("answers"):
-        st.info("The runs are over. This link keeps the answer back: what do the charts say of your guess?")
+        st.info("The runs are over. This link hides the answer: do the charts support your guess?")
         return
-    one, finding = progress.done(lesson.key), lesson.finding([trace for tape in tapes for trace in tape.traces()])
+    one, finding = progress.done(lesson.key), lesson.found([trace for tape in tapes for trace in tape.traces()])
     one.right = one.guess == finding.answer
     right = f":material/check_circle: Your guess was right: *{finding.answer}*."
     wrong = f":material/cancel: Not quite: it was *{finding.answer}*, and you said *{one.guess}*."

@@ -1,4 +1,4 @@
-"""A short piece of the app's own source, read from its file: the code that a lesson is about."""
+"""An excerpt of the app's own source: the code that a lesson is about."""
 
 import ast
 from functools import cache
@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 @cache
 def excerpt(code: Code) -> str:
-    """The text of a class or function, "Class.method" for a method. ValueError where the file does not hold it."""
+    """The source of a class or function, "Class.method" for a method. ValueError if the file has none."""
     text = (ROOT / code.path).read_text(encoding="utf-8")
     body: list[ast.stmt] = ast.parse(text).body
     found: ast.stmt | None = None

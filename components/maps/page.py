@@ -1,4 +1,4 @@
-"""The map page: which arrangement trains where? Runs appear as they finish, and every cell can be opened."""
+"""The page Maps: which arrangement trains where? Runs appear as they finish, and every cell can be opened."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -6,14 +6,13 @@ from functools import partial
 import streamlit as st
 
 from components.charts.maps import BEYOND, LOSS, panel, shared_scale, widths_chart
-from components.charts.table import table_of
 from components.maps import specification
-from components.shell import compare_link, session, waiting
+from components.shell import session, waiting
 from components.shell.address import kept, put, put_again
-from components.shell.link import COMPARE, PLAYGROUND
 from components.shell.naming import chance
 from components.shell.style import BADGES
 from components.shell.visitor import visitor
+from components.shell.ways_on import to_compare, to_playground
 from components.stage.still import still_chart
 from models.maps import Cell, MapSpec, MapStore, Outcome
 from models.maps.cells import cells, configs, duration, refused, unit_seconds, units
@@ -27,7 +26,7 @@ from models.spec.pairings import MAX_COLUMNS
 
 OWN = "your own"
 KEY = "map"  # in the address
-PATIENCE = 2.0  # seconds that a map which nobody wants may take to end
+PATIENCE = 2.0  # seconds that a map may take to stop once nobody wants it
 CELL = "map_cell"
 
 
@@ -38,7 +37,7 @@ def draw() -> None:
         spec = specification.edited()
         with st.container(horizontal=True):
             specification.pasted()
-            _export(spec)
+            st.caption(f"{len(cells(spec)):,} cells, {len(cells(spec)) * spec.seeds:,} runs")
     else:
         st.markdown(PREPARED[chosen].question)
         spec = PREPARED[chosen].spec
@@ -52,7 +51,7 @@ def draw() -> None:
 
 
 def watch(spec: MapSpec, chosen: str, measure: str) -> bool:
-    """Buttons, progress, panels and what can be done with a cell; whether it is computed."""
+    """Buttons, progress, panels and the selected cell. Returns whether the map is being computed."""
     store = MapStore(spec)
     done = store.done()
     kept = [Outcome.unpacked(run) for one in done.values() for run in one["runs"]]
@@ -70,8 +69,8 @@ def watch(spec: MapSpec, chosen: str, measure: str) -> bool:
     if shown is not None:
         st.caption(
             f":{BADGES['recorded']}-badge[recorded] on {shown.day} with torch {shown.torch} and Python {shown.python} "
-            f"by `{COMMAND}`; {counted(spec.seeds, 'seed')}, geometric mean. Compute it here to see whether the same "
-            "comes out."
+            f"by `{COMMAND}`; {counted(spec.seeds, 'seed')}, geometric mean. Compute it here to see whether it comes "
+            "out the same."
         )
     else:
         _progress(spec, standing, {at: one["seconds"] for at, one in done.items()})
@@ -91,8 +90,8 @@ def _chosen() -> str:
 
 
 def _buttons(spec: MapSpec, store: MapStore, wanted: bool, done: int, total: int) -> None:
-    blocked = closed() or refused(spec)  # a recording is shown even where it cannot be computed again
-    begun = session.MAPS_BEGUN.own()  # by this visitor: nobody else's can be forgotten
+    blocked = closed() or refused(spec)  # a recording is shown even if it cannot be recomputed here
+    begun = session.MAPS_BEGUN.own()  # by this visitor; other visitors' maps cannot be deleted
 
     def compute() -> None:
         session.MAP_WANTED.put(spec.digest)
@@ -108,19 +107,19 @@ def _buttons(spec: MapSpec, store: MapStore, wanted: bool, done: int, total: int
             store.forget()
         else:
             st.toast(
-                "Somebody else on this server is computing this map: it was not forgotten.", icon=":material/info:"
+                "Somebody else on this server is computing this map, so it was not deleted.", icon=":material/info:"
             )
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if wanted:
-            tip = "What is done is kept; a unit that is being worked on is begun anew."
+            tip = "Finished runs are kept; those in progress start again."
             st.button("Pause", key="map_pause", icon=":material/pause:", type="primary", on_click=pause, help=tip)
         elif done < total and not blocked:
-            label = "Go on" if done else "Compute it here"
+            label = "Continue" if done else "Compute it here"
             st.button(label, key="map_compute", icon=":material/play_arrow:", type="primary", on_click=compute)
         if done and not wanted and spec.digest in begun:
-            tip = "Forgets the runs of this map that were computed here, for everybody on this server."
-            st.button("Forget", key="map_cancel", icon=":material/delete:", on_click=cancel, help=tip)
+            tip = "Deletes the runs of this map that were computed here, for everybody on this server."
+            st.button("Delete", key="map_cancel", icon=":material/delete:", on_click=cancel, help=tip)
         if done < total and blocked:
             st.caption(f":material/info: {blocked}")
         elif done < total:
@@ -132,11 +131,11 @@ def _buttons(spec: MapSpec, store: MapStore, wanted: bool, done: int, total: int
 
 
 def _progress(spec: MapSpec, standing: Standing, kept: dict[int, float]) -> None:
-    """How far it is, how long it will take at the pace so far,
-    and what it waits for. `kept`: seconds by unit that is done.
+    """The progress, the time left at the pace so far, and what the map waits for. `kept`: seconds of each finished
+    unit.
     """
     if standing.state == "failed":
-        st.error(f"{standing.sentence} What was done is kept.")
+        st.error(f"{standing.sentence} Finished runs are kept.")
     if not kept and standing.state == "ended":
         return
     every = units(spec)
@@ -146,9 +145,9 @@ def _progress(spec: MapSpec, standing: Standing, kept: dict[int, float]) -> None
     pace = sum(kept.values()) / cost if cost else 1.0
     words = {
         "running": f"computing, about {duration(left * pace / own_jobs())} left",
-        "waiting": f"waiting: {counted(standing.ahead, 'other map')} on this server first",
+        "waiting": f"waiting for {counted(standing.ahead, 'other map')} on this server",
     }
-    word = "all runs are done" if done == total else words.get(standing.state, "at rest")
+    word = "finished" if done == total else words.get(standing.state, "paused")
     st.progress(done / total, text=f"{done:,} of {total:,} runs · {word} · :{BADGES['measured']}-badge[measured]")
 
 
@@ -156,7 +155,7 @@ def _panels(spec: MapSpec, outcomes: Sequence[Outcome], measure: str) -> None:
     guessing = chance(configs(spec, cells(spec)[0])[0])
     scale = shared_scale(spec, outcomes, measure, guessing)
     across = min(3, len(spec.arrangements))
-    for first in range(0, len(spec.arrangements), across):  # row by row, so that a phone keeps the order
+    for first in range(0, len(spec.arrangements), across):  # row by row, so that phones keep the order
         for column, name in zip(st.columns(across), spec.arrangements[first : first + across], strict=False):
             with column:
                 figure = panel(spec, outcomes, name, measure, scale)
@@ -169,13 +168,13 @@ def _panels(spec: MapSpec, outcomes: Sequence[Outcome], measure: str) -> None:
         else ""
     )
     st.caption(
-        f"{MEASURES[measure].label}, one colour scale for all panels. Hatched: a seed diverged; the number is its "
-        f"first step that is not finite.{beyond} A click chooses the cell."
+        f"{MEASURES[measure].label}, one colour scale for all panels. Hatched: a seed diverged, at the step written "
+        f"there.{beyond} Click a cell to select it."
     )
 
 
 def _picked(spec: MapSpec, name: str, x: object, y: object) -> None:
-    """A click in a panel: the cell whose middle is nearest."""
+    """A click in a panel selects the nearest cell."""
     if isinstance(x, int | float) and isinstance(y, int | float):
         column, row = round(x), round(y)
         if 0 <= column < len(spec.x.values) and 0 <= row < len(spec.y.values):
@@ -183,7 +182,7 @@ def _picked(spec: MapSpec, name: str, x: object, y: object) -> None:
 
 
 def _cell(spec: MapSpec) -> None:
-    """One cell: by click or by these controls; into the playground or into a comparison."""
+    """One cell, selected by a click or here, to open in the playground or add to a comparison."""
     every = cells(spec)
     kept(CELL, every[0], name="cell", among=every)
     cell: Cell = session.held(CELL)
@@ -206,37 +205,31 @@ def _cell(spec: MapSpec) -> None:
         session.MAP_BASKET.put([*basket, cell][-MAX_COLUMNS:])
 
     with st.container(horizontal=True, vertical_alignment="center"):
-        query = configs(spec, cell)[0].to_query()
-        st.page_link(PLAYGROUND, label="Open this run in the playground", icon=":material/tune:", query_params=query)
+        to_playground(configs(spec, cell)[0], "Open this run in the playground")
         st.button("Add to a comparison", key="map_add", icon=":material/add:", on_click=add, disabled=cell in basket)
         if len(basket) > 1:
-            chosen = [configs(spec, one)[0] for one in basket]
-            query = compare_link.to_query(chosen, seeds=1)
-            label = f"Compare {len(basket)} runs"
-            st.page_link(COMPARE, label=label, icon=":material/compare_arrows:", query_params=query)
+            to_compare([configs(spec, one)[0] for one in basket], f"Compare {len(basket)} runs")
         elif basket:
-            st.caption("1 run is chosen; a comparison has 2 to 4.")
+            st.caption("1 run selected; a comparison has 2 to 4.")
 
 
 def _sensitivity(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
-    """How wide the range of learning rates is that reaches the target."""
+    """How wide a range of learning rates reaches the target."""
     st.subheader("Sensitivity to the learning rate", anchor=False)
     found = widths(spec, outcomes)
     st.markdown(f"**{sentence(spec, found)}**")
     other = spec.y.field if rate_axis(spec) == "x" else spec.x.field
     figure = widths_chart(spec, found, other)
     still_chart(figure, key=f"map_widths_{spec.digest}", alt="Width of the range of learning rates, chart", height=300)
-    with st.popover("Numbers", icon=":material/table:", key="map_widths_numbers"):
-        st.dataframe(table_of(figure), alt="Width of the range of learning rates, table")
     edge = (
         " A range that touches an end of the axis may be wider than this map shows."
         if any(w.edge for w in found)
         else ""
     )
     st.caption(
-        f"The longest unbroken row of rates that reach a loss of {spec.target:g} within the run, in powers of ten; "
-        f"each rate stands for the stretch halfway to its neighbours. The mean of {counted(spec.seeds, 'seed')}, bars "
-        f"from the least to the greatest.{edge}"
+        f"The longest unbroken range of rates that reach a loss of {spec.target:g} within the run, in powers of ten; "
+        f"each rate counts halfway to its neighbours. Mean of {counted(spec.seeds, 'seed')}, bars from minimum to "
+        f"maximum.{edge}"
     )
 
 
@@ -251,10 +244,6 @@ def _downloads(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
         name = f"map-{spec.digest}.json"
         st.download_button("Specification (JSON)", spec.to_json(), name, "application/json", key="map_json")
     st.caption(f"On any machine: `python -m models map map-{spec.digest}.json --out map.csv`")
-
-
-def _export(spec: MapSpec) -> None:
-    st.caption(f"{len(cells(spec)):,} cells, {len(cells(spec)) * spec.seeds:,} runs")
 
 
 def counted(count: int, thing: str, plural: str = "s") -> str:

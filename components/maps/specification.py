@@ -1,6 +1,4 @@
-"""The specification of a map as controls: two axes, arrangements,
-the base configuration, seeds and target; or as pasted JSON.
-"""
+"""The settings of a map: controls for axes, arrangements, base configuration, seeds and target, or pasted JSON."""
 
 from typing import Any
 
@@ -10,7 +8,7 @@ from components.shell import address, session
 from components.shell.link import help_of
 from components.stage.view import sentence
 from models.maps.spec import AXES, MOST_PANELS, MOST_SEEDS, TARGETS, Axis, MapSpec
-from models.spec import ARRANGEMENTS, NETS, TASKS, RunConfig, knobs
+from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.spec.query import literal
 
 KEY = "spec"  # in the address
@@ -21,19 +19,21 @@ FIRST = MapSpec(
     ("post-norm", "pre-norm"),
     (("batch", 32), ("steps", 100), ("width", 32)),
 )
-BASE = ("net", "task", "depth", "width", "lr", "batch", "warmup", "steps")
+BASE = ("net", "task", "depth", "width", "activation", "norm", "init", "optimizer", "lr", "batch", "warmup", "steps")
+OWN = "of the arrangement"  # what a map leaves to its arrangements
+LEFT = ("norm", "init")  # fields that may be left to them
 
 
 def edited() -> MapSpec:
-    """The specification in the controls; where they hold none, a sentence and the last that was whole."""
+    """The map in the controls; if they are invalid, an error and the last valid map."""
     _adopt()
     kept = session.MAP_OWN.get() or FIRST
     _fill(kept)
     left, right = st.columns(2)
     with left:
-        x = _axis("x", "Axis to the right")
+        x = _axis("x", "Horizontal axis")
     with right:
-        y = _axis("y", "Axis upwards")
+        y = _axis("y", "Vertical axis")
     names = st.multiselect(
         "Arrangements",
         list(ARRANGEMENTS),
@@ -44,7 +44,7 @@ def edited() -> MapSpec:
     with st.expander("The net, its task and its training"):
         base = _base((x[0], y[0]))
         seeds, target = st.columns(2)
-        count = seeds.number_input("Seeds", 1, MOST_SEEDS, key=SEEDS, help="Runs of every cell, trained as one.")
+        count = seeds.number_input("Seeds", 1, MOST_SEEDS, key=SEEDS, help="Runs per cell, trained together.")
         goal = target.number_input(
             "Target loss",
             *TARGETS,
@@ -58,7 +58,7 @@ def edited() -> MapSpec:
             Axis(x[0], _numbers(x[1])), Axis(y[0], _numbers(y[1])), tuple(names), base, int(count), float(goal)
         )
     except ValueError as problem:
-        st.error(f"{problem}. What is shown below is still the last map that was whole.")
+        st.error(f"{problem}. Below is still the last valid map.")
         spec = kept
     session.MAP_OWN.put(spec)
     address.stage({KEY: None if spec == FIRST else spec.to_json(compact=True)})
@@ -66,21 +66,21 @@ def edited() -> MapSpec:
 
 
 def pasted() -> None:
-    """A box for a specification as JSON."""
+    """A box to paste a map's JSON into."""
     with st.popover("Paste a specification", icon=":material/content_paste:"):
         text = st.text_area("Specification (JSON)", key="map_paste", height=200)
         if st.button("Use it", key="map_use"):
             try:
                 spec = MapSpec.from_json(text)
             except ValueError as problem:
-                st.error(f"{_quoted(problem)} The map is as it was.")
+                st.error(f"{_quoted(problem)} The map is unchanged.")
                 return
             put(spec)
             st.rerun()
 
 
 def _adopt() -> None:
-    """Takes over the specification of the address. One that cannot be read gets a sentence, and the first one."""
+    """Adopts the map in the address. If it cannot be read, says so and takes the default."""
     text = st.query_params.get(KEY)
     if not address.taken(KEY) or not session.MAP_OWN.there:
         session.MAP_REFUSED.put("")
@@ -90,22 +90,22 @@ def _adopt() -> None:
             put(FIRST)
             session.MAP_REFUSED.put(_quoted(problem))
     if session.MAP_REFUSED.get() and session.MAP_OWN.get() == FIRST:
-        st.info(f"The map of the link was not taken. {session.MAP_REFUSED.get()}")
+        st.info(f"The link's map could not be used. {session.MAP_REFUSED.get()}")
 
 
 def _quoted(problem: ValueError) -> str:
-    """What is wrong with a specification, as Markdown: it repeats words of whoever wrote it."""
+    """What is wrong with a pasted map, with its quotes escaped for Markdown."""
     return literal(sentence(str(problem)[:300]))
 
 
 def put(spec: MapSpec) -> None:
-    """Makes a specification the one in the controls."""
+    """Puts a map into the controls."""
     session.MAP_OWN.put(spec)
     session.MAP_FILLED.put(False)
 
 
 def _fill(spec: MapSpec) -> None:
-    """The controls from a specification, when it is another than the one they were last filled from or have gone."""
+    """Fills the controls from a map, if it is not the one they were last filled from."""
     if session.MAP_FILLED.get() and session.held(CHOSEN) is not None:
         return
     session.MAP_FILLED.put(True)
@@ -117,12 +117,12 @@ def _fill(spec: MapSpec) -> None:
     session.hold(TARGET, float(spec.target))
     usual = RunConfig.arranged("pre-norm", net=str(dict(spec.base).get("net", "mlp")))
     for name in BASE:
-        session.hold(f"map_base_{name}", dict(spec.base).get(name, getattr(usual, name)))
+        session.hold(f"map_base_{name}", dict(spec.base).get(name, OWN if name in LEFT else getattr(usual, name)))
     session.MAP_MORE.put({name: value for name, value in spec.base if name not in BASE})
 
 
 def _written(value: float) -> str:
-    """A number as `_numbers` reads it, with as many digits as it has."""
+    """A number that `_numbers` reads back exactly."""
     short = f"{value:g}"
     return short if float(short) == value else repr(value)
 
@@ -130,14 +130,14 @@ def _written(value: float) -> str:
 def _axis(name: str, label: str) -> tuple[str, str]:
     chosen = st.selectbox(label, AXES, key=f"map_{name}", format_func=lambda one: knobs()[one][1].label)
     text = st.text_input(
-        "Values", key=f"map_{name}_values", help="Numbers, apart by commas; each a column or a row of cells."
+        "Values", key=f"map_{name}_values", help="Numbers separated by commas; each is a column or a row of cells."
     )
     return str(chosen), text
 
 
 def _base(axes: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
-    """The fields of the base that are no axis, as far as they
-    differ from the defaults; and what a pasted one had besides.
+    """The base's fields that are not an axis and not at their default or their arrangement's own, and further fields
+    of a pasted map.
     """
     found: dict[str, Any] = dict(session.MAP_MORE.get())
     columns = st.columns(4)
@@ -146,7 +146,8 @@ def _base(axes: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
         key, tip = f"map_base_{name}", help_of(name)
         with columns[at % 4]:
             if knob.choices is not None:
-                value: Any = st.selectbox(knob.label, list(NETS if name == "net" else TASKS), key=key, help=tip)
+                words = [*([OWN] if name in LEFT else []), *knob.choices]
+                value: Any = st.selectbox(knob.label, words, key=key, help=tip)
             elif kinds == (int,):
                 value = int(
                     st.number_input(knob.label, int(knob.low), int(knob.high), step=int(knob.step), key=key, help=tip)
@@ -156,16 +157,16 @@ def _base(axes: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
                     st.number_input(knob.label, float(knob.low), float(knob.high), format="%g", key=key, help=tip)
                 )
         found[name] = value
-    usual = RunConfig.arranged("pre-norm", net=str(found["net"]))  # what an arrangement brings along with this net
+    usual = RunConfig.arranged("pre-norm", net=str(found["net"]))  # an arrangement's defaults for this net
     return tuple(
         (name, value)
         for name, value in found.items()
-        if value != (RunConfig.net if name == "net" else getattr(usual, name))
+        if value != (OWN if name in LEFT else RunConfig.net if name == "net" else getattr(usual, name))
     )
 
 
 def _numbers(text: str) -> tuple[float, ...]:
-    """The numbers of a text; ValueError with what is none."""
+    """The numbers in a text. ValueError names what is not a number."""
     found = []
     for part in text[:500].replace(";", ",").replace(" ", ",").split(","):
         if not part:

@@ -1,4 +1,4 @@
-"""The playground's parts between its controls and its charts: what is refused, what is kept, what is compared."""
+"""The playground below its controls: stage, charts, comparison curves, remedies, and this network's theory."""
 
 import secrets
 from dataclasses import replace
@@ -9,10 +9,11 @@ from components.charts.diagram import show_diagram
 from components.controls import settled
 from components.instruments import instruments, remedies
 from components.playground import picture, take_home
-from components.shell import compare_link, link, projector, session
+from components.shell import link, projector, session
 from components.shell.address import kept
 from components.shell.hide import any_hidden, hidden
 from components.shell.waiting import waits
+from components.shell.ways_on import to_compare
 from components.stage.panels import Headline, Panel, Stack, blocks_of
 from components.stage.profiles import Profile, profile_of
 from components.stage.stage import below, place, stage
@@ -28,16 +29,16 @@ STACK_HEIGHT = 150
 
 
 def watch(cfg: RunConfig) -> None:
-    """The stage, and what is measured of the step where its playhead rests."""
+    """The stage, and measurements at the step where its playhead rests."""
     if session.LINK_RERUN.take():
         session.STARTED.put(secrets.token_hex(4))
     waits(NAME, lambda: _watched(cfg))
 
 
 def _watched(cfg: RunConfig) -> bool:
-    """Stage, controls of the charts, instrument; whether an answer is still to come."""
+    """Stage, chart controls and instrument. Returns whether an answer is still to come."""
     if session.SWITCHED.take():
-        st.rerun()  # the controls stand outside of what runs again by itself
+        st.rerun()  # the controls lie outside this fragment
     before = session.VIEW.get()
     if before is not None and before.cfg != cfg:
         _leave(before, cfg)
@@ -81,7 +82,7 @@ def _stage(cfg: RunConfig, others: list[tuple[str, Profile]]) -> None:
 
 
 def _switch(_run: int, block: int) -> None:
-    """Switches the skip of a block that was clicked, which is one of the exceptions."""
+    """Toggles the skip of the clicked block: an exception in the configuration."""
     cfg = settled.last()
     own = {key: value for at, key, value in cfg.overrides if at == block}
     wanted = not own.get("residual", cfg.residual)
@@ -91,9 +92,7 @@ def _switch(_run: int, block: int) -> None:
 
 
 def what_is_set(cfg: RunConfig) -> None:
-    """The block diagram and the equation of the configuration,
-    from the same plan that the model is built from; ways out.
-    """
+    """Block diagram and equation, from the plan that the model is built from; links to other pages; export."""
     if not hidden("theory"):
         name = arrangement_of(cfg)
         st.subheader("This network", anchor=False)
@@ -109,8 +108,7 @@ def what_is_set(cfg: RunConfig) -> None:
             if cfg.stack == "single"
             else RunConfig.arranged("pre-norm", net=cfg.net)
         )
-        query = compare_link.to_query([cfg, other], seeds=1)
-        st.page_link(link.COMPARE, label="Compare with...", icon=":material/compare_arrows:", query_params=query)
+        to_compare([cfg, other], "Compare with...")
         st.page_link(
             link.ANATOMY, label="Take the block apart", icon=":material/account_tree:", query_params=cfg.to_query()
         )
@@ -118,20 +116,20 @@ def what_is_set(cfg: RunConfig) -> None:
 
 
 def _leave(before: View, cfg: RunConfig) -> None:
-    """Makes the picture before the last change the ghost, where the two can be read together.
+    """Keeps the profile before the last change as the ghost, where the two can be compared.
 
-    A net of less than half the ghost's depth would be drawn into a corner of its own chart.
+    Not if the new net has less than half its depth: it would be squeezed into a corner of its own chart.
     """
     shown, _ = look(before.cfg, place(NAME, [before.cfg]).step)
     ghost = profile_of(shown or before)
     alike = ghost.beside(cfg)
     session.GHOST.put(ghost if alike and before.cfg.depth <= 2 * cfg.depth else None)
     if not alike:
-        _fit_axes()  # they were held for what is no longer drawn
+        _fit_axes()  # they were scaled for curves that are gone
 
 
 def _below(cfg: RunConfig, others: list[tuple[str, Profile]]) -> None:
-    """What the charts are compared with, and one of the panels below them."""
+    """Controls for comparison curves, and one of the panels below the charts."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         choice = kept("panel", picture.PANELS[0], name="panel", among=picture.PANELS)
         panels = st.segmented_control("Show", picture.PANELS, required=True, **choice)
@@ -139,7 +137,7 @@ def _below(cfg: RunConfig, others: list[tuple[str, Profile]]) -> None:
         st.button("Rescale", on_click=_fit_axes, key="fit")
         with st.popover("More"):
             st.button("Remove comparison curves", on_click=_clear, key="clear", disabled=not others)
-            tip = "The playhead stops at the first step whose training loss is this small; 0 is off."
+            tip = "The playhead stops at the first step with a training loss this small; 0 turns it off."
             st.number_input(
                 "Stop at loss",
                 0.0,
@@ -154,9 +152,7 @@ def _below(cfg: RunConfig, others: list[tuple[str, Profile]]) -> None:
 
 
 def _look_again(view: View) -> None:
-    """Runs the page again once a run has rows and what can be
-    exported is open: that stands outside of this fragment.
-    """
+    """Reruns the page once a run has rows and the export panel is open, which lies outside this fragment."""
     there = bool(view.tape and view.tape.length)
     if session.ROWS.get() != (view.cfg, there):
         known = session.ROWS.get()
@@ -166,15 +162,15 @@ def _look_again(view: View) -> None:
 
 
 def _others(cfg: RunConfig) -> list[tuple[str, Profile]]:
-    """The profiles to compare with: the one before the last change,
-    and the pinned one where it is of the same net and task.
+    """The profiles to compare with, by role: the one before the last change and the pinned one, of the same net and
+    task.
     """
     kept = [(role.name, role.get()) for role in (session.GHOST, session.PINNED)]
     return [(role, profile) for role, profile in kept if profile is not None and profile.beside(cfg)]
 
 
 def _remedy(view: View) -> bool:
-    """Where a run has failed, one change that helps. Whether that is still being looked for."""
+    """For a failed run, one change that helps. Returns whether the search is still on."""
     if not failed(view.cfg, view.trace, view.row):
         return False
     found = remedies.found(view)
@@ -182,13 +178,13 @@ def _remedy(view: View) -> bool:
         for remedy, came_of_it in found.offers[:1]:
             label = f"Set {remedy.label}"
             if st.button(label, on_click=link.put, args=(remedy.fields,), key="remedy", help=came_of_it):
-                st.rerun()  # a press here runs the fragment alone, and the controls stand outside of it
+                st.rerun()  # the press reran this fragment only, and the controls lie outside
         st.caption(found.said)
     return found.waiting
 
 
 def _fit() -> int:
-    """How often the axes have been fitted: as long as that stays, they never shrink."""
+    """How often the axes were rescaled; between two times they never shrink."""
     return session.FIT.get()
 
 

@@ -1,9 +1,10 @@
-"""The playground's charts: what a configuration's stage shows, and the profiles that are kept to compare with."""
+"""The playground's charts: figures of its stage, its panels and its report."""
 
 import math
 
 import numpy as np
 
+from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure, enlarged
 from components.charts.steps import loss_chart, step_map
@@ -39,9 +40,9 @@ def player(cfg: RunConfig, fit: int, *, large: bool) -> Panel:
 
 
 def charts(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int, *, large: bool) -> list[Panel]:
-    """Activation and gradient by depth side by side, and below each the same at every step. `others`: (role, profile).
+    """Activation and gradient by depth side by side, below each the same at every step. `others`: (role, profile).
 
-    What they show is said by the verdict. `large`: the profiles alone, in type and lines for a projector.
+    They have no sentences: the verdict describes them. `large`: the profiles only, enlarged for a projector.
     """
     height = projector.BELOW_STACK if large else HEIGHT
     profiles = {title: _type(_profile(cfg, title, track, others), large) for title, track in PROFILES.items()}
@@ -50,7 +51,7 @@ def charts(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int, *, large
     ]
     if large:
         for figure in profiles.values():
-            figure["layout"]["showlegend"] = bool(others)  # else there is one line, of the step that the player shows
+            figure["layout"]["showlegend"] = bool(others)  # a single line is the step in the player
         return found
     sites = plan(cfg).sites
     return [
@@ -63,21 +64,27 @@ def charts(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int, *, large
 
 
 def panel(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int, chosen: str) -> list[Panel]:
-    """One of the panels below; the others are not declared."""
+    """The figures of one of PANELS."""
     if chosen == PANELS[0]:
         return _weights_and_samples(cfg, others, fit)
     return _what_it_says(cfg)
 
 
 def report_figures(view: View) -> list[Figure]:
-    """The figures of a report: the profiles of the shown row,
-    the whole loss, the maps of all steps. Needs no session.
-    """
+    """The figures of a report: profiles of the shown row, the whole loss, maps of all steps. Needs no session."""
     maps = [
         step_map(
-            title=f"{word} by layer and step", unit="RMS", sites=view.trace.sites, step=view.trace.step, values=values
+            title=f"{word} by layer and step",
+            unit="RMS",
+            hue=hue,
+            sites=view.trace.sites,
+            step=view.trace.step,
+            values=values,
         )
-        for word, values in (("Activation", view.trace.act_rms), ("Gradient", view.trace.grad_rms))
+        for word, hue, values in (
+            ("Activation", SIGNAL, view.trace.act_rms),
+            ("Gradient", GRADIENT, view.trace.grad_rms),
+        )
     ]
     return [*_profiles(view), _loss(view), *maps]
 
@@ -117,7 +124,11 @@ def _what_it_says(cfg: RunConfig) -> list[Panel]:
 def _profiles(view: View) -> list[Figure]:
     trace, name = view.trace, f"step {view.row}"
     series = {title: [Series(name, getattr(trace, track)[view.row])] for title, track in PROFILES.items()}
-    return [depth_profile(title=title, unit="RMS", sites=trace.sites, series=one) for title, one in series.items()]
+    hues = (figures.HUES[track] for track in PROFILES.values())
+    return [
+        depth_profile(title=title, unit="RMS", hue=hue, sites=trace.sites, series=one)
+        for hue, (title, one) in zip(hues, series.items(), strict=True)
+    ]
 
 
 def _loss(view: View) -> Figure:

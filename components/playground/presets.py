@@ -1,6 +1,4 @@
-"""Nets to begin with: each shows one thing, and a sentence
-says where to look for it. The four of Start, and GPT-2's.
-"""
+"""Presets: the four nets of Start and GPT-2's arrangement, each with a sentence that says where to look."""
 
 from dataclasses import dataclass
 
@@ -17,7 +15,7 @@ KEY = "preset"
 
 @dataclass(frozen=True)
 class Preset:
-    """A configuration, and what to look for in it."""
+    """A configuration, and where to look."""
 
     cfg: RunConfig
     look: str
@@ -26,40 +24,39 @@ class Preset:
 PRESETS = {
     "works": Preset(
         RunConfig(),
-        "Look at the gradient: block 1 hears more of it than block 32, and after 300 steps nine of ten unseen digits "
-        "are right.",
+        "Look at the gradient: block 1 receives more of it than block 32, and after 300 steps nine of ten unseen "
+        "digits are right.",
     ),
     "vanishes": Preset(
         RunConfig(residual=False, norm="none"),
-        "Look at the right end of the activation and the left end of the gradient: less than 1/10,000 of either comes "
-        "through, and the loss stays at guessing.",
+        "Look at the right end of the activation and the left end of the gradient: less than 1/10,000 of either gets "
+        "through, and the loss stays at that of guessing.",
     ),
     "explodes": Preset(
         RunConfig(norm="none"),
-        "Look at the right end of the activation: it leaves more than 100 times as large as it came, and within ten "
-        "steps no number is left.",
+        "Look at the right end of the activation: it leaves more than 100 times as large as it entered, and within "
+        "ten steps the numbers overflow.",
     ),
     "collapses": Preset(
         RunConfig(residual=False),
         "Activation and gradient look fine, within a factor of two. Look at the cosine further down: any two digits "
-        "leave in nearly one direction, and the loss stays at guessing.",
+        "leave in nearly the same direction, and the loss stays at that of guessing.",
     ),
     "GPT-2 does": Preset(
         RunConfig.arranged("pre-norm + GPT-2 init", net="transformer", task="book", depth=8, batch=32),
-        "Look at the activation before training: its output matrices start smaller, so that all 8 blocks together keep "
-        "it within a factor of two. By step 60 the net guesses letters better than their frequencies do.",
+        "Look at the activation before training: its output matrices start smaller, so that all 8 blocks together "
+        "keep it within a factor of two. By step 60 the net predicts letters better than their frequencies alone "
+        "would.",
     ),
 }
 
 
 def presets(cfg: RunConfig) -> None:
-    """The row of nets to begin with, and where to look in the
-    one that is set. Not there where a link hides what they set.
-    """
+    """The row of presets, and where to look in the one that is set. Not drawn where a link hides what they set."""
     if not panel.arranges(knobs()):
         return
     put({KEY: next((name for name, one in PRESETS.items() if one.cfg == cfg), None)})
-    st.pills("Begin with what", list(PRESETS), key=KEY, on_change=_begin, persist_state="session")
+    st.pills("Presets", list(PRESETS), key=KEY, on_change=_begin, persist_state="session")
     chosen = PRESETS.get(str(session.held(KEY)))
     if chosen is not None and not hidden("verdict"):
         st.markdown(chosen.look)

@@ -1,6 +1,4 @@
-"""A run as one HTML file that needs nothing else: figures
-that can be zoomed, numbers, configuration, versions and seed.
-"""
+"""A run as one self-contained HTML file: figures to zoom, numbers, configuration, versions and seed."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -29,7 +27,7 @@ pre{{background:#f4f5f7;padding:1rem;overflow-x:auto}}.figure{{width:100%;min-he
 <script>{plotly}</script></head><body>
 <h1>{title}</h1>
 {reading}
-<h2>What came of it</h2>
+<h2>Results</h2>
 <ul>{findings}</ul>
 {figures}
 <h2>What one block does</h2>
@@ -52,9 +50,9 @@ for (const place of document.querySelectorAll(".figure")) {{
 
 
 def report_html(cfg: RunConfig, trace: Trace, figures: Iterable[Mapping[str, Any]], versions: Mapping[str, str]) -> str:
-    """The report of a trace. `figures` are dicts of plotly's schema, `versions` names and versions of what computed it.
+    """The report of a trace. `figures` are dicts of plotly's schema; `versions` maps what computed it to its version.
 
-    About 5 MB: plotly's own code is inside, so that the file works without a network. It holds every word escaped.
+    About 5 MB: plotly's code is included, so that the file works offline. All text is escaped.
     """
     from plotly.offline import get_plotlyjs
 
@@ -80,7 +78,7 @@ def report_html(cfg: RunConfig, trace: Trace, figures: Iterable[Mapping[str, Any
 
 
 def _figure(figure: Mapping[str, Any]) -> str:
-    """A place for a figure with its data inside; "<" is written so that no text in it can end the script."""
+    """A figure's element with its data; "<" is escaped so that no text can close the script."""
     from plotly.utils import PlotlyJSONEncoder
 
     drawn = {
@@ -92,7 +90,7 @@ def _figure(figure: Mapping[str, Any]) -> str:
 
 
 def _setting(cfg: RunConfig, field: str) -> str:
-    """One row of the configuration; what differs from the default stands out."""
+    """One row of the configuration, bold if it differs from the default."""
     _, knob = knobs()[field]
     value = getattr(cfg, field)
     mark = ' class="changed"' if value != getattr(RunConfig, field) else ""

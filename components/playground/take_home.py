@@ -1,6 +1,4 @@
-"""Take the result home: configuration, numbers, report, script,
-a link that checks itself; and bring a configuration in.
-"""
+"""Export and share: configuration, numbers, report, script, a link that checks itself; and import."""
 
 from collections.abc import Callable
 from urllib.parse import urlencode
@@ -20,7 +18,7 @@ KEY = "take_home"
 
 
 def take_home(cfg: RunConfig, view: View | None) -> None:
-    """A folded panel; closed, it computes nothing."""
+    """A folded panel; while closed it computes nothing."""
     with st.expander("Export and share", icon=":material/download:", key=KEY, on_change="rerun") as panel:
         if panel.open:
             shown = (
@@ -32,7 +30,7 @@ def take_home(cfg: RunConfig, view: View | None) -> None:
 
 
 def check(view: View) -> None:
-    """Where the link carries a digest of somebody's numbers: whether the same came out here."""
+    """If the link carries a digest of numbers: whether this run reproduces them."""
     digest = st.query_params.get("digest")
     if digest and view.tape is not None and view.tape.length:
         found = compare(digest, view.trace, _torch())
@@ -41,7 +39,7 @@ def check(view: View) -> None:
 
 
 def _downloads(cfg: RunConfig, view: View | None) -> None:
-    """Files are made when they are asked for, from the rows that are there then."""
+    """Files are made on demand, from the rows there are by then."""
 
     def file(label: str, name: str, mime: str, make: Callable[[], str]) -> None:
         st.download_button(label, make, name, mime, on_click="ignore", key=f"take_{name}")
@@ -59,7 +57,7 @@ def _downloads(cfg: RunConfig, view: View | None) -> None:
 
 
 def _now(view: View) -> Trace:
-    """All rows that have come by now."""
+    """All rows so far."""
     tape = view.tape
     trace = tape.trace() if tape is not None else None
     return trace if trace is not None else view.trace
@@ -74,17 +72,17 @@ def _report(view: View) -> str:
 
 
 def _link(cfg: RunConfig, view: View | None) -> None:
-    """A link to this run; once it has rows, with a digest that lets the reader's page check the result."""
+    """A link to this run; once it has rows, with a digest by which the recipient's page checks the result."""
     query = cfg.to_query() | ({"digest": digest_of(view.trace.first(cfg.steps), _torch())} if view is not None else {})
     base = (st.context.url or "").partition("?")[0]
-    also = " with a digest of the numbers: it runs again and says whether the same came out" if view else ""
+    also = ", with a digest of the numbers: it repeats the run and says whether the result is the same" if view else ""
     st.markdown(f"**Link**{also}")
     st.code(f"{base}?{urlencode(query)}", language=None, wrap_lines=True)
 
 
 def _bring_in() -> None:
     if any_hidden(knobs()):
-        return  # it would set what is hidden
+        return  # an import would set hidden fields
     st.text_area("Paste a configuration (JSON) or a link", key=session.PASTED.name, max_chars=100_000, height=100)
     st.button("Use it", on_click=_use, key="use_pasted")
     if session.PASTED_REFUSED.get():
@@ -92,7 +90,7 @@ def _bring_in() -> None:
 
 
 def _use() -> None:
-    """Takes the pasted configuration over, or says why not."""
+    """Adopts the pasted configuration, or says why it cannot."""
     try:
         cfg, notes = configuration_from(session.PASTED.get())
     except ValueError as error:
@@ -104,5 +102,5 @@ def _use() -> None:
 
 
 def _torch() -> str | None:
-    """The version of torch in the trainer; None while it is not known."""
+    """The trainer's version of torch; None while unknown."""
     return trainer().status().versions.get("torch")

@@ -1,1 +1,1 @@
-"""The page "Your model"."""
+"""The page Your model."""

@@ -1,4 +1,4 @@
-"""The page "Your model": a recording of `addnorm.watch`, alone, beside another, or beside a run of the playground."""
+"""The page Your model: a recording by `addnorm.watch`, alone or beside another or a run of the playground."""
 
 import streamlit as st
 
@@ -13,19 +13,19 @@ from models.service.client import key_of
 from models.spec import ARRANGEMENTS, RunConfig
 
 NAME = "recordings"
-OWN, ALONE, SECOND = "a file of yours", "nothing", "a second file of yours"
-TOY = "toy: "  # before the name of an arrangement
-LIKE = ("pre-norm", "post-norm", "residual only", "ReZero", "plain", "plain + norm")  # what addnorm.law tells apart
+OWN, ALONE, SECOND = "your own file", "nothing", "a second file of yours"
+TOY = "toy: "  # prefix of an arrangement's name
+LIKE = ("pre-norm", "post-norm", "residual only", "ReZero", "plain", "plain + norm")  # what addnorm.law distinguishes
 HEIGHT, TALL = 320, 340
 CODE = """\
 from addnorm import watch
 
 with watch(model, "recordings/run.jsonl", optimizer=optimizer) as tape:
     for x, y in batches:
-        ...                # your training step, as ever
+        ...                # your training step, unchanged
         tape.loss(loss)"""
 FORMATS = (
-    "Dotted lines are the limits of number formats, where the axis reaches them. The sizes are root mean squares: "
+    "Dotted lines mark the limits of number formats, where the axis reaches them. Sizes are root mean squares: "
     "single numbers are larger and smaller."
 )
 
@@ -36,13 +36,13 @@ def draw() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         first = _chosen("Recording", [OWN, *known], "recording", OWN)
         others = [ALONE, SECOND, *(name for name in known if name != first), *(TOY + name for name in ARRANGEMENTS)]
-        second = _chosen("Beside it", others, "beside", ALONE)
+        second = _chosen("Compare with", others, "beside", ALONE)
     if first == OWN:
         with st.expander("How to record your model", expanded=not known):
-            st.code(CODE, language=None, wrap_lines=True)  # colours that are too pale for small type
+            st.code(CODE, language=None, wrap_lines=True)  # highlighting is too pale for small type
             st.markdown(
-                "`pip install .` in the app's folder installs the recorder alone. Recordings in "
-                f"`{folder()}` stand in the list above while they grow; `python -m models open run.jsonl` opens one."
+                f"`pip install .` in the app's folder installs only the recorder. Recordings in `{folder()}` appear "
+                "in the list above while they grow; `python -m models open run.jsonl` opens one."
             )
     runs: list[Recording | RunConfig] = [Recording(None if first == OWN else first)]
     labels: list[str | None] = [None]
@@ -67,7 +67,7 @@ def _chosen(label: str, options: list[str], name: str, default: str) -> str:
 
 
 def _panels(labels: list[str | None]) -> list[Panel]:
-    """What is shown of some runs: the label of a run of the playground, None for a recording."""
+    """The panels of some runs, given their labels: None for a recording."""
     half = COLUMNS // 2
     panels: list[Panel] = []
     for run, label in enumerate(labels):
@@ -112,7 +112,7 @@ def _updates(labels: list[str | None]) -> figures.Figure:
 
 
 def _toys(run: int) -> list[Panel]:
-    """For every arrangement that a recording may behave like, the way to a small net of it."""
+    """For every arrangement that a recording may resemble, a link to a small net of that kind."""
     return [
         Link(
             f"Open a small “{name}” net in the playground",

@@ -1,1 +1,1 @@
-"""What every page has around its content: address, links, hiding, theme, words and names."""
+"""What every page shares besides charts: address and links, hidden parts, theme, session, text and names."""

@@ -1,9 +1,7 @@
-"""The address bar says what a page shows: taken over when it
-comes from outside, written when something on the page moves.
+"""The address bar: a page adopts what a link says, and the address follows what the visitor changes.
 
-Everything that stands in an address is *staged* while a page is drawn and written at its
-end, so that one press makes one history entry. A page left through the navigation is found
-again as it was: its address is restored, and the page takes it over as it would a link.
+Changes are *staged* while the page is drawn and written at its end, so that a click makes one history entry. When a
+visitor comes back to a page through the navigation, its address is restored, and the page adopts it like a link.
 """
 
 import math
@@ -35,18 +33,18 @@ from components.shell.session import (
 from models.log import event
 from models.spec.query import FOREIGN, LONGEST_VALUE, TRUTH, harmless
 
-ONE_NET = ("playground", "anatomy")  # pages that show one and the same net
+ONE_NET = ("playground", "anatomy")  # pages that show the same net
 MOST_ECHOES = 8
-NUMBERED = re.compile(r"^examples?-\d+(-and-\d+)?-")  # what options were called in addresses from before 2026-11-22
+NUMBERED = re.compile(r"^examples?-\d+(-and-\d+)?-")  # the prefix of options in addresses from before 2026-11-22
 
 _history = st.components.v2.component("history", js=(Path(__file__).parent / "history.js").read_text())
 
 
 def arrive(page: str, visit: Mapping[str, str]) -> None:
-    """Once per script run, before the page: makes the address what the page is to show.
+    """Once per script run, before the page: makes the address say what the page is to show.
 
-    `visit` is what the address must say on every page of this visit. A walk through the navigation comes with an empty
-    address and finds the page as it was left; Back and Forward are taken at their word.
+    `visit`: what the address must say on every page of this visit. The navigation comes with an empty address, for
+    which the page's last one is restored; the addresses of Back and Forward are taken as they are.
     """
     query = st.query_params.to_dict()
     put_again()
@@ -66,28 +64,28 @@ def arrive(page: str, visit: Mapping[str, str]) -> None:
 
 
 def resume() -> None:
-    """Once per run of a fragment: a browser that has not heard of the last address yet repeats the one before."""
+    """Once per run of a fragment: restores the last address if the browser repeats an older one."""
     put_again()
     if _repeats():
         st.query_params.from_dict(_left())
 
 
 def put(fields: Mapping[str, Any]) -> None:
-    """Sets widgets; to be called before these are drawn, or in a callback."""
+    """Sets widgets, before they are drawn or in a callback."""
     put_again()
     known = PUT.own()
     for name, value in fields.items():
         if drawn(name) and held(name) != value:
             before = [held(name), *(known[name][0] if name in known else ())]
-            known[name] = [one for one in before if one != value], value, _left()
+            known[name] = [old for old in before if old != value], value, _left()
             UNTOLD.put(True)
         hold(name, value)
 
 
 def put_again() -> None:
-    """Sets widgets once more where a browser that has not heard of it yet repeats what they were before.
+    """Sets widgets again if a browser that has not heard of it repeats their old values.
 
-    Streamlit takes that for a change by the visitor, so a widget's callback calls this first if its widget is put, too.
+    Streamlit takes these for a change by the visitor: the callback of a widget that is also `put` calls this first.
     """
     known = PUT.own()
     unheard = UNTOLD.get() or _repeats()
@@ -99,12 +97,12 @@ def put_again() -> None:
 
 
 def stage(changes: Mapping[str, str | None]) -> None:
-    """Notes what the address has to say from the end of this run on; None takes a key out of it."""
+    """Stages changes to the address for the end of this run; None removes a key."""
     STAGED.own().update(changes)
 
 
 def settle() -> None:
-    """At the end of a run: writes what was staged and what the widgets hold, as one history entry."""
+    """At the end of a run: writes the staged changes and the values of the kept widgets, as one history entry."""
     UNTOLD.put(False)
     for name, (key, default, written) in KEPT.get().items():
         value = held(key, default)
@@ -117,7 +115,7 @@ def settle() -> None:
 
 
 def taken(*names: str) -> bool:
-    """Whether the page that is shown already stands as these keys of its address say; from now on it does."""
+    """Whether the page has adopted these keys of its address already; from now on it counts as having done so."""
     known = TAKEN.own()
     says = {name: st.query_params.get(name) for name in names}
     same = says.items() <= known.items()
@@ -136,13 +134,13 @@ def kept(
     exact: bool = False,
     near: Callable[[str], str] = lambda _: "",
 ) -> dict[str, Any]:
-    """The keyword arguments that keep a widget's value in the address under `name` wherever it is not the default.
+    """The keyword arguments of a widget whose value is kept in the address under `name`, unless it is the default.
 
-    `among` are the widget's options, of which it holds one, or with `many` a list; `bounds` are those of a number, or
-    of the length of a text. `exact`: options that are names of others' stand in the address letter by letter. To be
-    called before the widget. What an address says wrongly is said on the page for as long as what was taken instead
-    stands; `near` adds what may have been meant. A default that has become another one, because an example was chosen,
-    is taken over where the address is silent; so is one for what is no option any more.
+    Call it right before the widget. `among`: the widget's options, of which it holds one, or with `many` a list.
+    `bounds`: of a number, or of the length of a text. `exact`: options are written in the address letter by letter.
+    `near`: adds to the message about an illegal address what may have been meant; the message stays until the widget is
+    moved. A default that has changed is adopted if the address is silent, and replaces a value that is no option any
+    more.
     """
     text, options = st.query_params.get(name), None if among is None else list(among)
     known, said = DEFAULTS.own(), SAID.own()
@@ -165,32 +163,32 @@ def kept(
 
 
 def slug(option: object) -> str:
-    """An option as it stands in an address: a number, or small letters and digits with a dash between words."""
+    """An option as written in an address: a number, or lower-case letters and digits with dashes between words."""
     if isinstance(option, int | float) and not isinstance(option, bool):
         return f"{option:.10g}"
     return re.sub(r"[^a-z0-9.]+", "-", str(option).casefold()).strip("-") or str(option)
 
 
 def _from_history() -> bool:
-    """Whether Back or Forward brought this run."""
+    """Whether this run comes from Back or Forward."""
     context = get_script_run_ctx(suppress_warning=True)
     return context is not None and context.is_history_navigation
 
 
 def _repeats() -> bool:
-    """Whether the browser has not heard of the last address yet and repeats one from before, or none."""
+    """Whether the browser has not heard of the last address, and repeats an older one or an empty one."""
     query = st.query_params.to_dict()
     known = HERE.there and not _from_history() and query != _left()
     return known and (not query or query in ECHOES.get())
 
 
 def _left() -> dict[str, str]:
-    """The address of the page that is shown, as it was written last."""
+    """The address of the current page, as it was written last."""
     return LEFT.get().get(HERE.get(), {})
 
 
 def _as_left(page: str) -> dict[str, str]:
-    """The address that a page was left with. Pages that show one net show the one that was set last on any of them."""
+    """The address that a page was left with; pages that show the same net show the one last set on any of them."""
     left = LEFT.get()
     own = left.get(page, {})
     if page not in ONE_NET:
@@ -201,11 +199,11 @@ def _as_left(page: str) -> dict[str, str]:
 
 
 def _write(query: dict[str, str]) -> None:
-    """Makes this the address of the page that is shown. Noted before it is written: a rerun may cut in."""
+    """Makes this the address of the current page; noted before it is written, because a rerun may interrupt."""
     before, left = st.query_params.to_dict(), LEFT.own()
     left.pop(HERE.get(), None)
     left[HERE.get()] = query
-    ECHOES.put([one for one in (*ECHOES.get(), before) if one != query][-MOST_ECHOES:])
+    ECHOES.put([echo for echo in (*ECHOES.get(), before) if echo != query][-MOST_ECHOES:])
     if query != before:
         st.query_params.from_dict(query)
 
@@ -221,9 +219,7 @@ def _adopted(
     exact: bool,
     near: Callable[[str], str],
 ) -> tuple[Any, str]:
-    """The value that an address asks for, and what is wrong with
-    it in words; the default where it says nothing or nonsense.
-    """
+    """The value that an address asks for, or else the default, and what is wrong with it in words."""
     if text is None:
         return default, ""
     try:
@@ -252,14 +248,13 @@ def _parsed(
     many: bool,
     exact: bool = False,
 ) -> Any:
-    """The value of a text: an option by its slug, a list of them,
-    a truth value, words, or the nearest number within bounds.
+    """The value of a text: an option by its slug, a list of them, a truth value, words, or the nearest legal number.
 
-    ValueError where it is none of them.
+    ValueError for anything else.
     """
     low, high = bounds or (-math.inf, math.inf)
     if exact and options is not None:
-        return options[options.index(text)]  # ValueError where it is none of them
+        return options[options.index(text)]  # which raises ValueError
     if options is not None:
         named = {slug(option): option for option in options}
         assert len(named) == len(options), "two options would be one in the address"
@@ -267,8 +262,8 @@ def _parsed(
         asked = [one if one in named else NUMBERED.sub("", one) for one in asked]
         if not set(asked) <= set(named) or not (asked or many):
             raise ValueError(text)
-        found = [named[one] for one in asked]
-        return found if many else found[0]
+        values = [named[one] for one in asked]
+        return values if many else values[0]
     if isinstance(default, bool):
         if text.lower() not in TRUTH:
             raise ValueError(text)

@@ -1,23 +1,22 @@
-"""The class board in a lesson: a visitor's guess goes to the
-class of the link, and what the class has guessed is one chart.
-"""
+"""The class board in a lesson: counts a visitor's guess for the class in the link, and draws the class's guesses."""
 
 import secrets
 
 import streamlit as st
 
-from components.charts.parts import BLUE, Figure, enlarged, finished, frame_of, note
+from components.charts.colour import GREY
+from components.charts.parts import Figure, enlarged, finished, frame_of, note
 from components.shell import projector, session
 from components.stage.still import still_chart
 from models.lessons.board import RULE, board, valid
 from models.lessons.lesson import Lesson
 
 KEY = "class"
-ROW = 44  # pixels for a bar and the option over it
+ROW = 44  # pixels for a bar and the option above it
 
 
 def code() -> str:
-    """The class of this visit: the one in the address, or in the last that had one; empty where there is none."""
+    """The class of this visit: the one in the address, or in the last address that had one; empty without any."""
     asked = st.query_params.get(KEY)
     if asked is not None:
         session.CLASS_CODE.put(asked if valid(asked) else "")
@@ -25,27 +24,25 @@ def code() -> str:
 
 
 def refused() -> None:
-    """Says that the code in the address cannot be one."""
+    """Says so if the code in the address is not legal."""
     if not valid(st.query_params.get(KEY, "none")):
         st.info(f"From the link: {RULE}; your guess counts for yourself only.")
 
 
 def again(lesson: Lesson) -> None:
-    """The next guess of this lesson is to be counted, though the board has heard one already."""
+    """Counts the visitor's next guess in this lesson, even though there has been one."""
     session.CLASS_TOLD.own().discard((code(), lesson.key))
 
 
 def show(lesson: Lesson, guess: str) -> None:
-    """Tells the board this visitor's guess, once, unless it
-    was made on a projector; draws what the class has guessed.
-    """
+    """Draws the class's guesses, after telling the board this visitor's, once and unless made on a projector."""
     if not code():
         return
     told = session.CLASS_TOLD.own()
-    # Once: what the teacher has cleared must not come back with the next look.
+    # Only once: a guess that the teacher has cleared must not come back when the page runs again.
     this = code(), lesson.key
     if guess and this not in told and projector.on():
-        told.add(this)  # it starts the nets for all to see and is nobody's guess, in the usual view afterwards neither
+        told.add(this)  # a teacher's guess only starts the nets, and is not counted later in the usual view either
     elif guess and this not in told:
         session.CLASS_MEMBER.put(session.CLASS_MEMBER.get() or secrets.token_hex(8))
         if refusal := board().guess(*this, session.CLASS_MEMBER.get(), guess):
@@ -58,14 +55,14 @@ def show(lesson: Lesson, guess: str) -> None:
 
 
 def draw(name: str, counts: dict[str, int], *, key: str, scale: float = 1.0) -> None:
-    """What a class has guessed: a sentence, the chart, its numbers."""
+    """Draws the guesses of a class: a sentence and a chart."""
     st.markdown(sentence(name, counts))
     figure, height = enlarged(guesses_chart(counts), scale), round(scale * (90 + ROW * len(counts)))
     still_chart(figure, key=key, alt="Guesses of the class, chart", height=height)
 
 
 def sentence(name: str, counts: dict[str, int]) -> str:
-    """How many have guessed, and what most of them."""
+    """How many have guessed, and what most of them guessed."""
     total, most = sum(counts.values()), max(counts.values())
     if not total:
         return f"Class {name}: no guess yet."
@@ -75,7 +72,7 @@ def sentence(name: str, counts: dict[str, int]) -> str:
 
 
 def guesses_chart(counts: dict[str, int]) -> Figure:
-    """A bar per option, in the order of the lesson, with the option and its count over it."""
+    """A bar per option, in the order of the lesson, with the option and its count above it."""
     layout = frame_of("Guesses of the class", x="guesses", y="", legend=False)
     places = list(range(len(counts), 0, -1))
     top = max([*counts.values(), 4])
@@ -96,7 +93,7 @@ def guesses_chart(counts: dict[str, int]) -> Figure:
         "customdata": list(counts.values()),
         "textposition": "none",
         "width": 0.34,
-        "marker": {"color": BLUE},
+        "marker": {"color": GREY},
         "hovertemplate": "%{text}: %{x}<extra></extra>",
     }
     return finished([bars], layout, "")

@@ -1,4 +1,4 @@
-// Cards as radio buttons: one is in the order of the Tab key, the arrows lead to the others, a press chooses.
+// Cards as radio buttons: Tab leads to one of them, the arrow keys to the others.
 
 const WAYS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }
 
@@ -13,7 +13,7 @@ const made = (card) => {
 export default ({ data, parentElement, setTriggerValue }) => {
   const group = parentElement.querySelector(".cards")
   group.setAttribute("aria-label", data.label)
-  // The same buttons stay: one that was replaced would lose the keyboard's focus.
+  // Keeps the buttons: a new one would not have the focus.
   while (group.children.length > data.cards.length) group.lastChild.remove()
   data.cards.forEach(({ name, text, unfit, mark }, at) => {
     const card = group.children[at] ?? group.appendChild(made(document.createElement("button")))

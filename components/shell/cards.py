@@ -1,4 +1,4 @@
-"""Cards to choose from, one or none: each a name, what it is about, and where it is no use here, why."""
+"""Cards of which one or none is chosen: each has a name and a text, or why it cannot be chosen."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -20,7 +20,7 @@ _component = st.components.v2.component(
 
 @dataclass(frozen=True)
 class Card:
-    """A card by its name; `unfit` says why it cannot be chosen, empty where it can. `mark`: a word in its corner."""
+    """A card; `unfit`: why it cannot be chosen, empty if it can; `mark`: a word in its corner."""
 
     name: str
     text: str
@@ -29,7 +29,7 @@ class Card:
 
 
 def cards(label: str, offered: Sequence[Card], chosen: str | None, *, key: str, choose: Callable[[str], None]) -> None:
-    """Draws the cards; a press hands the name of one to `choose`, which is a callback."""
+    """Draws the cards; a click calls `choose`, a callback, with a card's name."""
 
     def pressed() -> None:
         name = getattr(session.held(key), "chosen", None)

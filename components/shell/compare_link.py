@@ -1,4 +1,4 @@
-"""A comparison in the address bar: one key per column, each holding that column's own link."""
+"""A comparison in the address bar: a key per column, which holds the link of that column."""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -15,23 +15,23 @@ FIRST = "residual on and off"
 
 
 def begin() -> None:
-    """Makes the comparison that is walked to play as soon as it is shown, once."""
+    """Makes the comparison play once, as soon as it is shown."""
     session.COMPARE_BEGUN.put(secrets.token_hex(8))
 
 
 def begun() -> str:
-    """What asked for the comparison to play, in a text of its own; empty where nothing has."""
+    """The text of the last request to play the comparison; empty without one."""
     return session.COMPARE_BEGUN.get()
 
 
 def to_query(columns: Sequence[RunConfig], seeds: int) -> dict[str, str]:
-    """The columns and the number of seeds as text."""
+    """The columns and the number of seeds as the query of an address."""
     query = {letter: urlencode(cfg.to_query()) for letter, cfg in zip(LETTERS, columns, strict=False)}
     return query | ({"seeds": str(seeds)} if seeds > 1 else {})
 
 
 def from_query(query: Mapping[str, str]) -> tuple[list[RunConfig], int, list[str]]:
-    """Two to four legal configurations, a number of seeds, and in words what was clamped or ignored."""
+    """Two to four legal configurations, the number of seeds, and notes on what was clamped or ignored."""
     notes: list[str] = []
     columns: list[RunConfig] = []
     for letter in sorted(set(query) & set(LETTERS)):

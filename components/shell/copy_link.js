@@ -1,4 +1,4 @@
-// Copies the address; without a clipboard (a page that came by http) it says so instead.
+// Copies the address; without a clipboard, as on a page served over http, it says so.
 
 const SHOWN_MILLISECONDS = 2000
 

@@ -1,4 +1,4 @@
-"""A button at the top of every page: the address that shows what is shown, into the clipboard."""
+"""A button at the top of every page that copies its address."""
 
 from pathlib import Path
 

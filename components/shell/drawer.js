@@ -1,4 +1,4 @@
-// A press beside an open drawer closes it where it covers the page, and nowhere else.
+// Streamlit closes a drawer that covers the page at a press beside it.
 let shown
 export default function ({ data }) {
   if (data.page === shown) return

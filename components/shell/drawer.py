@@ -1,7 +1,7 @@
-"""The drawer over a narrow page closes when another page is shown.
+"""Closes the drawer over a narrow page when another page is shown.
 
-Streamlit closes it by itself only in what calls itself a phone, not on a tablet or in a narrow window, and a drawer
-that was left open lies over the page of the next visit too.
+Streamlit does so only in browsers that call themselves a phone, not on a tablet or in a narrow window, and an open
+drawer also covers the first page of the next visit.
 """
 
 from pathlib import Path
@@ -14,5 +14,5 @@ _component = st.components.v2.component(
 
 
 def close_drawer(page: str) -> None:
-    """Takes the drawer off a page that it covers, once for each page that is come to."""
+    """Closes the drawer if it covers the page, once for every page that is opened."""
     _component(key="drawer", data={"page": page}, height=0)

@@ -1,9 +1,8 @@
-"""What a teacher's link hides: controls by their field, and parts of the pages by the words below.
+"""What a teacher's link hides: controls by their field, and parts of the pages by the names below.
 
-Once a link has hidden something, it stays hidden for the visit on every page that has it: start, playground, compare,
-anatomy and lessons. A link with an empty `hide=` ends that, and so does a new tab. Labs, maps, common errors, the
-glossary and a lesson's challenge have nets and controls of their own, which nothing hides. It keeps a class from
-looking ahead and is no lock: whoever edits the address sees all.
+It stays hidden for the visit on start, playground, compare, anatomy and lessons, until a link with an empty `hide=` or
+a new tab. Labs, maps, common errors, the glossary and a lesson's challenge have nets and controls of their own, which
+nothing hides. It keeps a class from looking ahead, but is no lock: whoever edits the address sees everything.
 """
 
 from collections.abc import Iterable
@@ -21,14 +20,14 @@ PARTS = {
     "theory": "formula over measurement, reading, diagram, equation and code of the block",
     "instruments": "the row of instruments",
     "export": "take it home, and the ways to Compare and Anatomy",
-    "answers": "in lessons: finding, why, challenge and code",
+    "answers": "in lessons: verdicts, finding, why, challenge and code",
     "lessons": "the way to other lessons",
 }
 MOST = 60  # names that are read
 
 
 def from_text(text: str) -> tuple[frozenset[str], list[str]]:
-    """The names in a comma-separated list, and a note on every one that nothing has."""
+    """The known names in a comma-separated list, and a note on every unknown one."""
     names = [name.strip() for name in text[:2000].split(",")[:MOST]]
     known = frozenset(name for name in names if name in PARTS or name in knobs())
     return known, [
@@ -37,9 +36,7 @@ def from_text(text: str) -> tuple[frozenset[str], list[str]]:
 
 
 def adopt() -> None:
-    """Once per script run, before anything is drawn: takes over
-    what the address hides, and says what it does not know.
-    """
+    """Once per script run, before anything is drawn: adopts what the address hides, and says what is unknown."""
     text = st.query_params.get(KEY)
     if text is None:
         return
@@ -50,9 +47,7 @@ def adopt() -> None:
 
 
 def query() -> dict[str, str]:
-    """What is hidden in this visit, for the address of a page
-    within it: a reload is a new visit and knows only its address.
-    """
+    """What is hidden in this visit, for the address: a reload is a new visit and knows nothing else."""
     kept = session.HIDDEN.get()
     return {KEY: ",".join(sorted(kept))} if kept else {}
 
@@ -63,5 +58,5 @@ def hidden(name: str) -> bool:
 
 
 def any_hidden(names: Iterable[str]) -> bool:
-    """Whether one of them is: a control that would set it together with others must not be there either."""
+    """Whether any of them is hidden: then a control that sets it together with others must be hidden, too."""
     return any(hidden(name) for name in names)

@@ -1,6 +1,5 @@
-// Streamlit adds a history entry for every change of the address, and two for a walk to a page that is found again as it was
-// left. One press is one step: whatever changes the address again before the next press replaces the entry, so that Back
-// leads to where the visitor was before.
+// Streamlit adds a history entry for every change of the address, and two for a page whose address is restored. Here a
+// click or a key makes one entry at most: later changes replace it, so that Back leads to where the visitor was before.
 const MARK = Symbol.for("one entry per press")
 
 export default function () {

@@ -1,7 +1,7 @@
-"""The configuration in the address bar: adopted when it comes from outside, written when a control moves.
+"""The configuration in the address bar: adopted from a link, written when a control is moved.
 
-Written by hand rather than by `bind`, which never clamps, forgets controls that are not drawn, and makes one history
-entry per control when an arrangement sets several.
+Streamlit's `bind` does not serve: it never clamps, forgets controls that are not drawn, and makes a history entry per
+control when an arrangement sets several.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from components.shell import address, session
 from models.spec import RunConfig, knobs
 from models.spec.query import FOREIGN
 
-# Absolute: the main script, to which page paths are relative, is another one in tests.
+# Absolute, because relative paths start at the main script, which is another one in tests.
 PAGES = Path(__file__).parents[2] / "pages"
 PLAYGROUND, COMPARE = PAGES / "train" / "playground.py", PAGES / "train" / "compare.py"
 ANATOMY = PAGES / "explore" / "anatomy.py"
@@ -25,9 +25,7 @@ put = address.put
 
 
 def adopt() -> list[str]:
-    """Before the widgets: puts the address's configuration into
-    their state; returns what it clamped or ignored, in words.
-    """
+    """Before the widgets: puts the configuration of the address into their state; returns notes on what was changed."""
     query = st.query_params.to_dict()
     if not address.taken("digest", *knobs(), *_strange(query)):
         cfg, notes = RunConfig.from_query(query)
@@ -38,7 +36,7 @@ def adopt() -> list[str]:
 
 
 def write(cfg: RunConfig) -> None:
-    """After the widgets: stages the configuration for the address. Foreign keys stay; a digest was of another run."""
+    """After the widgets: stages the configuration for the address. Foreign keys stay, a digest only with its run."""
     before, query = st.query_params.to_dict(), cfg.to_query()
     other = query != {key: value for key, value in before.items() if key not in FOREIGN}
     gone = [*(set(knobs()) - set(query)), *_strange(before), *(["digest"] if other else [])]
@@ -46,23 +44,21 @@ def write(cfg: RunConfig) -> None:
 
 
 def _strange(query: Iterable[str]) -> list[str]:
-    """The keys of an address that no page reads, and the one that stands for several fields."""
+    """The keys of an address that are neither a page's nor a field's, with the one that stands for several fields."""
     return [key for key in query if key not in FOREIGN and key not in knobs()]
 
 
 def defined(tip: str, word: str) -> str:
-    """A control's help that ends with the way to its word in the
-    glossary. Relative, so that it holds under a base path too.
-    """
+    """A help text with a link to a word of the glossary, relative so that it works under a base path."""
     return f"{tip} [Glossary](glossary?word={quote(word.casefold(), safe='')})"
 
 
 def help_of(field: str) -> str:
-    """The help of a configuration's field, wherever its control is drawn."""
+    """The help text of a configuration's field."""
     knob = knobs()[field][1]
     return defined(knob.help, knob.label)
 
 
 def dismiss_notes() -> None:
-    """Forgets what the last link made necessary to say."""
+    """Dismisses the notes about the last link."""
     session.LINK_NOTES.put([])

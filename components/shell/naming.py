@@ -1,4 +1,4 @@
-"""What a configuration is called, and what its loss is measured against."""
+"""The short name of a configuration, and its loss of guessing."""
 
 from components.shell.hide import any_hidden, hidden
 from models.insight.baseline import loss_of_guessing
@@ -9,7 +9,7 @@ ARRANGED = tuple(architecture_fields("pre-norm", 1))  # the fields that an arran
 
 
 def name_of(cfg: RunConfig) -> str:
-    """A configuration in a few words, for a legend; without what a link hides, and empty where that is all."""
+    """A configuration in a few words, for a legend, without what a link hides."""
     arrangement = None if any_hidden(ARRANGED) else arrangement_of(cfg)
     parts = {"residual": "skip" if cfg.residual else "no skip", "placement": cfg.placement, "norm": cfg.norm}
     words = [arrangement] if arrangement else [word for name, word in parts.items() if not hidden(name)]
@@ -18,5 +18,5 @@ def name_of(cfg: RunConfig) -> str:
 
 
 def chance(cfg: RunConfig) -> float:
-    """The loss of guessing in the task of a configuration."""
+    """The loss of guessing in a configuration's task."""
     return loss_of_guessing(cfg.task)

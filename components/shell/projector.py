@@ -3,14 +3,14 @@
 import streamlit as st
 
 KEY, VALUE = "view", "projector"
-FACTOR = 1.45  # how many times as large the type of charts is
-HEIGHT = 320  # of a chart, in pixels: with what stands above it, 720
-STACK, LOSS, BELOW_STACK = 110, 96, 210  # the same for the living stack, the loss in the player and the charts below
+FACTOR = 1.45  # by which the type of charts is larger
+HEIGHT = 320  # pixels of a chart, which with all above it fills 720
+STACK, LOSS, BELOW_STACK = 110, 96, 210  # pixels of the living stack, the loss in the player and the charts below them
 
 HINT = "Space plays and pauses, → steps, R resets."
 
-# `:root` outweighs the size that Streamlit sets for `html`, and everything in Streamlit is measured
-# in it. The rest makes room: player, sentence and charts are to stand on 1280x720 without scrolling.
+# `:root` overrides the size that Streamlit sets for `html`, in which all of Streamlit is measured. The other rules make
+# room, so that player, sentence and charts fit on 1280x720 without scrolling.
 STYLE = """<style>
 :root { font-size: 20px }
 @media (max-width: 700px) { :root { font-size: 18px } }
@@ -27,5 +27,5 @@ def on() -> bool:
 
 
 def enlarge() -> None:
-    """Large type on this page, until it is left."""
+    """Sets large type on this page, until it is left."""
     st.html(STYLE)

@@ -1,6 +1,6 @@
-"""Everything that a visitor's session keeps, by name and type, in one place; no other file names a key of it.
+"""Everything that a visitor's session keeps, by name and type; no other file names a key of it.
 
-What a widget holds is kept under the widget's own key, which its page chooses: `held` and `hold`.
+Widgets keep their values under their own keys, which their pages choose: `held` and `hold`.
 """
 
 from __future__ import annotations
@@ -34,55 +34,51 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Key(Generic[Value]):
-    """A place in the session, and what is there as long as nothing
-    was put. A `{}` in a name stands for what `of` is given.
-    """
+    """A key of the session and its default. A `{}` in its name is filled in by `of`."""
 
     name: str
     default: Value
 
     def of(self, part: object) -> Key[Value]:
-        """The place of one of several, by its name."""
+        """The key of one of several, by its name."""
         return replace(self, name=self.name.format(part))
 
     @property
     def there(self) -> bool:
-        """Whether something was put."""
+        """Whether it has a value."""
         return self.name in st.session_state
 
     def get(self) -> Value:
-        """What is there; not to be changed in place."""
+        """Its value, or the default; not to be changed in place."""
         found: Value = st.session_state.get(self.name, self.default)
         return found
 
     def own(self) -> Value:
-        """What is there, to be changed in place: a copy of the default where nothing was put."""
+        """Its value, to be changed in place; at first a copy of the default."""
         found: Value = st.session_state.setdefault(self.name, copy(self.default))
         return found
 
     def put(self, value: Value) -> None:
-        """Puts something there."""
+        """Sets its value."""
         st.session_state[self.name] = value
 
     def take(self) -> Value:
-        """What is there, which is gone then."""
+        """Removes and returns its value, or the default."""
         found: Value = st.session_state.pop(self.name, self.default)
         return found
 
 
 def held(widget: str, default: Any = None) -> Any:
-    """What a widget holds, by its key; the default where it has not been drawn."""
+    """The value of a widget, by its key; the default if it has not been drawn."""
     return st.session_state.get(widget, default)
+
+
+field = held  # the widget of a configuration's field has the field's name as its key
 
 
 def drawn(widget: str) -> bool:
     """Whether a widget has been drawn or set."""
     return widget in st.session_state
-
-
-def field(name: str, default: Any = None) -> Any:
-    """What the control of a configuration's field holds: its key is the field's name."""
-    return st.session_state.get(name, default)
 
 
 def begin(widget: str, value: Any) -> None:
@@ -97,108 +93,103 @@ def hold(widget: str, value: Any) -> None:
 
 # --- the address, see `address` ---
 
-HERE: Key[str] = Key("address_here", "")  # which page is shown
-# What of the address the page that is shown has taken over or written itself, by key.
+HERE: Key[str] = Key("address_here", "")  # the current page
+# By key, the part of the address that the current page has adopted or written.
 TAKEN: Key[dict[str, str | None]] = Key("address_taken", {})
-# By page, the address it has or was left with; the page that was shown last stands last.
+# By page, its last address; the current page is last.
 LEFT: Key[dict[str, dict[str, str]]] = Key("address_left", {})
-RESTORED: Key[bool] = Key("address_restored", False)  # whether the visit has had the address of this run before
-ECHOES: Key[list[dict[str, str]]] = Key("address_echoes", [])  # addresses that the page that is shown had before
-STAGED: Key[dict[str, str | None]] = Key("address_staged", {})  # changes to be written; None takes a key out
-# Widgets drawn in this run whose values stand in the address: by its key the widget, the default and how it is written.
+RESTORED: Key[bool] = Key("address_restored", False)  # whether this run's address was restored
+ECHOES: Key[list[dict[str, str]]] = Key("address_echoes", [])  # older addresses of the current page
+STAGED: Key[dict[str, str | None]] = Key("address_staged", {})  # changes to be written; None removes a key
+# By key of the address, the widget that is kept in it, its default, and the function that writes its value.
 KEPT: Key[dict[str, tuple[str, Any, Callable[[Any], str]]]] = Key("address_kept", {})
-# By key of the address, the widget of the page that is shown and the default it had last.
+# By key of the address, the widget and its last default on the current page.
 DEFAULTS: Key[dict[str, tuple[str, Any]]] = Key("address_defaults", {})
-# By widget, the values before, the one put there and the address then: the browser may not have heard.
+# By widget, its older values, the value that was put, and the address at that time: the browser may not have heard.
 PUT: Key[dict[str, tuple[list[Any], Any, dict[str, str]]]] = Key("address_put", {})
-UNTOLD: Key[bool] = Key("address_untold", False)  # whether the run that put something has not come to its end
-# By key of the address, what was wrong with it, and the value that was taken instead.
+UNTOLD: Key[bool] = Key("address_untold", False)  # whether the run that put a value has not ended yet
+# By key of the address, the message about an illegal value, and the value that was adopted instead.
 SAID: Key[dict[str, tuple[str, Any]]] = Key("address_said", {})
 
 # --- around every page ---
 
 HIDDEN: Key[frozenset[str]] = Key("hidden", frozenset())  # fields and parts that the link hides
-WAITS: Key[tuple[bool, bool]] = Key(
-    "{}_waits", (False, True)
-)  # whether a part waits, and whether the trainer had started
-LINK_NOTES: Key[list[str]] = Key("link_notes", [])  # what the link's configuration made necessary, in words
-LINK_RERUN: Key[bool] = Key("link_rerun", False)  # whether the link asks for its run to be computed again and compared
-LAST_GOOD: Key[RunConfig] = Key("last_good", RunConfig())  # the configuration that was set last and that could be shown
-COMPARE_BEGUN: Key[str] = Key("compare_begun", "")  # what asked for the comparison to play
+# Whether a part of a page waits, and whether the trainer had started.
+WAITS: Key[tuple[bool, bool]] = Key("{}_waits", (False, True))
+LINK_NOTES: Key[list[str]] = Key("link_notes", [])  # on what was changed in the link's configuration
+LINK_RERUN: Key[bool] = Key("link_rerun", False)  # whether the link's run is to be computed again and compared
+LAST_GOOD: Key[RunConfig] = Key("last_good", RunConfig())  # the last configuration that could be shown
+COMPARE_BEGUN: Key[str] = Key("compare_begun", "")  # the last request to play the comparison
 CLASS_CODE: Key[str] = Key("class_code", "")
 CLASS_MEMBER: Key[str] = Key("class_member", "")  # this visitor on the board
-CLASS_TOLD: Key[set[tuple[str, str]]] = Key(
-    "class_told", set()
-)  # class and lesson of every guess that the board has heard
+CLASS_TOLD: Key[set[tuple[str, str]]] = Key("class_told", set())  # class and lesson of each guess told to the board
 
-# --- tables that are edited: by the table's key ---
+# --- editable tables, by their key ---
 
 TABLE_VERSION: Key[int] = Key("{}_version", -1)
-TABLE_BASE: Key[np.ndarray] = Key("{}_base", np.empty((0, 0)))  # what the editor was begun with
-TABLE_GOOD: Key[np.ndarray] = Key("{}_good", np.empty((0, 0)))  # the last that was whole
-TABLE_DEFAULT: Key[np.ndarray] = Key("{}_default", np.empty((0, 0)))  # its example's
+TABLE_BASE: Key[np.ndarray] = Key("{}_base", np.empty((0, 0)))  # the editor's initial values
+TABLE_GOOD: Key[np.ndarray] = Key("{}_good", np.empty((0, 0)))  # the last good values
+TABLE_DEFAULT: Key[np.ndarray] = Key("{}_default", np.empty((0, 0)))  # those of the chosen example
 TABLE_NAMES: Key[tuple[Any, Any]] = Key("{}_names", ((), ()))  # of rows and columns
-TABLE_NOT_TAKEN: Key[str] = Key("{}_not_taken", "")  # what was wrong with it in the address
+TABLE_NOT_TAKEN: Key[str] = Key("{}_not_taken", "")  # what was wrong with the table of the address
 
 # --- instruments: by panel and question, as `Panel.key` joins them ---
 
-INSTRUMENT: Key[str | None] = Key("instrument", None)  # which is open
+INSTRUMENT: Key[str | None] = Key("instrument", None)  # the open one
 MEASURED: Key[Measured[Any] | None] = Key("{}", None)
 MEASURED_ASKED: Key[tuple[RunConfig, dict[str, Any], int] | None] = Key("{}_asked", None)
 MEASURED_WANTED: Key[tuple[RunConfig, int, dict[str, Any]] | None] = Key("{}_wanted", None)
-LENS_WRITTEN: Key[tuple[str, list[dict[str, Any]]]] = Key("{}", ("", []))  # a text that went on, and each token of it
+LENS_WRITTEN: Key[tuple[str, list[dict[str, Any]]]] = Key(
+    "{}", ("", [])
+)  # a text that was continued, and its new tokens
 
 # --- pages ---
 
 START_WATCHED: Key[bool] = Key("start_watched", False)
 STORY_SCENE: Key[int] = Key("story_scene", 1)
-STORY_OWN: Key[Choice | None] = Key("story_own", None)  # the net that the reader has chosen
+STORY_OWN: Key[Choice | None] = Key("story_own", None)  # the reader's own net
 
 GHOST: Key[Profile | None] = Key("ghost", None)  # before the last change
 PINNED: Key[Profile | None] = Key("pinned", None)
 VIEW: Key[View | None] = Key("view", None)
-STARTED: Key[str] = Key("playground_started", "")  # what asked for the run to play, in a text of its own
+STARTED: Key[str] = Key("playground_started", "")  # the last request to play the run
 STOP_LOSS: Key[float] = Key("playground_stop_loss", 0.0)
 FIT: Key[int] = Key("playground_fit", 0)  # how often the axes were fitted
-ROWS: Key[tuple[RunConfig | None, bool]] = Key(
-    "playground_rows", (None, False)
-)  # of which run, and whether it had rows
+ROWS: Key[tuple[RunConfig | None, bool]] = Key("playground_rows", (None, False))  # a run, and whether it had rows
 SWITCHED: Key[bool] = Key("playground_switched", False)
 PASTED: Key[str] = Key("pasted_configuration", "")
 PASTED_REFUSED: Key[str] = Key("pasted_refused", "")
 
 COLUMNS: Key[list[RunConfig]] = Key("compare_columns", [])
-COLUMN_DRAWN: Key[tuple[str, RunConfig] | None] = Key("compare_drawn", None)  # which the controls hold
+COLUMN_DRAWN: Key[tuple[str, RunConfig] | None] = Key("compare_drawn", None)  # the column in the controls
 COMPARE_NOTES: Key[list[str]] = Key("compare_notes", [])
 
 ANATOMY_VIEW: Key[View | None] = Key("anatomy_view", None)
 
 LESSONS_DONE: Key[dict[str, Done]] = Key("lessons_done", {})
 LESSON_RESET: Key[str] = Key("lesson_{}_reset", "")
-ATTEMPT: Key[RunConfig] = Key("{}", RunConfig())  # by lesson, as its attempt is named there
+ATTEMPT: Key[RunConfig] = Key("{}", RunConfig())  # by the name of a lesson's attempt
 ATTEMPT_PROBLEM: Key[str] = Key("{}_problem", "")
 ATTEMPT_WATCHED: Key[RunConfig | None] = Key("{}_watched", None)
 
 ERROR_RUNNING: Key[bool] = Key("error_{}_running", False)
-ERRORS_GUESSED: Key[dict[str, bool]] = Key(
-    "errors_guessed_right", {}
-)  # by card that was run, whether the guess was right
+ERRORS_GUESSED: Key[dict[str, bool]] = Key("errors_guessed_right", {})  # by card, whether the guess was right
 
-MAP_OWN: Key[MapSpec | None] = Key("map_own", None)  # the last specification that was whole
+MAP_OWN: Key[MapSpec | None] = Key("map_own", None)  # the last legal specification
 MAP_FILLED: Key[bool] = Key("map_filled", False)  # whether the controls hold it
-MAP_MORE: Key[dict[str, Any]] = Key("map_more", {})  # fields of its base that have no control
-MAP_REFUSED: Key[str] = Key("map_refused", "")  # what was wrong with the one in the address
-MAP_WANTED: Key[str] = Key("map_wanted", "")  # the digest of the one that is computed
-MAPS_BEGUN: Key[set[str]] = Key("maps_begun", set())  # by this visitor: nobody else's can be forgotten
-MAP_BASKET: Key[list[Cell]] = Key("map_basket", [])  # cells to be compared
+MAP_MORE: Key[dict[str, Any]] = Key("map_more", {})  # fields of its base without a control
+MAP_REFUSED: Key[str] = Key("map_refused", "")  # what was wrong with the specification in the address
+MAP_WANTED: Key[str] = Key("map_wanted", "")  # the digest of the map that is computed
+MAPS_BEGUN: Key[set[str]] = Key("maps_begun", set())  # by this visitor, who may delete them
+MAP_BASKET: Key[list[Cell]] = Key("map_basket", [])  # cells to compare
 
 TEACHER_CLASS: Key[tuple[str, str]] = Key("teacher_class", ("", ""))  # the class that is open, and its key
 TEACHER_REFUSED: Key[str] = Key("teacher_refused", "")
 
 NET_SEEN: Key[tuple[RunConfig, Sequence[Trace]] | None] = Key("gradients_net_seen", None)
-# by part of a lab, the net whose work was begun at a button, and what else was asked
+# By part of a lab, the net and the arguments of the long work that a button started.
 LONG_BEGUN: Key[tuple[RunConfig, dict[str, Any]] | None] = Key("{}_begun", None)
-HEAD_FITTING: Key[Tables | None] = Key("attention_head_fitting", None)  # the last tables that fitted together
+HEAD_FITTING: Key[Tables | None] = Key("attention_head_fitting", None)  # the last tables of matching shapes
 WRITTEN: Key[Written | None] = Key("autoregression_written", None)
 RUNNING: Key[Running | None] = Key("normalization_running", None)  # batch norm's memory
 LEARNING_REFUSED: Key[str] = Key("normalization_refused", "")

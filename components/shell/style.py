@@ -1,13 +1,11 @@
-"""What the theme's options cannot say: text that can be read
-in both themes, and no movement for those who want none.
-"""
+"""CSS that Streamlit's theme options lack: readable text in both themes, and no motion for those who want none."""
 
 import streamlit as st
 
-BADGES = {"measured": "blue", "formula": "green", "recorded": "gray"}  # where a number comes from
+BADGES = {"measured": "blue", "formula": "green", "recorded": "gray"}  # the colours of where a number comes from
 
-# Streamlit draws captions at 60 % opacity (3.9:1, a badge inside 2.8:1), the words of code at 2.6:1 to 3.8:1
-# on white, and white text on a primary colour that must be light enough to be read as text on the dark page.
+# Streamlit's contrast is too low: captions have 60 % opacity (3.9:1, a badge inside 2.8:1), code has 2.6:1 to 3.8:1 on
+# white, and buttons have white text on a primary colour that is light enough to be read on the dark page.
 CSS = """
 [data-testid="stCaptionContainer"] { opacity: 1; color: color-mix(in srgb, currentColor 85%, transparent); }
 button[kind="primary"], [data-tag-index] * { color: light-dark(#ffffff, #0b1622); }
@@ -31,5 +29,5 @@ button[kind="primary"], [data-tag-index] * { color: light-dark(#ffffff, #0b1622)
 
 
 def style() -> None:
-    """Puts the rules on the page; they take no room in it."""
+    """Puts the rules on the page, where they take no room."""
     st.html(f"<style>{CSS}</style>")

@@ -1,4 +1,4 @@
-"""How the gradient and residual labs show things: numbers as text and as LaTeX, badges, figures with their numbers."""
+"""Small pieces of the labs: numbers as text and as LaTeX, badges, figures, tables."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,22 +13,22 @@ from components.stage.still import still_chart
 
 
 def badge(kind: str, text: str = "") -> str:
-    """A badge (a key of BADGES) as Markdown, and what it is about."""
+    """A badge (a key of BADGES) as Markdown, after the text that it is about."""
     return f"{text} :{BADGES[kind]}-badge[{kind}]".strip()
 
 
 def number(value: float, digits: int = 4) -> str:
-    """A number in at most so many significant digits; -0 is 0."""
+    """A number with at most so many significant digits; -0 is 0."""
     return f"{value + 0.0:.{digits}g}"
 
 
 def vector(values: np.ndarray | Sequence[float], digits: int = 4) -> str:
-    """[1, 2.5, -1]: a token as text."""
+    """A vector as text: [1, 2.5, -1]."""
     return "[" + ", ".join(number(value, digits) for value in np.asarray(values, float)) + "]"
 
 
 def latex(value: float, digits: int = 3) -> str:
-    """A number as LaTeX, a power of ten where it has one."""
+    """A number as LaTeX, with a power of ten if it is very large or small."""
     mantissa, _, power = number(value, digits).partition("e")
     if value in (np.inf, -np.inf):
         return r"\infty" if value > 0 else r"-\infty"
@@ -36,11 +36,11 @@ def latex(value: float, digits: int = 3) -> str:
 
 
 def drawn(figure: Figure, title: str, key: str, height: int = 280) -> None:
-    """A figure under its accessible name."""
+    """Draws a figure under its accessible name."""
     still_chart(figure, key=key, alt=f"{title}, chart", height=height)
 
 
 def listed(title: str, rows: dict[str, Any] | pd.DataFrame, height: int | str = "auto") -> None:
-    """Numbers as a table, under an accessible name."""
+    """Draws a table under its accessible name."""
     frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows)
     st.dataframe(frame, alt=f"{title}, table", hide_index=True, height=height)  # type: ignore[arg-type]

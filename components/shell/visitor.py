@@ -1,4 +1,4 @@
-"""On whose behalf the trainer is asked: a visitor's session, and the part of the page that asks."""
+"""The owner of a request to the trainer: a visitor's session, and the part of the page that asks."""
 
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
@@ -8,11 +8,11 @@ from models.spec import RunConfig
 
 
 def visitor() -> str:
-    """The name of this visitor's session; empty outside of a page."""
+    """The id of this visitor's session; empty outside of a page."""
     context = get_script_run_ctx()
     return context.session_id if context else ""
 
 
 def owner(part: str, *runs: RunConfig, seeds: int = 1) -> Owner:
-    """This visitor on the page that is shown, of which one part is about these runs."""
+    """This visitor, with a part of the current page and the runs that it shows."""
     return Owner(visitor(), session.HERE.get(), part, frozenset(tape_key(cfg, seeds) for cfg in runs))

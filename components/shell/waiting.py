@@ -1,4 +1,4 @@
-"""A part of a page that looks again while an answer is still to come. Whatever moves along a tape is the stage's."""
+"""A part of a page that runs again while it waits for an answer."""
 
 from collections.abc import Callable
 
@@ -10,15 +10,15 @@ from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 from components.shell import address, session
 from models.service.client import trainer
 
-SECONDS = 0.5  # between two looks
-STARTING_SECONDS = 1.5  # while the trainer starts: the page's first picture is drawn undisturbed
+SECONDS = 0.5  # between two runs of a part
+STARTING_SECONDS = 1.5  # while the trainer starts, so as not to disturb the page's first picture
 
 
 def waits(name: str, body: Callable[[], bool]) -> None:
-    """Runs `body` as a fragment, and again for as long as it returns that it waits for something.
+    """Runs `body` as a fragment, and again as long as it returns that it waits for something.
 
-    The page runs again when a wait is over, and when the trainer is there. Not when a wait begins: a control that
-    somebody moves in the meantime would be put back to what the page had set it to.
+    The page runs again when a wait is over and when the trainer has started, but not when a wait begins: that would
+    reset a control that the visitor has just moved.
     """
 
     @st.fragment
@@ -38,13 +38,13 @@ def waits(name: str, body: Callable[[], bool]) -> None:
 
 
 def _again(seconds: float) -> None:
-    """Has the browser ask for this fragment every so often, until the page runs again.
+    """Makes the browser ask for this fragment repeatedly until the page runs again.
 
-    What `run_every` sends, which would have to be known before the fragment runs.
+    `run_every` sends the same message, but its interval must be known before the fragment runs.
     """
     context, fragment = get_script_run_ctx(), ThreadState.get().fragment_id
     if context is None or fragment is None:
-        return  # nobody is there to ask again
+        return  # no browser is connected
     message = ForwardMsg()
     message.auto_rerun.interval = seconds
     message.auto_rerun.fragment_id = fragment

@@ -1,6 +1,4 @@
-"""What a browser may say on its connection: read strictly,
-bounded in size and in rate. ValueError says what is wrong.
-"""
+"""The messages of a browser, read strictly, with bounds on size and rate. ValueError says what is wrong."""
 
 import json
 import time
@@ -12,17 +10,15 @@ from models.service.client import config_from
 from models.spec import RunConfig
 from models.spec.query import MOST_KEYS
 
-LONGEST = 2**17  # characters of a message: eight of the longest links
+LONGEST = 2**17  # characters of a message: room for eight of the longest links
 MOST_RUNS, MOST_SEEDS, MOST_ROWS = 8, 8, 10**7
 MOST_BYTES, LONGEST_NAME = 2**32, 255
-A_SECOND, AT_ONCE = 20.0, 60.0  # messages of one connection
+PER_SECOND, BURST = 20.0, 60.0  # messages of one connection
 
 
 @dataclass(frozen=True)
 class Asked:
-    """One run that a page shows: its configuration, how many
-    seeds of it, how many rows are there, how many are wanted.
-    """
+    """A run that a page shows: its configuration and seeds, how many rows the browser has, and how many it wants."""
 
     cfg: RunConfig
     seeds: int
@@ -32,7 +28,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class AskedRecording:
-    """A recording that a page shows: its name, and how many bytes are there of which file."""
+    """A recording that a page shows: its name, and how many bytes of which file the browser has."""
 
     recording: str
     file: str
@@ -42,9 +38,7 @@ class AskedRecording:
 
 @dataclass(frozen=True)
 class Hello:
-    """All that a page shows, and its ticket. `turn` counts a
-    connection's hellos: what is sent says which it answers.
-    """
+    """All runs of a page, and its ticket. `turn` numbers the hellos of a connection; every reply repeats it."""
 
     turn: int
     ticket: str
@@ -53,9 +47,7 @@ class Hello:
 
 @dataclass(frozen=True)
 class Wish:
-    """How many rows of each run are wanted from now on, 0 for
-    none; the row that is shown, and whether that moves on.
-    """
+    """How many rows of each run the browser wants from now on, the row shown, and whether the playhead plays."""
 
     wants: tuple[int, ...]
     at: int = 0
@@ -63,7 +55,7 @@ class Wish:
 
 
 def read(text: str) -> Hello | Wish:
-    """The message in a text."""
+    """Parses a message."""
     if len(text) > LONGEST:
         raise ValueError(f"a message of more than {LONGEST} characters")
     try:
@@ -72,37 +64,37 @@ def read(text: str) -> Hello | Wish:
         raise ValueError("no JSON") from error
     kind = message.get("kind") if isinstance(message, dict) else None
     if kind == "wish":
-        wants = tuple(_number(want, "want", MOST_ROWS) for want in _listed(message, "wants"))
+        wants = tuple(_number(want, "want", MOST_ROWS) for want in _list(message, "wants"))
         return Wish(wants, _number(message.get("at", 0), "at", MOST_ROWS), message.get("playing") is True)
     if kind == "hello":
         ticket = message.get("ticket", "")
         if not isinstance(ticket, str):
             raise ValueError("a ticket that is no text")
         turn = _number(message.get("turn", 0), "turn", MOST_ROWS)
-        return Hello(turn, ticket, tuple(_asked(run) for run in _listed(message, "runs")))
+        return Hello(turn, ticket, tuple(_asked(run) for run in _list(message, "runs")))
     raise ValueError("neither a hello nor a wish")
 
 
 @dataclass
 class Rate:
-    """Lets a connection say so much a second, and a little more at once."""
+    """A token bucket: limits the messages of a connection to so many a second, with a burst."""
 
-    left: float = AT_ONCE
-    at: float = field(default_factory=time.monotonic)
+    left: float = BURST
+    since: float = field(default_factory=time.monotonic)
 
     def spend(self) -> None:
-        """One more message; ValueError where they come too fast."""
+        """Counts a message; ValueError if they come too fast."""
         now = time.monotonic()
-        self.left, self.at = min(AT_ONCE, self.left + A_SECOND * (now - self.at)) - 1, now
+        self.left, self.since = min(BURST, self.left + PER_SECOND * (now - self.since)) - 1, now
         if self.left < 0:
             raise ValueError("too many messages a second")
 
 
-def _listed(message: dict[str, Any], name: str) -> list[Any]:
-    listed = message.get(name)
-    if not isinstance(listed, list) or not 1 <= len(listed) <= MOST_RUNS:
+def _list(message: dict[str, Any], name: str) -> list[Any]:
+    items = message.get(name)
+    if not isinstance(items, list) or not 1 <= len(items) <= MOST_RUNS:
         raise ValueError(f"{name}: 1 to {MOST_RUNS} of them")
-    return listed
+    return items
 
 
 def _asked(run: Any) -> Asked | AskedRecording:

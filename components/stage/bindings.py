@@ -1,7 +1,7 @@
-"""What a trace of a figure is bound to on a tape. The browser fills in the numbers; Python says which.
+"""Bindings: which numbers of a tape a trace shows. Python declares them, and the browser fills in the numbers.
 
-A bound trace is plotly's own with the key `bind`; a layout may say with `bind` how its axes are held and where the step
-that is shown is marked.
+A bound trace is a trace of plotly's with a key `bind`. The key `bind` of a layout says how the axes are held and how
+the step shown is marked.
 """
 
 import math
@@ -24,7 +24,7 @@ assert {*FRAME_VECTORS, *FRAME_SCALARS} < {part.name for part in fields(Frame)}
 
 @dataclass(frozen=True)
 class Binding:
-    """A run by its number on the page, and one of its seeds by its number; subclasses say what of it."""
+    """A track of a run and a seed, both by their number; subclasses say which part of the track."""
 
     track: str
     run: int = 0
@@ -46,10 +46,9 @@ class Binding:
 
 @dataclass(frozen=True)
 class Folded(Binding):
-    """A binding that may fold all seeds into one line: their
-    median, least or greatest. `log`: the median of logarithms.
+    """A binding that may fold all seeds into their median, least or greatest; `log`: the median of logarithms.
 
-    `against`: the run that these values are divided by (or, where they are losses, minus), by its number.
+    `against`: the number of a run by whose values these are divided, or whose losses are subtracted.
     """
 
     fold: str = ""
@@ -64,7 +63,7 @@ class Folded(Binding):
 
 @dataclass(frozen=True)
 class Row(Folded):
-    """A vector of the row at the playhead: one value per site, branch or block. What a log axis cannot hold is marked.
+    """A vector of the row at the playhead: one value per site, branch or block. A log axis marks what it cannot show.
 
     `first`: of the net before training, wherever the playhead is.
     """
@@ -77,7 +76,7 @@ class Row(Folded):
 
 @dataclass(frozen=True)
 class Ratio(Binding):
-    """A vector of the row at the playhead over another, element by element as far as both go."""
+    """A vector of the row at the playhead divided by another, up to the end of the shorter."""
 
     over: str = ""
 
@@ -92,7 +91,7 @@ class Ratio(Binding):
 
 @dataclass(frozen=True)
 class Past(Folded):
-    """A number over the steps, up to the furthest that this viewer has seen; thinned, the step that is shown exact."""
+    """A number over the steps, up to the furthest that this viewer has seen; thinned, but exact at the step shown."""
 
     log: bool = False
 
@@ -102,15 +101,17 @@ class Past(Folded):
 
 @dataclass(frozen=True)
 class Crosses(Binding):
-    """A cross for each step whose number is not finite, and for the step at which the run diverged."""
+    """A cross at every step whose number is not finite, and at the step at which the run diverged."""
 
     of: ClassVar[str] = "crosses"
     tracks: ClassVar[tuple[str, ...]] = SCALARS
 
 
 @dataclass(frozen=True)
-class Frames(Binding):
-    """A number of the frames, up to the furthest step that this viewer has seen."""
+class Frames(Folded):
+    """A number of every frame, up to the furthest step that this viewer has seen; `against`: minus another run's."""
+
+    log: bool = False
 
     of: ClassVar[str] = "frames"
     tracks: ClassVar[tuple[str, ...]] = FRAME_SCALARS
@@ -128,7 +129,7 @@ class AtFrame(Binding):
 
 @dataclass(frozen=True)
 class Map(Binding):
-    """All rows of a vector so far, as colours over step and depth."""
+    """A vector of every row so far, as colours over step and depth."""
 
     of: ClassVar[str] = "map"
     tracks: ClassVar[tuple[str, ...]] = VECTORS
@@ -140,13 +141,13 @@ def bound(trace: dict[str, Any], binding: Binding) -> dict[str, Any]:
 
 
 def still(trace: dict[str, Any], values: np.ndarray) -> dict[str, Any]:
-    """The trace with numbers that stay as they are. What its axis cannot hold is marked as in a bound one."""
+    """The trace with numbers that stay. A log axis marks what it cannot show, as in a bound trace."""
     numbers = [value if math.isfinite(value) else str(value) for value in np.asarray(values, float).tolist()]
     return trace | {"bind": {"of": "still", "run": 0, "seed": 0, "values": numbers}}
 
 
 def held(figure: Figure, *, y: str = "", line: str = "", **how: Any) -> Figure:
-    """The figure with how its y axis is held and how the step shown is marked; `how`: what the axis needs besides."""
+    """The figure with its y axis held as in AXES and the step shown marked as in LINES; `how`: more about the axis."""
     for name, value, known in (("y", y, AXES), ("line", line, LINES)):
         if value not in known:
             raise ValueError(f"{name} {value!r}: one of {', '.join(map(repr, known))}")
@@ -159,12 +160,9 @@ def checked(figure: Figure, runs: int, seeds: int) -> Figure:
         binding = trace.get("bind")
         if binding is None:
             continue
-        if binding["run"] >= runs or (binding.get("against") or 0) >= runs:
-            raise ValueError(
-                f"{trace.get('name')!r} is bound to run {binding['run']}: there are {runs}, counted from 0"
-            )
-        if binding["seed"] >= seeds:
-            raise ValueError(
-                f"{trace.get('name')!r} is bound to seed {binding['seed']}: there are {seeds}, counted from 0"
-            )
+        name, run, seed = trace.get("name"), max(binding["run"], binding.get("against") or 0), binding["seed"]
+        if run >= runs:
+            raise ValueError(f"{name!r} is bound to run {run}: there are {runs}, counted from 0")
+        if seed >= seeds:
+            raise ValueError(f"{name!r} is bound to seed {seed}: there are {seeds}, counted from 0")
     return figure

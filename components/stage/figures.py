@@ -1,27 +1,17 @@
-"""The moving charts as figures with bindings: today's charts
-over depth and steps, whose numbers the browser fills in.
-"""
+"""The moving charts: figures over depth and steps with bindings, whose numbers the browser fills in."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from components.charts.depth import ROLES, Series
+from components.charts.colour import GRADIENT, LOSS, RED, SIGNAL, WEIGHTS, colour_scale, shades
+from components.charts.depth import Series, over_depth
 from components.charts.parts import (
-    BLUE,
-    GRADIENT,
-    GREEN,
-    LOSS,
-    ORANGE,
-    PURPLE,
-    RED,
-    SIGNAL,
-    WEIGHTS,
     Figure,
+    colour_bar,
     frame_of,
     level,
     note,
     scatter,
-    short,
     site_names,
     site_ticks,
 )
@@ -29,51 +19,46 @@ from components.stage.bindings import AtFrame, Crosses, Frames, Map, Past, Ratio
 from models.insight.baseline import loss_of_guessing
 from models.spec import RunConfig
 
-STEP = "step {step}"  # the browser writes the step that is shown
+STEP = "step {step}"  # the browser fills in the step shown
+THIN = ", thin: step 0"  # of a title: the nets before training are thin lines
 HUES = {
     "act_rms": SIGNAL,
     "branch_rms": SIGNAL,
     "sample_cosine": SIGNAL,
     "grad_rms": GRADIENT,
     "weight_grad_rms": WEIGHTS,
+    "update_to_weight": WEIGHTS,
+    "loss": LOSS,
+    "held_out_loss": LOSS,
 }
-# Of a map, from the least to the greatest; the marks for what is lost are red and grey.
-SCALES = {
-    SIGNAL: [[0, "#0b2350"], [0.5, SIGNAL], [1, "#cfe8ff"]],
-    GRADIENT: [[0, "#34104a"], [0.5, GRADIENT], [1, "#fbdcf2"]],
-}
-RUN_STYLES: tuple[dict[str, str], ...] = (  # of several runs side by side, each told from the others without its colour
-    {"color": BLUE, "dash": "solid", "symbol": "circle"},
-    {"color": ORANGE, "dash": "dash", "symbol": "square"},
-    {"color": GREEN, "dash": "dot", "symbol": "diamond"},
-    {"color": PURPLE, "dash": "dashdot", "symbol": "triangle-up"},
-)
+# Dash and symbol of each of several runs, which also have shades of the chart's hue.
+RUN_STYLES = (("solid", "circle"), ("dash", "square"), ("dot", "diamond"), ("dashdot", "triangle-up"))
 
 
 def profile(
     title: str, track: str, sites: Sequence[str], *, others: Sequence[Series] = (), run: int = 0, unit: str = "RMS"
 ) -> Figure:
-    """A vector of the row at the playhead over depth, on a log axis, with what stands still to compare with."""
-    now = bound(_over_depth(STEP, sites, "now"), Row(track, run))
-    traces = [_in_hue(trace, HUES[track]) for trace in (*_beside(others, sites), now)]
-    return held(_in(_marked(title, HUES[track]), unit, sites, traces), y="log")
+    """A vector of the row at the playhead over depth, on a log axis; `others` stand still, to compare with."""
+    hue = HUES[track]
+    now = bound(over_depth(STEP, sites, len(sites), "now", hue), Row(track, run))
+    return held(_over_blocks(title, unit, sites, [*_beside(others, sites, hue), now], hue), y="log")
 
 
 def cosine(
     sites: Sequence[str], *, others: Sequence[Series] = (), run: int = 0, title: str = "Sample cosine by depth"
 ) -> Figure:
-    """The cosine between samples over depth at the frame before the playhead."""
-    now = bound(_over_depth(STEP, sites, "now"), AtFrame("sample_cosine", run))
-    return _held_cosines(sites, [*_beside(others, sites), now], _marked(title, SIGNAL))
+    """The cosine between samples over depth, of the last frame at or before the playhead."""
+    now = bound(over_depth(STEP, sites, len(sites), "now", SIGNAL), AtFrame("sample_cosine", run))
+    return _held_cosines(sites, [*_beside(others, sites, SIGNAL), now], title)
 
 
 def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
-    """The training loss as far as it has been seen, the held-out loss at the frames, crosses where it is not finite."""
-    chance = loss_of_guessing(cfg.task)
-    layout = frame_of("Loss", x="step", y="cross-entropy")
+    """The training loss up to the furthest step seen, the held-out loss at the frames, crosses where it diverged."""
+    guessing = loss_of_guessing(cfg.task)
+    layout = frame_of("Loss", x="step", y="cross-entropy", hue=LOSS)
     layout["xaxis"] |= {"range": [0, cfg.steps]}
-    layout["shapes"] = [level(y=chance, dash="dot")]
-    layout["annotations"] = [note("guessing", x=1, xref="paper", y=chance, xanchor="right", yanchor="bottom")]
+    layout["shapes"] = [level(y=guessing, dash="dot")]
+    layout["annotations"] = [note("guessing", x=1, xref="paper", y=guessing, xanchor="right", yanchor="bottom")]
     training = scatter("training", [], [], LOSS) | {
         "hovertemplate": "step %{x}: %{customdata:.4g}<extra>training</extra>"
     }
@@ -84,14 +69,14 @@ def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
         bound(_empty(held_out), Frames("held_out_loss", run)),
         bound(crosses | {"hovertemplate": "step %{x}: %{customdata}<extra>diverged</extra>"}, Crosses("loss", run)),
     ]
-    return held({"data": traces, "layout": layout}, y="loss", line="line", chance=chance)
+    return held({"data": traces, "layout": layout}, y="loss", line="line", chance=guessing)
 
 
 def in_player(cfg: RunConfig) -> Figure:
-    """The loss for the player: no title, its legend inside."""
+    """The loss in the player: without title, its legend inside the plot."""
     figure = loss(cfg)
     layout = figure["layout"]
-    words = "  ".join(
+    legend = "  ".join(
         f'<span style="color:{colour}">{sign}</span> {name}'
         for sign, name, colour in (("━", "training", LOSS), ("╍◆", "held-out", LOSS))
     )
@@ -99,13 +84,13 @@ def in_player(cfg: RunConfig) -> Figure:
     layout |= {"margin": {"l": 36, "r": 44, "t": 6, "b": 20}, "showlegend": False}
     layout["xaxis"] |= {"title": {"text": ""}}
     layout["yaxis"] |= {"title": {"text": ""}, "nticks": 3}
-    layout["annotations"] += [note(words, x=1, xref="paper", y=0.5, yref="paper", xanchor="right", size=10)]
+    layout["annotations"] += [note(legend, x=1, xref="paper", y=0.5, yref="paper", xanchor="right", size=10)]
     return figure
 
 
 def step_map(title: str, track: str, sites: Sequence[str], steps: int, *, run: int = 0, unit: str = "RMS") -> Figure:
-    """A vector of every row so far as colours over depth and all the steps that there will be."""
-    layout = frame_of(_marked(title, HUES[track]), x="step", y="block", legend=False)
+    """A vector of every row so far, as colours over depth and over all steps of the run."""
+    layout = frame_of(title, x="step", y="block", legend=False, hue=HUES[track])
     layout["yaxis"] |= {"type": "category", "ticks": "", **site_ticks(sites, names=True)}
     layout["xaxis"] |= {"tickformat": "d", "ticks": "", "range": [0, steps]}
     layout["margin"]["t"] = 44
@@ -116,8 +101,8 @@ def step_map(title: str, track: str, sites: Sequence[str], steps: int, *, run: i
         "y": site_names(sites, len(sites)),
         "hovertemplate": "%{y}, step %{x}: %{customdata:.4g}<extra></extra>",
         "hoverongaps": False,
-        "colorscale": SCALES[HUES[track]],
-        "colorbar": {"thickness": 10, "title": {"text": unit, "side": "right"}, "outlinewidth": 0},
+        "colorscale": colour_scale(HUES[track]),
+        "colorbar": colour_bar(unit),
     }
     return held({"data": [bound(trace, Map(track, run))], "layout": layout}, line="map")
 
@@ -132,50 +117,65 @@ def profiles(
     against: bool = False,
     start: bool = False,
 ) -> Figure:
-    """A vector of several runs over depth; the middle of their seeds as a line, the range as a band.
+    """A vector of several runs over depth: the median of their seeds as a line, their range as a band.
 
-    `against`: each divided by the first. `start`: the nets before
-    training stay, as thin lines. `sites`: those of the deepest.
+    `against`: divided by that of the first run. `start`: with the nets before training as thin lines. `sites`: those of
+    the deepest net.
     """
-    unit = "RMS, ratio to A" if against else "RMS"
+    hue, unit = HUES[track], "RMS, ratio to A" if against else "RMS"
     places = {"text": site_names(sites, len(sites))}
     traces = [
-        _at_places(one, places)
+        _at_places(trace, places)
         for run, label in enumerate(labels)
-        for one in _band(run, label, Row, track, seeds=seeds, against=against, markers=True)
+        for trace in _band(run, label, Row, track, seeds=seeds, against=against, markers=True)
     ]
-    if not start:
-        return held(_in(title, unit, sites, traces), y="log")
-    thin = [_at_places(_thin(run, label), places) for run, label in enumerate(labels)]
-    traces += [bound(line, Row(track, run, first=True)) for run, line in enumerate(thin)]
-    return held(_in(f"{title}, thin: step 0", unit, sites, traces), y="log")
+    if start:
+        title += THIN
+        thin = [_at_places(_thin(run, label, hue), places) for run, label in enumerate(labels)]
+        traces += [bound(line, Row(track, run, first=True)) for run, line in enumerate(thin)]
+    return held(_over_blocks(title, unit, sites, traces, hue), y="log")
 
 
 def ratios(
     title: str, track: str, over: str, sites: Sequence[str], lines: Sequence[tuple[str, str]], *, unit: str
 ) -> Figure:
-    """One vector of several runs over another of theirs, by
-    depth, on a linear axis from 0; each run's label and its role.
-    """
-    layout = frame_of(title, x="block", y=unit, ticks=site_ticks(sites))
-    layout["shapes"] = [level(y=0, dash="dot")]
+    """The ratio of two vectors of several runs over depth, on a linear axis; `lines`: a label and a role per run."""
     traces = [
-        bound(_over_depth(label, sites, role), Ratio(track, run, over=over)) for run, (label, role) in enumerate(lines)
+        bound(over_depth(label, sites, len(sites), role, HUES[track]), Ratio(track, run, over=over))
+        for run, (label, role) in enumerate(lines)
     ]
-    return held({"data": traces, "layout": layout}, y="linear")
+    figure = _over_blocks(title, unit, sites, traces, HUES[track], log=False)
+    figure["layout"]["shapes"] = [level(y=0, dash="dot")]
+    return held(figure, y="linear")
 
 
-def losses(labels: Sequence[str], *, steps: int, chance: float, seeds: int = 1, against: bool = False) -> Figure:
-    """The losses of several runs, with crosses where they diverged; `against`: minus the first one's."""
+def losses(
+    labels: Sequence[str],
+    *,
+    steps: int,
+    chance: float,
+    seeds: int = 1,
+    against: bool = False,
+    held_out: bool = False,
+) -> Figure:
+    """The losses of several runs, with crosses where they diverged; `against`: minus that of the first run.
+
+    `held_out`: the losses of the held-out split, at the frames.
+    """
     top = 1.6 * chance
-    layout = frame_of("Loss", x="step", y="loss minus A's" if against else "cross-entropy")
+    title = "Held-out loss" if held_out else "Loss"
+    layout = frame_of(title, x="step", y="loss minus A's" if against else "cross-entropy", hue=LOSS)
     layout["xaxis"] |= {"range": [0, steps]}
     layout["yaxis"] |= {"range": [-top, top] if against else [0, top]}
     layout["shapes"] = [level(y=0.0 if against else chance, dash="dot")]
     traces = [
-        one
+        trace
         for run, label in enumerate(labels)
-        for one in _band(run, label, Past, "loss", seeds=seeds, against=against, markers=False)
+        for trace in (
+            _band(run, label, Frames, "held_out_loss", seeds=seeds, against=against, markers=True)
+            if held_out
+            else _band(run, label, Past, "loss", seeds=seeds, against=against, markers=False)
+        )
     ]
     traces += [
         bound(_diverged(run, label), Crosses("loss", run, seed))
@@ -186,69 +186,60 @@ def losses(labels: Sequence[str], *, steps: int, chance: float, seeds: int = 1, 
 
 
 def cosines(sites: Sequence[str], labels: Sequence[str], *, start: bool = False) -> Figure:
-    """The cosine between samples of several runs over depth at
-    the frame before the playhead. `sites`: those of the deepest.
+    """The cosine between samples of several runs over depth, of the last frame at or before the playhead.
 
-    `start`: the nets before training stay, as thin lines.
+    `sites`: those of the deepest net; `start`: with the nets before training as thin lines.
     """
     title = "Sample cosine by depth"
     places = {"x": list(range(len(sites))), "text": site_names(sites, len(sites)), "connectgaps": False}
-    lines = [_at_places(_line(run, label), places) for run, label in enumerate(labels)]
+    lines = [_at_places(_line(run, label, SIGNAL), places) for run, label in enumerate(labels)]
     traces = [bound(line, AtFrame("sample_cosine", run)) for run, line in enumerate(lines)]
     if start:
-        thin = [_at_places(_thin(run, label), places) for run, label in enumerate(labels)]
+        title += THIN
+        thin = [_at_places(_thin(run, label, SIGNAL), places) for run, label in enumerate(labels)]
         traces += [bound(line, AtFrame("sample_cosine", run, first=True)) for run, line in enumerate(thin)]
-    return _held_cosines(sites, traces, f"{title}, thin: step 0" if start else title)
+    return _held_cosines(sites, traces, title)
 
 
-# of number formats, by what they are the limits of: https://arxiv.org/abs/2209.05433 for float8, torch.finfo
+# The largest and the smallest number of each format: torch.finfo; for float8 https://arxiv.org/abs/2209.05433
+SIXTEEN_BITS = (
+    (65504.0, "float16: largest"),
+    (2.0**-24, "float16: smallest"),
+    (3.3895e38, "bfloat16: largest"),
+    (2.0**-133, "bfloat16: smallest"),
+)
 LIMITS = {
-    "activation": (
-        (65504.0, "float16: largest"),
-        (2.0**-24, "float16: smallest"),
-        (3.3895e38, "bfloat16: largest"),
-        (2.0**-133, "bfloat16: smallest"),
-        (448.0, "float8 (E4M3): largest"),
-        (2.0**-9, "float8 (E4M3): smallest"),
-    ),
-    "gradient": (
-        (65504.0, "float16: largest"),
-        (2.0**-24, "float16: smallest"),
-        (3.3895e38, "bfloat16: largest"),
-        (2.0**-133, "bfloat16: smallest"),
-        (57344.0, "float8 (E5M2): largest"),
-        (2.0**-16, "float8 (E5M2): smallest"),
-    ),
+    "activation": (*SIXTEEN_BITS, (448.0, "float8 (E4M3): largest"), (2.0**-9, "float8 (E4M3): smallest")),
+    "gradient": (*SIXTEEN_BITS, (57344.0, "float8 (E5M2): largest"), (2.0**-16, "float8 (E5M2): smallest")),
 }
 
 
 def recorded_depth(
     title: str, binding: type[Row] | type[AtFrame], track: str, runs: Sequence[str | None], *, unit: str
 ) -> Figure:
-    """A vector of recordings over depth, whose places have the
-    model's own names; a run of the playground by its label.
-    """
-    layout = frame_of(title, x="", y=unit)
+    """A vector of recordings over depth, named as in their models, and of runs of the playground by their labels."""
+    layout = frame_of(title, x="", y=unit, hue=HUES[track])
     layout["xaxis"] |= {"tickangle": -25}
     layout["margin"]["b"] = 70
     layout["yaxis"] |= {"type": "log"}
+    hover = {"hovertemplate": "%{text}: %{y:.4g}<extra>%{meta}</extra>", "connectgaps": False}
     traces = [
         bound(
-            _line(run, label or ("step {step}" if len(runs) == 1 else "{name}, step {step}")) | _HOVER,
+            _line(run, label or (STEP if len(runs) == 1 else f"{{name}}, {STEP}"), HUES[track]) | hover,
             binding(track, run),
         )
         for run, label in enumerate(runs)
     ]
-    limits = [{"at": at, "name": name} for at, name in LIMITS.get(title.split(maxsplit=1)[0].lower(), ())]
+    limits = [{"at": value, "name": name} for value, name in LIMITS.get(title.split(maxsplit=1)[0].lower(), ())]
     return held({"data": traces, "layout": layout}, y="log", depth=1, limits=limits, empty="not measured")
 
 
 def recorded_loss(runs: Sequence[str | None]) -> Figure:
     """The losses of recordings, and of runs of the playground by their labels."""
-    layout = frame_of("Loss", x="step", y="loss", legend=len(runs) > 1)
+    layout = frame_of("Loss", x="step", y="loss", legend=len(runs) > 1, hue=LOSS)
     traces = [
         bound(
-            _line(run, label or "{name}")
+            _line(run, label or "{name}", LOSS)
             | {"mode": "lines", "hovertemplate": "step %{x}: %{y:.4g}<extra>%{fullData.name}</extra>"},
             Past("loss", run),
         )
@@ -273,105 +264,84 @@ def recorded_map(title: str, track: str, run: int) -> Figure:
     trace["hovertemplate"] = "%{text}, step %{x}: %{customdata:.4g}<extra></extra>"
     layout = figure["layout"]
     layout["yaxis"] = {"title": {"text": ""}, "ticks": "", "zeroline": False}
-    del layout["xaxis"]["range"]  # nobody knows how long it will go on
+    del layout["xaxis"]["range"]  # a recording may go on
     layout["margin"]["l"] = 130
     return figure
 
 
-_HOVER = {"hovertemplate": "%{text}: %{y:.4g}<extra>%{meta}</extra>", "connectgaps": False}
-
-
 def _held_cosines(sites: Sequence[str], traces: list[dict[str, Any]], title: str) -> Figure:
-    figure = _in(title, "cosine", sites, traces)
+    figure = _over_blocks(title, "cosine", sites, traces, SIGNAL, log=False)
     figure["layout"]["yaxis"] |= {"type": "linear", "dtick": 0.25}
     figure["layout"]["shapes"] = [level(y=1.0, dash="dot")]
     return held(figure, y="cosine")
 
 
 def _band(
-    run: int, label: str, of: type[Row] | type[Past], track: str, *, seeds: int, against: bool, markers: bool
+    run: int,
+    label: str,
+    of: type[Row] | type[Past] | type[Frames],
+    track: str,
+    *,
+    seeds: int,
+    against: bool,
+    markers: bool,
 ) -> list[dict[str, Any]]:
-    """A run's line, with its band where there are several seeds."""
-    base, line = 0 if against else None, _line(run, label) | {"mode": "lines+markers" if markers else "lines"}
+    """The line of a run, over a band where there are several seeds."""
+    base, line = (
+        0 if against else None,
+        _line(run, label, HUES[track]) | {"mode": "lines+markers" if markers else "lines"},
+    )
     if seeds == 1:
         return [bound(line, of(track, run, against=base))]
     edge = {"type": "scatter", "mode": "lines", "line": {"width": 0}, "showlegend": False, "hoverinfo": "skip"}
     lower = bound(edge | {"name": f"{label}, lowest seed"}, of(track, run, fold="least", against=base))
-    filled = {"name": f"{label}, highest seed", "fill": "tonexty", "fillcolor": f"{RUN_STYLES[run]['color']}33"}
+    filled = {"name": f"{label}, highest seed", "fill": "tonexty", "fillcolor": f"{line['line']['color']}33"}
     upper = bound(edge | filled, of(track, run, fold="greatest", against=base))
     return [lower, upper, bound(line, of(track, run, fold="median", against=base))]
 
 
-def _line(run: int, label: str) -> dict[str, Any]:
-    style = RUN_STYLES[run]
+def _line(run: int, label: str, hue: str) -> dict[str, Any]:
+    colour, (dash, symbol) = shades(hue)[run], RUN_STYLES[run]
     return {
         "type": "scatter",
         "name": label,
         "mode": "lines+markers",
-        "line": {"color": style["color"], "dash": style["dash"], "width": 2},
-        "marker": {"symbol": style["symbol"], "size": 4, "color": style["color"]},
+        "line": {"color": colour, "dash": dash, "width": 2},
+        "marker": {"symbol": symbol, "size": 4, "color": colour},
         "hovertemplate": "%{x}: %{y:.4g}<extra>" + label + "</extra>",
     }
 
 
-def _thin(run: int, label: str) -> dict[str, Any]:
-    """The line of a run before training, beside the one that moves: thin, without marks, not in the legend."""
-    line = _line(run, f"{label}, step 0")
+def _thin(run: int, label: str, hue: str) -> dict[str, Any]:
+    """The thin line of a run before training, without markers and not in the legend."""
+    line = _line(run, f"{label}, step 0", hue)
     return line | {"mode": "lines", "line": line["line"] | {"width": 1}, "opacity": 0.7, "showlegend": False}
 
 
 def _at_places(trace: dict[str, Any], places: dict[str, Any]) -> dict[str, Any]:
-    """A run's line over depth, whose hover names the place."""
+    """The line of a run over depth, whose hover names the place."""
     if trace.get("hoverinfo") == "skip":
         return trace
     return trace | places | {"hovertemplate": trace["hovertemplate"].replace("%{x}", "%{text}")}
 
 
 def _diverged(run: int, label: str) -> dict[str, Any]:
-    cross = _empty(scatter("diverged", [], [], RUN_STYLES[run]["color"], mode="markers", symbol="x"))
+    cross = _empty(scatter("diverged", [], [], shades(LOSS)[run], mode="markers", symbol="x"))
     hover = "step %{x}: %{customdata}<extra>" + f"{label} diverged</extra>"
     return cross | {"meta": f"{label} diverged", "legendgroup": "diverged", "hovertemplate": hover}
 
 
-def _marked(title: str, hue: str) -> str:
-    """A title behind the mark of what its chart is of."""
-    return f'<span style="color:{hue}">■</span> {title}'
+def _beside(others: Sequence[Series], sites: Sequence[str], hue: str) -> list[dict[str, Any]]:
+    """The lines that stand still; a net of another depth has as many sites of its own."""
+    return [still(over_depth(one.name, sites, len(one.values), one.role, hue), one.values) for one in others]
 
 
-def _in_hue(trace: dict[str, Any], hue: str) -> dict[str, Any]:
-    """The line that moves and the one that was pinned in the hue of what they are of; the dash tells them apart."""
-    if trace["line"].get("dash") == "dot":
-        return trace
-    marker = {"marker": trace["marker"] | {"color": hue}} if "marker" in trace else {}
-    return trace | {"line": trace["line"] | {"color": hue}} | marker
-
-
-def _beside(others: Sequence[Series], sites: Sequence[str]) -> list[dict[str, Any]]:
-    """What stands still to compare with; a net of another depth has as many sites of its own."""
-    return [
-        still(
-            _over_depth(short(one.name), site_names(sites, len(one.values)), one.role) | {"meta": one.name}, one.values
-        )
-        for one in others
-    ]
-
-
-def _over_depth(name: str, sites: Sequence[str], role: str) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "name": name,
-        "meta": name,
-        "x": list(range(len(sites))),
-        "text": site_names(sites, len(sites)),
-        "hovertemplate": "%{text}: %{y:.4g}<extra>%{meta}</extra>",
-        "connectgaps": False,
-        **ROLES[role],
-    }
-
-
-def _in(title: str, unit: str, sites: Sequence[str], traces: list[dict[str, Any]]) -> Figure:
-    layout = frame_of(title, x="block", y=unit, ticks=site_ticks(sites))
-    layout["yaxis"] |= {"type": "log"}
+def _over_blocks(
+    title: str, unit: str, sites: Sequence[str], traces: list[dict[str, Any]], hue: str, *, log: bool = True
+) -> Figure:
+    layout = frame_of(title, x="block", y=unit, ticks=site_ticks(sites), hue=hue)
+    if log:
+        layout["yaxis"] |= {"type": "log"}
     return {"data": traces, "layout": layout}
 
 

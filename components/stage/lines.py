@@ -1,4 +1,4 @@
-"""One run on its way to one browser: what has been sent of its tape, and the messages that bring the rest."""
+"""A run as a connection sends it to a browser: what has been sent of its tape, and the messages for the rest."""
 
 import json
 import math
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from components.charts.parts import rounded
 from components.charts.tasks import decision_map, digit_mistakes, sequence_table
 from components.stage import sentences
 from components.stage.asked import Asked
@@ -17,9 +18,9 @@ from models.service.recorded import recorded
 from models.spec import TASKS, RunConfig
 from models.trace import SCALARS, Columns, Frame, Trace, rows_of
 
-HEAD = struct.Struct("<IIII")  # run, first row, rows, the hello that they answer; then the rows as float32
+HEAD = struct.Struct("<IIII")  # run, first row, number of rows, turn of the hello; the rows follow as float32
 PIECE_BYTES = 2**18
-SAID_AT_ONCE = 100  # rows that are spoken about before others get their turn
+SAID_AT_ONCE = 100  # rows whose sentences are made before other connections get their turn
 MEANINGS = {
     "loss": "training loss",
     "lr": "learning rate",
@@ -30,12 +31,12 @@ MEANINGS = {
     "branch_rms": "RMS of what every branch adds",
     "weight_grad_rms": "RMS of the gradient of every block's weights",
 }
-INKS = "0123456789abcdefg"  # how dark a pixel is, from none to 16
+INKS = "0123456789abcdefg"  # a letter for each darkness of a pixel, from 0 to 16
 PICTURES = {"points": decision_map, "image": digit_mistakes, "sequence": sequence_table}
 
 
 def header(cfg: RunConfig, seeds: int, columns: Columns) -> dict[str, Any]:
-    """What the numbers of a row mean, and how far this tape can go."""
+    """The meaning of the numbers of a row, and the last row that this tape can have."""
     tracks = [{"name": name, "start": at, "width": 1, "meaning": MEANINGS[name]} for at, name in enumerate(SCALARS)]
     tracks += [
         {"name": name, "start": part.start, "width": part.stop - part.start, "meaning": MEANINGS[name]}
@@ -56,7 +57,8 @@ def header(cfg: RunConfig, seeds: int, columns: Columns) -> dict[str, Any]:
 def frame_json(cfg: RunConfig, frame: Frame) -> dict[str, Any]:
     """A frame for the browser: its numbers, None where they are not finite, and its picture as a figure or as text.
 
-    `ten`: the same ten digits at every frame, a letter of INKS a pixel, with answers, None where the net has no number.
+    `ten`: ten digits, the same in every frame, with a letter of INKS per pixel, and the net's answers, None where its
+    output is not finite.
     """
     kind = TASKS[cfg.task].kind
     draw = PICTURES.get(kind) if "kind" in frame.picture else None
@@ -64,17 +66,17 @@ def frame_json(cfg: RunConfig, frame: Frame) -> dict[str, Any]:
     ten = {"ten": _ten(frame.picture)} if "ten" in frame.picture else {}
     return ten | {
         "step": frame.step,
-        "sample_cosine": _plain(frame.sample_cosine),
-        "update_to_weight": _plain(frame.update_to_weight),
-        "dead_units": _plain(frame.dead_units),
-        "held_out_loss": _plain([frame.held_out_loss])[0],
-        "held_out_accuracy": _plain([frame.held_out_accuracy])[0],
+        "sample_cosine": rounded(frame.sample_cosine),
+        "update_to_weight": rounded(frame.update_to_weight),
+        "dead_units": rounded(frame.dead_units),
+        "held_out_loss": rounded([frame.held_out_loss])[0],
+        "held_out_accuracy": rounded([frame.held_out_accuracy])[0],
         "picture": draw(frame.picture) if draw else picture,
     }
 
 
 def opening(cfg: RunConfig, traces: Sequence[Trace], *, recorded: bool = False) -> dict[str, Any]:
-    """A run before training, whole: header, row 0 of every seed as plain numbers, frame and sentences of the first."""
+    """A whole run before training: header, row 0 of every seed, and the frame and the sentences of the first seed."""
     first = traces[0]
     numbers = np.concatenate([rows_of(trace)[0] for trace in traces]).tolist()
     said = sentences.said_at(cfg, first, 0)
@@ -88,40 +90,39 @@ def opening(cfg: RunConfig, traces: Sequence[Trace], *, recorded: bool = False) 
 
 
 def before(trainer: Trainer, cfg: RunConfig, seeds: int, wait: float = 0.0) -> dict[str, Any] | None:
-    """A run before training as the trainer says it, sooner than a tape begins; None while it does not."""
+    """A run before training, which the trainer has sooner than a tape; None until it answers."""
     first = trainer.ask(answers.PROFILE, cfg, wait=wait)
     every = trainer.ask(answers.PROFILES, cfg, wait=wait, seeds=seeds) if seeds > 1 else None
     if first is None or first.value is None or (seeds > 1 and (every is None or every.value is None)):
         return None
     others = every.value.traces[1:] if every is not None and every.value is not None else ()
-    return opening(cfg, [first.value, *others])  # the first alone has a frame
+    return opening(cfg, [first.value, *others])  # only the first has a frame
 
 
 class Line:
-    """One run of a connection. `owner`: on whose behalf it
-    may be trained; None where what is on the shelf has to do.
-    """
+    """A run of a connection, by its number there. `owner`: on whose behalf it may be trained; None: not at all."""
 
-    def __init__(self, at: int, asked: Asked, owner: Owner | None, turn: int = 0) -> None:
-        self.at, self.turn, self.cfg, self.seeds, self.want = at, turn, asked.cfg, asked.seeds, asked.want
+    def __init__(self, number: int, asked: Asked, owner: Owner | None, turn: int = 0) -> None:
+        self.number, self.turn = number, turn
+        self.cfg, self.seeds, self.want = asked.cfg, asked.seeds, asked.want
         self.key = tape_key(asked.cfg, asked.seeds)
         self.owner = owner if owner is not None and self.key in owner.runs else None
         self.sent = asked.have
-        self._opened = ""  # what the browser has a header of: a recording, a profile or the tape
+        self._opened = ""  # where the browser's header came from: a recording, a profile or the tape
         self._frames = [0] * asked.seeds
         self._said = dict.fromkeys(sentences.KINDS, 0)
         self._state: dict[str, Any] = {}
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Of what this run wants to hear: its tape, and the answers that are its row 0 before there is one."""
+        """The keys of the news to follow: the tape, and the profiles that are row 0 until there is one."""
         asked = [question_message(answers.PROFILE, self.cfg, {})]
         if self.seeds > 1:
             asked.append(question_message(answers.PROFILES, self.cfg, {"seeds": self.seeds}))
         return self.key, *(message["key"] for message in asked)
 
     def wish(self, trainer: Trainer, seconds: float) -> None:
-        """Wishes once more for what is wanted, and ends the wish where nothing is."""
+        """Renews the wish for the rows wanted, or ends it if there are none."""
         if self.owner is None:
             return
         tape = trainer.tape(self.cfg, self.seeds)
@@ -131,11 +132,10 @@ class Line:
             trainer.release(tape, self.owner)
 
     def messages(self, trainer: Trainer, *, rate: bool) -> Iterator[str | bytes]:
-        """All that the browser does not have yet, in the order in which it is to have it. `rate`: the speed too."""
+        """What the browser does not have yet, in order. `rate`: with the speed of the run."""
         tape = trainer.tape(self.cfg, self.seeds)
-        state = self._state_of(
-            trainer, tape, rate
-        )  # first: a run that ends meanwhile is not over before its rows are sent
+        # Before the rows: if the run ends meanwhile, the browser must not hear of it before it has them all.
+        state = self._state_of(trainer, tape, rate)
         if tape.columns is not None:
             if self._opened != "tape":
                 yield self._json(header(self.cfg, self.seeds, tape.columns) | {"kind": "header"})
@@ -155,7 +155,7 @@ class Line:
         most = max(1, PIECE_BYTES // (4 * width))
         while self.sent < tape.length:
             rows = tape.rows_from(self.sent, most)
-            yield HEAD.pack(self.at, self.sent, len(rows), self.turn) + np.ascontiguousarray(rows, "<f4").tobytes()
+            yield HEAD.pack(self.number, self.sent, len(rows), self.turn) + np.ascontiguousarray(rows, "<f4").tobytes()
             self.sent += len(rows)
 
     def _frame_messages(self, tape: Tape) -> Iterator[str]:
@@ -163,9 +163,8 @@ class Line:
             frames = tape.frames_from(seed, self._frames[seed])
             if frames:
                 self._frames[seed] += len(frames)
-                yield self._json(
-                    {"kind": "frames", "seed": seed, "frames": [frame_json(self.cfg, one) for one in frames]}
-                )
+                new = [frame_json(self.cfg, frame) for frame in frames]
+                yield self._json({"kind": "frames", "seed": seed, "frames": new})
 
     def _sentences(self, tape: Tape) -> Iterator[str]:
         said, more = sentences.along(tape), True
@@ -179,7 +178,7 @@ class Line:
                 yield self._json({"kind": "said", "said": {kind: changes for kind, changes in new.items() if changes}})
 
     def _before(self, trainer: Trainer) -> Iterator[str]:
-        """The net before training; recorded, while the trainer starts."""
+        """The net before training; a recording of it while the trainer starts."""
         if self.owner is not None and self._opened != "profile" and (found := before(trainer, self.cfg, self.seeds)):
             self._opened = "profile"
             yield self._json({"kind": "opening"} | found)
@@ -188,7 +187,7 @@ class Line:
             yield self._json({"kind": "opening"} | opening(self.cfg, [trace], recorded=True))
 
     def _state_of(self, trainer: Trainer, tape: Tape, rate: bool) -> dict[str, Any]:
-        """How this run is: over or not, how it ended, what it waits for."""
+        """The state of this run: whether it is over, how it ended, what it waits for."""
         fates = [
             None if fate is None else {"step": fate.step, "sentence": fate.sentence()} for fate in tape.divergences
         ]
@@ -207,7 +206,7 @@ class Line:
         }
 
     def _json(self, message: dict[str, Any]) -> str:
-        return json.dumps(message | {"run": self.at, "turn": self.turn}, allow_nan=False, separators=(",", ":"))
+        return json.dumps(message | {"run": self.number, "turn": self.turn}, allow_nan=False, separators=(",", ":"))
 
 
 def _ten(picture: dict[str, Any]) -> dict[str, Any]:
@@ -216,7 +215,3 @@ def _ten(picture: dict[str, Any]) -> dict[str, Any]:
         "images": ["".join(INKS[ink] for ink in image.ravel()) for image in picture["ten"]],
         "answers": [guess if math.isfinite(sure) else None for guess, sure in answers],
     }
-
-
-def _plain(values: Any) -> list[float | None]:
-    return [float(f"{value:.4g}") if math.isfinite(value) else None for value in np.asarray(values, float).tolist()]

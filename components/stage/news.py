@@ -1,4 +1,4 @@
-"""How a connection learns, on the server's loop, that something came of its tapes: without asking for it."""
+"""Wakes a connection, on the server's event loop, when there is news of its tapes."""
 
 import asyncio
 from collections import defaultdict
@@ -10,9 +10,9 @@ from models.service.client import Trainer
 
 
 class News:
-    """Hears of every message that the trainer files, in its thread, and sets the events of those who follow its key.
+    """Hears of every message of the trainer, in the trainer's thread, and sets the events that follow its key.
 
-    However much comes, the loop is woken once, and then sets the events of all that came meanwhile.
+    The loop is woken once for all messages that have come by the time it runs.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -23,13 +23,13 @@ class News:
         self._source: Trainer | None = None
 
     def of(self, source: Trainer) -> None:
-        """Listens to a trainer, which another one may have replaced since."""
+        """Listens to a trainer, unless it does already; a new trainer may have replaced the last."""
         if self._source is not source:
             self._source = source
             source.listen(self.hear)
 
     def follow(self, event: asyncio.Event, keys: Iterable[str]) -> None:
-        """From now on an event is set for these keys and for no others."""
+        """Sets an event for these keys from now on, and for no others."""
         for key in [key for key, events in self._followers.items() if event in events]:
             self._followers[key].discard(event)
             if not self._followers[key]:
@@ -38,12 +38,12 @@ class News:
             self._followers[key].add(event)
 
     def hear(self, key: str) -> None:
-        """Takes a key from any thread; an empty one stands for all."""
+        """Notes news of a key, from any thread; an empty key stands for all."""
         with self._lock:
             due = bool(self._heard)
             self._heard.add(key)
         if not due:
-            with suppress(RuntimeError):  # the loop has been closed: nobody follows any more
+            with suppress(RuntimeError):  # the loop is closed: there are no followers
                 self.loop.call_soon_threadsafe(self._tell)
 
     def _tell(self) -> None:

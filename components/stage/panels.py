@@ -1,4 +1,4 @@
-"""What a stage shows, declared once: charts, the living stack, a headline, a text. The browser moves them."""
+"""The panels of a stage: charts, the living stack, a headline, a text. A page declares them, the browser moves them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from components.stage.sentences import KINDS, OF_RECORDINGS
 from models.spec import RunConfig, plan
 from models.spec.plan import SublayerPlan
 
-COLUMNS = 12  # of the grid, of which a panel spans some; on a phone each spans all
+COLUMNS = 12  # of the grid; on a phone every panel spans all of them
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One part of the stage: its accessible name, and the run that it is of, by its number.
+    """A part of the stage: its accessible name, and the number of the run that it shows.
 
-    On a wide screen the panels of a lower `row` stand above the others; on a phone all stand in the order of the page.
+    On a wide screen panels are in the order of their `row`; on a phone, in the order of the page.
     """
 
     title: str
@@ -28,7 +28,7 @@ class Panel:
     kind: ClassVar[str] = ""
 
     def to_json(self, runs: int, seeds: int) -> dict[str, Any]:
-        """What the browser reads; ValueError where it is of a run that is not on the page."""
+        """What the browser reads; ValueError if its run is not on the page."""
         if not 0 <= self.run < runs:
             raise ValueError(f"{self.title!r} is of run {self.run}: there are {runs}, counted from 0")
         if not 1 <= self.span <= COLUMNS:
@@ -38,12 +38,11 @@ class Panel:
 
 @dataclass(frozen=True)
 class Chart(Panel):
-    """A figure with its sentence above it (a kind of `sentences.KINDS`, or none) and its table.
+    """A figure, with a sentence above it (`says`: one of `sentences.KINDS`, or none) and its table.
 
-    `before`: what it says while there is no row. `ends`: where the run has ended before its
-    last step, it says why instead. `figure` None: the picture of what the net says at the
-    frame before the playhead. Another `fit` lets the axes shrink. `scrubs`: it stands in the
-    player, under the slider over the steps, which then covers its plot (`figures.in_player`).
+    `before`: the sentence until there is a row. `ends`: if the run ended before its last step, the sentence says why.
+    `figure` None: the picture of the net's answers in the last frame. A new `fit` lets the held axes shrink. `scrubs`:
+    it is part of the player, and the slider covers its plot (`figures.in_player`).
     """
 
     figure: Figure | None = None
@@ -58,7 +57,7 @@ class Chart(Panel):
     kind: ClassVar[str] = "chart"
 
     def to_json(self, runs: int, seeds: int) -> dict[str, Any]:
-        """What the browser reads; ValueError where it is bound to what is not on the page."""
+        """What the browser reads; ValueError if it is bound to what is not on the page."""
         if self.says and self.says not in (*KINDS, *OF_RECORDINGS):
             raise ValueError(f"says {self.says!r}: one of {', '.join(KINDS)}")
         if self.figure is not None:
@@ -68,9 +67,7 @@ class Chart(Panel):
 
 @dataclass(frozen=True)
 class Headline(Panel):
-    """The verdict over all charts of a run; `label`: its name,
-    where there are several runs; `help`: how it is judged.
-    """
+    """The verdict above the charts of a run; `label`: the run's name among several; `help`: how the verdict is made."""
 
     title: str = "Verdict"
     label: str = ""
@@ -81,17 +78,16 @@ class Headline(Panel):
 
 @dataclass(frozen=True)
 class Heading(Panel):
-    """What the panels below it are of."""
+    """A heading above panels."""
 
     kind: ClassVar[str] = "heading"
 
 
 @dataclass(frozen=True)
 class Guess(Panel):
-    """What a run is called, and what this viewer expects of it:
-    one of `options`; once `found` is one of them, how that went.
+    """A run's name, and the viewer's guess of its outcome among `options`; once there is one, `found`, the comparison.
 
-    The browser keeps the guess for as long as its tab shows the app.
+    The browser keeps the guess until its tab leaves the app.
     """
 
     options: Sequence[str] = ()
@@ -102,14 +98,14 @@ class Guess(Panel):
 
 @dataclass(frozen=True)
 class Digits(Panel):
-    """Ten digits that no net was trained on, and what this one answers at the frame before the playhead."""
+    """Ten held-out digits, and the net's answers in the last frame."""
 
     kind: ClassVar[str] = "digits"
 
 
 @dataclass(frozen=True)
 class Digit(Panel):
-    """One of those ten, large, and what the net reads it as."""
+    """One of the ten digits, large, and the net's answer."""
 
     which: int = 0
 
@@ -118,10 +114,9 @@ class Digit(Panel):
 
 @dataclass(frozen=True)
 class Curve(Panel):
-    """The loss as far as it was seen, small, on an axis from 0 to
-    `top` that never moves: what leaves it is marked at its edge.
+    """A small chart of the loss on a fixed axis from 0 to `top`, with marks at its edge for larger values.
 
-    `level`: the loss of guessing at random.
+    `level`: the loss of guessing.
     """
 
     top: float = 3.5
@@ -133,12 +128,10 @@ class Curve(Panel):
 
 @dataclass(frozen=True)
 class Link(Panel):
-    """The way from a run to another page, whose address `href`
-    is; a plain click is heard by the page, which walks there.
+    """A link to another page at `href`; the page hears of a plain click, with `opens` or else the run's number.
 
-    It is heard as `opens`, or else as the run. `like`: shown only where a recording's
-    growth is that of this arrangement. Before it stands a sentence: `text`, or else a
-    kind of `sentences.KINDS` along the tape, `before` while there is none.
+    A sentence stands before it: `text`, or the tape's sentence of kind `says`, or `before` until there is one. `like`:
+    shown only if a recording grows as this arrangement does.
     """
 
     href: str = ""
@@ -153,7 +146,7 @@ class Link(Panel):
 
 @dataclass(frozen=True)
 class Said(Panel):
-    """A sentence of a recording: what `RecordedTape.sentence` says of this kind, or else a `text` that stays."""
+    """A sentence of a recording: that of kind `says` (`RecordedTape.sentence`), or a fixed `text`."""
 
     says: str = ""
     text: str = ""
@@ -163,7 +156,7 @@ class Said(Panel):
 
 @dataclass(frozen=True)
 class Text(Panel):
-    """What a net that writes goes on with, and a sentence above it."""
+    """The text that a language model continues, and a sentence above it."""
 
     says: str = ""
 
@@ -172,10 +165,9 @@ class Text(Panel):
 
 @dataclass(frozen=True)
 class Stack(Panel):
-    """The living stack of a run: `blocks` of `blocks_of`; `toggles` where a click is heard.
+    """The living stack of a run: `blocks` as `blocks_of` gives them; `toggles`: the page hears of a click on a block.
 
-    The stacks of one page that have a `shared` scale can be compared
-    by eye: it covers all runs. `label` stands over the scale.
+    A `shared` scale covers all runs of the page, so that stacks can be compared by eye. `label` is above the scale.
     """
 
     title: str = "Signal and gradient, block by block"
@@ -190,16 +182,16 @@ class Stack(Panel):
 
 
 def blocks_of(cfg: RunConfig) -> list[dict[str, Any]]:
-    """The blocks of a net for the stack: name, the site after each, the weight of its skip, where its norms stand."""
+    """The blocks of a net for the stack: name, the site after each, the weight of its skip, the slots with a norm."""
     sublayers = plan(cfg).sublayers
-    found: list[dict[str, Any]] = []
+    blocks: list[dict[str, Any]] = []
     for block in range(1, cfg.depth + 1):
         own = [(at + 1, one) for at, one in enumerate(sublayers) if one.block == block]
         last = own[-1][0]
         norms = sorted({slot for _, one in own for slot in _norms(one)})
         skip = min(1.0 if one.identity else one.skip for _, one in own)
-        found.append({"block": block, "name": f"block {block}", "site": last, "skip": skip, "norms": norms})
-    return found
+        blocks.append({"block": block, "name": f"block {block}", "site": last, "skip": skip, "norms": norms})
+    return blocks
 
 
 def _norms(one: SublayerPlan) -> list[str]:

@@ -1,4 +1,4 @@
-"""One row's profiles over depth, kept to compare with."""
+"""The profiles of a row, kept for comparison."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from models.spec import RunConfig
 
 @dataclass(frozen=True)
 class Profile:
-    """One row's profiles over depth, kept to compare with: what they are of, and (S,), (S,), (depth,), (S,)."""
+    """The profiles over depth of a row of a configuration: (S,), (S,), (depth,), (S,)."""
 
     cfg: RunConfig
     label: str
@@ -21,12 +21,12 @@ class Profile:
     sample_cosine: np.ndarray
 
     def beside(self, cfg: RunConfig) -> bool:
-        """Whether it can be read beside a configuration: sites and loss of another net or task are other things."""
+        """Whether it can be compared with a configuration: only if net and task are the same."""
         return (self.cfg.net, self.cfg.task) == (cfg.net, cfg.task)
 
 
 def profile_of(view: View) -> Profile:
-    """The profiles of the row that is shown."""
+    """The profiles of the row shown."""
     trace, row, frame = view.trace, view.row, view.frame
     cosine = frame.sample_cosine if frame else np.full(len(trace.sites), np.nan)
     label = f"{name_of(view.cfg)}, step {row}".removeprefix(", ")

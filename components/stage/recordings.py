@@ -1,7 +1,6 @@
-"""The recordings of a folder on their way to a browser, byte by byte: the browser reads them, the server does not.
+"""The recordings of a folder, sent to the browser as bytes: the browser parses them, the server does not.
 
-Only plain files directly in the folder are given, by their
-names as it lists them: nothing that a visitor writes is a path.
+Only plain files directly in the folder are sent, by name: nothing that a visitor writes is used as a path.
 """
 
 import json
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from components.stage.asked import AskedRecording
+from components.stage.lines import HEAD
 from models.service.client import Trainer
 
 FOLDER = "PLAYGROUND_RECORDINGS"  # environment variable with the folder's path
@@ -23,26 +23,26 @@ PIECE_BYTES = 2**18
 
 
 def folder() -> Path:
-    """Where recordings are looked for."""
+    """The folder of recordings."""
     return Path(os.environ.get(FOLDER) or DEFAULT)
 
 
 def recordings() -> list[str]:
-    """The names of the folder's recordings, the newest first. None where there is no such folder."""
-    found = []
+    """The names of the folder's recordings, newest first; empty if there is no such folder."""
+    listed = []
     try:
         with os.scandir(folder()) as entries:
             for entry in entries:
                 if entry.name.endswith(ENDING) and entry.name.isprintable() and entry.is_file(follow_symlinks=False):
-                    found.append((-entry.stat(follow_symlinks=False).st_mtime, entry.name))
+                    listed.append((-entry.stat(follow_symlinks=False).st_mtime, entry.name))
     except OSError:
         return []
-    return [name for _, name in sorted(found)[:MOST_LISTED]]
+    return [name for _, name in sorted(listed)[:MOST_LISTED]]
 
 
 @contextmanager
 def opened(name: str) -> Iterator[tuple[int, os.stat_result]]:
-    """A recording of the folder, by its descriptor. OSError for whatever is no plain file directly in it."""
+    """Opens a recording of the folder: its descriptor and facts. OSError unless it is a plain file directly in it."""
     if not name.endswith(ENDING) or Path(name).name != name or "\0" in name:
         raise FileNotFoundError(f"{name!r} is no recording")
     file = os.open(folder() / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -56,41 +56,37 @@ def opened(name: str) -> Iterator[tuple[int, os.stat_result]]:
 
 
 class Reel:
-    """A recording of a connection: sends what has been appended since. `have`: bytes that the browser has of `file`."""
+    """A recording of a connection, by its number there: sends what has been appended to the file."""
 
-    keys: tuple[str, ...] = ()  # nothing that the trainer tells is of a recording
+    keys: tuple[str, ...] = ()  # the trainer has no news of a recording
     key = ""
 
-    def __init__(self, at: int, asked: AskedRecording, turn: int = 0) -> None:
-        self.at, self.turn, self.name, self.want = at, turn, asked.recording, asked.want
+    def __init__(self, number: int, asked: AskedRecording, turn: int = 0) -> None:
+        self.number, self.turn, self.name, self.want = number, turn, asked.recording, asked.want
         self.file, self.sent = asked.file, asked.have
         self._told: dict[str, Any] = {}
 
     def wish(self, trainer: Trainer, seconds: float) -> None:
-        """Nothing is computed for a recording."""
+        """Does nothing: a recording needs no computation."""
 
     def messages(self, trainer: Trainer, *, rate: bool) -> Iterator[str | bytes]:
-        """What the browser does not have yet; another file of the same name from its beginning."""
+        """What the browser does not have yet; a new file of the same name from its beginning."""
         try:
             with opened(self.name) as (file, facts):
-                found = f"{facts.st_dev:x}-{facts.st_ino:x}"
-                if found != self.file or facts.st_size < self.sent:
-                    self.file, self.sent, self._told = found, 0, {}
-                yield from self._say(found, self.sent, "")
-                while self.sent < min(facts.st_size, LARGEST - 1) and (
-                    piece := os.pread(file, min(PIECE_BYTES, LARGEST - 1 - self.sent), self.sent)
-                ):
-                    start, self.sent = self.sent, self.sent + len(piece)
-                    yield (
-                        b"".join(number.to_bytes(4, "little") for number in (self.at, start, len(piece), self.turn))
-                        + piece
-                    )
+                name = f"{facts.st_dev:x}-{facts.st_ino:x}"
+                if name != self.file or facts.st_size < self.sent:
+                    self.file, self.sent, self._told = name, 0, {}
+                yield from self._say(name, self.sent, "")
+                end = min(facts.st_size, LARGEST - 1)
+                while self.sent < end and (piece := os.pread(file, min(PIECE_BYTES, end - self.sent), self.sent)):
+                    yield HEAD.pack(self.number, self.sent, len(piece), self.turn) + piece
+                    self.sent += len(piece)
         except OSError:
             yield from self._say(self.file, self.sent, f"There is no recording {self.name} here.")
 
     def _say(self, file: str, start: int, sentence: str) -> Iterator[str]:
-        """Which file it is, and from which byte on it comes; a sentence where there is none."""
+        """Says which file follows and from which byte on, or in a sentence that there is none."""
         told = {"file": file, "sentence": sentence}
         if told != self._told:
             self._told = told
-            yield json.dumps({"kind": "file", "start": start, "run": self.at, "turn": self.turn} | told)
+            yield json.dumps({"kind": "file", "start": start, "run": self.number, "turn": self.turn} | told)

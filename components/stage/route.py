@@ -1,8 +1,7 @@
-"""The route `/tape`: one connection for each page, over which its runs come row by row, and which is the wish for them.
+"""The route `/tape`: one websocket per page, which asks for runs and receives them row by row.
 
-A run is wanted for as long as a connection wants it. Wishes are made for a few
-seconds and made again, so that a tab that is closed, and one whose machine has
-gone, end the work by themselves, while one that is loaded anew finds it going on.
+A run is trained while some connection wants it. A wish lasts a few seconds and is renewed: the work ends by itself when
+a tab is closed or its machine is gone, and goes on when a tab is reloaded.
 """
 
 import asyncio
@@ -10,41 +9,40 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-import streamlit as st
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 from streamlit.web.server.starlette.starlette_websocket import _is_origin_allowed
 
+from components.shell.assets import base_path
 from components.stage.asked import Asked, Hello, Rate, Wish, read
 from components.stage.files import module
 from components.stage.lines import Line
 from components.stage.news import News
 from components.stage.recordings import Reel
 from components.stage.tickets import TICKETS, At
-from models.service.client import trainer
+from models.service.client import Trainer, trainer
 
-WISH_SECONDS = 5.0  # the grace after a connection has ended
+WISH_SECONDS = 5.0  # that a run is still wanted after its connection has ended
 RENEW_SECONDS = 2.0
-TICK_SECONDS = 1.0  # between two looks at what no tape tells: the queue, the trainer, the speed
-SEND_SECONDS = 10.0  # that a reader may take for one message
+TICK_SECONDS = 1.0  # between two looks at what is not news: the queue, the trainer, the speed
+SEND_SECONDS = 10.0  # that a browser may take to receive a message
 HELLO_SECONDS = 10.0
-PAUSE_SECONDS, EACH_SECONDS = 0.05, 0.005  # between two messages of rows: at least, and for every connection there is
+PAUSE_SECONDS, EACH_SECONDS = 0.05, 0.005  # between two sends: at least, and for every open connection
 MOST_CONNECTIONS = 500
-REFUSED, CROWDED = 1008, 1013  # of the codes with which a websocket ends
+REFUSED, CROWDED = 1008, 1013  # websocket close codes
 
 _open: set["Connection"] = set()
 _news: dict[asyncio.AbstractEventLoop, News] = {}
 
 
 def routes() -> list[BaseRoute]:
-    """The routes of the stage, below the server's base path: its rows, and its scripts."""
-    base = str(st.get_option("server.baseUrlPath")).strip("/")
-    below = f"/{base}" if base else ""
-    return [WebSocketRoute(f"{below}/tape", tape), Route(f"{below}/stage/{{version}}/{{name}}", module)]
+    """The routes of the stage's connections and scripts, below the server's base path."""
+    base = base_path()
+    return [WebSocketRoute(f"{base}/tape", tape), Route(f"{base}/stage/{{version}}/{{name}}", module)]
 
 
 async def tape(websocket: WebSocket) -> None:
-    """Answers one connection until it ends."""
+    """Serves a connection until it ends."""
     if not _is_origin_allowed(websocket.headers.get("origin"), websocket.headers.get("host")):
         await websocket.close(REFUSED)
         return
@@ -61,10 +59,10 @@ async def tape(websocket: WebSocket) -> None:
 
 
 class Connection:
-    """One page: reads what it wants, and sends what it does not have yet.
+    """The connection of a page: reads what it wants, and sends what it does not have yet.
 
-    Nothing is queued for it: rows are taken from the tape when the one before has gone, so that whoever reads slowly
-    gets more of them in one message, and whoever does not read is let go.
+    Nothing is queued: rows are taken from the tape once the last message is sent, so that a slow browser gets more of
+    them in a message, and one that does not read is disconnected.
     """
 
     def __init__(self, websocket: WebSocket) -> None:
@@ -78,7 +76,7 @@ class Connection:
         self._told: dict[str, Any] = {}
 
     async def run(self) -> None:
-        """Until the browser goes, says something that it may not, or does not read."""
+        """Runs until the browser leaves, sends an illegal message, or stops reading."""
         sender = asyncio.create_task(self._send_all())
         reader = asyncio.create_task(self._read_all())
         done, pending = await asyncio.wait({sender, reader}, return_when=asyncio.FIRST_COMPLETED)
@@ -114,8 +112,8 @@ class Connection:
             owner = TICKETS.owner(said.ticket)
             self.ticket, self.ticket_holds = said.ticket, owner is not None
             self.lines = [
-                Line(at, asked, owner, said.turn) if isinstance(asked, Asked) else Reel(at, asked, said.turn)
-                for at, asked in enumerate(said.runs)
+                Line(number, run, owner, said.turn) if isinstance(run, Asked) else Reel(number, run, said.turn)
+                for number, run in enumerate(said.runs)
             ]
             self.news.follow(self.wake, [key for line in self.lines for key in line.keys])
         elif len(said.wants) != len(self.lines):
@@ -142,7 +140,7 @@ class Connection:
             for line in lines:
                 await self._send(line.messages(service, rate=tick), line)
             if lines and tick:
-                await self._say_how_it_is(service)
+                await self._send_status(service)
             await asyncio.sleep(max(PAUSE_SECONDS, EACH_SECONDS * len(_open)))
             try:
                 async with asyncio.timeout(TICK_SECONDS):
@@ -154,14 +152,14 @@ class Connection:
     async def _send(self, messages: Iterable[str | bytes], line: Line | Reel) -> None:
         for message in messages:
             if line not in self.lines:
-                return  # another hello has come meanwhile, and this run has another number
+                return  # a new hello has come meanwhile
             async with asyncio.timeout(SEND_SECONDS):
                 if isinstance(message, str):
                     await self.websocket.send_text(message)
                 else:
                     await self.websocket.send_bytes(message)
 
-    async def _say_how_it_is(self, service: Any) -> None:
+    async def _send_status(self, service: Trainer) -> None:
         status = service.status()
         sentence = "" if status.state == "ready" else status.sentence
         told = {"state": status.state, "sentence": sentence, "wanted": status.wanted, "ticket": self.ticket_holds}

@@ -1,4 +1,4 @@
-"""Scenes: a stage that is scrolled. Beside a picture that stays, each says what is seen and which run it is of."""
+"""Scenes: a stage that is scrolled. The text of a scene stands beside a picture that stays."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,9 +9,7 @@ from components.stage.panels import Panel
 
 @dataclass(frozen=True)
 class Choice:
-    """The net of a scene that lets the reader choose: its
-    depth, of at most so many blocks, its residual and its norm.
-    """
+    """The net of a scene that lets the reader choose: its depth, up to `most` blocks, its residual and its norm."""
 
     depth: int
     most: int
@@ -21,10 +19,10 @@ class Choice:
 
 @dataclass(frozen=True)
 class Scene:
-    """A heading, sentences, the panels of the picture (one of a kind), all of one run.
+    """A heading, a text, and the panels of the picture, one of each kind and all of one run.
 
-    The net stands there before training, or `plays` to the end of its run once the scene is reached. `whole`: its rows
-    are asked for beforehand, because it plays or because the text is of them.
+    The net is shown before training; if it `plays`, it is trained to the end once the scene is reached. `whole`: its
+    rows are asked for beforehand, because it plays or because the text is about them.
     """
 
     title: str
@@ -36,7 +34,7 @@ class Scene:
     choice: Choice | None = None
 
     def to_json(self, runs: int, seeds: int) -> dict[str, Any]:
-        """What the browser reads. A panel is the same one in every scene: only its run changes."""
+        """What the browser reads. A panel of a kind is the same one in every scene: only its run changes."""
         panels = [panel.to_json(runs, seeds) | {"key": panel.kind} for panel in self.panels]
         choice = vars(self.choice) if self.choice else None
         return {**vars(self), "panels": panels, "choice": choice}

@@ -1,6 +1,6 @@
-"""What the charts say, along a whole tape: computed once for all viewers, sent where it changes.
+"""The sentences of the charts along a tape, made once for all viewers and sent where they change.
 
-A sentence about the loss changes at every step in its numbers alone, so it travels as a form that the browser fills in.
+The sentence about the loss changes at every step, but only in its numbers: it is sent as a template.
 """
 
 from dataclasses import dataclass, field
@@ -21,19 +21,19 @@ from models.spec import RunConfig
 from models.trace import Frame, Trace
 
 KINDS = ("activation", "gradient", "loss", "weight", "cosine", "answers", "verdict", "kind")
-OF_RECORDINGS = ("update", "law", "notes")  # said by the browser alone, as the others are of a recording
-STEP, LOSS = "{step}", "{loss}"  # what the browser fills in, the loss with three digits
+OF_RECORDINGS = ("update", "law", "notes")  # of recordings only, for which the browser makes all sentences (words.js)
+STEP, LOSS = "{step}", "{loss}"  # which the browser fills in, the loss with three digits
 
 
 def said_at(cfg: RunConfig, trace: Trace, row: int) -> dict[str, str]:
-    """The sentences of one row, by kind; `kind` is that of the verdict."""
+    """The sentences of a row by kind; "kind" is the kind of the verdict."""
     frame, fate = trace.frame_at(row), trace.divergence
     first, *others = verdicts(cfg, trace, row)
     ended = fate is not None and row >= fate.step
     return {
         "activation": activation_sentence(trace.sites, trace.act_rms[row]),
         "gradient": gradient_sentence(trace.sites, trace.grad_rms[row]),
-        "loss": _form(loss_sentence(trace, row, loss_of_guessing(cfg.task)), trace, row),
+        "loss": _template(loss_sentence(trace, row, loss_of_guessing(cfg.task)), trace, row),
         "weight": weight_sentence(trace.weight_grad_rms[row]),
         "cosine": cosine_sentence(cfg, frame.sample_cosine) if frame else "",
         "answers": _answers(frame) if frame and row else "",
@@ -43,29 +43,27 @@ def said_at(cfg: RunConfig, trace: Trace, row: int) -> dict[str, str]:
 
 
 def _answers(frame: Frame) -> str:
-    """How good the answers are that the net gave at a frame."""
-    return (
-        f"At step {frame.step}: held-out accuracy {frame.held_out_accuracy:.1%}, held-out loss "
-        f"{frame.held_out_loss:.3g}."
-    )
+    """How good the net's answers were at a frame."""
+    scores = f"held-out accuracy {frame.held_out_accuracy:.1%}, held-out loss {frame.held_out_loss:.3g}"
+    return f"At step {frame.step}: {scores}."
 
 
-def _form(sentence: str, trace: Trace, row: int) -> str:
-    """A sentence about the loss without the numbers of its row, so that it is the same at the next."""
+def _template(sentence: str, trace: Trace, row: int) -> str:
+    """A sentence about the loss with STEP and LOSS in place of the numbers of its row."""
     numbers, lost = f"Step {row}: loss {float(trace.loss[row]):.3g}", f"not finite at step {row}."
     return sentence.replace(numbers, f"Step {STEP}: loss {LOSS}").replace(lost, f"not finite at step {STEP}.")
 
 
 @dataclass
 class Said:
-    """The sentences of a tape so far: by kind, the rows from which each holds."""
+    """The sentences of a tape so far: by kind, the rows at which they change."""
 
     changes: dict[str, list[tuple[int, str]]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
     next: int = 0
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def catch_up(self, cfg: RunConfig, trace: Trace, most: int) -> bool:
-        """Says something of at most so many further rows; whether there are more."""
+        """Adds the sentences of at most so many further rows; whether there are more."""
         with self._lock:
             for row in range(self.next, min(self.next + most, len(trace))):
                 for kind, sentence in said_at(cfg, trace, row).items():
@@ -80,5 +78,5 @@ _kept: WeakKeyDictionary[Tape, Said] = WeakKeyDictionary()
 
 
 def along(tape: Tape) -> Said:
-    """What has been said of a tape so far, for all who look at it."""
+    """The sentences of a tape so far, shared by all its viewers."""
     return _kept.setdefault(tape, Said())

@@ -1,7 +1,7 @@
-"""`stage(name, runs, panels)`: a page says what it shows, and the browser moves it. All that a page knows of players.
+"""`stage(name, runs, panels)`: a page declares what it shows, and the browser plays it.
 
-While a run plays the page is not run again: rows come by the stage's own
-connection, and the server hears where the playhead is when it rests.
+The page is not run again while a run plays: rows come over the stage's own connection, and the server hears of the
+playhead when it rests.
 """
 
 import time
@@ -31,7 +31,7 @@ Tells = Literal["never", "rest", "follow"]
 
 @dataclass(frozen=True)
 class Recording:
-    """A recording of the folder by its name; None: a file of the visitor's, which the browser reads."""
+    """A recording of the folder by its name; None: a file of the visitor's, which only the browser reads."""
 
     name: str | None
 
@@ -67,21 +67,22 @@ def stage(
     on_scene: Callable[[int], None] | None = None,
     on_choice: Callable[[dict[str, Any]], None] | None = None,
 ) -> At:
-    """Draws player and panels over the tapes of some runs, each
-    with so many seeds, and recordings; where the playhead rests.
+    """Draws a player and panels over the tapes of some runs and recordings; returns where the playhead rests.
 
-    `tells`: whether the page runs again when the playhead comes to rest, and once a second while it moves ("follow").
-    `shared`: follows the word Train, where one bar moves several runs; `verb`: what stands in its place. `names`: what
-    each run is called where it is told of. `keys`: what is said of space, the right arrow and R, which then move it.
-    `start`, `reset`: a text that is new to the browser's tab starts it, or puts it back to the beginning. `on_toggle`:
-    is given run and block of a click in a stack; `on_open` the run whose link was followed, outside of a callback,
-    where a page may be left. `scenes`: instead of panels of its own, those of the scene that is scrolled to; `scene`:
-    which is shown first, from 1, and `on_scene` is given the one that was chosen by its number; `on_choice` what was
-    chosen in one that offers a choice. ValueError where a panel is bound to what is not among the runs.
+    `seeds`: of each run. `tells`: the page runs again when the playhead comes to rest, with "follow" also once a second
+    while it plays. `shared`: a word after "Train", where one bar moves several runs; `verb`: a word in its place.
+    `names`: of the runs, in messages. `keys`: a hint on space, right arrow and R, which then control the playhead.
+    `start`, `reset`: a text that this tab has not seen yet starts the playhead, or resets it. `stop_loss`: a training
+    loss at which it stops; 0 for none. `facts`: more words for the line of status.
+
+    `scenes`: panels by scene, instead of `panels`; `scene`: the first to show, from 1. `on_toggle` is called with run
+    and block of a click in a stack, `on_scene` with the number of a scene that was clicked, `on_choice` with what a
+    reader chose, all as callbacks; `on_open` with the run of a link that was followed, while the page runs, so that it
+    may switch pages. ValueError if a panel is bound to what is not among the runs.
     """
     trained = [run for run in runs if isinstance(run, RunConfig)]
     at, openings = place(name, runs, seeds), iter(_openings(trained, seeds))
-    opened = [panel.opens or 0 for panel in panels if isinstance(panel, Link)]
+    links = [panel.opens or 0 for panel in panels if isinstance(panel, Link)]
     data = {
         "version": VERSION,
         "chunk": plotly_chunk(),
@@ -106,7 +107,7 @@ def stage(
         "scenes": [one.to_json(len(runs), seeds) for one in scenes],
         "scene": scene,
     }
-    _mounted(name, data, max([len(runs) - 1, *opened]) + 1, on_toggle, on_open, on_scene=on_scene, on_choice=on_choice)
+    _mounted(name, data, max([len(runs) - 1, *links]) + 1, on_toggle, on_open, on_scene=on_scene, on_choice=on_choice)
     return at
 
 
@@ -120,7 +121,7 @@ def below(
     on_toggle: Callable[[int, int], None] | None = None,
     on_open: Callable[[int], None] | None = None,
 ) -> None:
-    """More panels of a stage further down its page, with something of the page's own between; `part` names them."""
+    """Draws more panels of a stage further down its page, below something else; `part` names them."""
     data = {"version": VERSION, "below": f"stage_{name}", "panels": [panel.to_json(runs, seeds) for panel in panels]}
     _mounted(f"{name}_{part}", data, runs, on_toggle, on_open)
 
@@ -135,9 +136,9 @@ def _mounted(
     on_scene: Callable[[int], None] | None = None,
     on_choice: Callable[[dict[str, Any]], None] | None = None,
 ) -> None:
-    """The component under its key, and what it reports handed on."""
+    """Mounts the component and passes on what the browser says, which is checked like any input."""
     key = f"stage_{name}"
-    shown = _component(
+    component = _component(
         key=key,
         data={**data, "name": key},
         height="content",
@@ -147,8 +148,8 @@ def _mounted(
         on_scene_change=lambda: _said(key, "scene", int, on_scene),
         on_choice_change=lambda: _said(key, "choice", dict, on_choice),
     )
-    run: Any = shown.opened
-    if on_open is not None and type(run) is int and 0 <= run < runs:  # it comes from a browser
+    run: Any = component.opened
+    if on_open is not None and type(run) is int and 0 <= run < runs:
         on_open(run)
 
 
@@ -157,9 +158,7 @@ def _link(run: RunConfig | Recording) -> str:
 
 
 def place(name: str, runs: Sequence[RunConfig | Recording], seeds: int = 1) -> At:
-    """Where the playhead of a stage is, as its connection says
-    or else as the page last heard; the beginning on other runs.
-    """
+    """Where the playhead of a stage is: as its connection or else the page last heard; at 0 for other runs."""
     trained = [run for run in runs if isinstance(run, RunConfig)]
     at = TICKETS.place(owner(name, *trained, seeds=seeds)) or _heard(name, runs)
     return At(min(max(at.step, 0), max((cfg.steps for cfg in trained), default=0)), at.playing)
@@ -167,16 +166,14 @@ def place(name: str, runs: Sequence[RunConfig | Recording], seeds: int = 1) -> A
 
 def _heard(name: str, runs: Sequence[RunConfig | Recording]) -> At:
     said: Any = getattr(session.held(f"stage_{name}"), "at", None)
-    if not isinstance(said, dict) or said.get("runs") != [_link(run) for run in runs]:  # it comes from a browser
+    if not isinstance(said, dict) or said.get("runs") != [_link(run) for run in runs]:
         return At()
     step = said.get("step")
     return At(step if type(step) is int else 0, said.get("playing") is True)
 
 
 def _openings(runs: Sequence[RunConfig], seeds: int) -> list[dict[str, Any] | None]:
-    """Row 0 of every run with the page itself, so that its first
-    picture needs nothing else; None where it takes too long.
-    """
+    """Row 0 of every run, which is sent with the page so that it is drawn at once; None where it takes too long."""
     service = trainer()
     state = service.status().state
     if state == "starting":
@@ -185,22 +182,24 @@ def _openings(runs: Sequence[RunConfig], seeds: int) -> list[dict[str, Any] | No
         return [None if trace is None else opening(cfg, [trace], recorded=True) for cfg, trace in there]
     until = time.monotonic() + (PROFILE_SECONDS if state == "ready" else 0.0)
     for cfg in runs:
-        before(service, cfg, seeds)  # all are asked for before the first is waited for
+        before(service, cfg, seeds)  # asks for all before it waits for the first
     return [before(service, cfg, seeds, max(0.0, until - time.monotonic())) for cfg in runs]
 
 
 def _said(key: str, what: str, kind: type, heard: Callable[[Any], None] | None) -> None:
-    """Hands on what a browser has said, where it is of the kind that it should be."""
+    """Passes on what the browser has said, if it is of the expected type."""
     said: Any = getattr(session.held(key), what, None)
-    if heard is not None and type(said) is kind:  # it comes from a browser
+    if heard is not None and type(said) is kind:
         heard(said)
 
 
 def _toggled(key: str, runs: int, on_toggle: Callable[[int, int], None] | None) -> None:
-    """Hands on which block was clicked."""
-    said: Any = getattr(session.held(key), "toggled", None)
-    if on_toggle is None or not isinstance(said, list) or len(said) != 2:  # it comes from a browser
-        return
-    run, block = said
-    if type(run) is int and type(block) is int and 0 <= run < runs and block > 0:
-        on_toggle(run, block)
+    """Passes on run and block of a click in a stack, if there are such."""
+
+    def heard(pair: list[Any]) -> None:
+        if on_toggle is not None and [type(number) for number in pair] == [int, int]:
+            run, block = pair
+            if 0 <= run < runs and block > 0:
+                on_toggle(run, block)
+
+    _said(key, "toggled", list, heard)

@@ -1,6 +1,4 @@
-"""A chart that stands still, drawn by the stage's own scripts:
-it keeps its zoom when its data changes, and has its numbers.
-"""
+"""A chart without a player, drawn by the stage's scripts: it keeps its zoom when its data changes, and has a table."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,29 +18,29 @@ _component = st.components.v2.component(
 def still_chart(
     figure: Figure, *, key: str, alt: str, height: int = 300, on_click: Callable[[Any, Any], None] | None = None
 ) -> None:
-    """Draws a figure under a fixed key; `alt` is its accessible name. Its height is reserved before plotly is there.
+    """Draws a figure under a fixed key; `alt` is its accessible name. Its height is reserved before plotly is loaded.
 
-    `on_click` is given x and y of a point that was clicked, as the browser says them.
+    `on_click` is called with x and y of a clicked point, as the browser sends them.
     """
-    title = alt.removesuffix(", chart")
     data = {
         "version": VERSION,
         "script": "still",
         "chunk": plotly_chunk(),
         "figure": figure,
-        "title": title,
+        "title": alt.removesuffix(", chart"),
         "height": height,
+        "clicks": on_click is not None,
     }
     _component(
         key=key,
-        data=data | {"clicks": on_click is not None},
+        data=data,
         on_clicked_change=lambda: _clicked(key, on_click),
         height=height,
     )
 
 
 def _clicked(key: str, on_click: Callable[[Any, Any], None] | None) -> None:
-    """Hands on where a chart was clicked."""
-    place = getattr(session.held(key), "clicked", None)
-    if on_click is not None and isinstance(place, list | tuple) and len(place) == 2:  # it comes from a browser
-        on_click(*place)
+    """Passes on where a chart was clicked, if it is a pair: it comes from a browser."""
+    point = getattr(session.held(key), "clicked", None)
+    if on_click is not None and isinstance(point, list | tuple) and len(point) == 2:
+        on_click(*point)

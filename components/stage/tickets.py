@@ -1,6 +1,6 @@
-"""Tickets: what a page hands to its own connection, so that the server knows on whose behalf rows are wanted.
+"""Tickets: a page gives one to its connection, by which the server knows whose runs these are.
 
-A ticket is good for the tapes of its page and for no others, so that whoever finds one can train nothing of his own.
+A ticket is valid for the tapes of its page only: whoever finds one cannot train anything else with it.
 """
 
 import secrets
@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 
 from models.service.client import Owner
 
-TICKET_SECONDS = 3600.0  # since it was last handed out or used
+TICKET_SECONDS = 3600.0  # since its last use
 MOST = 5000
 
 
 @dataclass(frozen=True)
 class At:
-    """Where a viewer's playhead is: the step that is shown, and whether it moves on."""
+    """Where a viewer's playhead is: the step shown, and whether it plays."""
 
     step: int = 0
     playing: bool = False
@@ -34,9 +34,7 @@ class _Ticket:
 
 @dataclass
 class Tickets:
-    """One ticket for each part of a session's screen, the
-    longest unused dropped first. Safe to use from many threads.
-    """
+    """The tickets, one for each part of a session's screen; the longest unused is dropped first. Thread-safe."""
 
     seconds: float = TICKET_SECONDS
     most: int = MOST
@@ -45,9 +43,7 @@ class Tickets:
     _by_name: dict[str, _Ticket] = field(default_factory=dict, repr=False)
 
     def hand(self, owner: Owner) -> str:
-        """The ticket of an owner's part, the same for as long as
-        it is used; it is good for the tapes that the part has now.
-        """
+        """The ticket of an owner's part, the same as long as it is used, and valid for the part's current tapes."""
         part = owner.session, owner.screen, owner.part
         with self._lock:
             self._drop_old()
@@ -62,9 +58,7 @@ class Tickets:
             return ticket.name
 
     def owner(self, name: str) -> Owner | None:
-        """On whose behalf the bearer of a ticket asks; None where
-        there is no such ticket any more. Using it keeps it.
-        """
+        """The owner of a ticket; None if there is no such ticket any more. Counts as a use."""
         with self._lock:
             self._drop_old()
             ticket = self._by_name.get(name)
@@ -75,14 +69,14 @@ class Tickets:
             return ticket.owner
 
     def note(self, name: str, tapes: frozenset[str], at: At | None) -> None:
-        """Where the playhead of a ticket's bearer is on some tapes; None where its connection has ended."""
+        """Notes where a connection's playhead is on some tapes; None: the connection has ended."""
         with self._lock:
             ticket = self._by_name.get(name)
             if ticket is not None:
                 ticket.noted = None if at is None else (tapes, at)
 
     def place(self, owner: Owner) -> At | None:
-        """Where an owner's playhead was a moment ago; None where no connection says that of these tapes."""
+        """Where an owner's playhead was last noted; None if no connection is on these tapes."""
         with self._lock:
             ticket = self._by_part.get((owner.session, owner.screen, owner.part))
             return ticket.noted[1] if ticket and ticket.noted and ticket.noted[0] == owner.runs else None
@@ -97,5 +91,5 @@ class Tickets:
         del self._by_name[oldest.name]
 
 
-# The route keeps what it was given at the start of the server; a page is loaded anew whenever an editor saves.
+# Kept in `sys`: Streamlit reloads this module for the pages when a file is saved, but not for the route.
 TICKETS: Tickets = sys.__dict__.setdefault("_add_norm_tickets", Tickets())

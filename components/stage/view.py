@@ -1,4 +1,4 @@
-"""What the server has of a run at the step that is shown: rows of its tape, or the net before training."""
+"""A view: what the server has of a run at the step shown, which are rows of its tape or the net before training."""
 
 from dataclasses import dataclass
 
@@ -8,14 +8,14 @@ from models.service.recorded import recorded
 from models.spec import RunConfig
 from models.trace import Frame, Trace
 
-PROFILE_SECONDS = 1.5  # how long a moved control waits for its picture before the page looks again
+PROFILE_SECONDS = 1.5  # how long a run of the page waits for the net before training
 
 
 @dataclass(frozen=True)
 class View:
-    """One page's look at a tape: the trace, the row that is shown, and what is to be said about it.
+    """A page's view of a run: its trace, the row shown, and its tape.
 
-    `recorded`: these numbers were computed when the app was made, and the trainer's own are on their way.
+    `recorded`: the numbers come with the app, until the trainer has started and computed its own.
     """
 
     cfg: RunConfig
@@ -31,9 +31,7 @@ class View:
 
 
 def look(cfg: RunConfig, step: int = 0) -> tuple[View | None, bool]:
-    """The view at a step, and whether a better one is still to
-    come. Nothing is trained for it: that is the stage's wish.
-    """
+    """The view at a step, and whether a later call may give a better one. Trains nothing: the stage asks for that."""
     service = trainer()
     tape = service.tape(cfg)
     trace = tape.trace()
@@ -50,7 +48,7 @@ def look(cfg: RunConfig, step: int = 0) -> tuple[View | None, bool]:
 
 
 def trouble(cfg: RunConfig) -> str:
-    """Why this configuration cannot be shown, in a sentence; empty where it can."""
+    """A sentence on why this configuration cannot be shown; empty if it can."""
     service = trainer()
     status = service.status()
     if status.state == "failed":
@@ -61,5 +59,5 @@ def trouble(cfg: RunConfig) -> str:
 
 
 def sentence(text: str) -> str:
-    """A text as a sentence: a capital, a full stop. Names inside keep their capitals."""
+    """The text with a capital and a full stop; `str.capitalize` would change the names inside."""
     return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

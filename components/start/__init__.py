@@ -1,1 +1,1 @@
-"""The page Start: the experiment of the first minute."""
+"""The page Start."""

@@ -1,6 +1,4 @@
-"""The experiment of the first minute: residual x norm, four
-nets that differ in nothing else, trained under one player.
-"""
+"""The experiment residual x norm: four nets that differ in nothing else, trained under one player."""
 
 from dataclasses import dataclass
 
@@ -23,7 +21,7 @@ NAME = "four"
 
 @dataclass(frozen=True)
 class Cell:
-    """One of the four: what it has, and the fields that differ from the default network."""
+    """One of the four: its title, and the fields that differ from the default network."""
 
     title: str
     fields: dict[str, object]
@@ -46,9 +44,7 @@ LARGE = 115  # pixels of a stack and a curve on a projector
 
 
 def ended() -> list[Ended]:
-    """The four runs, once they were watched to their end and
-    until they are reset; empty before, and where a link hides it.
-    """
+    """The four runs once they have been watched to the end, until they are reset; empty where a link hides them."""
     runs = [cell.cfg for cell in CELLS]
     step, tapes = place(NAME, runs).step, [trainer().tape(cfg) for cfg in runs]
     over = all(tape.done for tape in tapes)
@@ -61,7 +57,7 @@ def ended() -> list[Ended]:
 
 
 def draw(found: list[Ended]) -> None:
-    """The player and the four cells; `found`: what became of them, if that is known. Large and few on a projector."""
+    """The player and the four cells. `found`: the outcomes, if known. A projector shows less, and larger."""
     large = projector.on()
     of: list[Ended | None] = [*found] or [None] * len(CELLS)
     panels = [
@@ -78,7 +74,7 @@ def _open(run: int) -> None:
 
 
 def _panels(run: int, cell: Cell, end: Ended | None, *, large: bool) -> list[Panel]:
-    """One cell: on a wide screen three rows of the grid, in a half of it, of which a projector shows the upper two."""
+    """One cell: three rows in one half of a wide screen's grid, of which a projector shows the upper two."""
     cfg, name, row = cell.cfg, cell.title.lower(), 3 * (run // ACROSS)
     found, why = (end.outcome, end.why) if end else ("", "")
     untrained = loss_sentence(None, 0, chance(cfg))

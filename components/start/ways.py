@@ -1,13 +1,13 @@
-"""Where to go from Start: a path for each kind of reader."""
+"""Where to go from Start: a card for each kind of reader."""
 
 import streamlit as st
 
 from components.shell.link import COMPARE, LESSONS, PAGES, PLAYGROUND, STORY
 
-# Who, what for, and the pages in their order with what they are called here.
+# By reader: what for, and the pages in order with their labels.
 WAYS = {
     "A visitor": (
-        "Five minutes, nothing to know beforehand.",
+        "Five minutes, no prior knowledge needed.",
         ((STORY, "The story"), (PLAYGROUND, "Break a net yourself")),
     ),
     "A student": (
@@ -19,14 +19,14 @@ WAYS = {
         ((STORY, "Show the story"), (PAGES / "learn" / "teacher.py", "Make a link for the class")),
     ),
     "An engineer": (
-        "Which arrangement survives at depth 64?",
+        "Which arrangement still trains at depth 64?",
         ((PAGES / "explore" / "maps.py", "Maps of many runs"), (COMPARE, "Compare two nets")),
     ),
 }
 
 
 def ways() -> None:
-    """A card for each: who, what for, and two pages."""
+    """One card per kind of reader, each with two pages."""
     st.subheader("Where to go from here", anchor=False)
     for place, (who, (why, pages)) in zip(st.columns(len(WAYS)), WAYS.items(), strict=True):
         with place.container(border=True):

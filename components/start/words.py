@@ -1,4 +1,4 @@
-"""What the four runs have shown, in sentences made from their numbers."""
+"""What the four runs have shown, in sentences filled with their numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from models.trace import Trace
 
 @dataclass(frozen=True)
 class Ended:
-    """A run that is over: what it is called, its configuration and its whole tape."""
+    """A finished run: its title, its configuration and its whole tape."""
 
     title: str
     cfg: RunConfig
@@ -25,17 +25,17 @@ class Ended:
 
     @cached_property
     def why(self) -> str:
-        """Why, in a line."""
+        """The reason, in one line."""
         return because(self.trace, chance(self.cfg))
 
     @property
     def growth(self) -> str:
-        """How large the signal leaves it."""
-        return f"leaves {times(through(self.trace)[0])} as large"
+        """How much larger the signal leaves than it entered, as part of a sentence."""
+        return f"the signal leaves {times(through(self.trace)[0])} as large"
 
     @property
     def fault(self) -> str:
-        """What is wrong with it where it has not learned, as part of a sentence."""
+        """Why it has not learned, as part of a sentence."""
         return fault(self.trace, chance(self.cfg))
 
 
@@ -45,8 +45,8 @@ def conclusion(both: Ended, norm: Ended, residual: Ended, neither: Ended) -> str
     accuracy = f"{both.trace.frames[-1].held_out_accuracy:.0%} of unseen digits right"
     if [end.outcome for end in ends] == [LEARNS, STAYS, BLOWS_UP, STAYS]:
         return (
-            f"**Only the net with both learns: {accuracy}.** The residual alone carries the signal past all "
-            f"{both.cfg.depth} blocks, but it {residual.growth}; the norm alone holds its size, but {norm.fault}."
+            f"**Only the net with both learns: {accuracy}.** With the residual alone the signal passes all "
+            f"{both.cfg.depth} blocks, but {residual.growth}; with the norm alone it keeps its size, but {norm.fault}."
         )
     return (
         f"**{_counted(ends)}.** "

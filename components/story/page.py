@@ -1,13 +1,14 @@
-"""The story's page: its runs, its scenes, and the net that the reader chooses, which the address keeps."""
+"""The story: its runs, its scenes, and the net that the reader builds, which the address keeps."""
 
 from typing import Any
 
 import streamlit as st
 
 from components.shell import address, hide, projector, session
-from components.shell.link import PLAYGROUND, START
+from components.shell.link import START
 from components.shell.naming import chance
 from components.shell.waiting import waits
+from components.shell.ways_on import to_playground
 from components.stage.panels import COLUMNS, Curve, Digit, Digits, Panel, Stack, blocks_of
 from components.stage.scenes import Choice, Scene
 from components.stage.stage import stage
@@ -17,7 +18,7 @@ from models.service.client import trainer
 from models.spec import RunConfig
 
 NAME = "story"
-DIGIT = 3  # which of the ten enters
+DIGIT = 3  # the one of the ten that enters
 MOST = 64  # blocks that the reader may stack
 PLAIN: dict[str, object] = {"residual": False, "norm": "none"}
 SHALLOW, FADES, GROWS, LEVELS = (
@@ -26,12 +27,13 @@ SHALLOW, FADES, GROWS, LEVELS = (
     RunConfig(norm="none"),
     RunConfig(),
 )
-HOW = ((True, True), (False, False), (False, True), (True, True), (False, False))  # plays, and is asked for whole
+# By scene: whether it plays, and whether its whole run is asked for.
+HOW = ((True, True), (False, False), (False, True), (True, True), (False, False))
 FIRST = Choice(depth=4, most=MOST, residual=False, norm=False)
 
 
 def draw() -> None:
-    """The five scenes, and the ways on."""
+    """The five scenes, and links to other pages."""
     hide.adopt()
     own = _own()
     runs = [SHALLOW, FADES, GROWS, LEVELS, _net(own)]
@@ -44,10 +46,8 @@ def draw() -> None:
     keys = projector.HINT if projector.on() else ""
     stage(NAME, runs, [], scenes=scenes, keys=keys, scene=_scene(), on_scene=_go, on_choice=_choose)
     waits("story_numbers", lambda: any(look(cfg)[0] is None for cfg in runs) and trainer().status().state != "failed")
-    st.page_link(
-        PLAYGROUND, label="Your net in the playground", icon=":material/tune:", query_params=_net(own).to_query()
-    )
-    # A page link to the first page has no address of its own, and a new tab would show this one again.
+    to_playground(_net(own), "Your net in the playground")
+    # Not a page link: one to the first page has an empty address, which in a new tab would open this page again.
     if st.button("The four nets side by side", icon=":material/home:", type="tertiary"):
         st.switch_page(START)
 
@@ -62,7 +62,7 @@ def _picture(cfg: RunConfig, run: int) -> list[Panel]:
 
 
 def _scene() -> int:
-    """The scene that the address names or that was chosen last; the first where none was."""
+    """The scene in the address, else the one chosen last, else the first."""
     text = st.query_params.get("scene", "1")
     if not address.taken("scene"):
         session.STORY_SCENE.put(int(text) if text.isdecimal() and len(text) < 3 else 1)
@@ -77,7 +77,7 @@ def _go(scene: int) -> None:
 
 
 def _own() -> Choice:
-    """The net that the reader has chosen, as the address says it."""
+    """The net that the reader has built, from the address if it holds one."""
     query = st.query_params.to_dict()
     if not address.taken("depth", "residual", "norm") and {"depth", "residual", "norm"} & query.keys():
         depth = query.get("depth", "")
@@ -87,7 +87,7 @@ def _own() -> Choice:
 
 
 def _choose(said: dict[str, Any]) -> None:
-    """What a browser says was chosen, where it can be."""
+    """Takes over a choice reported by a browser, if it is legal."""
     depth, residual, norm = (said.get(name) for name in ("depth", "residual", "norm"))
     if type(depth) is not int or not 1 <= depth <= MOST or not isinstance(residual, bool) or not isinstance(norm, bool):
         return
@@ -97,5 +97,5 @@ def _choose(said: dict[str, Any]) -> None:
 
 
 def _net(own: Choice) -> RunConfig:
-    """The default network as the reader would have it."""
+    """The default network with the reader's choices."""
     return RunConfig(depth=own.depth, residual=own.residual, norm=LEVELS.norm if own.norm else "none")

@@ -1,4 +1,4 @@
-"""What the scenes of the story say: two sentences each, made from the numbers of their runs."""
+"""The text of the story's scenes: two sentences each, filled with the numbers of their runs."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from models.trace import Frame, Trace
 
 @dataclass(frozen=True)
 class Seen:
-    """A run as far as the server has it: before training, and on its tape."""
+    """What the server has of a run: the net before training, and its tape."""
 
     cfg: RunConfig
     view: View | None
@@ -31,12 +31,12 @@ class Seen:
 
     @property
     def last(self) -> Frame | None:
-        """The last look at a run that is over."""
+        """The last frame of a finished run."""
         return self.whole.frames[-1] if self.whole and self.whole.frames else None
 
 
 def scenes(shallow: Seen, fades: Seen, grows: Seen, levels: Seen, own: Seen, *, digit: int) -> list[tuple[str, str]]:
-    """Title and text of each scene; where a number is still to come, the sentence does without."""
+    """Title and text of each scene; a number that is still missing is left out of its sentence."""
     return [
         ("The digit enters", _enters(shallow, digit)),
         (f"{fades.cfg.depth} plain blocks fade it", _fades(fades, shallow)),
@@ -50,12 +50,12 @@ def _enters(seen: Seen, digit: int) -> str:
     first = f"A handwritten {digit} enters as 64 numbers"
     if seen.last:
         right = f"{seen.last.held_out_accuracy:.0%}"
-        first += f", and {seen.cfg.depth} plain blocks learn to read {right} of the digits kept from them"
+        first += f", and {seen.cfg.depth} plain blocks learn to read {right} of unseen digits"
     else:
         first += f", and {seen.cfg.depth} plain blocks learn to read it"
     return (
-        f"{first}. Each column is a block: above the line the size of the signal that leaves it, below it of the "
-        "gradient."
+        f"{first}. Each column is a block: above the line the size of the signal that leaves it, below the line the "
+        "size of the gradient."
     )
 
 
@@ -67,41 +67,41 @@ def _fades(seen: Seen, shallow: Seen) -> str:
     first += f": {share(signal)} of the signal comes through, and {share(gradient)} of the gradient comes back"
     frame = seen.before.frame_at(0)
     answers = len(set(frame.picture["ten_guess"])) if frame and "ten_guess" in frame.picture else 0
-    alike = "one and the same answer" if answers == 1 else f"{answers} different answers"
-    return f"{first}. " + (f"To ten different digits the net gives {alike}." if answers else "")
+    alike = "the same answer" if answers == 1 else f"{answers} different answers"
+    return f"{first}. " + (f"For ten different digits the net gives {alike}." if answers else "")
 
 
 def _grows(seen: Seen) -> str:
-    first = "The skip, the blue ribbon, carries what comes in past every block and adds what the block says"
+    first = "The skip, the blue ribbon, carries the signal past every block, and the block's output is added to it"
     if not seen.before:
         return f"{first}."
     first += f": nothing fades, but the sum grows, and the signal leaves {times(through(seen.before)[0])} as large"
-    second = f"The loss begins at {seen.before.loss[0]:.3g}, where guessing costs {chance(seen.cfg):.2f}"
+    second = f"The loss starts at {seen.before.loss[0]:.3g}, and guessing costs {chance(seen.cfg):.2f}"
     if seen.whole and seen.whole.divergence:
-        second += f"; train it, and at step {seen.whole.divergence.step} no number is left"
+        second += f"; train it, and at step {seen.whole.divergence.step} the numbers overflow"
     return f"{first}. {second}."
 
 
 def _levels(seen: Seen, digit: int) -> str:
-    first = "A norm before every block, the dots, brings what the block reads back to one size"
+    first = "A norm before every block, the dots, rescales what the block reads"
     if not seen.before:
         return f"{first}."
     signal, gradient = through(seen.before)
     first += f": the signal leaves {times(signal)} as large, and the gradient comes back {times(gradient)} as large"
     if not (seen.whole and seen.last):
-        return f"{first}. Every block hears what to change: watch the loss."
+        return f"{first}. Every block gets a usable gradient: watch the loss."
     answer = seen.last.picture["ten_guess"][digit]
     learns = "learns" if outcome(seen.whole, chance(seen.cfg)) == LEARNS else "does not learn"
-    read = f"reads {seen.last.held_out_accuracy:.0%} of the digits kept from it, our {digit} as {answer}"
+    read = f"reads {seen.last.held_out_accuracy:.0%} of unseen digits, and our {digit} as {answer}"
     return f"{first}. This net {learns}: after {seen.cfg.steps} steps it {read}."
 
 
 def _own(seen: Seen) -> str:
-    first = "Drag the depth, take the skip or the norm away, and train"
+    first = "Drag the depth, remove the skip or the norm, and train"
     if not seen.before:
         return f"{first}."
     signal, gradient = through(seen.before)
-    first += f": of your net {_said('signal', 'leaves', signal)}, and {_said('gradient', 'comes back', gradient)}"
+    first += f": in your net {_said('signal', 'leaves', signal)}, and {_said('gradient', 'comes back', gradient)}"
     if not seen.whole:
         return f"{first}. Where does it stop learning?"
     became, fate, cost = (
@@ -110,7 +110,7 @@ def _own(seen: Seen) -> str:
         f"guessing costs {chance(seen.cfg):.2f}",
     )
     how = (
-        f"at step {fate.step} no number is left"
+        f"at step {fate.step} the numbers overflow"
         if fate
         else f"the loss is {final_loss(seen.whole):.2g} in the end, {cost}"
     )

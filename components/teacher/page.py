@@ -1,6 +1,4 @@
-"""The teacher's page: a link to hand out, and the board of a
-class. The class is this page's: its address holds the key.
-"""
+"""The page Teacher: a link to hand out, and the board of a class, whose key this page's address holds."""
 
 import secrets
 from urllib.parse import urlencode
@@ -23,25 +21,25 @@ CLASS, OPENED = (
 CODE = "teacher_code"
 POLL_SECONDS = 2.0
 TIP = (
-    "What is hidden is not there for whoever opens the link, and keeps its value. It is no lock: the address can be "
+    "Whoever opens the link does not see what is hidden; it keeps its value. This is no lock: the address can be "
     "edited."
 )
 IN_LESSONS = ("answers", "lessons", "verdict", "export")
 SHOWN = {  # path and title
     "start": ("", "The four nets of Start"),
     "story": ("story", "The story"),
-    PLAYGROUND: (PLAYGROUND, "The playground as it stands"),
+    PLAYGROUND: (PLAYGROUND, "The playground with its current network"),
 }
 IN_PLAYGROUND = ("arrangement", "verdict", "theory", "instruments", "export")
 
 
 def draw() -> None:
-    """What to open, what to hide, how, for whom; the address; the board."""
+    """What to open and hide, how and for which class; the link; the board."""
     left, right = st.columns(2)
     with left:
         target = _target()
         choice = address.kept("teacher_projector", False, name="projector")
-        large = st.toggle("Projector view", help=f"Large type, few things. {projector.HINT}", **choice)
+        large = st.toggle("Projector view", help=f"Large type, few elements. {projector.HINT}", **choice)
     with right:
         code, opened = _class()
     whole = (*IN_PLAYGROUND, *(name for name in knobs() if name != "overrides"))
@@ -71,7 +69,7 @@ def link_to(target: str, cfg: RunConfig, hidden: list[str], *, large: bool, code
 
 
 def _named(name: str) -> str:
-    """A name as it stands in the link, and what it hides."""
+    """A name as the link has it, and what it hides."""
     return f"{name}: {hide.PARTS[name] if name in hide.PARTS else knobs()[name][1].label}"
 
 
@@ -83,14 +81,14 @@ def _target() -> str:
 
 
 def _class() -> tuple[str, str]:
-    """The class code, and the key of this page where it is open; else nothing. Only the button opens one."""
+    """Code and key of this page's class while it is open, else empty strings. Only the button opens one."""
     code, key = _mine()
     refused = session.TEACHER_REFUSED.take()
     if key:
         problem = board().look_after(code, key)
         if not problem:
             st.markdown(f"Class **{code}** is open.")
-            tip = "Forgets the class and all its guesses."
+            tip = "Deletes the class and all its guesses."
             st.button(
                 "Close the class",
                 key="teacher_close",
@@ -99,19 +97,17 @@ def _class() -> tuple[str, str]:
                 args=(code, key),
                 help=tip,
             )
-            st.caption(
-                "This page's address holds the key of the class: who has it can clear the board, and nobody else."
-            )
+            st.caption("This page's address holds the key of the class: only those who have it can clear the board.")
             return code, key
         if problem == GONE:
             st.info(
-                f"Class {code} is not open. A class is forgotten when the server restarts, and hours after its page "
+                f"Class {code} is not open. A class is deleted when the server restarts, or some hours after its page "
                 "was closed."
             )
         else:
             refused = problem
     session.begin(CODE, st.query_params.get(CLASS, "")[:MOST_CODE])
-    tip = f"{RULE}. Students' guesses are pooled under it, without names: who loads the page again can guess again."
+    tip = f"{RULE}. Students' guesses are pooled under it, without names: anyone who reloads the page can guess again."
     st.text_input("Class code", key=CODE, max_chars=MOST_CODE, placeholder="physics-1", help=tip)
     st.button("Open the class", key="teacher_open", icon=":material/groups:", on_click=_open)
     if refused:
@@ -120,7 +116,7 @@ def _class() -> tuple[str, str]:
 
 
 def _mine() -> tuple[str, str]:
-    """Code and key of this visitor's class: from the address, or from before a walk through the navigation."""
+    """Code and key of this visitor's class: from the address, or from before leaving this page."""
     asked = st.query_params.get(CLASS, ""), st.query_params.get(OPENED, "")
     if not address.taken(CLASS, OPENED) and valid(asked[0]) and valid_key(asked[1]):
         session.TEACHER_CLASS.put(asked)
@@ -133,7 +129,7 @@ def _mine() -> tuple[str, str]:
 def _open() -> None:
     code = str(session.held(CODE)).strip()
     kept, key = session.TEACHER_CLASS.get()
-    if code != kept:  # else the teacher's bookmark goes on working
+    if code != kept:  # else the teacher's bookmark stays valid
         key = secrets.token_urlsafe(9)
     refusal = board().open(code, key)
     session.TEACHER_REFUSED.put(refusal)
@@ -148,13 +144,13 @@ def _close(code: str, key: str) -> None:
 
 
 def _address(target: str, hidden: list[str], *, large: bool, code: str) -> None:
-    """The finished addresses: what to hand out, and the same with nothing hidden."""
+    """The links: one to hand out, and the same with nothing hidden."""
     cfg = settled.last()
-    # This page's own address without its name: the app may live below a path.
+    # This page's address without its name: the app may be served below a path.
     base = (st.context.url or "").partition("?")[0].removesuffix("/").removesuffix("/teacher")
     st.subheader("Link", anchor=False)
     whole = f"{base}/{link_to(target, cfg, hidden, large=large, code=code)}"
-    left, right = st.columns(2)  # side by side, so that the board below is on the screen
+    left, right = st.columns(2)  # side by side, to leave the board on screen
     with left:
         st.caption("To hand out:")
         st.code(whole, language=None, wrap_lines=True)
@@ -169,7 +165,7 @@ def _address(target: str, hidden: list[str], *, large: bool, code: str) -> None:
 
 
 def qr_code(link: str) -> str:
-    """A link as a QR code to be read from a wall: black on white in both themes."""
+    """A link as a QR code to scan from a wall: black on white in both themes."""
     code = segno.make(link, error="m", micro=False)
     source = code.svg_data_uri(scale=6, border=4, light="white")
     return f'<img alt="QR code of the link to hand out" width="200" src="{source}">'
@@ -180,7 +176,7 @@ def _board(target: str, code: str, key: str) -> None:
 
     @st.fragment(run_every=POLL_SECONDS)
     def moving() -> None:
-        # A class whose teacher has gone is forgotten. This one may have been closed in another tab.
+        # Keeps the class alive; it may have been closed in another tab.
         if board().look_after(code, key):
             st.rerun()
         counts = board().counts(code, target)
@@ -188,7 +184,7 @@ def _board(target: str, code: str, key: str) -> None:
             drawn_board.draw(code, counts, key=f"teacher_board_{target}", scale=1.2)
 
     moving()
-    label, tip = "Clear the board", "Forgets the guesses of this lesson."
+    label, tip = "Clear the board", "Deletes the guesses for this lesson."
     st.button(
         label, key="teacher_clear", icon=":material/delete:", help=tip, on_click=board().clear, args=(code, key, target)
     )

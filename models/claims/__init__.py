@@ -1,1 +1,1 @@
-"""Common errors as claims: what people say, the set-up that tests it, and what its numbers say."""
+"""Common errors as claims: what is said, the experiment that tests it, and what its numbers say."""

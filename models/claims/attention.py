@@ -1,8 +1,8 @@
-"""Common errors about attention: the divisor of the scores, linearity, and what N counts."""
+"""Common errors about attention: what the scores are divided by, what is linear, and what N counts."""
 
 from models.claims.card import Card, Computed, Outcome, Values, arxiv, verdict
 
-ONE = (0.5, 2.0)  # a variance in this range counts as 1
+ONE = (0.5, 2.0)  # a variance between these is about 1
 ROUNDING = 1e-9
 VASWANI = arxiv(Attention_is_all_you_need="1706.03762")
 
@@ -12,9 +12,9 @@ def _root(values: Values) -> Outcome:
     variance = found["variance"]
     said = (
         f"With d_k = 16 and d_model = 64 the variance of q·k is {variance['nothing']:.3g}; over √d_model it is "
-        f"{variance['√d_model']:.3g}, over √d_k {variance['√d_k']:.3g}. An embedding of RMS {found['embedding']:.3g} "
-        "meets positions "
-        f"of RMS {found['position']:.3g}; times √d_model it has {found['scaled']:.3g}."
+        f"{variance['√d_model']:.3g}, over √d_k {variance['√d_k']:.3g}. The embedding has RMS "
+        f"{found['embedding']:.3g}, the positions added to it {found['position']:.3g}; times √d_model the embedding "
+        f"has {found['scaled']:.3g}."
     )
     table = {
         "number": [
@@ -32,10 +32,12 @@ def _linear(values: Values) -> Outcome:
     found = values["numbers"]
     said = (
         f"A(x + y) differs from A(x) + A(y) by {found['held']:.1g} with the attention weights held fixed, and by "
-        f"{found['own']:.3g} "
-        f"with its own, where A(x) itself is up to {found['size']:.3g}."
+        f"{found['own']:.3g} when they follow the input; A(x) itself is up to {found['size']:.3g}."
     )
-    table = {"attention weights": ["held fixed", "its own"], "largest difference": [found["held"], found["own"]]}
+    table = {
+        "attention weights": ["held fixed", "following the input"],
+        "largest difference": [found["held"], found["own"]],
+    }
     fates = [found["held"] < ROUNDING * found["size"], found["own"] < ROUNDING * found["size"]]
     return Outcome(verdict(fates), said, table, "the attention weights are held fixed")
 
@@ -43,9 +45,9 @@ def _linear(values: Values) -> Outcome:
 def _rows(values: Values) -> Outcome:
     found = values["numbers"]
     said = (
-        f"In X of shape {found['shape']} a change of row 2 moves row 1 of the output by {found['tokens']:.3g}: rows "
-        "see each other. "
-        f"With a batch, {found['batched']}, a change of sample 2 moves sample 1 by {found['samples']:.3g}."
+        f"In X of shape {found['shape']} a change in row 2 moves row 1 of the output by {found['tokens']:.3g}: rows "
+        f"see each other. In a batch of shape {found['batched']} a change in sample 2 moves sample 1 by "
+        f"{found['samples']:.3g}."
     )
     table = {
         "axis": ["first axis of X", "first axis of a batch"],
@@ -59,9 +61,9 @@ CARDS = [
         "root-of-d",
         "attention",
         "Scores are divided by √d_model.",
-        "By √d_k, the size of one head's keys: only then is their variance 1. What √d_model multiplies in the original "
-        "is the embedding, before the positions are added; with weights shared between embedding and head that sets "
-        "its size.",
+        "By √d_k, the size of one head's keys: only then is their variance 1. In the original paper √d_model "
+        "multiplies the embedding before the positions are added: embedding and output head share weights, which are "
+        "small.",
         VASWANI,
         "20,000 random pairs q, k of size 16, in a model of width 64; embeddings of variance 1/d beside sinusoidal "
         "positions.",
@@ -72,8 +74,8 @@ CARDS = [
         "linear-attention",
         "attention",
         "Self-attention is linear.",
-        "It is a weighted sum, linear only while its weights are held fixed; they depend on the input through a "
-        "softmax.",
+        "It is a weighted sum, and linear only while its weights are held fixed; but these depend on the input "
+        "through a softmax.",
         VASWANI,
         "One head on two random inputs and on their sum.",
         {"numbers": Computed("linear")},
@@ -84,7 +86,7 @@ CARDS = [
         "n-is-the-batch",
         "attention",
         "In X of shape (N, d_model), N is the batch size.",
-        "N is the number of tokens, which see each other. A batch adds an axis, along which nothing is exchanged.",
+        "N is the number of tokens, which attend to each other. A batch adds an axis along which nothing is exchanged.",
         VASWANI,
         "One head; row 2 of X is changed, then sample 2 of a batch.",
         {"numbers": Computed("rows")},

@@ -1,13 +1,25 @@
-"""Common errors about batch norm: gradients, running statistics, what it normalises over, and shifts."""
+"""Common errors about batch norm: exploding gradients, running statistics, what it averages over, covariate shift."""
 
 from models import answers
-from models.claims.card import Asked, Card, Computed, Lines, Outcome, Values, arxiv, gradient, lengths, verdict
+from models.claims.card import (
+    Asked,
+    Card,
+    Computed,
+    Outcome,
+    Values,
+    arxiv,
+    gradient,
+    gradient_lines,
+    in_words,
+    untrained,
+    verdict,
+)
 from models.spec import RunConfig
 
-HEALTHY = 10.0  # factor between both ends up to which a gradient has neither vanished nor exploded
+HEALTHY = 10.0  # a gradient that changes by less over depth has neither vanished nor exploded
 LEAK = 1e-6
-NEAR = 0.01  # difference within which a number equals a claimed one
-REMOVED = 0.1  # what may be left of a shift of 3 that counts as removed
+NEAR = 0.01  # tolerance around a claimed number
+REMOVED = 0.1  # of a shift of 3: what is left below it counts as removed
 BATCH = arxiv(Batch_norm="1502.03167")
 TORCH = {"nn.BatchNorm1d": "https://docs.pytorch.org/docs/stable/generated/torch.nn.BatchNorm1d.html"}
 DEEP: dict[str, object] = {"depth": 32, "width": 64}
@@ -16,32 +28,29 @@ DEEP: dict[str, object] = {"depth": 32, "width": 64}
 def _explodes(values: Values) -> Outcome:
     found = {name: gradient(one) for name, one in values.items()}
     normed = [one for name, one in found.items() if "batch norm" in name]
-    said = "Gradient at the start of the stream over that at its end: " + "; ".join(
-        f"{name} {one:.3g}" for name, one in found.items()
-    )
+    said = f"Gradient at the start of the stream over that at its end: {in_words(found)}"
     return Outcome(
         verdict([1 / HEALTHY < one < HEALTHY for one in normed]),
         f"{said}.",
         {"net": list(found), "gradient, start over end": list(found.values())},
         "there is a skip",
-        Lines("Gradient over its end", "ratio", {name: lengths(one) for name, one in values.items()}),
+        gradient_lines(values),
     )
 
 
 def _memory(values: Values) -> Outcome:
     found = values["torch"]
     said = (
-        f"With momentum {found.momentum:g} the old mean keeps {found.kept:.3f} of its weight after a batch; "
-        "the variance kept "
-        f"is the {'unbiased' if found.unbiased else 'biased'} one; a batch of one is "
-        f"{'refused' if found.refused else 'taken'}, a batch of two comes out as ±{found.pair:.4f}; without eval mode "
-        f"the result differs by up to {found.eval:.3g}."
+        f"With momentum {found.momentum:g} the old mean has a weight of {found.kept:.3f} after one batch; the stored "
+        f"variance is the {'unbiased' if found.unbiased else 'biased'} one; a batch of one is "
+        f"{'an error' if found.refused else 'accepted'}, a batch of two comes out as ±{found.pair:.4f}; without eval "
+        f"mode the result differs by up to {found.eval:.3g}."
     )
     fates = [abs(found.kept - found.momentum) < NEAR, not found.unbiased, not found.refused, found.eval < LEAK]
     table = {
         "what": [
             "weight of the old mean",
-            "unbiased variance remembered",
+            "unbiased variance stored",
             "batch of one",
             "batch of two",
             "training against eval",
@@ -54,7 +63,7 @@ def _memory(values: Values) -> Outcome:
             f"{found.eval:.4g}",
         ],
     }
-    return Outcome(verdict(fates), said, table, "the convention is named and the mode is the same")
+    return Outcome(verdict(fates), said, table, "the convention is stated and the mode is the same")
 
 
 def _per_token(values: Values) -> Outcome:
@@ -63,8 +72,8 @@ def _per_token(values: Values) -> Outcome:
     own = found.norm.index("LayerNorm(D)")
     future, other = found.future[at], found.neighbour[at]
     said = (
-        f"Behind batch norm the first token moves by {future:.3g} when a later token changes and by {other:.3g} when "
-        f"another sequence does; behind layer norm by {found.future[own]:.3g} and {found.neighbour[own]:.3g}."
+        f"After batch norm the first token moves by {future:.3g} when a later token changes and by {other:.3g} when "
+        f"another sequence does; after layer norm by {found.future[own]:.3g} and {found.neighbour[own]:.3g}."
     )
     table = {"norm": found.norm, "last token changed": found.future, "other sequence changed": found.neighbour}
     return Outcome(verdict([future <= LEAK, other <= LEAK]), said, table, "nothing but the token itself changes")
@@ -75,17 +84,17 @@ def _shift(values: Values) -> Outcome:
     left = {
         "batch norm at inference, one feature shifted": abs(found["batch norm"][1] - found["batch norm"][0]),
         "layer norm, one feature shifted": abs(found["layer norm"][1] - found["layer norm"][0]),
-        "layer norm, every feature shifted alike": found["token shift"],
+        "layer norm, all features shifted equally": found["token shift"],
     }
-    said = "Of a shift of 3 between training and inference there is left: " + "; ".join(
+    said = "What is left of a shift of 3 between training and inference: " + "; ".join(
         f"{k} {v:.2g}" for k, v in left.items()
     )
     table = {"case": list(left), "shift left": list(left.values())}
     return Outcome(
         verdict([one < REMOVED for one in left.values()]),
-        f"{said}. A shift between layers during training is another thing, and nothing here measures it.",
+        f"{said}. A shift between layers during training is a different matter, not measured here.",
         table,
-        "all features of a token move alike and the norm is per token",
+        "all features of a token shift equally and the norm is per token",
     )
 
 
@@ -94,19 +103,15 @@ CARDS = [
         "batch-norm-cures",
         "batch norm",
         "Batch norm fixes vanishing and exploding gradients.",
-        "It levels the signal, not the gradient: in a deep net without skips it makes the gradient grow exponentially "
-        "on its way back. With skips it does not.",
+        "It keeps the size of the signal, not of the gradient: in a deep net without skips the gradient grows "
+        "exponentially on its way back. With skips it does not.",
         BATCH | arxiv(Mean_field_theory_of_batch_norm="1902.08129"),
-        "Signal and gradient before training, six seeds: batch norm without and with skips, and the bare net, 32 "
-        "blocks deep.",
+        "Signal and gradient of 32 blocks before training, six seeds: batch norm without and with skips, and a plain "
+        "net.",
         {
-            "batch norm, no skip": Asked(
-                answers.SIGNAL, RunConfig.arranged("plain + norm", norm="batch norm", **DEEP), {"step": 0}
-            ),
-            "batch norm, skips": Asked(answers.SIGNAL, RunConfig(norm="batch norm", **DEEP), {"step": 0}),  # type: ignore[arg-type]
-            "no norm, no skip": Asked(
-                answers.SIGNAL, RunConfig.arranged("plain", init="orthogonal", **DEEP), {"step": 0}
-            ),
+            "batch norm, no skip": untrained(RunConfig.arranged("plain + norm", norm="batch norm", **DEEP)),
+            "batch norm, skips": untrained(RunConfig(norm="batch norm", **DEEP)),  # type: ignore[arg-type]
+            "no norm, no skip": untrained(RunConfig.arranged("plain", init="orthogonal", **DEEP)),
         },
         _explodes,
     ),
@@ -114,9 +119,9 @@ CARDS = [
         "batch-norm-momentum",
         "batch norm",
         "Momentum 0.1 keeps a tenth of the old statistics, and batch norm does the same in training and at inference.",
-        "In torch 0.1 is the weight of the new batch, 0.9 in the sense of TensorFlow. The variance that is kept is "
-        "unbiased, the one "
-        "divided by is not; a batch of one is an error, a batch of two becomes ±1; use needs `model.eval()`.",
+        "In torch 0.1 is the weight of the new batch (0.9 by TensorFlow's convention). The stored variance is "
+        "unbiased, the one divided by is not; a batch of one is an error, a batch of two becomes ±1; inference needs "
+        "`model.eval()`.",
         BATCH | TORCH,
         "torch's own layer on batches of eight, two and one.",
         {"torch": Asked(answers.BATCH_NORM_MEMORY)},
@@ -129,7 +134,7 @@ CARDS = [
         "Its statistics are taken over batch and positions: `BatchNorm1d` on (B, d, T). Padding and later tokens enter "
         "them.",
         BATCH | TORCH,
-        "A later token, then a token of another sequence is changed: how far does the first token's result move?",
+        "Changes a later token, then a token of another sequence: how far does the first token's result move?",
         {"torch": Asked(answers.WHO_IS_SEEN)},
         _per_token,
     ),
@@ -137,11 +142,11 @@ CARDS = [
         "covariate-shift",
         "batch norm",
         "Norm layers remove covariate shift.",
-        "Two things share the name. A shift between training and inference stays: batch norm at inference divides by "
-        "what it remembers. The shift between layers was the first explanation of why batch norm helps, and later work "
-        "disputes it.",
+        "Two things share the name. A shift between training and inference stays: batch norm at inference uses "
+        "stored statistics. The shift between layers was the first explanation of why batch norm helps, and later "
+        "work disputes it.",
         BATCH | arxiv(How_does_batch_norm_help="1805.11604"),
-        "256 tokens are seen in training; at inference one feature has moved by 3, then all of them.",
+        "Training sees 256 tokens; at inference one feature is shifted by 3, then all of them.",
         {"numbers": Computed("shifted")},
         _shift,
     ),

@@ -1,4 +1,4 @@
-"""Cards of common errors: a claim, the truth, what is measured, and how the numbers decide between the two."""
+"""A card of Common errors: a claim, the truth, what is measured, and how the numbers judge the claim."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from models.answers import OF_TORCH, Question, Signal
+from models.answers import OF_TORCH, SIGNAL, Question, Signal
 from models.insight.formula import middle
 from models.spec import RunConfig
 
@@ -16,14 +16,14 @@ TOPICS = ("norms", "batch norm", "placement", "skip", "initialisation", "attenti
 
 @dataclass(frozen=True)
 class Computed:
-    """Numbers that numpy computes here, by their key in `numbers`."""
+    """Numbers computed by numpy: a key of `models.claims.numbers.NUMBERS`."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Asked:
-    """An answer of the trainer to a question about a net, with arguments."""
+    """The trainer's answer to a question about a net, with arguments."""
 
     question: Question[Any]
     cfg: RunConfig = field(default_factory=RunConfig)
@@ -43,7 +43,7 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Lines:
-    """A chart of values over depth, (S,) each by name, on a log axis."""
+    """Values over depth, (S,) by name, for a log axis."""
 
     title: str
     unit: str
@@ -52,7 +52,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the numbers say: one of HOLDS, FAILS, PARTLY, a sentence, a table by column, a condition, a chart."""
+    """What the numbers say: HOLDS, FAILS or PARTLY, a sentence, a table by column, the condition, a chart."""
 
     verdict: str
     sentence: str
@@ -63,10 +63,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Card:
-    """One claim that is often made.
+    """One common claim.
 
-    `setup` says what the button Run does. `needs` names what is gathered, and `judge` takes it under these names.
-    `sources`: addresses by name. `badge`: "measured", or "formula" if neither a net nor a random draw is involved.
+    `setup` says what Run does; `needs` names the sources whose values `judge` takes by the same names. `sources`:
+    address by name. `badge`: measured, or formula where neither a net nor random numbers are involved.
     """
 
     key: str
@@ -81,38 +81,60 @@ class Card:
 
     @property
     def nets(self) -> dict[str, RunConfig]:
-        """The nets involved, by name; none if only numbers or torch's own layers are."""
-        nets: dict[str, RunConfig] = {}
-        for name, need in self.needs.items():
-            of_net = isinstance(need, Trained) or (isinstance(need, Asked) and need.question not in OF_TORCH)
-            if of_net and not isinstance(need, Computed) and need.cfg not in nets.values():
-                nets[name] = need.cfg
-        return nets
+        """The nets involved, by name; none where the card needs only numbers or torch's own layers."""
+        found: dict[str, RunConfig] = {}
+        for name, one in self.needs.items():
+            of_net = isinstance(one, Trained) or (isinstance(one, Asked) and one.question not in OF_TORCH)
+            if of_net and not isinstance(one, Computed) and one.cfg not in found.values():
+                found[name] = one.cfg
+        return found
 
 
 def verdict(fates: Sequence[bool]) -> str:
-    """HOLDS if a claim holds in every case, FAILS if it holds in none, else PARTLY."""
+    """HOLDS if a claim holds in all cases tried, FAILS if in none, else PARTLY."""
     return HOLDS if all(fates) else PARTLY if any(fates) else FAILS
 
 
+def untrained(cfg: RunConfig) -> Asked:
+    """Signal and gradient of a net before training, over six seeds."""
+    return Asked(SIGNAL, cfg, {"step": 0})
+
+
+def in_words(found: Mapping[str, float]) -> str:
+    """Numbers by name, as text: "no skip: 0.25; with skip: 1.5"; one that is not finite has diverged."""
+    return "; ".join(f"{name}: {one:.3g}" if np.isfinite(one) else f"{name}: diverged" for name, one in found.items())
+
+
 def arxiv(**papers: str) -> dict[str, str]:
-    """Addresses by name, from arXiv numbers; an underscore in a name stands for a space."""
+    """Addresses by name, from arXiv numbers; underscores in names become spaces."""
     return {name.replace("_", " "): f"https://arxiv.org/abs/{number}" for name, number in papers.items()}
 
 
 def growth(signal: Signal) -> float:
-    """The stream's mean square at the end over that at the start, as the geometric mean over seeds."""
+    """The stream's mean square at its end over that at its start, mean over seeds."""
     square = middle(signal.mean_square)
     return float(square[-1] / square[0])
 
 
 def gradient(signal: Signal) -> float:
-    """The gradient at the stream's start over that at its end, as the geometric mean over seeds."""
+    """The gradient at the stream's start over that at its end, mean over seeds."""
     norm = middle(signal.grad_norm)
     return float(norm[0] / norm[-1])
 
 
+def size_lines(signals: Mapping[str, Signal]) -> Lines:
+    """The mean square of the stream over depth, by net."""
+    return Lines(
+        "Mean square of the stream", "mean square", {name: middle(one.mean_square) for name, one in signals.items()}
+    )
+
+
+def gradient_lines(signals: Mapping[str, Signal]) -> Lines:
+    """The gradient over that at the stream's end, by net."""
+    return Lines("Gradient over its end", "ratio", {name: lengths(one) for name, one in signals.items()})
+
+
 def lengths(signal: Signal) -> np.ndarray:
-    """The gradient over that at the stream's end, (S,), as the geometric mean over seeds."""
+    """The gradient over that at the stream's end (S,), mean over seeds."""
     norm = middle(signal.grad_norm)
-    return norm / norm[-1]
+    return np.asarray(norm / norm[-1])

@@ -1,11 +1,11 @@
-"""Common errors in reading charts: sizes of different tensors on one axis, and means of log-normal numbers."""
+"""Common errors in reading charts and in averaging: tensors of different size, means of log-normal numbers."""
 
 import numpy as np
 
 from models import answers
 from models.claims.card import Asked, Card, Computed, Outcome, Values, arxiv, verdict
 
-TYPICAL = 2.0  # factor from the median within which a mean describes a typical net
+TYPICAL = 2.0  # a mean within this factor of the median describes a typical net
 
 
 def _sizes(values: Values) -> Outcome:
@@ -30,7 +30,7 @@ def _log_normal(values: Values) -> Outcome:
     geometric = float(np.exp(np.log(alive).mean()))
     said = (
         f"Over {len(gains)} seeds the mean of the gains is {mean:.3g}, their median {median:.3g} and their geometric "
-        f"mean {geometric:.3g}; {(gains < mean).mean():.0%} of the nets lie below the mean."
+        f"mean {geometric:.3g}; {(gains < mean).mean():.0%} of the nets are below the mean."
     )
     table = {
         "average": ["mean", "median", "geometric mean", "largest"],
@@ -44,8 +44,8 @@ CARDS = [
         "gradient-norms",
         "reading charts",
         "The tensor with the longest gradient has the largest gradient.",
-        "A length grows with the root of the number of entries. On one axis plot the RMS; and plot the stream's "
-        "gradient, for a parameter's is a sum over tokens, which hides the law over depth.",
+        "A length grows with the root of the number of entries: on one axis plot the RMS. And plot the stream's "
+        "gradient: that of a parameter is a sum over tokens, which hides how it changes over depth.",
         arxiv(Understanding_difficulty_of_training="2004.08249"),
         "A small torch net on random labels, one backward pass, every tensor's gradient by length and by RMS.",
         {"torch": Asked(answers.GRADIENT_SIZES)},
@@ -55,8 +55,8 @@ CARDS = [
         "log-normal",
         "reading charts",
         "The mean over seeds shows a typical net.",
-        "A product of many random factors is log-normal: a few seeds make the mean. Use the geometric mean or the "
-        "median, and show the band.",
+        "A product of many random factors is log-normal: a few seeds dominate the mean. Use the geometric mean or "
+        "the median, and show the range.",
         arxiv(Products_of_many_random_matrices="1812.05994"),
         "The gain of 32 random ReLU layers of width 16 under He's initialisation, 400 seeds.",
         {"numbers": Computed("products")},

@@ -1,17 +1,14 @@
-"""All claims, in the order in which they are listed."""
+"""The common errors as cards by key, in the order of the page."""
 
 from models.claims import attention, batch, charts, norms, placement, skip, start, training
 from models.claims.card import Card
 
-CLAIMS: dict[str, Card] = {
-    card.key: card
-    for part in (norms, batch, placement, skip, start, attention, training, charts)
-    for card in part.CARDS
-}
+PARTS = (norms, batch, placement, skip, start, attention, training, charts)
+CLAIMS: dict[str, Card] = {card.key: card for part in PARTS for card in part.CARDS}
 
 
 def matching(text: str = "", topic: str = "") -> list[Card]:
-    """The cards with every word of a text in claim, truth or topic, in any case; only those of a topic, if given."""
+    """The cards that contain all words of a text, case ignored; of one topic if one is given."""
     words = text.casefold().split()
     return [
         card

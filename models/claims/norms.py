@@ -1,14 +1,14 @@
-"""Common errors about layer norm and RMS norm: what they compute, over what, and what they leave."""
+"""Common errors about layer norm and RMS norm: what they compute, over what, and what they preserve."""
 
 import numpy as np
 
 from models import answers
 from models.claims.card import FAILS, HOLDS, PARTLY, Asked, Card, Computed, Outcome, Values, arxiv, verdict
 
-SAME = 1e-3  # relative difference up to which two results are the same
-EXACT = 1e-4  # the same for two formulas that are claimed to be equal
-LEAK = 1e-6  # change of a result below which it did not depend on what was changed
-DOMINATES = 0.9  # share of the sum of squares from which one feature dominates
+SAME = 1e-3  # relative difference up to which two results count as the same
+EXACT = 1e-4  # the same for two formulas claimed to be equal
+LEAK = 1e-6  # a result that moves by less does not depend on what was changed
+DOMINATES = 0.9  # share of the sum of squares from which one feature holds nearly all of it
 LAYER = arxiv(Layer_norm="1607.06450")
 TORCH_LAYER = {"nn.LayerNorm": "https://docs.pytorch.org/docs/stable/generated/torch.nn.LayerNorm.html"}
 TORCH_RMS = {"nn.RMSNorm": "https://docs.pytorch.org/docs/stable/generated/torch.nn.RMSNorm.html"}
@@ -19,8 +19,8 @@ def _by_hand(values: Values) -> Outcome:
     sizes, short = found.features, np.asarray(found.short)
     law = [1 - float(np.sqrt((size - 1) / size)) for size in sizes]
     said = (
-        f"The norm by hand comes out {short[0]:.1%} too short with {sizes[0]} features and {short[-1]:.2%} with "
-        f"{sizes[-1]}; sqrt((d - 1) / d) says {law[0]:.1%} and {law[-1]:.2%}."
+        f"The norm by hand is {short[0]:.1%} too short with {sizes[0]} features and {short[-1]:.2%} with {sizes[-1]}; "
+        f"sqrt((d - 1) / d) says {law[0]:.1%} and {law[-1]:.2%}."
     )
     table = {"features": sizes, "too short, measured": short, "1 - sqrt((d - 1) / d)": law}
     return Outcome(verdict((np.abs(short) < EXACT).tolist()), said, table, "there are very many features")
@@ -32,14 +32,15 @@ def _spread(values: Values) -> Outcome:
     everything = [*out, found["gain"], found["unbiased"]]
     said = (
         f"Spread {given[0]:g} comes out as {out[0]:.4f}, but spread {given[-1]:g} as {out[-1]:.3f}; with a gain of 2 "
-        f"it is {found['gain']:.3f}; and the unbiased deviation of four normed features is {found['unbiased']:.3f}."
+        f"it is {found['gain']:.3f}; and the unbiased deviation of four normalised features is "
+        f"{found['unbiased']:.3f}."
     )
     cases = [*(f"spread {one:g}" for one in given), "gain 2, bias 1", "spread 1, four features, unbiased"]
     return Outcome(
         verdict([abs(one - 1) < SAME for one in everything]),
         said,
         {"token": cases, "deviation after layer norm": everything},
-        "the variance is far above eps, gain and bias have not acted, and the deviation is the biased one",
+        "the variance is far above eps, it is measured before gain and bias, and the deviation is the biased one",
     )
 
 
@@ -55,7 +56,7 @@ def _over_what(values: Values) -> Outcome:
     # Tests both forms of the claim: over the batch, and over a whole sequence without harm.
     fates = [own[1] > LEAK, joint[1] > LEAK, joint[0] <= LEAK]
     table = {"norm": list(seen), "last token changed": found.future, "other sample changed": found.neighbour}
-    return Outcome(verdict(fates), said, table, "nothing later is in what it is taken over")
+    return Outcome(verdict(fates), said, table, "it is taken over earlier tokens only")
 
 
 def _rms(values: Values) -> Outcome:
@@ -65,9 +66,9 @@ def _rms(values: Values) -> Outcome:
     fates = [apart["with its mean"] < SAME, apart["centred"] < SAME, abs(ratio - 1) < SAME]
     said = (
         f"On a token with a mean the two differ by {apart['with its mean']:.3g}, on the same token centred by "
-        f"{apart['centred']:.1g}; RMS norm swallows {lost['rms norm']} direction, layer norm {lost['layer norm']}. As "
-        f"torch has them, a centred token of RMS {small.given:.0e} leaves RMS norm (eps {small.rms_eps:.3g}) with "
-        f"{small.rms:.3f} and layer norm (eps {small.layer_eps:.0e}) with {small.layer:.4f}."
+        f"{apart['centred']:.1g}; RMS norm discards {lost['rms norm']} direction, layer norm {lost['layer norm']}. "
+        f"With torch's defaults a centred token of RMS {small.given:.0e} leaves RMS norm (eps {small.rms_eps:.3g}) "
+        f"with {small.rms:.3f} and layer norm (eps {small.layer_eps:.0e}) with {small.layer:.4f}."
     )
     table = {
         "case": ["token with a mean", "centred token", "RMS norm of a tiny token", "layer norm of a tiny token"],
@@ -82,8 +83,7 @@ def _dominated(values: Values) -> Outcome:
     largest, share, bound = found["largest"], found["share"], found["bound"]
     said = (
         f"A feature {found['times'][-1]:,.0f} times larger comes out at {largest[-1]:.3f}, just below sqrt(d - 1) = "
-        f"{bound:.3f}, and holds {share[-1]:.1%} of the sum of squares, which is {found['sum'][-1]:.1f} whatever came "
-        "in."
+        f"{bound:.3f}, and holds {share[-1]:.1%} of the sum of squares, which is {found['sum'][-1]:.1f} for any input."
     )
     table = {"times larger": found["times"], "after layer norm": largest, "share of the squares": share}
     return Outcome(
@@ -99,7 +99,7 @@ CARDS = [
         "`x.std()` divides by n - 1 and eps belongs inside the root: the result is shorter by sqrt((d - 1) / d), "
         "13.4 % at d = 4.",
         LAYER | TORCH_LAYER | {"Annotated Transformer": "https://nlp.seas.harvard.edu/annotated-transformer/"},
-        "The line as it is often written, beside nn.LayerNorm, on 16 random tokens of 4 to 512 features.",
+        "This line compared with nn.LayerNorm on 16 random tokens of 4 to 512 features.",
         {"torch": Asked(answers.BY_HAND)},
         _by_hand,
     ),
@@ -120,10 +120,10 @@ CARDS = [
         "over-the-batch",
         "norms",
         "Layer norm normalises over the batch, or over all tokens of a sequence at once.",
-        "It takes the features of one token. `nn.LayerNorm([T, d])` takes a whole sequence and tells a token about "
-        "later ones.",
+        "It normalises over the features of one token. `nn.LayerNorm([T, d])` takes a whole sequence and leaks later "
+        "tokens into earlier ones.",
         LAYER | TORCH_LAYER,
-        "The last token of a sequence, then another sample is changed: how far does the first token's result move?",
+        "Changes the last token of a sequence, then another sample: how far does the first token's result move?",
         {"torch": Asked(answers.WHO_IS_SEEN)},
         _over_what,
     ),
@@ -131,10 +131,9 @@ CARDS = [
         "rms-norm",
         "norms",
         "RMS norm is layer norm without the mean, so the result is the same.",
-        "It is the same only for centred tokens and equal eps. Layer norm swallows two directions, RMS norm one; "
-        "torch's RMS norm "
-        "has the machine's eps by default, 1.19e-7 in float32, so tiny tokens come out far larger than from layer "
-        "norm.",
+        "It is the same only for centred tokens and equal eps. Layer norm discards two directions, RMS norm one; "
+        "torch's RMS norm uses the machine epsilon by default, 1.19e-7 in float32, so tiny tokens come out far "
+        "larger than from layer norm.",
         arxiv(RMS_norm="1910.07467") | TORCH_RMS,
         "Both norms on a token with and without its mean, the rank of their Jacobians, and torch's defaults on tiny "
         "tokens.",

@@ -1,6 +1,6 @@
-"""The numbers of common errors that need no net, without judgement, in float64.
+"""The arithmetic of the common errors that need no net, in numpy with float64. Judging is done elsewhere.
 
-Each entry of NUMBERS takes no arguments and returns numbers and arrays; random draws have a fixed seed.
+Each entry of NUMBERS takes no arguments and returns numbers and arrays; random draws are seeded.
 """
 
 from collections.abc import Callable
@@ -18,11 +18,11 @@ D_K, HEADS, D_MODEL = 16, 4, 64
 OUTLIERS = (1.0, 10.0, 1000.0)
 FEATURES = 64
 DRAWS, THIN, DEEP = 400, 16, 32
-RANK_TOL = 1e-9  # share of the largest singular value below which a direction is lost
+RANK_TOL = 1e-9  # of the largest singular value: below it a direction is lost
 
 
 def spreads() -> dict[str, Any]:
-    """The spread of a token after layer norm, by its spread before, and after a gain; biased and unbiased."""
+    """The spread of a token after layer norm, by its spread before; also with a gain, and unbiased."""
     token = np.random.default_rng(2).standard_normal(FEATURES)
     out = [normalised(sized(token, spread)[None], "layer norm").values[0] for spread in SPREADS]
     gained = normalised(token[None], "layer norm", gain=2.0, bias=1.0).values[0]
@@ -36,7 +36,7 @@ def spreads() -> dict[str, Any]:
 
 
 def rms_and_layer() -> dict[str, Any]:
-    """The difference of the two norms on a token with and without its mean, and the directions that each removes."""
+    """Layer norm and RMS norm on a token with and without its mean, and how many directions each discards."""
     token = np.random.default_rng(14).standard_normal(8) + 2.0
     cases = {"with its mean": token, "centred": token - token.mean()}
     apart, lost = {}, {}
@@ -50,17 +50,17 @@ def rms_and_layer() -> dict[str, Any]:
 
 
 def scores() -> dict[str, Any]:
-    """The variance of random q·k by their divisor, with d_k = 16 and width 64, and the RMS of embedding and position.
+    """Variance of random q·k with d_k = 16 in a model of width 64, by divisor; RMS of embedding and position.
 
-    Embeddings have variance 1/d, as in a matrix that is shared with the output head.
+    Embeddings have variance 1/d, as in a matrix shared with the output head.
     """
-    samples = {
+    found = {
         name: sampled(D_K, by=by) for name, by in (("nothing", 1.0), ("√d_model", D_MODEL**0.5), ("√d_k", D_K**0.5))
     }
     embedding = np.random.default_rng(22).standard_normal((512, D_MODEL)) / D_MODEL**0.5
     position = sinusoids(np.arange(32), D_MODEL)
     return {
-        "variance": {name: sample.variance for name, sample in samples.items()},
+        "variance": {name: one.variance for name, one in found.items()},
         "embedding": float(np.sqrt((embedding**2).mean())),
         "scaled": float(np.sqrt(D_MODEL * (embedding**2).mean())),
         "position": float(np.sqrt((position**2).mean())),
@@ -68,7 +68,7 @@ def scores() -> dict[str, Any]:
 
 
 def products() -> dict[str, Any]:
-    """The mean square after 32 random ReLU layers of width 16 with He's initialisation, one number per seed (400,)."""
+    """The mean square after 32 random ReLU layers of width 16 with He's initialisation, by seed (400,)."""
     source = np.random.default_rng(24)
     x_KD = source.standard_normal((DRAWS, THIN))
     start = (x_KD**2).mean(1)
@@ -79,7 +79,7 @@ def products() -> dict[str, Any]:
 
 
 def linear() -> dict[str, Any]:
-    """How far attention is from A(x + y) = A(x) + A(y), with fixed weights and with its own, and the size of A(x)."""
+    """How far attention is from A(x + y) = A(x) + A(y), with fixed and with its own weights; the size of A(x)."""
     source = np.random.default_rng(29)
     x, y = source.standard_normal((2, 5, 8))
     w_q, w_k, w_v = (source.standard_normal((8, 4)) / np.sqrt(8) for _ in range(3))
@@ -89,7 +89,7 @@ def linear() -> dict[str, Any]:
 
 
 def outlier() -> dict[str, Any]:
-    """The largest feature after layer norm, and its share of the squares, where one of 64 features is an outlier."""
+    """Layer norm of a token of 64 features with one outlier: its value and its share of the squares."""
     token = np.random.default_rng(30).standard_normal(FEATURES)
     token[0] = 1.0
     rows = [
@@ -106,27 +106,27 @@ def outlier() -> dict[str, Any]:
 
 
 def shifted() -> dict[str, Any]:
-    """The mean after each norm, in training and at inference, where the data moves by 3 in between."""
+    """Data shifted by 3 between training and inference: the mean after each norm in both."""
     source = np.random.default_rng(31)
     seen = source.standard_normal((256, 8))
     used = seen + 3.0 * (np.arange(8) == 0)
     memory = remembered(fresh(8), seen, batches=100)
-    means = {}
+    found = {}
     for name, settings in (("batch norm", {"running": memory}), ("layer norm", {})):
         train, use = (normalised(x, name, **settings).values[:, 0].mean() for x in (seen, used))  # type: ignore[arg-type]
-        means[name] = (float(train), float(use))
+        found[name] = (float(train), float(use))
     everywhere = normalised(seen + 3.0, "layer norm").values - normalised(seen, "layer norm").values
-    return means | {"token shift": float(np.abs(everywhere).max())}
+    return found | {"token shift": float(np.abs(everywhere).max())}
 
 
 def rows() -> dict[str, Any]:
-    """How far output 1 moves when entry 2 of the first axis changes, for X (5, 8) and for a batch (2, 5, 8)."""
+    """How far output 1 moves when entry 2 of the first axis changes: in X (5, 8), and in a batch (2, 5, 8)."""
     source = np.random.default_rng(33)
     x = source.standard_normal((5, 8))
     w_q, w_k, w_v = (source.standard_normal((8, 4)) / np.sqrt(8) for _ in range(3))
 
     def head(x: np.ndarray) -> np.ndarray:
-        """Attention over the last axis but one, of (T, D) or of (B, T, D)."""
+        """Attention over the second-to-last axis of (T, D) or (B, T, D)."""
         return softmax((x @ w_q) @ np.swapaxes(x @ w_k, -1, -2) / 2.0) @ (x @ w_v)
 
     batch = np.stack([x, x[::-1]])

@@ -1,4 +1,4 @@
-"""Common errors about where the norm goes: growth, vanishing, the final norm, and names that get mixed up."""
+"""Common errors about where the norm goes: growth, vanishing, the final norm, placements mistaken for each other."""
 
 import numpy as np
 
@@ -9,31 +9,29 @@ from models.claims.card import (
     PARTLY,
     Asked,
     Card,
-    Lines,
     Outcome,
     Trained,
     Values,
     arxiv,
     gradient,
+    gradient_lines,
     growth,
-    lengths,
+    in_words,
     middle,
+    size_lines,
+    untrained,
     verdict,
 )
 from models.spec import RunConfig
 
-VANISHED = 0.1  # gradient at the stream's start over that at its end, below which it has vanished
-SAME = 1.5  # factor up to which two stream sizes or branch shares are the same
-LEVEL = 0.05  # distance from mean square 1 within which a stream is normed
+VANISHED = 0.1  # share of the gradient reaching the stream's start below which it has vanished
+SAME = 1.5  # factor up to which two sizes or branch shares count as the same
+LEVEL = 0.05  # a stream this close to mean square 1 is normalised
 GROWN = 1.1  # factor over the output of two layers from which an output has grown
 LINEAR = 1.3  # power of depth up to which growth counts as linear
 XIONG = arxiv(On_layer_normalization_in_the_transformer="2002.04745")
 DEEP: dict[str, object] = {"depth": 32, "width": 64}
 SMALL: dict[str, object] = {"net": "transformer", "task": "copy", "depth": 6, "width": 32, "batch": 8}
-
-
-def _signal(cfg: RunConfig) -> Asked:
-    return Asked(answers.SIGNAL, cfg, {"step": 0})
 
 
 def _never_explodes(values: Values) -> Outcome:
@@ -45,12 +43,12 @@ def _never_explodes(values: Values) -> Outcome:
         "what": ["stream's mean square, end over start", "first step that is not finite"],
         "found": [size, _step(ended)],
     }
-    lines = Lines("Mean square of the stream", "mean square", {"mean of six seeds": middle(signal.mean_square)})
+    lines = size_lines({"mean of six seeds": signal})
     return Outcome(
         verdict([size < SAME, ended is None]),
         said,
         table,
-        "steps are small, and a growing stream is counted as none",
+        "steps are small, and a growing stream does not count as exploding",
         lines,
     )
 
@@ -61,13 +59,12 @@ def _step(ended: object) -> float:
 
 def _vanishes(values: Values) -> Outcome:
     found = {name: gradient(one) for name, one in values.items()}
-    said = "; ".join(f"{name}: {one:.3g}" for name, one in found.items())
     return Outcome(
         verdict([one < VANISHED for one in found.values()]),
-        f"Gradient at the start of the stream over that at its end: {said}. Below {VANISHED:g} it has vanished.",
+        f"Gradient at the start of the stream over that at its end: {in_words(found)}. Vanished: below {VANISHED:g}.",
         {"net": list(found), "gradient, start over end": list(found.values())},
-        "the branches return less of the gradient than the norms take from the skip",
-        Lines("Gradient over its end", "ratio", {name: lengths(one) for name, one in values.items() if "MLP" in name}),
+        "the branches return less gradient than the norms take from the skip",
+        gradient_lines({name: one for name, one in values.items() if "MLP" in name}),
     )
 
 
@@ -76,28 +73,25 @@ def _final_norm(values: Values) -> Outcome:
     grown = found.bare[-1] / found.bare[0]
     said = (
         f"torch's pre-norm encoder comes {'without' if found.absent else 'with'} a final norm: RMS "
-        f"{found.bare[0]:.3f} behind "
-        f"{found.depth[0]} layers, {found.bare[-1]:.3f} behind {found.depth[-1]}; with a final norm "
-        f"{found.normed[-1]:.3f}. Behind post-norm a final norm moves the output by {found.moved:.1g}."
+        f"{found.bare[0]:.3f} after {found.depth[0]} layers, {found.bare[-1]:.3f} after {found.depth[-1]}; with a "
+        f"final norm {found.normed[-1]:.3f}. After post-norm a final norm moves the output by {found.moved:.1g}."
     )
-    table = {"layers": found.depth, "RMS as it comes": found.bare, "RMS with a final norm": found.normed}
-    return Outcome(verdict([not found.absent, grown < GROWN]), said, table, "a norm is handed to it")
+    table = {"layers": found.depth, "RMS by default": found.bare, "RMS with a final norm": found.normed}
+    return Outcome(verdict([not found.absent, grown < GROWN]), said, table, "a final norm is passed to it")
 
 
 def _same_place(values: Values) -> Outcome:
     sandwich, post = growth(values["sandwich"]), growth(values["post-norm"])
     said = (
         f"Over 32 blocks the sandwich's stream grows {sandwich:.3g} times in mean square (1 + M is 33), post-norm's "
-        f"{post:.3g} times; res-post-norm, which norms only the branch's output, {growth(values['res-post-norm']):.3g} "
-        "times."
+        f"{post:.3g} times; res-post-norm, which normalises only the branch's output, "
+        f"{growth(values['res-post-norm']):.3g} times."
     )
     return Outcome(
         verdict([max(sandwich, post) / min(sandwich, post) < SAME]),
         said,
         {"net": list(values), "mean square, end over start": [growth(one) for one in values.values()]},
-        lines=Lines(
-            "Mean square of the stream", "mean square", {name: middle(one.mean_square) for name, one in values.items()}
-        ),
+        lines=size_lines(values),
     )
 
 
@@ -123,18 +117,17 @@ def _exponential(values: Values) -> Outcome:
     power = float(np.log(grown[-1] / grown[half]) / np.log((len(square) - 1) / half))
     said = (
         f"The stream's mean square is {square[0]:.3g} at the start, {square[half]:.3g} after {half} blocks and "
-        f"{square[-1]:.3g} after "
-        f"{len(square) - 1}: what was added grows like depth to the power {power:.2f}. Were the growth exponential, "
-        f"the second half would multiply it by {square[half] / square[0]:.3g} like the first, to "
+        f"{square[-1]:.3g} after {len(square) - 1}: the added part grows like depth to the power {power:.2f}. If "
+        f"growth were exponential, the second half would multiply it by {square[half] / square[0]:.3g} again, to "
         f"{square[half] ** 2 / square[0]:.3g}."
     )
     table = {"blocks": [0, half, len(square) - 1], "mean square": [square[0], square[half], square[-1]]}
-    lines = Lines("Mean square of the stream", "mean square", {"mean of six seeds": square})
+    lines = size_lines({"mean of six seeds": values["pre-norm"]})
     return Outcome(
         HOLDS if power > 2 * LINEAR else PARTLY if power > LINEAR else FAILS,
         said,
         table,
-        "it is not at the start",
+        "the net has been trained",
         lines,
     )
 
@@ -142,9 +135,8 @@ def _exponential(values: Values) -> Outcome:
 def _reads(values: Values) -> Outcome:
     read = {name: middle(one.mean_square)[1:-1] for name, one in values.items()}
     said = (
-        f"What the second and later sublayers of post-norm read has mean square {read['post-norm'].min():.3f} to "
-        f"{read['post-norm'].max():.3f}; pre-norm's stream, before the norm in front of the branch, "
-        f"{read['pre-norm'].min():.3f} to "
+        f"The input of post-norm's second and later sublayers has mean square {read['post-norm'].min():.3f} to "
+        f"{read['post-norm'].max():.3f}; pre-norm's stream, before the branch's norm, {read['pre-norm'].min():.3f} to "
         f"{read['pre-norm'].max():.3f}."
     )
     table = {
@@ -152,9 +144,7 @@ def _reads(values: Values) -> Outcome:
         "least": [one.min() for one in read.values()],
         "most": [one.max() for one in read.values()],
     }
-    lines = Lines(
-        "Mean square of the stream", "mean square", {name: middle(one.mean_square) for name, one in values.items()}
-    )
+    lines = size_lines(values)
     return Outcome(verdict([float(np.abs(read["post-norm"] - 1).max()) > LEVEL]), said, table, lines=lines)
 
 
@@ -163,8 +153,7 @@ def _only_alpha(values: Values) -> Outcome:
     alone, whole = share["skip weight alone"], share["DeepNorm"]
     said = (
         f"Before training a branch is {whole:.3f} of the stream that it reads in DeepNorm, {alone:.3f} with the skip "
-        "weight alone, "
-        f"{alone / whole:.3g} times as much: the smaller first weights are missing."
+        f"weight alone, {alone / whole:.3g} times as much: the smaller initial weights are missing."
     )
     table = {"net": list(share), "branch over stream, mean over blocks": list(share.values())}
     return Outcome(verdict([1 / SAME < alone / whole < SAME]), said, table)
@@ -178,12 +167,12 @@ CARDS = [
         "pre-norm-stable",
         "placement",
         "Pre-norm never explodes.",
-        "At the start its stream's mean square grows linearly with depth, in training faster, up to the largest number "
-        "of half precision; and no norm protects from a learning rate that is too large.",
+        "Before training its stream's mean square grows linearly with depth, in training faster, up to the limit of "
+        "half precision; and no norm protects against too large a learning rate.",
         XIONG | arxiv(Peri_LN="2502.02732"),
         "The stream before training, six seeds; then 40 steps at learning rate 3.",
         {
-            "before training": _signal(_PRE),
+            "before training": untrained(_PRE),
             "learning rate 3": Trained(RunConfig.arranged("pre-norm", depth=16, width=32, batch=32, lr=3.0, steps=40)),
         },
         _never_explodes,
@@ -192,31 +181,30 @@ CARDS = [
         "post-norm-vanishes",
         "placement",
         "Post-norm has vanishing gradients.",
-        "At the start that depends on the branches: every norm after the add takes from the skip, and ReLU branches "
-        "return about as much, in an MLP and in a plain encoder; sigmoid branches of two layers return less, and it "
-        "vanishes. In training it may fall in any of them: tokens become alike, queries and keys starve, and updates "
-        "are too large.",
+        "Before training that depends on the branches: every norm after the add shrinks the skip's gradient, and "
+        "ReLU branches return about as much, in an MLP and in a plain encoder; sigmoid branches of two layers return "
+        "less, and it vanishes. In training it may shrink in any of them: tokens become alike, queries and keys get "
+        "almost no gradient, and updates are too large.",
         XIONG | arxiv(Understanding_difficulty_of_training="2004.08249"),
         "The gradient's length before training, six seeds, in two MLPs and in a transformer.",
         {
-            "MLP, 32 blocks": _signal(_POST),
-            "sigmoid MLP, 64 blocks": _signal(
+            "MLP, 32 blocks": untrained(_POST),
+            "sigmoid MLP, 64 blocks": untrained(
                 RunConfig.arranged("post-norm", activation="sigmoid", depth=64, width=64)
             ),
-            "transformer, 6 blocks": _signal(_LITTLE["post-norm"]),
+            "transformer, 6 blocks": untrained(_LITTLE["post-norm"]),
         },
         _vanishes,
     ),
     Card(
         "final-norm",
         "placement",
-        "`nn.TransformerEncoder` with `norm_first=True` is a whole pre-norm transformer.",
-        "Its `norm` is None by default: the stream, which grows with depth, goes to the head as it is. A final norm "
-        "behind post-norm "
-        "changes nothing.",
+        "`nn.TransformerEncoder` with `norm_first=True` is a complete pre-norm transformer.",
+        "Its `norm` is None by default: the stream, which grows with depth, reaches the output head unnormalised. A "
+        "final norm after post-norm changes nothing at the start.",
         XIONG
         | {"nn.TransformerEncoder": "https://docs.pytorch.org/docs/stable/generated/torch.nn.TransformerEncoder.html"},
-        "torch's encoder with 2, 6 and 12 layers, each drawn anew, and the size of what it hands on.",
+        "torch's encoder with 2, 6 and 12 layers, each initialised anew, and the size of its output.",
         {"torch": Asked(answers.FINAL_NORM)},
         _final_norm,
     ),
@@ -224,20 +212,20 @@ CARDS = [
         "sandwich-is-post-norm",
         "placement",
         "Sandwich norm and post-norm are the same.",
-        "Sandwich norms what a branch reads and writes, post-norm norms the sum: one stream grows, the other does "
-        "not. Peri-LN is "
-        "the formula of CogView's Sandwich-LN and of Gemma 2; OLMo 2 norms the branch's output only.",
+        "Sandwich normalises what a branch reads and writes, post-norm the sum: one stream grows, the other does "
+        "not. Peri-LN is the formula of CogView's Sandwich-LN and of Gemma 2; OLMo 2 normalises the branch's output "
+        "only.",
         arxiv(CogView="2105.13290", Peri_LN="2502.02732", OLMo_2="2501.00656"),
         "The stream before training, six seeds, 32 blocks.",
-        {name: _signal(RunConfig.arranged(name, **DEEP)) for name in ("sandwich", "post-norm", "res-post-norm")},
+        {name: untrained(RunConfig.arranged(name, **DEEP)) for name in ("sandwich", "post-norm", "res-post-norm")},
         _same_place,
     ),
     Card(
         "rank-collapse",
         "placement",
         "Pre-norm suffers from rank collapse, post-norm does not.",
-        "There are two collapses. In pre-norm neighbouring layers become alike, in post-norm the tokens do, at the "
-        "start already.",
+        "There are two collapses. In pre-norm neighbouring layers become alike; in post-norm tokens do, even before "
+        "training.",
         arxiv(Signal_propagation_in_transformers="2206.03126", The_curse_of_depth="2502.05795"),
         "Two transformers of 6 blocks before training: cosine between tokens, and between the stream before and "
         "after a sublayer.",
@@ -252,30 +240,30 @@ CARDS = [
         "pre-norm-exponential",
         "placement",
         "The variance of pre-norm grows exponentially.",
-        "That is said of bounds and of trained nets. At the start it grows linearly: every block adds the same amount.",
+        "This is said of upper bounds and of trained nets. Before training it grows linearly: every block adds the "
+        "same amount.",
         arxiv(The_curse_of_depth="2502.05795", Peri_LN="2502.02732") | XIONG,
         "The stream of 64 blocks before training, six seeds.",
-        {"pre-norm": _signal(RunConfig.arranged("pre-norm", depth=64, width=64))},
+        {"pre-norm": untrained(RunConfig.arranged("pre-norm", depth=64, width=64))},
         _exponential,
     ),
     Card(
         "post-norm-reads-raw",
         "placement",
-        "In post-norm the sublayer reads an un-normalised input.",
-        "From the second sublayer on it reads what the norm before has handed on. It is pre-norm's stream that is "
+        "In post-norm a sublayer reads an un-normalised input.",
+        "From the second sublayer on it reads the output of the norm before it. It is pre-norm's stream that is "
         "un-normalised.",
         arxiv(Attention_is_all_you_need="1706.03762") | XIONG,
         "The stream before training, six seeds, 32 blocks.",
-        {"post-norm": _signal(_POST), "pre-norm": _signal(_PRE)},
+        {"post-norm": untrained(_POST), "pre-norm": untrained(_PRE)},
         _reads,
     ),
     Card(
         "deepnorm-is-alpha",
         "placement",
         "DeepNorm multiplies the residual by alpha.",
-        "It also draws the first weights smaller by beta, those of values, outputs and feed-forward nets, not of "
-        "queries and keys; "
-        "encoder-decoders have other constants. Without beta it is another method.",
+        "It also scales the initial weights of values, outputs and feed-forward nets by beta, but not those of "
+        "queries and keys; encoder-decoders have other constants. Without beta it is a different method.",
         arxiv(DeepNet="2203.00555"),
         "Branch over stream before training, 32 blocks: DeepNorm, its skip weight alone, and post-norm.",
         {

@@ -3,18 +3,31 @@
 import numpy as np
 
 from models import answers
-from models.claims.card import Asked, Card, Lines, Outcome, Trained, Values, arxiv, gradient, lengths, middle, verdict
+from models.claims.card import (
+    Asked,
+    Card,
+    Outcome,
+    Trained,
+    Values,
+    arxiv,
+    gradient,
+    gradient_lines,
+    in_words,
+    middle,
+    size_lines,
+    untrained,
+    verdict,
+)
 from models.insight.outcome import final_loss, gradient_change, likeness
 from models.insight.theory import rate
 from models.insight.words import change_in_words, factor
-from models.lessons.findings import learned
+from models.lessons.findings import DIGITS, learned
 from models.spec import RunConfig
 
-UNCHANGED = 2.0  # factor between both ends up to which a gradient is unchanged
-DOUBLE = 0.05  # distance from 2 within which a factor per block is a doubling
-LEVEL = 1.0  # decades over depth up to which a gradient looks healthy
-CHANCE = float(np.log(10))
-NORMED = ("layer norm, no skip", "batch norm, no skip")  # the nets of the claim that a norm alone is enough
+UNCHANGED = 2.0  # factor over depth up to which a gradient counts as unchanged
+DOUBLE = 0.05  # relative distance from 2 up to which a factor per block is a doubling
+LEVEL = 1.0  # decades over depth up to which a gradient looks level
+NORMED = ("layer norm, no skip", "batch norm, no skip")  # the nets that the claim about norm alone concerns
 DEEP: dict[str, object] = {"depth": 32, "width": 64}
 SHALLOWER: dict[str, object] = {"depth": 16, "width": 64, "steps": 100}
 CLOSED: dict[str, object] = {"depth": 8, "width": 32, "batch": 32, "steps": 3}
@@ -25,29 +38,23 @@ BRANCHES: dict[str, tuple[str, dict[str, object]]] = {
 HE = arxiv(Deep_residual_learning="1512.03385", Identity_mappings="1603.05027")
 
 
-def _signal(cfg: RunConfig) -> Asked:
-    return Asked(answers.SIGNAL, cfg, {"step": 0})
-
-
 def _unchanged(values: Values) -> Outcome:
     found = {name: gradient(one) for name, one in values.items()}
-    said = "; ".join(f"{name}: {one:.3g}" for name, one in found.items())
     return Outcome(
         verdict([1 / UNCHANGED < one < UNCHANGED for one in found.values()]),
-        f"Gradient at the start of the stream over that at its end: {said}.",
+        f"Gradient at the start of the stream over that at its end: {in_words(found)}.",
         {"net": list(found), "gradient, start over end": list(found.values())},
-        "the norms divide out what the branches add to it",
-        Lines("Gradient over its end", "ratio", {name: lengths(one) for name, one in values.items()}),
+        "the norms cancel what the branches add",
+        gradient_lines(values),
     )
 
 
 def _trains(values: Values) -> Outcome:
     ends = {name: final_loss(one) for name, one in values.items()}
-    normed = [learned(values[name], CHANCE) for name in NORMED]
-    said = "; ".join(f"{name}: {one:.3g}" if np.isfinite(one) else f"{name}: diverged" for name, one in ends.items())
+    normed = [learned(values[name], DIGITS) for name in NORMED]
     return Outcome(
         verdict(normed),
-        f"Mean loss of the last twenty of 100 steps, 16 blocks: {said}. Guessing costs {CHANCE:.2f}.",
+        f"Mean loss of the last twenty of 100 steps, 16 blocks: {in_words(ends)}. Guessing costs {DIGITS:.2f}.",
         {"net": list(ends), "loss": list(ends.values())},
         "the norm is batch norm, and the net is not much deeper",
     )
@@ -62,9 +69,7 @@ def _doubles(values: Values) -> Outcome:
         f"Mean square of the stream by block, without a norm: {said}. The law is 1 + v.",
         {"weights": list(found), "v of a branch": list(gains.values()), "factor per block": list(found.values())},
         "the branches have v = 1",
-        Lines(
-            "Mean square of the stream", "mean square", {name: middle(one.mean_square) for name, one in values.items()}
-        ),
+        size_lines(values),
     )
 
 
@@ -73,8 +78,8 @@ def _gates(values: Values) -> Outcome:
     still = {name: [part for part, size in found[name].items() if size == 0] for name in BRANCHES}
     later = {name: float(np.min(values[name].weight_grad_rms[1])) for name in BRANCHES}
     said = "; ".join(
-        f"{name}: none for {', '.join(still[name]) or 'no part'}, and from step 1 on at least {later[name]:.1g} in "
-        "every block"
+        f"{name}: none for {', '.join(still[name]) or 'no part'}; from step 1 on at least {later[name]:.1g} in every "
+        "block"
         for name in BRANCHES
     )
     parts = list(dict.fromkeys(part for name in BRANCHES for part in found[name]))
@@ -90,13 +95,13 @@ def _one_chart(values: Values) -> Outcome:
             gradient_change(one),
             likeness(one),
             float(np.ptp(np.log10(one.weight_grad_rms[0]))),
-            learned(one, CHANCE),
+            learned(one, DIGITS),
         )
         for name, one in values.items()
     }
     said = "; ".join(
-        f"{name}: {change_in_words('the stream gradient', change, 'on its way back')}, weight gradients are up to "
-        f"{factor(spread)} times apart, the sample cosine is {alike:.2f}, it {'learns' if fate else 'does not learn'}"
+        f"{name}: {change_in_words('the stream gradient', change, 'on its way back')}, weight gradients differ by up "
+        f"to {factor(spread)} times, the sample cosine is {alike:.2f}, it {'learns' if fate else 'does not learn'}"
         for name, (change, alike, spread, fate) in found.items()
     )
     table = {
@@ -106,9 +111,9 @@ def _one_chart(values: Values) -> Outcome:
         "sample cosine at the end": [one[1] for one in found.values()],
         "last loss": [final_loss(one) for one in values.values()],
     }
-    # The claim looks at one chart: a net learns if its gradient is level, and else does not.
+    # The claim: a level gradient means that the net learns, any other that it does not.
     fates = [(abs(change) < LEVEL) == fate for change, _, _, fate in found.values()]
-    return Outcome(verdict(fates), f"{said}.", table, "cosine and weight gradients are looked at too")
+    return Outcome(verdict(fates), f"{said}.", table, "sample cosine and weight gradients are read with it")
 
 
 CARDS = [
@@ -116,15 +121,15 @@ CARDS = [
         "unchanged",
         "skip",
         "The residual lets the gradient through unchanged, so it cannot vanish.",
-        "The identity term does not vanish, but the sum can explode, $(1+v)^{L/2}$ without a norm, and in post-norm "
-        "every norm multiplies the identity too.",
+        "The identity term does not vanish, but the sum can explode, as $(1+v)^{L/2}$ without a norm; and in "
+        "post-norm every norm rescales the identity too.",
         HE | arxiv(On_layer_normalization_in_the_transformer="2002.04745"),
         "The gradient's length before training, six seeds, 32 blocks.",
         {
-            "residual only": _signal(RunConfig.arranged("residual only", **DEEP)),
-            "post-norm": _signal(RunConfig.arranged("post-norm", **DEEP)),
-            "post-norm, one-layer branches": _signal(RunConfig.arranged("post-norm", layers_per_branch=1, **DEEP)),
-            "pre-norm": _signal(RunConfig.arranged("pre-norm", **DEEP)),
+            "residual only": untrained(RunConfig.arranged("residual only", **DEEP)),
+            "post-norm": untrained(RunConfig.arranged("post-norm", **DEEP)),
+            "post-norm, one-layer branches": untrained(RunConfig.arranged("post-norm", layers_per_branch=1, **DEEP)),
+            "pre-norm": untrained(RunConfig.arranged("pre-norm", **DEEP)),
         },
         _unchanged,
     ),
@@ -132,11 +137,11 @@ CARDS = [
         "norm-alone",
         "skip",
         "Normalisation alone lets you train deep nets.",
-        "Layer norm alone does not: it keeps sizes, while all samples become alike. Batch norm alone does, up to some "
-        "depth: it subtracts what the samples of a batch have in common. The plain nets of the ResNet paper had it, "
-        "and they trained, only worse the deeper they were.",
+        "Layer norm alone does not: it keeps sizes, but all samples become alike. Batch norm alone does, up to some "
+        "depth: it subtracts what the samples of a batch have in common. The plain nets in the ResNet paper used it "
+        "and trained, but worse the deeper they were.",
         arxiv(Mean_field_theory_of_batch_norm="1902.08129", Deep_residual_learning="1512.03385"),
-        "Four nets of 16 blocks with the same first weights learn the digits for 100 steps.",
+        "Four nets of 16 blocks with the same initial weights learn the digits for 100 steps.",
         {
             "layer norm, no skip": Trained(RunConfig.arranged("plain + norm", **SHALLOWER)),
             "batch norm, no skip": Trained(RunConfig.arranged("plain + norm", norm="batch norm", **SHALLOWER)),
@@ -149,11 +154,12 @@ CARDS = [
         "doubles",
         "skip",
         "Activations of a ResNet double with every block.",
-        "The mean square grows by 1 + v, and v is what a branch makes of a unit input: it depends on the weights.",
+        "The mean square grows by 1 + v per block, where v is what a branch makes of a unit input: it depends on the "
+        "weights.",
         HE | arxiv(Fixup="1901.09321"),
         "The stream before training, six seeds, 16 blocks, without a norm, for three sizes of weights.",
         {
-            f"gain {gain:g}": _signal(RunConfig.arranged("residual only", init_gain=gain, depth=16, width=64))
+            f"gain {gain:g}": untrained(RunConfig.arranged("residual only", init_gain=gain, depth=16, width=64))
             for gain in (0.5, 1.0, 1.189)
         },
         _doubles,
@@ -161,13 +167,13 @@ CARDS = [
     Card(
         "zero-gates",
         "skip",
-        "With ReZero or a zero initialisation all weights get a gradient.",
-        "At the first step no weight behind a closed gate does: what it would say is multiplied by 0, and of a block "
-        "only the gate moves. Where the last matrix of a branch starts at 0, that matrix has a gradient and those "
-        "before it have none. Embedding and head have one in both; from the second step on so have all weights.",
+        "With ReZero or zero initialisation all weights get a gradient.",
+        "At the first step no weight behind a closed gate does: its output is multiplied by 0, and only the block's "
+        "gate moves. Where the last matrix of a branch starts at 0, that matrix has a gradient and those before it "
+        "have none. Embedding and output head have one in both; from the second step on all weights do.",
         arxiv(ReZero="2003.04887", Fixup="1901.09321"),
-        "ReZero, and pre-norm whose branches start with a last matrix of 0, 8 blocks: the first gradient of every "
-        "part, then two steps of training.",
+        "8 blocks of ReZero, and of pre-norm with the last matrix of each branch at 0: the first gradient of every "
+        "part, then two training steps.",
         {"parts": Asked(answers.CLOSED_BRANCHES)}
         | {
             name: Trained(RunConfig.arranged(arranged, **CLOSED, **extra))
@@ -179,9 +185,9 @@ CARDS = [
         "one-chart",
         "skip",
         "The chart of the stream's gradient shows whether a net is healthy: level is good.",
-        "A net with level gradients may never learn, because all inputs have become one direction; and a falling "
-        "stream gradient may "
-        "leave the weight gradients level. Stream gradient, weight gradient and sample cosine are read together.",
+        "A net with level gradients may never learn, because all inputs end in the same direction; and a falling "
+        "stream gradient may leave the weight gradients level. Read stream gradient, weight gradient and sample "
+        "cosine together.",
         arxiv(Deep_information_propagation="1611.01232", Mean_field_theory_of_batch_norm="1902.08129"),
         "Three nets learn the digits for 150 steps; gradient and sample cosine are those before training.",
         {

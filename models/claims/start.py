@@ -1,4 +1,4 @@
-"""Common errors about initialisation: factors per layer, what He's rule preserves, torch's copies, dead units."""
+"""Common errors about initialisation: factors per layer, what He's preserves, torch's copies, dead units."""
 
 import numpy as np
 
@@ -9,38 +9,35 @@ from models.claims.card import (
     PARTLY,
     Asked,
     Card,
-    Lines,
     Outcome,
     Trained,
     Values,
     arxiv,
+    gradient_lines,
+    in_words,
     lengths,
-    middle,
+    size_lines,
+    untrained,
     verdict,
 )
 from models.insight.theory import rate
 from models.spec import RunConfig
 
-CLOSE = 0.05  # relative difference up to which two factors are the same
-KEPT = 2.0  # factor within which a mean square is preserved
-DEAD = 0.1  # share of units that may be dead before training if the learning rate is to blame
+CLOSE = 0.05  # relative difference up to which two factors count as equal
+KEPT = 2.0  # factor up to which a mean square counts as preserved
+DEAD = 0.1  # share of units dead before training above which the learning rate is not the cause
 DEEP: dict[str, object] = {"depth": 16, "width": 64, "layers_per_branch": 1}
-
-
-def _signal(cfg: RunConfig) -> Asked:
-    return Asked(answers.SIGNAL, cfg, {"step": 0})
 
 
 def _quarter(values: Values) -> Outcome:
     found = {name: 1 / rate(lengths(one)) for name, one in values.items()}
-    said = "; ".join(f"{name}: {one:.3f}" for name, one in found.items())
     claimed = {name: 0.25 if name.startswith("sigmoid") else 1.0 for name in found}
     return Outcome(
         verdict([abs(one / claimed[name] - 1) < CLOSE for name, one in found.items()]),
-        f"Factor of the gradient per layer on its way back: {said}.",
+        f"Factor of the gradient per layer on its way back: {in_words(found)}.",
         {"net": list(found), "factor per layer": list(found.values())},
         "it is ReLU with He's weights" if abs(found["relu, he"] - 1) < CLOSE else "the weights are chosen for it",
-        Lines("Gradient over its end", "ratio", {name: lengths(one) for name, one in values.items()}),
+        gradient_lines(values),
     )
 
 
@@ -59,25 +56,21 @@ def _he(values: Values) -> Outcome:
             for what, of in (("least", np.min), ("mean", np.mean), ("most", np.max))
         },
     }
-    lines = Lines(
-        "Mean square of the stream", "mean square", {name: middle(one.mean_square) for name, one in values.items()}
-    )
     kept = [bool(((one > 1 / KEPT) & (one < KEPT)).all()) for one in each.values()]
     return Outcome(
         verdict(kept),
         f"Mean square at the end over that at the start, six seeds: {said}.",
         table,
         "the net is wide for its depth",
-        lines,
+        size_lines(values),
     )
 
 
 def _copies(values: Values) -> Outcome:
     found = dict(zip(values["torch"].names, values["torch"].apart, strict=True))
-    said = "; ".join(f"{name}: {one:.3g}" for name, one in found.items())
     return Outcome(
         verdict([found["nn.TransformerEncoder"] > 0]),
-        f"RMS difference between the first layer and the one nearest to it: {said}.",
+        f"RMS difference between the first layer and the most similar other one: {in_words(found)}.",
         {"encoder": list(found), "difference": list(found.values())},
     )
 
@@ -97,9 +90,9 @@ def _dying(values: Values) -> Outcome:
     worst = HOLDS if plain.max() < DEAD / 10 else PARTLY if plain.mean() < DEAD else FAILS
     return Outcome(
         worst,
-        f"Units that are 0 on all of a fixed set of 128 digits, before any step: {said}.",
+        f"Units that output 0 for all of a fixed set of 128 digits, before training: {said}.",
         table,
-        "the dead units are more than at the start",
+        "there are more of them than before training",
     )
 
 
@@ -108,14 +101,15 @@ CARDS = [
         "quarter",
         "initialisation",
         "Sigmoid gradients shrink by 1/4 per layer; ReLU's do not.",
-        "1/4 is a bound for one factor with a weight up to 1. At Xavier's initialisation the measured factor is "
-        "smaller still; ReLU "
-        "with Xavier shrinks by sqrt(1/2), with torch's default weights by sqrt(1/6).",
+        "1/4 is an upper bound for one factor with a weight up to 1. With Xavier initialisation the measured factor "
+        "is smaller still; ReLU with Xavier shrinks by sqrt(1/2), with torch's default weights by sqrt(1/6).",
         {"Glorot & Bengio 2010": "https://proceedings.mlr.press/v9/glorot10a.html"}
         | arxiv(Delving_deep_into_rectifiers="1502.01852"),
         "The gradient's length before training, six seeds, 16 one-layer blocks without skip and norm.",
         {
-            name: _signal(RunConfig.arranged("plain", activation=name.split(",")[0], init=name.split(", ")[1], **DEEP))
+            name: untrained(
+                RunConfig.arranged("plain", activation=name.split(",")[0], init=name.split(", ")[1], **DEEP)
+            )
             for name in ("sigmoid, xavier", "relu, xavier", "relu, torch", "relu, he")
         },
         _quarter,
@@ -123,11 +117,11 @@ CARDS = [
     Card(
         "copies",
         "initialisation",
-        "The layers of `nn.TransformerEncoder` start with weights of their own, so mean-field facts can be checked on "
+        "The layers of `nn.TransformerEncoder` start with different weights, so mean-field results can be checked on "
         "it.",
-        "It deep-copies one layer: all layers start the same. Build each anew, or draw its weights again.",
+        "It deep-copies one layer: all layers start equal. Build each separately, or initialise each again.",
         {"nn.TransformerEncoder": "https://docs.pytorch.org/docs/stable/generated/torch.nn.TransformerEncoder.html"},
-        "Six layers as torch stacks them, and six that were drawn one by one.",
+        "Six layers as torch stacks them, and six initialised one by one.",
         {"torch": Asked(answers.COPIES)},
         _copies,
     ),
@@ -135,13 +129,13 @@ CARDS = [
         "he-keeps",
         "initialisation",
         "He's initialisation preserves the variance.",
-        "It preserves the mean over all weights, to which a few large nets contribute most. A typical narrow deep net "
-        "loses most of it, and one seed may be off by a factor of ten and more; a net that is wide for its depth stays "
-        "near the mean.",
+        "It preserves the mean over all possible weights, to which a few large outcomes contribute most. A typical "
+        "narrow deep net loses most of the variance, and one seed may be off by a factor of ten or more; a net that "
+        "is wide for its depth stays near the mean.",
         arxiv(Delving_deep_into_rectifiers="1502.01852", Products_of_many_random_matrices="1812.05994"),
         "A thin and a wide ReLU net of 32 one-layer blocks, six seeds each.",
         {
-            f"width {width}": _signal(
+            f"width {width}": untrained(
                 RunConfig.arranged("plain", init="he", layers_per_branch=1, depth=32, width=width)
             )
             for width in (16, 512)
@@ -152,11 +146,10 @@ CARDS = [
         "dying-relu",
         "initialisation",
         "Dead ReLU units come from a learning rate that is too large.",
-        "In a deep plain net many units are dead for the whole batch before the first step: all inputs have become "
-        "one direction, and "
-        "a unit sees all of them or none.",
+        "In a deep plain net many units are dead for the whole batch before the first step: all inputs point in one "
+        "direction, so a unit responds to all of them or to none.",
         arxiv(Dying_ReLU_and_initialization="1903.06733"),
-        "Dead units of a plain net and of pre-norm before training.",
+        "Dead units in a plain net and in pre-norm before training.",
         {
             "plain, 32 blocks": Trained(RunConfig.arranged("plain", init="he", depth=32, width=64, steps=1)),
             "pre-norm, 32 blocks": Trained(RunConfig.arranged("pre-norm", depth=32, width=64, steps=1)),

@@ -1,14 +1,13 @@
-"""Common errors about training: comparing at one learning rate, and why there is a warm-up."""
+"""Common errors about training: comparing at one learning rate, and what warm-up is for."""
 
 import numpy as np
 
-from models.claims.card import Card, Outcome, Trained, Values, arxiv, verdict
+from models.claims.card import Card, Outcome, Trained, Values, arxiv, in_words, verdict
 from models.insight.outcome import final_loss
-from models.lessons.findings import learned
+from models.lessons.findings import DIGITS, learned
 from models.spec import RunConfig
 
-CHANCE = float(np.log(10))
-CLOSE = 0.1  # difference below which two losses decide nothing
+CLOSE = 0.1  # losses this close are a draw
 ADAM: dict[str, object] = {"optimizer": "adam", "depth": 12, "width": 32, "batch": 32, "steps": 150}
 RATES = (0.001, 0.01)
 PAIR = ("pre-norm", "post-norm")
@@ -16,12 +15,11 @@ PAIR = ("pre-norm", "post-norm")
 
 def _one_rate(values: Values) -> Outcome:
     ends = {name: final_loss(one) for name, one in values.items()}
-    said = "; ".join(f"{name}: {one:.3g}" for name, one in ends.items())
     gaps = [ends[f"{PAIR[1]}, {rate:g}"] - ends[f"{PAIR[0]}, {rate:g}"] for rate in RATES]
     signs = [0 if abs(gap) < CLOSE else int(np.sign(gap)) for gap in gaps]
     return Outcome(
         verdict([signs[0] == signs[1]]),
-        f"Mean loss of the last twenty of 150 steps: {said}. The verdict at learning rate {RATES[0]:g} is "
+        f"Mean loss of the last twenty of 150 steps: {in_words(ends)}. The verdict at learning rate {RATES[0]:g} is "
         f"{_winner(signs[0])}, at "
         f"{RATES[1]:g} {_winner(signs[1])}.",
         {"net and learning rate": list(ends), "loss": list(ends.values())},
@@ -33,30 +31,30 @@ def _winner(sign: int) -> str:
 
 
 def _warm(values: Values) -> Outcome:
-    fates = {name: learned(one, CHANCE) for name, one in values.items()}
-    said = "; ".join(f"{name}: {final_loss(one):.3g}" for name, one in values.items())
-    table = {"net": list(values), "loss": [final_loss(one) for one in values.values()], "learns": list(fates.values())}
-    # If Adam's variance were the cause, every net would need a warm-up with Adam, and none with momentum.
+    fates = {name: learned(one, DIGITS) for name, one in values.items()}
+    ends = {name: final_loss(one) for name, one in values.items()}
+    table = {"net": list(values), "loss": list(ends.values()), "learns": list(fates.values())}
+    # If Adam's variance were the cause, every net with Adam would need warm-up, and none with momentum.
     adam_needs = not fates["pre-norm, Adam"]
     momentum_does_not = fates["post-norm, momentum"]
     return Outcome(
         verdict([adam_needs, momentum_does_not, not fates["post-norm, Adam"]]),
-        f"Mean loss of the last twenty steps, 32 blocks, guessing costs {CHANCE:.2f}: {said}.",
+        f"Mean loss of the last twenty steps, 32 blocks, guessing costs {DIGITS:.2f}: {in_words(ends)}.",
         table,
-        "the net is post-norm, too",
+        "the net is also post-norm",
     )
 
 
-_WARM: dict[str, object] = {"steps": 150}  # the nets of the lesson on warm-up, so that the tapes are shared
+_WARM: dict[str, object] = {"steps": 150}  # the same nets as in the lesson on warm-up, so that tapes are shared
 _BY_ADAM: dict[str, object] = {"optimizer": "adam", "lr": 0.003}
 
 CARDS = [
     Card(
         "one-learning-rate",
         "training",
-        "Trained at one shared learning rate, the arrangements show which is better.",
-        "Each has a range of learning rates in which it learns; at a rate that suits all of them they come to the same "
-        "loss. The difference is in what they survive.",
+        "Training at one shared learning rate shows which arrangement is better.",
+        "Each has a range of learning rates in which it learns; at a rate that suits all of them they reach the same "
+        "loss. They differ in which rates they survive.",
         arxiv(On_layer_normalization_in_the_transformer="2002.04745", DeepNet="2203.00555"),
         "Pre-norm and post-norm, 12 blocks, with Adam at two learning rates.",
         {f"{name}, {rate:g}": Trained(RunConfig.arranged(name, lr=rate, **ADAM)) for rate in RATES for name in PAIR},
@@ -66,11 +64,10 @@ CARDS = [
         "warm-up",
         "training",
         "Warm-up is needed because of Adam's variance.",
-        "Pre-norm learns with Adam and without a warm-up here, deep post-norm does not: the arrangement decides too. "
-        "Large pre-norm "
-        "models are still warmed up in practice.",
+        "Here pre-norm learns with Adam without warm-up, and deep post-norm does not: the arrangement matters too. "
+        "Large pre-norm models are still warmed up in practice.",
         arxiv(RAdam="1908.03265", On_layer_normalization_in_the_transformer="2002.04745"),
-        "Four nets of 32 blocks learn the digits without a warm-up or with one of 60 steps.",
+        "Four nets of 32 blocks learn the digits without warm-up or with a warm-up of 60 steps.",
         {
             "pre-norm, Adam": Trained(RunConfig.arranged("pre-norm", **_BY_ADAM, **_WARM)),
             "post-norm, Adam": Trained(RunConfig.arranged("post-norm", **_BY_ADAM, **_WARM)),

@@ -1,6 +1,7 @@
 """A configuration as JSON and back, or from a link. Pasted text is bounded, and refused in a sentence."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -15,6 +16,11 @@ def configuration_json(cfg: RunConfig) -> str:
     """Every field of a configuration as JSON, defaults too, so that the run stays the same when a default changes."""
     fields = {name: getattr(cfg, name) for name in knobs()}
     return json.dumps({"format": FORMAT, "configuration": fields}, indent=2) + "\n"
+
+
+def comparison_json(runs: Mapping[str, RunConfig]) -> str:
+    """The configurations of several runs by their names, each as `configuration_json` has it."""
+    return json.dumps({name: json.loads(configuration_json(cfg)) for name, cfg in runs.items()}, indent=2) + "\n"
 
 
 def configuration_from(text: str) -> tuple[RunConfig, list[str]]:

@@ -12,9 +12,8 @@ LOGIT = 50.0  # logit above which a softmax gives one token everything: 1 + e^-5
 STARVED = 0.05  # share of attention's gradient below which queries and keys hardly learn
 
 
-def collapse_sentence(sites: tuple[str, ...], within: bool, most: int, cosine: np.ndarray, rank: np.ndarray) -> str:
-    """How alike the vectors are at both ends of the stream, and how many of `most` directions they use, (S,) each."""
-    whose = "Tokens of one sample" if within else "The batch's tokens"
+def collapse_sentence(sites: tuple[str, ...], whose: str, most: int, cosine: np.ndarray, rank: np.ndarray) -> str:
+    """How alike the vectors of a set are at both ends of the stream, and how many of `most` directions they use."""
     first, last = float(cosine[0]), float(cosine[-1])
     if not math.isfinite(last):
         return f"{whose} have no cosine at the end: there are not two finite vectors with a direction."
@@ -34,7 +33,7 @@ def attention_sentence(entropy: np.ndarray, max_logit: np.ndarray, query_key_sha
         if entropy[at] < SHARP
         else "no block has collapsed onto single tokens"
     )
-    large = f"; a logit of {logit:.3g} saturates its softmax" if logit > LOGIT else ""
+    large = f"; a logit of {logit:.3g} is enough to saturate its softmax" if logit > LOGIT else ""
     sharp = f"Attention is sharpest in block {at + 1}, with {entropy[at]:.0%} of the largest entropy: {judged}{large}."
     if not np.isfinite(query_key_share).any():
         return f"{sharp} Queries, keys and values have no gradient that can be compared."

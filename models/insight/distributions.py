@@ -15,18 +15,21 @@ def distributions_sentence(
     *,
     sites: tuple[str, ...],
     kurtosis: np.ndarray,
-    tokens: int,
+    seen: str,
     activation: str,
     inside: Sequence[str],
     dead: np.ndarray,
     saturated: np.ndarray,
 ) -> str:
     """The tails of the stream, (S,), and the branch whose units are worst off, (A,) or empty."""
-    return f"{_tails(sites, kurtosis)} {units_sentence(activation, tokens, inside, dead, saturated)}"
+    return f"{_tails(sites, kurtosis)} {units_sentence(activation, seen, inside, dead, saturated)}"
 
 
-def units_sentence(activation: str, tokens: int, inside: Sequence[str], dead: np.ndarray, saturated: np.ndarray) -> str:
-    """Which branch has the largest share of dead or saturated units, or why none has a share."""
+def units_sentence(activation: str, seen: str, inside: Sequence[str], dead: np.ndarray, saturated: np.ndarray) -> str:
+    """Which branch has the largest share of dead or saturated units, or why none has a share.
+
+    `seen`: what a unit is judged by, such as "64 samples".
+    """
     kind, shares = ("dead", dead) if activation == "relu" else ("saturated", saturated)
     if not inside:
         return "No branch has an activation function."
@@ -39,7 +42,7 @@ def units_sentence(activation: str, tokens: int, inside: Sequence[str], dead: np
     if shares[worst] == 0:
         where = "" if np.isfinite(shares).all() else ", as far as the branches are finite"
         return f"No {what}{where}."
-    meant = f" (0 for all {tokens} tokens of the batch)" if kind == "dead" else ""
+    meant = f" (0 for all {seen} of the batch)" if kind == "dead" else ""
     return f"Inside {site_in_words(inside[worst])}, {shares[worst]:.0%} of the {what}{meant}; no branch has more."
 
 
@@ -54,4 +57,4 @@ def _tails(sites: tuple[str, ...], kurtosis: np.ndarray) -> str:
     else:
         shape = f"{'heavier' if last > GAUSSIAN else 'lighter'} tails than a Gaussian's 3"
     ends = f"{first:.2g} at {site_in_words(sites[0])} and {last:.2g} at {site_in_words(sites[-1])}"
-    return f"The kurtosis of a token is {ends}: {shape}."
+    return f"The kurtosis of one vector is {ends}: {shape}."

@@ -55,7 +55,7 @@ def fault(trace: Trace, guessing: float) -> str:
     """What is wrong with a run that did not learn, as part of a sentence."""
     signal, gradient = through(trace)
     if outcome(trace, guessing) == BLOWS_UP:
-        end = f", and at step {trace.divergence.step} no number is left" if trace.divergence else ""
+        end = f", and at step {trace.divergence.step} the numbers overflow" if trace.divergence else ""
         return f"the signal leaves {times(signal)} as large{end}"
     if min(signal, gradient) < FADED:
         return f"{share(signal)} of the signal comes through, {share(gradient)} of the gradient comes back"

@@ -121,9 +121,11 @@ def _grown(_cfg: RunConfig, trace: Trace) -> str:
     if growth < math.log10(GROWN):
         return ""
     start = int(np.argmax(trace.act_rms[:-1, -1] > 2 * trace.act_rms[0, -1]))
+    largest = trace.grad_rms[:-1].max(1)
+    gradient = times(decades(largest[0], largest.max())) if largest.max() > 2 * largest[0] > 0 else "no larger"
     return (
         f"The steps were moderate at first, but the end of the stream became {times(growth)} in training, twice as "
-        f"large by step {start}: larger streams give larger gradients, which make the stream larger still."
+        f"large by step {start}; its largest gradient became {gradient} on the way."
     )
 
 

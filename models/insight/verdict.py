@@ -26,8 +26,8 @@ THRESHOLDS = (
     f"Exploding: stream or gradient become more than {EXPLODING:g} times larger over depth. Vanishing: one becomes "
     f"more than {VANISHING:g} times smaller. Collapsed: different samples end with a mean cosine above {COLLAPSED:g}. "
     f"Inert: no branch reaches {INERT:g} of the stream. Large updates: a block changes by more than {LARGE_UPDATE:.0%} "
-    f"in a step. Dead: more than {DEAD:.0%} of a block's ReLU units give 0 for all tokens of a fixed set of about 128. "
-    "Stream gradient, weight gradient and cosine are read together."
+    f"in a step. Dead: more than {DEAD:.0%} of a block's ReLU units give 0 for all of a fixed set of about 128 samples "
+    "or tokens. Stream gradient, weight gradient and cosine are read together."
 )
 
 
@@ -189,10 +189,11 @@ def judged(
         wrong.append(
             Verdict(
                 "inert",
-                "Inert branches: every block is nearly the identity now; training has to switch the branches on.",
+                "Inert branches: every block hands on hardly more than its skip; training has to switch the branches "
+                "on.",
             )
         )
-    wrong += _large_updates(update_to_weight) + _dead_units(dead_units, of_step)
+    wrong += _large_updates(update_to_weight) + _dead_units(dead_units, of_step, what)
     apart = f", and {what} stay apart (mean cosine {cosine})" if math.isfinite(sample_cosine[-1]) else ""
     return wrong or [Verdict("healthy", f"Healthy: {_both(stream, gradient)}{apart}.")]
 
@@ -212,12 +213,12 @@ def _large_updates(update_to_weight: np.ndarray) -> list[Verdict]:
     ]
 
 
-def _dead_units(dead_units: np.ndarray, of_step: str) -> list[Verdict]:
+def _dead_units(dead_units: np.ndarray, of_step: str, what: str) -> list[Verdict]:
     """The verdict that most units of some block are dead, if they are."""
     if not (dead_units > DEAD).any():
         return []
     block, share = int(np.nanargmax(dead_units)) + 1, float(np.nanmax(dead_units))
-    silent = f"{share:.0%} of the units of block {block} give 0 for all tokens of a fixed set{of_step}"
+    silent = f"{share:.0%} of the units of block {block} give 0 for all {what} of a fixed set{of_step}"
     return [Verdict("dead", f"Dead units: {silent}; what they give 0 for teaches them nothing.")]
 
 

@@ -1,1 +1,1 @@
-"""The arithmetic of the labs, in numpy: every worked example as its page computes it. Knows no torch."""
+"""The arithmetic of the labs, in numpy, without torch."""

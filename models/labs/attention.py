@@ -1,7 +1,6 @@
-"""Attention on tables small enough to follow by hand: scores,
-masks, softmax, weighted sum, and what scaling does to them.
+"""Attention on tables small enough to follow by hand: scores, masks, softmax, weighted sum, scaling.
 
-Legend: n tokens that look, m tokens that are looked at, d features of a token, d_k of a query or key, d_v of a value.
+Legend: n query tokens, m key tokens, d features of a token, d_k of a query or key, d_v of a value.
 """
 
 from dataclasses import dataclass
@@ -13,9 +12,9 @@ SCALINGS = ("√d_k", "√d_model", "none")
 
 @dataclass(frozen=True)
 class Head:
-    """One head on its way: q (n, d_k), k (m, d_k), v (m, d_v), then (n, m) and at last (n, d_v).
+    """An attention head's computation: q (n, d_k), k (m, d_k), v (m, d_v); scores to weights (n, m); output (n, d_v).
 
-    `scores` are q·k, `scaled` the same over `divisor`, -inf where a token is not seen; `weights` their softmax.
+    `scores` are q·k, `scaled` are divided by `divisor` and -inf where masked, `weights` their softmax.
     """
 
     q: np.ndarray
@@ -30,7 +29,7 @@ class Head:
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
-    """exp(s) over its sum, along the last axis; -inf gets 0, and a row that sees nothing is all 0."""
+    """Softmax along the last axis; -inf gets 0, and a row of only -inf is all 0."""
     scores = np.asarray(scores, float)
     top = scores.max(axis=-1, keepdims=True)
     powers = np.exp(scores - np.where(np.isfinite(top), top, 0.0))
@@ -39,16 +38,14 @@ def softmax(scores: np.ndarray) -> np.ndarray:
 
 
 def visible(n: int, m: int, *, causal: bool = False, pads: frozenset[int] = frozenset()) -> np.ndarray:
-    """Which tokens (columns, counted from 0) a row may look at, (n, m): not what is later, not what is padding."""
+    """Which tokens (columns, counted from 0) a row may attend to, (n, m): neither later ones nor padding."""
     seen = np.tril(np.ones((n, m), bool)) if causal else np.ones((n, m), bool)
     seen[:, sorted(at for at in pads if at < m)] = False
     return seen
 
 
 def divisor(scaling: str, d_k: int, d_model: int) -> float:
-    """What scores are divided by (a key of SCALINGS). Vaswani
-    2017 (1706.03762) takes √d_k, the size of one head's keys.
-    """
+    """The divisor of scores for a key of SCALINGS; √d_k, by one head's key size, is Vaswani 2017 (1706.03762)."""
     return {"√d_k": d_k**0.5, "√d_model": d_model**0.5, "none": 1.0}[scaling]
 
 
@@ -70,39 +67,39 @@ def attend(
 
 
 def entropy(weights: np.ndarray) -> np.ndarray:
-    """How spread out each row of weights is, in nats: 0 where one token gets all, ln m where all get the same."""
+    """Entropy of each row of weights in nats: 0 if one token gets all, ln m if all get the same."""
     logs = np.log(np.where(weights > 0, weights, 1.0))
     return np.asarray(-(weights * logs).sum(-1))
 
 
 def variance(scores: np.ndarray, seen: np.ndarray) -> float:
-    """Biased variance of the scores that are seen."""
+    """Biased variance of the unmasked scores."""
     return float(np.var(scores[seen])) if seen.any() else float("nan")
 
 
 def heads(
     x: np.ndarray, w_q: np.ndarray, w_k: np.ndarray, w_v: np.ndarray, count: int, *, causal: bool = False
 ) -> list[Head]:
-    """The same x (n, d) through `count` heads, each with its own equal part of the columns of the matrices.
+    """x (n, d) through `count` attention heads, each with an equal share of the matrices' columns.
 
-    ValueError where the columns cannot be shared out evenly.
+    ValueError if the columns cannot be divided equally.
     """
     if w_q.shape[1] % count or w_v.shape[1] % count:
         raise ValueError(
-            f"{w_q.shape[1]} columns cannot be shared by {count} heads; legal are divisors of {w_q.shape[1]}"
+            f"{w_q.shape[1]} columns cannot be divided among {count} heads; legal are divisors of {w_q.shape[1]}"
         )
     parts = zip(*(np.split(x @ w, count, axis=1) for w in (w_q, w_k, w_v)), strict=True)
     seen = visible(len(x), len(x), causal=causal)
     return [attend(q, k, v, by=q.shape[1] ** 0.5, seen=seen) for q, k, v in parts]
 
 
-# --- why √d_k: example 12 ---
+# --- why √d_k ---
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """What `draws` random q·k of size d_k are like: mean and variance; and rows of KEYS of them after the softmax, mean
-    entropy in nats, mean largest weight, and the mean of p(1 - p) of the largest: the slope of the softmax there.
+    """Statistics of `draws` random q·k of size d_k: mean and variance; and, for softmaxes over KEYS of them, mean
+    entropy in nats, mean largest weight p, and mean p(1 - p), the slope of the softmax.
     """
 
     d_k: int
@@ -119,7 +116,7 @@ DRAWS = 4000
 
 
 def sampled(d_k: int, *, by: float, draws: int = DRAWS, seed: int = 0) -> Sampled:
-    """An experiment: q and k with independent entries of mean 0 and variance 1 (Gaussian), and q·k / by."""
+    """An experiment: q·k / by, for q and k with independent standard normal entries."""
     source = np.random.default_rng([seed, d_k])
     dots = (source.standard_normal((draws, d_k)) * source.standard_normal((draws, d_k))).sum(1) / by
     weights = softmax(dots[: draws // KEYS * KEYS].reshape(-1, KEYS))
@@ -134,9 +131,9 @@ def sampled(d_k: int, *, by: float, draws: int = DRAWS, seed: int = 0) -> Sample
 def straightness(
     x: np.ndarray, y: np.ndarray, weights: tuple[np.ndarray, np.ndarray, np.ndarray], by: float
 ) -> tuple[float, float]:
-    """Largest |A(x + y) - A(x) - A(y)|: with the attention weights of x held fixed, and with everybody's own.
+    """Largest |A(x + y) - A(x) - A(y)|, with the attention weights of x held fixed, and with each input's own.
 
-    The first is 0 up to rounding, for a weighted sum is linear; the second is not, for the weights depend on the input.
+    The first is 0 up to rounding, because a weighted sum is linear; the second is not: weights depend on the input.
     """
     w_q, w_k, w_v = weights
 
@@ -149,10 +146,9 @@ def straightness(
 
 
 def reach(n: int, *, recurrent: bool) -> np.ndarray:
-    """The number of steps, one after the other, in which token j
-    (column) gets to token i (row), (n, n); -1 where it never does.
+    """Sequential steps from token j (column) to token i (row), (n, n); -1 if there is no way.
 
-    A recurrent cell passes it on from token to token; causal attention takes all of them at once.
+    A recurrent cell passes information from token to token; causal attention does it in one step.
     """
     ago = np.arange(n)[:, None] - np.arange(n)
     return np.where(ago < 0, -1, ago + 1 if recurrent else 1)

@@ -1,4 +1,4 @@
-"""Worked examples of attention, with widely copied slips. The right numbers are computed, never stored."""
+"""Worked examples of attention, some with widely copied slips. The right numbers are computed, never stored."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ class Projection:
 
 @dataclass(frozen=True)
 class Row:
-    """One row of scores or of weights, the values (m, d_v) it is to weigh, and a widely copied slip (`printed_`)."""
+    """One row of scores or weights, values (m, d_v) to be weighted by it, and a widely copied slip (`printed_`)."""
 
     numbers: tuple[float, ...]
     kind: str
@@ -57,7 +57,11 @@ _PROJECTED = tuple(tuple(row) for row in (TOKENS @ MATRIX).round(6).tolist())
 
 ROWS: dict[str, Row] = {
     "Six scores": Row(
-        (1, 1, 1, 0.5, 1, 0.5), SCORES, _VALUES, printed_weights=(0.217, 0.217, 0.217, 0.132, 0.217, 0.132)
+        (1, 1, 1, 0.5, 1, 0.5),
+        SCORES,
+        _VALUES,
+        printed_weights=(0.217, 0.217, 0.217, 0.132, 0.217, 0.132),
+        printed_output=(0.391, 0.349, 0.499),
     ),
     "Three scores": Row((3.74, 8.74, 13.74), SCORES, printed_weights=(0.02, 0.28, 0.70)),
     "The same over √4": Row((3.74, 8.74, 13.74), SCORES, by=2.0, printed_weights=(0.02, 0.28, 0.70)),

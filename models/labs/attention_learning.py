@@ -1,4 +1,4 @@
-"""How one head learns: the gradients of W_Q, W_K and W_V, written out, and a walk down them.
+"""How one attention head learns: the gradients of W_Q, W_K and W_V written out, and gradient descent.
 
 The loss is |o - y|²/2 of one token's output o (d_v,) and a target y. Legend as in `attention`: n tokens, d, d_k, d_v.
 """
@@ -15,7 +15,7 @@ Matrices = tuple[np.ndarray, np.ndarray, np.ndarray]  # W_Q (d, d_k), W_K (d, d_
 
 @dataclass(frozen=True)
 class Learning:
-    """The head, its loss, and gradients on the way back from the output of token `at`.
+    """An attention head, its loss, and the gradients backpropagated from the output of token `at`.
 
     `output` (d_v,), `weights` and `scores` (n,) of its row, `scores` before the division; `query` (d_k,), `keys` (n,
     d_k), `values` (n, d_v); `matrices` those of W_Q, W_K and W_V.
@@ -59,9 +59,7 @@ def descent(
     lr: float,
     steps: int,
 ) -> Iterator[Learning]:
-    """The head before every step of plain gradient descent and after the
-    last, `steps` + 1 of them; ends early where the loss is not finite.
-    """
+    """The head before each step of plain gradient descent and after the last; ends at a non-finite loss."""
     w_q, w_k, w_v = (w.astype(float) for w in matrices)
     for _ in range(steps + 1):
         with np.errstate(over="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""The shapes on the way through attention, read off arrays that went through it: many heads, and two sequences."""
+"""The shapes in attention with many heads and between two sequences, taken from arrays that went through it."""
 
 from dataclasses import dataclass
 
@@ -11,9 +11,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Sizes:
-    """n tokens of d_model features, h heads that share d_model evenly as queries
-    and keys, values of d_v entries a head; m tokens of another sequence.
-    """
+    """n tokens of d_model features; h attention heads with d_k = d_model / h and d_v; m tokens of another sequence."""
 
     tokens: int
     d_model: int
@@ -28,9 +26,7 @@ class Sizes:
 
 
 def many_heads(sizes: Sizes) -> list[tuple[str, Shape]]:
-    """What self-attention with h heads makes, in order, each
-    with its shape. ValueError where h does not divide d_model.
-    """
+    """The arrays in self-attention with h heads, in order, with shapes. ValueError if h does not divide d_model."""
     x = np.ones((sizes.tokens, sizes.d_model))
     w_q = np.ones((sizes.d_model, sizes.d_model))
     w_v = np.ones((sizes.d_model, sizes.heads * sizes.d_v))
@@ -53,7 +49,7 @@ def many_heads(sizes: Sizes) -> list[tuple[str, Shape]]:
 
 
 def two_sequences(sizes: Sizes) -> dict[str, dict[str, Shape | str]]:
-    """One head of each attention of an encoder (m tokens) and decoder (n tokens) pair: where from, and every shape."""
+    """One head of each attention in an encoder (m tokens) and decoder (n tokens): sources and shapes."""
     ends = {
         "encoder, self": (sizes.others, sizes.others, False),
         "decoder, self": (sizes.tokens, sizes.tokens, True),

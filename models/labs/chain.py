@@ -1,4 +1,4 @@
-"""A gradient on its way back through a chain of layers, factor by factor, and the update that it leaves each layer."""
+"""A gradient on its way back through a chain of layers, factor by factor, and each layer's update."""
 
 from dataclasses import dataclass
 
@@ -7,16 +7,14 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Preset:
-    """A chain to begin with: its factors (L,) from the first layer to the last, and what it shows."""
+    """An example chain: its factors (L,) from the first layer to the last, and what it shows."""
 
     factors: tuple[float, ...]
     reading: str
 
 
 def arriving(factors: np.ndarray) -> np.ndarray:
-    """The gradient at x_0 ... x_L of a chain (L + 1,), where
-    the loss sends 1 into x_L: at x_l it is f_{l+1} ... f_L.
-    """
+    """The gradient at x_0 ... x_L of a chain (L + 1,), if it is 1 at x_L: at x_l it is f_{l+1} ... f_L."""
     return np.append(np.cumprod(np.asarray(factors, float)[::-1])[::-1], 1.0)
 
 
@@ -26,10 +24,16 @@ def with_skip(factors: np.ndarray) -> np.ndarray:
 
 
 def with_skip_at_random(factors: np.ndarray) -> np.ndarray:
-    """The same in length where f' is a random matrix: what it
-    returns is at right angles, so squares add: √(1 + f²). (L,)
-    """
+    """The same for a random matrix f', whose gradient is at right angles to the skip's: √(1 + f²). (L,)"""
     return np.sqrt(1.0 + np.asarray(factors, float) ** 2)
+
+
+def by_branches(factors: np.ndarray) -> np.ndarray:
+    """The product of 1 + f multiplied out: what comes past k branches, k = 0 to L, which adds up to it. (L + 1,)"""
+    found = np.ones(1)
+    for factor in np.asarray(factors, float):
+        found = np.convolve(found, [1.0, factor])
+    return found
 
 
 def updated(weight: float, gradients: np.ndarray, rate: float) -> np.ndarray:
@@ -38,35 +42,35 @@ def updated(weight: float, gradients: np.ndarray, rate: float) -> np.ndarray:
 
 
 def standing_still(weight: float, gradients: np.ndarray, rate: float) -> np.ndarray:
-    """Which layers' weight is the same number after the update in float32, (L,) of bool."""
+    """Whether each layer's weight is unchanged by its update in float32, (L,)."""
     step = np.asarray(rate * np.asarray(gradients, float), np.float32)
     return np.asarray(np.float32(weight) - step == np.float32(weight))
 
 
 PRESETS = {
     "Factors below 1": Preset(
-        (0.9, 0.5, 0.8, 0.3, 0.7, 0.6, 0.9, 0.4, 0.5, 0.8), "No factor is small, and yet their product is."
+        (0.9, 0.5, 0.8, 0.3, 0.7, 0.6, 0.9, 0.4, 0.5, 0.8), "No factor is small, but their product is."
     ),
     "Half at every layer": Preset((0.5,) * 10, "Ten halvings leave a thousandth."),
     "Sigmoid, its bound 1/4": Preset(
         (0.25,) * 10,
-        "The sigmoid's derivative is at most 1/4. A bound for one factor with |w| at most 1: what a net has is "
-        "smaller.",
+        "The sigmoid's derivative is at most 1/4. This bounds one factor with |w| at most 1; with fan-in weights "
+        "factors are smaller.",
     ),
     "Sigmoid at Xavier": Preset(
         (0.2117,) * 10, "√E φ'² = 0.2117 for a Gaussian z of spread 1: smaller still than the bound 1/4."
     ),
     "ReLU at Xavier": Preset(
-        (0.7071,) * 20, "Half of the units pass the gradient: √½ at every layer. ReLU alone does not save it."
+        (0.7071,) * 20, "Half of the units pass the gradient: √½ at every layer. ReLU alone is no remedy."
     ),
     "ReLU at PyTorch's default": Preset(
         (0.4082,) * 20, "A weight variance of 1/(3 inputs) and half of the units: √(1/6)."
     ),
     "ReLU at He": Preset(
-        (1.0,) * 50, "He's doubled variance makes up for the half that ReLU takes: 1 on average over seeds."
+        (1.0,) * 50, "He's doubled variance makes up for the half that ReLU discards: 1 on average over seeds."
     ),
-    "A factor above 1": Preset((1.5,) * 20, "The other way to lose it: the product explodes."),
+    "A factor above 1": Preset((1.5,) * 20, "The opposite failure: the product explodes."),
     "A branch that cancels its skip": Preset(
-        (-1.0,) + (0.5,) * 5, "A factor of -1 under a skip gives 1 - 1 = 0: the +1 alone promises nothing."
+        (-1.0,) + (0.5,) * 5, "A factor of -1 with a skip gives 1 - 1 = 0: the +1 alone guarantees nothing."
     ),
 }

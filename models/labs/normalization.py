@@ -1,6 +1,6 @@
-"""Every normalisation of the lab on a table of tokens by features, with the statistics it used. numpy, float64.
+"""The normalisations of the lab on a table of tokens by features, with their statistics. numpy, float64.
 
-Legend: T tokens (rows), D features (columns). The same labels that say which cells share statistics colour the table.
+Legend: T tokens (rows), D features (columns). The labels of shared statistics also colour the table.
 """
 
 from dataclasses import dataclass
@@ -8,16 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 TOKEN, FEATURE, GROUP, SEQUENCE, TABLE, CELL = "token", "feature", "group", "sequence", "table", "cell"
-ACROSS_TOKENS = {FEATURE, SEQUENCE, TABLE}  # here padding enters the statistics unless it is left out
-MOMENTUM = 0.1  # torch's: the weight of the new batch (the paper and TensorFlow name the weight of the old, 0.9)
-NO_SPREAD = 1e-12  # of the largest number: below it a spread is rounding
+ACROSS_TOKENS = {FEATURE, SEQUENCE, TABLE}  # here padding counts unless it is left out
+MOMENTUM = 0.1  # torch's: the weight of the new batch (TensorFlow gives that of the old, 0.9)
+NO_SPREAD = 1e-12  # share of the largest number below which a spread is rounding
 
 
 @dataclass(frozen=True)
 class Method:
-    """Which cells share statistics, what they are moved by
-    (`centre`) and divided by (`spread`), and the equation in LaTeX.
-    """
+    """Which cells share statistics, what is subtracted (`centre`) and divided by (`spread`), and the LaTeX equation."""
 
     shares: str
     centre: str
@@ -44,7 +42,7 @@ METHODS: dict[str, Method] = {
 
 @dataclass(frozen=True)
 class Running:
-    """Batch norm's memory: running mean and variance by feature, (D,), and how many batches made it."""
+    """Batch norm's running mean and variance by feature (D,), and the number of batches so far."""
 
     mean: np.ndarray
     variance: np.ndarray
@@ -53,10 +51,10 @@ class Running:
 
 @dataclass(frozen=True)
 class Normed:
-    """The normalised table and, for every cell, what it was made with; all (T, D).
+    """The normalised table and the statistics of each cell, all (T, D).
 
-    `shared`: equal numbers share statistics. `centre` and `spread`: what METHODS names. `scale`: what was divided by.
-    `undefined`: where the formula says 0 / 0, and 0 stands.
+    `shared`: cells with equal labels share statistics. `centre` and `spread`: see METHODS. `scale`: the divisor.
+    `undefined`: where the formula gives 0 / 0 and the value is set to 0.
     """
 
     values: np.ndarray
@@ -81,9 +79,9 @@ def normalised(
     counted: np.ndarray | None = None,
     running: Running | None = None,
 ) -> Normed:
-    """The table by one of METHODS. `counted` (T,): tokens that are not padding; `running`: batch norm in use.
+    """The table normalised by one of METHODS. `counted` (T,): tokens that are not padding; `running`: for inference.
 
-    ValueError where the statistics do not exist: batch norm in training on one token, groups that do not divide D.
+    ValueError if the statistics do not exist: batch norm in training on one token, or groups that do not divide D.
     """
     x = np.asarray(x_TD, float)
     shared = sharing(x.shape, method, groups, sequences)
@@ -104,9 +102,7 @@ def normalised(
 
 
 def sharing(shape: tuple[int, ...], method: str, groups: int = 1, sequences: int = 1) -> np.ndarray:
-    """Which cells share statistics: equal numbers do, (T, D).
-    ValueError where groups or sequences do not come out even.
-    """
+    """Labels (T, D), equal for cells that share statistics. ValueError if groups or sequences are not of equal size."""
     tokens, features = shape
     if features % groups:
         raise ValueError(f"{groups} groups do not divide {features} features.")
@@ -126,7 +122,7 @@ def sharing(shape: tuple[int, ...], method: str, groups: int = 1, sequences: int
 def _statistics(
     x: np.ndarray, method: str, shared: np.ndarray, unbiased: bool, counted: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Centre and spread of every set of cells, spread over its cells; padding takes part only within its own token."""
+    """Centre and spread of each cell's set, (T, D); padding counts only within its own token."""
     across = METHODS[method].shares in ACROSS_TOKENS
     counts = np.ones(len(x), bool) if counted is None or not across else np.asarray(counted, bool)
     centre, spread = np.zeros_like(x), np.zeros_like(x)
@@ -147,29 +143,29 @@ def _of(seen: np.ndarray, method: Method, unbiased: bool) -> tuple[float, float]
 
 
 def _enough(method: str, count: int, unbiased: bool) -> None:
-    """Refuses sets that have no statistics. torch refuses them too."""
+    """ValueError for sets without statistics, which torch refuses too."""
     if not count:
-        raise ValueError("Every token is padding: there is nothing to take statistics of.")
+        raise ValueError("Every token is padding, so there are no statistics.")
     if count == 1 and method in {"batch norm", "instance norm"}:
-        raise ValueError(f"{method.capitalize()} in training needs more than one token: one alone has no spread.")
+        raise ValueError(f"{method.capitalize()} in training needs more than one token: a single one has no spread.")
     if count == 1 and unbiased and METHODS[method].spread == "variance":
-        raise ValueError("One number alone has no unbiased variance: the sum would be divided by 0.")
+        raise ValueError("A single number has no unbiased variance: the sum would be divided by 0.")
 
 
 def _largest(x: np.ndarray, shared: np.ndarray) -> np.ndarray:
-    """The largest absolute number of every cell's set, (T, D)."""
+    """The largest absolute value in each cell's set, (T, D)."""
     found = np.zeros(int(shared.max()) + 1)
     np.maximum.at(found, shared, np.abs(x))
     return found[shared]
 
 
 def fresh(features: int) -> Running:
-    """Batch norm's memory before any batch: mean 0, variance 1."""
+    """Batch norm's running statistics before any batch: mean 0, variance 1."""
     return Running(np.zeros(features), np.ones(features))
 
 
 def remembered(running: Running, x_TD: np.ndarray, counted: np.ndarray | None = None, batches: int = 1) -> Running:
-    """The memory after `batches` training steps on this batch; its variance is the unbiased one, as torch's is.
+    """The running statistics after `batches` training steps on this batch; the variance is unbiased, as in torch.
 
     ValueError for a batch of one token.
     """

@@ -1,6 +1,4 @@
-"""What follows from a norm: how it is often written by hand,
-its Jacobian, who sees whom, and what scale costs a descent.
-"""
+"""Properties of norms: how layer norm is often written by hand, Jacobians, leaks between tokens, the cost of scale."""
 
 import numpy as np
 
@@ -11,9 +9,9 @@ TINY_EPS = 2.0**-23  # torch's default eps of rms norm in 32 bits
 
 
 def by_hand(x_D: np.ndarray, eps: float = 1e-5) -> np.ndarray:
-    """Layer norm as it is often written: (x - mean) / (std + eps) with the unbiased std, and eps outside the root.
+    """Layer norm as it is often written: (x - mean) / (std + eps), with the unbiased std and eps outside the root.
 
-    Not a number where a token has no spread and eps is 0.
+    NaN if a token has no spread and eps is 0.
     """
     x = np.asarray(x_D, float)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -21,14 +19,14 @@ def by_hand(x_D: np.ndarray, eps: float = 1e-5) -> np.ndarray:
 
 
 def shortfall(features: int) -> float:
-    """By how much the norm written by hand comes out too short, with small eps: 1 - sqrt((d - 1) / d)."""
+    """By how much the norm by hand is too short, for small eps: 1 - sqrt((d - 1) / d)."""
     return 1 - float(np.sqrt((features - 1) / features))
 
 
 def jacobian(x_D: np.ndarray, method: str, eps: float = 1e-5) -> np.ndarray:
     """d y / d x of one token, (D, D): (I - 1 1'/D - x^ x^'/D) / scale for layer norm; rms norm lacks the middle term.
 
-    ValueError where the token has no spread and eps is 0: there is no derivative.
+    ValueError if the token has no spread and eps is 0.
     """
     x = np.asarray(x_D, float)
     norm = normalised(x[None], method, eps=eps)
@@ -40,7 +38,7 @@ def jacobian(x_D: np.ndarray, method: str, eps: float = 1e-5) -> np.ndarray:
 
 
 def told(x_TD: np.ndarray, method: str, token: int, *, by: float = 1.0, **settings: object) -> np.ndarray:
-    """How far each token's result moves, at most, when the first number of one token grows `by`: (T,)."""
+    """The largest change in each token's result when the first number of one token grows `by`, (T,)."""
     moved = np.array(x_TD, float)
     moved[token, 0] += by
     before, after = (normalised(x, method, **settings).values for x in (x_TD, moved))  # type: ignore[arg-type]
@@ -48,9 +46,7 @@ def told(x_TD: np.ndarray, method: str, token: int, *, by: float = 1.0, **settin
 
 
 def with_outlier(x_TD: np.ndarray, token: int, feature: int, far: float) -> np.ndarray:
-    """The table with one token's number in a feature `far` ranges
-    of that feature beyond its greatest; 1 stands for no range.
-    """
+    """The table with one token's number moved `far` ranges of its feature beyond the maximum; a range of 0 is 1."""
     moved = np.array(x_TD, float)
     column = moved[:, feature]
     moved[token, feature] = column.max() + far * (float(np.ptp(column)) or 1.0)
@@ -58,22 +54,20 @@ def with_outlier(x_TD: np.ndarray, token: int, feature: int, far: float) -> np.n
 
 
 def left_over(x_TD: np.ndarray, token: int, feature: int, method: str, eps: float = 1e-5) -> float:
-    """How far apart all other tokens' numbers in a feature come out: greatest less least."""
+    """The range of all other tokens' normalised numbers in a feature."""
     return float(np.ptp(np.delete(normalised(x_TD, method, eps=eps).values[:, feature], token)))
 
 
 def sized(x_D: np.ndarray, spread: float) -> np.ndarray:
-    """The token moved to mean 0 and stretched to this (biased) standard deviation. ValueError where it has none."""
+    """The token with mean 0 and this (biased) standard deviation. ValueError if it has no spread."""
     x = np.asarray(x_D, float) - np.mean(x_D)
     if x.std() == 0:
-        raise ValueError("This token has no spread that could be stretched.")
+        raise ValueError("All features of this token are equal, so it cannot be stretched.")
     return x * (spread / x.std())
 
 
 def features_apart(ratio: float) -> np.ndarray:
-    """Four samples of two independent features (4, 2), the
-    second `ratio` times larger: curvatures 1 and ratio squared.
-    """
+    """Four samples of two independent features (4, 2), the second `ratio` times larger: curvatures 1 and ratio²."""
     return np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]], float) * (1.0, ratio)
 
 
@@ -82,10 +76,16 @@ def curvatures(x_ND: np.ndarray) -> np.ndarray:
     return np.linalg.eigvalsh(x_ND.T @ x_ND / len(x_ND))
 
 
+def squares(x_ND: np.ndarray) -> np.ndarray:
+    """What (a + b)² = a² + 2ab + b² of two features (N, 2) has on average: a², 2ab and b², (3,)."""
+    a, b = np.asarray(x_ND, float).T
+    return np.array([(a * a).mean(), 2 * (a * b).mean(), (b * b).mean()])
+
+
 def descent_steps(x_ND: np.ndarray, *, target: float = 1e-3, most: int = MOST_STEPS) -> int | None:
     """Steps of gradient descent on least squares with these features, at learning rate 1 / largest curvature.
 
-    From a distance of 1 in every weight until the distance is `target` of the first; None where `most` are not enough.
+    Starts at distance 1 in every weight and ends at `target` of the initial distance; None if `most` steps fail.
     """
     hessian = x_ND.T @ x_ND / len(x_ND)
     away = np.ones(len(hessian))

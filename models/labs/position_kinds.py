@@ -1,4 +1,4 @@
-"""The ways to tell tokens where they stand behind one interface: what is added, scores by place, one head that uses it.
+"""Positional encodings behind one interface: what is added, scores by position, and a head that uses it.
 
 Legend: T positions, D features, K features of a query or key.
 """
@@ -11,23 +11,19 @@ from models.labs.attention import attend, visible
 from models.labs.positions import BASE, BUCKETS, alibi, bucket, rotary_scores, rotated, sinusoids, slopes
 
 KINDS = {
-    "sinusoidal": "sines and cosines of the place are added to the token",
+    "sinusoidal": "sines and cosines of the position are added to the token",
     "learned": "a row of a table is added to the token; training moves it",
-    "rotary": "nothing is added; queries and keys are turned by angles of the place",
-    "relative bias": (
-        "nothing is added to the token; every score gets a learned number for the distance of its tokens (T5)"
-    ),
-    "alibi": "nothing is added to the token and nothing is learned; every score loses a slope times the distance",
-    "none": "nothing is added and nothing is turned",
+    "rotary": "nothing is added; queries and keys are rotated by angles that depend on the position",
+    "relative bias": "nothing is added to the token; a learned number for the distance is added to every score (T5)",
+    "alibi": "nothing is added to the token or learned; a slope times the distance is subtracted from every score",
+    "none": "nothing is added and nothing is rotated",
 }
-HEADS = 8  # as many as ALiBi's paper takes for its example; here the first of them is shown, the steepest
-MEAN_SQUARE = 0.5  # of a learned row here, as that of sines and cosines
+HEADS = 8  # as in the example of ALiBi's paper; the first, steepest one is shown
+MEAN_SQUARE = 0.5  # of a random learned row, as of sines and cosines
 
 
 def added(kind: str, count: int, width: int, seed: int = 0) -> np.ndarray:
-    """What is added to the tokens, (T, D); (0, D) where nothing
-    is. A learned table is drawn at random: it is not trained.
-    """
+    """What is added to the tokens, (T, D), or (0, D) if nothing is. A learned table is random, as before training."""
     if kind == "sinusoidal":
         return sinusoids(np.arange(count), width)
     if kind == "learned":
@@ -36,9 +32,7 @@ def added(kind: str, count: int, width: int, seed: int = 0) -> np.ndarray:
 
 
 def bias(kind: str, count: int, seed: int = 0) -> np.ndarray:
-    """What is added to the scores of one head, (T, T); (0, 0) where
-    nothing is. T5's numbers are drawn at random: not trained.
-    """
+    """What is added to the scores of one head, (T, T), or (0, 0) if nothing is. T5's numbers are random."""
     places = np.arange(count)
     if kind == "alibi":
         return alibi(places, slopes(HEADS)[0])
@@ -48,13 +42,10 @@ def bias(kind: str, count: int, seed: int = 0) -> np.ndarray:
 
 
 def scores(kind: str, count: int, width: int, *, seed: int = 0, projected: bool = False) -> np.ndarray:
-    """How a place scores with a place, (T, T): rows of what is
-    added, or one and the same query and key where nothing is.
+    """Scores between positions, (T, T): of the rows that are added, or else of one fixed query and key.
 
-    A bias is added to the score of one query and key over √D, as it is in a head.
-
-    `projected`: after random W_Q and W_K of variance 1/D. Rotary
-    turns what comes out of them, so it is the same with them.
+    A bias is added to the score of the query and key over √D, as in a head. `projected`: rows are multiplied by random
+    W_Q and W_K of variance 1/D first; rotary acts after these, so it makes no difference there.
     """
     source = np.random.default_rng([seed, 1])
     w_q, w_k = source.normal(0, width**-0.5, (2, width, width))
@@ -71,12 +62,12 @@ def scores(kind: str, count: int, width: int, *, seed: int = 0, projected: bool 
 
 
 def turns(width: int, count: int) -> np.ndarray:
-    """How many times each pair of features has gone round within so many positions, (D/2,)."""
+    """Full turns of each pair of features over this many positions, (D/2,)."""
     return count * BASE ** (-np.arange(0, width, 2) / width) / (2 * np.pi)
 
 
 def one_head(kind: str, count: int, width: int, *, causal: bool, seed: int = 0) -> Callable[[np.ndarray], np.ndarray]:
-    """A head with random weights, (T, D) -> (T, D), whose tokens are told where they stand in this way."""
+    """An attention head with random weights and this positional encoding, (T, D) -> (T, D)."""
     weights = np.random.default_rng([seed, 2]).normal(0, width**-0.5, (3, width, width))
     table, places, seen = added(kind, count, width, seed), np.arange(count), visible(count, count, causal=causal)
     by_distance = bias(kind, count, seed)

@@ -1,4 +1,4 @@
-"""How tokens are told where they stand: sines and cosines, a learned table, a turn of queries and keys, a bias.
+"""Positional encodings: sines and cosines, rotation of queries and keys, biases; and scores by distance.
 
 Legend: T positions, D features, K features of a query or key.
 """
@@ -13,7 +13,7 @@ BUCKETS, FURTHEST = 32, 128  # of T5's bias
 
 
 def angles(places: np.ndarray, width: int) -> np.ndarray:
-    """Position over 10000^(2i/D) in radians, (T, D/2): fast in the first pair of features, slow in the last."""
+    """Position / 10000^(2i/D) in radians, (T, D/2): fast in the first pair of features, slow in the last."""
     return np.asarray(places, float)[:, None] * BASE ** (-np.arange(0, width, 2) / width)
 
 
@@ -24,7 +24,7 @@ def sinusoids(places: np.ndarray, width: int) -> np.ndarray:
 
 
 def rotated(x: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Feature pairs (i, i + K/2) of x (T, K) turned by the angles of their places (Su 2021, 2104.09864). K is even."""
+    """Feature pairs (i, i + K/2) of x (T, K) rotated by their positions' angles (Su 2021, 2104.09864). K is even."""
     turned = angles(places, x.shape[1])
     first, second = np.split(x, 2, axis=1)
     cos, sin = np.cos(turned), np.sin(turned)
@@ -32,24 +32,24 @@ def rotated(x: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 
 def rotary_scores(q: np.ndarray, k: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """The score of one and the same query (K,) and key (K,) at all pairs of places, (T, T)."""
+    """The score of one query (K,) and key (K,) at all pairs of positions, (T, T)."""
     count = len(places)
     return rotated(np.tile(q, (count, 1)), places) @ rotated(np.tile(k, (count, 1)), places).T
 
 
 def alibi(places: np.ndarray, slope: float) -> np.ndarray:
-    """What the distance takes from every score, -slope |i - j|, (T, T) (Press 2021, 2108.12409)."""
+    """What is added to every score, -slope |i - j|, (T, T) (Press 2021, 2108.12409)."""
     return -slope * np.abs(np.subtract.outer(places, places))
 
 
 def slopes(heads: int) -> np.ndarray:
-    """ALiBi's slope of every head, 2^(-8h/H), (H,)."""
+    """ALiBi's slope for each head, 2^(-8h/H), (H,)."""
     return np.asarray(2.0 ** (-8 * np.arange(1, heads + 1) / heads))
 
 
 def bucket(ago: np.ndarray) -> np.ndarray:
-    """T5's bucket of every distance, i - j, negative for later tokens (Raffel 2019, 1910.10683): 16 for each side, one
-    for each distance up to 7, then wider and wider, and one for all from FURTHEST on.
+    """T5's bucket for each distance i - j, negative for later tokens (Raffel 2019, 1910.10683): 16 per side, one each
+    for distances up to 7, then ever wider ones, and one for all distances from FURTHEST on.
     """
     far, half, near = np.abs(ago), BUCKETS // 2, BUCKETS // 4
     share = np.log(np.maximum(far, 1) / near) / np.log(FURTHEST / near)
@@ -59,7 +59,7 @@ def bucket(ago: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class ByDistance:
-    """Dot products gathered by the distance j - i of their places: mean, least and greatest of each."""
+    """Dot products by the distance j - i of their positions: mean, minimum and maximum."""
 
     distance: np.ndarray
     mean: np.ndarray
@@ -68,7 +68,7 @@ class ByDistance:
 
     @property
     def spread(self) -> float:
-        """How far two pairs of one distance are apart at most: 0 where distance alone matters."""
+        """The largest difference between pairs at the same distance: 0 if only distance matters."""
         return float((self.greatest - self.least).max())
 
 
@@ -82,7 +82,7 @@ def by_distance(dots: np.ndarray) -> ByDistance:
 
 
 def nearest_rows(table: np.ndarray) -> tuple[float, int, int]:
-    """The two rows of a table (T, D) that lie closest together: their distance and both places."""
+    """The two closest rows of a table (T, D): their distance and both positions."""
     apart = np.linalg.norm(table[:, None] - table[None], axis=-1)
     np.fill_diagonal(apart, np.inf)
     first, second = np.unravel_index(int(apart.argmin()), apart.shape)
@@ -90,7 +90,5 @@ def nearest_rows(table: np.ndarray) -> tuple[float, int, int]:
 
 
 def order_difference(layer: Callable[[np.ndarray], np.ndarray], x: np.ndarray, order: np.ndarray) -> float:
-    """Largest |layer(x in another order) - layer(x) in that
-    order|: 0 where a layer does not know where its tokens stand.
-    """
+    """Largest |layer(x[order]) - layer(x)[order]|: 0 if a layer knows nothing of positions."""
     return float(np.abs(layer(x[order]) - layer(x)[order]).max())

@@ -1,6 +1,4 @@
-"""Add & norm on one token, sublayer by sublayer: what a branch
-read, what it wrote, the sum, the norm. Tokens are (D,).
-"""
+"""Add & norm on one token, sublayer by sublayer: a branch's input and output, the sum, the norm. Tokens are (D,)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,13 +9,13 @@ from models.labs.normalization import normalised
 from models.spec.placement import PLACEMENTS, Placement
 
 EPS = 1e-5
-# The branch's output is given, so a norm inside the branch has nothing to work on.
+# Branch outputs are given, so a norm inside the branch would have no effect.
 WALKED = tuple(name for name, slots in PLACEMENTS.items() if not slots.norm_mid)
 
 
 @dataclass(frozen=True)
 class Normed:
-    """Layer norm of one token: what went in, its mean and variance, and what came out."""
+    """Layer norm of one token: input, mean, variance and output."""
 
     given: np.ndarray
     mean: float
@@ -27,9 +25,7 @@ class Normed:
 
 @dataclass(frozen=True)
 class Step:
-    """One sublayer: the stream before it, what its branch read
-    and wrote, the sum, the stream after; norms where there are.
-    """
+    """One sublayer: the stream before it, its branch's input and output, the sum, the stream after, and its norms."""
 
     before: np.ndarray
     read: np.ndarray
@@ -43,9 +39,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Walk:
-    """A worked example: a token, the outputs of its branches
-    (M, D), a placement, and a widely copied slip (`printed_`).
-    """
+    """A worked example: a token, branch outputs (M, D), a placement, and a widely copied slip (`printed_`)."""
 
     token: tuple[float, ...]
     branches: tuple[tuple[float, ...], ...]
@@ -76,7 +70,7 @@ WALKS = {
 
 
 def layer_norm(x: np.ndarray, eps: float = EPS) -> Normed:
-    """One token (D,) normed, with the statistics that it was normed by."""
+    """Layer norm of one token (D,), with its statistics."""
     given = np.asarray(x, float)
     return Normed(
         given, float(given.mean()), float(given.var()), normalised(given[None], "layer norm", eps=eps).values[0]
@@ -91,7 +85,7 @@ def walk(
     skip: float = 1.0,
     eps: float = EPS,
 ) -> list[Step]:
-    """The sublayers y = N_add(skip * x + N_out(F(N_in(x)))) in a row, where every F has the output that is given."""
+    """The sublayers y = N_add(skip * x + N_out(F(N_in(x)))) in sequence, with the given outputs for F."""
     steps: list[Step] = []
     stream = np.asarray(token, float)
     for output in branches:
@@ -111,10 +105,10 @@ def _step(x: np.ndarray, output: np.ndarray, slots: Placement, skip: float, eps:
 
 
 def left_over(steps: Sequence[Step], *, skip: float = 1.0, eps: float = EPS) -> np.ndarray:
-    """By how much the token and every write (M + 1,) is still multiplied in the stream's end.
+    """The factors of the token and of each output (M + 1,) in the end of the stream.
 
-    A skip multiplies what was there by its weight, a norm after the add divides everything by its deviation. Such a
-    norm also centres: the end is then the sum of the centred parts.
+    A skip multiplies what came before by its weight; a norm after the add divides everything by its deviation, and
+    centres it: the end is then the sum of the centred parts.
     """
     factors = np.ones(len(steps) + 1)
     for at, step in enumerate(steps):
@@ -125,8 +119,8 @@ def left_over(steps: Sequence[Step], *, skip: float = 1.0, eps: float = EPS) -> 
 
 
 def recursive_skip(x: np.ndarray, branch: np.ndarray, repeats: int = 2, eps: float = EPS) -> list[Normed]:
-    """y_1 = N(x + f), y_k = N(x + y_(k-1)): all of them (Liu
-    2020, Rethinking skip connection with layer normalization).
+    """All y_k of y_1 = N(x + f), y_k = N(x + y_(k-1)) (Liu 2020, Rethinking skip connection with layer
+    normalization).
     """
     found = [layer_norm(np.asarray(x, float) + branch, eps)]
     for _ in range(repeats - 1):
@@ -145,8 +139,8 @@ def combined(
     """DLCL (Wang 2019, 1906.01787): block l reads sum_k W[l, k]
     N(y_k) over all earlier outputs, and adds its branch to that.
 
-    `weights`: a row per branch, and one for the head, each one longer than the row before. What the blocks and the head
-    read (M + 1), and the outputs y_0 ... y_M.
+    `weights`: a row per branch and one for the output head, each one longer than the last. Returns what blocks and
+    head read (M + 1), and the outputs y_0 ... y_M.
     """
     outputs, reads = [np.asarray(token, float)], []
     for at, row in enumerate(weights):
@@ -159,11 +153,11 @@ def combined(
 
 
 def average_weights(blocks: int) -> list[list[float]]:
-    """What DLCL's weights start as: the average of all there is to read, for every block and the head."""
+    """DLCL's initial weights: for each block and the head, the average of all earlier outputs."""
     return [[1 / count] * count for count in range(1, blocks + 2)]
 
 
 def cosine(x: np.ndarray, y: np.ndarray) -> float:
-    """The cosine between two tokens; NaN where one of them has no direction."""
+    """The cosine between two tokens; NaN if either is all zeros."""
     size = float(np.linalg.norm(x) * np.linalg.norm(y))
     return float(x @ y / size) if size > 0 else float("nan")

@@ -1,4 +1,4 @@
-"""Example tables, with widely copied slips. The right numbers are computed, never stored."""
+"""Example tables, some with widely copied slips. The right numbers are computed, never stored."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Example:
-    """A table (tokens by features), its names, the method it is about, and a word on it."""
+    """A table (tokens by features), the method it is about, names, and a note."""
 
     values: np.ndarray
     method: str
@@ -38,10 +38,7 @@ TABLES: dict[str, Example] = {
         _table((10, 10_000), (12, 12_000), (14, 14_000), (16, 16_000)),
         "z-score",
         columns=("in kilograms", "in grams"),
-        note=(
-            "The same weights in two units. Their z-scores are the same: 16 kilograms and 16,000 grams are both at "
-            "1.342."
-        ),
+        note=("The same masses in two units have the same z-scores: 16 kilograms and 16,000 grams are both at 1.342."),
     ),
     "six tokens and two pads": Example(
         _table(
@@ -56,11 +53,11 @@ TABLES: dict[str, Example] = {
         ),
         "batch norm",
         ("Hi", "Hello", "pad 1", "pad 2", "My", "Name", "Is", "Aman"),
-        note="The two pads pull the means of batch norm towards 0. Leave them out below, or take layer norm.",
+        note="The two pads pull the means of batch norm towards 0. Leave them out below, or choose layer norm.",
     ),
     "two tokens": Example(
         _table((1, 2, -1), (3, 1, 0.5)),
         "batch norm",
-        note="With a batch of two, batch norm can only answer -1 and +1 (or 0): the numbers themselves are lost.",
+        note="With a batch of two, batch norm can only give -1 and +1 (or 0): the numbers themselves are lost.",
     ),
 }

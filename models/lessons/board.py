@@ -1,7 +1,7 @@
-"""The class board: the guesses of each class, counted on the server. Anonymous, bounded, and forgotten by age.
+"""The class board: guesses pooled on the server by class code. Anonymous, bounded, and deleted after some hours.
 
 A member is a random token of a session, known to nobody else; only counts leave the board. They count guesses, not
-people: whoever reloads the page is a new member.
+people: anyone who reloads the page is a new member.
 """
 
 import hmac
@@ -14,20 +14,22 @@ from dataclasses import dataclass, field
 from models.lessons.lessons import LESSONS
 from models.log import event
 
-CLASSES = 50  # open at the same time
+CLASSES = 50  # classes at once
 MEMBERS = 120  # guesses per class and lesson
-AGE_SECONDS = 3 * 3600.0  # after which a class without its teacher is forgotten, and the guesses of a finished lesson
+AGE_SECONDS = (
+    3 * 3600.0
+)  # a class is forgotten so long after it was last looked after, a guess after the last of its lesson
 MOST_CODE = 24
-MOST_KEY = 64  # characters: keys come from addresses
+MOST_KEY = 64  # characters; it comes from an address
 CODE = re.compile(rf"[A-Za-z0-9-]{{1,{MOST_CODE}}}")
 RULE = f"A class code is 1 to {MOST_CODE} letters, digits or hyphens"
-GONE = "No class of this code is open."
-TAKEN = "A class of this code is open already, from another teacher's page: choose another code."
+GONE = "No class with this code is open."
+TAKEN = "Another teacher has already opened a class with this code: choose another one."
 
 
 @dataclass
 class _Class:
-    """An open class: its teacher's key, when the teacher was last there, and guesses by lesson and member."""
+    """An open class: its teacher's key, when the teacher was last seen, and guesses by lesson and member."""
 
     key: str
     seen: float
@@ -36,14 +38,14 @@ class _Class:
 
 
 class Board:
-    """All classes of this server, under one lock; `clock` returns seconds."""
+    """All classes of this server, under one lock. `clock` gives seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()
         self._classes: dict[str, _Class] = {}
 
     def open(self, code: str, key: str) -> str:
-        """Opens a class, or keeps one that this key has opened; returns a sentence if refused, else an empty text."""
+        """Opens a class, or keeps alive one that this key has opened. Returns why it is refused, or ""."""
         if not valid(code):
             return f"{RULE}."
         if not valid_key(key):
@@ -52,7 +54,7 @@ class Board:
             self._forget()
             kept = self._classes.get(code)
             if kept is None and len(self._classes) >= CLASSES:
-                return f"This server holds {CLASSES} classes at once and all are taken: close one, or try again later."
+                return f"This server holds at most {CLASSES} classes, and all are taken: close one, or try again later."
             if kept is None:
                 self._classes[code] = _Class(key, self._clock())
                 event("class_opened", classes=len(self._classes))
@@ -63,9 +65,9 @@ class Board:
             return ""
 
     def look_after(self, code: str, key: str) -> str:
-        """Keeps a class from being forgotten, for the holder of its key; returns GONE or TAKEN if that fails.
+        """Keeps a class alive for the holder of its key. Returns GONE or TAKEN if it does not exist or is another's.
 
-        It never opens a class: addresses and polls call it, and a closed class must stay closed.
+        It never opens one: addresses and polls call it, and a closed class must stay closed.
         """
         with self._lock:
             self._forget()
@@ -78,23 +80,23 @@ class Board:
             return ""
 
     def guess(self, code: str, lesson: str, member: str, option: str) -> str:
-        """Counts a member's guess, which replaces an earlier one; returns a sentence if refused, else an empty text."""
+        """Counts a member's guess; a second one replaces the first. Returns why it is refused, or ""."""
         if lesson not in LESSONS or option not in LESSONS[lesson].options:
             raise ValueError(f"{option!r} is no option of a lesson {lesson!r}")
         with self._lock:
             self._forget()
             kept = self._classes.get(code)
             if kept is None:
-                return f"{GONE.removesuffix('.')}: your guess counts here, but not on the board."
+                return f"{GONE.removesuffix('.')}: your guess is kept here, but not counted on the board."
             guesses = kept.guesses.setdefault(lesson, {})
             if member not in guesses and len(guesses) >= MEMBERS:
-                return f"The board holds {MEMBERS} guesses of a class and is full: yours counts here only."
+                return f"The board is full, at {MEMBERS} guesses per class: yours is kept here only."
             guesses[member] = option
             kept.guessed[lesson] = self._clock()
             return ""
 
     def counts(self, code: str, lesson: str) -> dict[str, int] | None:
-        """The number of guesses for each option of a lesson, in order; None if no class of this code is open."""
+        """Guesses by option of a lesson, in its order; None if no class of this code is open."""
         with self._lock:
             self._forget()
             kept = self._classes.get(code)
@@ -104,7 +106,7 @@ class Board:
             return {option: chosen.count(option) for option in LESSONS[lesson].options}
 
     def clear(self, code: str, key: str, lesson: str) -> None:
-        """Forgets the guesses of a lesson, for the holder of the class's key."""
+        """Deletes the guesses for a lesson, if the key is the class's."""
         with self._lock:
             kept = self._classes.get(code)
             if kept is not None and _same(kept.key, key):
@@ -112,7 +114,7 @@ class Board:
                 kept.guessed.pop(lesson, None)
 
     def close(self, code: str, key: str) -> None:
-        """Forgets a class and all its guesses, for the holder of its key."""
+        """Deletes a class and all its guesses, if the key is its own."""
         with self._lock:
             kept = self._classes.get(code)
             if kept is not None and _same(kept.key, key):
@@ -120,7 +122,7 @@ class Board:
                 event("class_closed", classes=len(self._classes))
 
     def _forget(self) -> None:
-        """Drops what is too old: classes without their teacher, and guesses of lessons that are over."""
+        """Drops what is too old: classes not kept alive, and guesses for lessons long over."""
         oldest = self._clock() - AGE_SECONDS
         self._classes = {code: kept for code, kept in self._classes.items() if kept.seen > oldest}
         for kept in self._classes.values():
@@ -146,5 +148,5 @@ _board = Board()
 
 
 def board() -> Board:
-    """The board of this server process. It is not in Streamlit's cache, which any client can clear."""
+    """The board of this server process. Not in Streamlit's cache, which any client can ask the server to clear."""
     return _board

@@ -1,4 +1,4 @@
-"""Challenges and their checks: conditions on a configuration and on the trace of its finished run."""
+"""Challenges and their checks: rules on a configuration and the trace of its finished run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,13 +8,14 @@ import numpy as np
 from models.insight.outcome import LATELY, gradient_change, likeness, recent_losses, stream_change
 from models.insight.words import change_in_words
 from models.spec import RunConfig, knobs
+from models.spec.overrides import value_in_words
 from models.spec.pairings import differing
 from models.trace import Trace
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A condition on a finished trace: its text, and a check that also says what was measured."""
+    """A condition on a finished trace: its text, and whether it is met, with the measured value."""
 
     text: str
     met: Callable[[Trace], tuple[bool, str]]
@@ -22,10 +23,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Challenge:
-    """A task for the learner: reach all goals from `base`, changing only `fields`.
-
-    `limits`: fields with their least and greatest value.
-    """
+    """Reach all goals from `base`, changing only `fields`; `limits` are (field, minimum, maximum)."""
 
     text: str
     base: RunConfig
@@ -36,7 +34,7 @@ class Challenge:
 
 @dataclass(frozen=True)
 class Check:
-    """Whether a challenge is passed, and sentences on what is missing, what was reached, and why it failed."""
+    """Whether a challenge is passed, with sentences on missed and reached goals and, after a miss, a hint."""
 
     passed: bool
     missing: tuple[str, ...] = ()
@@ -45,7 +43,7 @@ class Check:
 
 
 def check(challenge: Challenge, cfg: RunConfig, trace: Trace | None) -> Check:
-    """The verdict on one attempt: first on its fields, then whether the run is over, then on the goals."""
+    """The verdict on an attempt: checks its fields, then whether the run is finished, then the goals."""
     astray = out_of_bounds(challenge, cfg)
     if astray:
         return Check(False, astray)
@@ -53,42 +51,44 @@ def check(challenge: Challenge, cfg: RunConfig, trace: Trace | None) -> Check:
         return Check(False, (f"The run has {0 if trace is None else len(trace)} of its {cfg.steps} steps.",))
     if trace.divergence is not None:
         return Check(False, (trace.divergence.sentence(),), hint=did(trace))
-    results = [(*goal.met(trace), goal.text) for goal in challenge.goals]
-    missing = tuple(f"Missing: {text}; {measured}." for met, measured, text in results if not met)
-    reached = tuple(f"Reached: {text}; {measured}." for met, measured, text in results if met)
+    found = [(*goal.met(trace), goal.text) for goal in challenge.goals]
+    missing = tuple(f"Missing: {text}; {measured}." for met, measured, text in found if not met)
+    reached = tuple(f"Reached: {text}; {measured}." for met, measured, text in found if met)
     return Check(not missing, missing, reached, did(trace) if missing else "")
 
 
 def did(trace: Trace) -> str:
-    """A hint after a miss: what signal and gradient did before training, and where the loss went."""
+    """What signal and gradient did before training, and where the loss went: a hint after a miss."""
     stream = change_in_words("the signal", stream_change(trace), "over depth")
     gradient = change_in_words("the gradient", gradient_change(trace), "on its way back")
     finite = trace.loss[np.isfinite(trace.loss)]
     loss = (
-        f" The loss went from {finite[0]:.3g} to {finite[-1]:.3g}, its least was {finite.min():.3g}."
+        f" The loss went from {finite[0]:.3g} to {finite[-1]:.3g}, with a minimum of {finite.min():.3g}."
         if len(finite)
         else ""
     )
-    return f"What the numbers did: before training {stream}, and {gradient}.{loss}"
+    return f"What happened: before training {stream}, and {gradient}.{loss}"
 
 
 def out_of_bounds(challenge: Challenge, cfg: RunConfig) -> tuple[str, ...]:
-    """Sentences on fields that an attempt may not change, or moved past their limits."""
-    sentences = [
-        f"{knobs()[name][1].label} is {_word(getattr(cfg, name))}; this challenge leaves it at "
-        f"{_word(getattr(challenge.base, name))}."
+    """Sentences on fields that an attempt must not change or has moved beyond their limits."""
+    said = [
+        f"{knobs()[name][1].label} is {value_in_words(getattr(cfg, name))}; this challenge leaves it at "
+        f"{value_in_words(getattr(challenge.base, name))}."
         for name in differing((challenge.base, cfg))
         if name not in challenge.fields
     ]
     for name, low, high in challenge.limits:
         value = getattr(cfg, name)
         if isinstance(value, str) or not low <= value <= high:
-            sentences.append(f"{knobs()[name][1].label} is {_word(value)}; this challenge allows {low:g} to {high:g}.")
-    return tuple(sentences)
+            said.append(
+                f"{knobs()[name][1].label} is {value_in_words(value)}; this challenge allows {low:g} to {high:g}."
+            )
+    return tuple(said)
 
 
 def loss_within(target: float, steps: int) -> Goal:
-    """The goal of a mean training loss over LATELY batches of at most `target` within `steps` steps."""
+    """A mean training loss over LATELY batches of at most `target`, at some step before `steps`."""
 
     def met(trace: Trace) -> tuple[bool, str]:
         lately = recent_losses(trace.loss[:steps])
@@ -98,13 +98,13 @@ def loss_within(target: float, steps: int) -> Goal:
         below = np.flatnonzero(lately <= target)
         if len(below):
             return True, f"it is {lately[below[0]]:.3g} at step {below[0] + LATELY - 1}"
-        return False, f"the least is {lately[best]:.3g}, at step {best + LATELY - 1}"
+        return False, f"the minimum is {lately[best]:.3g}, at step {best + LATELY - 1}"
 
     return Goal(f"a loss of {target:g} (mean of {LATELY} batches) within {steps} steps", met)
 
 
 def first_loss_at_most(bound: float) -> Goal:
-    """The goal of an untrained loss of at most `bound`."""
+    """A loss of the untrained net of at most `bound`."""
 
     def met(trace: Trace) -> tuple[bool, str]:
         return bool(trace.loss[0] <= bound), f"it is {trace.loss[0]:.3g}"
@@ -113,7 +113,7 @@ def first_loss_at_most(bound: float) -> Goal:
 
 
 def accuracy_at_least(share: float) -> Goal:
-    """The goal of a held-out accuracy of at least `share` after the last step."""
+    """A held-out accuracy of at least `share` after the last step."""
 
     def met(trace: Trace) -> tuple[bool, str]:
         accuracy = trace.frames[-1].held_out_accuracy if trace.frames else float("nan")
@@ -123,7 +123,7 @@ def accuracy_at_least(share: float) -> Goal:
 
 
 def stream_within(factor: float) -> Goal:
-    """The goal of an untrained stream whose RMS at the end is within a factor of that at the input."""
+    """Before training, a stream whose RMS at the end is within a factor of that at the input."""
 
     def met(trace: Trace) -> tuple[bool, str]:
         ratio = float(trace.act_rms[0, -1] / trace.act_rms[0, 0])
@@ -133,16 +133,9 @@ def stream_within(factor: float) -> Goal:
 
 
 def cosine_at_most(cosine: float) -> Goal:
-    """The goal of an untrained sample cosine of at most `cosine` at the end of the stream."""
+    """Before training, different samples whose cosine at the end of the stream is at most this."""
 
     def met(trace: Trace) -> tuple[bool, str]:
         return likeness(trace) <= cosine, f"it is {likeness(trace):.2f}"
 
     return Goal(f"before training, a sample cosine of at most {cosine:g} at the end of the stream", met)
-
-
-def _word(value: object) -> str:
-    """A field's value as the page writes it."""
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return f"{value:g}" if isinstance(value, float) else "set" if isinstance(value, tuple) else str(value)

@@ -1,10 +1,10 @@
-"""Lessons on what else makes depth possible: warm-up, initialisation, and gates instead of norms; and on collapse."""
+"""Lessons on what else makes depth trainable (warm-up, initialisation, gates and scales), and on collapse."""
 
 from models.insight.outcome import likeness
 from models.lessons.challenges import Challenge, accuracy_at_least, cosine_at_most, loss_within, stream_within
-from models.lessons.findings import also, by_learning, by_ratio, comes_below
+from models.lessons.findings import DIGITS, also, by_learning, by_ratio, comes_below
 from models.lessons.lesson import Code, Lesson
-from models.lessons.signal import DIGITS, STEPS
+from models.lessons.signal import SLIM, STEPS
 from models.spec import RunConfig
 
 _ADAM = {"optimizer": "adam", "lr": 0.003, "steps": 150}
@@ -25,20 +25,21 @@ WARMUP = Lesson(
     key="warmup",
     title="Warm-up",
     question=(
-        "32 blocks trained by Adam at a rate of 0.003: post-norm, post-norm whose rate rises from 0 over the first 60 "
-        "steps, and pre-norm without. Which have a loss below 1 (mean of 10 batches) at some time in 150 steps?"
+        "32 blocks trained by Adam at a learning rate of 0.003: post-norm, post-norm with a warm-up (the learning "
+        "rate rises from 0 over the first 60 steps), and pre-norm without. Which reach a loss below 1 (mean of 10 "
+        "batches) at any time in 150 steps?"
     ),
     options=tuple(_WARM_FATES.values()),
     nets=_WARM,
     charts=("grad_rms", "sample_cosine", "loss"),
-    finding=by_learning(_WARM_FATES, list(_WARM), DIGITS, comes_below(1.0)),
+    found=by_learning(_WARM_FATES, list(_WARM), DIGITS, comes_below(1.0)),
     why=(
-        "Adam's first steps move every weight by about the learning rate, however small its gradient is. In post-norm "
-        "the head sees mostly what the last blocks have made; when all blocks jump at once, this changes altogether, "
-        "and the net ends where all samples look alike, from where it does not come back. Small first steps let it "
-        "leave that region. They do not make it robust: at the full rate its loss may jump up again, which a falling "
-        "rate prevents. In pre-norm the input arrives past all blocks, so that the same steps do little harm. Large "
-        "pre-norm models are still warmed up: less is at stake, not nothing."
+        "Adam's first steps move every weight by about the learning rate, however small its gradient is. In "
+        "post-norm the output head mostly sees the work of the last blocks; when all blocks jump at once, this "
+        "changes completely, and the net ends up where all samples look alike, from where it does not recover. Small "
+        "first steps avoid that. They do not make it robust: at the full learning rate its loss may jump up again, "
+        "which a decaying learning rate prevents. In pre-norm the input passes all blocks along the skip, so the "
+        "same steps do little harm. Large pre-norm models still use warm-up: the risk is smaller, not zero."
     ),
     sources={
         "Xiong 2020": "https://arxiv.org/abs/2002.04745",
@@ -47,8 +48,8 @@ WARMUP = Lesson(
     },
     code=Code("models/training/schedule.py", "learning_rates"),
     challenge=Challenge(
-        "Let post-norm end well: a held-out accuracy of 80% after the last of 150 steps. You may touch warm-up and "
-        "schedule only.",
+        "Make post-norm end well: a held-out accuracy of 80% after the last of 150 steps. You may change only "
+        "warm-up and schedule.",
         _WARM["post-norm"],
         ("warmup", "schedule"),
         (accuracy_at_least(0.8),),
@@ -73,21 +74,21 @@ INIT = Lesson(
     key="init",
     title="Init against norm",
     question=(
-        "He's initialisation is made so that ReLU layers keep the mean square of their signal. 32 layers with it: "
-        "plain, with a skip around each, with skip and pre-norm. Which lose half of the loss of guessing, or more, in "
-        "120 steps?"
+        "He's initialisation is designed so that ReLU layers keep the mean square of their signal. Three nets of 32 "
+        "layers use it: plain, with a skip around each layer, and with skip and pre-norm. Which get below half the "
+        "loss of guessing in 120 steps?"
     ),
     options=tuple(_LEVEL_FATES.values()),
     nets=_LEVEL,
     charts=("act_rms", "sample_cosine", "loss"),
-    finding=by_learning(_LEVEL_FATES, list(_LEVEL), DIGITS),
+    found=by_learning(_LEVEL_FATES, list(_LEVEL), DIGITS),
     why=(
-        "An initialisation is a promise about one arrangement. He's factor 2 makes up for what ReLU throws away in a "
-        "plain net: there the signal stays level (on average over seeds; one narrow net may be off by much). Put a "
-        "skip around the same layer and its output comes on top of what was there: the mean square doubles, or worse, "
-        "since ReLU's outputs share a mean and add up. A norm keeps its promise whatever the weights are, at every "
-        "step of the training; an initialisation keeps it only at the first. And level sizes alone do not save the "
-        "plain net: look at its sample cosine."
+        "An initialisation suits one arrangement. He's factor 2 makes up for what ReLU discards in a plain net: "
+        "there the signal stays level (on average over seeds; one narrow net may be far off). Put a skip around the "
+        "same layer, and its output is added to what was there: the mean square doubles, or worse, since ReLU's "
+        "outputs share a mean and add up. A norm fixes the size whatever the weights are, at every training step; an "
+        "initialisation only at the first. And a level signal alone does not save the plain net: look at its sample "
+        "cosine."
     ),
     sources={
         "He 2015": "https://arxiv.org/abs/1502.01852",
@@ -96,20 +97,19 @@ INIT = Lesson(
     },
     code=Code("models/nets/initialisation.py", "initialise"),
     challenge=Challenge(
-        "No norm, 32 blocks with a skip: keep the signal (residual stream) within a factor of 1.5 before training, and "
-        "reach a loss of 0.1 within 100 steps. You may touch the initialisation only.",
+        "No norm, 32 blocks with a skip: keep the signal (residual stream) within a factor of 1.5 before training, "
+        "and reach a loss of 0.1 within 100 steps. You may change only the initialisation.",
         RunConfig.arranged("residual only", steps=100),
         ("init",),
         (stream_within(1.5), loss_within(0.1, 100)),
     ),
 )
 
-_SLIM = {"depth": 64, "width": 32, "batch": 32, "steps": STEPS}
-_DEEP = {name: RunConfig.arranged(name, **_SLIM) for name in ("residual only", "post-norm", "ReZero", "DeepNorm")}
+_DEEP = {name: RunConfig.arranged(name, **SLIM) for name in ("residual only", "post-norm", "ReZero", "DeepNorm")}
 _DEEP_FATES: dict[tuple[bool, ...], str] = {
     (True, True, True, True): "all four learn",
     (False, True, False, True): "those with a norm: post-norm and DeepNorm",
-    (False, True, True, True): "all but the bare skip",
+    (False, True, True, True): "all but the skip alone",
     (False, False, True, True): "ReZero and DeepNorm",
     (False, False, False, True): "only DeepNorm",
 }
@@ -118,20 +118,21 @@ GATES = Lesson(
     key="gates",
     title="Depth without norm",
     question=(
-        "64 blocks. ReZero has no norm: a gate that starts at 0 stands before every add. DeepNorm is post-norm with a "
-        "heavier skip and smaller weights. Beside them a bare skip and usual post-norm. Which learn the digits in 120 "
-        "steps?"
+        "64 blocks. ReZero has no norm: every branch is multiplied by a gate that starts at 0. DeepNorm is post-norm "
+        "with a heavier skip and smaller initial weights. For comparison: a skip alone, and ordinary post-norm. "
+        "Which learn the digits in 120 steps?"
     ),
     options=tuple(_DEEP_FATES.values()),
     nets=_DEEP,
     charts=("act_rms", "grad_rms", "loss"),
-    finding=by_learning(_DEEP_FATES, list(_DEEP), DIGITS),
-    why="What depth needs is not a norm but a signal (residual stream) that is little changed by any one block. ReZero "
-    "starts as the identity, so signal and gradient are exactly level at any depth, and opens its gates as training "
-    "asks for it; at the first step no weight of a block has a gradient, only its gate has, while embedding and head "
-    "learn from the start. DeepNorm keeps the norm after the add and makes it harmless: the skip weighs $M^{1/4}$, the "
-    "weights are smaller by $(4M)^{-1/4}$, so that the input still arrives through all norms. With one of the two "
-    "parts alone it is another method.",
+    found=by_learning(_DEEP_FATES, list(_DEEP), DIGITS),
+    why="Depth does not need a norm; it needs a signal (residual stream) that no single block changes much. ReZero "
+    "starts as the identity, so signal and gradient are exactly level at any depth, and training opens its gates "
+    "as needed; at the first step only the gate of a block has a gradient, its weights have none, while "
+    "embedding and output head learn from the start. DeepNorm keeps the norm after the add and makes it "
+    "harmless: the skip is multiplied by $M^{1/4}$ and the initial weights by $(4M)^{-1/4}$, where $M$ counts "
+    "the sublayers, so that the input still arrives through all norms. With only one of the two it is a "
+    "different method.",
     sources={
         "Bachlechner 2020 (ReZero)": "https://arxiv.org/abs/2003.04887",
         "Wang 2022 (DeepNorm)": "https://arxiv.org/abs/2203.00555",
@@ -139,7 +140,7 @@ GATES = Lesson(
     code=Code("models/nets/sublayer.py", "Gate"),
     challenge=Challenge(
         "48 blocks with a skip, no norm and no gate: reach a loss of 0.1 within 80 steps with a signal that grows by "
-        "at most a factor of 4 before training. You may touch the branch scale only.",
+        "at most a factor of 4 before training. You may change only the branch scale.",
         RunConfig.arranged("residual only", depth=48, steps=80),
         ("branch_scale",),
         (stream_within(4), loss_within(0.1, 80)),
@@ -157,13 +158,14 @@ COLLAPSE = Lesson(
     key="collapse",
     title="What collapses",
     question=(
-        "32 layers with a layer norm in each and no skip: signal and gradient are level. Different digits enter with a "
-        "cosine near 0 between them. What is their mean cosine after the last layer, before any training?"
+        "32 layers with a layer norm in each and no skip: signal and gradient are level. Different digits enter with "
+        "a mean cosine near 0, so they point in unrelated directions. What is their mean cosine after the last "
+        "layer, before training?"
     ),
     options=_ALIKE,
     nets=_COLLAPSE,
     charts=("sample_cosine", "grad_rms", "loss"),
-    finding=also(
+    found=also(
         by_ratio(
             _ALIKE,
             (0.3, 0.9),
@@ -174,12 +176,13 @@ COLLAPSE = Lesson(
         list(_COLLAPSE),
     ),
     why=(
-        "A layer norm or an RMS norm levels sizes, not directions. ReLU's outputs are never negative, so any two of "
-        "them have a positive cosine, and layer after layer the cosine climbs towards 1: what is left of the input is "
-        "a small difference on top of a large common part. The head then sees nearly the same vector for every digit. "
-        "Batch norm takes that common part away, because it subtracts every feature's mean over the batch: with it the "
-        "cosine settles near 0.4. A skip carries the differences past the layers; how much of them arrives depends on "
-        "what stands on the skip path. In a transformer the same happens to tokens, because attention averages."
+        "Layer norm and RMS norm equalise sizes, not directions. ReLU's outputs are never negative, so any two of "
+        "them have a positive cosine, and layer by layer the cosine climbs towards 1: what remains of the input is a "
+        "small difference on top of a large common part. The output head then sees nearly the same vector for every "
+        "digit. Batch norm removes that common part, because it subtracts each feature's mean over the batch: with "
+        "it the cosine settles near 0.4. A skip carries the differences past the layers; how much of them arrives "
+        "depends on what lies on the skip path. In a transformer the same happens to tokens, because attention "
+        "averages them."
     ),
     sources={
         "Dong 2021 (attention loses rank)": "https://arxiv.org/abs/2103.03404",
@@ -187,8 +190,8 @@ COLLAPSE = Lesson(
     },
     code=Code("models/training/frames.py", "mean_cosines"),
     challenge=Challenge(
-        "Keep the samples apart in 32 layers with a layer norm and no skip: a mean sample cosine of at most 0.3 before "
-        "training, and a loss of 1.5 within 120 steps. You may touch activation and initialisation only.",
+        "Keep the samples apart in 32 layers with a layer norm and no skip: a mean sample cosine of at most 0.3 "
+        "before training, and a loss of 1.5 within 120 steps. You may change only activation and initialisation.",
         _COLLAPSE["layer norm, no skip"],
         ("activation", "init"),
         (cosine_at_most(0.3), loss_within(1.5, 120)),

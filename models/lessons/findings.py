@@ -1,24 +1,26 @@
-"""Findings of lessons: which guess the finished runs confirm, and the sentence with their numbers."""
+"""What the finished runs of a lesson show: the option that was right, and a sentence with the numbers."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from models.insight.baseline import loss_of_guessing
 from models.insight.outcome import final_loss, recent_losses
 from models.insight.words import change_in_words
 from models.lessons.lesson import Finding
 from models.trace import Trace
 
+DIGITS = loss_of_guessing("digits")
 OTHERWISE = "some other set of them"
 
 
 def learned(trace: Trace, guessing: float) -> bool:
-    """Whether the final loss is below half of the loss of guessing."""
+    """Whether the final loss is below half the loss of guessing."""
     return final_loss(trace) < 0.5 * guessing
 
 
 def comes_below(target: float) -> Callable[[Trace], bool]:
-    """Whether the mean of LATELY losses ever falls below a target."""
+    """Whether the running mean of the loss ever falls below a target."""
 
     def met(trace: Trace) -> bool:
         return bool((recent_losses(trace.loss) < target).any())
@@ -27,7 +29,7 @@ def comes_below(target: float) -> Callable[[Trace], bool]:
 
 
 def recognises(share: float) -> Callable[[Trace], bool]:
-    """Whether a net ends with at least this held-out accuracy."""
+    """Whether the held-out accuracy after the last step is at least this share."""
 
     def met(trace: Trace) -> bool:
         return trace.divergence is None and trace.frames[-1].held_out_accuracy >= share
@@ -48,50 +50,50 @@ def losses_in_words(names: Sequence[str], traces: Sequence[Trace]) -> str:
 def by_size(
     options: Sequence[str], bounds: Sequence[float], change: Callable[[Trace], float], *, of: int, what: str, path: str
 ) -> Callable[[Sequence[Trace]], Finding]:
-    """Picks the option by how many decades a size in net `of` changes, up or down: below bounds[0] the first, ..."""
+    """Chooses an option by how many decades net `of` changes a size over depth: the first below bounds[0]."""
 
-    def judge(traces: Sequence[Trace]) -> Finding:
+    def found(traces: Sequence[Trace]) -> Finding:
         size = change(traces[of])
         answer = options[int(np.searchsorted(bounds, abs(size), "right"))]
         sentence = change_in_words(what, size, path)
         return Finding(answer, f"{sentence[:1].upper()}{sentence[1:]}.")
 
-    return judge
+    return found
 
 
 def by_ratio(
     options: Sequence[str], bounds: Sequence[float], measure: Callable[[Trace], float], *, of: int, sentence: str
 ) -> Callable[[Sequence[Trace]], Finding]:
-    """Picks the option by a number of net `of`: below bounds[0] the first, ...; `sentence` has a place for it."""
+    """Chooses an option by a number of net `of`: the first below bounds[0]. `sentence` has a place for the number."""
 
-    def judge(traces: Sequence[Trace]) -> Finding:
+    def found(traces: Sequence[Trace]) -> Finding:
         size = measure(traces[of])
         return Finding(options[int(np.searchsorted(bounds, size, "right"))], sentence.format(size))
 
-    return judge
+    return found
 
 
 def by_learning(
     options: Mapping[tuple[bool, ...], str],
     names: Sequence[str],
-    chance: float,
+    guessing: float,
     fate: Callable[[Trace], bool] | None = None,
 ) -> Callable[[Sequence[Trace]], Finding]:
-    """Picks the option that names the nets that learn (or meet `fate`); OTHERWISE if none names exactly these."""
+    """Chooses an option by which nets learn, or satisfy `fate`; OTHERWISE if no option names that set."""
 
-    def judge(traces: Sequence[Trace]) -> Finding:
-        fates = tuple(fate(trace) if fate else learned(trace, chance) for trace in traces)
-        sentence = f"After the last step, {losses_in_words(names, traces)}. Guessing costs {chance:.2f}."
+    def found(traces: Sequence[Trace]) -> Finding:
+        fates = tuple(fate(trace) if fate else learned(trace, guessing) for trace in traces)
+        sentence = f"After the last step, {losses_in_words(names, traces)}. Guessing costs {guessing:.2f}."
         return Finding(options.get(fates, OTHERWISE), sentence)
 
-    return judge
+    return found
 
 
 def also(first: Callable[[Sequence[Trace]], Finding], names: Sequence[str]) -> Callable[[Sequence[Trace]], Finding]:
-    """The same answer, with every net's final loss added to the sentence."""
+    """The same answer, with every net's final loss appended to its sentence."""
 
-    def judge(traces: Sequence[Trace]) -> Finding:
+    def found(traces: Sequence[Trace]) -> Finding:
         finding = first(traces)
         return Finding(finding.answer, f"{finding.sentence} After the last step, {losses_in_words(names, traces)}.")
 
-    return judge
+    return found

@@ -1,7 +1,7 @@
-"""The glossary: every control, choice, arrangement and other word of the app, by its spelling.
+"""The glossary: every control, option, arrangement and other term of the app, by spelling.
 
-Fields, vocabularies and arrangements define themselves; all other words are in `words` and `words_measured`. A word
-with several meanings (the control Residual, the stack ResiDual) has one entry with a sense for each.
+Fields, options and arrangements define themselves; all other terms are in `words` and `words_measured`. A term with
+several meanings (the control Residual, the stack ResiDual) has one entry with several senses.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,14 +13,14 @@ from models.lessons.words_measured import MEASURED
 from models.spec import ARRANGEMENTS, knobs
 from models.spec.knob import Knob
 
-CONTROLS = ("playground", "compare")  # the pages with the controls of a configuration
+CONTROLS = ("playground", "compare")  # pages with the controls of a configuration
 UNDER = {"training": ", under Training", "expert": ", under Expert"}
-ARRANGEMENT = "arrangement"  # the word for the picker, which is not a field
+ARRANGEMENT = "arrangement"  # the picker's term; not a field
 
 
 @dataclass(frozen=True)
 class Sense:
-    """One meaning: what the word belongs to, its text, LaTeX, source, the pages where it occurs, and related words."""
+    """One meaning: category, text, LaTeX, source, pages where it appears, related terms."""
 
     of: str
     text: str
@@ -32,36 +32,36 @@ class Sense:
 
 @dataclass(frozen=True)
 class Entry:
-    """A word as the app writes it, and its meanings."""
+    """A term as the app spells it, and its meanings."""
 
     word: str
     senses: tuple[Sense, ...]
 
     def says(self) -> str:
-        """All text that a search looks through."""
-        return " ".join((self.word, *(f"{sense.of} {sense.text} {sense.source}" for sense in self.senses))).casefold()
+        """The text that a search looks through."""
+        return " ".join((self.word, *(f"{one.of} {one.text} {one.source}" for one in self.senses))).casefold()
 
 
 def key_of(word: str) -> str:
-    """The key of a word: lower case, without extra spaces."""
+    """A term's key: lower case, single spaces."""
     return " ".join(word.casefold().split())
 
 
 def find(word: str) -> Entry | None:
-    """The entry of a word in any case, or None."""
+    """The entry of a term, however it is capitalised."""
     return ENTRIES.get(key_of(word))
 
 
 def near(word: str) -> str:
-    """The key spelled most like this word, or an empty text."""
+    """The term spelled most like this one, or ""."""
     return next(iter(get_close_matches(key_of(word), ENTRIES, 1)), "")
 
 
 def search(text: str) -> list[str]:
-    """The keys of all entries that contain every word of a text, first those that do so in their key."""
+    """The keys of all entries that contain every word of a text; matches in the term itself come first."""
     parts = text.casefold().split()
-    keys = [key for key, entry in ENTRIES.items() if all(part in entry.says() for part in parts)]
-    return sorted(keys, key=lambda key: (not all(part in key for part in parts), key))
+    found = [key for key, entry in ENTRIES.items() if all(part in entry.says() for part in parts)]
+    return sorted(found, key=lambda key: (not all(part in key for part in parts), key))
 
 
 def _senses() -> Iterator[tuple[str, Sense]]:
@@ -77,7 +77,7 @@ def _senses() -> Iterator[tuple[str, Sense]]:
 
 
 def _control(knob: Knob) -> Sense:
-    """The sense of a field: its help, and its legal numbers."""
+    """A field of a configuration: its help and its range."""
     names = (*(knob.choices or ()), *(knob.rules or ()))
     numbers = f" From {knob.low:,.10g} to {knob.high:,.10g}." if knob.high and not knob.choices else ""
     nets = f" Only in the {knob.nets[0]}." if len(knob.nets) == 1 else ""
@@ -85,19 +85,19 @@ def _control(knob: Knob) -> Sense:
 
 
 def _choice(knob: Knob, entry: object) -> Sense:
-    """The sense of a choice, from its vocabulary."""
-    reading = str(getattr(entry, "reading"))  # noqa: B009 (entries, placements and tasks all have one)
+    """An option, as its own vocabulary defines it."""
+    reading = str(getattr(entry, "reading"))  # noqa: B009 (entries, placements and tasks alike have one)
     formula, source = (str(getattr(entry, name, "")) for name in ("formula", "source"))
     text = reading[:1].upper() + reading[1:] + ("" if reading.endswith((".", "?")) else ".")
     return Sense(knob.label, text, formula, source, see=(knob.label,))
 
 
 def _entries() -> Mapping[str, Entry]:
-    entries: dict[str, Entry] = {}
+    found: dict[str, Entry] = {}
     for word, sense in _senses():
-        before = entries.get(key_of(word))
-        entries[key_of(word)] = Entry(before.word, (*before.senses, sense)) if before else Entry(word, (sense,))
-    return dict(sorted(entries.items()))
+        before = found.get(key_of(word))
+        found[key_of(word)] = Entry(before.word, (*before.senses, sense)) if before else Entry(word, (sense,))
+    return dict(sorted(found.items()))
 
 
 ENTRIES = _entries()

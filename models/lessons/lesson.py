@@ -1,4 +1,4 @@
-"""A lesson: a question, guesses, nets to train, what their numbers say, why, a challenge, and the code behind it."""
+"""The parts of a lesson: question, options, nets to train, finding, explanation, challenge and code."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from models.trace import Trace
 
 @dataclass(frozen=True)
 class Finding:
-    """The option of a lesson that the finished runs confirm, and the sentence with their numbers."""
+    """What the finished runs show: the option that was right, and a sentence with the numbers."""
 
     answer: str
     sentence: str
@@ -18,7 +18,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Code:
-    """The code behind a lesson: a file of the repository, and a class or function in it, as "Class.method"."""
+    """The code that a lesson is about: a file of the repository and a class or function in it, as "Class.method"."""
 
     path: str
     name: str
@@ -26,10 +26,10 @@ class Code:
 
 @dataclass(frozen=True)
 class Lesson:
-    """One lesson, with one to four `nets` by their names on the page; `charts` are keys of the page's charts.
+    """One lesson: one to four `nets` by their name on the page; `charts` are keys of the page's charts.
 
-    `finding` takes the traces of the finished runs, in the order of `nets`, and returns the option they confirm.
-    `sources`: arXiv numbers or addresses, by the name of the paper.
+    `found` takes the traces of the finished runs in the order of `nets` and decides which option is right. `sources`
+    are addresses by the name of the paper.
     """
 
     key: str
@@ -38,7 +38,7 @@ class Lesson:
     options: tuple[str, ...]
     nets: Mapping[str, RunConfig]
     charts: tuple[str, ...]
-    finding: Callable[[Sequence[Trace]], Finding]
+    found: Callable[[Sequence[Trace]], Finding]
     why: str
     sources: Mapping[str, str]
     code: Code

@@ -1,4 +1,4 @@
-"""The lessons, in the order in which they build on each other."""
+"""The lessons, each building on those before."""
 
 from models.lessons.depths import COLLAPSE, GATES, INIT, WARMUP
 from models.lessons.lesson import Lesson

@@ -1,9 +1,9 @@
-"""Lessons on the norm itself: over what it takes its statistics, where it goes, and the one before the head."""
+"""Lessons on the norm itself: what it averages over, where it goes, and why one precedes the output head."""
 
 from models.lessons.challenges import Challenge, accuracy_at_least, first_loss_at_most, loss_within
-from models.lessons.findings import also, by_learning, by_ratio, recognises
+from models.lessons.findings import DIGITS, also, by_learning, by_ratio, recognises
 from models.lessons.lesson import Code, Lesson
-from models.lessons.signal import DIGITS, STEPS
+from models.lessons.signal import SLIM, STEPS
 from models.spec import RunConfig
 
 _TWO = {
@@ -21,19 +21,18 @@ BATCH = Lesson(
     key="batch",
     title="Layer norm against batch norm",
     question=(
-        "Batches of two digits, 16 pre-norm blocks. Which norm lets the net recognise more than half of the digits it "
-        "has not seen, after 120 steps?"
+        "Batches of two digits, 16 pre-norm blocks. With which norm does the net recognise more than half of the "
+        "unseen digits after 120 steps?"
     ),
     options=tuple(_BETTER.values()),
     nets=_TWO,
     charts=("act_rms", "grad_rms", "loss"),
-    finding=by_learning(_BETTER, list(_TWO), DIGITS, recognises(0.5)),
+    found=by_learning(_BETTER, list(_TWO), DIGITS, recognises(0.5)),
     why=(
-        "Layer norm takes mean and variance over the features of one token: it does not know that there is a batch. "
-        "Batch norm takes them per feature over the batch. Of two numbers a and b the mean lies in the middle, so that "
-        "whatever they were they come out as +1 and -1: their distance, and with it most of what the net could know, "
-        "is gone. And after training batch norm uses running averages, which two samples at a time estimate badly. "
-        "Larger batches cure both."
+        "Layer norm takes mean and variance over the features of one token: the batch does not matter. Batch norm "
+        "takes them for each feature over the batch. The mean of two numbers lies in the middle, so whatever they "
+        "were, they come out as +1 and -1: their distance, and with it most of the information, is lost. And after "
+        "training batch norm uses running averages, which batches of two estimate badly. Larger batches cure both."
     ),
     sources={
         "Ba 2016 (layer norm)": "https://arxiv.org/abs/1607.06450",
@@ -42,8 +41,8 @@ BATCH = Lesson(
     },
     code=Code("models/nets/norms.py", "TokenBatchNorm"),
     challenge=Challenge(
-        "Make batch norm reach a held-out accuracy of 85% after 120 steps with batches of at most 16. You may touch "
-        "the batch only.",
+        "Make batch norm reach a held-out accuracy of 85% after 120 steps with batches of at most 16. You may change "
+        "only the batch size.",
         _TWO["batch norm"],
         ("batch",),
         (accuracy_at_least(0.85),),
@@ -51,8 +50,7 @@ BATCH = Lesson(
     ),
 )
 
-_SLIM = {"depth": 64, "width": 32, "batch": 32, "steps": STEPS}
-_PLACED = {name: RunConfig.arranged(name, **_SLIM) for name in ("post-norm", "pre-norm", "sandwich")}
+_PLACED = {name: RunConfig.arranged(name, **SLIM) for name in ("post-norm", "pre-norm", "sandwich")}
 _FREE: dict[tuple[bool, ...], str] = {
     (True, True, True): "all three learn",
     (False, True, True): "pre-norm and sandwich learn, post-norm does not",
@@ -65,19 +63,20 @@ PLACE = Lesson(
     key="placement",
     title="Where the norm goes",
     question=(
-        "64 blocks, all with a skip and a layer norm, all with the same weights. The norm stands after the add "
-        "(post-norm), before the branch (pre-norm), or on both sides of the branch (sandwich). Which nets learn the "
-        "digits in 120 steps?"
+        "Three nets of 64 blocks with a skip and a layer norm, all with the same initial weights. The norm stands "
+        "after the add (post-norm), before the branch (pre-norm), or on both sides of the branch (sandwich). Which "
+        "nets learn the digits in 120 steps?"
     ),
     options=tuple(_FREE.values()),
     nets=_PLACED,
     charts=("grad_rms", "sample_cosine", "loss"),
-    finding=by_learning(_FREE, list(_PLACED), DIGITS),
-    why="Before training post-norm looks the best of the three: signal and gradient are level. Watch the sample "
-    "cosine. After the add, the norm scales skip and branch down together, so that of the input only $(1+v)^{-L/2}$ "
-    "arrives: with $v = 1/2$ and 64 blocks 2e-6. What arrives instead is what the last blocks have made of it, and "
-    "ReLU has drawn that together. Where the skip passes no norm, the input arrives whole. Pre-norm pays with a signal "
-    "(residual stream) that grows as $\\sqrt{1+vL}$, so that later blocks weigh less.",
+    found=by_learning(_FREE, list(_PLACED), DIGITS),
+    why="Before training post-norm looks best of the three: signal and gradient are level. Watch the sample cosine. "
+    "The norm after the add scales skip and branch down together, so that only $(1+v)^{-L/2}$ of the input "
+    "arrives, where $v$ is the mean square that a branch adds: with $v = 1/2$ and 64 blocks 2e-6. What arrives "
+    "instead is the work of the last blocks, which ReLU has made alike for all samples. Where the skip passes no "
+    "norm, the input arrives whole. The price of pre-norm is a signal (residual stream) that grows as "
+    "$\\sqrt{1+vL}$, so that later blocks count for less.",
     sources={
         "Vaswani 2017 (post-norm)": "https://arxiv.org/abs/1706.03762",
         "Xiong 2020 (pre-norm)": "https://arxiv.org/abs/2002.04745",
@@ -85,8 +84,8 @@ PLACE = Lesson(
     },
     code=Code("models/nets/sublayer.py", "Sublayer"),
     challenge=Challenge(
-        "Make the post-norm net of 64 blocks reach a loss of 0.1 within 150 steps. You may touch warm-up and skip "
-        "weight only.",
+        "Make the post-norm net of 64 blocks reach a loss of 0.1 within 150 steps. You may change only warm-up and "
+        "skip weight.",
         RunConfig(depth=64, width=32, batch=32, placement="post-norm", steps=150),
         ("warmup", "skip_scale"),
         (loss_within(0.1, 150),),
@@ -95,7 +94,7 @@ PLACE = Lesson(
 
 
 def without_final_norm(depth: int, **fields: object) -> RunConfig:
-    """Pre-norm in every block without the final norm: placement none, with an exception for every block."""
+    """Pre-norm without a final norm: placement "none", which has no final norm, with pre-norm set in every block."""
     blocks = tuple((block, "placement", "pre-norm") for block in range(1, depth + 1))
     return RunConfig(depth=depth, placement="none", overrides=blocks, **fields)  # type: ignore[arg-type]
 
@@ -104,19 +103,19 @@ _HEADS = {
     "with a final norm": RunConfig(init="he", steps=60),
     "without": without_final_norm(32, init="he", steps=60),
 }
-_SURE = ("about as much as guessing", "twice as much, give or take", "more than three times as much")
+_SURE = ("about the loss of guessing", "about twice as much", "more than three times as much")
 
 FINAL = Lesson(
     key="final",
     title="Why the final norm",
     question=(
-        "32 pre-norm blocks with He's weights. Pre-norm nets have one more norm, between the last block and the head. "
-        "Without it, and before the first step: how large is its loss compared with guessing (2.30)?"
+        "32 pre-norm blocks with He's initialisation. Pre-norm nets have one more norm, between the last block and "
+        "the output head. Without it, how large is the loss before training, compared with guessing (2.30)?"
     ),
     options=_SURE,
     nets=_HEADS,
     charts=("act_rms", "grad_rms", "loss"),
-    finding=also(
+    found=also(
         by_ratio(
             _SURE,
             (1.5, 3),
@@ -126,19 +125,19 @@ FINAL = Lesson(
         ),
         list(_HEADS),
     ),
-    why="Pre-norm leaves the skip free, so the signal (residual stream) grows: its RMS by $\\sqrt{1+vL}$. Every block "
-    "reads a normed copy and does not notice. The head does: it multiplies what is there, and logits that are many "
-    "times too large are a net that is very sure and wrong. The final norm gives the head a signal of the size it was "
-    "made for, whatever the depth. It is no block's norm, and forgetting it is easy: copies of the Transformer that "
-    "moved the norm often did.",
+    why="Pre-norm leaves the skip free, so the signal (residual stream) grows: its RMS by $\\sqrt{1+vL}$. Every "
+    "block reads a normalised copy and does not notice. The output head does: logits that are many times too "
+    "large mean a net that is very sure and wrong. The final norm gives the head a signal of the size it "
+    "expects, whatever the depth. It belongs to no block and is easily forgotten: torch's "
+    "`nn.TransformerEncoder` has none unless one is passed to it.",
     sources={
         "Radford 2019 (GPT-2 adds it)": "https://openai.com/index/better-language-models/",
         "Xiong 2020": "https://arxiv.org/abs/2002.04745",
     },
     code=Code("models/nets/build.py", "Net"),
     challenge=Challenge(
-        "Do without the final norm: a loss of at most 3.5 before training, and 0.2 within 60 steps. "
-        "You may touch the branch scale only.",
+        "Do without the final norm: a loss of at most 3.5 before training, and 0.2 within 60 steps. You may change "
+        "only the branch scale.",
         without_final_norm(32, init="he", steps=60),
         ("branch_scale",),
         (first_loss_at_most(3.5), loss_within(0.2, 60)),

@@ -1,15 +1,15 @@
-"""The first three lessons: what depth does to signal and gradient, and what the skip does about it."""
+"""The first three lessons: what depth does to signal and gradient, and how the skip helps."""
 
 import math
 
 from models.insight.outcome import gradient_change, stream_change
 from models.lessons.challenges import Challenge, loss_within
-from models.lessons.findings import also, by_learning, by_size
+from models.lessons.findings import DIGITS, also, by_learning, by_size
 from models.lessons.lesson import Code, Lesson
 from models.spec import RunConfig
 
 STEPS = 120
-DIGITS = math.log(10)  # what guessing one of ten digits costs
+SLIM = {"depth": 64, "width": 32, "batch": 32, "steps": STEPS}  # deep nets that train quickly
 
 _FADING = ("about as large, within a factor of 10", "10 to 1,000 times smaller", "more than 1,000 times smaller")
 _PLAIN = {
@@ -21,13 +21,13 @@ VANISHING = Lesson(
     key="vanishing",
     title="Vanishing",
     question=(
-        "Layers on layers, no skip, no norm, 32 blocks deep. Before training, how large is the gradient at the first "
-        "block compared with that at the last?"
+        "A stack of 32 blocks, no skip, no norm. Before training, how large is the gradient at the first block "
+        "compared with that at the last?"
     ),
     options=_FADING,
     nets=_PLAIN,
     charts=("grad_rms", "act_rms", "loss"),
-    finding=also(
+    found=also(
         by_size(
             _FADING,
             (1, 3),
@@ -40,13 +40,13 @@ VANISHING = Lesson(
     ),
     why=(
         "A plain net is a product. Every block multiplies the mean square of the signal by $v$, and on the way back "
-        "that of the gradient: after $L$ blocks the RMS has been multiplied by $v^{L/2}$. With fan-in weights and ReLU "
-        "$v = 1/2$, because ReLU throws half of the mean square away: $2^{-16}$ = 1.5e-5 at 32 blocks, 1/4 at 4 "
-        "blocks. A weight's gradient is the product of what its block reads and what it is told: the first blocks are "
-        "told almost nothing, the last ones read almost nothing, so that the updates of all of them are equally tiny. "
-        "The net is not too weak to represent the digits; no block moves. A gain $g$ multiplies both matrices of a "
-        "block, and so the mean square by $g^4$: it stays level at $g = 2^{1/4}$, about 1.19. At $\\sqrt 2$, which "
-        "levels a block of one matrix, it doubles with every block of two."
+        "that of the gradient: after $L$ blocks the RMS has been multiplied by $v^{L/2}$. With fan-in weights and "
+        "ReLU $v = 1/2$, because ReLU discards half of the mean square: $2^{-16}$ = 1.5e-5 at 32 blocks, 1/4 at 4 "
+        "blocks. A weight's gradient is the product of its block's input and the gradient that arrives there: the "
+        "first blocks receive almost no gradient, the last ones almost no input, so all updates are equally tiny. "
+        "The net could represent the digits; but no block moves. A gain $g$ multiplies both matrices of a block, and "
+        "so the mean square by $g^4$: it stays level at $g = 2^{1/4}$, about 1.19. At $\\sqrt 2$, which keeps a "
+        "block of one matrix level, it doubles with every block of two."
     ),
     sources={
         "He 2015 (initialisation)": "https://arxiv.org/abs/1502.01852",
@@ -54,7 +54,7 @@ VANISHING = Lesson(
     },
     code=Code("models/nets/stacks.py", "Stack.forward"),
     challenge=Challenge(
-        "Make the plain net of 8 blocks reach a loss of 0.3 within 80 steps. You may touch the init gain only.",
+        "Make the plain net of 8 blocks reach a loss of 0.3 within 80 steps. You may change only the init gain.",
         RunConfig.arranged("plain", depth=8, steps=80),
         ("init_gain",),
         (loss_within(0.3, 80),),
@@ -70,29 +70,32 @@ _ADDED = {
 EXPLODING = Lesson(
     key="exploding",
     title="Exploding",
-    question="Now a skip around each of 32 blocks, and still no norm: every branch adds half of the mean square of the "
-    "signal (residual stream) to it. Before training, how large is the signal at the end compared with its beginning?",
+    question=(
+        "Now a skip around each of 32 blocks, and still no norm: every branch adds half as much mean square as the "
+        "signal (residual stream) already has. Before training, how large is the signal at the end compared with the "
+        "beginning?"
+    ),
     options=_GROWING,
     nets=_ADDED,
     charts=("act_rms", "grad_rms", "loss"),
-    finding=also(
+    found=also(
         by_size(
             _GROWING, (math.log10(3), 2), stream_change, of=0, what="the signal without a norm", path="over 32 blocks"
         ),
         list(_ADDED),
     ),
-    why="Adding is a product too: a branch that adds $v$ times the mean square multiplies it by $1+v$, and the RMS by "
-    "$(1+v)^{L/2}$ after $L$ blocks. Half looks harmless; $1.5^{16}$ is 657. The skip cured the vanishing and turned "
-    "it around, for the gradient in the same way. Branches at 0.3 add 0.045 and give a factor of 2, and the net "
-    "learns.",
+    why="Adding is a product too: a branch that adds $v$ times the mean square multiplies it by $1+v$, and the RMS "
+    "by $(1+v)^{L/2}$ after $L$ blocks. Half looks harmless, but $1.5^{16}$ is 657. The skip has turned "
+    "vanishing into exploding, for the gradient too. Branches scaled by 0.3 add 0.045 and give a factor of 2, "
+    "and the net learns.",
     sources={
         "He 2016 (ResNet)": "https://arxiv.org/abs/1512.03385",
         "Zhang 2019 (Fixup)": "https://arxiv.org/abs/1901.09321",
     },
     code=Code("models/nets/sublayer.py", "Sublayer.forward"),
     challenge=Challenge(
-        "Make the 32 blocks with a skip and no norm reach a loss of 0.1 within 60 steps. You may touch the init gain "
-        "only.",
+        "Make the 32 blocks with a skip and no norm reach a loss of 0.1 within 60 steps. You may change only the "
+        "init gain.",
         RunConfig.arranged("residual only", steps=60),
         ("init_gain",),
         (loss_within(0.1, 60),),
@@ -111,25 +114,25 @@ SKIP = Lesson(
     key="skip",
     title="The skip",
     question=(
-        "A layer norm before every branch gives it an input of one size, with a skip or without one. Which 32 blocks "
-        "learn?"
+        "A layer norm before every branch keeps the size of its input, with or without a skip. Which net of 32 "
+        "blocks learns?"
     ),
     options=tuple(_FATES.values()),
     nets=_SKIP,
     charts=("grad_rms", "sample_cosine", "loss"),
-    finding=by_learning(_FATES, list(_SKIP), DIGITS),
-    why="Reading the same size everywhere is not enough. Without a skip each block replaces what it reads, and ReLU "
-    "draws all samples together a little every time: at the end all of them point in one direction, and the head has "
-    "nothing to tell them apart by. With a skip a block changes what it reads a little and hands the rest on, so that "
-    "the samples stay apart. A net can have a level gradient and still not learn: read the sample cosine beside it.",
+    found=by_learning(_FATES, list(_SKIP), DIGITS),
+    why="An input of the right size is not enough. Without a skip each block replaces its input, and ReLU draws all "
+    "samples a little closer together every time: at the end all of them point in one direction, and the output "
+    "head cannot tell them apart. With a skip a block changes its input a little and passes the rest on, so that "
+    "the samples stay apart. A net can have a level gradient and still not learn: read the sample cosine too.",
     sources={
         "He 2016 (ResNet)": "https://arxiv.org/abs/1512.03385",
         "Balduzzi 2017 (shattered gradients)": "https://arxiv.org/abs/1702.08591",
     },
     code=Code("models/nets/sublayer.py", "Sublayer.forward"),
     challenge=Challenge(
-        "How weak may the skip be? Reach a loss of 0.1 within 100 steps with a skip weight of at most 0.9. "
-        "You may touch the skip weight only.",
+        "How weak may the skip be? Reach a loss of 0.1 within 100 steps with a skip weight of at most 0.9. You may "
+        "change only the skip weight.",
         RunConfig(skip_scale=0.5, steps=100),
         ("skip_scale",),
         (loss_within(0.1, 100),),

@@ -1,4 +1,4 @@
-"""Words about nets, text and norms that no field or vocabulary defines. `words_measured` has those for measurements."""
+"""Glossary terms for nets, text and norms that no field or option defines. For measurements see `words_measured`."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from models.spec.tasks import MAX_TOKENS
 
 @dataclass(frozen=True)
 class Term:
-    """A definition: its text, LaTeX, "author year, arXiv number", the pages where it occurs, and related words."""
+    """One or two sentences, LaTeX, "author year, arXiv number", pages where it appears, related terms."""
 
     text: str
     formula: str = ""
@@ -25,8 +25,9 @@ NET: dict[str, Term] = {
     # --- the net ---
     "stream": Term(
         "The signal of the net: the vector of each sample or token that runs from the embedding to the output head, "
-        "and to which the branches add.",
+        "and to which the branches add. With open skips it is the channel through which blocks communicate.",
         r"x_0,\ldots,x_M",
+        "Elhage 2021, A mathematical framework for transformer circuits",
         met=("playground", "anatomy", "residual"),
         see=("branch", "skip", "site", "width"),
     ),
@@ -37,7 +38,8 @@ NET: dict[str, Term] = {
         see=("skip", "sublayer", "branch share"),
     ),
     "skip": Term(
-        "The path that carries the stream past a branch to the add, times the skip weight. Without a residual it is 0.",
+        "The path that carries the stream past a branch to the add, times the skip weight. Without a residual it is "
+        "absent.",
         r"a\,x",
         "He 2015, 1512.03385",
         ("playground", "anatomy", "residual"),
@@ -53,39 +55,40 @@ NET: dict[str, Term] = {
     ),
     "block": Term("The repeated unit of the stack; depth counts the blocks.", see=("sublayer", "depth", "net")),
     "slot": Term(
-        "A place of a sublayer that may hold a norm: before the branch, inside it, after it, or after the add. The "
-        "placement says which of them are filled.",
+        "A place in a sublayer that may hold a norm: before the branch, inside it, after it, or after the add. The "
+        "placement says which are filled.",
         met=("playground", "anatomy"),
         see=("placement", "norm"),
     ),
     "site": Term(
-        "A point of the stream at which it is measured: the input, after the embedding, then one after every sublayer. "
-        "In exported numbers they are `x0`, then `b03` or `b03.attn`.",
+        "A point at which the stream is measured: the input (after the embedding), then one after every sublayer. "
+        "Exported numbers call them `x0`, then `b03` or `b03.attn`.",
         see=("stream", "sublayer"),
     ),
     "final norm": Term(
-        f"One more norm between the end of the stream and the head; {_FINAL} have it.",
+        f"One more norm between the end of the stream and the output head; {_FINAL} have it.",
         met=("anatomy", "lessons"),
         see=("placement", "pre-norm"),
     ),
     "embedding": Term(
-        "The first layer: it turns a token, or an image, into the stream's first vector, the input of the stack.",
+        "The first layer: it turns a token, or an image, into the first vector of the stream, the input of the stack.",
         see=("stream", "token"),
     ),
     "head": Term(
-        "The output head, the last linear layer: it turns the end of the stream into one logit per class. An attention "
-        "head is another thing.",
+        "The output head, the last linear layer: it turns the end of the stream into one logit per class. Not to be "
+        "confused with an attention head.",
         see=("logit", "attention head"),
     ),
     "feed-forward": Term(
-        "A transformer's second branch: two linear layers with an activation between, each token by itself.",
+        "A transformer's second branch: two linear layers with an activation between them, applied to each token by "
+        "itself.",
         r"W_2\,\phi(W_1x)",
         "Vaswani 2017, 1706.03762",
         see=("expansion", "activation"),
     ),
     "gain and bias": Term(
-        "The learned vectors that multiply and shift what a norm gives out. With gain = standard deviation and bias = "
-        "mean they undo layer norm on that token.",
+        "The learned vectors that scale and shift a norm's output. With gain = standard deviation and bias = mean "
+        "they undo layer norm on a token.",
         r"\gamma\odot z+\beta",
         met=("normalization", "playground"),
         see=("affine",),
@@ -100,7 +103,7 @@ NET: dict[str, Term] = {
         "A number of the net that training changes: a weight, a bias, a gain or a gate.", see=("gain and bias",)
     ),
     "arrangement": Term(
-        "A named set of residual, placement, norm, scales, stack and initialisation, as a paper has them.",
+        "A named set of residual, placement, norm, scales, stack and initialisation, as a paper describes them.",
         met=("playground", "compare", "autoregression"),
         see=("placement", "stack"),
     ),
@@ -112,8 +115,8 @@ NET: dict[str, Term] = {
         see=("context", "stream"),
     ),
     "one-hot": Term(
-        "A row of zeros with a 1 at a symbol's number. Times the table of the embedding it is that symbol's row, which "
-        "a net looks up instead.",
+        "A row of zeros with a 1 at a symbol's number. Multiplied by the embedding table it gives that symbol's row, "
+        "which a net looks up directly.",
         met=("autoregression",),
         see=("embedding",),
     ),
@@ -121,22 +124,22 @@ NET: dict[str, Term] = {
         f"The tokens that a net reads at once; it was trained on at most {MAX_TOKENS}.", met=("autoregression",)
     ),
     "attention": Term(
-        "The branch in which every token takes a weighted mean of values; the weights are a softmax of its query's "
-        "products with the keys.",
+        "The branch in which every token takes a weighted mean of values; the weights are a softmax over the dot "
+        "products of its query with all keys.",
         r"\operatorname{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}}\right)V",
         "Vaswani 2017, 1706.03762",
         ("playground", "attention"),
         ("query, key, value", "softmax", "mask"),
     ),
     "query, key, value": Term(
-        "Three linear images of a token: what it looks for, what it is found by, and what it hands over.",
+        "Three linear projections of a token: what it looks for, what it is found by, and what it passes on.",
         r"Q=XW_Q,\;K=XW_K,\;V=XW_V",
         "Vaswani 2017, 1706.03762",
         met=("attention",),
         see=("attention", "qk-norm"),
     ),
     "attention head": Term(
-        "One of several attentions side by side, each with width / heads features; their outputs are joined.",
+        "One of several attentions in parallel, each with width / heads features; their outputs are concatenated.",
         met=("playground", "attention"),
         see=("heads",),
     ),
@@ -146,9 +149,7 @@ NET: dict[str, Term] = {
         met=("playground", "autoregression"),
         see=("logit", "temperature"),
     ),
-    "logit": Term(
-        "The number that a net gives a class before the softmax.", r"z_i", met=("autoregression",), see=("softmax",)
-    ),
+    "logit": Term("A net's score for a class before the softmax.", r"z_i", met=("autoregression",), see=("softmax",)),
     "temperature": Term(
         "Sharpens (below 1) or flattens (above 1) the probabilities before a token is drawn; 0 is the most probable "
         "token.",
@@ -157,39 +158,41 @@ NET: dict[str, Term] = {
         see=("autoregression", "softmax"),
     ),
     "autoregression": Term(
-        "Saying a token, appending it to the text, and saying the next one after all of it. Under a causal mask "
+        "Producing a token, appending it to the text, and producing the next one from all of it. Under a causal mask "
         "earlier tokens never change.",
         r"p(x_1,\ldots,x_T)=\prod_t p(x_t\mid x_{<t})",
         met=("autoregression",),
         see=("causal", "end symbol", "temperature"),
     ),
     "cross-attention": Term(
-        "Attention between two sequences: a decoder's queries meet keys and values of what an encoder has read.",
+        "Attention between two sequences: queries from a decoder, keys and values from an encoder.",
         source="Vaswani 2017, 1706.03762",
         met=("attention",),
         see=("attention",),
     ),
-    "end symbol": Term("The token after which generating stops before its length is reached.", met=("autoregression",)),
+    "end symbol": Term(
+        "The token after which generation stops, even before the requested length.", met=("autoregression",)
+    ),
     "prompt": Term("The text that a net is given to continue.", met=("autoregression",), see=("context",)),
     "padding": Term(
-        "Tokens that only fill a batch up to one length; a norm over the batch must leave them out.",
+        "Tokens that only fill sequences up to a common length; a norm over the batch must leave them out.",
         met=("normalization", "attention"),
     ),
     "logit lens": Term(
-        "What the head would say if the net ended at a site.",
+        "What the output head would predict if the net ended at a site.",
         r"\operatorname{softmax}(\text{head}(N_\text{final}(x_l)))",
         "nostalgebraist 2020",
         ("playground", "autoregression"),
         ("head", "site", "kl divergence"),
     ),
     "kl divergence": Term(
-        "How far one distribution is from another, in nats; 0 where they are equal.",
+        "How far one distribution is from another, in nats; 0 if they are equal.",
         r"\sum_i p_i\ln(p_i/q_i)",
         see=("logit lens",),
     ),
     # --- norms of the lab ---
     "group norm": Term(
-        "Centres and scales the features of one token in groups, each by itself.",
+        "Centres and scales the features of one token in groups, each group by itself.",
         r"\gamma\odot\frac{x-\mu_g}{\sqrt{\sigma_g^2+\varepsilon}}+\beta",
         "Wu & He 2018, 1803.08494",
         ("normalization",),
@@ -211,22 +214,23 @@ NET: dict[str, Term] = {
         "Distance from the feature's mean in standard deviations.", r"(x-\mu)/\sigma", met=("normalization",)
     ),
     "min-max": Term(
-        "Maps the least value of a feature to 0 and the greatest to 1.",
+        "Maps the minimum of a feature to 0 and the maximum to 1.",
         r"\frac{x-\min}{\max-\min}",
         met=("normalization",),
     ),
     "running statistics": Term(
-        "Batch norm's memory of mean and variance over past batches, which it uses when it is not training.",
+        "Batch norm's memory of mean and variance over past batches, which it uses at inference.",
         r"\mu\leftarrow(1-m)\mu+m\,\mu_B",
         "Ioffe & Szegedy 2015, 1502.03167",
         ("normalization",),
         ("batch norm", "eval mode"),
     ),
     "eval mode": Term(
-        "The net as it is used, not trained: batch norm then takes its running statistics.", see=("running statistics",)
+        "The net at inference rather than in training: batch norm then uses its running statistics.",
+        see=("running statistics",),
     ),
     "covariate shift": Term(
-        "Inputs that are distributed otherwise at inference than in training.",
+        "Inputs whose distribution differs between training and inference.",
         source=(
             "Ioffe & Szegedy 2015, 1502.03167, argue with it for batch norm; Santurkar 2018, 1805.11604, dispute that"
         ),

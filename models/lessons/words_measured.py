@@ -1,4 +1,4 @@
-"""Words for measurements, verdicts, runs and badges, as in `words`."""
+"""Glossary terms for measurements, verdicts and runs; see `words`."""
 
 from models.insight.verdict import COLLAPSED, DEAD, EXPLODING, INERT, LARGE_UPDATE, VANISHING
 from models.lessons.words import EVERYWHERE, LABS, Term
@@ -6,25 +6,26 @@ from models.lessons.words import EVERYWHERE, LABS, Term
 MEASURED: dict[str, Term] = {
     # --- what is measured ---
     "rms": Term(
-        "Root mean square: the size of a typical entry, whatever their sign.",
+        "Root mean square: the size of a typical entry, regardless of sign.",
         r"\sqrt{\operatorname{mean}(x^2)}",
         met=EVERYWHERE,
         see=("stream",),
     ),
     "signal": Term(
-        "What runs through the net, also called the residual stream: its size, and that of its gradient, is measured "
-        "at every site.",
+        "What flows through the net, also called the residual stream. Its size, and that of its gradient, is "
+        "measured at every site.",
         met=EVERYWHERE,
         see=("rms", "site"),
     ),
     "gradient": Term(
-        "How the loss changes with a number of the net. Drawn by depth is the gradient by the stream at every site.",
+        "How the loss changes with a number in the net. The charts by depth show the gradient with respect to the "
+        "stream at every site.",
         r"\partial L/\partial x_l",
         met=("playground", "gradients"),
         see=("weight gradient", "vanishing", "exploding"),
     ),
     "weight gradient": Term(
-        "How the loss changes with the weights of a block; an update is made of it.", r"\partial L/\partial W_l"
+        "How the loss changes with the weights of a block; updates are computed from it.", r"\partial L/\partial W_l"
     ),
     "decade": Term("A factor of ten: 3 decades are a factor of 1,000.", met=EVERYWHERE),
     "loss": Term(
@@ -34,20 +35,27 @@ MEASURED: dict[str, Term] = {
         see=("guessing", "held-out"),
     ),
     "guessing": Term(
-        "The loss of giving every class the same probability.", r"\ln(\text{classes})", met=EVERYWHERE, see=("loss",)
+        "The loss of the best answer that does not look at the question: giving every class the share that it has of "
+        "the answers (in `sort`, of the answers at its place). ln(classes) where all are equally frequent.",
+        r"-\sum_c p_c\ln p_c",
+        met=EVERYWHERE,
+        see=("loss",),
     ),
     "held-out": Term("Samples that no training batch contains.", met=EVERYWHERE, see=("loss",)),
     "sample cosine": Term(
-        "The mean cosine between the stream's vectors of different samples at a site; 1 means that they share a "
-        "direction.",
+        "The mean cosine between the stream's vectors for different samples at a site; 1 means that they point in "
+        "the same direction.",
         r"\frac{x\cdot x'}{|x|\,|x'|}",
         see=("collapsed",),
     ),
     "branch share": Term(
-        "How much a branch adds to what it is added to, RMS over RMS.", r"|F|/|x|", met=("playground", "residual")
+        "The size of a branch's output relative to the stream it is added to, RMS over RMS.",
+        r"|F|/|x|",
+        met=("playground", "residual"),
     ),
     "update to weight": Term(
-        "The length of one update of a block's matrices over the length of these; 0.001 is usual.",
+        "The length of one update of a block's matrices relative to their own length; 0.001 is a rule of "
+        "thumb, Adam's first ones are a few per cent.",
         r"|\Delta W|/|W|",
         see=("large updates",),
     ),
@@ -58,13 +66,13 @@ MEASURED: dict[str, Term] = {
         see=("batch",),
     ),
     "effective rank": Term(
-        "How many directions a set of vectors uses: the exponential of the entropy of its singular values.",
+        "How many directions a set of vectors spans in effect: the exponential of the entropy of its singular values.",
         r"\exp H(s/\textstyle\sum s)",
         "Roy & Vetterli 2007",
         see=("collapsed",),
     ),
     "kurtosis": Term(
-        "How heavy the tails of a distribution are; a Gaussian has 3.",
+        "How heavy the tails of a distribution are; 3 for a Gaussian.",
         r"\operatorname{E}(x-\mu)^4/\sigma^4",
         see=("rms",),
     ),
@@ -82,25 +90,25 @@ MEASURED: dict[str, Term] = {
         see=("sharpness", "learning rate"),
     ),
     "loss landscape": Term(
-        "The loss on a plane through the net's weights; its two random directions are scaled row by row to the length "
-        "of the net's own.",
+        "The loss on a plane through the net's weights; its two random directions are scaled row by row to the "
+        "length of the weights.",
         source="Li 2018, 1712.09913",
     ),
     "surgery": Term(
-        "One change to a trained net, such as a block taken out, after which nothing is trained.",
+        "One change to a trained net, such as taking out a block, without further training.",
         source="Veit 2016, 1605.06431",
         see=("lesion curve",),
     ),
     "lesion curve": Term(
-        "The held-out loss with each block taken out alone.", source="Veit 2016, 1605.06431", see=("surgery",)
+        "The held-out loss with one block at a time taken out.", source="Veit 2016, 1605.06431", see=("surgery",)
     ),
-    "post-mortem": Term("What the last finite numbers of a diverged run say about its cause.", see=("diverged",)),
+    "post-mortem": Term("What the last finite numbers of a diverged run suggest about the cause.", see=("diverged",)),
     "finite difference": Term(
-        "The slope of the loss from two losses a small step apart, to check a gradient against.",
+        "The slope of the loss from two losses a small step apart, used to check a gradient.",
         r"\frac{L(+h)-L(-h)}{2h}",
     ),
     "jacobian": Term(
-        "All partial derivatives of what comes out by what goes in.",
+        "All partial derivatives of outputs with respect to inputs.",
         r"\partial y_i/\partial x_j",
         met=("playground", "normalization"),
     ),
@@ -113,27 +121,27 @@ MEASURED: dict[str, Term] = {
         f"The verdict where one of them becomes more than {VANISHING:g} times smaller over depth.", see=("exploding",)
     ),
     "collapsed": Term(
-        f"The verdict where different samples, or tokens, end with a mean cosine above {COLLAPSED:g}: nearly one "
+        f"The verdict where different samples, or tokens, end with a mean cosine above {COLLAPSED:g}: nearly the same "
         "direction.",
         see=("sample cosine",),
     ),
     "inert": Term(
-        f"The verdict where no branch reaches {INERT:g} of the stream: every block is nearly the identity.",
+        f"The verdict where no branch reaches {INERT:g} of the stream: every block hands on hardly more than its skip.",
         see=("branch share",),
     ),
     "large updates": Term(
         f"The verdict where a block changes by more than {LARGE_UPDATE:.0%} in one step.", see=("update to weight",)
     ),
     "dead": Term(
-        "A ReLU unit that gives 0 for all of a fixed set of about 128 samples or tokens; the verdict is given above "
-        f"{DEAD:.0%} of a block's units.",
+        "A ReLU unit that outputs 0 for all of a fixed set of about 128 samples or tokens; the verdict is given "
+        f"above {DEAD:.0%} of a block's units.",
         see=("relu",),
     ),
-    "diverged": Term("A run that met a number that is infinite or not a number; it ends there.", see=("post-mortem",)),
-    "healthy": Term("The verdict where none of the others is given.", see=("exploding", "vanishing", "collapsed")),
+    "diverged": Term("A run in which a number became infinite or undefined; it ends there.", see=("post-mortem",)),
+    "healthy": Term("The verdict where none of the others applies.", see=("exploding", "vanishing", "collapsed")),
     # --- runs ---
     "tape": Term(
-        "All rows of a run, computed once and shared by everybody who opens the same link.",
+        "All rows of a run, computed once and shared by everyone who opens the same link.",
         met=EVERYWHERE,
         see=("playhead", "row"),
     ),
@@ -147,13 +155,14 @@ MEASURED: dict[str, Term] = {
         see=("tape", "frame"),
     ),
     "frame": Term(
-        "The costlier look at a run every few steps: held-out loss, sample cosine and the task's picture.", see=("row",)
+        "Costlier measurements, taken every few steps: held-out loss, sample cosine and the task's picture.",
+        see=("row",),
     ),
     "digest": Term(
-        "A short fingerprint of a run's numbers in a shared link, which tells whether the same came out again."
+        "A short fingerprint of a run's numbers in a shared link, which shows whether a repeated run gives the same."
     ),
     "recursive skip": Term(
-        "A skip that adds the stream and norms the sum once more.",
+        "A skip that adds the stream and normalises the sum repeatedly.",
         r"N(x+N(x+F(x)))",
         "Liu 2020, Rethinking skip connection with layer normalization",
         ("residual", "playground"),

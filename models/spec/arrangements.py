@@ -38,14 +38,14 @@ PLAIN_FIELDS: dict[str, object] = {
 ARRANGEMENTS = {
     "plain": Arrangement(
         "Layers on layers: signal and gradient are products over depth.",
-        "He 2015, 1512.03385, the baseline",
-        "The usual deep network before 2015; the control in the ResNet paper.",
+        "Simonyan & Zisserman 2014 (VGG), 1409.1556",
+        "The usual deep network before 2015.",
         {"residual": False, "norm": "none"},
     ),
     "plain + norm": Arrangement(
         "A norm inside every layer keeps the signal's size, yet no path leads past the layers.",
         "Ioffe & Szegedy 2015, 1502.03167; Yang 2019, 1902.08129",
-        "Inception v2 (2015), VGG with batch norm; the mean-field studies of depth.",
+        "Inception v2 (2015), the plain nets that ResNet was compared with; the mean-field studies of depth.",
         {"residual": False, "placement": "mid-norm"},
     ),
     "residual only": Arrangement(
@@ -67,8 +67,8 @@ ARRANGEMENTS = {
         {"placement": "pre-norm"},
     ),
     "pre-norm + GPT-2 init": Arrangement(
-        "Pre-norm whose output matrices start smaller by sqrt(M): at the start all branches together add at most about "
-        "half to the mean square of the stream, at any depth.",
+        "Pre-norm whose output matrices start smaller by sqrt(M): at the start all branches together (of two layers, "
+        "with ReLU) add at most about half to the mean square of the stream, at any depth.",
         "Radford 2019 (GPT-2)",
         "GPT-2 (2019), Megatron-LM, nanoGPT.",
         {"placement": "pre-norm", "init": "gpt2"},
@@ -112,7 +112,8 @@ ARRANGEMENTS = {
         {"placement": "pre-norm", "branch_scale": "layer scale"},
     ),
     "LayerNorm scaling": Arrangement(
-        "Pre-norm whose norm in block l is divided by sqrt(l), so that the stream grows like a logarithm.",
+        "Pre-norm whose norm in block l is divided by sqrt(l): at the start the mean square of the stream grows like "
+        "a logarithm of depth where branches have two layers with ReLU.",
         "Sun 2025 (Curse of Depth), 2502.05795",
         "Studies of large language models whose deep layers do little (2025).",
         {"placement": "pre-norm", "input_scale": "1/sqrt(block)"},

@@ -74,8 +74,17 @@ class Fields:
     norm: Annotated[str, Knob("Norm", "Which normalisation fills the slots.", choices=NORMS, group="network")] = (
         "layer norm"
     )
-    eps: Annotated[float, Knob("Eps", "Added to the variance inside the root.", 1e-12, 1.0, log=True)] = 1e-5
-    affine: Annotated[bool, Knob("Affine", "Learned gain and bias after each norm.")] = True
+    eps: Annotated[
+        float,
+        Knob(
+            "Eps",
+            "Added inside the root: to the variance, or RMS norm's mean square.",
+            1e-12,
+            1.0,
+            log=True,
+        ),
+    ] = 1e-5
+    affine: Annotated[bool, Knob("Affine", "Learned gain and bias after each norm; RMS norm has a gain alone.")] = True
     qk_norm: Annotated[
         bool,
         Knob("QK-norm", "RMS norm on queries and keys, each head by itself, whatever the norm is.", nets=TRANSFORMER),

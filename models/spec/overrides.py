@@ -105,3 +105,12 @@ def from_text(text: str, depth: int) -> tuple[Override, ...]:
             overrides.append((block, key, value))
             checked_overrides(overrides[-1:], depth)
     return checked_overrides(overrides, depth)
+
+
+def value_in_words(value: object) -> str:
+    """A field's value as pages write it."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, tuple):
+        return in_words(value) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)

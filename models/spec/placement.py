@@ -36,7 +36,7 @@ PLACEMENTS = {
         final_norm=True,
     ),
     "sandwich": Placement(
-        "the branch is normed before and after: what it adds has a fixed size",
+        "the branch is normed before and after: what it adds has the size of the norm's gain, 1 at first",
         r"x+N(F(N(x)))",
         "Ding 2021, 2105.13290; Kim 2025 (Peri-LN), 2502.02732",
         norm_in=True,

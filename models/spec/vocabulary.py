@@ -156,13 +156,13 @@ OPTIMIZERS = {
     "sgd": Entry("steps along the gradient", r"w-\eta g"),
     "momentum": Entry("SGD with momentum 0.9", r"m\leftarrow 0.9m+g,\; w-\eta m"),
     "adam": Entry(
-        "steps of about the learning rate in every weight",
+        "first steps of the learning rate in every weight, later ones mostly smaller",
         r"w-\eta\,\hat m/(\sqrt{\hat v}+10^{-8})",
         "Kingma 2014, 1412.6980",
     ),
     "adamw": Entry(
         "Adam with decoupled weight decay",
-        r"(1-\eta\lambda)w-\eta\,\hat m/\sqrt{\hat v}",
+        r"(1-\eta\lambda)w-\eta\,\hat m/(\sqrt{\hat v}+10^{-8})",
         "Loshchilov 2017, 1711.05101",
     ),
 }

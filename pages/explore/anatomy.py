@@ -6,6 +6,7 @@ from components.anatomy import page
 from components.controls import panel, settled
 from components.shell import hide, link
 from components.shell.waiting import waits
+from components.shell.ways_on import to_playground
 
 st.title("Anatomy of a block", anchor=False)
 st.markdown(
@@ -25,4 +26,4 @@ page.three_views(cfg, block)
 page.history(cfg)
 st.subheader("Where the signal breaks", anchor=False)
 waits("anatomy", lambda: page.signal(cfg))
-st.page_link(link.PLAYGROUND, label="Train it in the playground", icon=":material/tune:", query_params=cfg.to_query())
+to_playground(cfg, "Train it in the playground")

@@ -1,4 +1,4 @@
-"""Maps: which arrangement trains at which depth and learning rate, answered with many runs."""
+"""Maps: which arrangement trains at which depth and learning rate, answered by many runs."""
 
 import streamlit as st
 
@@ -6,7 +6,7 @@ from components.maps import page
 
 st.title("Maps: where does it train?", anchor=False)
 st.markdown(
-    "Choose a recorded map or compute one of your own: every cell is a training run, its colour shows whether the net "
-    "learned, and a press opens it."
+    "Choose a recorded map or compute your own: each cell is one training run, its colour shows whether the net "
+    "learned, and a click selects it."
 )
 page.draw()

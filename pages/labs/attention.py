@@ -1,6 +1,4 @@
-"""Attention lab: one head on tables that one edits, why scores
-are scaled, shapes, positions by hand and in trained nets.
-"""
+"""Attention lab: one head on editable tables, scaling, shapes, positions, and what trained nets do."""
 
 import streamlit as st
 
@@ -8,7 +6,7 @@ from components.labs.attention import page
 
 st.title("Attention", anchor=False)
 st.markdown(
-    "Edit a few tokens and the matrices of an attention head, and follow attention number by number; then see how "
-    "tokens learn where they stand."
+    "Edit a few tokens and the matrices of an attention head, and follow the computation number by number; then see "
+    "how a net is told the order of its tokens."
 )
 page.draw()

@@ -6,7 +6,6 @@ from components.labs.normalization import page
 
 st.title("Normalisation", anchor=False)
 st.markdown(
-    "Edit the table and choose a norm: you see over which cells it takes its statistics and what it makes of every "
-    "token."
+    "Edit the table and choose a norm: see which cells share its mean and variance, and what becomes of every token."
 )
 page.draw()

@@ -1,4 +1,4 @@
-"""Common errors: claims that are often made, what is true, and a set-up that shows each claim hold or fail."""
+"""Common errors: popular claims, what is true, and an experiment that tests each of them."""
 
 import streamlit as st
 
@@ -6,8 +6,7 @@ from components.claims import page
 
 st.title("Common errors", anchor=False)
 st.markdown(
-    "Choose a sentence that is often said, say whether it is true, and press Run: numbers measured here, of the signal "
-    "(residual stream), the gradient and the loss, show whether it holds."
+    "Choose a common claim, guess whether it is true, and press Run: an experiment runs here, and its numbers decide."
 )
 card = page.chosen()
 if card is None:

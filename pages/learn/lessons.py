@@ -1,6 +1,4 @@
-"""Lessons: a question, a guess, the run, what happened, why,
-a challenge that the app checks, and the code that did it.
-"""
+"""Lessons: a question, a guess, the run, what happened and why, a challenge that the app checks, and the code."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Start: what this is, in plain words, and the experiment residual x norm behind one button."""
+"""Start: the experiment residual x norm behind one button, and where to go from there."""
 
 import streamlit as st
 
@@ -19,9 +19,10 @@ if over:
     text.markdown(conclusion(*found))
 elif links is not None:
     text.markdown(
-        "Four copies of one network of 32 blocks learn to read digits: same first weights, same images. Two things "
-        "differ: whether a **residual** path carries the signal past every block (*add*), and whether a layer **norm** "
-        "keeps its size in hand. Guess what each will do, then press the button."
+        "Four copies of one network of 32 blocks learn to read handwritten digits, from the same initial weights and "
+        "the same images. They differ in two things: whether a **residual** path carries the signal past every block "
+        "(*add*), and whether a layer **norm** rescales what each block reads. Guess what each will do, then press "
+        "the button."
     )
 if links is not None:
     links.page_link(STORY, label="Next: the story" if found else "The story", icon=":material/auto_stories:")

@@ -8,4 +8,6 @@ from components.story import page
 if projector.on():
     projector.enlarge()
 st.title("The story", anchor=False)
+if not projector.on():
+    st.markdown("Scroll through five scenes: see what depth does to a digit, and in the last one build a net yourself.")
 page.draw()

@@ -1,4 +1,4 @@
-"""Compare: two to four configurations, same seed, same batches, stepped together on shared axes."""
+"""Compare: two to four configurations with the same seed and batches, stepped together on shared axes."""
 
 import streamlit as st
 
@@ -7,7 +7,7 @@ from components.compare import columns, runs
 st.title("Compare", anchor=False)
 st.markdown(
     "Put two to four networks side by side and train them together: shared axes show where their signals (residual "
-    "streams) and gradients part, and which of them learns."
+    "streams) and gradients differ, and which of them learn."
 )
 notes = columns.adopt()
 with st.sidebar:

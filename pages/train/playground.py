@@ -1,4 +1,4 @@
-"""Playground: set a network, see signal and gradient at initialisation at once, train it and watch every layer."""
+"""Playground: set a network, see its signal and gradient at initialisation, train it and watch every layer."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Your model: what `addnorm.watch` has recorded of any PyTorch model, layer by layer, while it trains."""
+"""Your model: recordings of any PyTorch model made with `addnorm.watch`, layer by layer, while it trains."""
 
 import streamlit as st
 
@@ -6,7 +6,7 @@ from components.recordings import page
 
 st.title("Your model", anchor=False)
 st.markdown(
-    "Record any PyTorch model with five lines, and see activation and gradient at each of its layers here, while it "
-    "trains: drop the file below or choose one of the folder's."
+    "Record any PyTorch model with five lines of code, and watch activation and gradient at each of its layers here "
+    "while it trains: drop the file below or choose a recording from the list."
 )
 page.draw()

@@ -99,7 +99,7 @@ def failing(*_args: Any, **_kwargs: Any) -> Any:
 @pytest.mark.parametrize(
     "place",
     ["addnorm.recorder.parts_of", "addnorm.recorder.find_sites", "addnorm.trace.Tracer._node", "addnorm.probe.Probe._keep",
-     "addnorm.recorder.Tape._weigh", "addnorm.rows.Row.line", "addnorm.recorder.Tape._header"],
+     "addnorm.weights.Weights.gradients", "addnorm.rows.Row.line", "addnorm.recorder.header"],
 )  # fmt: skip
 def test_a_fault_of_ours_is_a_warning_and_the_losses_stay_what_they_are(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -221,6 +221,15 @@ def test_a_model_without_residuals_offers_its_blocks(tmp_path: Path) -> None:
         recording = recorded(model, tmp_path)
     assert [site.name for site in recording.sites] == ["0", "1", "2"]
     assert all(recording.known["grad"])
+
+
+def test_a_forward_pass_that_is_too_long_to_trace_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("addnorm.trace.LARGEST", 8)
+    with pytest.warns(UserWarning, match="too many tensors to trace"):
+        recording = recorded(net(), tmp_path)
+    assert any("too many tensors" in note for note in recording.header["notes"])
+    assert [block.name for block in recording.blocks] == ["0", "1", "2", "3", "4"]
+    assert len(recording) == 3
 
 
 def test_sites_may_be_named(tmp_path: Path) -> None:

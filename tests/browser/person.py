@@ -19,6 +19,7 @@ PAGES = {
     "The story": ("/story", "", "The story"),
     "Playground": ("/playground", "", "Playground"),
     "Compare": ("/compare", "", "Compare"),
+    "Your model": ("/recordings", "", "Your model"),
     "Anatomy": ("/anatomy", "", "Anatomy of a block"),
     "Maps": ("/maps", "", "Maps: where does it train?"),
     "Normalisation": ("/normalization", "Labs", "Normalisation"),

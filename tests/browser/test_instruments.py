@@ -16,12 +16,12 @@ def opened(page, name):
 def test_an_opened_instrument_draws_what_was_measured_and_a_closed_one_is_gone(visitors):
     page = drawn(visitors(link()))
     opened(page, "Stream and branches")
-    drawn(page, "Stream and branch", "Branch over stream by depth", "Cosine by depth")
+    drawn(page, "Stream and branch by depth", "Branch over stream by depth", "Cosine by depth")
     page.get_by_text("Measured at step 0.").wait_for()
     press(page, "Step")
     page.get_by_text("Measured at step 1.").wait_for()
     pill(page, "Stream and branches").click()
-    chart(page, "Stream and branch").wait_for(state="detached")
+    chart(page, "Stream and branch by depth").wait_for(state="detached")
 
 
 def test_a_long_measurement_says_how_far_it_is_and_can_be_cancelled(visitors):
@@ -37,5 +37,5 @@ def test_a_long_measurement_says_how_far_it_is_and_can_be_cancelled(visitors):
 def test_a_phone_shows_an_instrument_within_its_width(visitors):
     page = drawn(visitors(link(), viewport={"width": 390, "height": 844}))
     opened(page, "Collapse")
-    drawn(page, "Token cosine by depth")
+    drawn(page, "Cosine of samples by depth")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -125,7 +125,7 @@ def test_a_link_with_a_digest_says_elsewhere_that_the_same_came_out(person):
 
 
 def test_a_map_is_chosen_and_shared_and_one_of_its_cells_is_opened_in_the_playground(person):
-    visitor = person("Maps").reads("A click chooses the cell")
+    visitor = person("Maps").reads("Click a cell to select it")
     visitor.chooses("Map", "Six arrangements")
     visitor.reads("Sensitivity to the learning rate")
     named = visitor.combobox("Map").input_value()
@@ -200,6 +200,13 @@ def test_a_lecturer_steps_plays_and_resets_a_projector_by_keys(person, visitors)
     lecturer.reloads("step 0 of 1500")
 
 
+def test_every_page_is_left_for_the_next_and_for_the_one_before_with_nothing_touched(person):
+    visitor = person("Start")
+    for name in (*list(PAGES)[1:], *list(PAGES)[-2::-1]):
+        visitor.goes(name)
+
+
+@pytest.mark.long
 def test_every_page_is_reached_from_every_other_with_nothing_touched(person):
     visitor, hops = person("Start"), circuit(list(PAGES))
     assert {*pairwise(hops)} == {(one, other) for one in PAGES for other in PAGES if one != other}
@@ -301,14 +308,14 @@ def test_a_block_is_changed_trained_and_come_back_to(person):
     visitor = person("Anatomy", SMALL + "&seed=36")
     visitor.presses("Block 2: skip, norm")
     visitor.tab.get_by_role("button", name="Block 2: skip, norm", pressed=True).wait_for()
-    visitor.turns("Residual here")
+    visitor.turns("Residual in this block")
     changed = visitor.tab.get_by_role("button", name="Block 2: no skip, norm")
     changed.wait_for()
     visitor.follows("Train it in the playground", "Playground").trains(last=STEPS).reads("done")
     visitor.goes_back("Anatomy")
     changed.wait_for()
     visitor.reloads()
-    visitor.presses("Put all blocks back")
+    visitor.presses("Restore all blocks")
     visitor.tab.get_by_role("button", name="Block 2: skip, norm").wait_for()
 
 

@@ -60,7 +60,7 @@ def test_a_click_on_a_block_opens_it_and_its_skip_can_be_cut_there(visitors):
     whole = line(page, "Activation by depth")
     page.get_by_role("button", name="Block 2: skip, norm").click()
     page.get_by_role("button", name="Block 2: skip, norm", pressed=True).wait_for()
-    page.get_by_text("Residual here").click()
+    page.get_by_text("Residual in this block").click()
     page.get_by_role("button", name="Block 2: no skip, norm").wait_for()
     page.wait_for_function("() => location.search.includes('overrides=2.residual.false')")
     page.wait_for_function(

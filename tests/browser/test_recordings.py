@@ -97,7 +97,7 @@ def test_a_file_of_ones_own_is_read_in_the_browser_and_the_server_is_not_given_i
         has_text=f"Line {STEPS + 3} is cut off; what was whole before it is shown."
     ).wait_for()
     assert not any("grad_norm" in one or "mine" in one for one in told)
-    choose(page, "Beside it", "run.jsonl")
+    choose(page, "Compare with", "run.jsonl")
     until(page, lambda: len(chart(page, DEPTH[0]).evaluate("el => el.data ?? []")) == 2, "two lines")
     assert line(page, DEPTH[0]) == line(page, DEPTH[0], "dash")
     page.get_by_role("link", name="Maps").first.click()

@@ -39,7 +39,9 @@ def test_scrolling_leads_through_the_scenes_and_the_picture_stays(visitors):
         assert 0 < top < 200
     assert address(page) == "/story"
     until(
-        page, lambda: "at step 2 no number is left" in page.get_by_role("main").inner_text(), "what its training shows"
+        page,
+        lambda: "at step 2 the numbers overflow" in page.get_by_role("main").inner_text(),
+        "what its training shows",
     )
 
 

@@ -38,9 +38,9 @@ def walked(browser: Any) -> Iterator[Server]:
 @pytest.mark.parametrize(
     ("seed", "deeds", "begin", "manner"),
     [
-        (1, 24, "/", Manner(tabs=True)),
-        (2, 12, "/playground?depth=4&width=16", Manner(phone=True, dark=True)),
-        (3, 12, "/normalization", Manner(keyboard=True)),
+        (1, 14, "/", Manner(tabs=True)),
+        (2, 7, "/playground?depth=4&width=16", Manner(phone=True, dark=True)),
+        (3, 7, "/normalization", Manner(keyboard=True)),
     ],
 )
 def test_a_visitor_who_presses_anything_finds_nothing_broken(*, browser, walked, seed, deeds, begin, manner):

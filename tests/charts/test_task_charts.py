@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from components.charts.parts import GREEN, RED
+from components.charts.colour import RED, RIGHT
 from components.charts.tasks import CELLS, decision_map, digit_mistakes, sequence_table
 from models.spec import RunConfig
 from models.training import Run
@@ -124,7 +124,7 @@ def test_a_wrong_answer_is_marked_by_colour_and_by_a_cross():
     assert "9" in texts[4]
     assert "✗" in texts[4]
     others = [at for at in range(16) if at != 4]
-    assert {colours[kinds[at] / (len(CELLS) - 1)] for at in others} == {GREEN}
+    assert {colours[kinds[at] / (len(CELLS) - 1)] for at in others} == {RIGHT}
     assert [texts[at] for at in others] == [str(at) for at in others]
 
 

@@ -453,7 +453,7 @@ def test_run_ends_with_the_verdict_and_its_numbers(key: str) -> None:
     page, said = ran(opened(key), key, "false"), outcome(key)
     assert said.sentence in words(page)
     assert said.verdict in words(page).casefold()
-    assert ("You were right" if said.verdict == FAILS else "Not as you said") in words(page)
+    assert ("You were right" if said.verdict == FAILS else "Not quite") in words(page)
     assert CLAIMS[key].truth in words(page)
     assert len(page.dataframe) >= 1
     assert (said.lines is None) == (not charts(page))
@@ -473,7 +473,7 @@ def ran(page: AppTest, key: str, guess: str) -> AppTest:
 def grid(page: AppTest) -> dict[str, dict[str, str]]:
     """The cards that are offered, by name."""
     said = [json.loads(one.proto.json) for one in page.get("bidi_component")]
-    return {card["name"]: card for data in said if data.get("label") == "Error" for card in data["cards"]}
+    return {card["name"]: card for data in said if data.get("label") == "Claim" for card in data["cards"]}
 
 
 def test_without_a_choice_all_claims_are_cards_and_the_search_leaves_some() -> None:
@@ -487,7 +487,7 @@ def test_without_a_choice_all_claims_are_cards_and_the_search_leaves_some() -> N
 
 def test_a_card_that_was_run_is_marked_with_how_the_guess_went() -> None:
     page = ran(opened("quarter"), "quarter", "true")
-    page = press(page, "All errors")
+    page = press(page, "All claims")
     assert page.query_params.get("error") is None
     marks = {name: card["mark"] for name, card in grid(page).items() if card["mark"]}
     assert list(marks.values()) == ["✗"]
@@ -506,10 +506,10 @@ def test_an_unknown_error_and_a_search_without_a_hit_get_a_sentence() -> None:
     assert "There is no error of that name" in words(page)
     page.text_input(key="error_search").set_value("zzz")
     page = sound(page.run())
-    assert "No error has all these words" in words(page)
+    assert "No claim contains all these words" in words(page)
     assert "Run" not in labels(page)
     again = lab("errors", "learn")
     for name, text in address(page).items():
         again.query_params[name] = text
     assert sound(again.run()).text_input(key="error_search").value == "zzz"
-    assert "No error has all these words" in words(again)
+    assert "No claim contains all these words" in words(again)

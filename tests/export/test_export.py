@@ -148,6 +148,29 @@ def test_the_table_holds_every_number_to_the_last_bit(cfg: RunConfig) -> None:
     assert [int(row["step"]) for row in rows[:: len(trace.sites)]] == list(range(cfg.steps))
 
 
+@pytest.mark.parametrize("cfg", [RunConfig(depth=3, width=8, batch=4, steps=7, device="cpu"), TRANSFORMER])
+def test_the_table_holds_the_frames_at_their_steps_and_is_empty_there_at_all_others(cfg: RunConfig) -> None:
+    trace = trained(cfg)
+    rows = list(csv.DictReader(io.StringIO(trace_csv(trace))))
+    frames = {frame.step: frame for frame in trace.frames}
+    assert {0, 1, 2} <= set(frames)
+    ends = cfg.sublayers // cfg.depth
+    for step in range(cfg.steps):
+        own = [row for row in rows if row["step"] == str(step)]
+        names = ("sample_cosine", "update_to_weight", "dead_units", "held_out_loss", "held_out_accuracy")
+        if step not in frames:
+            assert {row[name] for row in own for name in names} == {""}
+            continue
+        found = {name: np.float32([row[name] or "nan" for row in own]) for name in names}
+        frame = frames[step]
+        np.testing.assert_array_equal(found["sample_cosine"], frame.sample_cosine)
+        np.testing.assert_array_equal(found["held_out_loss"], np.float32(frame.held_out_loss))
+        np.testing.assert_array_equal(found["held_out_accuracy"], np.float32(frame.held_out_accuracy))
+        for name in ("update_to_weight", "dead_units"):
+            np.testing.assert_array_equal(found[name][ends::ends], getattr(frame, name))
+            assert np.isfinite(found[name]).sum() <= cfg.depth
+
+
 @given(st.floats(width=32))
 def test_any_float32_survives_the_table(number: float) -> None:
     columns = Columns(("x0", "b01"), ("b01",), 1)

@@ -7,7 +7,7 @@ import pytest
 
 from models.insight.postmortem import RULES, postmortem
 from models.insight.verdict import EXPLODING, LARGE_UPDATE, verdict
-from models.insight.words import decades, factor
+from models.insight.words import decades, factor, times
 from models.spec import RunConfig
 from models.trace import Columns, Divergence, trace_of
 from models.training import Run
@@ -98,6 +98,19 @@ def test_a_stream_that_shrank_is_not_said_to_have_kept_its_size():
         "the stream becomes 100 times smaller over depth, but its gradient becomes 10,000 times larger"
         in found.sentence
     )
+
+
+@pytest.mark.parametrize("arrangement", ["pre-norm", "ReZero"])
+def test_what_the_gradient_did_while_the_stream_grew_is_measured(arrangement):
+    """Larger streams need not give larger gradients: a final norm divides by the stream. So the tape decides."""
+    cfg = RunConfig.arranged(arrangement, lr=1.0 if arrangement == "pre-norm" else 0.3, **SHORT)
+    trace = trained(cfg).trace()
+    found = postmortem(cfg, trace)
+    assert found.kind == "stream grows in training"
+    largest = trace.grad_rms[:-1].max(1)
+    assert "larger streams give larger gradients" not in found.sentence
+    said = times(float(np.log10(largest.max() / largest[0])))
+    assert f"its largest gradient became {said} on the way." in found.sentence
 
 
 def test_a_start_that_is_called_healthy_is_not_blamed():

@@ -280,7 +280,7 @@ def test_a_verdict_says_of_which_step_the_cosine_is_where_that_is_another():
         ({"grad": (0.001, 0.01, 0.1, 1)}, "vanishing", "its gradient becomes 1,000 times smaller on the way back"),
         ({"act": (1, 1, 0, 0), "grad": (0, 0, 1, 1)}, "vanishing", "the stream reaches exactly 0"),
         ({"cosine": (0.1, 0.5, 0.9, 0.99)}, "collapsed", "all samples end in nearly one direction (mean cosine 0.99)"),
-        ({"branch": (0, 0, 0)}, "inert", "every block is nearly the identity"),
+        ({"branch": (0, 0, 0)}, "inert", "every block hands on hardly more than its skip"),
         ({"branch": (1e-5, 1e-5, 1e-5)}, "inert", "training has to switch the branches on"),
         ({"act": (1, math.inf, math.inf, math.nan)}, "diverged", "Not finite"),
         ({"grad": (math.nan, 1, 1, 1)}, "diverged", "Not finite"),
@@ -368,11 +368,11 @@ def test_adams_usual_updates_are_no_headline():
 
 
 def test_dead_units_and_the_cosine_are_of_a_fixed_set_of_about_128_tokens():
-    """Not of every sample: the sentence says so, and the set is that large for both nets."""
+    """Not of every sample: the sentence says so, and the set is that large for both nets. Images are not tokens."""
     for cfg in (RunConfig(depth=2, width=16), RunConfig(net="transformer", task="book", depth=1, width=16)):
         run = Run(replace(cfg, device="cpu"))
         assert run._taker._samples * cfg.tokens == 128
-    assert "all tokens of a fixed set" in all_judged(dead=(0.75, 0, 0))[0].sentence
+    assert "all samples of a fixed set" in all_judged(dead=(0.75, 0, 0))[0].sentence
     assert "about 128" in THRESHOLDS
 
 

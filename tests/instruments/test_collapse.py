@@ -239,13 +239,13 @@ def test_a_run_that_diverged_has_no_numbers_and_says_so(net):
     assert still.step < 40
     found = finished(collapse(still))
     assert np.isnan(found.cosine[-1])
-    assert "no cosine" in collapse_sentence(plan(cfg).sites, False, 8, found.cosine, found.rank)
+    assert "no cosine" in collapse_sentence(plan(cfg).sites, "Vectors", 8, found.cosine, found.rank)
 
 
 def test_the_sentences_judge_by_their_numbers():
     sites = ("x0", "b01")
-    assert "nearly one direction" in collapse_sentence(sites, True, 8, np.array([0.1, 0.99]), np.array([7.0, 1.1]))
-    apart = collapse_sentence(sites, False, 8, np.array([np.nan, 0.5]), np.array([7.0, 3.0]))
+    assert "nearly one direction" in collapse_sentence(sites, "Vectors", 8, np.array([0.1, 0.99]), np.array([7.0, 1.1]))
+    apart = collapse_sentence(sites, "The batch's tokens", 8, np.array([np.nan, 0.5]), np.array([7.0, 3.0]))
     assert (
         apart
         == "The batch's tokens have a mean cosine of 0.50 at block 1: still apart; they use 3 of at most 8 directions there."
@@ -256,7 +256,9 @@ def test_the_sentences_judge_by_their_numbers():
         == "Attention is sharpest in block 2, with 60% of the largest entropy: no block has collapsed onto single tokens."
     )
     bad = attention_sentence(np.array([0.05]), np.array([80.0]), np.array([0.01]))
-    assert "has collapsed onto single tokens; a logit of 80 saturates" in bad
+    assert "has collapsed onto single tokens; a logit of 80 is enough to saturate its softmax" in bad
+    even = torch.softmax(torch.full((4,), 80.0), 0)
+    assert even.tolist() == [0.25] * 4, "it saturates none where all logits are as large"
     assert "block 1 get only 1.0%" in bad
     assert "no gradient that can be compared" in attention_sentence(
         np.array([0.5]), np.array([1.0]), np.array([np.nan])
@@ -285,7 +287,7 @@ def test_the_panel_of_a_transformer_shows_attention():
     assert "Tokens of one sample have a mean cosine" in words(page)
     assert "Attention is sharpest in block" in words(page)
     assert {
-        "Token cosine by depth",
+        "Cosine of tokens by depth",
         "Rank by depth",
         "Attention entropy by block",
         "Largest attention logit by block",
@@ -294,6 +296,9 @@ def test_the_panel_of_a_transformer_shows_attention():
 
 def test_the_panel_of_an_mlp_says_that_it_has_no_attention():
     page = opened()
-    assert "The batch's tokens have a mean cosine" in words(page)
+    assert "The batch's samples have a mean cosine" in words(page)
+    assert "samples across the batch" in words(page)
+    assert "token" not in words(page).partition("Compared: ")[2].partition(".")[0]
+    assert "Cosine of samples by depth" in charts(page)
     assert "An MLP has no attention" in words(page)
     assert "Attention entropy by block" not in charts(page)

@@ -9,10 +9,11 @@ import pytest
 import torch
 from scipy import stats
 
+from components.charts.colour import SIGNAL
 from components.charts.depth import Series
 from components.charts.linear import linear_profile
 from components.charts.table import table_of
-from components.instruments.distributions import histogram_map
+from components.instruments.distributions import histogram_map, open_layer
 from models.insight.distributions import distributions_sentence, units_sentence
 from models.instruments import INSTRUMENTS
 from models.instruments.distributions import centres, distributions, histogram, kurtosis, shares_of_units
@@ -171,7 +172,8 @@ def test_a_run_that_diverged_says_what_is_lost():
     text = distributions_sentence(
         sites=plan(cfg).sites,
         activation="relu",
-        **{key: getattr(found, key) for key in ("tokens", "kurtosis", "inside", "dead", "saturated")},
+        seen=f"{found.tokens} samples",
+        **{key: getattr(found, key) for key in ("kurtosis", "inside", "dead", "saturated")},
     )
     assert "not finite" in text
 
@@ -217,7 +219,7 @@ def test_a_linear_chart_draws_zero_and_marks_what_is_not_finite():
         Series("a", np.array([0.0, np.nan, -2.0])),
         Series("b", np.array([np.nan, 1.0, np.inf]), "other", start=1),
     ]
-    figure = linear_profile(title="t", unit="u", sites=("x0", "b01", "b02"), series=series)
+    figure = linear_profile(title="t", unit="u", hue=SIGNAL, sites=("x0", "b01", "b02"), series=series)
     go.Figure(figure)
     lines = {(trace["name"], trace.get("meta")): trace for trace in figure["data"]}
     assert lines["a", "a"]["y"] == [0.0, None, -2.0]
@@ -226,26 +228,26 @@ def test_a_linear_chart_draws_zero_and_marks_what_is_not_finite():
     low, high = figure["layout"]["yaxis"]["range"]
     assert low < -2
     assert high > 1
-    assert linear_profile(title="t", unit="u", sites=(), series=[])["layout"]["annotations"]
+    assert linear_profile(title="t", unit="u", hue=SIGNAL, sites=(), series=[])["layout"]["annotations"]
 
 
 def test_the_sentence_names_the_tails_and_the_worst_branch():
     text = distributions_sentence(
         sites=("x0", "b01", "b02"),
         kurtosis=np.array([3.2, 5.0, 20.0]),
-        tokens=64,
+        seen="64 samples",
         activation="relu",
         inside=["b01", "b02"],
         dead=np.array([0.1, 0.7]),
         saturated=np.empty(0),
     )
     assert "3.2 at the input and 20 at block 2: far above" in text
-    assert "Inside block 2, 70% of the units are dead (0 for all 64 tokens of the batch)" in text
-    assert "not for gelu" in units_sentence("gelu", 8, ["b01"], np.empty(0), np.empty(0))
-    assert units_sentence("tanh", 8, ["b01"], np.empty(0), np.zeros(1)) == "No values are saturated."
-    some = units_sentence("relu", 8, ["b01", "b02"], np.array([0.0, np.nan]), np.empty(0))
+    assert "Inside block 2, 70% of the units are dead (0 for all 64 samples of the batch)" in text
+    assert "not for gelu" in units_sentence("gelu", "8 tokens", ["b01"], np.empty(0), np.empty(0))
+    assert units_sentence("tanh", "8 tokens", ["b01"], np.empty(0), np.zeros(1)) == "No values are saturated."
+    some = units_sentence("relu", "8 tokens", ["b01", "b02"], np.array([0.0, np.nan]), np.empty(0))
     assert some == "No units are dead, as far as the branches are finite."
-    assert "No branch" in units_sentence("relu", 8, [], np.empty(0), np.empty(0))
+    assert "No branch" in units_sentence("relu", "8 tokens", [], np.empty(0), np.empty(0))
 
 
 def test_the_panel_opens_with_a_sentence_and_shows_a_layer_over_time_at_a_button():
@@ -253,10 +255,16 @@ def test_the_panel_opens_with_a_sentence_and_shows_a_layer_over_time_at_a_button
     page.session_state["instrument"] = "Distributions"
     page.session_state["instrument_tables"] = True
     sound(page.run())
-    assert "The kurtosis of a token is" in words(page)
+    assert "The kurtosis of one vector is" in words(page)
     assert {"Histogram by depth", "Kurtosis by depth", "Units after the activation"} <= charts(page).keys()
     select = next(box for box in page.selectbox if box.label == "Layer over time")
     assert select.value == "stream, block 4"
+    said = [json.loads(one.proto.json) for one in page.get("bidi_component")]
+    assert {one["title"] for one in said if one.get("clicks")} == {
+        "Histogram by depth",
+        "Kurtosis by depth",
+        "Units after the activation",
+    }
     select.set_value("inside block 4, after the activation")
     sound(page.run())
     next(button for button in page.button if button.label.startswith("Measure this layer")).click()
@@ -266,3 +274,25 @@ def test_the_panel_opens_with_a_sentence_and_shows_a_layer_over_time_at_a_button
     page.session_state["depth"] = 3  # where there is no such layer
     sound(page.run())
     assert next(box for box in page.selectbox if box.label == "Layer over time").value == "stream, block 3"
+
+
+@pytest.mark.parametrize(
+    ("inside", "x", "layer"),
+    [
+        (False, 0, "stream, input"),
+        (False, 2.0, "stream, block 2"),
+        (True, 1, "inside block 1, after the activation"),
+        (False, 9, None),
+        (False, "2", None),
+    ],
+)
+def test_a_click_on_a_block_opens_its_layer_and_one_beside_it_opens_none(monkeypatch, inside, x, layer):
+    page = playground(**SMALL)
+    page.session_state["instrument"] = "Distributions"
+    sound(page.run())
+    key = next(box for box in page.selectbox if box.label == "Layer over time").key
+    with monkeypatch.context() as patch:
+        patch.setattr("streamlit.session_state", page.session_state)
+        open_layer(key, ["x0", "b01", "b02"], inside, x, 0.0)
+    chosen = next(box for box in sound(page.run()).selectbox if box.label == "Layer over time").value
+    assert chosen == (layer or "stream, block 4")

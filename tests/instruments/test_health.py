@@ -10,6 +10,7 @@ import torch
 from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
 
+from components.charts.colour import NORM
 from components.instruments.health import by_block, signal_chart, spread_chart, update_chart
 from models.insight.health import last_update, noise_sentence, update_sentence
 from models.instruments.health import adam_state, gates_and_gains, health, signal_and_noise, two_batches
@@ -262,8 +263,8 @@ def test_plotly_accepts_the_charts_and_nothing_is_dropped():
     blocks = ("b01", "b02", "b03", "b04")
     updates = update_chart("t", blocks, np.array([1e-3, 0.5, np.inf, 0.0]))
     signal = signal_chart("t", blocks, np.array([2.0, -0.5, 0.0, np.nan]))
-    spread = spread_chart("t", "gain", ["b01", "b02"], np.array([[1.0, 0.5, 2.0], [np.nan] * 3]), 1.0)
-    empty = [update_chart("t", blocks, np.empty(0)), spread_chart("t", "gain", [], np.empty((0, 3)), 1.0)]
+    spread = spread_chart("t", "gain", ["b01", "b02"], np.array([[1.0, 0.5, 2.0], [np.nan] * 3]), 1.0, hue=NORM)
+    empty = [update_chart("t", blocks, np.empty(0)), spread_chart("t", "gain", [], np.empty((0, 3)), 1.0, hue=NORM)]
     for figure in (updates, signal, spread, *empty):
         go.Figure(figure)
         assert json.loads(json.dumps(figure, allow_nan=False)) == figure

@@ -77,10 +77,10 @@ def test_a_card_asks_its_question_and_says_why_it_is_no_use_to_this_net():
 def test_a_press_on_a_card_opens_the_instrument_and_another_closes_it():
     page = playground(**SMALL)
     pressed(page, "Stream and branches")
-    assert "Stream and branch" in charts(page)
+    assert "Stream and branch by depth" in charts(page)
     assert page.query_params["instrument"] == "stream-and-branches"
     pressed(page, "Stream and branches")
-    assert "Stream and branch" not in charts(page)
+    assert "Stream and branch by depth" not in charts(page)
     pressed(page, "Post-mortem")  # which is no use yet: a browser may say anything
     assert page.session_state["instrument"] is None
 
@@ -122,11 +122,11 @@ def test_while_a_run_plays_what_was_measured_stays_and_the_trainer_is_left_alone
 
 def test_what_was_measured_of_another_network_is_never_taken_for_this_one():
     page = opened(playground(**SMALL), "Stream and branches")
-    sites = len(charts(page)["Stream and branch"]["data"][0]["x"])
+    sites = len(charts(page)["Stream and branch by depth"]["data"][0]["x"])
     page.slider(key="depth").set_value(6)
     sound(page.run())
     assert sites == 5
-    assert len(charts(page)["Stream and branch"]["data"][0]["x"]) == 7
+    assert len(charts(page)["Stream and branch by depth"]["data"][0]["x"]) == 7
 
 
 def test_tables_hold_the_numbers_of_the_charts():

@@ -632,7 +632,7 @@ BAD: dict[str, tuple[dict[str, str], list[str], dict[str, str]]] = {
     ),
     "maps": (
         {"map": "your-own", "spec": "{}", "cell": "plain-1-1"},
-        ["The map of the link was not taken. This specification has version None", "no cell of that name"],
+        ["The link's map could not be used. This specification has version None", "no cell of that name"],
         {"map": "your-own"},
     ),
 }

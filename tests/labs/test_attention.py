@@ -62,6 +62,11 @@ def test_says_that_the_printed_weights_do_not_sum_to_1():
     said = row_slip(ROWS["Six scores"])
     assert "[0.217, 0.217, 0.217, 0.132, 0.217, 0.132], which sum to 1.13" in said
     assert "is [0.19183, 0.19183, 0.19183, 0.11635, 0.19183, 0.11635]." in said
+    assert said.endswith(
+        "It gives the output [0.391, 0.349, 0.499]; with the right values it is [0.346, 0.308, 0.442]."
+    )
+    row = ROWS["Six scores"]
+    np.testing.assert_allclose(row.printed_weights @ np.array(row.values), row.printed_output, atol=1.1e-3)
 
 
 @pytest.mark.parametrize(
@@ -91,14 +96,26 @@ def test_says_what_position_1_is():
 
 def test_says_that_no_softmax_gave_these_weights():
     row = ROWS['Weights of "cat"']
-    assert "They sum to 1.40, and those of a softmax sum to 1." in row_slip(row)
-    assert "They sum to 1.40: no softmax gave them" in steps(np.array(row.numbers), WEIGHTS, 1.0)
+    assert "They sum to 1.40; those of a softmax sum to 1." in row_slip(row)
+    assert "They sum to 1.40, so they cannot come from a softmax" in steps(np.array(row.numbers), WEIGHTS, 1.0)
+
+
+@pytest.mark.parametrize("begins", [0.03, 0.9])
+def test_where_the_stream_begins_without_a_place_it_is_from_the_mask_or_from_the_scores(begins):
+    """Rotary, ALiBi and T5's bias tell the scores of places and write none into the stream, nor does "none"."""
+    rows = {name: np.array([begins, 0.9]) for name in ("with skips", "without skips")}
+    said = place_sentence(rows, 1 / 32, 100)
+    assert ("from how many tokens its causal mask shows or from what its scores are told of places" in said) == (
+        begins < 0.1
+    )
+    written = {kind: len(added(kind, 8, 4, 0)) for kind in KINDS}
+    assert {kind for kind, rows_ in written.items() if rows_} == {"sinusoidal", "learned"}
 
 
 def test_weights_that_a_softmax_could_have_given_are_told_from_others():
     assert "as the weights of a softmax do" in steps(np.array([0.25, 0.75]), WEIGHTS, 1.0)
     assert "no negative weight" in steps(np.array([-0.5, 1.5]), WEIGHTS, 1.0)
-    assert "They sum to 0.00: no softmax" in steps(np.zeros(2), WEIGHTS, 1.0)
+    assert "They sum to 0.00, so they cannot come" in steps(np.zeros(2), WEIGHTS, 1.0)
 
 
 def test_keeps_mean_and_variance_apart():
@@ -106,7 +123,7 @@ def test_keeps_mean_and_variance_apart():
     at = SIZES.index(64)
     raw, scaled = found["as they are"][at], found["divided by √d_k"][at]
     sentence = said(raw, scaled)
-    assert f"Its mean is 0 ({raw.mean:.2g} in {DRAWS:,} draws)" in sentence
+    assert f"its mean is 0 ({raw.mean:.2g} in {DRAWS:,} draws)" in sentence
     assert f"variance that is d_k = 64 ({raw.variance:.3g}), so a score is typically √64 = 8 away" in sentence
     for row, scaling in zip(found.values(), (1, np.sqrt(SIZES), np.sqrt(512)), strict=True):
         expected = np.array(SIZES) / np.square(scaling)
@@ -167,16 +184,16 @@ def test_the_way_of_a_token_ends_at_its_output_with_every_number_on_the_way():
 
 def test_a_token_that_sees_nothing_is_told_so():
     head = attend(X @ W, X @ W, X @ W, by=1.0, seen=visible(4, 4, causal=True, pads=frozenset({0})))
-    assert looks(head, 0) == "Token 1 sees nothing: all it may look at is padding. Its output is 0."
+    assert looks(head, 0) == "Token 1 sees nothing: every token it may attend to is padding. Its output is 0."
     assert "sum to 0" in arithmetic(head, X, W, 0)
-    assert looks(head, 1) == "Token 2 looks hardest at token 2: 100.00% of its output is that token's value."
+    assert looks(head, 1) == "Token 2 attends most to token 2, with a weight of 100.00%."
 
 
 def test_tables_that_do_not_fit_are_told_why():
     assert fits((X, W, W, W)) == ""
     assert "needs 3 rows; it has 4" in fits((X, W, X, W))
     assert "W_Q has 2 columns, W_K 3" in fits((X, W, np.eye(3), W))
-    assert "at most 32" in fits((np.ones((33, 3)), W, W, W))
+    assert "the limit here is 32" in fits((np.ones((33, 3)), W, W, W))
 
 
 # --- positions ---
@@ -206,12 +223,12 @@ def test_a_learned_row_starts_as_large_as_sines_and_cosines():
 @pytest.mark.parametrize(
     ("kind", "projected", "expected"),
     [
-        ("sinusoidal", False, "a place before and a place after score alike"),
-        ("sinusoidal", True, "Distance alone does not decide"),
-        ("learned", False, "Distance alone does not decide"),
-        ("rotary", True, "so it shows which comes first"),
-        ("relative bias", True, "so it shows which comes first"),
-        ("alibi", True, "a place before and a place after score alike"),
+        ("sinusoidal", False, "an earlier and a later position score the same"),
+        ("sinusoidal", True, "Distance alone does not determine the score"),
+        ("learned", False, "Distance alone does not determine the score"),
+        ("rotary", True, "so the score shows the order"),
+        ("relative bias", True, "so the score shows the order"),
+        ("alibi", True, "an earlier and a later position score the same"),
         ("none", False, "Not even the distance matters"),
     ],
 )
@@ -225,7 +242,7 @@ def test_a_longer_text_meets_no_row_or_angles_that_are_new():
     assert gone[0] == pytest.approx(32 / (2 * np.pi))
     circle = sinusoids(np.array([0.0, 1.0]) * 2 * np.pi, 16)[:, :2]
     np.testing.assert_allclose(circle[0], circle[1], atol=1e-12)
-    assert f"{int((gone >= 1).sum())} of the 8 pairs of features have gone round" in position_words.longer(
+    assert f"{int((gone >= 1).sum())} of the 8 pairs of features complete a full turn" in position_words.longer(
         "rotary", 32, 16
     )
 
@@ -236,9 +253,9 @@ def test_a_longer_text_meets_a_bucket_that_is_known_or_new(count):
     new = hand.t5_bucket(count, both_ways=True)
     said = position_words.longer("relative bias", count, 8)
     assert f"falls into bucket {new}, which" in said
-    assert ("has already" in said) == (new in used)
+    assert ("already uses" in said) == (new in used)
     both = {hand.t5_bucket(ago, both_ways=True) for ago in range(1 - count, count)}
-    assert f"{count} positions use {len(both)} of 32" in position_words.of_scores("relative bias", count)
+    assert f"{count} positions use {len(both)} of a head's 32" in position_words.of_scores("relative bias", count)
 
 
 @pytest.mark.parametrize(
@@ -249,16 +266,16 @@ def test_positions_have_rows_of_their_own_and_the_closest_are_found(kind, count,
     apart = torch.pdist(table).min().item()
     said_of_it = position_words.unique(table.numpy())
     assert said_of_it.startswith("No two positions share a row")
-    assert f", {apart:.3g} apart" in said_of_it
+    assert f"at a distance of {apart:.3g};" in said_of_it
     assert position_words.unique(np.ones((3, 2))).startswith(
-        "Two positions share a row: the closest are 0 and 1, 0 apart"
+        "Two positions share a row: the closest are 0 and 1, at a distance of 0;"
     )
 
 
 def test_of_scores_says_what_alibi_leaves_of_a_far_token():
-    assert "one 31 places away keeps 3.06e-07 of its weight" in position_words.of_scores("alibi", 32)
+    assert "one 31 positions away keeps 3.06e-07 of its weight" in position_words.of_scores("alibi", 32)
     assert np.exp(-31 / 2) / np.exp(-1 / 2) == pytest.approx(3.06e-7, rel=1e-3)
-    assert "takes 16 from a score" in position_words.longer("alibi", 32, 8)
+    assert "subtracts 16 from a score" in position_words.longer("alibi", 32, 8)
 
 
 def test_only_a_head_without_positions_and_without_a_mask_is_blind_to_the_order():
@@ -324,8 +341,8 @@ def test_the_two_nets_are_alike_but_for_their_skips():
         ([0.98, 0.4], [0.97, 0.05], "it is 98% and 97%: the skip keeps the position"),
         ([0.98, 0.05], [0.98, 0.4], "the net without skips keeps more"),
         ([0.98, 0.41], [0.98, 0.4], "no clear difference"),
-        ([0.03, 0.2], [0.03, 0.1], "Nothing is written where the stream begins (3%)"),
-        ([0.9, np.nan], [0.9, 0.1], "no place can be read"),
+        ([0.03, 0.2], [0.03, 0.1], "The stream begins without it (3%)"),
+        ([0.9, np.nan], [0.9, 0.1], "no position can be read"),
     ],
 )
 def test_the_sentence_on_places_says_what_was_read(kept, lost, expected):
@@ -336,9 +353,9 @@ def test_the_sentence_on_places_says_what_was_read(kept, lost, expected):
 @pytest.mark.parametrize(
     ("outside", "step", "expected"),
     [
-        (2.6, 9, "does not carry on"),
-        (2.0, 9, ": it carries on"),
-        (1.5, 9, "better still"),
+        (2.6, 9, "does not generalise"),
+        (2.0, 9, ": it generalises"),
+        (1.5, 9, "even gets better"),
         (2.6, 0, "learned nothing yet"),
         (np.nan, 9, "not finite"),
     ],
@@ -392,7 +409,7 @@ def test_gives_the_first_token_itself_alone(page):
     page.selectbox(key="attention_head_preset").select("The same with a causal mask")
     sound(page.run())
     assert "weights: **[1, 0, 0]**, which sum to 1" in words(page)
-    assert "every row of weights sums to 1 over its past" in words(page)
+    assert "each row of weights sums to 1 over the tokens up to its own" in words(page)
     grid = charts(page)["Attention weights"]["data"][0]["z"]
     assert [[cell is None for cell in row] for row in grid] == np.triu(np.ones((3, 3), bool), 1).tolist()
 
@@ -400,17 +417,17 @@ def test_gives_the_first_token_itself_alone(page):
 def test_scaling_masks_and_padding_follow_their_controls(page):
     page.toggle(key="attention_head_scaled").set_value(False)
     sound(page.run())
-    assert "over 1, and -∞ where nothing is seen: [4.46, 10.252, 16.044]" in words(page)
+    assert "divided by 1, and -∞ where masked: [4.46, 10.252, 16.044]" in words(page)
     page.multiselect(key="attention_head_pads").set_value([2])
     sound(page.run())
-    assert "Token 1 looks hardest at token 2" in words(page)
+    assert "Token 1 attends most to token 2" in words(page)
     page.multiselect(key="attention_head_pads").set_value([0, 1, 2])
     sound(page.run())
     assert "Token 1 sees nothing" in words(page)
-    assert "Nobody sees anything" in words(page)
+    assert "No token sees anything" in words(page)
     page.button(key="attention_head_again").click()
     sound(page.run())
-    assert "over √4 = 2" in words(page)
+    assert "divided by √4 = 2" in words(page)
 
 
 def test_a_bad_table_gets_a_sentence_and_the_last_good_one_stays(page):
@@ -422,12 +439,12 @@ def test_a_bad_table_gets_a_sentence_and_the_last_good_one_stays(page):
 
 def test_one_row_is_a_text_of_one_token_that_looks_at_itself(page):
     put(page, "attention_head_x", "1 2 3 4")
-    assert "Token 1 looks hardest at token 1: 100.00%" in words(page)
+    assert "Token 1 attends most to token 1, with a weight of 100.00%" in words(page)
 
 
 def test_tables_that_do_not_fit_together_leave_the_last_that_did(page):
     put(page, "attention_head_x", "1 2\n3 4")
-    assert any("W_Q needs 2 rows; it has 4. What is computed below" in error.value for error in page.error)
+    assert any("W_Q needs 2 rows; it has 4. Below are still the results" in error.value for error in page.error)
     assert "**[3.075, 3.486, 3.897, 4.307]**" in words(page)
     for part in ("w_q", "w_k", "w_v"):
         put(page, f"attention_head_{part}", "1 0\n0 1")
@@ -454,7 +471,7 @@ def test_is_weighed_with_its_values(page):
 def test_a_row_of_another_length_is_told_that_its_values_are_missing(page):
     opened(page, "One row of scores")
     put(page, "attention_rows_row", "1 2 3\n4 5 6")
-    assert "Only the first of these 2 rows is read" in words(page)
+    assert "Only the first of these 2 rows is used" in words(page)
     assert "There are 3 numbers and 6 rows of values" in words(page)
     page.segmented_control(key="attention_rows_kind").set_value(WEIGHTS)
     sound(page.run())
@@ -478,7 +495,7 @@ def test_heads_that_do_not_divide_the_features_are_refused_in_words(page):
     assert "(5, 64); side by side they are (5, 512)" in words(page)
     page.number_input(key="attention_shapes_heads").set_value(5)
     sound(page.run())
-    assert "512 columns cannot be shared by 5 heads" in words(page)
+    assert "512 columns cannot be divided among 5 heads" in words(page)
     press(page, "Load example: 5 tokens")
     assert not page.error
 
@@ -505,7 +522,7 @@ def test_between_random_matrices_the_claim_fails_for_sinusoids(page):
     opened(page, "Positions")
     page.toggle(key="attention_positions_projected").set_value(True)
     sound(page.run())
-    assert "Distance alone does not decide" in words(page)
+    assert "Distance alone does not determine the score" in words(page)
 
 
 def test_the_graphs_follow_the_number_of_tokens(page):
@@ -521,16 +538,16 @@ def test_nets_are_trained_by_one_button_and_places_are_read_from_them(page):
     page.slider(key="attention_trained_depth").set_value(2)
     page.number_input(key="attention_trained_steps").set_value(20)
     sound(page.run())
-    assert "At step 0 the place of a token is read right" in words(page)
+    assert "At step 0 a token's position is read correctly" in words(page)
     assert [cfg.residual for cfg in runs(page)] == list(NETS.values())
     assert declared(page)["shared"] == " both"
     (both,) = panels(page, "chart").values()
     lines = [trace["name"] for trace in both["figure"]["data"] if trace["mode"] == "lines"]
     assert (both["title"], lines) == ("Loss", list(NETS))
     rests(page)
-    until(page, lambda: "At step 20 places" in words(page) and "At step 20 the place" in words(page))
-    assert "At step 20 the place of a token is read right" in words(page)
-    assert {"Place read from the stream", "Loss by place"} <= set(charts(page))
+    until(page, lambda: "At step 20 the loss" in words(page) and "At step 20 a token" in words(page))
+    assert "At step 20 a token's position is read correctly" in words(page)
+    assert {"Position read from the stream", "Loss by position"} <= set(charts(page))
 
 
 def test_a_learned_table_is_shown_and_refuses_longer_texts(page):
@@ -538,7 +555,7 @@ def test_a_learned_table_is_shown_and_refuses_longer_texts(page):
     page.slider(key="attention_trained_depth").set_value(1)
     page.selectbox(key="attention_trained_position").select("learned")
     sound(page.run())
-    assert "there is none for token 33" in words(page)
+    assert "and none for token 33" in words(page)
     assert {"Learned table", "Score by distance of the learned table"} <= set(charts(page))
 
 

@@ -96,9 +96,9 @@ def test_a_long_key_wins_by_dot_product_and_not_by_cosine():
     head = attend(x, x, x, by=1.0)
     sentence = said(head, cosine(head), 0)
     assert sentence.startswith(
-        "By dot product token 1 looks hardest at token 3, by cosine at token 1, whose key is 1 long beside"
+        "By dot product token 1 attends most to token 3, by cosine to token 1, whose key has length 1 instead of"
     )
-    assert sentence.endswith("no pair changes when query and key change places.")
+    assert sentence.endswith("no score changes when query and key are exchanged.")
     turned = attend(x, x @ np.array([[0.0, 1.0], [-1.0, 0.0]]), x, by=1.0)
     assert "exchanging query and key changes a score by up to" in said(turned, cosine(turned), 0)
 
@@ -111,7 +111,7 @@ def test_both_stand_below_the_head_and_follow_its_tables(trainer_in_this_process
     target = X[-1] @ MATRICES[2]
     found = learning(X, MATRICES, 0, target, by=2**0.5)
     assert arithmetic(found, X, target, 2**0.5) in words(page)
-    assert "Down the gradient" in charts(page)
+    assert "Gradient descent" in charts(page)
     page.segmented_control(key="attention_head_closer").set_value("Dot product or cosine")
     sound(page.run())
     head = head_of(X, *MATRICES)

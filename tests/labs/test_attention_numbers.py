@@ -115,7 +115,7 @@ def test_shapes_of_many_heads():
     found = heads(x, w, w, w, 8)
     assert {head.output.shape for head in found} == {(5, 64)}
     assert np.concatenate([head.output for head in found], axis=1).shape == (5, 512)
-    with pytest.raises(ValueError, match="cannot be shared by 5 heads"):
+    with pytest.raises(ValueError, match="cannot be divided among 5 heads"):
         heads(x, w, w, w, 5)
 
 

@@ -62,9 +62,9 @@ def test_a_net_of_this_page_learns_to_say_a_sequence_again_token_by_token():
 @pytest.mark.parametrize(
     ("stopped", "said", "expected"),
     [
-        ("length", ["a", "b"], "Stopped by the length: 2 asked for, 2 tokens said."),
-        ("end", ["."], 'Stopped by the end symbol: token 1 is "."; 2 were'),
-        ("end", ["a", "."], "Stopped by both"),
+        ("length", ["a", "b"], "Stopped at the length: 2 requested, 2 tokens generated."),
+        ("end", ["."], 'Stopped at the end symbol: token 1 is "."; 2 were'),
+        ("end", ["a", "."], "Stopped at both"),
         ("full", ["1"], "a sequence of this task has 32 tokens"),
         ("unasked", [], "Type the next token yourself"),
         ("not finite", [], "not finite"),
@@ -77,9 +77,9 @@ def test_the_sentence_says_which_of_them_stopped_it(stopped, said, expected):
 def test_what_was_left_out_and_what_is_not_read_is_said():
     assert reading_notes([], 0, 32, True) == []
     unknown, long = reading_notes(["é", "é", "ß"], 5, 32, True)
-    assert '"é", "ß" (3 of what was typed)' in unknown
-    assert "reads the last 32, and the 5 before them are forgotten" in long
-    assert "the 5 after them are not read" in reading_notes([], 5, 32, False)[0]
+    assert '"é", "ß" (3 in all)' in unknown
+    assert "reads the last 32, and the 5 before them are dropped" in long
+    assert "the 5 after them are ignored" in reading_notes([], 5, 32, False)[0]
 
 
 def changes(*difference, before=(1, 2, 3), after=(1, 2, 3)):
@@ -91,7 +91,7 @@ def test_the_sentence_on_revision_follows_the_numbers():
     kept = revision_sentence(changes(0, 1e-15, 0), moved, "\n")
     assert kept.startswith('Earlier tokens never change: "↵" is appended')
     assert "1e-15, which is rounding" in kept
-    assert "moves by 3, and 2 of 3 would" in kept
+    assert "moves by 3, and the prediction changes at 2 of 3" in kept
     assert "rounding" not in revision_sentence(changes(0, 0, 0), moved, "a")
     assert revision_sentence(changes(0, 0.5, 0), moved, "a").startswith("Earlier tokens change")
     assert "not finite" in revision_sentence(changes(0, np.nan, 0), moved, "a")
@@ -100,7 +100,7 @@ def test_the_sentence_on_revision_follows_the_numbers():
 def test_the_sentence_on_attention_names_the_token_that_each_block_looks_at_most():
     weights = np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]])
     said = looks_sentence(["a", " ", "c"], weights, 2, ["b01", "b02"])
-    assert said == 'Most of the attention of token 3 goes, in b01 at token 1, "a" (70%); in b02 at itself (80%).'
+    assert said == 'Token 3 attends most, in b01 to token 1, "a" (70%); in b02 to itself (80%).'
 
 
 def test_a_text_is_characters_in_a_row_and_a_sequence_symbols_with_spaces_between():
@@ -116,7 +116,7 @@ def test_the_candidates_are_the_likeliest_and_the_chosen_one_however_unlikely():
     bars = candidates_chart("Candidates", [str(at) for at in range(40)], p, p**2 / (p**2).sum(), 3)["data"]
     assert bars[0]["text"] == [*map(str, range(39, 27, -1)), "3"]
     assert bars[0]["y"][0] == pytest.approx(0.05)
-    assert [bar["name"] for bar in bars] == ["as the net says", "at the temperature"]
+    assert [bar["name"] for bar in bars] == ["net's probability", "at the temperature"]
 
 
 def test_plotly_json_and_the_table_accept_every_chart():
@@ -162,7 +162,7 @@ def chosen(page: AppTest) -> list[str]:
 
 def test_the_page_shows_the_candidates_before_anything_is_said_or_trained(page):
     assert text(page) == "Call me Ish"
-    assert "All of it is the prompt. Nothing was asked for yet." in words(page)
+    assert "This is the prompt. Press Next token or Generate." in words(page)
     assert len(chosen(page)) == 12
     assert "Earlier tokens never change" in words(page)
     assert {"Change by token", "Lens by site and token", "Attention by block"} <= set(charts(page))
@@ -176,7 +176,7 @@ def test_next_token_appends_the_likeliest_and_never_touches_what_was_there(page)
         press(page, "Next token")
         assert text(page) == seen + {"␣": " ", "↵": "\n"}.get(likeliest, likeliest)
         seen = text(page)
-    assert "3 of its tokens are the net's" in words(page)
+    assert "The net wrote 3 of these tokens" in words(page)
     press(page, "Back to the prompt")
     assert text(page) == "Call me Ish"
 
@@ -189,14 +189,14 @@ def test_generate_says_as_many_as_asked_for_and_the_same_as_one_by_one(page):
     sound(page.run())
     many = text(page)
     assert len(many) == len("Call me Ish") + 6
-    assert "Stopped by the length: 6 asked for, 6 tokens said." in words(page)
+    assert "Stopped at the length: 6 requested, 6 tokens generated." in words(page)
     press(page, "Back to the prompt")
     for _ in range(6):
         press(page, "Next token")
     assert text(page) == many
     page.selectbox(key="autoregression_looked_at_7").select_index(0)
     sound(page.run())
-    assert f'"{many[11].replace(" ", "␣")}" is said' in words(page).replace("\n", "↵")
+    assert f'"{many[11].replace(" ", "␣")}" is chosen' in words(page).replace("\n", "↵")
 
 
 def test_an_end_symbol_ends_it_and_the_page_says_so(page):
@@ -207,14 +207,14 @@ def test_an_end_symbol_ends_it_and_the_page_says_so(page):
     press(page, "Generate")
     sound(page.run())
     assert text(page).endswith(",")
-    assert "Stopped by the end symbol" in words(page)
+    assert "Stopped at the end symbol" in words(page)
 
 
 def test_a_prompt_of_unknown_characters_and_one_longer_than_the_context_are_told_what_was_done(page):
     page.text_input(key="autoregression_prompt_book").set_value("é" + "Call me Ishmael. " * 4)
     sound(page.run())
     assert 'no such character: "é"' in words(page)
-    assert "the 36 before them are forgotten" in words(page)
+    assert "the 36 before them are dropped" in words(page)
     for nothing in ("", "ßß"):
         page.text_input(key="autoregression_prompt_book").set_value(nothing)
         sound(page.run())
@@ -222,14 +222,14 @@ def test_a_prompt_of_unknown_characters_and_one_longer_than_the_context_are_told
         assert page.button(key="autoregression_next").disabled
     page.text_input(key="autoregression_prompt_book").set_value("C")
     sound(page.run())
-    assert "Let the net say one more" in words(page)
+    assert "Let the net add another" in words(page)
 
 
 def test_an_unfinished_question_of_a_sequence_is_not_answered(page):
     small(page, "copy")
     page.text_input(key="autoregression_prompt_copy").set_value("3 1 4")
     sound(page.run())
-    assert "the net was never told what to say" in words(page)
+    assert "the net was never taught what to predict" in words(page)
     assert page.button(key="autoregression_next").disabled
     page.text_input(key="autoregression_prompt_copy").set_value(SIXTEEN)
     sound(page.run())
@@ -257,7 +257,7 @@ def test_every_example_puts_its_prompt_and_settings_into_the_controls(page, name
 def test_training_changes_what_the_net_says_and_every_position_and_head_can_be_looked_at(page):
     before = charts(page)["Candidates"]["data"][0]["y"]
     rests(page)
-    assert "At step 50 of 50 the loss is" in words(page)
+    assert "At step 50 the right token gets" in words(page)
     assert charts(page)["Candidates"]["data"][0]["y"] != before
     shown = charts(page)["Attention by block"]
     page.selectbox(key="autoregression_head").select("head 2")
@@ -274,7 +274,7 @@ def test_while_the_net_trains_it_is_not_asked_to_speak_and_what_it_said_stays(pa
     seen = text(page)
     rests(page, 20, playing=True)
     assert declared(page)["tells"] == "rest"
-    assert "Pause, and the net of the step shown continues the text." in words(page)
+    assert "Pause, and the net at the step shown continues the text." in words(page)
     assert "Measured at step 0; pause to measure the step shown." in words(page)
     assert page.button(key="autoregression_next").disabled
     assert page.button(key="autoregression_generate").disabled
@@ -303,7 +303,7 @@ def test_the_lab_opens_with_what_its_net_says_once_trained_recorded(trainer_in_t
     page = lab("autoregression")
     assert found.cfg == opening()
     assert text(page) == PROMPT + "".join(found.value.said)
-    assert "Recorded: what this net says once it has been trained for 600 steps." in words(page)
+    assert "Recorded: how this net continues after 600 steps of training." in words(page)
     page.text_input(key="autoregression_prompt_book").set_value("Call me Ishm")
     sound(page.run())
     assert text(page) == "Call me Ishm"

@@ -4,6 +4,7 @@ torch and the sheet's table, and the product against real nets.
 
 import json
 import re
+from itertools import product
 
 import numpy as np
 import plotly.graph_objects as go
@@ -11,16 +12,17 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from components.charts.colour import SIGNAL
 from components.charts.table import table_of
-from components.labs.gradients.chain import _verdict as chain_verdict
-from components.labs.gradients.chain import chain_chart
+from components.labs.gradients.chain import SAID, chain_chart, paths
+from components.labs.gradients.chain import verdict as chain_verdict
 from components.labs.gradients.net import INITS, anchored, net_chart
 from components.labs.gradients.slopes import _look, curve_chart
 from components.labs.gradients.words import compared, expected
 from models.insight.gaussian import ACTIVATIONS as FUNCTIONS
 from models.insight.gaussian import moments, slope, steepest, value
 from models.insight.theory import branch_gains, law, weight_variance
-from models.labs.chain import PRESETS, arriving, standing_still, updated, with_skip, with_skip_at_random
+from models.labs.chain import PRESETS, arriving, by_branches, standing_still, updated, with_skip, with_skip_at_random
 from models.nets.branches import ACTIVATIONS
 from models.spec import RunConfig
 from models.spec.vocabulary import ACTIVATIONS as NAMED
@@ -83,7 +85,49 @@ def test_what_makes_a_gradient_explode_under_a_skip_needs_no_norm_to_be_cured():
     for small in (factors / 100, 0.0 * factors):
         assert arriving(with_skip(small))[0] == pytest.approx(1, abs=1)
     said = chain_verdict(arriving(factors)[0], arriving(with_skip(factors))[0])
-    assert all(word in said for word in ("a norm before each", "small first weights", "a gate that starts at 0"))
+    assert all(word in said for word in ("a norm before each", "small initial weights", "a gate that starts at 0"))
+
+
+def said_of(*factors: float) -> str:
+    """What is said of a chain of these factors."""
+    chain = np.array(factors)
+    return chain_verdict(arriving(chain)[0], arriving(with_skip(chain))[0])
+
+
+@pytest.mark.parametrize(
+    ("factors", "without", "with_it"),
+    [
+        ((-0.9,) * 50, "gone", "gone"),
+        ((0.1,) * 10, "gone", "kept"),
+        ((0.5,) * 20, "gone", "large"),
+        ((-1.0, -1.0) * 3 + (-0.99,) * 4, "kept", "zero"),
+        ((-0.999,) * 4, "kept", "gone"),
+        ((0.9,) * 2, "kept", "kept"),
+        ((1.0,) * 20, "kept", "large"),
+        ((-1.1,) * 80, "large", "gone"),
+        ((-2.0,) * 20, "large", "kept"),
+        ((2.0,) * 20, "large", "large"),
+    ],
+)
+def test_what_the_plus_1_did_is_said_of_both_products(factors, without, with_it):
+    """A chain that explodes without a skip is not said to be kept from vanishing, nor to do neither."""
+    found = [abs(arriving(chain)[0]) for chain in (np.array(factors), with_skip(np.array(factors)))]
+    for size, fate in zip(found, (without, with_it), strict=True):
+        assert {"zero": size == 0, "gone": size < 0.01, "kept": 0.01 <= size <= 100, "large": size > 100}[fate]
+    assert said_of(*factors) == ("The +1 does not help: " if with_it == "zero" else SAID[without, with_it]) + (
+        "a branch with factor -1 cancels its skip exactly." if with_it == "zero" else ""
+    )
+
+
+def test_the_product_with_a_skip_multiplied_out_is_a_sum_over_all_choices_of_skip_or_branch():
+    factors = np.random.default_rng(5).normal(size=7)
+    past = np.zeros(8)
+    for chosen in product((False, True), repeat=7):
+        past[sum(chosen)] += np.prod(factors[np.array(chosen)])
+    np.testing.assert_allclose(by_branches(factors), past, atol=1e-12)
+    assert past.sum() == pytest.approx(arriving(with_skip(factors))[0])
+    assert "over $2^{10}$ paths" in paths(np.full(10, 0.5))
+    assert "1 through no branch, 5 through one, 51.7 through two or more." in paths(np.full(10, 0.5))
 
 
 # --- the derivatives ---
@@ -270,10 +314,14 @@ def test_what_the_norms_take_over_64_sigmoid_blocks_is_said_as_their_product():
     [
         ({"placement": "post-norm"}, "does not vanish"),
         ({"placement": "post-norm", "activation": "sigmoid", "depth": 64}, "norms take more"),
-        ({"placement": "post-norm", "activation": "tanh", "depth": 100}, "branches give back more"),
-        ({"norm": "none", "depth": 50}, "50 layers explode"),
-        ({"norm": "none", "depth": 50, "activation": "sigmoid"}, "50 layers stay bounded"),
-        ({"norm": "none", "residual": False, "init": "he", "layers_per_branch": 1}, "look at six seeds"),
+        ({"placement": "post-norm", "activation": "tanh", "depth": 100}, "branches return more"),
+        ({"norm": "none", "depth": 50}, "over 50 layers the gradient explodes"),
+        ({"norm": "none", "depth": 50, "activation": "sigmoid"}, "over 50 layers the gradient stays bounded"),
+        (
+            {"norm": "none", "depth": 10, "layers_per_branch": 1},
+            "over 10 layers the gradient grows more than the formula says",
+        ),
+        ({"norm": "none", "residual": False, "init": "he", "layers_per_branch": 1}, "try six seeds"),
         ({"norm": "none", "residual": False, "init": "he"}, "all layers multiply"),
     ],
 )
@@ -292,9 +340,9 @@ def figures():
     yield chain_chart(np.full(100, 1e-9))
     yield curve_chart("φ", list(FUNCTIONS), False, 0.0)
     yield curve_chart("φ'", [], True, 0.0)
-    yield net_chart(title, traces, measured, formula)
-    yield net_chart(title, traces * 2, np.concatenate([measured, 2 * measured]), formula)
-    yield net_chart(title, traces, np.full_like(measured, np.nan), formula)
+    yield net_chart(title, SIGNAL, traces, measured, formula)
+    yield net_chart(title, SIGNAL, traces * 2, np.concatenate([measured, 2 * measured]), formula)
+    yield net_chart(title, SIGNAL, traces, np.full_like(measured, np.nan), formula)
 
 
 def test_plotly_json_and_the_table_accept_every_chart():
@@ -306,9 +354,9 @@ def test_plotly_json_and_the_table_accept_every_chart():
 
 def test_no_two_activations_are_told_apart_by_colour_alone():
     lines = [trace["line"] for trace in curve_chart("φ", list(FUNCTIONS), False, 0)["data"]]
-    assert lines == [_look(at) for at in range(len(FUNCTIONS))]
-    assert len({_look(at)["dash"] for at in range(6)}) == 6
-    assert len({(line["color"], line["dash"]) for line in map(_look, range(30))}) == 30
+    assert lines == [_look(at, SIGNAL) for at in range(len(FUNCTIONS))]
+    assert len({_look(at, SIGNAL)["dash"] for at in range(6)}) == 6
+    assert len({(line["color"], line["dash"]) for line in (_look(at, SIGNAL) for at in range(24))}) == 24
 
 
 # --- the page ---
@@ -341,7 +389,7 @@ def test_the_depth_goes_to_100_and_the_weights_stand_still(page):
     page.slider(key="gradients_depth").set_value(100)
     sound(page.run())
     assert r"0.5^{100}" in said(page)
-    assert "weights do not move at all" in words(page)
+    assert "weights do not change at all" in words(page)
 
 
 def test_factors_of_ones_own_are_multiplied_and_bad_ones_leave_the_last_good(page):
@@ -369,7 +417,7 @@ def test_a_switched_net_is_measured_anew(page):
     sound(page.run())
     assert charts(page)["Gradient of the net"] != before
     assert "6 seeds, geometric mean" in words(page)
-    assert "at the start the gradient does not vanish" in words(page)
+    assert "before training the gradient does not vanish" in words(page)
 
 
 def test_a_walk_to_another_page_loses_nothing(page):

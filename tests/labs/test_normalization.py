@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from components.labs.normalization.descent import shares
 from components.labs.normalization.steps import cell_line, joined, number, set_lines, signed
 from components.labs.normalization.swallows import directions
 from components.labs.normalization.table import cell, letter, statistics
@@ -20,6 +21,7 @@ from models.labs.normalization_laws import (
     left_over,
     shortfall,
     sized,
+    squares,
     told,
     with_outlier,
 )
@@ -114,6 +116,15 @@ def test_scale_decides_descent():
     )  # the flat direction, solved exactly
     assert descent_steps(normalised(samples, "z-score").values) == 1
     assert descent_steps(samples, most=100) is None
+
+
+@pytest.mark.parametrize(("ratio", "share"), [(1, "50.00%"), (10, "99.01%"), (100, "99.99%")])
+def test_in_a_square_the_large_feature_leaves_nothing_of_the_small_one(ratio, share):
+    samples = features_apart(ratio)
+    np.testing.assert_allclose(squares(samples), [1, 0, ratio**2], atol=1e-12)
+    assert squares(samples).sum() == pytest.approx((samples.sum(1) ** 2).mean())
+    text = shares(samples, normalised(samples, "z-score").values)
+    assert f"accounts for **{share}** of the loss; standardised, for 50%." in text
 
 
 # --- the errors that notes often make ---
@@ -328,7 +339,7 @@ def test_every_method_is_shown_with_its_steps(page, method):
     sound(page.run())
     expected = normalised(THREE, method).values[0] + 0.0
     assert f"Out: **[{', '.join(f'{value:.4g}' for value in expected)}]**" in words(page)
-    assert ("No statistics at all" in words(page)) == (method == "dynamic tanh")
+    assert ("No statistics:" in words(page)) == (method == "dynamic tanh")
     assert METHODS[method].equation in [latex.value.strip("$\n ") for latex in page.latex]
 
 
@@ -362,10 +373,10 @@ def test_batch_norm_learns_and_is_used_on_data_that_moved(page):
     chosen(page, "three tokens, batch norm")
     press(page, "Train on this batch once")
     press(page, "Train on it 10 times")
-    assert "Batches remembered: 11" in words(page)
+    assert "Batches so far: 11" in words(page)
     learned = remembered(fresh(3), THREE, batches=11)
     np.testing.assert_allclose(
-        table_named(page, "Statistics of the batch and of the memory").loc["running mean"], learned.mean
+        table_named(page, "Statistics of the batch and running statistics").loc["running mean"], learned.mean
     )
     page.session_state["normalization_mode"] = "eval"
     sound(page.run())
@@ -373,8 +384,8 @@ def test_batch_norm_learns_and_is_used_on_data_that_moved(page):
     sound(page.run())
     used = normalised(THREE + 2, "batch norm", running=learned).values[0]
     assert f"Out: **[{', '.join(f'{value:.4g}' for value in used)}]**" in words(page)
-    press(page, "Forget")
-    assert "Batches remembered: 0" in words(page)
+    press(page, "Reset the statistics")
+    assert "Batches so far: 0" in words(page)
 
 
 def test_one_token_in_training_is_an_error_in_words_and_in_use_it_is_none(page):
@@ -383,7 +394,7 @@ def test_one_token_in_training_is_an_error_in_words_and_in_use_it_is_none(page):
     chosen(page, "one token", "batch norm")
     assert "needs more than one token" in words(page)
     press(page, "Train on this batch once")
-    assert "Batches remembered: 10" in words(page)
+    assert "Batches so far: 10" in words(page)
     page.session_state["normalization_mode"] = "eval"
     sound(page.run())
     assert not page.error
@@ -403,11 +414,11 @@ def test_a_token_without_spread_is_told_of(page):
 PARTS = {
     "By hand against torch": "18.35% shorter",
     "What layer norm promises": "at most sqrt(3 - 1) = 1.4142",
-    "What it swallows": "2 of 3 directions are swallowed",
+    "What it swallows": "2 of 3 directions are discarded",
     "Gain and bias": "comes out of layer norm as it went in",
     "Who sees whom": "**batch norm** moves 3 of 3 tokens",
     "An outlier": "the others share",
-    "Overfitting and landscape": "that they reduce overfitting",
+    "Overfitting and landscape": "to reduce overfitting",
     "What scale costs": f"takes **{descent_steps(features_apart(100)):,} steps**",
 }
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from components.charts.table import table_of
 from components.labs import several
-from components.labs.residual.memory import memory_chart, remembered
+from components.labs.residual.memory import memory_chart, remembered, sizes
 from components.labs.residual.token import slip
 from components.labs.residual.trained import NETS, SIZE, TASKS, configuration, share_figure, shares
 from components.labs.residual.variants import effective_weight, found
@@ -33,6 +33,7 @@ from models.labs.residual import (
     scaled_skip,
     walk,
 )
+from models.lessons.glossary import ENTRIES
 from models.nets.norms import build_norm
 from models.nets.stacks import DLCLStack
 from models.nets.sublayer import RecursiveSublayer, Sublayer, skip_path
@@ -243,6 +244,22 @@ def test_a_token_of_equal_features_is_normed_to_zeros():
 # --- the memory ---
 
 
+def test_the_mean_square_of_a_sum_is_three_terms_of_which_random_branches_leave_two():
+    x, branch = np.array([1.5, 2.0, -0.5]), np.array([0.8, 1.2, -0.1])
+    assert sizes(x, branch).startswith("Its mean square is 2.167 + 2.433 + 0.6967 = 5.297. ")
+    assert ((x + branch) ** 2).mean() == pytest.approx(5.297, abs=5e-4)
+    source = np.random.default_rng(0)
+    writes = source.normal(size=(4000, 3))
+    cross = (2 * x * writes).mean(1)
+    assert abs(cross.mean()) < 4 * cross.std() / 4000**0.5
+    assert ((x + writes) ** 2).mean() == pytest.approx((x**2).mean() + (writes**2).mean(), rel=0.05)
+
+
+def test_the_channel_and_its_source_are_named_where_the_stream_is_explained(page):
+    assert "https://transformer-circuits.pub/2021/framework/index.html" in words(page)
+    assert "Elhage 2021" in ENTRIES["stream"].senses[0].source
+
+
 def test_a_skip_remembers_as_a_sum_of_random_vectors_does():
     """|x| against the square root of 1 + blocks, and half of it lost at every norm of the sum."""
     many = [remembered(4000, 24, 1.0, seed) for seed in range(3)]
@@ -310,24 +327,24 @@ def test_layers_that_start_off_say_less_on_a_line_and_on_random_sequences_than_o
     first = trained_shares["pre-norm, branches off at first"]
     size = {task: np.sqrt(np.mean(values**2)) for task, values in first.items()}
     assert max(size["linear"], size["copy"]) < 0.9 * size["spiral"]
-    assert "say less" in aside_sentence(first, LONG, True) or "clearly less" in aside_sentence(first, LONG, True)
+    assert "do less" in aside_sentence(first, LONG, True) or "clearly less" in aside_sentence(first, LONG, True)
 
 
 def test_layers_that_start_at_random_stay_as_loud_because_nothing_asks_them_to_be_quiet(trained_shares):
     random = trained_shares["pre-norm, random branches at first"]
     before = shares(view("linear", row=0, net="pre-norm, random branches at first", depth=8))
     assert np.abs(np.sqrt(np.mean(random["linear"] ** 2)) / np.sqrt(np.mean(before**2)) - 1) < 0.25
-    assert "do not stand aside" in aside_sentence(random, LONG, True)
+    assert "do about as much" in aside_sentence(random, LONG, True)
 
 
 @pytest.mark.parametrize(
     ("sizes", "residual", "expected"),
     [
-        ((0.1, 0.1, 1.0), True, "the layers stand aside"),
+        ((0.1, 0.1, 1.0), True, "the layers do almost nothing"),
         ((0.7, 0.5, 1.0), True, "at most 70% of the spiral's share"),
         ((0.9, 0.5, 1.0), True, "random sequences only"),
-        ((1.1, 1.0, 1.0), True, "do not stand aside"),
-        ((0.1, 0.1, 1.0), False, "no layer can stand aside"),
+        ((1.1, 1.0, 1.0), True, "do about as much"),
+        ((0.1, 0.1, 1.0), False, "no layer can do nothing"),
         ((0.0, 0.0, 0.0), True, "every block is the identity"),
         ((np.inf, 0.1, 0.1), True, "not all of them are finite"),
     ],
@@ -359,7 +376,7 @@ def test_the_page_opens_on_examples_2_and_3_in_a_row(page):
     said = words(page)
     assert "variance (0.3333² + 2.333² + (-2.667)²) / 3 = 4.2222" in said
     assert "**[0.226, 1.096, -1.322]**" in said
-    assert "post-norm the second sublayer does not read an un-normed stream" in said
+    assert "post-norm the second sublayer does not read an un-normalised stream" in said
     assert "What is left of x" in charts(page)
     assert "Branch share by block" in panels(page, "chart")
 
@@ -379,7 +396,7 @@ def test_every_placement_is_walked_with_and_without_its_skip(page, placement):
     sound(page.run())
     page.number_input(key="residual_skip").set_value(0.0)
     sound(page.run())
-    assert "add: 0 + what was written" in words(page)
+    assert "add: 0 + output" in words(page)
 
 
 def test_a_table_of_ones_own_is_walked_and_a_bad_one_leaves_the_last_good(page):
@@ -399,7 +416,7 @@ def test_a_token_without_a_branch_is_told_what_is_missing(page):
     page.text_area(key="residual_token_paste").set_value("1 2 3")
     page.button(key="residual_token_use").click()
     sound(page.run())
-    assert "A second row is the first branch" in words(page)
+    assert "Add a second row" in words(page)
 
 
 def test_at_size_0_the_block_is_the_identity(page):
@@ -463,7 +480,7 @@ def test_a_net_that_has_ended_is_shown_at_its_end_and_all_others_at_the_step_of_
 def test_without_a_skip_no_layer_can_stand_aside(page):
     page.selectbox(key="residual_trained_net").select("norm, no skip")
     sound(page.run())
-    assert "no layer can stand aside" in words(page)
+    assert "no layer can do nothing" in words(page)
 
 
 def test_a_walk_to_another_page_loses_nothing(page):

@@ -68,7 +68,7 @@ def test_classes_and_lessons_are_counted_apart(board: Board) -> None:
 
 
 def test_a_guess_for_a_class_that_nobody_opened_is_refused_and_makes_none(board: Board) -> None:
-    assert "No class of this code is open" in board.guess("physics-9", LESSON, "one", FIRST)
+    assert "No class with this code is open" in board.guess("physics-9", LESSON, "one", FIRST)
     assert board.counts("physics-9", LESSON) is None
 
 
@@ -83,7 +83,7 @@ def test_only_who_opened_a_class_may_clear_or_close_it(board: Board) -> None:
     board.guess("physics-1", LESSON, "one", FIRST)
     board.clear("physics-1", "wrong", LESSON)
     board.close("physics-1", "wrong")
-    assert "open already" in board.open("physics-1", "wrong")
+    assert "already opened" in board.open("physics-1", "wrong")
     assert total(board) == 1
     board.clear("physics-1", "key", LESSON)
     assert total(board) == 0

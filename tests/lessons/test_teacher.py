@@ -198,7 +198,7 @@ def test_an_instrument_says_nothing_of_its_numbers_where_the_verdict_is_hidden(h
     page = playground(**SMALL, hide=hide)
     page.session_state["instrument"] = "Collapse"
     sound(page.run())
-    assert "Token cosine by depth" in charts(page)
+    assert "Cosine of samples by depth" in charts(page)
     assert ("have a mean cosine of" in words(page)) == (not hide)
 
 
@@ -211,15 +211,19 @@ def test_what_cannot_be_hidden_is_named() -> None:
 def test_a_lessons_answers_are_kept_back_until_a_link_without_that_is_opened() -> None:
     page = watched(guessed(opened("lessons", lesson="final", hide="answers"), 2))
     assert {"Gradient by depth", "Activation by depth", "Loss"} <= set(charts(page))
+    assert not panels(page, "headline"), "a verdict says what became of the nets"
+    assert not [link for link in page.get("page_link") if "Compare" in link.proto.label]
     for answer in (LESSONS["final"].why, LESSONS["final"].challenge.text, "the first loss is", "Your guess was"):
         assert answer not in words(page)
-    assert "keeps the answer back" in words(page)
+    assert "hides the answer" in words(page)
     assert [code.value for code in page.code if "def " in code.value] == []
-    assert "(answer kept back)" in page.code[-1].value
+    assert "(answer hidden by the link)" in page.code[-1].value
     page.query_params["hide"] = ""
     sound(page.run())
     assert "Your guess was right" in words(sound(page.run()))
     assert LESSONS["final"].why in words(page)
+    assert len(panels(page, "headline")) == len(LESSONS["final"].nets)
+    assert [link for link in page.get("page_link") if "Compare" in link.proto.label]
     page.query_params["hide"] = "answers"
     assert LESSONS["final"].why not in words(sound(page.run())), "nor are they shown to who has seen them once"
 
@@ -275,7 +279,7 @@ def test_a_comparison_does_not_tell_apart_by_what_a_link_hides() -> None:
         "A",
         "B",
     ]
-    assert "What differs is hidden by the link." in kept
+    assert "The link hides what differs." in kept
     assert "Equal in all: net mlp" in kept
     assert not any(word in kept for word in ("| Residual", "norm layer", "The columns are equal"))
 
@@ -291,7 +295,7 @@ def test_an_address_of_compare_or_anatomy_that_hides_something_keeps_doing_so(pa
 
 def test_what_puts_blocks_back_is_not_there_where_it_would_set_what_is_hidden() -> None:
     query = SMALL | {"overrides": "2.norm.none"}
-    back, remove = "Put all blocks back", "Remove the exceptions"
+    back, remove = "Restore all blocks", "Remove the exceptions"
     for name, there in (("width", True), ("norm", False)):
         page = unfolded(playground(**query, hide=name))
         assert (remove in labels(page)) == there
@@ -414,7 +418,7 @@ def test_a_guess_made_on_a_projector_starts_the_nets_and_is_never_counted(board:
     class_of()
     guessed(opened("lessons", lesson="final", **{"class": CODE}), 0)
     page = opened("lessons", lesson="final", view="projector", **{"class": CODE})
-    assert "does not count a guess made here" in words(page)
+    assert "guess made here is not counted" in words(page)
     assert counted(guessed(page, 2)) == [1, 0, 0]
     assert declared(page)["shared"] == " both"
     del page.query_params["view"]
@@ -530,7 +534,7 @@ def test_a_cleared_board_stays_cleared_and_the_next_lesson_can_be_guessed() -> N
 def test_a_class_that_is_closed_is_gone_and_a_guess_waits_for_one_to_be_opened() -> None:
     press(class_of(), "Close the class")
     page = guessed(opened("lessons", lesson="final", **{"class": CODE}), 2)
-    assert "No class of this code is open" in words(page)
+    assert "No class with this code is open" in words(page)
     assert "Guesses of the class" not in charts(page)
     class_of()
     assert counted(sound(page.run())) == [0, 0, 1]
@@ -539,10 +543,10 @@ def test_a_class_that_is_closed_is_gone_and_a_guess_waits_for_one_to_be_opened()
 def test_a_second_teacher_cannot_take_a_class_over_and_the_first_finds_it_again_by_its_address(board: Board) -> None:
     first = class_of()
     second = class_of()
-    assert "open already" in words(second)
+    assert "already opened" in words(second)
     assert "Clear the board" not in labels(second)
     forged = opened("teacher", **{"class": CODE, "key": "guess"})
-    assert "open already" in words(forged)
+    assert "already opened" in words(forged)
     assert "Clear the board" not in labels(forged)
     again = opened("teacher", **address_bar(first))
     assert f"Class **{CODE}** is open." in words(again)

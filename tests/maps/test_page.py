@@ -47,6 +47,7 @@ def test_every_run_of_a_prepared_map_is_recorded(key):
     assert refused(spec) == ""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key", PREPARED)
 def test_three_cells_of_a_prepared_map_come_out_as_recorded(key):
     spec, kept = PREPARED[key].spec, recording(key)
@@ -370,10 +371,10 @@ def test_a_link_is_shown_as_it_is_or_says_why_not(folder):
     spec = replace(FIRST, x=Axis("lr", (0.0012345678, 1e-5, 0.3)), y=Axis("warmup", (0, 25)), target=50.0)
     page = maps(map="your-own", spec=spec.to_json(compact=True))
     assert page.session_state["map_own"] == spec
-    assert "The map of the link" not in words(page)
+    assert "The link's map" not in words(page)
     beyond = spec.to_json(compact=True).replace("50.0", "150.0")
     page = maps(map="your-own", spec=beyond)
-    assert "The map of the link was not taken. Target is 150.0; legal is a loss from 0.001 to 100." in words(page)
+    assert "The link's map could not be used. Target is 150.0; legal is a loss from 0.001 to 100." in words(page)
 
 
 def progress(page: AppTest) -> str:
@@ -391,14 +392,14 @@ def test_a_map_of_ones_own_is_computed_paused_and_forgotten(folder):
     press(page, "Compute it here")
     assert "Pause" in labels(page)
     for _ in range(PATIENCE * 4):
-        if "all runs are done" in progress(sound(page.run())):
+        if "finished" in progress(sound(page.run())):
             break
         time.sleep(0.25)
-    assert "all runs are done" in progress(page)
+    assert "finished" in progress(page)
     digest = page.session_state["map_own"].digest
     assert len(MapStore(page.session_state["map_own"], folder).outcomes()) == 16
     assert (folder / digest / "units.jsonl").exists()
-    press(page, "Forget")
+    press(page, "Delete")
     assert not (folder / digest / "units.jsonl").exists()
 
 
@@ -408,15 +409,15 @@ def test_what_is_done_is_shown_and_can_be_gone_on_with(folder):
     with store.writing():
         store.add({"unit": 0, "seconds": 1.0, "runs": run_unit(spec.to_json(), 0)["runs"]})
     page = maps(map="residual x norm")
-    assert "Go on" in labels(page)
-    assert "Forget" not in labels(page), "what somebody else has begun is not this visitor's to forget"
+    assert "Continue" in labels(page)
+    assert "Delete" not in labels(page), "a visitor cannot delete what others began"
     assert f"{len(units(spec)[0])} of 240 runs" in progress(page)
 
 
 def test_a_server_without_map_processes_shows_the_recordings_and_says_why_it_computes_none(folder, monkeypatch):
     monkeypatch.setattr(process, "LIMITS", replace(LIMITS, map_processes=0))
     page = maps(map="arrangements")
-    assert not {"Compute it here", "Go on"} & set(labels(page))
+    assert not {"Compute it here", "Continue"} & set(labels(page))
     assert "This server computes no maps" in words(page)
     assert "recorded" in words(page)
     assert "Map of post-norm, final loss" in charts(page)
@@ -443,6 +444,30 @@ def test_the_base_shows_what_a_transformer_really_trains_with(folder):
     sound(press(page, "Use it").run())
     assert page.number_input(key="map_base_lr").value == configs(spec, cells(spec)[0])[0].lr
     assert page.session_state["map_own"].digest == spec.digest
+
+
+def test_optimiser_activation_norm_and_initialisation_are_set_or_left_to_the_arrangements(folder):
+    """Left to them DeepNorm keeps its own first weights and a plain net no norm; else all panels have what is set."""
+    page = maps(map="your own")
+    page.multiselect(key="map_arrangements").set_value(["DeepNorm", "pre-norm"])
+    own(page)
+    first = cells(page.session_state["map_own"])
+    assert {configs(page.session_state["map_own"], cell)[0].init for cell in first} == {"deepnorm", "fan-in"}
+    chosen = {"norm": "rms norm", "init": "he", "optimizer": "sgd", "activation": "tanh"}
+    for name, word in chosen.items():
+        page.selectbox(key=f"map_base_{name}").set_value(word)
+        sound(page.run())
+    spec = page.session_state["map_own"]
+    assert dict(spec.base).items() >= chosen.items()
+    for cell in cells(spec):
+        assert [getattr(configs(spec, cell)[0], name) for name in chosen] == list(chosen.values())
+    again = maps(map="your-own", spec=spec.to_json(compact=True))
+    assert {name: again.selectbox(key=f"map_base_{name}").value for name in chosen} == chosen
+    assert again.session_state["map_own"] == spec
+    for name in ("norm", "init"):
+        again.selectbox(key=f"map_base_{name}").set_value("of the arrangement")
+    left = sound(again.run()).session_state["map_own"]
+    assert not {"norm", "init"} & dict(left.base).keys()
 
 
 def test_an_outcome_is_what_it_was_packed_from():

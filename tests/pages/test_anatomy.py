@@ -66,7 +66,7 @@ def test_the_three_views_lose_what_the_chosen_block_loses_and_the_history_says_s
     assert "norm(" not in page.code[0].value
     assert "LN" not in page.latex[0].value.split("F(z)")[0]
     assert ">LayerNorm<" not in drawn(page)
-    assert "**pre-norm**, but for block 2: no norm." in words(page)
+    assert "**pre-norm**, except block 2: no norm." in words(page)
     page.toggle(key="anatomy_identity").set_value(True)
     sound(page.run())
     assert page.code[0].value == "x = x  # taken out"
@@ -125,7 +125,7 @@ def test_attention_and_feed_forward_net_of_a_block_are_taken_out_one_by_one() ->
     assert out[:6] == whole[:6]
     assert out[6] == out[5], "after attention the block adds nothing"
     assert r"F_\text{ffn}" not in page.latex[0].value
-    assert _block(configuration(page), 3)["says"] == "Block 3: skip, norm, attention alone"
+    assert _block(configuration(page), 3)["says"] == "Block 3: skip, norm, attention only"
     page.segmented_control(key="anatomy_taken_out").set_value("nothing")
     sound(page.run())
     assert page.session_state["overrides"] == ()

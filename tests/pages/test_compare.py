@@ -1,19 +1,28 @@
 """The comparison: prepared questions, its link, its columns in AppTest, and figures that say what differs."""
 
-from urllib.parse import urlencode
+import csv
+import io
+import json
+import math
+from urllib.parse import parse_qsl, urlencode
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from components.shell import compare_link
+from models.export import comparison_csv, comparison_json, configuration_from
+from models.insight.baseline import loss_of_guessing
+from models.insight.compared import ahead
 from models.service.client import key_of
 from models.spec import RunConfig
 from models.spec.budget import over_budget
 from models.spec.pairings import PAIRINGS, changed, clashes, differing
+from models.trace import Columns, Divergence, Frame, Trace, trace_of
 from tests.app_page import APP, PATIENCE, address, charts, sound, words
-from tests.stage_page import bound, declared, panels, runs, says, tapes
+from tests.stage_page import bound, declared, panels, rests, runs, says, tapes
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
@@ -81,7 +90,7 @@ def test_two_columns_stand_under_one_player_and_each_has_its_line() -> None:
     page = compare(**columns({}, {"residual": False}))
     assert [cfg.residual for cfg in runs(page)] == [True, False]
     assert (declared(page)["shared"], declared(page)["names"]) == (" all", ["A", "B"])
-    assert set(charts(page)) == {"Activation by depth", "Gradient by depth", "Loss"}
+    assert set(charts(page)) == {"Activation by depth", "Gradient by depth", "Loss", "Held-out loss"}
     tapes(page)
     for title in ("Activation by depth", "Gradient by depth"):
         first, second = (bound(page, trace, 30) for trace in charts(page)[title]["data"])
@@ -89,6 +98,11 @@ def test_two_columns_stand_under_one_player_and_each_has_its_line() -> None:
         assert first != second
     lines = [trace for trace in charts(page)["Loss"]["data"] if trace["mode"] == "lines"]
     assert [trace["bind"]["run"] for trace in lines] == [0, 1]
+    held_out = [trace for trace in charts(page)["Held-out loss"]["data"] if "lines" in trace["mode"]]
+    assert [(trace["bind"]["track"], trace["bind"]["run"]) for trace in held_out] == [
+        ("held_out_loss", 0),
+        ("held_out_loss", 1),
+    ]
     assert "| Residual | **on** | **off** |" in words(page)
     assert "Equal in all: net mlp" in words(page)
 
@@ -168,7 +182,8 @@ def test_every_column_has_its_stack_on_a_common_scale_its_verdict_and_its_way_to
         [1, 1, 1],
     ]
     assert [(one["run"], one["label"]) for one in said.values()] == [(0, "A"), (1, "B"), (2, "C")]
-    assert {panel["span"] for panel in declared(page)["panels"]} == {4}
+    assert {panel["span"] for panel in declared(page)["panels"] if panel["kind"] != "chart"} == {4}
+    assert {panel["span"] for panel in panels(page, "chart").values()} == {6}
     ways = [panel for panel in declared(page)["panels"] if panel["kind"] == "link"]
     assert [way["href"] for way in ways] == [f"playground?{key_of(cfg)}" for cfg in runs(page)]
     says(page, {"opened": 1})
@@ -219,4 +234,81 @@ def test_exceptions_for_single_blocks_are_told_in_words() -> None:
 def test_nets_without_a_common_depth_are_told_so_once() -> None:
     page = compare(**columns({}, {"net": "transformer", "task": "digits"}))
     assert words(page).count("their depths have no common axis") == 1
-    assert set(charts(page)) == {"Loss"}
+    assert set(charts(page)) == {"Loss", "Held-out loss"}
+
+
+def test_who_is_ahead_and_by_what_is_said_where_the_playhead_rests() -> None:
+    page = rests(compare(**columns({"steps": 60}, {"residual": False, "norm": "none", "depth": 8, "steps": 60})))
+    first, second = (tape.trace() for tape in tapes(page))
+    assert first is not None
+    assert second is not None
+    ends = [trace.frames[-1].held_out_loss for trace in (first, second)]
+    assert ends[0] < 0.9 * loss_of_guessing("digits") < ends[1]
+    assert f"At step 60 A is ahead, B has {ends[1] / ends[0]:.2g} times its loss" in words(page)
+    assert f"A {ends[0]:.3g} ({first.frames[-1].held_out_accuracy:.0%} right)" in words(page)
+    signal, gradient = (first.act_rms[-1, -1], first.grad_rms[-1, 0] / first.grad_rms[-1, -1])
+    assert f"end of the stream is {signal:.3g} (A)" in words(page)
+    assert f"over that at the end, {gradient:.3g} (A)" in words(page)
+    hidden = rests(compare(**columns({}, {"residual": False}), hide="verdict"))
+    assert "end of the stream" not in words(hidden)
+
+
+def ran(losses: list[float], accuracy: float = 0.5, fate: int | None = None) -> Trace:
+    """A trace whose held-out loss is such at the steps 0, 1, ..., and which has diverged at `fate`."""
+    columns_ = Columns(("x0", "b01"), ("b01",), 1)
+    frames = [Frame(at, np.zeros(2), np.zeros(1), loss, accuracy) for at, loss in enumerate(losses)]
+    ended = None if fate is None else Divergence(fate, "loss")
+    return trace_of(columns_, np.ones((len(losses), columns_.width), np.float32), frames, ended)
+
+
+@pytest.mark.parametrize(
+    ("runs", "verdict"),
+    [
+        ({"A": [[2, 0.5]], "B": [[2, 1.0]]}, "At step 1 A is ahead, B has 2 times its loss. Held-out loss: A 0.5"),
+        ({"A": [[2, 1.0]], "B": [[2, 1.05]]}, "A and B are level"),
+        ({"A": [[2, 2.2]], "B": [[2, 2.4]]}, "none has learned yet, guessing costs 2.30"),
+        ({"A": [[2, 0.5], [2, 0.6]], "B": [[2, 1.0], [2, 0.9]]}, "times its loss, for every seed"),
+        ({"A": [[2, 0.5], [2, 0.9]], "B": [[2, 1.0], [2, 0.8]]}, "times its loss, not for every seed"),
+    ],
+)
+def test_the_lead_is_judged_by_the_held_out_losses(runs: dict[str, list[list[float]]], verdict: str) -> None:
+    said = ahead({name: [ran(one) for one in seeds] for name, seeds in runs.items()}, 1, math.log(10))
+    assert verdict in said
+
+
+def test_a_run_that_diverged_is_behind_all_others_and_says_when() -> None:
+    said = ahead({"A": [ran([2, 3], fate=1)], "B": [ran([2, 0.5])]}, 1, math.log(10))
+    assert "B alone is left" in said
+    assert "A diverged at step 1" in said
+    both = ahead({"A": [ran([2, 3], fate=1)], "B": [ran([2, 3], fate=1)]}, 1, math.log(10))
+    assert "none has a finite loss" in both
+    before = ahead({"A": [ran([2, 3], fate=1)], "B": [ran([2.1, 3])]}, 0, math.log(10))
+    assert "diverged" not in before
+
+
+def test_a_comparison_is_taken_home_as_configurations_numbers_and_a_link_that_checks_itself() -> None:
+    query = columns({"steps": 3}, {"residual": False, "steps": 3})
+    page = rests(compare(**query, seeds="2"))
+    traces = {name: tape.traces() for name, tape in zip("AB", tapes(page), strict=True)}
+    rows = list(csv.DictReader(io.StringIO(comparison_csv(traces))))
+    assert {(row["run"], row["seed"]) for row in rows} == {("A", "0"), ("A", "1"), ("B", "0"), ("B", "1")}
+    last = [row for row in rows if (row["run"], row["seed"], row["step"]) == ("B", "1", "3")]
+    np.testing.assert_array_equal(np.float32([row["act_rms"] for row in last]), traces["B"][1].act_rms[3])
+    kept = json.loads(comparison_json(dict(zip("AB", runs(page), strict=True))))
+    assert [configuration_from(json.dumps(kept[name]))[0] for name in "AB"] == runs(page)
+    page.session_state["compare_share"] = True
+    sound(page.run())
+    labels = [button.proto.label for button in page.get("download_button")]
+    assert labels == ["Configurations (JSON)", "Numbers (CSV)"]
+    shared = dict(parse_qsl(page.code[-1].value.partition("?")[2]))
+    assert len(shared["digest"].split(",")) == 2
+    again = rests(compare(**shared))
+    assert [one.value.partition(": ")[0] for one in again.success if "Same result: " in one.value] == [
+        "Column A",
+        "Column B",
+    ]
+    assert declared(again)["start"], "a link with a digest runs again"
+    other = rests(compare(**shared | {"b": urlencode({**SMALL, "steps": 3, "seed": 9})}))
+    assert "Column B: The loss departs from the link's at step 0" in words(other)
+    other.slider(key="depth").set_value(4)
+    assert "digest" not in address(sound(other.run()))

@@ -195,7 +195,7 @@ def opened(page: AppTest) -> list[str]:
 def test_the_page_opens_with_all_words_and_none_of_them_open():
     page = glossary()
     assert opened(page) == []
-    assert f"{len(ENTRIES)} of {len(ENTRIES)} words" in words(page)
+    assert f"{len(ENTRIES)} of {len(ENTRIES)} terms" in words(page)
 
 
 def test_an_address_opens_at_its_word_however_it_is_capitalised():
@@ -207,7 +207,7 @@ def test_an_address_opens_at_its_word_however_it_is_capitalised():
 def test_an_address_with_an_unknown_word_is_told_the_nearest():
     page = glossary(word="layernorm")
     assert opened(page) == []
-    assert "The nearest is **layer norm**" in words(page)
+    assert "Did you mean **layer norm**" in words(page)
     page.selectbox(key="glossary_word").select("layer norm")
     sound(page.run())
     assert opened(page) == ["layer norm"]
@@ -244,7 +244,7 @@ def test_the_search_box_narrows_the_list_and_says_when_nothing_is_left():
     assert "**layer norm**" not in words(page)
     page.text_input(key="glossary_search").set_value("no such thing at all")
     sound(page.run())
-    assert f"None of the {len(ENTRIES)} words" in words(page)
+    assert f"None of the {len(ENTRIES)} terms" in words(page)
 
 
 def test_a_walk_to_another_page_keeps_the_word_and_the_search():

@@ -52,8 +52,8 @@ def test_a_run_that_diverged_blew_up_whatever_it_had_learned_before():
 
 def test_a_reason_is_made_from_the_numbers_before_training():
     assert because(tape(act=(1, 485.2), diverged=Divergence(2, "branch")), CHANCE) == (
-        "The signal leaves 490 times as large, and at step 2 no number is left: the loss is 2.3 at step 0, guessing "
-        "costs 2.30."
+        "The signal leaves 490 times as large, and at step 2 the numbers overflow: the loss is 2.3 at step 0, "
+        "guessing costs 2.30."
     )
     assert because(tape(act=(1, 1.5e-5), grad=(3e-8, 1.9e-3)), CHANCE) == (
         "1/67,000 of the signal comes through, 1/63,000 of the gradient comes back: the loss stays at 2.30, guessing "
@@ -74,8 +74,8 @@ def test_the_conclusion_is_of_the_runs_as_they_came_out():
     said = conclusion(both, norm, residual, neither)
     assert "Only the net with both learns: 90% of unseen digits right" in said
     assert (
-        "it leaves 77 times as large; the norm alone holds its size, but any two digits come out alike (cosine 0.99)"
-        in said
+        "the signal leaves 77 times as large; with the norm alone it keeps its size, but any two digits come out "
+        "alike (cosine 0.99)" in said
     )
     other = conclusion(both, replace(norm, trace=tape((0.1,) * 30)), residual, neither)
     assert other.startswith("**2 of 4 learn: A; B.** C: the signal leaves 77 times as large")

@@ -23,7 +23,7 @@ from benchmarks import (
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.loops import Bare, Hooks, StreamSites
 from benchmarks.report import Figure, show
-from benchmarks.timing import percentile, ratio, taking_turns
+from benchmarks.timing import per_step, percentile, ratio, taking_turns
 from models.insight.verdict import STARTS, verdict
 from models.instruments import INSTRUMENTS
 from models.maps import Axis, MapSpec
@@ -73,6 +73,7 @@ def test_every_instrument_is_put_beside_a_training_step() -> None:
     assert len(found) == sum(len(shapes) for shapes, _ in instruments.EXAMPLES.values())
 
 
+@pytest.mark.long
 def test_cells_are_timed_together_and_through_a_cluster() -> None:
     spec = MapSpec(
         Axis("batch", (4, 8)), Axis("depth", (1,)), ("plain",), (("task", "circles"), ("width", 8), ("steps", 3))
@@ -97,6 +98,7 @@ def test_several_seeds_are_put_beside_one() -> None:
     assert figure.what == "3 seeds / one, tiny"
 
 
+@pytest.mark.long
 def test_a_real_server_is_watched_crowded_moved_and_started() -> None:
     assert len(measured(serving.watched(rounds=1, seconds=0.5, query=LIGHT))) == 1
     move = serving.Move("MLP", LIGHT, 3, 4, 0.4)
@@ -104,6 +106,7 @@ def test_a_real_server_is_watched_crowded_moved_and_started() -> None:
     assert len(measured(serving.startup(rounds=1))) == 1
 
 
+@pytest.mark.long
 def test_a_class_is_measured_from_its_first_page_to_the_end_of_all_work() -> None:
     own = measured(classroom.different(3, 2, 1.0, 0.0, LIGHT, late=0.5, lesson=True))
     assert [figure.at_most for figure in own] == [0.5, None, None, None, 0.8, 3.0, 0, 0, 1.5, 10]
@@ -111,6 +114,7 @@ def test_a_class_is_measured_from_its_first_page_to_the_end_of_all_work() -> Non
     assert (shared[-1].value, shared[-1].at_most) == (1, 1)
 
 
+@pytest.mark.long
 def test_a_soak_kills_cuts_and_watches_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(soak, "CUT_SHARE", 0.5)
     found = measured(soak.soak(minutes=0.1, sessions=2, kills=1, pace=0.5, query=LIGHT))
@@ -118,6 +122,7 @@ def test_a_soak_kills_cuts_and_watches_memory(monkeypatch: pytest.MonkeyPatch) -
     assert "killed 1 times" in found[2].note
 
 
+@pytest.mark.long
 def test_time_to_controls_and_first_chart_are_measured_where_there_is_a_browser() -> None:
     assert len(measured(browser.browser(rounds=1, remote=0))) in {0, 3}
 
@@ -155,6 +160,7 @@ def test_contenders_take_turns_and_a_goal_has_a_side() -> None:
     assert [len(taken) for taken in seconds.values()] == [2, 2]
     assert ratio({"a": [2.0, 9.0, 2.0], "b": [1.0, 1.0, 1.0]}, "a", "b") == 2.0
     assert percentile([float(v) for v in range(1, 101)], 95) == 95.0
+    assert per_step({"a": [0.02, 0.04]}, "a", 10) == pytest.approx(3.0)
     assert [Figure("x", value, at_most=1.0).verdict for value in (0.9, 1.1)] == ["met", "MISSED"]
     assert [Figure("x", value, at_least=1.0).verdict for value in (0.9, 1.1)] == ["MISSED", "met"]
     assert "<= 1" in show("part", Figure("x", 0.9, "s", at_most=1.0))

@@ -221,6 +221,7 @@ def lengths_sentence(shortest: np.ndarray, longest: np.ndarray) -> str:
             "",
             '''"""Lengths of tokens: how far they differ along the stream."""
 
+from components.charts.colour import SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.instruments.panel import Instrument, Panel
 from models import answers
@@ -234,7 +235,8 @@ def draw(panel: Panel) -> None:
     value, title = found.value, "Token length by depth"
     panel.say(lengths_sentence(value.shortest, value.longest))
     series = [Series("longest", value.longest), Series("shortest", value.shortest, "other")]
-    panel.chart(depth_profile(title=title, unit="RMS", sites=panel.view.trace.sites, series=series), title)
+    sites = panel.view.trace.sites
+    panel.chart(depth_profile(title=title, unit="RMS", hue=SIGNAL, sites=sites, series=series), title)
 
 
 LENGTHS = Instrument(
@@ -252,6 +254,30 @@ LENGTHS = Instrument(
         ),
         Edit("components/instruments/__init__.py", '    "Health": HEALTH', '    "Token lengths": LENGTHS,\n'),
         Edit("benchmarks/instruments.py", '    "distributions": (BOTH', '    "lengths": (BOTH, {}),\n'),
+    ],
+    "A chart": [
+        Edit(
+            "components/stage/figures.py",
+            "def step_map(",
+            '''def branches(sites: Sequence[str], *, run: int = 0) -> Figure:
+    """What each branch returns at the playhead, over depth, on a log axis."""
+    now = bound(over_depth(STEP, sites, len(sites), "now", SIGNAL), Row("branch_rms", run))
+    return held(_over_blocks("Branch by depth", "RMS", sites, [now], SIGNAL), y="log")
+
+
+''',
+        ),
+        Edit(
+            "components/playground/picture.py",
+            "    ]\n\n\ndef panel(",
+            """        Chart("Branch by depth", span=6, figure=figures.branches(plan(cfg).branches), height=220, fit=fit),
+""",
+        ),
+        Edit(
+            "tests/stage/test_declared.py",
+            '        figures.cosines(SITES, ["A", "B"]),\n    ]',
+            "        figures.branches(SITES[1:]),\n",
+        ),
     ],
     "A lesson": [
         Edit(
@@ -275,12 +301,12 @@ NARROW = Lesson(
     options=_SIZES,
     nets=_NETS,
     charts=("act_rms", "loss"),
-    finding=by_size(_SIZES, (1,), stream_change, of=0, what="the signal", path="over 2 blocks"),
+    found=by_size(_SIZES, (1,), stream_change, of=0, what="the signal", path="over 2 blocks"),
     why="Two blocks add little.",
     sources={"He 2016 (ResNet)": "https://arxiv.org/abs/1512.03385"},
     code=Code("models/nets/sublayer.py", "Sublayer.forward"),
     challenge=Challenge(
-        "Reach a loss of 1 within 20 steps. You may touch the learning rate only.",
+        "Reach a loss of 1 within 20 steps. You may change only the learning rate.",
         RunConfig(task="spiral", depth=2, width=16, steps=20, lr=1e-4),
         ("lr",),
         (loss_within(1.0, 20),),
@@ -326,6 +352,7 @@ NARROW = Lesson(
 
 import streamlit as st
 
+from components.charts.colour import SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.stage.still import still_chart
 from models.service.client import trainer
@@ -334,21 +361,15 @@ from models.spec import RunConfig
 st.title("Sizes", anchor=False)
 st.markdown("See how large the signal is at each point of a small net.")
 trace = trainer().want(RunConfig(depth=2, width=16, batch=8), 1).trace()
-figure = depth_profile(title="Signal by depth", unit="RMS", sites=trace.sites, series=[Series("signal", trace.act_rms[0])])
+series = [Series("signal", trace.act_rms[0])]
+figure = depth_profile(title="Signal by depth", unit="RMS", hue=SIGNAL, sites=trace.sites, series=series)
 still_chart(figure, key="sizes", alt="Signal by depth, chart")
 ''',
         ),
         Edit(
             "pages/navigation.py",
-            '            st.Page(\n                HERE / "learn" / "teacher.py",',
-            """            st.Page(
-                HERE / "learn" / "sizes.py",
-                title="Sizes",
-                icon=":material/straighten:",
-                url_path="sizes",
-                help="How large the signal is in a small net.",
-            ),
-""",
+            '        ("learn/teacher",',
+            '        ("learn/sizes", "Sizes", "straighten", "How large the signal is in a small net."),\n',
         ),
     ],
 }
@@ -489,8 +510,11 @@ def test_each_is_offered_by_its_control_and_taken_by_the_pages(copy: Path) -> No
         copy,
         """
 from urllib.parse import urlencode
+import numpy as np
 from streamlit.testing.v1 import AppTest
 from components.instruments import INSTRUMENTS
+from models.training import Run
+from tests.stage_page import bound, panels, rests, runs
 
 SMALL = {"depth": "3", "width": "16", "batch": "8", "steps": "6"}
 NEW = {
@@ -521,6 +545,11 @@ for name in INSTRUMENTS:
     opened(PLAYGROUND, **SMALL, **NEW)
     if name == "Token lengths":
         assert any("times as long as the shortest" in one.value for one in page.markdown)
+figure = panels(page, "chart")["Branch by depth"]["figure"]
+rests(page, 4)
+(run,) = [Run(cfg) for cfg in runs(page)]
+run.advance(5)
+np.testing.assert_allclose(bound(page, figure["data"][0], 4), run.trace().branch_rms[4], rtol=1e-3)
 page.session_state["instrument"] = None
 opened(COMPARE, a=urlencode(SMALL | NEW), b=urlencode(SMALL))
 assert page.session_state["compare_columns"][0].norm == "largest norm"
@@ -549,10 +578,10 @@ def test_the_projects_own_tests_hold_with_each(copy: Path) -> None:
         *(f"tests/{name}.py" for name in (
             "nets/test_placements", "nets/test_initialisation", "nets/test_branches", "nets/test_nets", "service/test_answers",
             "lessons/test_lessons", "tasks/test_tasks", "spec/test_spec", "charts/test_diagram", "export/test_script",
-            "labs/test_gradients",
+            "labs/test_gradients", "stage/test_declared",
         )),
         "-k", "largest or signs or squared or halves or turn or lengths or narrow or mid+out"
-        " or every_word or every_question or all_of_them or parts_of_a_block or told_apart",
+        " or every_word or every_question or all_of_them or parts_of_a_block or told_apart or all_figures",
     )  # fmt: skip
 
 

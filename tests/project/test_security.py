@@ -196,8 +196,7 @@ def test_no_page_repeats_a_hostile_link(path, trainer_in_this_process):
 def script_of(url_path: str) -> str:
     """The script of a page, as the navigation lists it."""
     text = (ROOT / "pages" / "navigation.py").read_text(encoding="utf-8")
-    found = re.findall(r'HERE / "(\w+)" / "(\w+\.py)",(?:(?!st\.Page).)*?url_path="(\w+)"', text, re.DOTALL)
-    return next(f"pages/{folder}/{script}" for folder, script, path in found if path == url_path)
+    return next(f"pages/{script}.py" for script, name in re.findall(r'"(\w+/(\w+))"', text) if name == url_path)
 
 
 # --- the sources ---

@@ -90,14 +90,17 @@ def as_computed(viewer: Viewer) -> bool:
     return came.tobytes() == run.rows(0)[: len(came)].tobytes()
 
 
-def test_a_worker_that_is_killed_ten_times_computes_the_same_rows_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("times", [2, pytest.param(10, marks=pytest.mark.long)])
+def test_a_worker_that_is_killed_again_and_again_computes_the_same_rows_in_the_end(
+    monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
     monkeypatch.setattr(client, "SETTLED_SECONDS", 0.0)  # lives are short here
     cfg = RunConfig(depth=2, width=16, batch=16, steps=800, device="cpu")
     trainer = WorkerTrainer(back_off=[0.0])
 
     async def killed() -> None:
         tape, pids = trainer.want(cfg, cfg.steps, seconds=PATIENCE), set()
-        for _ in range(10):
+        for _ in range(times):
             while not (
                 tape.length and tape.deaths == 0 and trainer.status().state == "ready"
             ):  # this life has brought rows
@@ -108,7 +111,7 @@ def test_a_worker_that_is_killed_ten_times_computes_the_same_rows_in_the_end(mon
                 await asyncio.sleep(0.01)
         while not (tape.done or tape.error):
             await asyncio.sleep(0.01)
-        assert (len(pids), tape.error, trainer.status().ending) == (10, "", "by SIGKILL")
+        assert (len(pids), tape.error, trainer.status().ending) == (times, "", "by SIGKILL")
         run = Run(cfg)
         run.advance(cfg.steps)
         run.close()

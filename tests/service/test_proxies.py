@@ -20,7 +20,7 @@ from tests.waiting import PATIENCE, until
 
 BASE = "playground"
 SMALL = "depth=4&width=16&batch=16&steps=300"
-LONG = "depth=8&width=32&batch=32&steps=3000"
+LONG = "depth=8&width=32&batch=32&steps=900"
 CUT_SECONDS = 2.0
 NGINX = shutil.which("nginx")
 

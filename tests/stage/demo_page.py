@@ -16,6 +16,8 @@ query = st.query_params.to_dict()
 @st.fragment(run_every=0.2)
 def grow() -> None:
     points = st.session_state.points = st.session_state.get("points", 0) + 5
+    if points > int(query.get("until", points)):
+        return
     line = {"type": "scatter", "name": "loss", "x": list(range(points)), "y": [2.0 - at / 400 for at in range(points)]}
     axes = {"xaxis": {"range": [0, 400]}, "yaxis": {"range": [0, 2.5]}, "uirevision": "loss", "margin": {"t": 10}}
     still_chart({"data": [line], "layout": axes}, key="loss", alt="Loss, chart", height=280, on_click=clicked)

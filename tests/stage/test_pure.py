@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from components.charts.depth import log_range
-from components.charts.parts import GREEN, ORANGE, decades_axis, decimate, enlarged
+from components.charts.colour import LOSS, SIGNAL, shades
+from components.charts.depth import Series, depth_profile, log_range
+from components.charts.parts import decades_axis, decimate, enlarged
+from components.charts.steps import step_map
 from components.stage import figures
 from components.stage.files import FOLDER
 
@@ -24,7 +26,7 @@ HERE = Path(__file__).parent
 
 def run(code: str, **given: Any) -> Any:
     """What a piece of JavaScript says, given some values; the stage's modules are at hand by their names."""
-    names = {"bind": "bind.js", "playhead": "playhead.js", "tape": "tape.js"}
+    names = {"bind": "bind.js", "playhead": "playhead.js", "tape": "tape.js", "describe": "describe.js"}
     imports = "".join(f'import * as {name} from "{(FOLDER / file).as_uri()}"\n' for name, file in names.items())
     values = "".join(f"const {name} = {json.dumps(value)}\n" for name, value in given.items())
     script = f"{imports}{values}const said = (() => {{ {code} }})()\nconsole.log(JSON.stringify(said))"
@@ -261,10 +263,7 @@ def test_a_sentence_holds_until_the_next_and_has_the_numbers_of_the_row_shown():
     assert run(TAPE + code) == ["Step 0: loss 3.", "Step 1: loss 2.5.", "Step 2: loss 1.23; it learns."]
 
 
-NOW = (
-    TAPE
-    + "const now = (more) => ({ tapes: [one], position: 0, shown: 0, row: 0, furthest: 0, playing: false, ...more })\n"
-)
+NOW = TAPE + "const now = (more) => ({ tapes: [one], position: 0, shown: 0, furthest: 0, playing: false, ...more })\n"
 ROW = {"type": "scatter", "name": "step {step}", "x": [0, 1, 2], "text": ["x0", "b01", "b02"]}
 ROW |= {"bind": {"of": "row", "track": "act_rms", "run": 0, "seed": 0, "fold": "", "log": True, "against": None}}
 PROFILE = {"data": [ROW], "layout": {"yaxis": {"type": "log"}, "bind": {"y": "log", "line": ""}}}
@@ -313,7 +312,7 @@ const track = (name, start, width) => ({ name, start, width })
 const one = new tape.Tape({ link: "", seeds: 1, last: 9 })
 one.describe({ last: 9, seeds: 1, width: 5, tracks: [track("act_rms", 0, 3), track("branch", 3, 2)] })
 const draw = (position, held = {}) =>
-  bind.filled(figure, { tapes: [one], position, shown: Math.floor(position), row: 0, furthest: 0, playing: false }, held)
+  bind.filled(figure, { tapes: [one], position, shown: Math.floor(position), furthest: 0, playing: false }, held)
 """
 
 
@@ -386,7 +385,7 @@ const made = given.map((rows) => {
   one.state = { ...one.state, fates: Array(rows[0].length).fill(null) }
   return one
 })
-const now = { tapes: made, position: 1, shown: 1, row: 1, furthest: 1, playing: false }
+const now = { tapes: made, position: 1, shown: 1, furthest: 1, playing: false }
 """
 LAYERS = ("x0", "b01")
 
@@ -480,7 +479,7 @@ def test_a_cross_stands_where_a_seed_diverged_in_the_colour_of_its_run_and_none_
     assert [(trace["meta"], trace["x"]) for trace in first] == [("A one diverged", [1])]
     assert [trace["x"] for trace in both] == [[1], [3]]
     assert [trace["y"] for trace in both] == [[pytest.approx(0.97 * 3.2)]] * 2
-    assert both[0]["marker"]["color"] != both[1]["marker"]["color"] == ORANGE
+    assert both[0]["marker"]["color"] != both[1]["marker"]["color"] == shades(LOSS)[1]
     assert [trace["showlegend"] for trace in both] == [True, False]
 
 
@@ -497,7 +496,7 @@ def test_a_run_is_lost_when_all_of_its_seeds_are():
 
 def test_the_cosines_of_several_runs_are_those_of_the_frame_before_the_playhead():
     figure = figures.cosines(LAYERS, ["A", "B", "C"])
-    assert figure["data"][2]["line"]["color"] == GREEN
+    assert figure["data"][2]["line"]["color"] == shades(SIGNAL)[2]
     code = """
     const frame = (step, values) => ({ step, sample_cosine: values })
     made.forEach((one, at) => (one.frames[0] = [frame(0, [0.5, at ? 0.25 : null]), frame(5, [1, 1])]))
@@ -525,3 +524,63 @@ def test_a_legend_has_the_room_that_its_names_need_in_the_charts_own_width_and_k
     ]
     """
     assert run(code, figure=figure, large=enlarged(figure, 2)) == [47, 64, 81, 81, 47, 128, 44]
+
+
+def test_a_chart_is_described_by_the_ends_and_the_extremes_of_its_lines_and_by_its_marks():
+    values = np.array([1.0, 0.25, 3.0, 40.0, 0.0])
+    figure = depth_profile(
+        title="Activation",
+        unit="RMS",
+        hue=SIGNAL,
+        sites=["x0", "b01", "b02", "b03", "b04"],
+        series=[Series("now", values), Series("level", np.full(5, 2.0), "other")],
+    )
+    said = run("return describe.described(figure)", figure=figure)
+    assert said.startswith("RMS over block. now: from 1 at input to 40 at block 3, least 0.25 at block 1.")
+    assert "exactly 0: marked at block 4." in said
+    assert "level: 2 at 5 places." in said
+
+
+def test_a_map_is_described_by_its_extremes_and_an_empty_chart_says_so():
+    figure = step_map(
+        title="Activation",
+        unit="RMS",
+        hue=SIGNAL,
+        sites=["x0", "b01"],
+        step=np.arange(3),
+        values=np.array([[1, 2], [3, 4], [5, 0.5]]),
+    )
+    said, none = run("return [describe.described(figure), describe.described({ data: [], layout: {} })]", figure=figure)
+    assert "a map of 6 cells, least 0.5 at block 1, 2, greatest 5 at input, 2." in said
+    assert none == "Nothing is drawn yet."
+
+
+def test_no_more_than_six_lines_are_described_and_the_others_counted():
+    series = [Series(f"net {at}", np.array([1.0, 2.0 + at])) for at in range(8)]
+    figure = depth_profile(title="t", unit="RMS", hue=SIGNAL, sites=["x0", "b01"], series=series)
+    said = run("return describe.described(figure)", figure=figure)
+    assert said.count("from 1 at input") == 6
+    assert said.endswith("And 2 more.")
+
+
+@pytest.mark.parametrize("against", [False, True])
+def test_held_out_losses_of_several_seeds_are_their_median_with_the_range_at_the_frames_that_were_seen(against):
+    code = """
+    const frame = (step, loss) => ({ step, held_out_loss: loss })
+    made[0].frames = [[frame(0, 2), frame(1, 1), frame(4, 9)], [frame(0, 3), frame(1, null)], [frame(0, 7), frame(1, 5)]]
+    made[1].frames = [[frame(0, 1), frame(1, 1)], [frame(0, 1)], [frame(0, 4)]]
+    return bind.filled(figure, now, {}).data.map(({ name, x, y }) => [name, x, y])
+    """
+    row = [[2, 1, 1]] * 3
+    figure = figures.losses(["A", "B"], steps=9, chance=2.3, seeds=3, against=against, held_out=True)
+    drawn = {
+        name: dict(zip(x, y, strict=True)) for name, x, y in run(SEVERAL + code, given=[[row] * 2] * 2, figure=figure)
+    }
+    a, b = {0: 3, 1: 3}, {0: 1, 1: 1}
+    assert {int(step): value for step, value in drawn["B"].items()} == {
+        step: value - (a[step] if against else 0) for step, value in b.items()
+    }
+    if not against:
+        assert drawn["A"] == a
+        assert drawn["A, lowest seed"] == {0: 2, 1: 1}
+        assert drawn["A, highest seed"] == {0: 7, 1: 5}

@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 # Controls that say which part, lesson, example or instrument is shown.
-PLACES = ("Part", "Look closer", "Instruments", "Lesson", "Error", "Word", "Map")
+PLACES = ("Part", "Look closer", "Instruments", "Lesson", "Claim", "Term", "Map")
 SHOWN = 2  # headings from the top that say where one is; further down they come and go with what is folded
 
 READ = """() => {

@@ -1,22 +1,19 @@
-"""Charts of the attention lab: numbers with a sign over rows
-and columns, lines over any numbers, who waits for whom.
-"""
+"""Charts of the attention lab: maps of signed values and dependency graphs."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from components.charts.depth import Series, depth_profile
-from components.charts.linear import linear_profile
-from components.charts.parts import BLUE, GREY, Figure, finished, frame_of, listed, rounded_grid
+from components.charts.colour import GREY, SIGNAL, SIGNED
+from components.charts.parts import Figure, colour_bar, finished, frame_of, listed, rounded_grid
 
 
 def signed_map(
     title: str, *, rows: Sequence[str], columns: Sequence[str], values: np.ndarray, unit: str, x: str, y: str
 ) -> Figure:
-    """Values (R, C) as colour, the first row at the top; grey is 0, and both signs have the same range."""
-    layout = frame_of(title, x=x, y=y, legend=False)
+    """Values (R, C) as colours, the first row on top; grey is 0, and the range is symmetric."""
+    layout = frame_of(title, x=x, y=y, legend=False, hue=SIGNAL)
     layout["yaxis"] |= {"autorange": "reversed", "showgrid": False, "ticks": "", **_some(rows)}
     layout["xaxis"] |= {"showgrid": False, "ticks": "", **_some(columns)}
     cells = np.asarray(values, float).reshape(len(rows), len(columns))
@@ -34,36 +31,16 @@ def signed_map(
         "customdata": rounded_grid(cells),
         "hovertemplate": "%{y}, %{x}: %{customdata:.4g}<extra></extra>",
         "hoverongaps": False,
-        "colorscale": "RdBu",
-        "colorbar": {"thickness": 10, "title": {"text": unit, "side": "right"}, "outlinewidth": 0},
+        "colorscale": SIGNED,
+        "colorbar": colour_bar(unit),
     }
     return finished([shade], layout, "")
 
 
-def lines(
-    title: str,
-    *,
-    over: str,
-    at: Sequence[object],
-    unit: str,
-    series: Sequence[Series],
-    guides: Sequence[float] = (),
-    log: bool = False,
-) -> Figure:
-    """Lines over whatever `over` says, one value for each of `at`; guides are of a linear axis only."""
-    sites = [str(one) for one in at]
-    if log:
-        figure = depth_profile(title=title, unit=unit, sites=sites, series=series)
-    else:
-        figure = linear_profile(title=title, unit=unit, sites=sites, series=series, guides=guides)
-    figure["layout"]["xaxis"]["title"]["text"] = over
-    return figure
-
-
 def waiting_graph(title: str, steps: np.ndarray, *, recurrent: bool) -> Figure:
-    """Who needs whose result: a chain from state to state, or every output straight from the tokens up to its own.
+    """What depends on what: a chain from state to state, or every output directly on the tokens up to its own.
 
-    `steps` (n, n) are those in which a token (column) gets to a place (row), negative where it never does.
+    `steps` (n, n): sequential steps from a token (column) to a position (row), negative where there is no way.
     """
     count = len(steps)
     layout = frame_of(title, x="token", y="", legend=False)
@@ -102,7 +79,7 @@ def waiting_graph(title: str, steps: np.ndarray, *, recurrent: bool) -> Figure:
         "mode": "markers+text",
         "text": [str(step) if step else "" for step in known],
         "textposition": "top center",
-        "marker": {"color": BLUE, "size": 10, "symbol": ["square"] * count + ["circle"] * count},
+        "marker": {"color": SIGNAL, "size": 10, "symbol": ["square"] * count + ["circle"] * count},
         "hovertemplate": "token %{x}: known after %{customdata} steps<extra></extra>",
         "customdata": known,
     }
@@ -110,7 +87,7 @@ def waiting_graph(title: str, steps: np.ndarray, *, recurrent: bool) -> Figure:
 
 
 def _some(names: Sequence[str], most: int = 8) -> dict[str, Any]:
-    """At most so many of the names as ticks, evenly spaced."""
+    """At most `most` of the names as ticks, evenly spaced."""
     every = max(1, -(-len(names) // most))
     shown = list(names[::every])
     return {"type": "category", "tickmode": "array", "tickvals": shown, "ticktext": shown, "tickangle": 0}

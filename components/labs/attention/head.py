@@ -1,4 +1,4 @@
-"""One head on tables that one edits: Q, K and V, scores, scaling, masks, softmax, weighted sum."""
+"""One attention head on editable tables: Q, K and V, scores, scaling, masks, softmax, weighted sum."""
 
 import numpy as np
 import streamlit as st
@@ -7,6 +7,7 @@ from components.controls import number_table as table
 from components.labs.attention import head_cosine, head_learning
 from components.labs.attention import head_shown as shown
 from components.labs.attention.head_words import Tables, arithmetic, fits, looks, slip
+from components.labs.examples import choose, numbered
 from components.shell import session
 from components.shell.address import kept
 from components.shell.text import badge
@@ -14,14 +15,13 @@ from models.labs.attention import attend, divisor, visible
 from models.labs.attention_examples import PROJECTIONS, Projection
 
 KEY = "attention_head"
-FIRST = next(iter(PROJECTIONS))
 CLOSER = (LEARNING, COSINE) = "How the matrices learn", "Dot product or cosine"
 PARTS = {"x": "X, the tokens", "w_q": "W_Q", "w_k": "W_K", "w_v": "W_V"}
 
 
 def draw() -> None:
-    """The tables, the switches, and what follows from them."""
-    example = _preset()
+    """The tables, the switches, and the computation."""
+    example = _example()
     left, right = st.columns(2)
     with left:
         x = _table("x", example)
@@ -57,21 +57,15 @@ def draw() -> None:
         head_cosine.draw(head, at)
 
 
-def _preset() -> Projection:
-    key = f"{KEY}_preset"
-
-    def put() -> None:
-        example = PROJECTIONS[session.held(key)]
+def _example() -> Projection:
+    def load(example: Projection) -> None:
         for part in PARTS:
             table.put(f"{KEY}_{part}", getattr(example, part))
         session.hold(f"{KEY}_causal", example.causal)
         session.hold(f"{KEY}_scaled", _scaled(example))
         session.hold(f"{KEY}_pads", [])
 
-    left, right = st.columns([3, 1], vertical_alignment="bottom")
-    choice = kept(key, FIRST, name="example", among=PROJECTIONS)
-    name = left.selectbox("Examples", list(PROJECTIONS), on_change=put, **choice)
-    right.button("Load example", key=f"{KEY}_again", on_click=put, width="stretch")
+    name = choose(KEY, PROJECTIONS, load, again=True)
     if said := slip(name):
         st.info(said)
     return PROJECTIONS[name]
@@ -82,31 +76,26 @@ def _scaled(example: Projection) -> bool:
 
 
 def _switches(count: int, example: Projection) -> tuple[bool, bool, frozenset[int], int]:
-    """Whether scores are scaled, whether later tokens are hidden,
-    which tokens are padding, and whose way is written out.
-    """
-    tip = "Divides every score by the root of the key's size. Off: by 1."
+    """Whether scores are scaled, whether later tokens are masked, which tokens are padding, and the query token."""
+    tip = "Divides every score by the square root of the key size. Off: scores stay as they are."
     scaled = st.toggle("Divide by √d_k", help=tip, **kept(f"{KEY}_scaled", _scaled(example), name="scaled"))
-    tip = "A token sees itself and what came before: scores of later tokens become minus infinity."
+    tip = "A token sees itself and earlier tokens: scores of later tokens become minus infinity."
     causal = st.toggle("Causal mask", help=tip, **kept(f"{KEY}_causal", example.causal, name="causal"))
-    tip = "Tokens that only fill up the length: nobody looks at them."
+    tip = "Tokens that only fill up the sequence: no token attends to them."
     choice = kept(f"{KEY}_pads", [], name="padding", among=range(count), many=True)
-    pads = st.multiselect("Padding", range(count), format_func=_token, help=tip, **choice)
+    named = numbered("token", count).__getitem__
+    pads = st.multiselect("Padding", range(count), format_func=named, help=tip, **choice)
     choice = kept(f"{KEY}_token", 0, name="token", among=range(count))
-    at = st.selectbox("Query token", range(count), format_func=_token, **choice)
+    at = st.selectbox("Query token", range(count), format_func=named, **choice)
     return bool(scaled), bool(causal), frozenset(pads), int(at)
 
 
-def _token(at: int) -> str:
-    return f"token {at + 1}"
-
-
 def _names(part: str, example: Projection) -> tuple[list[str], list[str]]:
-    """Names of rows and columns: a matrix has a feature a row, and an entry of q, k or v a column."""
+    """Names of rows and columns: a matrix has a row per feature, and a column per entry of q, k or v."""
     values: np.ndarray = getattr(example, part)
     if part == "x":
         return [], []
-    return [f"feature {at + 1}" for at in range(len(values))], [f"{part[2]}{at + 1}" for at in range(values.shape[1])]
+    return numbered("feature", len(values)), [f"{part[2]}{at + 1}" for at in range(values.shape[1])]
 
 
 def _table(part: str, example: Projection) -> np.ndarray:
@@ -117,10 +106,10 @@ def _table(part: str, example: Projection) -> np.ndarray:
 
 
 def _fitting(tables: Tables, example: Projection) -> Tables:
-    """The tables, or the last ones that fitted together, with the sentence that says why."""
+    """The tables, or with an error the last ones whose shapes matched."""
     problem = fits(tables)
     if problem:
-        st.error(f"{problem} What is computed below is still of the last tables that fitted.")
+        st.error(f"{problem} Below are still the results for the last tables that matched.")
     else:
         session.HEAD_FITTING.put(tables)
     return session.HEAD_FITTING.get() or (example.x, example.w_q, example.w_k, example.w_v)

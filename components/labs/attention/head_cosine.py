@@ -1,16 +1,15 @@
-"""Dot product against cosine on the head of the page: who is
-looked at by each, and that neither side can be exchanged.
-"""
+"""Dot product against cosine in one attention head: which token each prefers, and that neither is symmetric."""
 
 import numpy as np
 import streamlit as st
 
+from components.labs.examples import numbered
 from components.shell.text import badge, listed, number
 from models.labs.attention import Head, softmax
 
 
 def draw(head: Head, at: int) -> None:
-    """The scores of one query by both measures, and the same pairs the other way round."""
+    """The scores of one query by both measures, and the same pairs with roles exchanged."""
     st.latex(r"q\cdot k=|q|\,|k|\cos(q,k)")
     cosines = cosine(head)
     st.markdown(f"**{said(head, cosines, at)}** {badge('formula')}")
@@ -18,24 +17,24 @@ def draw(head: Head, at: int) -> None:
     listed(
         "Dot product and cosine",
         {
-            "key of": [f"token {j + 1}" for j in range(len(head.k))],
+            "key of": numbered("token", len(head.k)),
             "length of k": [number(length) for length in lengths],
             "cosine with q": [number(value) for value in cosines[at]],
             "q·k": [number(value, 5) for value in head.scores[at]],
             "weight by q·k": [f"{weight:.1%}" for weight in head.weights[at]],
             "weight by cosine": [f"{weight:.1%}" for weight in by_cosine(cosines, head.seen)[at]],
-            "asked the other way, k·q": [number(value, 5) for value in head.scores[:, at]],
+            "roles exchanged, k·q": [number(value, 5) for value in head.scores[:, at]],
         },
     )
     st.caption(
-        f"q is {number(q)} long, which scales all its scores and so sharpens its softmax; a cosine drops both lengths. "
-        "The last column is what each token's own query gives with the key of the query token: W_Q and W_K differ, so "
-        "a dot product of query and key is no measure of how alike two tokens are."
+        f"q has length {number(q)}, which scales all its scores and so sharpens its softmax; a cosine ignores both "
+        "lengths. The last column is each token's own query times the key of the query token: W_Q and W_K differ, so "
+        "the dot product of query and key does not measure how similar two tokens are."
     )
 
 
 def cosine(head: Head) -> np.ndarray:
-    """q·k over both lengths, (n, m); 0 where one of them is 0."""
+    """q·k over both lengths, (n, m); 0 where either is 0."""
     lengths = np.outer(np.linalg.norm(head.q, axis=1), np.linalg.norm(head.k, axis=1))
     return np.divide(head.scores, lengths, out=np.zeros_like(head.scores), where=lengths > 0)
 
@@ -46,7 +45,7 @@ def by_cosine(cosines: np.ndarray, seen: np.ndarray) -> np.ndarray:
 
 
 def said(head: Head, cosines: np.ndarray, at: int) -> str:
-    """Whom each measure prefers, and by how much the scores change when the two sides are exchanged."""
+    """Which token each measure prefers, and how much scores change when query and key are exchanged."""
     seen = np.flatnonzero(head.seen[at])
     if not len(seen):
         return f"Token {at + 1} sees nothing: there is nothing to compare."
@@ -54,18 +53,18 @@ def said(head: Head, cosines: np.ndarray, at: int) -> str:
     lengths = np.linalg.norm(head.k, axis=1)
     if dot != cos:
         first = (
-            f"By dot product token {at + 1} looks hardest at token {dot + 1}, by cosine at token {cos + 1}, whose key "
-            f"is {number(lengths[cos])} long beside {number(lengths[dot])}"
+            f"By dot product token {at + 1} attends most to token {dot + 1}, by cosine to token {cos + 1}, whose key "
+            f"has length {number(lengths[cos])} instead of {number(lengths[dot])}"
         )
     else:
         weights = head.weights[at, dot], by_cosine(cosines, head.seen)[at, dot]
         first = (
-            f"By both measures token {at + 1} looks hardest at token {dot + 1}: with {weights[0]:.1%} of its weight by "
+            f"By both measures token {at + 1} attends most to token {dot + 1}: with {weights[0]:.1%} of its weight by "
             f"dot product, {weights[1]:.1%} by cosine"
         )
     apart = float(np.abs(head.scores - head.scores.T).max())
     other = (
-        "and no pair changes when query and key change places."
+        "and no score changes when query and key are exchanged."
         if apart < 1e-9
         else (f"and exchanging query and key changes a score by up to {number(apart)}.")
     )

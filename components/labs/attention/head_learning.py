@@ -1,12 +1,14 @@
-"""How W_Q, W_K and W_V of the head on the page learn: their gradients written out, and a walk down them."""
+"""How W_Q, W_K and W_V of one attention head learn: their gradients written out, and gradient descent."""
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.charts.colour import LOSS, SIGNAL
 from components.charts.depth import Series
 from components.charts.parts import Figure
-from components.labs.attention.charts import lines
+from components.labs.examples import numbered
+from components.labs.lines import lines
 from components.shell.address import kept
 from components.shell.text import badge, drawn, listed, number, vector
 from models.labs.attention_learning import Learning, Matrices, descent, learning
@@ -17,16 +19,26 @@ RATES, STEPS = (0.001, 10.0), (1, 300)
 
 
 def draw(x: np.ndarray, matrices: Matrices, at: int, by: float, seen: np.ndarray) -> None:
-    """The wish, the gradients it sends back, and what becomes of it."""
+    """The target, its gradients, and gradient descent towards it."""
     count = len(x)
     one, two, three = st.columns(3)
-    tip = "The loss is half the squared distance of the query token's output from the value that this token has now."
+    tip = "The loss is half the squared distance between the query token's output and this token's current value."
     choice = kept(f"{KEY}_target", count - 1, name="wish", among=range(count))
-    wish = int(one.selectbox("Its output should be the value of", range(count), format_func=_token, help=tip, **choice))
-    lr = float(
-        two.number_input("Step size", *RATES, format="%g", **kept(f"{KEY}_lr", 0.1, name="step-size", bounds=RATES))
+    wish = int(
+        one.selectbox(
+            "Target output: the value of",
+            range(count),
+            format_func=numbered("token", count).__getitem__,
+            help=tip,
+            **choice,
+        )
     )
-    steps = int(three.number_input("Steps down", *STEPS, **kept(f"{KEY}_steps", 50, name="steps-down", bounds=STEPS)))
+    lr = float(
+        two.number_input("Learning rate", *RATES, format="%g", **kept(f"{KEY}_lr", 0.1, name="step-size", bounds=RATES))
+    )
+    steps = int(
+        three.number_input("Steps of descent", *STEPS, **kept(f"{KEY}_steps", 50, name="steps-down", bounds=STEPS))
+    )
     target = x[wish] @ matrices[2]
     found = learning(x, matrices, at, target, by=by, seen=seen)
     if not np.isfinite(found.loss) or not found.head.seen[at].any():
@@ -38,45 +50,46 @@ def draw(x: np.ndarray, matrices: Matrices, at: int, by: float, seen: np.ndarray
     with left:
         st.markdown(arithmetic(found, x, target, by))
     with right:
-        drawn(walk_chart(walk, wish), "Down the gradient", f"{KEY}_walk")
+        drawn(walk_chart(walk, wish), "Gradient descent", f"{KEY}_walk")
     for column, name, w, gradient in zip(st.columns(3), NAMES, matrices, found.matrices, strict=True):
         with column:
             st.markdown(f"**Gradient of {name}** {w.shape}")
             columns = [f"{name[2].lower()}{column + 1}" for column in range(gradient.shape[1])]
-            frame = pd.DataFrame(gradient, [f"feature {row + 1}" for row in range(len(gradient))], columns)
+            frame = pd.DataFrame(gradient, numbered("feature", len(gradient)), columns)
             st.dataframe(frame.style.format("{:.4g}"), alt=f"Gradient of {name}, table", height="content")
-    st.markdown("**Who learns from zero?**")
+    st.markdown("**What learns from zero?**")
     listed("Sizes of the gradients", sizes(found, x, matrices))
     st.caption(
-        "Root of the sum of squares of each gradient. That of W_Q is made of keys and that of W_K of queries: where "
-        "both matrices are zero neither ever moves, and one of them must begin with other numbers. Where W_V is zero "
-        "all values are alike, so it makes no difference where one looks: only W_V learns at first. A wish is met by "
-        "whichever matrix moves the output most, so the loss can fall without the head looking where the wish stands."
+        "The length of each gradient (root of the sum of squares). The gradient of W_Q is computed from keys, that "
+        "of W_K from queries: if both matrices are zero, neither ever moves, so one of them must start elsewhere. If "
+        "W_V is zero, all values are the same and the weights make no difference: only W_V learns at first. Descent "
+        "moves whichever matrix changes the output most, so the loss can fall without the head attending to the "
+        "target token."
     )
 
 
 def arithmetic(found: Learning, x: np.ndarray, target: np.ndarray, by: float) -> str:
-    """The way back, every step with its numbers."""
+    """Backpropagation, step by step with its numbers."""
     share = found.head.weights[found.at]
     rows = (
         f"loss = |o - y|²/2 = **{number(found.loss)}** with o = {vector(found.head.output[found.at])}, y = "
         f"{vector(target)}",
         f"output: o - y = {vector(found.output)}",
-        f"values: each gets its weight times that; W_V gets (the sum of all x, weighed) {vector(share @ x)} times that",
+        f"values: each gets its weight times that; W_V gets (the weighted sum of all x) {vector(share @ x)} times that",
         f"weights: that times each value = {vector(found.weights)}",
-        f"scores: weight times (its gradient less their mean {number(share @ found.weights)}), over {number(by)} = "
+        f"scores: weight times (its gradient minus their mean {number(share @ found.weights)}), over {number(by)} = "
         f"**{vector(found.scores)}**, which sum to {number(float(found.scores.sum().round(12)))}",
-        f"query: the keys, weighed with these = {vector(found.query)}; W_Q gets x times that",
+        f"query: the keys, weighted by these = {vector(found.query)}; W_Q gets x times that",
         f"keys: each gets its number times q = {vector(found.head.q[found.at])}; W_K gets the sum of x times that",
     )
     return "  \n".join(rows)
 
 
 def walked(walk: list[Learning], wish: int, steps: int) -> str:
-    """What the steps did to loss and weight."""
+    """What the steps did to the loss and the weight."""
     first, last, taken = walk[0], walk[-1], len(walk) - 1
     if taken < steps:
-        return f"After {taken} steps the loss leaves what numbers can hold: the step is too large."
+        return f"After {taken} steps the loss overflows: the learning rate is too large."
     before, after = (one.head.weights[one.at, wish] for one in (first, last))
     return (
         f"In {taken} steps the loss goes from {number(first.loss)} to {number(last.loss, 3)}, and the weight on token "
@@ -85,7 +98,7 @@ def walked(walk: list[Learning], wish: int, steps: int) -> str:
 
 
 def sizes(found: Learning, x: np.ndarray, matrices: Matrices) -> dict[str, list[str]]:
-    """Lengths of the three gradients, as the matrices are and with some of them zero; the target stays."""
+    """Lengths of the three gradients for the given matrices and with some of them zero, for the same target."""
     w_q, w_k, w_v = matrices
     head, target = found.head, found.head.output[found.at] - found.output
     starts: dict[str, Matrices] = {
@@ -105,14 +118,16 @@ def sizes(found: Learning, x: np.ndarray, matrices: Matrices) -> dict[str, list[
 
 
 def walk_chart(walk: list[Learning], wish: int) -> Figure:
-    """Loss over its first value, and the weight on the token that is wished for, step by step."""
+    """Loss relative to its first value, and the weight on the target token, by step."""
     first = walk[0].loss or 1.0
     series = [
-        Series("loss, of the first", np.array([one.loss / first for one in walk])),
-        Series(f"weight on token {wish + 1}", np.array([one.head.weights[one.at, wish] for one in walk]), "other"),
+        Series("loss, relative to the first", np.array([one.loss / first for one in walk])),
+        Series(
+            f"weight on token {wish + 1}",
+            np.array([one.head.weights[one.at, wish] for one in walk]),
+            "other",
+            hue=SIGNAL,
+        ),
     ]
-    return lines("Down the gradient", over="step", at=range(len(walk)), unit="share", series=series, guides=(0.0, 1.0))
-
-
-def _token(at: int) -> str:
-    return f"token {at + 1}"
+    steps, guides = range(len(walk)), (0.0, 1.0)
+    return lines("Gradient descent", over="step", at=steps, unit="share", hue=LOSS, series=series, guides=guides)

@@ -1,21 +1,20 @@
-"""What is shown of one head beside its arithmetic: the map of
-its weights, its matrices, what scaling does, what is linear.
-"""
+"""One attention head in charts and tables: map of weights, matrices, effect of scaling, test of linearity."""
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from components.charts.tokens import token_map
+from components.labs.examples import numbered
 from components.shell.text import badge, drawn, listed, number
 from models.labs.attention import Head, entropy, straightness, variance
 
 KEY = "attention_head"
-WRITTEN_IN = 8  # tokens up to which the weights are written into the cells of the map
+WRITTEN_IN = 8  # tokens up to which the map's cells show their weights
 
 
 def weights_map(head: Head) -> None:
-    """Who looks at whom, hidden cells left empty."""
+    """The weights as a map, masked cells empty."""
     names = [str(at + 1) for at in range(len(head.q))]
     texts = None
     if len(names) <= WRITTEN_IN:
@@ -36,7 +35,7 @@ def weights_map(head: Head) -> None:
 
 
 def matrices(head: Head) -> None:
-    """Every matrix on the way, with its shape."""
+    """All matrices of the computation, with shapes."""
     found = {
         "Q": head.q,
         "K": head.k,
@@ -49,7 +48,7 @@ def matrices(head: Head) -> None:
         for column, (name, values) in zip(st.columns(3), row, strict=True):
             with column:
                 st.markdown(f"**{name}** {values.shape}")
-                frame = pd.DataFrame(values, index=[f"token {at + 1}" for at in range(len(values))])
+                frame = pd.DataFrame(values, index=numbered("token", len(values)))
                 frame.columns = [str(at + 1) for at in range(values.shape[1])]
                 st.dataframe(
                     frame.style.format("{:.4g}"), alt=f"{name}, table", height="content" if len(values) <= 8 else 260
@@ -57,11 +56,11 @@ def matrices(head: Head) -> None:
 
 
 def scaling(with_it: Head, without: Head) -> None:
-    """What dividing by the root does to the spread of the scores and of the weights."""
-    st.markdown(f"**What the division does** {badge('formula')}")
+    """What the division does to the spread of scores and weights."""
+    st.markdown(f"**What the division by √d_k does** {badge('formula')}")
     alive = with_it.seen.any(1)
     if not alive.any():
-        st.caption("Nobody sees anything, so there is nothing to compare.")
+        st.caption("No token sees anything, so there is nothing to compare.")
         return
     rows = {f"divided by √{with_it.k.shape[1]}": with_it, "as they are": without}
     most = with_it.seen.sum(1)[alive]
@@ -73,18 +72,18 @@ def scaling(with_it: Head, without: Head) -> None:
             "entropy of the weights, nats (mean)": [
                 number(entropy(head.weights)[alive].mean()) for head in rows.values()
             ],
-            "at most (all alike)": [number(np.log(most).mean())] * 2,
+            "maximum (all equal)": [number(np.log(most).mean())] * 2,
             "largest weight (mean)": [number(head.weights.max(1)[alive].mean()) for head in rows.values()],
         },
     )
 
 
 def linear(x: np.ndarray, weights: tuple[np.ndarray, np.ndarray, np.ndarray], by: float) -> None:
-    """Whether attention is linear in its input, tried on the table."""
+    """Whether attention is linear in its input, tested on the table."""
     held, own = straightness(x, x[::-1] * 0.5, weights, by)
     st.markdown(
-        f"**Is attention linear?** With the weights of X held fixed, A(X + Y) - A(X) - A(Y) is {number(held, 2)} at "
-        f"most, which is rounding; with weights that follow the input it is {number(own, 3)}. It is linear only while "
-        "its weights are held. (Y is half of X with its rows reversed; no mask, scores divided by the root.) "
-        f"{badge('formula')}"
+        "**Is attention linear?** With the weights of X held fixed, A(X + Y) - A(X) - A(Y) is at most "
+        f"{number(held, 2)}, which is rounding; with weights that follow the input it is {number(own, 3)}. It is "
+        "linear only while its weights are fixed. (Y is half of X with its rows reversed; no mask, scores divided by "
+        f"√d_k.) {badge('formula')}"
     )

@@ -1,6 +1,4 @@
-"""What is said of one head: the way of a token in numbers,
-where it looks, widely copied slips, why tables do not fit.
-"""
+"""Sentences about one attention head: its arithmetic, where it attends, widely copied slips, mismatched shapes."""
 
 import numpy as np
 
@@ -14,16 +12,16 @@ WRITTEN_OUT = 6  # terms of a sum that are written out
 
 
 def looks(head: Head, at: int) -> str:
-    """Where one token looks hardest, or why nowhere."""
+    """Which token one token attends to most, or why none."""
     weights = head.weights[at]
     if not weights.any():
-        return f"Token {at + 1} sees nothing: all it may look at is padding. Its output is 0."
+        return f"Token {at + 1} sees nothing: every token it may attend to is padding. Its output is 0."
     top = int(weights.argmax())
-    return f"Token {at + 1} looks hardest at token {top + 1}: {weights[top]:.2%} of its output is that token's value."
+    return f"Token {at + 1} attends most to token {top + 1}, with a weight of {weights[top]:.2%}."
 
 
 def arithmetic(head: Head, x: np.ndarray, w_q: np.ndarray, at: int) -> str:
-    """The way of one token from its features to its output, every step with its numbers."""
+    """From one token's features to its output, step by step with its numbers."""
     scores, scaled, weights = head.scores[at], head.scaled[at], head.weights[at]
     lines = [
         f"**Token {at + 1}, x = {vector(x[at])}**",
@@ -35,12 +33,12 @@ def arithmetic(head: Head, x: np.ndarray, w_q: np.ndarray, at: int) -> str:
     if len(head.k) > WRITTEN_OUT:
         lines.append(f"all {len(head.k)} scores: {vector(scores)}")
     root = "1" if head.divisor == 1 else f"√{head.k.shape[1]} = {number(head.divisor)}"
-    lines.append(f"over {root}, and -∞ where nothing is seen: {_masked(scaled)}")
+    lines.append(f"divided by {root}, and -∞ where masked: {_masked(scaled)}")
     top = scaled.max()
     if np.isfinite(top):
         powers = np.exp(scaled - top)
         lines.append(
-            f"e to the power of each, less the largest (which changes no share): {vector(powers)}, together "
+            f"exp of each minus the largest (which changes no weight): {vector(powers)}, with sum "
             f"{number(powers.sum())}"
         )
     lines.append(f"weights: **{shares(weights)}**, which sum to {number(weights.sum())}")
@@ -51,7 +49,7 @@ def arithmetic(head: Head, x: np.ndarray, w_q: np.ndarray, at: int) -> str:
 
 
 def slip(name: str) -> str:
-    """What is widely copied of this example where it is wrong, and the right values; else empty or a word on it."""
+    """A widely copied slip in this example and the right values, or a note on it, or ""."""
     example = PROJECTIONS[name]
     q, k, v = (example.x @ w for w in (example.w_q, example.w_k, example.w_v))
     if name == "X times W":
@@ -64,32 +62,33 @@ def slip(name: str) -> str:
             f"{vector(head.weights[0].round(4))} and {vector(head.output[0].round(3))}."
         )
     if example.causal:
-        return "Under the mask every row of weights sums to 1 over its past, and the first one is [1, 0, 0]."
+        return "Under the mask each row of weights sums to 1 over the tokens up to its own; the first row is [1, 0, 0]."
     return ""
 
 
 def fits(tables: Tables) -> str:
-    """Why these tables cannot be multiplied, in a sentence; empty where they can."""
+    """Why these tables cannot be multiplied, or ""."""
     x, *matrices = tables
     if len(x) > MOST_TOKENS:
-        return f"X has {len(x)} tokens; at most {MOST_TOKENS} are taken here."
+        return f"X has {len(x)} tokens; the limit here is {MOST_TOKENS}."
     for name, w in zip(("W_Q", "W_K", "W_V"), matrices, strict=True):
         if len(w) != x.shape[1]:
             return f"X has {x.shape[1]} features, so {name} needs {x.shape[1]} rows; it has {len(w)}."
     if matrices[0].shape[1] != matrices[1].shape[1]:
         return (
-            f"Queries and keys must be of one size; W_Q has {matrices[0].shape[1]} columns, W_K {matrices[1].shape[1]}."
+            f"Queries and keys must have the same size; W_Q has {matrices[0].shape[1]} columns, W_K "
+            f"{matrices[1].shape[1]}."
         )
     return ""
 
 
 def shares(weights: np.ndarray) -> str:
-    """Weights with five decimals, without zeros at the end: [0.00005, 0.0067, 0.99326]."""
+    """Weights with up to five decimals, without trailing zeros: [0.00005, 0.0067, 0.99326]."""
     return "[" + ", ".join(f"{weight:.5f}".rstrip("0").rstrip(".") for weight in weights) + "]"
 
 
 def dot(left: np.ndarray, right: np.ndarray) -> str:
-    """The products of a dot product as text, where they are few."""
+    """A dot product written out, if it is short."""
     if len(left) > WRITTEN_OUT:
         return f"a sum of {len(left)} products"
     return " + ".join(f"{_signed(a)}·{_signed(b)}" for a, b in zip(left, right, strict=True))

@@ -1,4 +1,4 @@
-"""The attention lab: its parts, of which the chosen one is drawn."""
+"""The attention lab: a choice of parts, and the chosen one."""
 
 from collections.abc import Callable
 

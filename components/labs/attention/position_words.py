@@ -1,4 +1,4 @@
-"""What is said of positions: whether distance alone matters, what a longer text meets, a widely copied slip."""
+"""Sentences about positions: whether only distance matters, longer texts, a widely copied slip."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from models.labs.attention_examples import PRINTED_POSITION
 from models.labs.position_kinds import HEADS, turns
 from models.labs.positions import BASE, BUCKETS, FURTHEST, ByDistance, bucket, nearest_rows, sinusoids, slopes
 
-ROUNDING = 1e-9  # of the largest score, below which a difference is none
+ROUNDING = 1e-9  # share of the largest score below which a difference is rounding
 
 
 def slip() -> str:
@@ -21,7 +21,7 @@ def slip() -> str:
 
 
 def row(place: int, width: int) -> str:
-    """How the sinusoidal row of one place comes about, its first pairs written out."""
+    """The sinusoidal row of one position, its first pairs written out."""
     values = sinusoids(np.array([place]), width)[0]
     pairs = []
     for pair in range(min(width // 2, WRITTEN_OUT // 2)):
@@ -41,77 +41,77 @@ FORMULAS = {
 
 
 def of_scores(kind: str, count: int) -> str:
-    """What the scores of this many positions get: the buckets they use, or what a far token has left of its weight."""
+    """What is added to scores over this many positions: buckets used, or the weight left to a distant token."""
     if kind == "alibi":
         first, last = slopes(HEADS)[0], slopes(HEADS)[-1]
         far = count - 1
         kept = [np.exp(-slope * (far - 1)) for slope in (first, last)]
         return (
-            f"Of {HEADS} heads the first has the slope {number(first)}, the last {number(last)}. Beside its neighbour, "
-            f"one {far} places away keeps {number(kept[0], 3)} of its weight in the first head (e to the power of "
-            f"{number(-first * (far - 1))}) and {number(kept[1], 3)} in the last. The first is shown."
+            f"Of {HEADS} heads the first has the slope {number(first)}, the last {number(last)}. Compared with the "
+            f"next token, one {far} positions away keeps {number(kept[0], 3)} of its weight in the first head (e to "
+            f"the power of {number(-first * (far - 1))}) and {number(kept[1], 3)} in the last. The first is shown."
         )
     near = BUCKETS // 4
     used = np.unique(bucket(np.arange(-(count - 1), count)))
     wide = [int(at) for at in np.flatnonzero(np.diff(bucket(np.arange(FURTHEST + 1)))) + 1]
     return (
-        f"{count} positions use {len(used)} of {BUCKETS} numbers of a head; one half is for tokens before, one for "
-        f"tokens after. Up to the distance {wide[near - 1] - 1} each has its own; from then on they share: a new one "
-        f"begins at {', '.join(str(at) for at in wide[near - 1 :])}."
+        f"{count} positions use {len(used)} of a head's {BUCKETS} numbers, half of them for earlier tokens and half "
+        f"for later ones. Each distance up to {wide[near - 1] - 1} has its own number; larger distances share: a new "
+        f"one begins at {', '.join(str(at) for at in wide[near - 1 :])}."
     )
 
 
 def scored(kind: str) -> str:
-    """Whose scores the chart by distance shows."""
+    """What the chart by distance shows."""
     if kind in ("sinusoidal", "learned"):
         return "Dot products of rows of the table."
     if kind in FORMULAS:
-        return "One query with one key over √d_k, and what is added, at all pairs of positions."
-    return "Dot products of one query with one key at all pairs of positions."
+        return "The score of one fixed query and key over √d_k plus what is added, at all pairs of positions."
+    return "Dot products of one fixed query and key at all pairs of positions."
 
 
 def untrained(kind: str) -> str:
-    """What of this is drawn at random."""
+    """What here is random."""
     if kind == "learned":
-        return "The table is random here, as before training."
-    return "T5's numbers are random here; in the nets of this app they start at 0." if kind == "relative bias" else ""
+        return "The table is random, as before training."
+    return "T5's numbers are random here; in this app's nets they start at 0." if kind == "relative bias" else ""
 
 
 def claim(kind: str, found: ByDistance) -> str:
-    """Whether the distance alone decides the score of two places, and whether it shows which of them comes first."""
+    """Whether only the distance of two positions determines their score, and whether the score shows their order."""
     if kind == "none":
-        return "Not even the distance matters: one query and one key score the same wherever they stand."
+        return "Not even the distance matters: a query and a key score the same at all positions."
     size = float(np.abs(found.mean).max()) or 1.0
     if found.spread > ROUNDING * size:
         return (
-            f"Distance alone does not decide: pairs at one distance differ by up to {number(found.spread, 3)}, where "
-            f"the scores' means reach {number(size, 3)}."
+            "Distance alone does not determine the score: pairs at the same distance differ by up to "
+            f"{number(found.spread, 3)}, while the means by distance reach {number(size, 3)}."
         )
     sided = float(np.abs(found.mean - found.mean[::-1]).max())
     first = (
-        f"a key before and a key after differ by up to {number(sided, 3)}, so it shows which comes first"
+        f"an earlier and a later key differ by up to {number(sided, 3)}, so the score shows the order"
         if sided > ROUNDING * size
-        else "a place before and a place after score alike, so it does not show which comes first"
+        else "an earlier and a later position score the same, so the score does not show the order"
     )
     return (
-        f"Distance alone decides: all pairs at one distance agree but for rounding ({number(found.spread, 2)}); "
-        f"{first}."
+        "Distance alone determines the score: all pairs at the same distance agree up to rounding "
+        f"({number(found.spread, 2)}); {first}."
     )
 
 
 def unique(table: np.ndarray) -> str:
-    """Whether every place has a row of its own, by the two that are closest; the rows are as wide as a token."""
+    """Whether every position has a row of its own, judged by the two closest rows."""
     apart, first, second = nearest_rows(table)
     own = "No two positions share a row" if apart > ROUNDING else "Two positions share a row"
     return (
-        f"{own}: the closest are {first} and {second}, {number(apart, 3)} apart, where a row is "
-        f"{number(float(np.linalg.norm(table, axis=1).mean()), 3)} long. A row has {table.shape[1]} numbers, as many "
-        "as a token, for it is added to one."
+        f"{own}: the closest are {first} and {second}, at a distance of {number(apart, 3)}; a row's mean length is "
+        f"{number(float(np.linalg.norm(table, axis=1).mean()), 3)}. A row has {table.shape[1]} numbers, as many as a "
+        "token, because it is added to one."
     )
 
 
 def longer(kind: str, count: int, width: int) -> str:
-    """What a text that is longer than `count` meets at its next place."""
+    """What happens at position `count` of a longer text."""
     if kind == "learned":
         return (
             f"The table has {count} rows, for positions 0 to {count - 1}. There is none for position {count}: a longer "
@@ -119,26 +119,24 @@ def longer(kind: str, count: int, width: int) -> str:
         )
     if kind == "alibi":
         return (
-            f"A distance of {count} can be computed, and takes {number(slopes(HEADS)[0] * count)} from a score of the "
-            "first head: a longer text shows larger distances, whose tokens weigh less and less, but no new kind of "
-            "number."
+            f"A distance of {count} can be computed: it subtracts {number(slopes(HEADS)[0] * count)} from a score of "
+            "the first head. A longer text has larger distances, whose tokens get less and less weight, but no new "
+            "kind of number."
         )
     if kind == "relative bias":
         new = int(bucket(np.array([count]))[0])
         known = new in bucket(np.arange(count))
         return f"A distance of {count} falls into bucket {new}, which a text of {count} positions " + (
-            "has already." if known else "never used: its number is as it was before training."
+            "already uses." if known else "never uses: its number has not been trained."
         )
     if kind == "none":
-        return (
-            "There is nothing that could run out. What a longer text changes is over how many tokens a head spreads "
-            "its weights."
-        )
+        return "Nothing can run out. In a longer text a head spreads its weights over more tokens."
     gone = turns(width, count)
     new = int((gone < 1).sum())
     what = "its row comes" if kind == "sinusoidal" else "its angles come"
     return (
-        f"Position {count} can be computed: {what} from the formula. That does not make it known: within {count} "
-        f"positions {len(gone) - new} of the {len(gone)} pairs of features have gone round, and the slowest has made "
-        f"{number(gone[-1], 2)} of a turn. The other {new} show a longer text angles that no training text had."
+        f"Position {count} can be computed: {what} from the formula. But that does not make it familiar: within "
+        f"{count} positions {len(gone) - new} of the {len(gone)} pairs of features complete a full turn, and the "
+        f"slowest makes {number(gone[-1], 2)} of one. At the other {new} a longer text has angles that no training "
+        "text had."
     )

@@ -1,12 +1,15 @@
-"""Positions: what is added or turned, how places score by their distance, longer texts, and tokens in another order."""
+"""Positions: what is added or rotated, scores by distance, longer texts, and shuffled tokens."""
 
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import SIGNAL
 from components.charts.depth import Series
 from components.charts.parts import Figure
 from components.labs.attention import position_words as said
-from components.labs.attention.charts import lines, signed_map
+from components.labs.attention.charts import signed_map
+from components.labs.examples import choose
+from components.labs.lines import lines
 from components.shell import session
 from components.shell.address import kept
 from components.shell.text import badge, drawn, listed, number
@@ -15,15 +18,15 @@ from models.labs.positions import angles, by_distance, order_difference
 
 KEY = "attention_positions"
 SINES = "sinusoidal"
-# Positions and features of an example.
+# Positions and features.
 EXAMPLES = {"32 positions, 16 features": (32, 16), "Four features": (8, 4), "128 positions, 64 features": (128, 64)}
 COUNTS, WIDTHS, SEEDS = (2, 128), range(2, 65, 2), (0, 999)
-TOKENS, FEATURES = 6, 8  # of the check in another order
+TOKENS, FEATURES = 6, 8  # of the shuffling test
 ROUNDING = 1e-9
 
 
 def draw() -> None:
-    """The controls, and everything about the way that is chosen."""
+    """The controls, and everything about the chosen encoding."""
     kind, count, width, seed = _controls()
     st.markdown(f"**{kind.capitalize()}**: {KINDS[kind]}.")
     if kind == SINES:
@@ -43,7 +46,7 @@ def draw() -> None:
         _distance(kind, count, width, seed)
     st.markdown(f"**A longer text.** {said.longer(kind, count, width)} {badge('formula')}")
     st.caption(
-        "What trained nets make of longer texts, and how well a place can be read inside them: under “Inside trained "
+        "How trained nets handle longer texts, and how well a position can be read inside them: see “Inside trained "
         "nets”."
     )
     _order(seed)
@@ -52,7 +55,7 @@ def draw() -> None:
 TABLES = {
     SINES: "Table that is added",
     "learned": "Table that is added",
-    "rotary": "Angles that turn",
+    "rotary": "Rotation angles",
     "relative bias": "Added to the scores",
     "alibi": "Added to the scores",
     "none": "Nothing is added",
@@ -60,9 +63,7 @@ TABLES = {
 
 
 def table_map(kind: str, count: int, width: int, seed: int) -> Figure:
-    """The table as a map; of rotary the cosines and sines of its
-    angles, a pair of features each; of a bias what scores get.
-    """
+    """The table as a map; for rotary the cosines and sines of its angles; for a bias what is added to scores."""
     if len(scored := bias(kind, count, seed)):
         places = [str(at) for at in range(count)]
         return signed_map(
@@ -88,21 +89,19 @@ def table_map(kind: str, count: int, width: int, seed: int) -> Figure:
 
 
 def distance_chart(table: np.ndarray) -> Figure:
-    """Mean, least and greatest score of all pairs at a distance."""
+    """Mean, minimum and maximum score of all pairs by distance."""
     found = by_distance(table)
     series = [
         Series("mean", found.mean),
-        Series("least of a pair", found.least, "ghost"),
-        Series("greatest of a pair", found.greatest, "pinned"),
+        Series("minimum", found.least, "ghost"),
+        Series("maximum", found.greatest, "pinned"),
     ]
-    over = "distance: position of the key less that of the query"
-    return lines("Score by distance", over=over, at=found.distance.tolist(), unit="dot product", series=series)
+    over, at = "distance: position of the key minus that of the query", found.distance.tolist()
+    return lines("Score by distance", over=over, at=at, unit="dot product", hue=SIGNAL, series=series)
 
 
 def order_rows(seed: int) -> dict[str, dict[str, float]]:
-    """How far one head's answer changes, beyond the order itself,
-    when its tokens are shuffled: by kind, without and with a " "mask.
-    """
+    """How far a head's output changes, beyond the shuffling itself, when tokens are shuffled: by kind and mask."""
     source = np.random.default_rng([seed, 3])
     x, order = source.standard_normal((TOKENS, FEATURES)), source.permutation(TOKENS)
     if (order == np.arange(TOKENS)).all():
@@ -117,18 +116,18 @@ def order_rows(seed: int) -> dict[str, dict[str, float]]:
 
 
 def order_sentence(rows: dict[str, dict[str, float]]) -> str:
-    """What the shuffled tokens show."""
+    """Which encodings notice that tokens were shuffled."""
     blind = [f"“{kind}” with {mask}" for kind, found in rows.items() for mask, off in found.items() if off < ROUNDING]
     return (
-        f"Blind to the order: {'; '.join(blind) or 'none of them'}. All others answer otherwise when the tokens are "
-        "shuffled: a causal mask alone tells a head that a token has so many before it."
+        f"Blind to the order: {'; '.join(blind) or 'none of them'}. All others give different outputs for shuffled "
+        "tokens: a causal mask alone tells a head how many tokens precede each one."
     )
 
 
 def _distance(kind: str, count: int, width: int, seed: int) -> None:
     projected = False
     if kind in (SINES, "learned"):
-        tip = "What a head sees: rows times W_Q with rows times W_K. Off: row with row."
+        tip = "What a head sees: rows times W_Q against rows times W_K. Off: row against row."
         projected = bool(
             st.toggle("Through random W_Q and W_K", help=tip, **kept(f"{KEY}_projected", False, name="projected"))
         )
@@ -139,11 +138,11 @@ def _distance(kind: str, count: int, width: int, seed: int) -> None:
 
 
 def _order(seed: int) -> None:
-    st.markdown(f"**Tokens in another order** {badge('formula')}")
+    st.markdown(f"**Shuffled tokens** {badge('formula')}")
     rows = order_rows(seed)
     st.markdown(order_sentence(rows))
     listed(
-        "Tokens in another order",
+        "Shuffled tokens",
         {
             "position": list(rows),
             "largest difference, no mask": [number(found["no mask"], 3) for found in rows.values()],
@@ -151,23 +150,18 @@ def _order(seed: int) -> None:
         },
     )
     st.caption(
-        f"One head with random weights on {TOKENS} tokens of {FEATURES} features: its answer to the shuffled tokens "
-        "less its answer to the tokens, shuffled. About 1e-16 is rounding."
+        f"One attention head with random weights on {TOKENS} tokens of {FEATURES} features: its output for the "
+        "shuffled tokens minus its shuffled output for the tokens in order. About 1e-16 is rounding."
     )
 
 
 def _controls() -> tuple[str, int, int, int]:
-    key = f"{KEY}_preset"
-
-    def put() -> None:
-        count, width = EXAMPLES[session.held(key)]
-        session.hold(f"{KEY}_count", count)
-        session.hold(f"{KEY}_width", width)
+    def load(example: tuple[int, int]) -> None:
+        session.hold(f"{KEY}_count", example[0])
+        session.hold(f"{KEY}_width", example[1])
         session.hold(f"{KEY}_kind", SINES)
 
-    example = st.selectbox(
-        "Examples", list(EXAMPLES), on_change=put, **kept(key, next(iter(EXAMPLES)), name="table", among=EXAMPLES)
-    )
+    example = choose(KEY, EXAMPLES, load, name="table")
     if example == "Four features":
         st.info(said.slip())
     choice = kept(f"{KEY}_kind", SINES, name="encoding", among=KINDS)
@@ -175,13 +169,9 @@ def _controls() -> tuple[str, int, int, int]:
     one, two, three = st.columns(3)
     choice = kept(f"{KEY}_count", EXAMPLES[example][0], name="positions", bounds=COUNTS)
     count = int(one.slider("Positions", *COUNTS, **choice))
-    tip = "Of a token; of rotary, of a query or key. Even, for they come in pairs."
+    tip = "Of a token; for rotary, of a query or key. An even number, because they come in pairs."
     choice = kept(f"{KEY}_width", EXAMPLES[example][1], name="features", among=WIDTHS)
     width = int(two.slider("Features", min(WIDTHS), max(WIDTHS), step=WIDTHS.step, help=tip, **choice))
-    tip = "Of the learned table, of W_Q and W_K, of the query and key, and of the head below."
-    seed = int(
-        three.number_input(
-            "Other random numbers", *SEEDS, help=tip, **kept(f"{KEY}_seed", 0, name="seed", bounds=SEEDS)
-        )
-    )
+    tip = "Seeds the learned table, W_Q and W_K, the query and key, and the attention head below."
+    seed = int(three.number_input("Seed", *SEEDS, help=tip, **kept(f"{KEY}_seed", 0, name="seed", bounds=SEEDS)))
     return kind, count, width, seed

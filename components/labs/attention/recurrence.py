@@ -1,4 +1,4 @@
-"""One token after the other or all at once: who waits for whom in a recurrent cell and in attention."""
+"""One token after another or all at once: sequential dependencies in a recurrent cell and in attention."""
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ TITLES = {True: "Recurrent cell", False: "Causal attention"}
 
 
 def draw() -> None:
-    """Both graphs, and the steps in which every token gets to every place."""
+    """Both graphs, and the steps from every token to every position."""
     count = int(st.slider("Tokens", *COUNTS, **kept(f"{KEY}_count", 7, name="length", bounds=COUNTS)))
     found = {recurrent: reach(count, recurrent=recurrent) for recurrent in TITLES}
     st.markdown(f"**{said(found[True], found[False])}** {badge('formula')}")
@@ -31,32 +31,33 @@ def draw() -> None:
                 height=260,
             )
             with st.popover("Numbers", key=f"{KEY}_{recurrent}_numbers", icon=":material/table:"):
-                listed(f"{title}: steps from token to place", table(steps))
+                listed(f"{title}: steps from token to position", table(steps))
     st.caption(
-        "Squares are tokens, circles what is computed of them; a line says that the circle needs what is at its left "
-        "or lower end. Over a circle: after how many steps, one waiting for the other, it is known."
+        "Squares are tokens, circles what is computed from them; a circle needs whatever its lines come from, at "
+        "their left or lower end. Above a circle: the number of sequential steps until it is known."
     )
     st.markdown(
-        "Attention pays for it with work: every pair of tokens is scored. And the advantage is of reading, hence of "
-        "training: when a net writes, it too says one token after the other, for each needs the one before."
+        "The price is computation: attention scores every pair of tokens. And the advantage is in reading, hence in "
+        "training: when generating, attention too produces one token after another, because each depends on the one "
+        "before."
     )
 
 
 def said(recurrent: np.ndarray, attention: np.ndarray) -> str:
-    """How many steps each needs, read off the tables."""
+    """How many sequential steps each needs."""
     count = len(recurrent)
     pairs = int((attention > 0).sum())
     return (
-        f"A recurrent cell needs {recurrent.max()} steps for {count} tokens, and the first token gets to the last "
-        f"place through {recurrent[-1, 0]} of them; attention takes all {pairs} pairs at once, in two matrix products "
-        f"with a softmax between them, and every token is {attention.max()} step away."
+        f"A recurrent cell needs {recurrent.max()} steps for {count} tokens, and the first token reaches the last "
+        f"position after {recurrent[-1, 0]} of them; attention handles all {pairs} pairs at once, in two matrix "
+        f"products with a softmax between them, and every token is {attention.max()} step away."
     )
 
 
 def table(steps: np.ndarray) -> pd.DataFrame:
-    """Steps from token (column) to place (row); a dash where it never gets."""
+    """Steps from token (column) to position (row); a dash where there is no way."""
     names = [str(at + 1) for at in range(len(steps))]
     cells = [["-" if step < 0 else str(step) for step in row] for row in steps.tolist()]
     frame = pd.DataFrame(cells, columns=[f"token {name}" for name in names])
-    frame.insert(0, "place", names)
+    frame.insert(0, "position", names)
     return frame

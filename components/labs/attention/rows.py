@@ -1,10 +1,13 @@
-"""One row of scores: its softmax, the sum of values that it weighs, and numbers that are no weights at all."""
+"""One row of scores: its softmax, the weighted sum of values, and numbers that cannot be weights."""
+
+from functools import partial
 
 import numpy as np
 import streamlit as st
 
 from components.controls import number_table as table
 from components.labs.attention.head_words import shares
+from components.labs.examples import choose, numbered
 from components.shell import session
 from components.shell.address import kept
 from components.shell.text import badge, listed, number, vector
@@ -14,25 +17,25 @@ from models.labs.attention_examples import ROWS, SCORES, WEIGHTS, Row
 KEY = "attention_rows"
 FIRST = next(iter(ROWS))
 DIVISORS = (0.01, 100.0)
-SUMS_TO_ONE = 1e-3  # how far from 1 the sum of rounded weights may be
+SUMS_TO_ONE = 1e-3  # tolerance for the sum of rounded weights
 
 
 def draw() -> None:
-    """The row, its kind, the values, and what follows."""
-    example = _preset()
+    """The row, its kind, the values, and the results."""
+    example = _example()
     numbers, *others = table.table(
-        f"{KEY}_row", np.array([example.numbers]), name="scores", rows=["row"], columns=_columns
+        f"{KEY}_row", np.array([example.numbers]), name="scores", rows=["row"], columns=partial(numbered, "token")
     )
     if others:
-        st.caption(f"Only the first of these {1 + len(others)} rows is read.")
+        st.caption(f"Only the first of these {1 + len(others)} rows is used.")
     left, middle, right = st.columns(3, vertical_alignment="bottom")
     choice = kept(f"{KEY}_kind", example.kind, name="kind", among=(SCORES, WEIGHTS))
     kind = str(left.segmented_control("These are", [SCORES, WEIGHTS], required=True, **choice))
-    tip = "The root of the key's size: 2 for keys of 4 entries."
+    tip = "The square root of the key size: 2 for keys of 4 entries."
     choice = kept(f"{KEY}_by", example.by, name="divisor", bounds=DIVISORS)
     by = middle.number_input("Divide scores by", *DIVISORS, format="%g", help=tip, **choice)
     choice = kept(f"{KEY}_weigh", bool(example.values), name="weigh")
-    with_values = right.toggle("Weigh values with them", **choice)
+    with_values = right.toggle("Weight values with them", **choice)
     st.markdown(f"{steps(numbers, kind, float(by))} {badge('formula')}")
     weights = softmax(numbers / by) if kind == SCORES else numbers
     if kind == SCORES:
@@ -50,32 +53,32 @@ def draw() -> None:
 
 
 def steps(numbers: np.ndarray, kind: str, by: float) -> str:
-    """From the numbers to weights, written out; or whether given weights can be those of a softmax."""
+    """From scores to weights, written out; or whether given weights can come from a softmax."""
     if kind == WEIGHTS:
         total = float(numbers.sum())
         if (numbers < 0).any():
-            return f"**The least of them is {number(numbers.min())}: a softmax gives no negative weight.**"
+            return f"**The smallest is {number(numbers.min())}, but a softmax gives no negative weights.**"
         if abs(total - 1) > SUMS_TO_ONE:
-            each = f"Each over the sum would be {shares(numbers / total)}. " if total else ""
-            return f"**They sum to {total:.2f}: no softmax gave them, for its weights sum to 1.** {each}"
+            each = f"Divided by their sum they would be {shares(numbers / total)}. " if total else ""
+            return f"**They sum to {total:.2f}, so they cannot come from a softmax, whose weights sum to 1.** {each}"
         return f"They sum to {number(total)}, as the weights of a softmax do."
     scaled = numbers / by
     powers = np.exp(scaled - scaled.max())
     weights = softmax(scaled)
     return (
-        f"softmax of {vector(scaled, 5)}: e to the power of each, less the largest, {vector(powers)}, together "
-        f"{number(powers.sum())}. Weights: **{shares(weights)}**, which sum to {number(weights.sum())}; the entropy is "
-        f"{number(float(entropy(weights)), 3)} nats, at most ln {len(weights)} = {number(np.log(len(weights)), 3)}."
+        f"softmax of {vector(scaled, 5)}: exp of each minus the largest is {vector(powers)}, with sum "
+        f"{number(powers.sum())}. Weights: **{shares(weights)}**, which sum to {number(weights.sum())}; the entropy "
+        f"is {number(float(entropy(weights)), 3)} nats, at most ln {len(weights)} = {number(np.log(len(weights)), 3)}."
     )
 
 
 def slip(example: Row) -> str:
-    """What is widely copied for these numbers, and the right values."""
+    """A widely copied slip with these numbers, and the right values."""
     if example.kind == WEIGHTS:
         total = sum(example.numbers)
         return (
             f"A widely copied worked example gives {vector(example.numbers)} as attention weights over seven tokens. "
-            f"They sum to {total:.2f}, and those of a softmax sum to 1."
+            f"They sum to {total:.2f}; those of a softmax sum to 1."
         )
     weights = softmax(np.array(example.numbers) / example.by)
     over = "" if example.by == 1 else f" over {number(example.by)}"
@@ -91,7 +94,7 @@ def slip(example: Row) -> str:
 
 
 def _weighed(weights: np.ndarray, example: Row) -> None:
-    """The values, a row a token, and their weighted sum."""
+    """The values, one row per token, and their weighted sum."""
     values = table.table(f"{KEY}_values", np.array(example.values or ROWS[FIRST].values), name="values")
     if len(values) != len(weights):
         st.error(
@@ -103,11 +106,8 @@ def _weighed(weights: np.ndarray, example: Row) -> None:
     st.markdown(f"Weighted sum: {terms} = **{vector((weights @ values).round(4))}** {badge('formula')}")
 
 
-def _preset() -> Row:
-    key = f"{KEY}_preset"
-
-    def put() -> None:
-        example = ROWS[session.held(key)]
+def _example() -> Row:
+    def load(example: Row) -> None:
         table.put(f"{KEY}_row", np.array([example.numbers]))
         session.hold(f"{KEY}_kind", example.kind)
         session.hold(f"{KEY}_by", example.by)
@@ -115,13 +115,6 @@ def _preset() -> Row:
         if example.values:
             table.put(f"{KEY}_values", np.array(example.values))
 
-    left, right = st.columns([3, 1], vertical_alignment="bottom")
-    choice = kept(key, FIRST, name="row", among=ROWS)
-    name = left.selectbox("Examples", list(ROWS), on_change=put, **choice)
-    right.button("Load example", key=f"{KEY}_again", on_click=put, width="stretch")
-    st.info(slip(ROWS[name]))
-    return ROWS[name]
-
-
-def _columns(count: int) -> list[str]:
-    return [f"token {at + 1}" for at in range(count)]
+    example = ROWS[choose(KEY, ROWS, load, name="row", again=True)]
+    st.info(slip(example))
+    return example

@@ -1,13 +1,14 @@
-"""Why scores are divided by the root of d_k: random queries and keys of many sizes, drawn and measured."""
+"""Why scores are divided by √d_k: random queries and keys of many sizes, measured."""
 
 from functools import lru_cache
 
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import SIGNAL
 from components.charts.depth import Series
 from components.charts.parts import Figure
-from components.labs.attention.charts import lines
+from components.labs.lines import by_name, lines
 from components.shell.address import kept
 from components.shell.text import badge, drawn, listed, number
 from models.labs.attention import DRAWS, KEYS, Sampled, divisor, sampled
@@ -22,7 +23,7 @@ ROLES = ("other", "now", "ghost")
 
 @lru_cache(maxsize=64)
 def experiment(seed: int) -> dict[str, list[Sampled]]:
-    """The same draws under every divisor (a key of DIVIDED), a size of keys each."""
+    """The same draws with every divisor (a key of DIVIDED), for each key size."""
     return {
         name: [sampled(d_k, by=divisor(scaling, d_k, D_MODEL), seed=seed) for d_k in SIZES]
         for name, scaling in DIVIDED.items()
@@ -30,12 +31,12 @@ def experiment(seed: int) -> dict[str, list[Sampled]]:
 
 
 def draw() -> None:
-    """The argument, the experiment, and what each size gives."""
+    """The formula, the experiment, and its results."""
     st.latex(r"\mathbb{E}[q\cdot k]=0,\qquad \mathrm{Var}(q\cdot k)=\sum_{i=1}^{d_k}\mathrm{Var}(q_i k_i)=d_k")
     left, right = st.columns(2)
-    size = int(left.select_slider("Size of the keys d_k", SIZES, **kept(f"{KEY}_size", 64, name="d_k", among=SIZES)))
+    size = int(left.select_slider("Key size d_k", SIZES, **kept(f"{KEY}_size", 64, name="d_k", among=SIZES)))
     choice = kept(f"{KEY}_seed", 0, name="draws", bounds=SEEDS)
-    seed = int(right.number_input("Other random draws", *SEEDS, **choice))
+    seed = int(right.number_input("Seed of the draws", *SEEDS, **choice))
     found = experiment(seed)
     at = SIZES.index(size)
     st.markdown(f"**{said(found['as they are'][at], found['divided by √d_k'][at])}** {badge('measured')}")
@@ -57,40 +58,40 @@ def draw() -> None:
     )
     st.caption(
         f"{DRAWS:,} pairs with independent Gaussian entries of mean 0 and variance 1; each softmax takes {KEYS} of "
-        "their scores. p(1 - p) is the softmax's own slope: where one weight is nearly 1 hardly any gradient passes. "
-        f"Divided by the root of d_model = {D_MODEL} instead, scores of a head that is smaller than the whole token "
-        "come out too small, and it looks everywhere alike. The root is of the size of one head's keys (Vaswani 2017, "
-        "1706.03762)."
+        "their scores. p(1 - p) is the slope of the softmax: where one weight is nearly 1, hardly any gradient "
+        f"passes. Divided by √d_model = √{D_MODEL} instead, scores come out too small whenever d_k is smaller, and "
+        "the head attends almost equally to all tokens. The right divisor is the square root of one head's key size "
+        "(Vaswani 2017, 1706.03762)."
     )
 
 
 def said(raw: Sampled, scaled: Sampled) -> str:
-    """Mean and variance of a score, which are often mixed up."""
+    """Mean and variance of a score, which are often confused."""
     return (
-        f"It is often said that the dot product sums to d_k. Its mean is 0 ({number(raw.mean, 2)} in {raw.draws:,} "
-        f"draws); it is its variance that is d_k = {raw.d_k} ({number(raw.variance, 3)}), so a score is typically "
-        f"√{raw.d_k} = {number(raw.d_k**0.5)} away from 0. Divided by that root the variance is 1 "
+        f"It is often said that the dot product grows to d_k. But its mean is 0 ({number(raw.mean, 2)} in "
+        f"{raw.draws:,} draws); it is its variance that is d_k = {raw.d_k} ({number(raw.variance, 3)}), so a score is "
+        f"typically √{raw.d_k} = {number(raw.d_k**0.5)} away from 0. Divided by √d_k the variance is 1 "
         f"({number(scaled.variance, 3)})."
     )
 
 
 def variance_chart(found: dict[str, list[Sampled]]) -> Figure:
     """Variance over d_k, on a log axis, and the formula."""
-    series = [
-        Series(name, np.array([one.variance for one in some]), role)
-        for (name, some), role in zip(found.items(), ROLES, strict=True)
-    ]
+    series = by_name({name: [one.variance for one in some] for name, some in found.items()}, ROLES)
     series.append(Series("formula: d_k", np.array(SIZES, float), "formula"))
-    return lines("Variance of the scores", over="d_k", at=SIZES, unit="variance", series=series, log=True)
+    return lines("Variance of the scores", over="d_k", at=SIZES, unit="variance", hue=SIGNAL, series=series, log=True)
 
 
 def entropy_chart(found: dict[str, list[Sampled]]) -> Figure:
     """Mean entropy of the weights over d_k, below that of weights that are all alike."""
-    series = [
-        Series(name, np.array([one.entropy for one in some]), role)
-        for (name, some), role in zip(found.items(), ROLES, strict=True)
-    ]
+    series = by_name({name: [one.entropy for one in some] for name, some in found.items()}, ROLES)
     title, top = "Entropy of the weights", float(np.log(KEYS))
     return lines(
-        title, over=f"d_k; dotted: {KEYS} equal weights", at=SIZES, unit="nats", series=series, guides=(0.0, top)
+        title,
+        over=f"d_k; dotted: {KEYS} equal weights",
+        at=SIZES,
+        unit="nats",
+        hue=SIGNAL,
+        series=series,
+        guides=(0.0, top),
     )

@@ -1,4 +1,4 @@
-"""Shapes: many heads side by side, and attention between two sequences beside attention within one."""
+"""Shapes: many attention heads in parallel, and attention between two sequences."""
 
 import pandas as pd
 import streamlit as st
@@ -12,11 +12,11 @@ from models.labs.attention_shapes import Shape, Sizes, many_heads, two_sequences
 KEY = "attention_shapes"
 EXAMPLE = Sizes(tokens=5, d_model=512, heads=8, d_v=64, others=7)
 CONTROLS = {
-    "tokens": ("Tokens n", 32, "Of the sequence that looks."),
+    "tokens": ("Tokens n", 32, "Of the sequence with the queries."),
     "d_model": ("Features d_model", 1024, "Of a token."),
-    "heads": ("Heads h", 32, "They share the features evenly: d_k = d_model / h."),
-    "d_v": ("Entries of a value d_v", 256, "In most nets as many as d_k."),
-    "others": ("Tokens of the other sequence m", 32, "What an encoder has read."),
+    "heads": ("Heads h", 32, "They share the features equally: d_k = d_model / h."),
+    "d_v": ("Entries of a value d_v", 256, "Equal to d_k in most nets."),
+    "others": ("Tokens of the other sequence m", 32, "The input of an encoder."),
 }
 
 
@@ -27,7 +27,7 @@ def draw() -> None:
     try:
         steps = many_heads(sizes)
     except ValueError as problem:
-        st.error(f"{sentence(str(problem))} d_k = d_model / h must be whole.")
+        st.error(f"{sentence(str(problem))} d_k = d_model / h must be a whole number.")
         return
     st.markdown(said(sizes, dict(steps)))
     listed(
@@ -38,20 +38,20 @@ def draw() -> None:
     st.markdown(f"**Between two sequences** {badge('formula')}")
     n, m, d_k, d_v = sizes.tokens, sizes.others, sizes.d_k, sizes.d_v
     st.markdown(
-        "In cross-attention the decoder asks and the encoder answers: queries come from one sequence, keys and values "
-        f"from the other. One head: Q (n, d_k) = ({n}, {d_k}), K (m, d_k) = ({m}, {d_k}), V (m, d_v) = ({m}, {d_v}) "
-        f"give (n, d_v) = ({n}, {d_v}). **A decoder alone, as a net of the playground, has no cross-attention:** it "
-        "has one sequence. A net that has both is trained under “Encoder and decoder”."
+        "In cross-attention queries come from the decoder's sequence, keys and values from the encoder's. One head: "
+        f"Q (n, d_k) = ({n}, {d_k}), K (m, d_k) = ({m}, {d_k}), V (m, d_v) = ({m}, {d_v}) give (n, d_v) = ({n}, "
+        f"{d_v}). **A decoder alone, like the nets of the playground, has no cross-attention:** it has only one "
+        "sequence. A net with both is trained under “Encoder and decoder”."
     )
     table = pd.DataFrame(
         {name: {row: str(cell) for row, cell in rows.items()} for name, rows in two_sequences(sizes).items()}
     )
     listed("Shapes of self-attention and cross-attention", table.reset_index(names="one head of"), "content")
-    st.caption("Every shape is read off arrays of these sizes that went through the attention of this page.")
+    st.caption("Every shape is taken from arrays of these sizes that went through this page's attention.")
 
 
 def said(sizes: Sizes, shapes: dict[str, Shape]) -> str:
-    """What the heads make of the tokens, in a sentence, and the number of weights."""
+    """The shapes of the heads' outputs, and the number of weights, in words."""
     head, joined = shapes["output of one head"], shapes["heads side by side"]
     weights = sum(
         shapes[name][0] * shapes[name][1] * times

@@ -1,6 +1,4 @@
-"""Positions inside trained nets: how well a place is read
-after every sublayer, with skips and without, and longer texts.
-"""
+"""Positions inside trained nets: how well they can be read after each sublayer, with and without skips."""
 
 from dataclasses import replace
 
@@ -15,15 +13,9 @@ from components.labs.attention.position_words import claim
 from components.labs.attention.positions import distance_chart
 from components.labs.attention.trained_words import beyond_chart, beyond_sentence, place_chart, place_sentence
 from components.shell.address import kept
-from components.shell.link import PLAYGROUND
-from components.shell.naming import chance
 from components.shell.text import badge, drawn, listed, number
 from components.shell.waiting import waits
-from components.stage import figures
-from components.stage.panels import COLUMNS, Chart
-from components.stage.stage import stage
-from components.stage.tickets import At
-from components.stage.view import View
+from components.shell.ways_on import to_playground
 from models import answers
 from models.answers import Place
 from models.labs.position_kinds import KINDS
@@ -42,8 +34,8 @@ LEARNED = "learned"
 def draw() -> None:
     """The section."""
     st.markdown(
-        "Two transformers that read Moby-Dick a character at a time, alike but for their skips, trained here. After "
-        "every sublayer a linear decoder guesses from a token's vector at which place of the text it stands."
+        "Train two transformers on the characters of Moby-Dick, one with skips and one without. After every sublayer "
+        "a linear decoder guesses a token's position in the text from its vector."
     )
     cfgs = controls()
     waits(NAME, lambda: watch(cfgs))
@@ -52,7 +44,7 @@ def draw() -> None:
 def controls() -> list[RunConfig]:
     """The two nets that are set."""
     one, two, three = st.columns(3)
-    tip = "How both nets are told where a token stands."
+    tip = "How both nets are told the positions of tokens."
     choice = kept(f"{NAME}_position", next(iter(KINDS)), name="position", among=KINDS)
     position = one.selectbox("Position of both nets", list(KINDS), help=tip, **choice)
     depth = two.slider("Blocks", *DEPTHS, **kept(f"{NAME}_depth", 6, name="depth", bounds=DEPTHS))
@@ -69,21 +61,13 @@ def configuration(residual: bool, position: str, depth: int, steps: int) -> RunC
 
 
 def watch(cfgs: list[RunConfig]) -> bool:
-    """The player over both losses, and what is measured where
-    the playhead rests; whether some of it is still to come.
-    """
-    both = figures.losses(list(NETS), steps=cfgs[0].steps, chance=chance(cfgs[0]))
-    at = stage(NAME, cfgs, [Chart("Loss", figure=both, span=COLUMNS, height=220)], shared=" both")
-    views, waiting = several.views(cfgs, at)
-    return (bool(views) and _show(_panels(views, at))) or waiting
-
-
-def _panels(views: list[View], at: At) -> dict[str, Panel]:
-    return {name: Panel(f"{NAME} {name}", view, at, screen=NAME) for name, view in zip(NETS, views, strict=True)}
+    """The player, and measurements where the playhead rests. Returns whether any are still to come."""
+    panels, waiting = several.compared(NAME, list(NETS), cfgs, " both")
+    return (bool(panels) and _show(panels)) or waiting
 
 
 def _show(panels: dict[str, Panel]) -> bool:
-    """Everything measured; whether some of it is still to come."""
+    """All measurements. Returns whether any are still to come."""
     views = [panel.view for panel in panels.values()]
     losses = [f"{number(float(view.trace.loss[view.row]), 3)} {name}" for name, view in zip(panels, views, strict=True)]
     st.caption(f"At step {max(view.row for view in views)} the loss is {' and '.join(losses)}.")
@@ -94,22 +78,21 @@ def _show(panels: dict[str, Panel]) -> bool:
     _beyond(panels["with skips"])
     with st.container(horizontal=True):
         for name, view in zip(panels, views, strict=True):
-            label = f"The net {name} in the playground"
-            st.page_link(PLAYGROUND, label=label, icon=":material/tune:", query_params=view.cfg.to_query())
+            to_playground(view.cfg, f"The net {name} in the playground")
     return any(panel.waiting for panel in panels.values())
 
 
 def _places(found: dict[str, Measured[Place]]) -> None:
-    """The place read from the stream of both nets, and the table of a net that learned one."""
+    """The position read from both nets' streams, and a learned table."""
     kept = found["with skips"]
     chance = float(kept.value.chance)
     accuracy = {name: one.value.accuracy for name, one in found.items()}
     st.markdown(f"**{place_sentence(accuracy, chance, kept.step)}** {badge('measured')}")
     sites = plan(kept.cfg).sites
-    drawn(place_chart(sites, accuracy, chance), "Place read from the stream", f"{NAME}_place")
+    drawn(place_chart(sites, accuracy, chance), "Position read from the stream", f"{NAME}_place")
     r2 = {name: one.value.r2 for name, one in found.items()}
     listed(
-        "Place read after every sublayer",
+        "Position read after every sublayer",
         {
             "site": site_names(sites, len(sites)),
             **{f"right, {name}": [f"{share:.1%}" for share in values] for name, values in accuracy.items()},
@@ -118,9 +101,9 @@ def _places(found: dict[str, Measured[Place]]) -> None:
         240,
     )
     st.caption(
-        f"Ridge regression learned from {kept.value.learned_from} texts of training and tried on {kept.value.tested} "
-        "held-out ones, in eval mode. R² is of the place as a number: a rough idea of the place is worth something "
-        "there. What a decoder can read is not yet what the net uses."
+        f"Ridge regression fitted on {kept.value.learned_from} training texts and tested on {kept.value.tested} "
+        "held-out ones, in eval mode. R² treats the position as a number, so a near miss counts for something. That "
+        "a decoder can read it does not mean that the net uses it."
     )
     rows = np.asarray(kept.value.table, float)
     if kept.cfg.position == LEARNED and len(rows):
@@ -142,13 +125,12 @@ def _learned_table(rows: np.ndarray) -> None:
 
 
 def _beyond(panel: Panel) -> None:
-    """The net with skips on texts twice as long as those of training."""
+    """The net with skips on texts twice as long as in training."""
     st.markdown("**Longer than in training**")
     cfg = panel.cfg
     if cfg.position == LEARNED:
         st.info(
-            f"A learned table has {cfg.tokens} rows: there is none for token {cfg.tokens + 1}, and the net cannot read "
-            "it."
+            f"A learned table has {cfg.tokens} rows and none for token {cfg.tokens + 1}, so the net cannot read it."
         )
         return
     found = panel.ask(answers.BEYOND)
@@ -156,8 +138,9 @@ def _beyond(panel: Panel) -> None:
         return
     loss, tokens = np.asarray(found.value.loss, float), int(found.value.tokens)
     st.markdown(f"**{beyond_sentence(loss, tokens, found.step)}** {badge('measured')}")
-    drawn(beyond_chart(loss, tokens), "Loss by place", f"{NAME}_beyond")
+    drawn(beyond_chart(loss, tokens), "Loss by position", f"{NAME}_beyond")
     st.caption(
         f"The net with skips on {found.value.windows} held-out texts of {len(loss)} characters; it was trained on "
-        f"{tokens}. Later places have more text before them, so with nothing else in the way the loss would go down."
+        f"{tokens}. Later positions have more text before them, so the loss should go down unless something prevents "
+        "it."
     )

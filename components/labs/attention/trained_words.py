@@ -1,34 +1,35 @@
-"""What is said and drawn of positions inside trained nets: measured numbers in, a sentence or a figure out."""
+"""Sentences and figures about positions inside trained nets."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from components.charts.colour import LOSS, SIGNAL
 from components.charts.depth import Series
 from components.charts.linear import SHARE, linear_profile
 from components.charts.parts import Figure, level
-from components.labs.attention.charts import lines
+from components.labs.lines import by_name, lines
 from components.shell.text import number
 
-CLEAR = 0.05  # of accuracy, from which on two nets are said to differ
-WORSE = 0.05  # nats, from which on the longer half is said to cost more or less
+CLEAR = 0.05  # difference in accuracy from which two nets count as different
+WORSE = 0.05  # nats from which the longer half counts as better or worse
 
 
 def place_sentence(accuracy: Mapping[str, np.ndarray], chance: float, step: int) -> str:
-    """How well the place is read where the stream begins and ends, and what the skip has to do with it."""
+    """How well the position can be read at both ends of the stream, and what the skip does."""
     kept, lost = (np.asarray(accuracy[name], float) for name in ("with skips", "without skips"))
     if not (np.isfinite(kept).all() and np.isfinite(lost).all()):
-        return f"At step {step} a stream is not finite somewhere: no place can be read there."
+        return f"At step {step} a stream is not finite somewhere, so no position can be read there."
     ends = (
-        f"At step {step} the place of a token is read right at the end of the stream {kept[-1]:.0%} of the time with "
-        f"skips and {lost[-1]:.0%} without; guessing gives {chance:.0%}."
+        f"At step {step} a token's position is read correctly at the end of the stream {kept[-1]:.0%} of the time "
+        f"with skips and {lost[-1]:.0%} without; guessing gives {chance:.0%}."
     )
     if kept[0] < 3 * chance:
         return (
-            f"{ends} Nothing is written where the stream begins ({kept[0]:.0%}): what is read later attention has "
-            "found out, from how many tokens its causal mask shows."
+            f"{ends} The stream begins without it ({kept[0]:.0%}): attention infers it, from the number of tokens that "
+            "its causal mask shows or from what its scores are told of positions."
         )
-    begins = f"Where the stream begins it is {kept[0]:.0%} and {lost[0]:.0%}"
+    begins = f"At the beginning of the stream it is {kept[0]:.0%} and {lost[0]:.0%}"
     if kept[-1] - lost[-1] > CLEAR:
         return f"{ends} {begins}: the skip keeps the position."
     if lost[-1] - kept[-1] > CLEAR:
@@ -37,39 +38,34 @@ def place_sentence(accuracy: Mapping[str, np.ndarray], chance: float, step: int)
 
 
 def place_chart(sites: Sequence[str], accuracy: Mapping[str, np.ndarray], chance: float) -> Figure:
-    """Share of places read right, site by site; dotted: guessing."""
-    series = [
-        Series(name, np.asarray(values), role)
-        for (name, values), role in zip(accuracy.items(), ("now", "other"), strict=True)
-    ]
-    title, unit = "Place read from the stream", "share read right; dotted: guessing"
-    return linear_profile(title=title, unit=unit, sites=sites, series=series, bounds=SHARE, guides=(chance,))
+    """Share of positions read correctly, by site; dotted: guessing."""
+    title, unit = "Position read from the stream", "share read correctly; dotted: guessing"
+    series, guides = by_name(accuracy), (chance,)
+    return linear_profile(title=title, unit=unit, hue=SIGNAL, sites=sites, series=series, bounds=SHARE, guides=guides)
 
 
 def beyond_sentence(loss: np.ndarray, tokens: int, step: int) -> str:
-    """What places beyond training cost, beside the later half
-    of those of training, which have as much text to go by.
-    """
+    """The loss at positions beyond training, compared with the later half of those in training."""
     inside, outside = float(np.mean(loss[tokens // 2 : tokens])), float(np.mean(loss[tokens:]))
     if not np.isfinite(inside + outside):
         return f"At step {step} the loss is not finite somewhere."
     said = (
-        f"At step {step} places {tokens // 2 + 1} to {tokens} cost {number(inside, 3)} nats, and {tokens + 1} to "
-        f"{len(loss)}, which no training text had, {number(outside, 3)}"
+        f"At step {step} the loss is {number(inside, 3)} nats at positions {tokens // 2 + 1} to {tokens}, and "
+        f"{number(outside, 3)} at {tokens + 1} to {len(loss)}, which no training text had"
     )
     if step == 0:
-        return f"{said}. It has learned nothing yet."
+        return f"{said}. The net has learned nothing yet."
     if outside - inside > WORSE:
-        return f"{said}: the net does not carry on beyond its length."
+        return f"{said}: the net does not generalise beyond its training length."
     if inside - outside > WORSE:
-        return f"{said}: it gets better still."
-    return f"{said}: it carries on."
+        return f"{said}: it even gets better."
+    return f"{said}: it generalises."
 
 
 def beyond_chart(loss: np.ndarray, tokens: int) -> Figure:
-    """Loss by place, with the end of training's length as an upright line."""
+    """Loss by position, with a vertical line at the training length."""
     places = list(range(1, len(loss) + 1))
-    title, over = "Loss by place", "token; upright: the length of training"
-    figure = lines(title, over=over, at=places, unit="cross-entropy, nats", series=[Series("loss", loss)])
+    title, over = "Loss by position", "token; vertical line: training length"
+    figure = lines(title, over=over, at=places, unit="cross-entropy, nats", hue=LOSS, series=[Series("loss", loss)])
     figure["layout"]["shapes"] = [level(x=tokens - 0.5, dash="dot")]  # the axis counts from 0
     return figure

@@ -1,4 +1,4 @@
-"""An encoder beside a decoder: a small net that is trained here, and where its cross-attention looks at each step."""
+"""An encoder and a decoder trained here, and where the cross-attention looks at each step."""
 
 from dataclasses import replace
 from functools import partial
@@ -6,10 +6,11 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import LOSS
 from components.charts.depth import Series
-from components.charts.linear import linear_profile
 from components.charts.parts import Figure
 from components.charts.tokens import token_map
+from components.labs.lines import lines
 from components.labs.long import by_button
 from components.shell.address import kept
 from components.shell.naming import chance
@@ -29,10 +30,10 @@ SIZE: dict[str, object] = {"net": "transformer", "width": 64, "heads": 4, "batch
 def draw() -> None:
     """The section."""
     st.markdown(
-        "An **encoder** reads sixteen symbols, every one of them seeing all others. A **decoder** writes the answer "
-        "symbol by symbol: its self-attention sees what it has written, its **cross-attention** asks, with queries of "
-        "its own, for keys and values of what the encoder has read (Vaswani 2017, 1706.03762, with six blocks each). "
-        "All other nets here are decoders alone."
+        "An **encoder** reads sixteen symbols, each of which sees all others. A **decoder** writes the answer symbol "
+        "by symbol: its self-attention sees what it has written so far, and its **cross-attention** compares its "
+        "queries with keys and values from the encoder (Vaswani 2017, 1706.03762, with six blocks each). All other "
+        "transformers in this app are decoders alone."
     )
     cfg = controls()
     waits(KEY, lambda: watch(cfg))
@@ -52,18 +53,18 @@ def controls() -> RunConfig:
 
 
 def configuration(task: str, depth: int, steps: int, seed: int = 0) -> RunConfig:
-    """The settings of the pair: width, heads, optimiser and all else are those of a run."""
+    """The pair's settings, as a run's configuration."""
     return replace(RunConfig.arranged("pre-norm", **SIZE | {"task": task, "depth": depth, "steps": steps}), seed=seed)
 
 
 def watch(cfg: RunConfig) -> bool:
-    """A button, the share that is trained, or what came of it; whether some of it is still to come."""
+    """The button, the progress or the result. Returns whether the result is still to come."""
     label = f"Train the pair for {cfg.steps} steps"
     return by_button(KEY, answers.TRANSLATION, cfg, partial(_show, cfg), label=label, doing="Training")
 
 
 def _show(cfg: RunConfig, found: Translation) -> None:
-    """The step that is looked at, what the net can do there and where it looks."""
+    """The selected step: what the net can do, and where it looks."""
     steps = [int(step) for step in found.steps]
     choice = kept(f"{KEY}_step", steps[-1], name="at-step", among=steps)
     at = steps.index(int(st.select_slider("Step", steps, **choice)))
@@ -84,23 +85,21 @@ def _show(cfg: RunConfig, found: Translation) -> None:
     listed(
         "What it writes",
         {
-            "place": [str(place + 1) for place in range(len(found.target))],
+            "position": [str(place + 1) for place in range(len(found.target))],
             "symbol read": [str(symbol) for symbol in found.source],
             "to be written": [str(symbol) for symbol in found.target],
             "written": [str(symbol) for symbol in found.said[at]],
         },
     )
     st.caption(
-        "One held-out sequence; rows are places that the decoder writes, columns those that the encoder has read. "
-        "Before each place the right symbols stand written, as in training. No mask hides anything of the source. "
+        "One held-out sequence; rows are positions that the decoder writes, columns those that the encoder has read. "
+        "Before each position the correct symbols are given, as in training. The source is not masked. "
         f"{found.parameters:,} parameters, pre-norm, one seed."
     )
 
 
 def said(found: Translation, at: int, guessing: float) -> str:
-    """What the pair can do at a step, and how much of its
-    cross-attention is where the symbol stands that it is to write.
-    """
+    """What the pair can do at a step, and how much cross-attention falls on the symbol to be written."""
     aim, held_out = found.aim[at], float(found.held_out[at])
     if not np.isfinite(held_out):
         return f"At step {int(found.steps[at])} the held-out loss is not finite."
@@ -108,13 +107,13 @@ def said(found: Translation, at: int, guessing: float) -> str:
     return (
         f"At step {int(found.steps[at])} the held-out loss is {number(held_out, 3)} nats (guessing "
         f"{number(guessing, 3)}), and {found.accuracy[at]:.1%} of the symbols are right. Head {head + 1} of block "
-        f"{block + 1} aims best: {aim.max():.0%} of its weight is on places of the source that hold the symbol to be "
+        f"{block + 1} aims best: {aim.max():.0%} of its weight is on source positions that hold the symbol to be "
         f"written; equal weights would put {found.even:.0%} there."
     )
 
 
 def looks_map(found: Translation, at: int, block: int, head: int) -> Figure:
-    """The weights (T, S) of a block of the decoder at a look, of one head (from 1) or the mean of all (0)."""
+    """The weights (T, S) of a decoder block at a look, of one attention head (from 1) or the mean of all (0)."""
     looks = np.asarray(found.looks[at][block], float)
     source, target = (
         [f"{place}: {symbol}" for place, symbol in enumerate(getattr(found, name), start=1)]
@@ -127,21 +126,17 @@ def looks_map(found: Translation, at: int, block: int, head: int) -> Figure:
         rows=target,
         values=values,
         unit="share",
-        x="source: place, symbol",
+        x="source: position, symbol",
         y="written",
     )
 
 
 def loss_chart(found: Translation, guessing: float) -> Figure:
-    """Loss of the batches and held out, at the steps that were looked at."""
+    """Training and held-out loss at the steps of the looks."""
     steps, loss = found.steps, np.asarray(found.loss, float)
     series = [
         Series("training", np.array([loss[min(int(step), len(loss) - 1)] for step in steps])),
         Series("held-out", np.asarray(found.held_out, float), "other"),
     ]
-    sites = [str(int(step)) for step in steps]
-    figure = linear_profile(
-        title="Loss of the pair", unit="nats; dotted: guessing", sites=sites, series=series, guides=(0.0, guessing)
-    )
-    figure["layout"]["xaxis"]["title"]["text"] = "step"
-    return figure
+    unit, guides = "nats; dotted: guessing", (0.0, guessing)
+    return lines("Loss of the pair", over="step", at=steps.tolist(), unit=unit, hue=LOSS, series=series, guides=guides)

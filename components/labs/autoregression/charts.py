@@ -1,18 +1,19 @@
-"""The figures of the autoregression lab: candidates for a token, what appending changes, where the blocks look."""
+"""Figures of the autoregression lab: candidates, changes caused by appending, attention by block."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
+from components.charts.colour import SIGNAL, shades
 from components.charts.depth import Series, depth_profile
-from components.charts.parts import BLUE, ORANGE, Figure, finished, frame_of, note, rounded
+from components.charts.parts import Figure, finished, frame_of, note, rounded
 from components.charts.tokens import LIKELIEST, token_map
 from models.insight.lens import shown
 
 
 def candidates_chart(title: str, names: Sequence[str], p: np.ndarray, tempered: np.ndarray, chosen: int) -> Figure:
-    """The twelve likeliest of all classes (C,) and the chosen one: as the net says, and at the temperature, as bars."""
-    layout = frame_of(title, x="token", y="probability")
+    """The most likely classes (C,) and the chosen one: the net's probabilities, and at the temperature."""
+    layout = frame_of(title, x="token", y="probability", hue=SIGNAL)
     if not (np.isfinite(p).all() and len(p)):
         return finished([], layout, "nothing to choose from")
     order = np.argsort(-np.asarray(p, float), kind="stable")[:LIKELIEST].tolist()
@@ -23,8 +24,9 @@ def candidates_chart(title: str, names: Sequence[str], p: np.ndarray, tempered: 
     layout["barmode"] = "group"
     at = order.index(chosen)
     height = float(max(p[chosen], tempered[chosen]))
-    layout["annotations"] = [note("said", x=places[at], y=height, yanchor="bottom", showarrow=False)]
-    kinds = {"as the net says": (p, BLUE, ""), "at the temperature": (tempered, ORANGE, "/")}
+    layout["annotations"] = [note("chosen", x=places[at], y=height, yanchor="bottom", showarrow=False)]
+    plain, dark, *_ = shades(SIGNAL)
+    kinds = {"net's probability": (p, plain, ""), "at the temperature": (tempered, dark, "/")}
     bars = [
         {
             "type": "bar",
@@ -42,12 +44,10 @@ def candidates_chart(title: str, names: Sequence[str], p: np.ndarray, tempered: 
 
 
 def revision_chart(title: str, tokens: Sequence[str], causal: np.ndarray, none: np.ndarray) -> Figure:
-    """The largest change of a logit by place (T - 1,) when one
-    more token is read, on a log axis; 0 is a mark at its edge.
-    """
+    """The largest change of a logit by position (T - 1,) when one more token is appended, on a log axis."""
     names = [f"{at + 1} {shown(token)}" for at, token in enumerate(tokens)]
     series = [Series("no mask", none, "other"), Series("causal mask", causal)]
-    figure = depth_profile(title=title, unit="largest change of a logit", sites=names, series=series)
+    figure = depth_profile(title=title, unit="largest change of a logit", hue=SIGNAL, sites=names, series=series)
     every = max(1, -(-len(tokens) // 32))
     places = list(range(0, len(tokens), every))
     figure["layout"]["xaxis"] |= {
@@ -60,7 +60,7 @@ def revision_chart(title: str, tokens: Sequence[str], causal: np.ndarray, none: 
 
 
 def looks_map(title: str, tokens: Sequence[str], blocks: Sequence[str], weights: np.ndarray, position: int) -> Figure:
-    """Where one position looks in every block, (L, T); later tokens are hidden by the causal mask."""
+    """Where one position attends in each block, (L, T); later tokens are masked."""
     later = np.repeat((np.arange(len(tokens)) > position)[None], len(blocks), 0)
     return token_map(
         title=title,

@@ -9,7 +9,7 @@ NO_END = "none"
 
 @dataclass(frozen=True)
 class Example:
-    """A task, a prompt, and how the net continues it."""
+    """A task, a prompt, and settings for continuing it."""
 
     task: str
     prompt: str

@@ -1,4 +1,4 @@
-"""The autoregression lab: a small transformer that is trained here, its loss, and what is done with it."""
+"""The autoregression lab: a small transformer trained here, and what it does with a prompt."""
 
 import numpy as np
 import streamlit as st
@@ -14,7 +14,7 @@ from components.labs.parts import parts
 from components.shell import session
 from components.shell.link import defined
 from components.shell.naming import chance
-from components.shell.text import badge, number
+from components.shell.text import badge
 from components.shell.waiting import waits
 from components.stage import figures
 from components.stage.panels import COLUMNS, Chart
@@ -39,18 +39,16 @@ def draw() -> None:
 
 
 def controls() -> RunConfig | None:
-    """The example, the task and the net; the configuration, or None where the page says why there is none."""
+    """Example, task and net. Returns the configuration, or None with an error on the page."""
     tip, choice = (
-        "Sets the task, the prompt and how it goes on.",
+        "Sets the task, the prompt and how it is continued.",
         control("example", next(iter(EXAMPLES)), among=EXAMPLES),
     )
     example = EXAMPLES[st.selectbox("Example", list(EXAMPLES), on_change=_take, help=tip, **choice)]
     one, two, three, four = st.columns(4)
     task = str(one.selectbox("Task of the net", list(NETS), **control("task", example.task, among=NETS)))
     autoregression_text.adopt(task, example)
-    tip = defined(
-        "How skip and norm are arranged. x + F(x) around every sublayer is pre-norm without its norm.", ARRANGEMENT
-    )
+    tip = defined("How skip and norm are arranged around every sublayer.", ARRANGEMENT)
     choice = control("arrangement", "pre-norm", among=ARRANGEMENTS)
     arrangement = str(two.selectbox("Arrangement", list(ARRANGEMENTS), help=tip, **choice))
     usual = dict(zip(("depth", "steps"), NETS[task], strict=False))
@@ -65,12 +63,12 @@ def controls() -> RunConfig | None:
 
 
 def watch(cfg: RunConfig) -> bool:
-    """The player over the loss, and what the net says where the playhead rests; whether some of it is still to come."""
+    """The player, and what the net does where the playhead rests. Returns whether more is to come."""
     at = _stage(cfg)
     views, waiting = several.views([cfg], at)
     if not views:
         return waiting
-    _loss(views[0])
+    _likely(views[0])
     panel = Panel(NAME, views[0], at)
     names = ("Continue a prompt", "Earlier tokens", "Block by block", "A token's row")
     prompt, earlier, within, embedding = parts(NAME, names)
@@ -87,7 +85,7 @@ def watch(cfg: RunConfig) -> bool:
 
 
 def _stage(cfg: RunConfig) -> At:
-    """The page is told when the run begins to play, for then the net is not asked to speak, and when it rests again."""
+    """The player, which tells the page when a run starts to play (the net then generates nothing) and when it rests."""
     untrained = loss_sentence(None, 0, chance(cfg))
     loss = Chart(LOSS, figure=figures.loss(cfg), says="loss", before=untrained, ends=True, span=COLUMNS, height=220)
     return stage(
@@ -95,18 +93,14 @@ def _stage(cfg: RunConfig) -> At:
     )
 
 
-def _loss(view: View) -> None:
-    """What the loss means for the right token."""
-    trace, row, guessing = view.trace, view.row, chance(view.cfg)
-    loss = float(trace.loss[row])
-    likely = (
-        f": the right token gets a probability of {np.exp(-loss):.0%} (geometric mean)" if np.isfinite(loss) else ""
-    )
-    st.markdown(
-        f"**At step {row} of {view.cfg.steps} the loss is {number(loss, 3)} nats{likely}; guessing costs "
-        f"{number(guessing, 3)}.**"
-    )
-    st.caption(f"{badge('measured')} on the batch of the step, one seed.")
+def _likely(view: View) -> None:
+    """What the loss, which the chart tells, means for the right token."""
+    loss = float(view.trace.loss[view.row])
+    if np.isfinite(loss):
+        st.markdown(
+            f"At step {view.row} the right token gets a probability of **{np.exp(-loss):.0%}** (geometric mean). "
+            f"{badge('measured')} on the batch of the step, one seed."
+        )
 
 
 def _take() -> None:

@@ -1,26 +1,22 @@
-"""How a token becomes a row of numbers, in the net of the page:
-id, one-hot row, the table's row, and what enters the stream.
-"""
-
-from typing import Any
+"""How a token becomes a row of numbers: id, one-hot row, the table's row, and what enters the stream."""
 
 import numpy as np
 import streamlit as st
 
 from components.instruments.panel import Panel
+from components.labs.autoregression.text import NAME, position_in
 from components.shell.address import kept
 from components.shell.text import badge, listed, number, vector
 from models.answers import LOOKUP, Lookup
 from models.insight.lens import shown
 
-NAME = "autoregression"
 ENTRIES = 6  # of a row that are written out
 NEAREST = 4  # symbols
 GPT2 = 50_257, 768  # symbols and features of the smallest
 
 
 def looked_up(panel: Panel, text: str) -> None:
-    """One place of the text on its way into the net."""
+    """One token of the text on its way into the net."""
     st.subheader("A token is a row of a table", anchor=False)
     if not st.toggle("Show how it is looked up", **kept(f"{NAME}_rows", False, name="rows")):
         return
@@ -30,14 +26,12 @@ def looked_up(panel: Panel, text: str) -> None:
     value = found.value
     tokens, places = value.tokens, range(len(value.tokens))
     names = [f"{at}: {shown(token)}" for at, token in enumerate(tokens, start=1)]
-    choice: dict[str, Any] = {"key": f"{NAME}_row", "persist_state": "session"}
-    if found.args == {"text": text}:
-        choice = kept(f"{NAME}_row", places[-1], name="row", among=places)
+    choice = position_in(found, text, "row", name="row")
     at = int(st.selectbox("Token", places, format_func=names.__getitem__, **choice))
     st.markdown(f"{steps(value, at)}  \n{counted(value)} {badge('measured')}")
     nearest, cosines = alike(value.table, int(value.ids[at]))
     listed(
-        "Rows most alike",
+        "Most similar rows",
         {
             "symbol": [shown(value.names[one]) for one in nearest],
             "cosine with its row": [number(one, 3) for one in cosines],
@@ -45,8 +39,8 @@ def looked_up(panel: Panel, text: str) -> None:
         },
     )
     st.caption(
-        "Before training all rows are random and no two are alike but by chance; only symbols that were read get a "
-        "gradient. Here a token is a character or a symbol of the task. Larger nets cut words into pieces (byte pairs, "
+        "Before training all rows are random, and similar only by chance; only symbols that are read get a gradient. "
+        "Here a token is a character or a symbol of the task. Larger nets split words into pieces (byte pairs, "
         f"Sennrich 2016, 1508.07909): GPT-2 has {GPT2[0]:,} of them, and a table of {GPT2[0]:,} x {GPT2[1]} = "
         f"{GPT2[0] * GPT2[1] / 1e6:.1f} million numbers."
     )
@@ -58,16 +52,16 @@ def steps(value: Lookup, at: int) -> str:
     row, enters = table[one], value.enters[at]
     lines = [
         f"**Symbol {shown(token)}** is number {one} of {len(table)} (counted from 0).",
-        f"One-hot row: {len(table)} numbers, 1 at place {one} and 0 elsewhere. Times the table it is row {one}: "
-        f"**{_some(row)}**; the net only looks it up (largest difference {number(value.apart)}).",
+        f"One-hot row: {len(table)} numbers, 1 at index {one} and 0 elsewhere. Times the table it gives row {one}: "
+        f"**{_some(row)}**; the net looks it up directly (largest difference {number(value.apart)}).",
     ]
     if len(value.position):
         lines.append(
-            f"Into the stream goes √½ of it plus the position's row {_some(value.position[at])}: **{_some(enters)}**. "
-            "The same symbol at another place enters with the same row and another position."
+            f"The stream starts as √½ of it plus the position's row {_some(value.position[at])}: **{_some(enters)}**. "
+            "At another position the same symbol has the same row and another position row."
         )
     else:
-        lines.append("It enters the stream as it is: the same symbol enters alike at every place.")
+        lines.append("It enters the stream unchanged, the same at every position.")
     return "  \n".join(lines)
 
 
@@ -82,7 +76,7 @@ def counted(value: Lookup) -> str:
 
 
 def alike(table: np.ndarray, one: int) -> tuple[list[int], list[float]]:
-    """The symbols whose rows have the largest cosine with that of one, itself left away, and these cosines."""
+    """The other symbols with the most similar rows, and their cosines."""
     lengths = np.linalg.norm(table, axis=1)
     cosines = table @ table[one] / np.maximum(lengths * lengths[one], np.finfo(float).tiny)
     nearest = [int(other) for other in np.argsort(-cosines) if other != one][:NEAREST]

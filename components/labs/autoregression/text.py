@@ -1,6 +1,4 @@
-"""A prompt, and the net that continues it: one token at a
-press or many, with the candidates that each was chosen from.
-"""
+"""A prompt that the net continues, one token or many at a time, with the candidates for each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -27,15 +25,13 @@ from models.spec import TASKS, RunConfig
 
 NAME = "autoregression"
 LONGEST_PROMPT = 500
-ENDS = (".", "\n", " ", ",", "!", "?")  # of a text; of a sequence any symbol
+ENDS = (".", "\n", " ", ",", "!", "?")  # of a text; in a sequence, any symbol
 TEMPERATURES, SEEDS, LENGTHS = (0.0, 5.0), (0, 10**6), (1, 200)
 
 
 @dataclass(frozen=True)
 class Said:
-    """One token that was said: which, out of which probabilities
-    (C,), at which temperature, by the net of which step.
-    """
+    """One generated token: its class, the probabilities (C,), the temperature, and the net's step."""
 
     token: str
     at: int
@@ -46,7 +42,7 @@ class Said:
 
 @dataclass
 class Written:
-    """What was said after a prompt by a net; `why` it stopped last; `wanted` is what it is asked for now."""
+    """What a net generated after a prompt, `why` it stopped, and the request that is `wanted` now."""
 
     cfg: RunConfig
     prompt: str
@@ -57,13 +53,21 @@ class Written:
 
 
 def control(name: str, default: Any, task: str = "", **legal: Any) -> dict[str, Any]:
-    """As `address.kept`, for a control of this page. `task`: whose it is, where every task has its own."""
+    """`address.kept` for a control of this page. `task`: for controls with a value per task."""
     key, short = (joint.join(filter(None, parts)) for joint, parts in (("_", (NAME, name, task)), ("-", (name, task))))
     return kept(key, default, name=short, **legal)
 
 
+def position_in(found: Measured[Any], text: str, control: str, *, name: str) -> dict[str, Any]:
+    """As `address.kept`, for a choice among the text's positions, while `found` is measured on that text."""
+    key, places = f"{NAME}_{control}", range(len(found.value.tokens))
+    if found.args != {"text": text}:  # still of another text, with other positions
+        return {"key": key, "persist_state": "session"}
+    return kept(key, places[-1], name=name, among=places)
+
+
 def adopt(task: str, example: Example) -> None:
-    """Takes the prompt, and how it is continued, from the address: before the net is there to draw their controls."""
+    """Takes prompt and settings from the address, before their controls are drawn."""
     own = example.task == task
     control("prompt", example.prompt if own else TEXTS[task], task, bounds=(0, LONGEST_PROMPT))
     control("temperature", example.temperature, bounds=TEMPERATURES)
@@ -73,9 +77,7 @@ def adopt(task: str, example: Example) -> None:
 
 
 def draw(panel: Panel) -> tuple[str, int] | None:
-    """The prompt and everything said after it; the text that the
-    net reads now and its tokens, None while that is unknown.
-    """
+    """The prompt and its continuation. Returns the text that the net reads and its token count; None if unknown."""
     cfg = panel.cfg
     st.subheader("The net continues your prompt", anchor=False)
     prompt = _prompt(cfg)
@@ -96,8 +98,8 @@ def draw(panel: Panel) -> tuple[str, int] | None:
     written.classes = next_one.classes
     if not panel.step and not written.said and (told := _recorded(written, settings)):
         st.markdown(
-            f"**Recorded: what this net says once it has been trained for {cfg.steps} steps.** Before that it knows no "
-            "letter from another; train it, and it goes on from here itself."
+            f"**Recorded: how this net continues after {cfg.steps} steps of training.** The net here is untrained: "
+            "train it, and it generates for itself."
         )
         _said(
             told,
@@ -114,9 +116,7 @@ def draw(panel: Panel) -> tuple[str, int] | None:
 
 
 def _recorded(written: Written, settings: dict[str, Any]) -> Written | None:
-    """What the net of a prompt said when it was recorded, under
-    the same settings but for the end; None where it was not.
-    """
+    """The recorded continuation for the same net, prompt, temperature and seed; None if there is none."""
     found = spoken()
     same = found is not None and (found.cfg, PROMPT) == (written.cfg, written.prompt)
     if found is None or not same or any(settings[name] != SETTINGS[name] for name in ("temperature", "seed")):
@@ -127,18 +127,18 @@ def _recorded(written: Written, settings: dict[str, Any]) -> Written | None:
 
 
 def whole(cfg: RunConfig, prompt: str, tokens: Sequence[str]) -> str:
-    """A prompt and what was said after it, as one text."""
+    """A prompt and the tokens after it as one text."""
     return prompt + "".join(tokens) if _slides(cfg) else " ".join([*prompt.split(), *tokens])
 
 
 def _slides(cfg: RunConfig) -> bool:
-    """Whether a text of this task has no end: the net then reads a window of it."""
+    """Whether texts of this task are endless, so that the net reads a window."""
     return TASKS[cfg.task].kind == "text"
 
 
 def _prompt(cfg: RunConfig) -> str:
     key = f"{NAME}_prompt_{cfg.task}"
-    ways = "characters, ↵ for a new line" if _slides(cfg) else "symbols as numbers with spaces between"
+    ways = "characters, ↵ for a new line" if _slides(cfg) else "symbols as numbers, separated by spaces"
     typed = st.text_input(f"Prompt: {ways}", key=key, max_chars=LONGEST_PROMPT, persist_state="session")
     return str(typed).replace("↵", "\n")
 
@@ -147,27 +147,25 @@ def _settings(cfg: RunConfig) -> tuple[float, int, int, str]:
     """Temperature, seed of the draws, length and end symbol ("" is none)."""
     one, two, three, four = st.columns(4)
     fixed: dict[str, Any] = {"persist_state": "session"}
-    tip = "0: the most probable token. Above: a draw from p^(1/temperature), over its sum."
+    tip = "0: the most probable token. Above 0: a random draw from p^(1/temperature), normalised."
     temperature = one.number_input("Temperature", *TEMPERATURES, step=0.1, key=f"{NAME}_temperature", help=tip, **fixed)
-    tip = (
-        "Token t is drawn with random number t of this seed: the same seed says the same again. Idle at temperature 0."
-    )
+    tip = "The same seed gives the same text. Without effect at temperature 0."
     seed = two.number_input("Seed of the draws", *SEEDS, step=1, key=f"{NAME}_seed", help=tip, **fixed)
     length = three.number_input(
-        "Length", *LENGTHS, step=1, key=f"{NAME}_length", help="Tokens of one press of Generate.", **fixed
+        "Length", *LENGTHS, step=1, key=f"{NAME}_length", help="Tokens per press of Generate.", **fixed
     )
-    key, tip = f"{NAME}_end_{cfg.task}", "Generating stops after this token, if the length is not reached before."
+    key, tip = f"{NAME}_end_{cfg.task}", "Generation stops after this token, or at the length."
     end = four.selectbox("End symbol", _ends(cfg.task), key=key, format_func=shown, help=tip, **fixed)
     return round(float(temperature), 3), int(seed), int(length), "" if end == NO_END else str(end)
 
 
 def _ends(task: str) -> tuple[str, ...]:
-    """What generating may stop after."""
+    """The tokens that generation may stop after."""
     return NO_END, *(ENDS if TASKS[task].kind == "text" else map(str, range(TASKS[task].vocabulary)))
 
 
 def _generated(panel: Panel, written: Written) -> None:
-    """Takes over what was asked for by Generate, when it is there."""
+    """Appends what Generate asked for, once it has arrived."""
     if written.wanted is None:
         return
     step, args = written.wanted
@@ -192,7 +190,7 @@ def _append(written: Written, value: Continuation, args: dict[str, Any], step: i
 
 
 def _buttons(panel: Panel, written: Written, found: Measured[Continuation] | None, args: dict[str, Any]) -> None:
-    """One token, many, or all of them taken back. While the net trains it is not asked to speak."""
+    """Buttons for one token, many, or none. Disabled while the net trains."""
     there = found is not None and found.step == panel.step and bool(found.value.said)
     can = there and not panel.at.playing and written.wanted is None
 
@@ -214,16 +212,16 @@ def _buttons(panel: Panel, written: Written, found: Measured[Continuation] | Non
             "Back to the prompt", key=f"{NAME}_again", icon=":material/undo:", on_click=again, disabled=not written.said
         )
     if panel.at.playing:
-        st.caption("Pause, and the net of the step shown continues the text.")
+        st.caption("Pause, and the net at the step shown continues the text.")
 
 
 def _said(written: Written, next_one: Continuation, temperature: float, step: int, source: str = "measured") -> None:
-    """The text, why it ended, and the candidates of one of its tokens or of the next. `source`: a badge."""
+    """The text, why it ended, and the candidates for one of its tokens or the next. `source`: a badge."""
     tokens = [one.token for one in written.said]
     st.code(whole(written.cfg, written.prompt, tokens), language=None, wrap_lines=True)
-    began = f"{len(tokens)} of its tokens are the net's. " if tokens else "All of it is the prompt. "
+    began = f"The net wrote {len(tokens)} of these tokens. " if tokens else "This is the prompt. "
     nothing = stop_sentence(next_one.stopped, [], 1, "", next_one.limit) if not next_one.said else ""
-    st.markdown(f"**{began}{written.why or nothing or 'Nothing was asked for yet.'}**")
+    st.markdown(f"**{began}{written.why or nothing or 'Press Next token or Generate.'}**")
     names = [f"{at}: {shown(one.token)}" for at, one in enumerate(written.said, start=1)]
     upcoming = [
         Said(token, next_one.classes.index(token), p, temperature, step)
@@ -235,19 +233,19 @@ def _said(written: Written, next_one: Continuation, temperature: float, step: in
     names += ["the next one"] * len(upcoming)
     key = f"{NAME}_looked_at_{len(every)}"
     at = st.selectbox(
-        "Candidates of token", range(len(every)), index=len(every) - 1, format_func=names.__getitem__, key=key
+        "Candidates for token", range(len(every)), index=len(every) - 1, format_func=names.__getitem__, key=key
     )
     one = every[int(at)]
     hot = tempered(one.p, one.temperature)
     verb = "is" if at < len(written.said) else "would be"
     st.markdown(
-        f'"{shown(one.token)}" {verb} said: {one.p[one.at]:.1%} as the net says, {hot[one.at]:.1%} at temperature '
-        f"{one.temperature:g}. {badge(source)}, at step {one.step}."
+        f'"{shown(one.token)}" {verb} chosen: the net gives it {one.p[one.at]:.1%}, at temperature '
+        f"{one.temperature:g} that is {hot[one.at]:.1%}. {badge(source)}, at step {one.step}."
     )
     drawn(candidates_chart("Candidates", next_one.classes, one.p, hot, one.at), "Candidates", f"{NAME}_candidates")
     if written.said:
-        with st.popover("All tokens said", key=f"{NAME}_all", icon=":material/table:"):
-            listed("Tokens said", _rows(written.said), height=260)
+        with st.popover("All generated tokens", key=f"{NAME}_all", icon=":material/table:"):
+            listed("Generated tokens", _rows(written.said), height=260)
 
 
 def _rows(said: list[Said]) -> dict[str, list[Any]]:

@@ -1,4 +1,4 @@
-"""What the autoregression lab says: why the net stopped, what it left out, what was revised, what a block looked at."""
+"""Sentences of the autoregression lab: why generation stopped, what was left out, what changed, where blocks attend."""
 
 from collections.abc import Sequence
 
@@ -8,44 +8,44 @@ from models.answers import Change
 from models.insight.lens import shown
 from models.spec.query import literal
 
-MOST, LONGEST = 20, 20  # unknown symbols that are named, and characters of each
-ROUNDING = 1e-9  # what is below it, of logits in 64-bit numbers, is rounding
+MOST, LONGEST = 20, 20  # unknown symbols listed, and characters of each
+ROUNDING = 1e-9  # change of a 64-bit logit that counts as rounding
 
 
 def stop_sentence(stopped: str, said: Sequence[str], asked: int, end: str, limit: int) -> str:
-    """Which of the reasons ended what was said (`stopped`, a word of the trainer's)."""
+    """Why generation stopped (`stopped`: a word from the trainer)."""
     count = f"{len(said)} token{'' if len(said) == 1 else 's'}"
     return {
-        "length": f"Stopped by the length: {asked} asked for, {count} said.",
-        "end": f'Stopped by the end symbol: token {len(said)} is "{shown(end)}"; {asked} were asked for.'
+        "length": f"Stopped at the length: {asked} requested, {count} generated.",
+        "end": f'Stopped at the end symbol: token {len(said)} is "{shown(end)}"; {asked} were requested.'
         if len(said) < asked
-        else f'Stopped by both: the last of the {asked} tokens is the end symbol "{shown(end)}".',
+        else f'Stopped at both: the last of the {asked} tokens is the end symbol "{shown(end)}".',
         "full": f"Stopped after {count}: a sequence of this task has {limit} tokens, and it is complete.",
-        "unasked": f"Stopped after {count}: this task takes no loss at this place, so the net was never told what "
-        "to say. Type the next token yourself.",
-        "not finite": f"Stopped after {count}: the probabilities are not finite, and nothing can be drawn from them.",
+        "unasked": f"Stopped after {count}: training has no loss at this position, so the net was never taught what to "
+        "predict. Type the next token yourself.",
+        "not finite": f"Stopped after {count}: the probabilities are not finite, so no token can be drawn.",
     }[stopped]
 
 
 def reading_notes(unknown: Sequence[str], cut: int, limit: int, slides: bool) -> list[str]:
-    """What was done with a prompt that holds more than the net can read."""
+    """What was left out of a prompt that the net cannot read completely."""
     notes = []
     if unknown:
         names = ", ".join(f'"{literal(one[:LONGEST])}"' for one in list(dict.fromkeys(unknown))[:MOST])
         what = "character" if slides else "symbol"
-        notes.append(f"Left out, because the net has no such {what}: {names} ({len(unknown)} of what was typed).")
+        notes.append(f"Left out, because the net has no such {what}: {names} ({len(unknown)} in all).")
     if cut and slides:
         notes.append(
-            f"The context is {limit} tokens: the net reads the last {limit}, and the {cut} before them are forgotten. "
-            "The window slides: every token stands one place earlier than before."
+            f"The context is {limit} tokens: the net reads the last {limit}, and the {cut} before them are dropped. "
+            "The window slides along with the text."
         )
     elif cut:
-        notes.append(f"A sequence of this task has {limit} tokens: the {cut} after them are not read.")
+        notes.append(f"A sequence of this task has {limit} tokens: the {cut} after them are ignored.")
     return notes
 
 
 def revision_sentence(found: Change, bare: Change, token: str) -> str:
-    """What appending one token changes before it: with the causal mask (`found`) and without one (`bare`)."""
+    """What appending a token changes before it, with the causal mask (`found`) and without (`bare`)."""
     kept, moved = float(found.difference.max()), float(bare.difference.max())
     places, other = len(bare.before), int((bare.before != bare.after).sum())
     if not np.isfinite([kept, moved]).all():
@@ -53,19 +53,19 @@ def revision_sentence(found: Change, bare: Change, token: str) -> str:
     rounding = "" if kept == 0 else ", which is rounding" if kept < ROUNDING else ""
     verdict = "Earlier tokens never change" if kept < ROUNDING else "Earlier tokens change"
     return (
-        f'{verdict}: "{shown(token)}" is appended, and no logit of the {places} place'
-        f"{'' if places == 1 else 's'} before it moves by more than {kept:.2g}{rounding}. Without the mask the largest "
-        f"of them moves by {moved:.2g}, and {other} of {places} would now say another token."
+        f'{verdict}: "{shown(token)}" is appended, and no logit at the {places} position{"s" * (places > 1)} before it '
+        f"moves by more than {kept:.2g}{rounding}. Without the mask one of them moves by {moved:.2g}, and the "
+        f"prediction changes at {other} of {places}."
     )
 
 
 def looks_sentence(tokens: Sequence[str], weights: np.ndarray, position: int, blocks: Sequence[str]) -> str:
-    """At which token every block looks most, the mean of its heads. (L, T)."""
+    """The token that each block attends to most, from weights (L, T)."""
     if not np.isfinite(weights).all():
         return "The attention is not finite."
     parts = []
     for name, row in zip(blocks, weights, strict=True):
         at = int(row.argmax())
         which = "itself" if at == position else f'token {at + 1}, "{shown(tokens[at])}"'
-        parts.append(f"{name} at {which} ({row[at]:.0%})")
-    return f"Most of the attention of token {position + 1} goes, in " + "; in ".join(parts) + "."
+        parts.append(f"{name} to {which} ({row[at]:.0%})")
+    return f"Token {position + 1} attends most, in " + "; in ".join(parts) + "."

@@ -1,53 +1,80 @@
-"""The chain of factors by hand: choose them, see their product,
-the +1 of the skip, and the update left to every layer.
-"""
+"""A chain of factors by hand: their product, the +1 of the skip, and the update that each layer gets."""
+
+from functools import partial
 
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import GRADIENT
 from components.charts.depth import Series, depth_profile, log_range
 from components.charts.parts import Figure
 from components.controls import number_table as table
+from components.labs.examples import choose, numbered
 from components.shell import session
 from components.shell.address import kept
 from components.shell.link import defined, help_of
 from components.shell.text import badge, drawn, latex, listed, number
-from models.labs.chain import PRESETS, arriving, standing_still, updated, with_skip, with_skip_at_random
+from models.labs.chain import (
+    PRESETS,
+    Preset,
+    arriving,
+    by_branches,
+    standing_still,
+    updated,
+    with_skip,
+    with_skip_at_random,
+)
 
 KEY = "gradients"
 MODES = ("one factor for all layers", "factors of my own")
-FIRST, OWN = "Half at every layer", "Factors below 1"  # what one factor, and factors of one's own, begin with
+FIRST, OWN = "Half at every layer", "Factors below 1"  # the defaults of the two modes
 FACTORS, WEIGHTS, RATES = (-3.0, 3.0), (-10.0, 10.0), (0.0001, 10.0)
-WRITTEN = 8  # factors up to which a product is written out
+WRITTEN = 8  # factors up to which a product is written out in full
 DEEPEST = 100
+NEEDS = (
+    "a deep residual net also needs branches that add little, because of a norm before each, small initial weights or "
+    "a gate that starts at 0."
+)
+# By the fate of the gradient at the input, without a skip and with one.
+SAID = {
+    ("gone", "gone"): "It vanishes even with the +1, because negative factors cancel it.",
+    ("gone", "kept"): "The +1 keeps it from vanishing.",
+    ("gone", "large"): f"The +1 keeps the gradient from vanishing but makes it explode: {NEEDS}",
+    ("kept", "gone"): "The +1 makes it vanish, because negative factors cancel it.",
+    ("kept", "kept"): "It neither vanishes nor explodes.",
+    ("kept", "large"): f"The +1 makes it explode: {NEEDS}",
+    ("large", "gone"): "It explodes without a skip and vanishes with the +1, because negative factors cancel it.",
+    ("large", "kept"): "It explodes without a skip, and the +1 tames it, because factors are negative.",
+    ("large", "large"): f"It explodes with and without the +1: {NEEDS}",
+}
 
 
 def draw() -> None:
-    """The section of the chain."""
+    """The section."""
     st.subheader("A chain of factors, by hand", anchor=False)
-    factors = _factors(_preset())
+    factors = _factors(_example())
     _products(factors)
-    _chart(factors)
+    drawn(chain_chart(factors), "Gradient along the chain", f"{KEY}_chain")
     _updates(factors)
 
 
 def chain_chart(factors: np.ndarray) -> Figure:
-    """|gradient| at x_0 ... x_L without skip, with one, and with one past random branches."""
+    """|gradient| at x_0 ... x_L without a skip, with one, and with one past random branches."""
     series = [
         Series("no skip: f", np.abs(arriving(factors))),
         Series("skip: 1 + f", np.abs(arriving(with_skip(factors))), "other"),
         Series("skip, random f: √(1 + f²)", arriving(with_skip_at_random(factors)), "formula"),
     ]
-    sites = ["input", *(f"layer {at}" for at in range(1, len(factors) + 1))]
+    sites = ["input", *numbered("layer", len(factors))]
     held = log_range(None, *(one.values for one in series))
-    return depth_profile(title="Gradient along the chain", unit="|gradient|", sites=sites, series=series, range_=held)
+    return depth_profile(
+        title="Gradient along the chain", unit="|gradient|", hue=GRADIENT, sites=sites, series=series, range_=held
+    )
 
 
-def _preset() -> tuple[float, ...]:
-    key = f"{KEY}_preset"
-
-    def put() -> None:
-        factors = PRESETS[session.held(key)].factors
+def _example() -> tuple[float, ...]:
+    def load(preset: Preset) -> None:
+        factors = preset.factors
         session.hold(f"{KEY}_mode", MODES[not _alike(factors)])
         if _alike(factors):
             session.hold(f"{KEY}_factor", factors[0])
@@ -55,8 +82,7 @@ def _preset() -> tuple[float, ...]:
         else:
             table.put(f"{KEY}_own", np.array([factors]))
 
-    choice = kept(key, FIRST, name="example", among=PRESETS)
-    preset = PRESETS[st.selectbox("Begin with", list(PRESETS), on_change=put, **choice)]
+    preset = PRESETS[choose(KEY, PRESETS, load, first=FIRST)]
     st.caption(preset.reading)
     return preset.factors
 
@@ -73,55 +99,61 @@ def _factors(preset: tuple[float, ...]) -> np.ndarray:
     one, many = (preset, PRESETS[OWN].factors) if _alike(preset) else (PRESETS[FIRST].factors, preset)
     if mode == MODES[0]:
         left, right = st.columns(2)
-        tip = "What a layer multiplies the gradient by: its weight times the slope of its activation."
+        tip = "The factor by which a layer multiplies the gradient: its weight times the slope of its activation."
         choice = kept(f"{KEY}_factor", one[0], name="factor", bounds=FACTORS)
         factor = left.number_input("Factor", *FACTORS, step=0.05, format="%g", help=tip, **choice)
         tip = defined("Layers of the chain, each with this factor.", "depth")
         choice = kept(f"{KEY}_depth", len(one), name="length", bounds=(1, DEEPEST))
         depth = right.slider("Depth", 1, DEEPEST, help=tip, **choice)
         return np.full(int(depth), float(factor))
-    values = table.table(f"{KEY}_own", np.array([many]), name="factors", rows=["factor"], columns=_layers)
+    values = table.table(
+        f"{KEY}_own", np.array([many]), name="factors", rows=["factor"], columns=partial(numbered, "layer")
+    )
     return np.asarray(values).ravel()
 
 
 def _products(factors: np.ndarray) -> None:
-    """The products with their numbers, and what they say."""
+    """The products with their numbers, and a verdict."""
     bare, skipped = arriving(factors)[0], arriving(with_skip(factors))[0]
     st.latex(rf"\frac{{\partial x_L}}{{\partial x_0}}=\prod_l f_l={_written(factors)}={latex(bare)}")
     st.latex(rf"\text{{with a skip}}\quad\prod_l(1+f_l)={_written(factors, plus=True)}={latex(skipped)}")
     at_random = arriving(with_skip_at_random(factors))[0]
     st.markdown(
         f"**Through {len(factors)} layers {number(bare, 3)} of the gradient comes back without a skip, "
-        f"{number(skipped, 3)} with one.** {_verdict(bare, skipped)} "
-        f"In a net of random branches the returned parts are at right angles to the skip's, so squares add: "
-        f"√(1 + f²) a layer, {number(at_random, 3)} in all. {badge('formula')}"
+        f"{number(skipped, 3)} with one.** {verdict(bare, skipped)} With random branches the gradients through "
+        f"branch and skip are at right angles, so squares add: √(1 + f²) per layer, {number(at_random, 3)} in all. "
+        f"{badge('formula')}"
+    )
+    st.markdown(f"{paths(factors)} {badge('formula')}")
+
+
+def paths(factors: np.ndarray) -> str:
+    """The product with skips as a sum over paths, by the number of branches that they pass."""
+    count, past = len(factors), by_branches(factors)
+    return (
+        "**Multiplied out**, as in (1 + a)(1 + b) = 1 + a + b + ab, the product with a skip is a sum over "
+        f"$2^{{{count}}}$ paths, one for each choice of skip or branch (Veit 2016, 1605.06431; Elhage 2021): 1 through "
+        f"no branch, {number(past[1], 3)} through one, {number(past[2:].sum(), 3)} through two or more."
     )
 
 
-def _verdict(bare: float, skipped: float) -> str:
-    """What the +1 did, and that it is no promise."""
+def verdict(bare: float, skipped: float) -> str:
+    """What the +1 does to the gradient at the input, which is no guarantee."""
     if skipped == 0:
-        return "The +1 did not save it: a branch with factor -1 cancels its skip exactly."
-    if abs(skipped) > 100:
-        return (
-            "The +1 keeps the gradient from vanishing and makes it explode: a deep residual net also needs branches "
-            "that add little, by a norm before each, by small first weights or by a gate that starts at 0."
-        )
-    if abs(skipped) < 0.01:
-        return "It vanishes even with the +1, because the factors are negative and eat it up."
-    if abs(bare) < 0.01:
-        return "The +1 is what keeps it."
-    return "Neither vanishes nor explodes here."
+        return "The +1 does not help: a branch with factor -1 cancels its skip exactly."
+    return SAID[_fate(bare), _fate(skipped)]
 
 
-def _chart(factors: np.ndarray) -> None:
-    drawn(chain_chart(factors), "Gradient along the chain", f"{KEY}_chain")
+def _fate(gradient: float) -> str:
+    size = abs(gradient)
+    return "gone" if size < 0.01 else "large" if size > 100 else "kept"
 
 
 def _updates(factors: np.ndarray) -> None:
-    """w - lr * gradient for every layer, without and with a skip, and which weights float32 leaves where they are."""
+    """w - lr * gradient for every layer, without and with a skip, and which weights do not change in float32."""
     st.markdown(
-        "**What it leaves the weights:** every layer's weight moves by the learning rate times what arrives behind it."
+        "**What is left for the weights:** every layer's weight changes by the learning rate times the gradient at "
+        "its output."
     )
     left, right = st.columns(2)
     weight = left.number_input(
@@ -133,11 +165,11 @@ def _updates(factors: np.ndarray) -> None:
     _first_update(weight, rate, bare[0], skipped[0])
     still = int(standing_still(weight, bare, rate).sum())
     st.markdown(
-        f"In float32 {still} of {len(factors)} weights do not move at all without a skip: their update is smaller than "
-        f"the last digit of {number(weight)}. With a skip {int(standing_still(weight, skipped, rate).sum())} do not. "
-        f"{badge('formula')}"
+        f"In float32 {still} of {len(factors)} weights do not change at all without a skip: their update is smaller "
+        f"than the last digit of {number(weight)}. With a skip {int(standing_still(weight, skipped, rate).sum())} do "
+        f"not. {badge('formula')}"
         if still
-        else f"All {len(factors)} weights move, the first by {number(rate * bare[0], 3)} without a skip and by "
+        else f"All {len(factors)} weights change, the first by {number(rate * bare[0], 3)} without a skip and by "
         f"{number(rate * skipped[0], 3)} with one. {badge('formula')}"
     )
     rows = {
@@ -152,7 +184,7 @@ def _updates(factors: np.ndarray) -> None:
     with st.popover("Every layer's update", icon=":material/table:", key=f"{KEY}_updates"):
         listed("Every layer's update", {name: [number(v, 8) for v in values] for name, values in rows.items()}, 300)
         st.caption(
-            "The gradient is what arrives at the layer's output; each layer's own slope by its weight is taken as 1."
+            "The gradient is that at the layer's output; the derivative of each layer by its own weight is taken as 1."
         )
 
 
@@ -168,14 +200,10 @@ def _bracketed(value: float) -> str:
 
 
 def _written(factors: np.ndarray, *, plus: bool = False) -> str:
-    """A product written out, or as a power where all factors are one, or by its ends."""
+    """A product written out, as a power if all factors are equal, or abbreviated."""
     terms = [_bracketed(f) for f in factors]
     terms = [f"(1{'' if f < 0 else '+'}{latex(f)})" for f in factors] if plus else terms
     if len(set(factors.tolist())) == 1:
         return f"{terms[0]}^{{{len(terms)}}}"
     shown = terms if len(terms) <= WRITTEN else [*terms[:3], r"\cdots", *terms[-2:]]
     return r"\cdot ".join(shown)
-
-
-def _layers(count: int) -> list[str]:
-    return [f"layer {at + 1}" for at in range(count)]

@@ -1,4 +1,4 @@
-"""The chain's product beside a real network's gradient: the formula and the measurement on one axis."""
+"""A real network's gradient compared with the chain's product: measurement and formula on one axis."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,15 +6,17 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import Series, depth_profile, log_range
 from components.charts.parts import Figure
 from components.labs.gradients.words import compared, expected
 from components.shell import session
 from components.shell.address import kept
-from components.shell.link import PLAYGROUND, help_of
+from components.shell.link import help_of
 from components.shell.text import badge, drawn
 from components.shell.visitor import owner
 from components.shell.waiting import waits
+from components.shell.ways_on import to_playground
 from components.stage.view import sentence
 from models import answers
 from models.insight.gaussian import ACTIVATIONS
@@ -39,11 +41,11 @@ def draw() -> None:
 
 
 def controls() -> tuple[RunConfig, int]:
-    """The section's opening and the net that is set, with the number of its seeds."""
+    """The introduction, and the net that is set with its number of seeds."""
     st.subheader("The same on a real network", anchor=False)
     st.markdown(
-        "An MLP of width 64 on real digits, before any training: its gradient at every point of the signal (residual "
-        "stream), and the product."
+        "An MLP of width 64 on real digits, before training: its gradient at every point of the signal (residual "
+        "stream), compared with the product."
     )
     one, two, three = st.columns(3)
     with one:
@@ -54,11 +56,11 @@ def controls() -> tuple[RunConfig, int]:
         activation = st.selectbox("Activation", list(ACTIVATIONS), help=help_of("activation"), **choice)
         init = st.selectbox("Initialisation", INITS, help=help_of("init"), **_kept("init", INITS[0], among=INITS))
     with three:
-        norm = st.selectbox("Where layer norm stands", list(NORMS), **_kept("norm", next(iter(NORMS)), among=NORMS))
+        norm = st.selectbox("Layer norm", list(NORMS), **_kept("norm", next(iter(NORMS)), among=NORMS))
         left, right = st.columns(2)
         tip, choice = help_of("layers_per_branch"), _kept("layers", LAYERS[0], among=LAYERS)
         layers = left.segmented_control("Layers per branch", LAYERS, required=True, help=tip, **choice)
-        tip = "Six nets that differ in their random weights alone: the line is their geometric mean."
+        tip = "Six nets that differ only in their random weights: the line is their geometric mean."
         seeds = right.segmented_control(
             "Seeds", SEEDS, required=True, help=tip, **_kept("seeds", SEEDS[0], among=SEEDS)
         )
@@ -75,9 +77,7 @@ def controls() -> tuple[RunConfig, int]:
 
 
 def watch(cfg: RunConfig, seeds: int) -> bool:
-    """Both charts and what they say, or what was measured before
-    until the answer is there; whether it is still to come.
-    """
+    """Both charts, of the previous net until the answer arrives. Returns whether it is still to come."""
     before = session.NET_SEEN.get()
     answer = trainer().ask(answers.PROFILES, cfg, wait=WAIT_SECONDS, owner=owner(KEY), seeds=seeds)
     if answer is not None and answer.value is None:
@@ -90,27 +90,25 @@ def watch(cfg: RunConfig, seeds: int) -> bool:
         st.caption("torch is loading in the trainer")
         return True
     if answer is None:
-        st.caption("Measuring; what is shown is of what was set before.")
+        st.caption("Measuring; below is still the previous net.")
     _show(*before)
     return answer is None
 
 
-def net_chart(title: str, traces: Sequence[Trace], measured: np.ndarray, product: np.ndarray) -> Figure:
-    """Measured RMS (K, S), its geometric mean with the least and the greatest, and the formula (S,)."""
+def net_chart(title: str, hue: str, traces: Sequence[Trace], measured: np.ndarray, product: np.ndarray) -> Figure:
+    """Measured RMS (K, S) as geometric mean, minimum and maximum, and the formula (S,)."""
     with np.errstate(divide="ignore"):
         mean = np.exp(np.log(measured.astype(float)).mean(0))
     series = [Series("formula", product, "formula")]
     if len(measured) > 1:
-        series += [Series("least", measured.min(0), "ghost"), Series("greatest", measured.max(0), "initial")]
+        series += [Series("minimum", measured.min(0), "ghost"), Series("maximum", measured.max(0), "initial")]
     series.append(Series("measured", mean))
     held = log_range(None, *(one.values for one in series))
-    return depth_profile(title=title, unit="RMS", sites=traces[0].sites, series=series, range_=held)
+    return depth_profile(title=title, unit="RMS", hue=hue, sites=traces[0].sites, series=series, range_=held)
 
 
 def anchored(traces: Sequence[Trace], predicted: Law) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """By chart: the measured RMS (K, S), and the product that
-    starts where the measurement does: input, or gradient's end.
-    """
+    """By chart: the measured RMS (K, S), and the formula's line, starting where the measurement does."""
     assert predicted.mean_square is not None
     assert predicted.product is not None
     act, grad = np.stack([one.act_rms[0] for one in traces]), np.stack([one.grad_rms[0] for one in traces])
@@ -122,23 +120,25 @@ def anchored(traces: Sequence[Trace], predicted: Law) -> dict[str, tuple[np.ndar
 
 def _show(cfg: RunConfig, traces: Sequence[Trace]) -> None:
     predicted = law(cfg)
-    assert predicted.product is not None, "every net that can be set here is an MLP with a law of its stream"
+    assert predicted.product is not None, "every net that can be set here has a law"
     gradients = np.stack([one.grad_rms[0] for one in traces])
     st.markdown(f"**{compared(cfg, gradients, predicted.product)}**")
     st.markdown(expected(cfg))
-    for column, (title, (measured, formula)) in zip(st.columns(2), anchored(traces, predicted).items(), strict=True):
+    charts = anchored(traces, predicted).items()
+    for column, hue, (title, (measured, formula)) in zip(st.columns(2), (SIGNAL, GRADIENT), charts, strict=True):
         with column:
-            drawn(net_chart(title, traces, measured, formula), title, f"{KEY}_{title.partition(' ')[0].lower()}_chart")
+            chart = net_chart(title, hue, traces, measured, formula)
+            drawn(chart, title, f"{KEY}_{title.partition(' ')[0].lower()}_chart")
     st.caption(
-        f"{badge('measured')} on the first batch of the run, by autograd. {badge('formula')} for infinite width, from "
-        "the activation's moments under a Gaussian, block by block; its line starts where the measured one does. "
-        "[Poole 2016](https://arxiv.org/abs/1606.05340), [Schoenholz 2017](https://arxiv.org/abs/1611.01232)."
+        f"{badge('measured')} on the first batch, by autograd. {badge('formula')} for infinite width, from the "
+        "activation's moments under a Gaussian, block by block; its line starts where the measured one does. [Poole "
+        "2016](https://arxiv.org/abs/1606.05340), [Schoenholz 2017](https://arxiv.org/abs/1611.01232)."
     )
-    st.page_link(PLAYGROUND, label="Train it in the playground", icon=":material/tune:", query_params=cfg.to_query())
+    to_playground(cfg, "Train it in the playground")
 
 
 def _mean(values: np.ndarray) -> float:
-    """The geometric mean of what is finite and not 0; NaN where nothing is."""
+    """The geometric mean of all finite positive values; NaN if there are none."""
     alive = values[np.isfinite(values) & (values > 0)].astype(float)
     return float(np.exp(np.log(alive).mean())) if len(alive) else float("nan")
 

@@ -1,4 +1,4 @@
-"""The activations' derivatives: their curves, their largest values, and what is left of them under a Gaussian."""
+"""Derivatives of activations: curves, maxima, and means under a Gaussian."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from components.charts.parts import BLUE, GREEN, GREY, ORANGE, PURPLE, Figure, finished, frame_of, level, rounded
+from components.charts.colour import GRADIENT, SIGNAL, shades
+from components.charts.parts import Figure, finished, frame_of, level, rounded
 from components.shell.address import kept
 from components.shell.text import badge, drawn, listed, number
 from models.insight.gaussian import ACTIVATIONS, moments, slope, steepest, value
@@ -14,19 +15,18 @@ from models.insight.gaussian import ACTIVATIONS, moments, slope, steepest, value
 KEY = "gradients"
 REACH = 4.0
 SPREADS = (0.1, 5.0)
-COLOURS = (BLUE, ORANGE, GREEN, PURPLE, GREY)
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 
 def draw() -> None:
-    """The section of the derivatives."""
+    """The section."""
     st.subheader("Where the factors come from: the activation's derivative", anchor=False)
     choice = kept(f"{KEY}_shown", ["relu", "gelu", "tanh", "sigmoid"], name="activations", among=ACTIVATIONS, many=True)
     shown = st.multiselect("Activations", list(ACTIVATIONS), **choice)
     left, right = st.columns(2)
     choice = kept(f"{KEY}_z", 0.0, name="z", bounds=(-REACH, REACH))
-    z = left.slider("z", -REACH, REACH, step=0.05, help="What the activation reads.", **choice)
-    tip = "The standard deviation of z. With fan-in weights and an input of unit size it is 1."
+    z = left.slider("z", -REACH, REACH, step=0.05, help="The activation's input.", **choice)
+    tip = "The standard deviation of z. With fan-in weights and an input of RMS 1 it is 1."
     choice = kept(f"{KEY}_spread", 1.0, name="spread", bounds=SPREADS)
     spread = right.slider("Spread of z", *SPREADS, step=0.1, help=tip, **choice)
     left, right = st.columns(2)
@@ -38,7 +38,8 @@ def draw() -> None:
 
 
 def curve_chart(title: str, shown: Sequence[str], derivative: bool, z: float) -> Figure:
-    """φ or φ' of the chosen activations over z, each with a colour and dash of its own; a guide at z."""
+    """φ or φ' of the chosen activations over z, with a guide at z."""
+    hue = GRADIENT if derivative else SIGNAL
     grid = np.linspace(-REACH, REACH, 161)
     order = list(ACTIVATIONS)
     traces = [
@@ -48,20 +49,21 @@ def curve_chart(title: str, shown: Sequence[str], derivative: bool, z: float) ->
             "x": rounded(grid),
             "y": rounded((slope if derivative else value)(name, grid)),
             "hovertemplate": "z %{x}: %{y:.4g}<extra>%{fullData.name}</extra>",
-            "line": _look(order.index(name)),
+            "line": _look(order.index(name), hue),
             "mode": "lines",
         }
         for name in order
         if name in shown
     ]
-    layout = frame_of(title, x="z", y="φ'" if derivative else "φ")
+    layout = frame_of(title, x="z", y="φ'" if derivative else "φ", hue=hue)
     layout["shapes"] = [level(x=z)]
     return finished(traces, layout, "choose an activation")
 
 
-def _look(at: int) -> dict[str, Any]:
-    """How the line of this number is drawn: five colours and six dashes tell thirty apart."""
-    return {"color": COLOURS[at % len(COLOURS)], "dash": DASHES[at % len(DASHES)], "width": 3 if at == 0 else 2}
+def _look(at: int, hue: str) -> dict[str, Any]:
+    """The line style of an activation: a dash for each of six; the next six have another shade."""
+    shade = (at + at // len(DASHES)) % 4
+    return {"color": shades(hue)[shade], "dash": DASHES[at % len(DASHES)], "width": 3 if at == 0 else 2}
 
 
 def _bound(spread: float) -> None:
@@ -69,14 +71,14 @@ def _bound(spread: float) -> None:
     left = moments("sigmoid", spread**2).slope
     st.markdown(
         f"**The sigmoid's derivative is at most {number(most)}, at z = {number(at)}.** It is often said that its "
-        "gradient shrinks by 1/4 per layer: that is the bound for one factor with a weight of at most 1. For z of "
-        f"spread {number(spread)} the mean square of the derivative is {number(left, 3)}, so a layer of fan-in weights "
-        f"passes on √{number(left, 3)} = {number(left**0.5, 3)}. {badge('formula')}"
+        "gradient shrinks by 1/4 per layer, but that is the upper bound for one factor with a weight of at most 1. "
+        f"For z of spread {number(spread)} the mean square of the derivative is {number(left, 3)}, so a layer with "
+        f"fan-in weights passes on √{number(left, 3)} = {number(left**0.5, 3)} of the gradient. {badge('formula')}"
     )
 
 
 def _table(shown: Sequence[str], z: float, spread: float) -> None:
-    """φ' at z, its largest value, and the Gaussian means by quadrature."""
+    """φ' at z, its maximum, and the Gaussian means by quadrature."""
     found = {name: (steepest(name), moments(name, spread**2)) for name in ACTIVATIONS if name in shown}
     rows = {
         "activation": list(found),
@@ -91,6 +93,6 @@ def _table(shown: Sequence[str], z: float, spread: float) -> None:
     }
     listed("Derivatives of the activations", rows)
     st.caption(
-        f"Means over z from N(0, {number(spread)}²), by quadrature over 4,000 cells. √E φ'² is the factor that a layer "
-        "of fan-in weights has in length, on average over its weights."
+        f"Means over z from N(0, {number(spread)}²), by quadrature over 4,000 cells. √E φ'² is the factor by which a "
+        "layer with fan-in weights scales the gradient's length, on average over its weights."
     )

@@ -1,4 +1,4 @@
-"""What the gradient of a real network says beside the product of factors, in sentences computed from both."""
+"""Sentences that compare a real network's gradient with the product of factors."""
 
 import numpy as np
 
@@ -8,14 +8,12 @@ from models.insight.theory import branch_gains, law
 from models.insight.words import LEVEL, change_in_words, decades, times
 from models.spec import RunConfig
 
-EXPLODES = 1.0  # decades over all layers, above which a product is said to explode
-CLOSE = 0.02  # of a factor per layer, within which product and measurement are said to agree
+EXPLODES = 1.0  # decades over all layers above which a product explodes
+CLOSE = 0.02  # relative difference per layer up to which product and measurement agree
 
 
 def compared(cfg: RunConfig, measured: np.ndarray, product: np.ndarray) -> str:
-    """Measurement (K seeds, S) beside the product (S,), both
-    along the stream: how far each falls, and how far they differ.
-    """
+    """How far measurement (K seeds, S) and product (S,) fall along the stream, and how far they differ."""
     ends = np.array([decades(float(one[-1]), float(one[0])) for one in measured])
     expected = decades(float(product[-1]), float(product[0]))
     seeds = "one seed" if len(ends) == 1 else f"{len(ends)} seeds, geometric mean"
@@ -23,86 +21,85 @@ def compared(cfg: RunConfig, measured: np.ndarray, product: np.ndarray) -> str:
         lost = "exactly 0" if (ends < 0).any() else "a number beyond float32"
         return (
             f"Measured ({seeds}): the gradient is {lost} when it reaches the input. Formula: "
-            f"{_fall(expected, cfg.depth)}. The formula knows no smallest or largest number; float32 ends at 1e-45 and "
-            "3e38."
+            f"{_fall(expected, cfg.depth)}. The formula has no limits; float32 ends at 1e-45 and 3e38."
         )
     mean = float(ends.mean())
     apart = 10 ** ((mean - expected) / cfg.depth) - 1
     verdict = (
         f"They agree to {abs(apart):.1%} per layer"
         if abs(apart) < CLOSE
-        else f"They differ: per layer the measured factor is {abs(apart):.1%} {'larger' if apart > 0 else 'smaller'}"
+        else f"They differ: the measured factor per layer is {abs(apart):.1%} {'larger' if apart > 0 else 'smaller'}"
     )
     said = f"Measured ({seeds}): {_fall(mean, cfg.depth)}. Formula: {_fall(expected, cfg.depth)}."
     return f"{said} {verdict}; {reason(cfg, len(ends))}"
 
 
 def reason(cfg: RunConfig, seeds: int) -> str:
-    """Why a product of expected factors is not what one net does."""
+    """Why one net deviates from a product of expected factors."""
     found = moments(cfg.activation)
     if cfg.residual and cfg.norm == "none" and cfg.layers_per_branch == 1 and abs(found.mean) > 1e-6:
         return (
             f"{cfg.activation} leaves a mean of {number(found.mean, 3)} in every branch of one layer, so all branches "
-            "push one way and the gradient adds up along it. The formula takes what they return to be at right angles "
-            "to the skip, so here it is no law, and none is known."
+            "push in the same direction, and the gradient adds up along it. The formula assumes that the gradient "
+            "through a branch is at right angles to that through the skip, so here it is no law, and none is known."
         )
     count = "this is one seed" if seeds == 1 else f"these are {seeds} seeds"
-    return f"the formula averages over all weights of a net without end in width, and {count} of width {cfg.width}."
+    return f"the formula averages over all weights of an infinitely wide net, and {count} of width {cfg.width}."
 
 
 def expected(cfg: RunConfig) -> str:
-    """What to expect of this arrangement, with its numbers: the common errors about it, put right."""
+    """What to expect of this arrangement, with its numbers, correcting common errors."""
     gained, predicted = branch_gains(cfg, "mlp"), law(cfg).product
     assert gained is not None
     assert predicted is not None
     forward, backward = gained
     gains = (
-        f"A branch that reads mean square 1 writes {number(forward, 3)} and returns {number(backward, 3)} of the "
-        "gradient's."
+        f"A branch whose input has mean square 1 has an output of {number(forward, 3)} and returns "
+        f"{number(backward, 3)} of the gradient's mean square."
     )
     change = decades(1.0, float(predicted[0]))
     if cfg.residual and cfg.norm == "none":
+        fate = "explodes" if change > EXPLODES else "stays bounded"
+        if law(cfg).gradient is None and change <= EXPLODES:
+            fate = "grows more than the formula says"
         return (
-            f"{gains} The skip's 1 does not vanish, but it is not all there is: the first layer passes on √(1 + "
-            f"{number(backward, 3)}) = {number((1 + backward) ** 0.5, 3)}, and {cfg.depth} layers "
-            f"{'explode' if change > EXPLODES else 'stay bounded'}. That a stream doubles its mean square per block "
-            f"holds only where a branch writes as much as it reads; here the first adds {number(forward, 3)}."
+            f"{gains} The skip's 1 does not vanish, but more is added: the first layer passes on √(1 + "
+            f"{number(backward, 3)}) = {number((1 + backward) ** 0.5, 3)}, and over {cfg.depth} layers the gradient "
+            f"{fate}. A stream doubles its mean square per block only if a branch's output is as large as its input; "
+            f"here the first adds {number(forward, 3)}."
         )
     if cfg.residual and cfg.placement == "post-norm":
         return (
-            f"{gains} The skip's 1 is not left alone: the norm after every add divides the gradient too. "
-            f"{_balance(change)}"
+            f"{gains} The skip's 1 is rescaled: the norm after every add divides the gradient too. {_balance(change)}"
         )
     if cfg.residual:
         return (
-            f"{gains} The stream grows from block to block, so a later branch's part of stream and gradient is smaller."
+            f"{gains} The stream grows from block to block, so later branches contribute less to stream and gradient."
         )
     if cfg.norm != "none":
         return (
-            f"{gains} The norm keeps the signal's size, and without a skip the gradient is still a product of factors."
+            f"{gains} The norm keeps the signal's size, but without a skip the gradient is still a product of factors."
         )
     if (cfg.init, cfg.activation, cfg.layers_per_branch) == ("he", "relu", 1):
         return (
-            f"{gains} He's initialisation keeps sizes on average over weights. One seed of a narrow deep net can be "
-            "off by a factor of ten: look at six seeds."
+            f"{gains} He's initialisation preserves sizes on average over weights. A single seed of a narrow deep net "
+            "can be off by a factor of ten: try six seeds."
         )
     factor = f"√{number(backward, 3)} = {number(backward**0.5, 3)}"
     return f"{gains} So the first layer passes on {factor} of the gradient's length, and all layers multiply."
 
 
 def _balance(change: float) -> str:
-    """Whether what the norms take is what the branches give, by the decades of the product."""
+    """Whether the branches make up for what the norms take, by the decades of the product."""
     if abs(change) < LEVEL:
-        return "Here the branches give back what the norms take: at the start the gradient does not vanish."
+        return "Here the branches return what the norms take: before training the gradient does not vanish."
     if change < 0:
-        lost = f"at the start the gradient becomes {times(change)} on its way back."
-        return f"Here the norms take more than the branches give back: {lost}"
-    return (
-        f"Here the branches give back more than the norms take: the gradient becomes {times(change)} on its way back."
-    )
+        lost = f"before training the gradient becomes {times(change)} on its way back."
+        return f"Here the norms take more than the branches return: {lost}"
+    return f"Here the branches return more than the norms take: the gradient becomes {times(change)} on its way back."
 
 
 def _fall(change: float, depth: int) -> str:
-    """A change over all layers, in decades, as a sentence with the factor per layer."""
+    """A change over all layers, in decades, in words with the factor per layer."""
     said = change_in_words("it", change, "from the end back to the input")
     return f"{said}, a factor of {number(10 ** (change / depth), 3)} per layer"

@@ -1,15 +1,13 @@
-"""What a norm does to overfitting and to the loss around a
-net: nets with and without one, trained here on a few digits.
-"""
+"""What a norm does to overfitting and to the loss landscape: nets with and without one, trained on a few digits."""
 
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from components.charts.depth import Series
-from components.charts.linear import linear_profile
+from components.charts.colour import LOSS
 from components.charts.parts import Figure
+from components.labs.lines import by_name, lines
 from components.labs.long import by_button
 from components.shell.address import kept
 from components.shell.text import badge, drawn, listed, number
@@ -21,41 +19,40 @@ from models.spec import RunConfig
 
 KEY = "normalization_few"
 NORMS = ("none", "layer norm", "batch norm")
-ROLES = ("now", "other", "formula")
 SAMPLES, RATES, STEPS, SEEDS = (20, 50, 100, 200, 500), (0.0001, 0.1), 240, 2
 
 
 def overfitting(_values: np.ndarray, _row: int, _eps: float, _names: list[str]) -> None:
-    """Two claims that are often made of norms, tried."""
+    """Two common claims about norms, tested."""
     st.markdown(
-        "Two things are often said of norms: that they reduce overfitting, and that they smooth the loss. Both are "
-        f"tried here: nets of four residual blocks, alike but for the norm, learn a few digits for {STEPS} steps; "
-        f"{SEEDS} seeds each. The table above has no part in it."
+        "Norms are often said to reduce overfitting and to smooth the loss. Test both: nets of four residual blocks "
+        f"that differ only in the norm learn a few digits for {STEPS} steps, with {SEEDS} seeds each. The table above "
+        "is not used."
     )
     cfg, samples = controls()
     waits(KEY, lambda: watch(cfg, samples))
 
 
 def controls() -> tuple[RunConfig, int]:
-    """The nets that are set, and how many samples they learn from."""
+    """The configuration that is set, and the number of samples."""
     one, two, three = st.columns(3, vertical_alignment="bottom")
     samples = int(
         one.select_slider("Digits to learn from", SAMPLES, **kept(f"{KEY}_samples", 100, name="digits", among=SAMPLES))
     )
     choice = kept(f"{KEY}_lr", 0.01, name="rate", bounds=RATES)
     lr = float(two.number_input("Learning rate of all nets", *RATES, format="%g", **choice))
-    tip = "Without it a net that has no norm starts with a far larger stream, and is not alike but for the norm."
+    tip = "Without it the net without a norm starts with a far larger stream, so that more than the norm differs."
     level = bool(three.toggle("Branches times 1/√depth", help=tip, **kept(f"{KEY}_level", True, name="level")))
     return configuration(lr, level), samples
 
 
 def configuration(lr: float, level: bool) -> RunConfig:
-    """The nets but for their norm and seed."""
+    """The nets' configuration, apart from norm and seed."""
     return RunConfig(depth=4, width=32, steps=STEPS, batch=32, lr=lr, branch_scale="1/sqrt(depth)" if level else 1.0)
 
 
 def watch(cfg: RunConfig, samples: int) -> bool:
-    """A button, the share that is trained, or what came of it; whether some of it is still to come."""
+    """The button, the progress or the result. Returns whether the result is still to come."""
     asked: dict[str, Any] = {"norms": list(NORMS), "samples": samples, "seeds": SEEDS}
     label = f"Train {len(NORMS) * SEEDS} nets"
     return by_button(KEY, answers.FEW_SAMPLES, cfg, _show, label=label, doing="Training and measuring", **asked)
@@ -82,24 +79,20 @@ def _show(found: Overfitting) -> None:
         },
     )
     st.caption(
-        "One number a seed. Losses in eval mode; rise and sharpness at the end, on all samples, in train mode. Rise: "
-        "median over 8 random directions, each filter moved by half its length (Li 2018, 1712.09913), which does not "
-        "depend on how large the weights are. Sharpness: the largest eigenvalue of the Hessian, which does, so it is "
-        "not comparable between nets with and without a norm. That batch norm smooths the loss was shown by Santurkar "
-        "2018 (1805.11604), without skips."
+        "One number per seed. Losses in eval mode; rise and sharpness after training, on all samples, in train mode. "
+        "Rise: median over 8 random directions, each filter moved by half its length (Li 2018, 1712.09913), which "
+        "does not depend on the scale of the weights. Sharpness, the largest eigenvalue of the Hessian, does, so it "
+        "is not comparable between nets with and without a norm. Santurkar 2018 (1805.11604) showed that batch norm "
+        "smooths the loss of nets without skips."
     )
 
 
 def loss_chart(found: Overfitting, which: str, title: str) -> Figure:
-    """A loss by step, the mean of the seeds, a line a norm."""
-    series = [
-        Series("no norm" if norm == "none" else norm, getattr(found, which)[at].mean(0), role)
-        for at, (norm, role) in enumerate(zip(NORMS, ROLES, strict=True))
-    ]
-    sites = [str(int(step)) for step in found.steps]
-    figure = linear_profile(title=title, unit="cross-entropy", sites=sites, series=series, guides=(0.0,))
-    figure["layout"]["xaxis"]["title"]["text"] = "step"
-    return figure
+    """A loss by step, mean over seeds, one line per norm."""
+    names = ["no norm" if norm == "none" else norm for norm in NORMS]
+    series = by_name(dict(zip(names, getattr(found, which).mean(1), strict=True)))
+    steps = [int(step) for step in found.steps]
+    return lines(title, over="step", at=steps, unit="cross-entropy", hue=LOSS, series=series, guides=(0.0,))
 
 
 def _both(values: np.ndarray) -> str:

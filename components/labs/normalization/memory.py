@@ -1,6 +1,4 @@
-"""Batch norm in training and at inference: its memory fills
-batch by batch, and what it does when the data move afterwards.
-"""
+"""Batch norm in training and at inference: running statistics, and what happens when the data shift afterwards."""
 
 import numpy as np
 import pandas as pd
@@ -17,7 +15,7 @@ SHIFTS = (-100.0, 100.0)
 
 
 def memory(values: np.ndarray, counted: np.ndarray | None) -> tuple[np.ndarray, Running | None]:
-    """The table that is normalised, and in eval mode the statistics that are used instead of its own."""
+    """The table to normalise, and in eval mode the running statistics to use."""
     _, features = table.names(KEY)
     running = session.RUNNING.get() or fresh(len(features))
     if len(running.mean) != len(features):
@@ -34,7 +32,7 @@ def memory(values: np.ndarray, counted: np.ndarray | None) -> tuple[np.ndarray, 
     with st.container(horizontal=True):
         st.button("Train on this batch once", key=f"{KEY}_learn_1", on_click=learn, args=(1,))
         st.button("Train on it 10 times", key=f"{KEY}_learn_10", on_click=learn, args=(10,))
-        st.button("Forget", key=f"{KEY}_forget", on_click=session.RUNNING.put, args=(None,))
+        st.button("Reset the statistics", key=f"{KEY}_forget", on_click=session.RUNNING.put, args=(None,))
     if refused := session.LEARNING_REFUSED.take():
         st.error(refused)
     _told(values, counted, running, features)
@@ -44,23 +42,24 @@ def memory(values: np.ndarray, counted: np.ndarray | None) -> tuple[np.ndarray, 
 
 
 def _told(values: np.ndarray, counted: np.ndarray | None, running: Running, features: list[str]) -> None:
-    """The statistics of this batch beside those remembered."""
+    """The statistics of this batch and the running ones."""
     seen = values if counted is None else values[counted]
     rows = {"batch mean": seen.mean(0), "batch variance, / n": seen.var(0)} if len(seen) else {}
     if len(seen) > 1:
         rows["batch variance, / (n - 1)"] = seen.var(0, ddof=1)
     rows |= {"running mean": running.mean, "running variance": running.variance}
-    st.dataframe(pd.DataFrame(rows, index=features).T, alt="Statistics of the batch and of the memory, table")
+    st.dataframe(pd.DataFrame(rows, index=features).T, alt="Statistics of the batch and running statistics, table")
     st.caption(
-        f"Batches remembered: {running.batches}. Each one: running = {1 - MOMENTUM:g} × running + {MOMENTUM:g} × "
-        f"batch, from mean 0 and variance 1. torch's momentum of {MOMENTUM:g} is the weight of the new batch; the "
-        f"paper's of {1 - MOMENTUM:g} is that of the old. Training divides by the variance over n, the memory keeps "
-        "the one over n - 1. Eval reads the memory only: who forgets model.eval() normalises by the batch at hand."
+        f"Batches so far: {running.batches}. Each one: running = {1 - MOMENTUM:g} × running + {MOMENTUM:g} × batch, "
+        f"starting from mean 0 and variance 1. torch's momentum of {MOMENTUM:g} is the weight of the new batch; "
+        f"TensorFlow's, {1 - MOMENTUM:g} in the same case, is that of the old value. Training divides by the variance "
+        "over n; the running variance is over n - 1. Eval mode uses only the running statistics: without model.eval() "
+        "the current batch is used."
     )
 
 
 def _shifted(values: np.ndarray, running: Running) -> np.ndarray:
-    """The data at inference, moved against those of training; what that does to batch norm and to layer norm."""
+    """The data shifted at inference, and what that does to batch norm and layer norm."""
     choice = kept(f"{KEY}_shift", 0.0, name="shift", bounds=SHIFTS)
     shift = st.number_input("Shift of the data at inference", *SHIFTS, step=0.5, format="%g", width=220, **choice)
     moved = values + shift
@@ -71,9 +70,8 @@ def _shifted(values: np.ndarray, running: Running) -> np.ndarray:
     layer = np.abs(normalised(moved, "layer norm").values - normalised(values, "layer norm").values).max()
     st.caption(
         f"Adding {shift:g} to every number moves the result of batch norm by up to {batch:.4g}, that of layer norm by "
-        f"{layer:.1g}. This is a shift between training and inference. "
-        "Internal covariate shift, the moving of a layer's input while the layers "
-        "before it learn, is another thing; later work disputes that it is why batch norm helps (Santurkar et al. "
-        "2018)."
+        f"{layer:.1g}. This is a shift between training and inference. Internal covariate shift, the change of a "
+        "layer's inputs while earlier layers learn, is a different matter; later work disputes that it explains why "
+        "batch norm helps (Santurkar 2018, 1805.11604)."
     )
     return moved

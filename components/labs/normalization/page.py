@@ -1,4 +1,4 @@
-"""The normalisation lab: a table of tokens, normalised live, with the cells that share statistics in one colour."""
+"""The normalisation lab: a table of tokens, normalised live; cells that share statistics have one colour."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import numpy as np
 import streamlit as st
 
 from components.controls import number_table as table
+from components.labs.examples import choose
 from components.labs.normalization import table as tables
 from components.labs.normalization.memory import memory
 from components.labs.normalization.parts import PARTS
@@ -21,15 +22,15 @@ EPS = [0.0, 1e-8, 1e-5, 1e-3, 1e-1, 1.0]
 LEGAL = (-100.0, 100.0)  # of gain and bias
 TIPS = {
     "layer norm": "Token by token, over its features; the same in training and at inference.",
-    "rms norm": "As layer norm, without taking the mean away.",
+    "rms norm": "Like layer norm, but without subtracting the mean.",
     "group norm": "Token by token, over groups of features.",
-    "batch norm": "Feature by feature, over all tokens of the batch; at inference, by what it remembers of training.",
+    "batch norm": "Feature by feature, over all tokens of the batch; at inference, with running statistics.",
     "instance norm": (
         "Feature by feature, over the tokens of one sequence. With one sequence it is batch norm in training."
     ),
-    "joint layer norm": "Over tokens and features at once: what nn.LayerNorm([T, d]) does, and seldom what is meant.",
+    "joint layer norm": "Over tokens and features at once: what nn.LayerNorm([T, d]) does, which is rarely intended.",
     "dynamic tanh": "No statistics: every number is squashed by itself.",
-    "min-max": "Feature by feature: the least becomes 0, the greatest 1.",
+    "min-max": "Feature by feature: the minimum becomes 0, the maximum 1.",
     "z-score": "Feature by feature: mean 0 and standard deviation 1, without eps.",
 }
 
@@ -60,7 +61,7 @@ def draw() -> None:
 
 
 def _normalised(values: np.ndarray, method: str, settings: dict[str, Any]) -> Normed | None:
-    """The norm's result; None, and a sentence on the page, where its statistics do not exist."""
+    """The norm's result; None with an error on the page if its statistics do not exist."""
     try:
         return normalised(values, method, **settings)
     except ValueError as problem:
@@ -69,30 +70,26 @@ def _normalised(values: np.ndarray, method: str, settings: dict[str, Any]) -> No
 
 
 def _chosen_table() -> tuple[Example, np.ndarray]:
-    """The example that is chosen, and the table as it stands."""
-    choice = _kept("preset", FIRST, "example", among=TABLES)
+    """The chosen example, and the current table."""
 
-    def put() -> None:
-        example = TABLES[session.held(choice["key"])]
+    def load(example: Example) -> None:
         table.put(KEY, example.values)
         session.hold(f"{KEY}_method", example.method)
         session.hold(f"{KEY}_padding", _pads(example))
 
-    left, right = st.columns([3, 1], vertical_alignment="bottom")
-    example = TABLES[left.selectbox("Examples", list(TABLES), on_change=put, **choice)]
-    right.button("Load example", key=f"{KEY}_again", on_click=put, width="stretch")
+    example = TABLES[choose(KEY, TABLES, load, first=FIRST, again=True)]
     if example.note:
         st.info(example.note)
     return example, table.table(KEY, example.values, name="table", rows=example.rows, columns=example.columns)
 
 
 def _pads(example: Example) -> list[int]:
-    """The rows of an example that are no words."""
+    """The padding rows of an example."""
     return [at for at, name in enumerate(example.rows) if name.startswith("pad")]
 
 
 def _settings(values: np.ndarray, method: str, example: Example) -> dict[str, Any]:
-    """What the method is applied with; controls that it does not read are not drawn, and keep their values."""
+    """The method's settings; controls that it does not use are not drawn, but keep their values."""
     tokens, features = values.shape
     kind = METHODS[method]
     found: dict[str, Any] = {"eps": 1e-5, "counted": None}
@@ -107,28 +104,26 @@ def _settings(values: np.ndarray, method: str, example: Example) -> dict[str, An
             tip = "Divides the sum of squares by n - 1 instead of n. The norms of torch divide by n."
             found["unbiased"] = st.toggle("Unbiased variance", help=tip, **_kept("unbiased", False))
         if kind.shares == GROUP:
-            tip = "1 group is layer norm; as many groups as features leave every number alone with itself: all zeros."
+            tip = "1 group is layer norm; with as many groups as features, every number becomes 0."
             choice = _kept("groups", 1, among=_divisors(features))
             found["groups"] = st.selectbox("Groups", _divisors(features), help=tip, width=130, **choice)
         if kind.shares == SEQUENCE:
-            tip = "The rows are cut into so many sequences of equal length; each has its own statistics."
+            tip = "The rows are split into this many sequences of equal length, each with its own statistics."
             choice = _kept("sequences", 1, among=_divisors(tokens))
             found["sequences"] = st.selectbox("Sequences", _divisors(tokens), help=tip, width=130, **choice)
         if kind.shares == CELL:
             found["alpha"] = st.slider("alpha", 0.1, 3.0, step=0.1, width=200, **_kept("alpha", 0.5, bounds=(0.1, 3.0)))
-    padding = _kept(
-        "padding", _pads(example), among=range(tokens), many=True
-    )  # an example sets it where it is not drawn too
+    padding = _kept("padding", _pads(example), among=range(tokens), many=True)  # set by examples even if not drawn
     if kind.shares in ACROSS_TOKENS:
         found["counted"] = _counted(tokens, padding)
     return found
 
 
 def _counted(tokens: int, choice: dict[str, Any]) -> np.ndarray | None:
-    """Which tokens enter statistics over tokens; None for all."""
+    """Which tokens count in statistics over tokens; None for all."""
     names, _ = table.names(KEY)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        tip = "Rows that are no words."
+        tip = "Rows that only fill up the batch."
         padding = st.multiselect("Padding tokens", range(tokens), format_func=names.__getitem__, help=tip, **choice)
         left_out = st.toggle(
             "Leave padding out of the statistics", disabled=not padding, **_kept("left_out", False, "leave")

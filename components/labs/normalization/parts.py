@@ -1,4 +1,4 @@
-"""What one can look at more closely: layer norm by hand against torch's, what it promises, and who sees whom."""
+"""Closer looks: layer norm by hand against torch's, what it guarantees, and which tokens affect which."""
 
 from collections.abc import Callable
 
@@ -6,13 +6,16 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.charts.depth import Series, depth_profile
+from components.charts.colour import SIGNAL
+from components.charts.depth import Series
+from components.labs.examples import numbered
+from components.labs.lines import lines
 from components.labs.normalization.descent import scale_and_descent
 from components.labs.normalization.few import overfitting
 from components.labs.normalization.outlier import outlier
 from components.labs.normalization.swallows import swallowed
+from components.shell.text import badge, drawn
 from components.shell.waiting import waits
-from components.stage.still import still_chart
 from components.stage.view import sentence
 from models import answers
 from models.labs.normalization import normalised
@@ -27,7 +30,7 @@ Part = Callable[[np.ndarray, int, float, list[str]], None]
 
 
 def hand_against_torch(values: np.ndarray, row: int, eps: float, _names: list[str]) -> None:
-    """Layer norm as it is often written by hand, the formula, and what torch answers for the chosen token."""
+    """Layer norm as often written by hand, by the formula, and by torch, for the chosen token."""
     x = values[row]
     hand, formula = by_hand(x, eps), normalised(x[None], "layer norm", eps=eps).values[0]
     length, size = np.linalg.norm(formula), len(x)
@@ -43,8 +46,8 @@ def hand_against_torch(values: np.ndarray, row: int, eps: float, _names: list[st
             if length and np.isfinite(hand).all()
             else ""
         )
-        + "The two are often given as equivalent, and the Annotated Transformer writes the first; for many features "
-        "they agree."
+        + "The two are often treated as equivalent, and the Annotated Transformer uses the first; for many "
+        "features they agree."
     )
 
     def answered() -> bool:
@@ -57,18 +60,17 @@ def hand_against_torch(values: np.ndarray, row: int, eps: float, _names: list[st
         else:
             ours = np.asarray(answer.value.row, float)
             rows |= {"torch": ours, "torch - formula": ours - formula, "torch - by hand": ours - hand}
-            st.caption("torch's layer norm, asked of the trainer, beside the formula. :blue-badge[measured]")
-        features = [f"feature {at + 1}" for at in range(size)]
-        st.dataframe(pd.DataFrame(rows, index=features).T, alt="Layer norm by hand and by torch, table")
+            st.caption(f"torch's layer norm, run in the trainer, compared with the formula. {badge('measured')}")
+        st.dataframe(
+            pd.DataFrame(rows, index=numbered("feature", size)).T, alt="Layer norm by hand and by torch, table"
+        )
         return answer is None
 
     waits("normalization_torch", answered)
 
 
 def promised(values: np.ndarray, row: int, eps: float, _names: list[str]) -> None:
-    """What layer norm fixes and what it does not: spread 1 only
-    where eps is small beside it, no bound on one feature's share.
-    """
+    """What layer norm guarantees: spread 1 only if eps is small by comparison, and no limit on one feature's share."""
     x = values[row]
     y = normalised(x[None], "layer norm", eps=eps).values[0]
     largest = float(np.abs(y).max())
@@ -81,33 +83,29 @@ def promised(values: np.ndarray, row: int, eps: float, _names: list[str]) -> Non
         "gain 1 and bias 0, the biased spread, and a variance far above eps."
     )
     st.markdown(
-        f"Its largest number is {largest:.4f} of at most sqrt({len(x)} - 1) = {np.sqrt(len(x) - 1):.4f}, and holds "
-        f"**{share:.1%}** of the sum of squares. Layer norm fixes that sum; one of many features can carry nearly all "
-        "of it. Type a large number into the table to see it."
+        f"Its largest number is {largest:.4f}, of at most sqrt({len(x)} - 1) = {np.sqrt(len(x) - 1):.4f}, and holds "
+        f"**{share:.1%}** of the sum of squares. Layer norm fixes that sum, but one of many features can hold nearly "
+        "all of it: type a large number into the table to see it."
     )
     if x.std() == 0:
-        st.caption("This token has no spread that could be stretched.")
+        st.caption("All features of this token are equal, so it cannot be stretched.")
         return
-    layer = [normalised(sized(x, size)[None], "layer norm", eps=eps).values.std() for size in SIZES]
-    rms = [normalised(sized(x, size)[None], "rms norm", eps=TINY_EPS).values.std() for size in SIZES]
-    true = [normalised(sized(x, size)[None], "layer norm", eps=TRUE_EPS).values.std() for size in SIZES]
+
+    def spreads(method: str, eps: float) -> list[float]:
+        return [normalised(sized(x, size)[None], method, eps=eps).values.std() for size in SIZES]
+
+    title, at = "Spread that comes out", [f"{size:g}" for size in SIZES]
     series = [
-        Series(f"layer norm, eps {eps:g}", np.array(layer)),
-        Series(f"layer norm, eps {TRUE_EPS:g}", np.array(true), "other"),
-        Series("rms norm, torch's eps", np.array(rms), "formula"),
+        Series(f"layer norm, eps {eps:g}", np.array(spreads("layer norm", eps))),
+        Series(f"layer norm, eps {TRUE_EPS:g}", np.array(spreads("layer norm", TRUE_EPS)), "other"),
+        Series("rms norm, torch's eps", np.array(spreads("rms norm", TINY_EPS)), "formula"),
     ]
-    figure = depth_profile(
-        title="Spread that comes out", unit="spread", sites=[f"{size:g}" for size in SIZES], series=series
-    )
-    figure["layout"]["xaxis"]["title"]["text"] = "spread that goes in"
-    still_chart(figure, key="normalization_small", alt="Spread that comes out, chart", height=280)
-    with st.popover("Numbers", key="normalization_small_numbers", icon=":material/table:"):
-        frame = pd.DataFrame({one.name: one.values for one in series}, index=[f"{size:g}" for size in SIZES])
-        st.dataframe(frame, alt="Spread that comes out, table")
+    figure = lines(title, over="spread that goes in", at=at, unit="spread", hue=SIGNAL, series=series, log=True)
+    drawn(figure, title, "normalization_small")
     st.caption(
-        "This token, centred and stretched. Only for a centred token are layer norm and rms norm the same function, "
-        f"and with small inputs their eps part them: rms norm's default in torch is {TINY_EPS:.2g} in 32 bits. "
-        ":green-badge[formula]"
+        "This token, centred and stretched. Layer norm and rms norm agree only for centred tokens, and for small "
+        f"ones their eps makes them differ: torch's default for rms norm is {TINY_EPS:.2g} in 32 bits. "
+        f"{badge('formula')}"
     )
 
 
@@ -118,8 +116,8 @@ def undone(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
     again = normalised(x[None], "layer norm", eps=eps, gain=spread, bias=mean).values[0]
     st.markdown(
         f"With gain {spread:.4g} (its spread) and bias {mean:.4g} (its mean), token {row + 1} comes out of layer norm "
-        f"as it went in, up to {np.abs(again - x).max():.1g}. For the other tokens the same gain and bias are wrong: "
-        "the norm can be undone for one token, not for all. :green-badge[formula]"
+        f"as it went in, up to {np.abs(again - x).max():.1g}. For the other tokens this gain and bias are wrong: the "
+        f"norm can be undone for one token, not for all. {badge('formula')}"
     )
     others = normalised(values, "layer norm", eps=eps, gain=spread, bias=mean).values - values
     frame = pd.DataFrame({"largest difference": np.abs(others).max(1)}, index=names)
@@ -127,10 +125,10 @@ def undone(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
 
 
 def who_sees_whom(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
-    """How far every token's result moves when one number of the chosen token changes, for four norms."""
+    """How far each token's result moves when one number of the chosen token changes, for four norms."""
     st.markdown(
-        f"The first number of **{names[row]}** grows by 1. How far does every token's result move? A norm over tokens "
-        "carries news from one to the others, backwards too: in a causal model that is a look into the future."
+        f"The first number of **{names[row]}** grows by 1. How far does each token's result move? A norm over tokens "
+        "passes information from one to the others, backwards too: in a causal model that leaks the future."
     )
     rows: dict[str, np.ndarray] = {}
     for method in ("layer norm", "rms norm", "batch norm", "joint layer norm"):
@@ -138,13 +136,13 @@ def who_sees_whom(values: np.ndarray, row: int, eps: float, names: list[str]) ->
             rows[method] = told(values, method, row, eps=eps)
         except ValueError as problem:
             st.caption(f"{method.capitalize()}: {problem}")
-    st.dataframe(pd.DataFrame(rows, index=names).T, alt="How far every token moves, table")
+    st.dataframe(pd.DataFrame(rows, index=names).T, alt="How far each token moves, table")
     heard = {method: [name for name, by in zip(names, moved, strict=True) if by > 0] for method, moved in rows.items()}
     st.markdown("  \n".join(f"**{method}** moves {len(who)} of {len(names)} tokens" for method, who in heard.items()))
     st.caption(
         "Joint layer norm is nn.LayerNorm([T, d]). Layer norm takes its statistics neither over the batch nor over T "
-        "and d together; batch norm is not per token: torch's BatchNorm1d wants (B, d, T), and padding and future "
-        "tokens enter its statistics. :green-badge[formula]"
+        "and d together. Batch norm is not per token: torch's BatchNorm1d expects (B, d, T), and padding and future "
+        f"tokens enter its statistics. {badge('formula')}"
     )
 
 

@@ -1,4 +1,4 @@
-"""The arithmetic of one token, with its actual numbers: the sets that its cells belong to, and each cell's result."""
+"""The arithmetic of one token with its numbers: statistics of its cells' sets, and each cell's result."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +9,7 @@ import streamlit as st
 from components.labs.normalization.table import letter
 from models.labs.normalization import ACROSS_TOKENS, CELL, METHODS, Normed
 
-SHOWN = 4  # sets, cells and terms that are written out; the table has the others
+SHOWN = 4  # sets, cells and terms written out; the table has the rest
 
 
 def steps(values: np.ndarray, found: Normed, method: str, row: int, settings: dict[str, Any]) -> None:
@@ -35,12 +35,12 @@ def steps(values: np.ndarray, found: Normed, method: str, row: int, settings: di
 def set_lines(
     cells: np.ndarray, method: str, name: str, statistics: tuple[float, float, float], settings: dict[str, Any]
 ) -> list[str]:
-    """The lines of one set: what it is moved by, its spread, and what it is divided by."""
+    """The lines of one set: its centre, its spread, and its divisor."""
     centre, spread, scale = statistics
     kind, eps = METHODS[method], settings["eps"]
     if settings.get("running") is not None:
         remembered = (
-            rf"\mu_{{{name}}} = {number(centre)}, \quad \sigma^2_{{{name}}} = {number(spread)} \ \text{{(remembered)}}"
+            rf"\mu_{{{name}}} = {number(centre)}, \quad \sigma^2_{{{name}}} = {number(spread)} \ \text{{(running)}}"
         )
         return [remembered, rf"\sqrt{{{number(spread)} + {number(eps)}}} = {number(scale)}"]
     if kind.spread == "range":
@@ -63,7 +63,7 @@ def set_lines(
 
 
 def cell_line(values: np.ndarray, found: Normed, method: str, at: tuple[int, int], settings: dict[str, Any]) -> str:
-    """One cell from its number to its result, gain and bias last."""
+    """One cell from its value to its result."""
     x, gain, bias = values[at], settings["gain"], settings["bias"]
     if METHODS[method].shares == CELL:
         raw = rf"\tanh({number(settings['alpha'])} \cdot {signed(x)})"
@@ -74,20 +74,20 @@ def cell_line(values: np.ndarray, found: Normed, method: str, at: tuple[int, int
 
 
 def number(value: float) -> str:
-    """Four significant digits as LaTeX; a power of ten where there is one, and no -0."""
+    """Four significant digits as LaTeX, with a power of ten if needed, and no -0."""
     mantissa, _, power = f"{value + 0.0:.4g}".partition("e")
     return rf"{mantissa} \cdot 10^{{{int(power)}}}" if power else mantissa
 
 
 def signed(value: float, *, sign: bool = False) -> str:
-    """A number as a later term of a sum (`sign`: with its plus or minus), or in brackets where it is negative."""
+    """A number as a later term of a sum (`sign`: with plus or minus), or in brackets if negative."""
     if sign:
         return f"- {number(-value)}" if value < 0 else f"+ {number(value)}"
     return f"({number(value)})" if value < 0 else number(value)
 
 
 def joined(terms: Sequence[str], between: str, before_dots: str = "") -> str:
-    """The terms, or the first ones and the last with dots between."""
+    """All terms, or the first ones, dots and the last."""
     if len(terms) <= SHOWN:
         return between.join(terms)
     return between.join([*terms[: SHOWN - 1], rf"{before_dots} \dots".strip(), terms[-1]])

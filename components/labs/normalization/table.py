@@ -1,31 +1,30 @@
-"""The table before and after a norm: cells that share statistics
-have one colour and one letter; what they share beside them.
-"""
+"""The table before and after a norm, its cells shaded and lettered by shared statistics; the statistics."""
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.charts.parts import BLUE, GREEN, ORANGE, PURPLE
+from components.charts.colour import NORM
+from components.shell.text import badge
 from models.labs.normalization import CELL, FEATURE, GROUP, METHODS, SEQUENCE, TABLE, TOKEN, Normed
 
-COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
-VEIL = "40"  # a quarter: the text above keeps the theme's colour and its contrast
+VEILS = ("14", "50", "32", "6e")  # opacity of the norm's hue; text above keeps its contrast in both themes
 AXIS = {
     TOKEN: "Statistics are taken over the features of each token: the cells of a **row** share them.",
     FEATURE: "Statistics are taken over the tokens, feature by feature: the cells of a **column** share them.",
-    GROUP: "Statistics are taken over groups of features of each token: the cells of a **part of a row** share them.",
+    GROUP: "Statistics are taken over groups of features of each token: each **part of a row** shares them.",
     SEQUENCE: (
-        "Statistics are taken over the tokens of each sequence, feature by feature: a **part of a column** shares them."
+        "Statistics are taken over the tokens of each sequence, feature by feature: each **part of a column** shares "
+        "them."
     ),
     TABLE: "Statistics are taken over tokens and features at once: **all cells** share them.",
-    CELL: "No statistics at all: every **cell** is mapped by itself.",
+    CELL: "No statistics: each **cell** is mapped by itself.",
 }
 
 
 def result(values: np.ndarray, found: Normed, method: str, names: list[str], features: list[str]) -> None:
-    """The table as it goes in and as it comes out, and the statistics of every set of cells."""
-    st.markdown(f"{AXIS[METHODS[method].shares]} :green-badge[formula]")
+    """The table before and after the norm, and the statistics of each set of cells."""
+    st.markdown(f"{AXIS[METHODS[method].shares]} {badge('formula')}")
     letters = pd.DataFrame([[letter(int(at)) for at in row] for row in found.shared], names, features)
     before, after = st.columns(2)
     with before:
@@ -35,20 +34,18 @@ def result(values: np.ndarray, found: Normed, method: str, names: list[str], fea
         st.markdown("**Out**")
         _coloured(pd.DataFrame(found.values, names, features), letters, found, method, "Normalised table, table")
     if METHODS[method].shares != CELL:
-        st.caption("Cells with the same letter and colour share statistics.")
+        st.caption("Cells with the same letter and shade share statistics.")
     if found.undefined.any():
         sets = _listed(letters.to_numpy()[found.undefined])
-        cure = "" if method in {"min-max", "z-score"} else " torch answers nan there; an eps above 0 cures it."
-        st.warning(
-            f"Where the cells of a set are all alike the formula says 0 / 0 (sets {sets}). This page puts 0.{cure}"
-        )
-    with st.popover("Statistics, and what comes out", icon=":material/table:"):
+        cure = "" if method in {"min-max", "z-score"} else " torch gives nan; an eps above 0 avoids that."
+        st.warning(f"All cells of a set are equal, so the formula gives 0 / 0 (sets {sets}). This page shows 0.{cure}")
+    with st.popover("Statistics before and after", icon=":material/table:"):
         st.dataframe(statistics(found, method), alt="Statistics of every set, table")
         st.dataframe(spreads(found.values, names, features), alt="Mean and RMS of the result, table")
 
 
 def statistics(found: Normed, method: str) -> pd.DataFrame:
-    """One row a set of cells: its letter, what was taken away and what was divided by."""
+    """One row per set of cells: its letter, what was subtracted and what was divided by."""
     _, first = np.unique(found.shared, return_index=True)
     kind = METHODS[method]
     cells: dict[str, list[float]] = {}
@@ -68,12 +65,12 @@ def spreads(out: np.ndarray, names: list[str], features: list[str]) -> pd.DataFr
 
 
 def letter(at: int) -> str:
-    """a, b, ... z, aa, ab, ...: as the columns of a spreadsheet."""
+    """a, b, ... z, aa, ab, ... like a spreadsheet's columns."""
     return ("" if at < 26 else letter(at // 26 - 1)) + chr(ord("a") + at % 26)
 
 
 def cell(value: float) -> str:
-    """Three decimals, so that a column lines up; four digits where that would hide a number or be too long."""
+    """Three decimals, so that columns align, or four significant digits for very small or large numbers."""
     return f"{value:.3f}" if value == 0 or 5e-4 <= abs(value) < 1000 else f"{value:.4g}"
 
 
@@ -82,7 +79,7 @@ def _coloured(numbers: pd.DataFrame, letters: pd.DataFrame, found: Normed, metho
     if METHODS[method].shares == CELL:
         st.dataframe(shown, alt=alt)
         return
-    colours = [[f"background-color: {COLOURS[int(at) % len(COLOURS)]}{VEIL}" for at in row] for row in found.shared]
+    colours = [[f"background-color: {NORM}{VEILS[int(at) % len(VEILS)]}" for at in row] for row in found.shared]
     styles = pd.DataFrame(colours, letters.index, letters.columns)
     st.dataframe((shown + " " + letters).style.apply(lambda _: styles, axis=None), alt=alt)
 

@@ -1,10 +1,9 @@
-"""The stream as a memory: x + F(x) keeps x, F = 0 is the
-identity, and without the skip there is nothing to go back to.
-"""
+"""The stream as a memory: x + F(x) keeps x, and F = 0 is the identity; without the skip x is lost."""
 
 import numpy as np
 import streamlit as st
 
+from components.charts.colour import SIGNAL
 from components.charts.depth import Series
 from components.charts.linear import linear_profile
 from components.charts.parts import Figure
@@ -23,47 +22,55 @@ def draw() -> None:
     """The section."""
     st.subheader("The stream as a memory", anchor=False)
     x, branch = np.array(EXAMPLE.token), np.array(EXAMPLE.branches[0])
-    tip = "Multiplies what the branch says. At 0 the block is the identity."
+    tip = "Multiplies the branch's output. At 0 the block is the identity."
     size = st.slider("Size of F", *SIZES, step=0.1, help=tip, **kept(f"{KEY}_size", 1.0, name="size", bounds=SIZES))
     written = size * branch
     name = "x + F(x)" if size == 1 else f"x + {number(size)} F(x)"
     total = walk(x, [written], "none")[0].sum
     st.markdown(
-        f"{name} = {vector(x)} + {vector(written)} = **{vector(total)}**. Take the write off again, and x is back: "
-        f"{vector(total)} - {vector(written)} = {vector((total - written).round(10))}."
+        f"{name} = {vector(x)} + {vector(written)} = **{vector(total)}**. Subtract the branch's output, and x is "
+        f"back: {vector(total)} - {vector(written)} = {vector((total - written).round(10))}."
     )
+    st.latex(r"\overline{(x+F)^2}=\overline{x^2}+2\,\overline{xF}+\overline{F^2}")
+    st.markdown(sizes(x, written))
     st.markdown(
-        "**The block is the identity, because F = 0: all that it has to learn is to say nothing.** Without the skip F "
-        f"= 0 would be the end of the signal, {vector(0 * branch)}. {badge('formula')}"
+        "**The block is the identity, because F = 0: a block that should do nothing only has to learn F = 0.** "
+        f"Without the skip F = 0 would erase the signal: {vector(0 * branch)}. {badge('formula')}"
         if size == 0
-        else "The identity is reached at F = 0: turn the size down. Without the skip the block gives "
-        f"{vector(written)}: cosine {number(cosine(written, x), 3)} with x instead of {number(cosine(total, x), 3)}, "
-        f"and no way back to x. {badge('formula')}"
+        else f"F = 0 gives the identity: turn the size down. Without the skip the block gives {vector(written)}, whose "
+        f"cosine with x is {number(cosine(written, x), 3)} instead of {number(cosine(total, x), 3)}, and x cannot "
+        f"be recovered. {badge('formula')}"
     )
     _after_many_blocks(size)
 
 
+def sizes(x: np.ndarray, written: np.ndarray) -> str:
+    """The mean square of the sum (D,) + (D,), term by term, and which term is 0 for random branches."""
+    own, cross, other = (float(np.mean(part)) for part in (x**2, 2 * x * written, written**2))
+    return (
+        f"Its mean square is {number(own)} + {number(cross)} + {number(other)} = {number(own + cross + other)}. For a "
+        "random branch the middle term is 0 on average, so mean squares add: 1 + v."
+        + (" Here both point in a similar direction, so their sum is larger." if cross > 0 else "")
+    )
+
+
 def _after_many_blocks(size: float) -> None:
-    """What is left of a token after many random writes."""
+    """What is left of a token after many random branch outputs."""
     seed = st.number_input(
-        "Other random writes", *SEEDS, width=200, **kept(f"{KEY}_seed", 0, name="seed", bounds=SEEDS)
+        "Seed of the branches", *SEEDS, width=200, **kept(f"{KEY}_seed", 0, name="seed", bounds=SEEDS)
     )
     said = remembered(WIDTH, BLOCKS, size, int(seed))
     drawn(memory_chart(said), "What is left of x", f"{KEY}_chart")
-    without = (
-        f"{number(said['no skip'][-1], 3)} without a skip"
-        if size
-        else "without a skip nothing is left, a stream of zeros"
-    )
+    without = f"{number(said['no skip'][-1], 3)} without a skip" if size else "without a skip nothing is left but zeros"
     st.markdown(
-        f"{BLOCKS} blocks that each write a random vector of {number(size)} times the token's size: at the end the "
-        f"stream's cosine with x is {number(said['skip'][-1], 3)} with a skip, "
-        f"{number(said['skip, post-norm'][-1], 3)} with a norm after every add, and {without}. {badge('formula')}"
+        f"{BLOCKS} blocks each add a random vector of {number(size)} times the token's size: at the end the stream's "
+        f"cosine with x is {number(said['skip'][-1], 3)} with a skip, {number(said['skip, post-norm'][-1], 3)} with a "
+        f"norm after every add, and {without}. {badge('formula')}"
     )
 
 
 def remembered(width: int, blocks: int, size: float, seed: int) -> dict[str, np.ndarray]:
-    """The cosine of the stream with x_0 after 0 ... `blocks` random writes (blocks + 1,), by what carries it."""
+    """The cosine of the stream with x_0 after 0 ... `blocks` random branch outputs (blocks + 1,), by arrangement."""
     source = np.random.default_rng(seed)
     x = source.normal(size=width)
     x /= np.sqrt(np.mean(x**2))
@@ -76,8 +83,10 @@ def remembered(width: int, blocks: int, size: float, seed: int) -> dict[str, np.
 
 
 def memory_chart(found: dict[str, np.ndarray]) -> Figure:
-    """What `remembered` gives, over the blocks."""
+    """The result of `remembered` over the blocks."""
     roles = ("now", "other", "initial")
     series = [Series(name, values, role) for (name, values), role in zip(found.items(), roles, strict=True)]
     sites = ["x0", *(block_name(at) for at in range(1, BLOCKS + 1))]
-    return linear_profile(title="What is left of x", unit="cosine with x", sites=sites, series=series, guides=(0, 1))
+    return linear_profile(
+        title="What is left of x", unit="cosine with x", hue=SIGNAL, sites=sites, series=series, guides=(0, 1)
+    )

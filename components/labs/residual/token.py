@@ -1,12 +1,11 @@
-"""Add & norm on one token, with its numbers: what every sublayer
-read and wrote, and what is left of each write at the end.
-"""
+"""Add & norm on one token, with its numbers: what each sublayer reads and writes, and what is left of it."""
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from components.controls import number_table as table
+from components.labs.examples import choose
 from components.shell import session
 from components.shell.address import kept
 from components.shell.link import defined
@@ -17,25 +16,30 @@ from models.spec.placement import PLACEMENTS
 KEY = "residual"
 FIRST = "Attention, then feed-forward, post-norm"
 SKIPS = (0.0, 8.0)
+CHANNEL = (
+    "The stream is the channel through which sublayers communicate: each reads it and adds to it, and nothing else "
+    "leads from one to another (Elhage 2021, [A mathematical framework for transformer circuits]"
+    "(https://transformer-circuits.pub/2021/framework/index.html), of transformers whose skip passes no norm)."
+)
 
 
 def draw() -> np.ndarray:
-    """The section; the table that is set: the token and the outputs of its branches (1 + M, D)."""
+    """The section. Returns the table: the token and the outputs of the branches (1 + M, D)."""
     st.subheader("Add & norm on one token, step by step", anchor=False)
-    example = _preset()
+    example = _example()
     values = table.table(f"{KEY}_token", _rows(example), name="table", rows=row_names)
-    st.caption("The first row is the token, every other row what the branch of one sublayer gives out.")
+    st.caption("The first row is the token; each further row is the output of one sublayer's branch.")
     left, right = st.columns(2)
-    help_ = "Where the norm stands. The branches' outputs are given: a norm before them changes only what they read."
+    help_ = "Where the norm goes. The table fixes the branches' outputs: a norm before them changes only their input."
     choice = kept(f"{KEY}_placement", example.placement, name="placement", among=WALKED)
     placement = left.selectbox("Placement", WALKED, help=defined(help_, "placement"), **choice)
-    tip = defined("The number on the skip; 0 takes it away.", "skip weight")
+    tip = defined("The factor on the skip; 0 removes it.", "skip weight")
     skip = right.number_input(
         "Skip weight", *SKIPS, step=0.5, help=tip, **kept(f"{KEY}_skip", 1.0, name="skip", bounds=SKIPS)
     )
     steps = walk(values[0], values[1:], str(placement), skip=skip)
     if not steps:
-        st.info("A second row is the first branch: add one.")
+        st.info("Add a second row: it is the output of the first branch.")
         return values
     st.latex(rf"y={_weighted(PLACEMENTS[str(placement)].formula, skip)}")
     for at, step in enumerate(steps, start=1):
@@ -51,7 +55,7 @@ def row_names(count: int) -> list[str]:
 
 
 def slip(example: Walk) -> str:
-    """A widely copied slip in this example and the right values; empty where there is none."""
+    """A widely copied slip in this example and the right values, or ""."""
     if example.printed_variance is None:
         return ""
     found = walk(np.array(example.token), np.array(example.branches), example.placement)[-1].norm_add
@@ -59,22 +63,18 @@ def slip(example: Walk) -> str:
     return (
         f"A widely copied worked example gives {number(example.printed_variance)} for the variance of "
         f"{vector(found.given)}; it is {found.variance:.4f}. So the result is {vector(found.values.round(3))}, not "
-        f"{vector(np.array(example.printed_result))}. An easy slip, and a good check: the squares of a normed token "
-        f"average 1, those of the printed one {np.mean(np.square(example.printed_result)):.3f}."
+        f"{vector(np.array(example.printed_result))}. A good check: the squares of a normalised token average 1, "
+        f"those of the printed one {np.mean(np.square(example.printed_result)):.3f}."
     )
 
 
-def _preset() -> Walk:
-    key = f"{KEY}_preset"
-
-    def put() -> None:
-        example = WALKS[session.held(key)]
+def _example() -> Walk:
+    def load(example: Walk) -> None:
         table.put(f"{KEY}_token", _rows(example))
         session.hold(f"{KEY}_placement", example.placement)
         session.hold(f"{KEY}_skip", 1.0)
 
-    choice = kept(key, FIRST, name="example", among=WALKS)
-    example = WALKS[st.selectbox("Examples", list(WALKS), on_change=put, **choice)]
+    example = WALKS[choose(KEY, WALKS, load, first=FIRST)]
     if said := slip(example):
         st.info(said)
     return example
@@ -85,14 +85,13 @@ def _rows(example: Walk) -> np.ndarray:
 
 
 def _step(at: int, step: Step, skip: float) -> None:
-    """The arithmetic of one sublayer, a line for each thing that happens."""
+    """The arithmetic of one sublayer, one line per operation."""
     lines = [f"**Sublayer {at}**"]
     lines.append(_normed("reads N(x)", step.norm_in) if step.norm_in else f"reads x = {vector(step.read)}")
     lines.append(_normed("writes N(F)", step.norm_out) if step.norm_out else f"writes F = {vector(step.written)}")
     kept = "x" if skip == 1 else f"{number(skip)} x" if skip else "0"
     lines.append(
-        f"add: {kept} + what was written = {vector(skip * step.before)} + {vector(step.written)} = "
-        f"**{vector(step.sum)}**"
+        f"add: {kept} + output = {vector(skip * step.before)} + {vector(step.written)} = **{vector(step.sum)}**"
     )
     if step.norm_add:
         lines.append(_normed("norm", step.norm_add))
@@ -100,7 +99,7 @@ def _step(at: int, step: Step, skip: float) -> None:
 
 
 def _normed(name: str, found: Normed) -> str:
-    """The mean, the variance and the result, as they are worked out by hand."""
+    """Mean, variance and result, worked out by hand."""
     x, count = found.given, len(found.given)
     terms = " + ".join(number(value) if value >= 0 else f"({number(value)})" for value in x)
     squares = " + ".join(f"{number(value)}²" if value >= 0 else f"({number(value)})²" for value in x - found.mean)
@@ -114,29 +113,30 @@ def _normed(name: str, found: Normed) -> str:
 
 
 def _what_was_read(steps: list[Step], values: np.ndarray, placement: str, skip: float) -> None:
-    """Whether the second sublayer reads a normed stream, and that a norm on the branch is not a norm on the sum."""
+    """What the second sublayer reads, and that a norm on the branch differs from a norm on the sum."""
     if len(steps) > 1 and placement in ("post-norm", "pre-norm"):
         second, rms = steps[1], float(np.sqrt(np.mean(steps[1].before ** 2)))
         st.markdown(
-            "In post-norm the second sublayer does not read an un-normed stream: it reads "
+            "In post-norm the second sublayer does not read an un-normalised stream: it reads "
             f"{vector(second.read.round(3))}, the first norm's output, of RMS {number(rms, 3)}."
             if placement == "post-norm"
-            else f"In pre-norm it is the stream that stays un-normed, here {vector(second.before)} of "
-            f"RMS {number(rms, 3)}; the second branch reads the normed copy {vector(second.read.round(3))}."
+            else f"In pre-norm it is the stream that stays un-normalised, here {vector(second.before)} of RMS "
+            f"{number(rms, 3)}; the second branch reads the normalised copy {vector(second.read.round(3))}."
         )
     if placement in ("sandwich", "post-norm", "res-post-norm"):
         names = ("post-norm", "sandwich", "res-post-norm")
         ends = {name: walk(values[0], values[1:], name, skip=skip)[-1].after.round(3) for name in names}
         st.markdown(
             f"A norm on the sum is not a norm on the branch: post-norm ends at {vector(ends['post-norm'])}, sandwich "
-            f"at {vector(ends['sandwich'])}, as does res-post-norm ({vector(ends['res-post-norm'])}) when the branches "
-            "say the same; those two differ in what their branches read."
+            f"at {vector(ends['sandwich'])}, as does res-post-norm ({vector(ends['res-post-norm'])}) if the branches' "
+            "outputs are the same; those two differ in what their branches read."
         )
 
 
 def _reads_and_writes(steps: list[Step], values: np.ndarray, skip: float) -> None:
-    """The stream as a ledger: read, written, sum; and how much of each write the end still holds."""
+    """The stream as a ledger: input, output, sum; and how much of each output is left at the end."""
     st.markdown("**Reads and writes of the residual stream**")
+    st.caption(CHANNEL)
     rows = {
         "sublayer": [str(at) for at in range(1, len(steps) + 1)],
         "read": [vector(step.read.round(3)) for step in steps],
@@ -148,7 +148,7 @@ def _reads_and_writes(steps: list[Step], values: np.ndarray, skip: float) -> Non
     factors = left_over(steps, skip=skip)
     pieces = [values[0], *(step.written for step in steps)]
     centred = [piece - piece.mean() if steps[-1].norm_add else piece for piece in pieces]
-    names = ["x", *(f"write {at}" for at in range(1, len(steps) + 1))]
+    names = ["x", *(f"output {at}" for at in range(1, len(steps) + 1))]
     shares = {
         "part": [*names, "their sum"],
         "times": [*(number(f) for f in factors), ""],
@@ -159,25 +159,25 @@ def _reads_and_writes(steps: list[Step], values: np.ndarray, skip: float) -> Non
             ),
         ],
     }
-    listed("What is left of every write", pd.DataFrame(shares))
+    listed("What is left of every output", pd.DataFrame(shares))
     st.markdown(
-        f"**The end of the stream is the sum of all that was written, x times {number(factors[0], 3)}.** "
+        f"**The end of the stream is a sum of the token and all outputs, with x times {number(factors[0], 3)}.** "
         + (
-            "Every norm after an add divides what was there before, so the oldest writes fade or grow with each one."
+            "Every norm after an add rescales all that came before, so the oldest outputs fade or grow with each one."
             if steps[-1].norm_add
-            else "Nothing that was written is ever changed: the stream is a memory."
+            else "No output is ever changed: the stream is a memory."
             if skip == 1
-            else "Each skip multiplies what was there before by its weight."
+            else "Each skip multiplies all that came before by its weight."
         )
         + f" {badge('formula')}"
     )
     normed = layer_norm(steps[-1].after)
     if not steps[-1].norm_add and PLACEMENTS[session.held(f"{KEY}_placement")].final_norm:
-        st.caption(f"A final norm stands before the head of this placement: it reads {vector(normed.values.round(3))}.")
+        st.caption(f"This placement has a final norm, so the output head reads {vector(normed.values.round(3))}.")
 
 
 def _weighted(formula: str, skip: float) -> str:
-    """The placement's formula with the skip's weight."""
+    """The placement's formula with the skip weight."""
     if skip == 1:
         return formula
     return formula.replace("x+", f"{number(skip)}\\,x+" if skip else "", 1)

@@ -1,6 +1,4 @@
-"""Do layers stand aside where little is to be done? Three
-nets trained live, alike but for their task: branch shares.
-"""
+"""Do layers learn to do nothing where little is needed? Branch shares of three nets that differ in their task."""
 
 import numpy as np
 import streamlit as st
@@ -9,10 +7,10 @@ from components.charts.parts import Figure
 from components.labs import several
 from components.labs.residual.words import aside_sentence
 from components.shell.address import kept
-from components.shell.link import PLAYGROUND
 from components.shell.naming import chance
 from components.shell.text import badge, listed, number
 from components.shell.waiting import waits
+from components.shell.ways_on import to_playground
 from components.stage import figures
 from components.stage.panels import COLUMNS, Chart
 from components.stage.stage import stage
@@ -40,16 +38,16 @@ def draw() -> None:
 
 
 def controls() -> list[RunConfig]:
-    """The section's opening and the three nets that are set."""
-    st.subheader("Do the layers stand aside where little is to be done?", anchor=False)
+    """The introduction and the three nets that are set."""
+    st.subheader("Do layers learn to do nothing where little is needed?", anchor=False)
     st.markdown(
-        "Three nets, alike but for their task, trained here. **A straight line** needs no branch at all: embedding and "
-        "head can draw it. **Random sequences** hold nothing to learn for a net that sees one symbol at a time: the "
-        "next one is random. **A spiral** needs the layers. With a skip a layer can stand aside by saying nothing; "
-        "does it?"
+        "Train three nets that differ only in their task. **A straight line** needs no branch at all: embedding and "
+        "output head suffice. In **random sequences** there is nothing to learn for a net that sees one symbol at a "
+        "time: the next one is random. **A spiral** needs the layers. With a skip a layer can do nothing by adding "
+        "0; does it?"
     )
     left, right = st.columns(2)
-    tip = "Where the branches start. Without a skip there is no standing aside: the branch is the stream."
+    tip = "How the branches start. Without a skip no layer can do nothing: its branch is the stream."
     net = left.selectbox(
         "Trained net", list(NETS), help=tip, **kept(f"{NAME}_net", next(iter(NETS)), name="net", among=NETS)
     )
@@ -58,7 +56,7 @@ def controls() -> list[RunConfig]:
 
 
 def configuration(net: str, task: str, depth: int) -> RunConfig:
-    """One of the three; a sequence is 32 tokens, so there are fewer of them in a batch."""
+    """One of the three. A sequence has 32 tokens, so its batch is smaller."""
     arrangement, fields = NETS[net]
     return RunConfig.arranged(
         arrangement, **SIZE | fields | {"task": task, "depth": depth, "batch": 8 if task == "copy" else 64}
@@ -66,9 +64,7 @@ def configuration(net: str, task: str, depth: int) -> RunConfig:
 
 
 def watch(cfgs: list[RunConfig]) -> bool:
-    """The player over the branch shares, and what they say where
-    the playhead rests; whether some of it is still to come.
-    """
+    """The player, and a verdict where the playhead rests. Returns whether more is to come."""
     chart = Chart(SHARES, figure=share_figure(cfgs[0]), span=COLUMNS, height=280)
     at = stage(NAME, cfgs, [chart], shared=" all three")
     views, waiting = several.views(cfgs, at)
@@ -78,16 +74,14 @@ def watch(cfgs: list[RunConfig]) -> bool:
 
 
 def shares(view: View) -> np.ndarray:
-    """Branch over stream, RMS over RMS on the batch of the row
-    that is shown, by block (depth,); what the chart draws.
-    """
+    """Branch over stream, RMS over RMS, by block (depth,) on the batch of the row shown, as in the chart."""
     trace, row = view.trace, view.row
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(trace.branch_rms[row] / trace.act_rms[row, :-1], float)
 
 
 def share_figure(cfg: RunConfig) -> Figure:
-    """The branch shares of the three over the blocks, which are those of any of them."""
+    """The branch shares of the three nets over their blocks."""
     lines = list(zip(TASKS.values(), ROLES, strict=True))
     return figures.ratios(SHARES, "branch_rms", "act_rms", plan(cfg).sites[1:], lines, unit="branch over stream")
 
@@ -108,10 +102,9 @@ def _show(views: list[View]) -> None:
         },
     )
     st.caption(
-        f"{badge('measured')} on the batch of the step shown, one seed. Nothing in the loss asks a branch to be small: "
-        "one that does no harm stays as it started."
+        f"{badge('measured')} on the batch of the step shown, one seed. Nothing in the loss makes a branch small: one "
+        "that does no harm stays as it started."
     )
     with st.container(horizontal=True):
         for view in views:
-            label = f"{TASKS[view.cfg.task].capitalize()} in the playground"
-            st.page_link(PLAYGROUND, label=label, icon=":material/tune:", query_params=view.cfg.to_query())
+            to_playground(view.cfg, f"{TASKS[view.cfg.task].capitalize()} in the playground")

@@ -1,12 +1,12 @@
-"""What other skips do to the same token: scaled, recursive, DeepNorm's, and DLCL's sums over all that was before."""
+"""Other skips on the same token: scaled, recursive, DeepNorm's, and DLCL's sums over all earlier outputs."""
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from components.shell.address import kept
-from components.shell.link import PLAYGROUND
 from components.shell.text import badge, latex, listed, number, vector
+from components.shell.ways_on import to_playground
 from models.labs.residual import EPS, average_weights, combined, cosine, layer_norm, recursive_skip, scaled_skip
 from models.spec import RunConfig
 from models.spec.scales import deepnorm_gain, scale_value
@@ -23,10 +23,10 @@ def draw(values: np.ndarray) -> None:
     if not len(branches):
         return
     left, right = st.columns(2)
-    tip = "The number on the skip of N(weight * x + F)."
+    tip = "The factor on the skip in N(weight * x + F)."
     choice = kept(f"{KEY}_weight", 2.0, name="weight", bounds=WEIGHTS)
     weight = left.slider("Skip weight of the scaled skip", *WEIGHTS, step=0.1, help=tip, **choice)
-    tip = "How often x is added and the sum normed. 1 is post-norm, 2 did best in the paper."
+    tip = "How often x is added and the sum normalised. 1 is post-norm; 2 did best in the paper."
     choice = kept(f"{KEY}_repeats", 2, name="repeats", bounds=REPEATS)
     repeats = right.slider("Repeats of the recursive skip", *REPEATS, help=tip, **choice)
     _table(x, branches, weight, repeats)
@@ -35,10 +35,7 @@ def draw(values: np.ndarray) -> None:
     _dlcl(x, branches)
     with st.container(horizontal=True):
         for name in ARRANGED:
-            query = RunConfig.arranged(name).to_query()
-            st.page_link(
-                PLAYGROUND, label=f"{name[0].upper()}{name[1:]} in a net", icon=":material/tune:", query_params=query
-            )
+            to_playground(RunConfig.arranged(name), f"{name[0].upper()}{name[1:]} in a net")
 
 
 def found(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> dict[str, tuple[str, np.ndarray]]:
@@ -51,7 +48,7 @@ def found(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> d
         "scaled skip": (rf"N({latex(weight)}\,x+F)", scaled_skip(x, branch, weight).values),
         "recursive skip": (rf"y_{{{repeats}}},\ y_k=N(x+y_{{k-1}})", recursive_skip(x, branch, repeats)[-1].values),
         "DeepNorm's sum": (rf"N({latex(deep)}\,x+F)", scaled_skip(x, branch, deep).values),
-        "DLCL, what the head reads": (r"\tfrac12 N(x)+\tfrac12 N(N(x)+F)", reads[-1]),
+        "DLCL, output head's input": (r"\tfrac12 N(x)+\tfrac12 N(N(x)+F)", reads[-1]),
     }
 
 
@@ -69,17 +66,17 @@ def _table(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> 
         "cosine with F": [_cosine(value, branches[0] - branches[0].mean()) for _, value in results.values()],
     }
     listed("The same token under other skips", pd.DataFrame(rows))
-    st.caption(f"Cosines with x and F after their means are taken off, as every norm does. {badge('formula')}")
+    st.caption(f"Cosines with x and F minus their means, which every norm subtracts. {badge('formula')}")
 
 
 def _cosine(x: np.ndarray, y: np.ndarray) -> str:
-    """The cosine between two tokens, or that one of them, all zeros, has no direction."""
+    """The cosine between two tokens as text."""
     found = cosine(x, y)
     return "no direction" if np.isnan(found) else number(found)
 
 
 def _recursive(x: np.ndarray, branch: np.ndarray, repeats: int) -> None:
-    """The recursion with its numbers, and the skip weight that it amounts to."""
+    """The recursion with its numbers, and the equivalent skip weight."""
     steps = recursive_skip(x, branch, repeats)
     lines = [
         f"y{at} = N({vector(step.given.round(3))}) = {vector(step.values.round(3))}"
@@ -88,14 +85,14 @@ def _recursive(x: np.ndarray, branch: np.ndarray, repeats: int) -> None:
     st.markdown("**Recursive skip**  \n" + "  \n".join(lines))
     weight = effective_weight(x, branch, repeats)
     st.markdown(
-        f"Norms forget size, so this is a scaled skip whose weight the norm finds: N({number(weight)} x + F) = "
-        f"{vector(scaled_skip(x, branch, weight).values.round(3))}. {badge('formula')}"
+        "A norm ignores the size of its input, so this equals a scaled skip with a weight that depends on the token: "
+        f"N({number(weight)} x + F) = {vector(scaled_skip(x, branch, weight).values.round(3))}. {badge('formula')}"
     )
 
 
 def effective_weight(x: np.ndarray, branch: np.ndarray, repeats: int) -> float:
-    """The w with which N(w x + F) is the recursive skip, but for
-    eps: y_1 is (x + F) / s_1, so x + y_1 is (1 + s_1) x + F.
+    """The w for which N(w x + F) equals the recursive skip, apart from eps: y_1 = (x + F) / s_1, and x + y_1 has the
+    direction of (1 + s_1) x + F.
     """
     weight = 1.0
     for _ in range(repeats - 1):
@@ -104,21 +101,21 @@ def effective_weight(x: np.ndarray, branch: np.ndarray, repeats: int) -> float:
 
 
 def _deepnorm(x: np.ndarray, branch: np.ndarray, sublayers: int) -> None:
-    """That the skip's weight is half of DeepNorm."""
+    """DeepNorm needs smaller initial weights besides the skip weight."""
     weight, gain = scale_value("deepnorm", sublayers), deepnorm_gain(sublayers)
     st.markdown(
-        f"**DeepNorm** is not this weight alone. For the {sublayers} sublayer{'s' * (sublayers > 1)} of this token the "
-        f"skip weighs M^(1/4) = {number(weight)}, and its value, output and feed-forward matrices start (4M)^(-1/4) = "
-        f"{number(gain)} times as large, queries and keys as they are. With 100 blocks of two sublayers: "
-        f"{number(scale_value('deepnorm', 200))} and {number(deepnorm_gain(200))}."
+        f"**DeepNorm** is more than this weight. With the {sublayers} sublayer{'s' * (sublayers > 1)} of this token "
+        f"the skip weight is M^(1/4) = {number(weight)}, and value, output and feed-forward matrices start "
+        f"(4M)^(-1/4) = {number(gain)} times as large, while queries and keys are unchanged. With 100 blocks of two "
+        f"sublayers: {number(scale_value('deepnorm', 200))} and {number(deepnorm_gain(200))}."
     )
 
 
 def _dlcl(x: np.ndarray, branches: np.ndarray) -> None:
-    """What every block and the head read, as sums of all earlier outputs."""
+    """What each block and the output head read, as sums of all earlier outputs."""
     weights = average_weights(len(branches))
     if len(branches) > 1:
-        tip = "What block 2 reads of y0, the token itself; the rest it reads of y1. Learned; the average at first."
+        tip = "The weight of y0, the token itself, in the input of block 2; the rest goes to y1. Learned; 0.5 at first."
         choice = kept(f"{KEY}_dlcl", 0.5, name="dlcl", bounds=(0.0, 1.0))
         own = st.slider("DLCL: weight of the token in what block 2 reads", 0.0, 1.0, step=0.05, help=tip, **choice)
         weights[1] = [own, 1 - own]
@@ -126,7 +123,7 @@ def _dlcl(x: np.ndarray, branches: np.ndarray) -> None:
     lines = []
     for at, (row, read) in enumerate(zip(weights, reads, strict=True)):
         terms = " + ".join(f"{number(w, 3)} N(y{k})" for k, w in enumerate(row))
-        who = "the head" if at == len(branches) else f"block {at + 1}"
+        who = "the output head" if at == len(branches) else f"block {at + 1}"
         wrote = "" if at == len(branches) else f", y{at + 1} = that + F = {vector(outputs[at + 1].round(3))}"
         lines.append(f"{who} reads {terms} = {vector(read.round(3))}{wrote}")
     st.markdown("**DLCL**, dynamic linear combination of layers  \n" + "  \n".join(lines) + f"  \n{badge('formula')}")

@@ -1,25 +1,23 @@
-"""Whether layers stand aside, in a sentence computed from the branch shares of trained nets."""
+"""Whether layers do nothing where little is needed, in a sentence about branch shares."""
 
 import numpy as np
 
 from components.shell.text import number
 
-# Of what the branches add on the hard task: below this they say less on an easy one, and below that they stand aside.
+# Share of what branches add on the hard task: below LESS they do less on an easy one, below ASIDE next to nothing.
 LESS, ASIDE = 0.8, 0.4
 EASY = {"linear": "a straight line", "copy": "random sequences"}
 
 
 def aside_sentence(shares: dict[str, np.ndarray], step: int, residual: bool) -> str:
-    """Branch over stream by block (depth,) on `linear`, `copy`
-    and `spiral` at one step: how much they add, what it says.
-    """
+    """How much the branches add on `linear`, `copy` and `spiral`, from branch over stream by block (depth,)."""
     size = {task: float(np.sqrt(np.mean(np.square(values)))) for task, values in shares.items()}
     measured = (
         f"At step {step} the branches add {number(size['linear'], 2)} of the stream on a straight line, "
         f"{number(size['copy'], 2)} on random sequences and {number(size['spiral'], 2)} on a spiral (RMS over blocks)"
     )
     if not residual:
-        return f"{measured}: without a skip the branch is the stream, and no layer can stand aside."
+        return f"{measured}: without a skip the branch is the stream, and no layer can do nothing."
     return f"{measured}: {_verdict(size)}."
 
 
@@ -32,12 +30,9 @@ def _verdict(size: dict[str, float]) -> str:
     less = [words for task, words in EASY.items() if ratio[task] < LESS]
     most = max(ratio.values())
     if most < ASIDE:
-        return f"where little is to be done the layers stand aside, with at most {most:.0%} of the spiral's share"
+        return f"where little is needed the layers do almost nothing, at most {most:.0%} of the spiral's share"
     if len(less) == len(EASY):
-        return (
-            f"where little is to be done the layers say less, at most {most:.0%} of the spiral's share, but are not "
-            "silent"
-        )
+        return f"where little is needed the layers do less, at most {most:.0%} of the spiral's share, but not nothing"
     if less:
-        return f"the layers say clearly less on {less[0]} only"
-    return "the layers do not stand aside, they say about as much where little is to be done"
+        return f"the layers do clearly less on {less[0]} only"
+    return "the layers do about as much where little is needed"

@@ -1,5 +1,6 @@
-// The player's bar: native buttons, a select and a range, which move a playhead and nothing else.
+// The bar of the player: native buttons, a select and a slider that move a playhead.
 
+import { write } from "./dom.js"
 import { SPEEDS } from "./playhead.js"
 
 const HTML = `
@@ -13,7 +14,7 @@ const HTML = `
 </div>`
 
 export class Bar {
-  // `moves`: what the buttons do, by name: play, pause, step, reset, seek(row), speed(word).
+  // `moves`: functions by name: play, pause, step, reset, seek(row), speed(word).
   constructor(place, moves) {
     place.innerHTML = HTML
     const find = (name) => place.querySelector(name)
@@ -32,24 +33,23 @@ export class Bar {
     this.range.oninput = () => moves.seek(Number(this.range.value))
   }
 
-  // Puts a chart under the slider, which covers its plot.
+  // Puts a chart under the slider, which then covers its plot.
   under(home, { height, figure }) {
     if (home.parentElement !== this.scrub) this.scrub.prepend(home)
     for (const [side, pixels] of Object.entries({ height, ...figure.layout.margin }))
       this.scrub.style.setProperty(`--${side}`, `${pixels}px`)
   }
 
-  // `word`: what the main button says while nothing plays.
-  show(head, start) {
-    this.playing = head.playing
-    const word = head.playing ? "Pause" : start
-    if (this.main.textContent !== word) this.main.textContent = word
-    this.main.classList.toggle("playing", head.playing)
-    if (this.range.max !== String(Math.max(1, head.last))) this.range.max = Math.max(1, head.last)
-    if (this.range.step !== String(head.stride)) this.range.step = head.stride
-    if (Number(this.range.value) !== head.shown) this.range.value = head.shown
-    this.range.style.setProperty("--share", `${(100 * head.shown) / Math.max(1, head.last)}%`)
-    this.output.textContent = head.shown
-    if (this.select.value !== head.speed) this.select.value = head.speed
+  // `start`: the word on the main button while the playhead rests.
+  show(playhead, start) {
+    this.playing = playhead.playing
+    write(this.main, playhead.playing ? "Pause" : start)
+    this.main.classList.toggle("playing", playhead.playing)
+    const last = Math.max(1, playhead.last)
+    if (this.range.max !== String(last)) this.range.max = last
+    if (this.range.step !== String(playhead.stride)) this.range.step = playhead.stride
+    if (Number(this.range.value) !== playhead.shown) this.range.value = playhead.shown
+    this.output.textContent = playhead.shown
+    if (this.select.value !== playhead.speed) this.select.value = playhead.speed
   }
 }

@@ -1,21 +1,26 @@
-// A declared figure and the tapes give the figure to draw. Pure: nothing here touches the page.
+// Turns a declared figure and the tapes into the figure to draw. Pure: nothing here touches the page.
 
 import { shortened } from "./recording.js"
 
 const MAX_POINTS = 300
 const [MAP_STEPS, MAP_SITES] = [150, 150]
-const SHARE = [-0.03, 1.05] // an axis on which there is nothing but 0 yet
+const SHARE = [-0.03, 1.05] // the range of a linear axis with no value but 0
 const [RED, GREY] = ["#d84a3a", "#80858f"]
-const CROSSED = 0.97 // of the height at which a plot ends: there the crosses stand
+const CROSSED = 0.97 // the height of crosses, as a share of the top of the axis
 const [TITLE_ROOM, LEGEND_ROW, LEGEND_TYPE, LEGEND_SIGN] = [30, 17, 11, 42] // pixels
-const GUIDE = { type: "line", yref: "paper", y0: 0, y1: 1 }
+const [ENTIRE_WIDTH, ENTIRE_HEIGHT] = [
+  { type: "line", xref: "paper", x0: 0, x1: 1 },
+  { type: "line", yref: "paper", y0: 0, y1: 1 },
+]
+const TOP_RIGHT = { x: 1, xref: "paper", xanchor: "right", y: 1, yref: "paper", showarrow: false, font: { size: 11 } }
 
 const finite = Number.isFinite
-const word = (value) =>
-  finite(value) ? String(Number(value.toPrecision(4))) : Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf"
+const four = (value) => Number(value.toPrecision(4)) // significant digits
+const word = (value) => (finite(value) ? String(four(value)) : Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf")
+const orGap = (values) => Array.from(values, (value) => (finite(value) ? value : null))
 const round3 = (value) => Math.round(value * 1000) / 1000
 
-// Indices that keep a long line's shape: both ends, and the least and the greatest of every bucket. NaN is neither.
+// Indices that keep the shape of a long line: both ends, and the least and the greatest value of every bucket.
 export const decimate = (values, points = MAX_POINTS) => {
   const count = values.length
   if (count <= points) return Array.from(values, (_, at) => at)
@@ -34,7 +39,7 @@ export const decimate = (values, points = MAX_POINTS) => {
   return [...kept].sort((a, b) => a - b)
 }
 
-// log10 bounds of a held axis: they cover all finite positive values, two decades at least, and never shrink.
+// The log10 bounds of an axis over all finite positive values: at least two decades, and never less than before.
 export const logRange = (previous, ...arrays) => {
   let [least, greatest] = [Infinity, -Infinity]
   for (const values of arrays)
@@ -55,12 +60,12 @@ export const logRange = (previous, ...arrays) => {
 
 const power = (exponent) => (exponent ? `10<sup>${exponent}</sup>` : "1")
 
-// Powers of ten between two, at most seven of them.
+// At most seven evenly spaced exponents of ten.
 export const powers = (low, high) => {
   const every = Math.max(1, Math.ceil((high - low) / 6))
-  const found = []
-  for (let exponent = Math.ceil(low); exponent <= Math.floor(high); exponent += every) found.push(exponent)
-  return found
+  const exponents = []
+  for (let exponent = Math.ceil(low); exponent <= Math.floor(high); exponent += every) exponents.push(exponent)
+  return exponents
 }
 
 const colourTicks = (logs) => {
@@ -73,7 +78,7 @@ const colourTicks = (logs) => {
   return { tickvals: ends, ticktext: ends.map((end) => String(Number((10 ** end).toPrecision(2)))) }
 }
 
-// The median, least or greatest of what is finite over the seeds.
+// Of the finite values of all seeds, in order.
 const FOLDS = {
   median: (values, log) => {
     const [left, right] = [values[(values.length - 1) >> 1], values[values.length >> 1]]
@@ -82,9 +87,10 @@ const FOLDS = {
   least: (values) => values[0],
   greatest: (values) => values.at(-1),
 }
+// A track of one seed, or element by element the fold of all seeds; `of`: gives the track of a seed.
 const folded = ({ fold, log, seed }, { seeds }, of) => {
   if (!fold) return of(seed)
-  const all = Array.from({ length: seeds }, (_, one) => of(one))
+  const all = Array.from({ length: seeds }, (_, each) => of(each))
   return Float64Array.from(all[0], (_, at) => {
     const values = all
       .map((one) => one[at])
@@ -93,45 +99,52 @@ const folded = ({ fold, log, seed }, { seeds }, of) => {
     return values.length ? FOLDS[fold](values, log) : NaN
   })
 }
+// What the frames say that were seen, by step, of one seed or of all; a seed without a number there is left out.
+const atFrames = ({ track, fold, log, seed }, tape, now) => {
+  const found = new Map()
+  if (!tape?.have || !started(now)) return found
+  for (const one of fold ? [...tape.frames.keys()] : [seed])
+    for (const frame of tape.frames[one] ?? [])
+      if (frame.step <= now.furthest && frame[track] !== null)
+        found.set(frame.step, [...(found.get(frame.step) ?? []), frame[track]])
+  const steps = [...found.keys()].sort((a, b) => a - b)
+  const of = (values) =>
+    fold
+      ? FOLDS[fold](
+          values.sort((a, b) => a - b),
+          log,
+        )
+      : values[0]
+  return new Map(steps.map((step) => [step, of(found.get(step))]))
+}
 const against = (values, others, operation) =>
   others ? Float64Array.from(values.slice(0, others.length), (value, at) => operation(value, others[at])) : values
 
-const mark = (name, symbol, colour, label, places, y, texts, words) => ({
-  type: "scatter",
-  name,
-  meta: label,
-  mode: "markers",
-  x: places,
-  y: places.map(() => y),
-  text: texts,
-  customdata: words,
-  marker: { color: colour, symbol, size: 9 },
-  line: { color: colour, width: 2, dash: "solid" },
-  cliponaxis: false,
-  legendgroup: name,
-  hovertemplate: "%{text}: %{customdata}<extra>%{meta}</extra>",
-})
-const marks = (name, symbol, trace, values, lost, y) => {
-  const places = [...values.keys()].filter((at) => values[at] !== undefined && lost(values[at])) // undefined: not measured
-  const texts = places.map((at) => trace.text?.[at] ?? String(trace.x?.[at] ?? at))
-  const colour = trace.bind.of === "still" ? trace.line.color : RED // its own, where it is only compared with
-  return places.length
-    ? [
-        mark(
-          name,
-          symbol,
-          colour,
-          trace.meta ?? trace.name,
-          places,
-          y,
-          texts,
-          places.map((at) => word(values[at])),
-        ),
-      ]
-    : []
+// Marks at one height over the values of a trace that are lost; undefined is not lost but was not measured.
+const marks = (name, symbol, trace, lost, y) => {
+  const { values } = trace
+  const places = [...values.keys()].filter((at) => values[at] !== undefined && lost(values[at]))
+  if (!places.length) return []
+  const colour = trace.bind.of === "still" ? trace.line.color : RED // a line to compare with keeps its colour
+  const mark = {
+    type: "scatter",
+    name,
+    meta: trace.meta ?? trace.name,
+    mode: "markers",
+    x: places,
+    y: places.map(() => y),
+    text: places.map((at) => trace.text?.[at] ?? String(trace.x?.[at] ?? at)),
+    customdata: places.map((at) => word(values[at])),
+    marker: { color: colour, symbol, size: 9 },
+    line: { color: colour, width: 2, dash: "solid" },
+    cliponaxis: false,
+    legendgroup: name,
+    hovertemplate: "%{text}: %{customdata}<extra>%{meta}</extra>",
+  }
+  return [mark]
 }
 
-// Each takes a trace, its tape and where the playhead is, and gives the trace with its numbers and what they were.
+// By the kind of a binding: from a trace, its tape and the playhead, the trace with its numbers in `values`.
 const FILL = {
   still: (trace) => ({
     ...trace,
@@ -139,16 +152,12 @@ const FILL = {
   }),
   row(trace, tape, now) {
     const { bind } = trace
-    const at = (one) => (bind.first ? 0 : Math.min(now.position, one.length - 1))
-    const of = (one) => (one?.length ? folded(bind, one, (seed) => one.vector(bind.track, at(one), seed)) : [])
+    const place = (one) => (bind.first ? 0 : Math.min(now.position, one.length - 1))
+    const of = (one) => (one?.length ? folded(bind, one, (seed) => one.vector(bind.track, place(one), seed)) : [])
     const other = bind.against === null ? null : of(now.tapes[bind.against])
     const values = against(of(tape), other, (value, base) => value / base)
-    return {
-      ...trace,
-      ...named(trace, tape, tape.step(tape.until(now.shown) - 1)),
-      values,
-      x: trace.x ?? [...values.keys()],
-    }
+    const step = tape.step(tape.until(now.shown) - 1)
+    return { ...trace, ...named(trace, tape, step), values, x: trace.x ?? [...values.keys()] }
   },
   ratio(trace, tape, now) {
     const { track, over, seed } = trace.bind
@@ -164,7 +173,7 @@ const FILL = {
   past(trace, tape, now) {
     const { bind } = trace
     const end = (one) => one.until(now.furthest)
-    if (!end(tape) || (now.furthest === 0 && !now.playing)) return { ...trace, x: [], y: [], values: [] }
+    if (!end(tape) || !started(now)) return { ...trace, x: [], y: [], values: [] }
     const of = (one) => folded(bind, one, (seed) => one.column(bind.track, end(one), seed))
     const other = bind.against === null ? null : of(now.tapes[bind.against])
     const values = against(of(tape), other, (value, base) => value - base)
@@ -175,16 +184,17 @@ const FILL = {
     return { ...trace, ...named(trace, tape), x, values: rows.map((row) => values[row]), whole: values }
   },
   frames(trace, tape, now) {
-    const { track, seed } = trace.bind
-    const there = tape.have && (now.furthest || now.playing) ? tape.frames[seed] : []
-    const seen = there.filter((frame) => frame.step <= now.furthest && frame[track] !== null)
-    return { ...trace, x: seen.map((frame) => frame.step), values: seen.map((frame) => frame[track]) }
+    const { bind } = trace
+    const seen = atFrames(bind, tape, now)
+    const other = bind.against === null ? null : atFrames(bind, now.tapes[bind.against], now)
+    const x = [...seen.keys()].filter((step) => !other || other.has(step))
+    return { ...trace, x, values: x.map((step) => seen.get(step) - (other?.get(step) ?? 0)) }
   },
   crosses(trace, tape, now) {
     const { track, seed } = trace.bind
     const [steps, words] = [[], []]
     const ended = tape.state.fates[seed]?.step ?? Infinity // other seeds may go on
-    if (tape.have && (now.furthest || now.playing)) {
+    if (tape.have && started(now)) {
       for (let row = 0; row < tape.until(Math.min(now.furthest, ended)); row++) {
         const step = tape.step(row)
         const value = tape.number(track, step, seed)
@@ -196,14 +206,12 @@ const FILL = {
     return { ...trace, x: steps, values: [], customdata: words }
   },
   map(trace, tape, now) {
-    const steps = evenly(now.furthest || now.playing ? tape.until(now.furthest) : 0, MAP_STEPS).map((row) =>
-      tape.step(row),
-    )
+    const steps = evenly(started(now) ? tape.until(now.furthest) : 0, MAP_STEPS).map((row) => tape.step(row))
     const rows = steps.map((step) => tape.vector(trace.bind.track, step, trace.bind.seed))
     const own = trace.y ? {} : rowsOfMap(tape.names(trace.bind.track))
     const cells = (own.y ?? [...trace.y.keys()]).map((site) => rows.map((row) => row[site]))
     const logs = cells.map((row) => row.map((value) => (value > 0 && finite(value) ? round3(Math.log10(value)) : null)))
-    const written = cells.map((row) => row.map((value) => (finite(value) ? Number(value.toPrecision(4)) : null)))
+    const written = cells.map((row) => row.map((value) => (finite(value) ? four(value) : null)))
     const colorbar = { ...trace.colorbar, ...colourTicks(logs) }
     return {
       ...trace,
@@ -220,11 +228,10 @@ const FILL = {
   },
 }
 
-// How the y axis is held: traces and layout in, what it adds to both out. `held` keeps what must never shrink.
+// By the kind of a y axis: the traces with their `y`, and the range of the axis. `held` keeps what must never shrink.
 const AXES = {
   ""(traces, { top }) {
-    const of = ({ bind, x, y, values }) =>
-      bind?.of === "crosses" ? x.map(() => top * CROSSED) : (y ?? Array.from(values, (v) => (finite(v) ? v : null)))
+    const of = ({ bind, x, y, values }) => (bind?.of === "crosses" ? x.map(() => top * CROSSED) : (y ?? orGap(values)))
     return { traces: traces.map((trace) => ({ ...trace, y: of(trace) })) }
   },
   log(traces, _, held) {
@@ -239,20 +246,15 @@ const AXES = {
       if (trace.bind.fold && trace.bind.fold !== "median") return [line]
       return [
         line,
-        ...marks("exactly 0", "triangle-down", trace, values, (value) => value === 0, 10 ** (low + inside)),
-        ...marks("not finite", "triangle-up", trace, values, (value) => !finite(value), 10 ** (high - inside)),
+        ...marks("exactly 0", "triangle-down", trace, (value) => value === 0, 10 ** (low + inside)),
+        ...marks("not finite", "triangle-up", trace, (value) => !finite(value), 10 ** (high - inside)),
       ]
     })
     const ticks = powers(low, high)
-    const yaxis = {
-      range: [low, high],
-      tickmode: "array",
-      tickvals: ticks.map((one) => 10 ** one),
-      ticktext: ticks.map(power),
-    }
-    return { traces: all, yaxis }
+    const tickvals = ticks.map((exponent) => 10 ** exponent)
+    return { traces: all, yaxis: { range: [low, high], tickmode: "array", tickvals, ticktext: ticks.map(power) } }
   },
-  // It covers 0 and all finite values, with room.
+  // Covers 0 and all finite values, with some room.
   linear(traces, _, held) {
     const values = traces.flatMap((trace) => Array.from(trace.values ?? trace.y)).filter(finite)
     const [least, greatest] = (held.y = [
@@ -261,26 +263,16 @@ const AXES = {
     ])
     const room = 0.06 * (greatest - least)
     const [low, high] = room ? [least - room, greatest + room] : SHARE
-    const all = traces.flatMap((trace) => {
-      if (!trace.values) return [trace]
-      const line = { ...trace, y: Array.from(trace.values, (value) => (finite(value) ? value : null)) }
-      return [line, ...marks("no value", "x", trace, trace.values, (value) => !finite(value), low)]
-    })
-    return { traces: all, yaxis: { range: [low, high] } }
+    return { traces: withGaps(traces, "no value", low), yaxis: { range: [low, high] } }
   },
   cosine(traces) {
     const drawn = traces.filter((trace) => !trace.values || trace.values.some(finite))
     let low = -0.25
     for (const trace of drawn)
       for (const value of trace.values ?? trace.y) if (finite(value)) low = Math.min(low, value - 0.1)
-    const all = drawn.flatMap((trace) => {
-      if (!trace.values) return [trace]
-      const line = { ...trace, y: trace.values.map((value) => (finite(value) ? value : null)) }
-      return [line, ...marks("no direction", "x", trace, trace.values, (value) => !finite(value), low)]
-    })
-    return { traces: all, yaxis: { range: [low, 1.08] } }
+    return { traces: withGaps(drawn, "no direction", low), yaxis: { range: [low, 1.08] } }
   },
-  // The largest loss leaves through the top, which is at most four times the larger of chance and the first.
+  // The top is at most four times the larger of guessing (`chance`) and the first loss; larger losses leave the plot.
   loss(traces, { chance }, held) {
     const losses = traces.flatMap((trace) => Array.from(trace.whole ?? []))
     if (losses.some((value) => value < 0)) return AXES.linear(traces, {}, held)
@@ -293,30 +285,36 @@ const AXES = {
       if (!trace.values) return trace
       if (trace.bind.of === "crosses") return { ...trace, y: trace.x.map(() => top * CROSSED) }
       if (trace.bind.of !== "past") return { ...trace, y: trace.values }
-      const customdata = trace.values.map((value) => Number(value.toPrecision(4)))
-      return { ...trace, y: trace.values.map((value) => Math.min(value, 1.5 * top)), customdata }
+      return {
+        ...trace,
+        y: trace.values.map((value) => Math.min(value, 1.5 * top)),
+        customdata: trace.values.map(four),
+      }
     })
-    const over = largest > top && {
-      text: `up to ${Number(largest.toPrecision(3))}`,
-      x: 1,
-      y: 1,
-      yref: "paper",
-      yanchor: "top",
-    }
-    const annotations = over ? [{ ...over, xref: "paper", xanchor: "right", showarrow: false, font: { size: 11 } }] : []
-    return { traces: all, yaxis: { range: [0, top] }, annotations }
+    const beyond = { ...TOP_RIGHT, text: `up to ${Number(largest.toPrecision(3))}`, yanchor: "top" }
+    return { traces: all, yaxis: { range: [0, top] }, annotations: largest > top ? [beyond] : [] }
   },
 }
 
-// At most so many whole numbers below a count, the ends among them.
+// Lines with gaps where a value is not finite, and marks there at the lower edge.
+const withGaps = (traces, name, low) =>
+  traces.flatMap((trace) => {
+    if (!trace.values) return [trace]
+    return [{ ...trace, y: orGap(trace.values) }, ...marks(name, "x", trace, (value) => !finite(value), low)]
+  })
+
+// Whether this viewer has seen anything of the training: before that a chart shows none of it, whoever trained the run.
+export const started = ({ furthest, playing }) => Boolean(furthest || playing)
+
+// At most so many whole numbers below a count, evenly spaced, with both ends.
 const evenly = (count, most) => {
   const kept = Math.min(count, most)
   return Array.from({ length: kept }, (_, at) => Math.round((at * (count - 1)) / Math.max(1, kept - 1)))
 }
 
-// What a trace of a recording is called: by its file and step, its places by the model's own names.
+// The name of a trace with its file and step filled in; in a recording the places have the model's own names.
 const named = (trace, tape, step) => {
-  if (!tape?.names)
+  if (!tape.names)
     return step === undefined || trace.bind.of === "row" ? {} : { name: trace.name.replace("{step}", step) }
   const name = trace.name.replace("{name}", shortened(tape.name, 30)).replace("{step}", step)
   return { name, meta: name, ...(trace.bind.of !== "past" && { text: tape.names(trace.bind.track) }) }
@@ -326,7 +324,7 @@ const rowsOfMap = (names) => {
   return { y, names: y.map((at) => names[at]) }
 }
 
-// Over depth: places by their number with a few of their names, or as a share where several tapes have different numbers.
+// An x axis over depth: a few names of places, or, if the tapes have different numbers of places, shares of the depth.
 const overDepth = (traces, tapes) => {
   const drawn = traces.filter((trace) => trace.values?.length)
   const [first] = drawn
@@ -343,33 +341,25 @@ const ticks = (names, places, length) => ({
   ticktext: places.map((at) => shortened(names[at], length)),
 })
 
-// Guides at the limits of number formats, where the axis reaches them.
+// Guides at the limits of number formats that a log axis reaches.
 const limitsWithin = (limits, { range: [low, high] }) => {
   const seen = limits.filter(({ at }) => Math.log10(at) > low && Math.log10(at) < high)
   const line = { color: GREY, width: 1, dash: "dot" }
+  const place = { ...TOP_RIGHT, yref: "y", yanchor: "bottom", font: { size: 10 } }
   return {
-    shapes: seen.map(({ at }) => ({ type: "line", xref: "paper", x0: 0, x1: 1, y0: at, y1: at, line })),
-    annotations: seen.map(({ at, name }) => ({
-      text: name,
-      xref: "paper",
-      x: 1,
-      xanchor: "right",
-      y: Math.log10(at),
-      yanchor: "bottom",
-      showarrow: false,
-      font: { size: 10 },
-    })),
+    shapes: seen.map(({ at }) => ({ ...ENTIRE_WIDTH, y0: at, y1: at, line })),
+    annotations: seen.map(({ at, name }) => ({ ...place, text: name, y: Math.log10(at) })),
   }
 }
 
-const guide = (step, color, width) => ({ ...GUIDE, x0: step, x1: step, line: { color, width } })
+const guide = (step, color, width) => ({ ...ENTIRE_HEIGHT, x0: step, x1: step, line: { color, width } })
 const LINES = {
   "": () => [],
   line: (step) => [guide(step, GREY, 1.5)],
-  map: (step) => [guide(step, "#111111", 4), guide(step, "#ffffff", 2)], // seen on every colour
+  map: (step) => [guide(step, "#111111", 4), guide(step, "#ffffff", 2)], // visible on every colour
 }
 
-// A second map of the cells that have no logarithm, grey for zero and red for not finite, with their count in words.
+// A map, a second one of its cells that have no logarithm (grey for zero, red for not finite), and their counts in words.
 const lostCells = (trace) => {
   if (!trace.cells) return { traces: [trace], words: [] }
   const kind = (value) => (value === 0 ? 0 : value === undefined || finite(value) ? null : 1)
@@ -378,41 +368,19 @@ const lostCells = (trace) => {
   if (!count[0] && !count[1]) return { traces: [trace], words: [] }
   const customdata = trace.cells.map((row, y) => row.map((value, x) => (z[y][x] === null ? null : word(value))))
   const { x, y, hoverongaps } = trace
-  const lost = {
-    type: "heatmap",
-    name: "zero or not finite",
-    x,
-    y,
-    z,
-    zmin: 0,
-    zmax: 1,
-    customdata,
-    hoverongaps,
-    showscale: false,
-  }
-  Object.assign(lost, {
-    hovertemplate: "%{y}, step %{x}: %{customdata}<extra></extra>",
-    colorscale: [
-      [0, GREY],
-      [1, RED],
-    ],
-  })
+  const colours = [
+    [0, GREY],
+    [1, RED],
+  ]
+  const looks = { zmin: 0, zmax: 1, colorscale: colours, showscale: false, hoverongaps }
+  const hovertemplate = "%{y}, step %{x}: %{customdata}<extra></extra>"
+  const lost = { type: "heatmap", name: "zero or not finite", x, y, z, customdata, hovertemplate, ...looks }
   const names = ["exactly 0 (grey)", "not finite (red)"]
   return { traces: [trace, lost], words: count.flatMap((cells, at) => (cells ? [`${cells} ${names[at]}`] : [])) }
 }
 
-const lost = (words) => ({
-  text: `cells: ${words.join(", ")}`,
-  x: 1,
-  xref: "paper",
-  xanchor: "right",
-  y: 1,
-  yref: "paper",
-  yanchor: "bottom",
-})
-
-// Pixels above a plot: its title, and the rows of its legend, whose columns are as wide as the longest name. Marks count from
-// when they are there; what was counted once keeps its room, as long as the chart has its width. `measure`: the width of a text.
+// Pixels above a plot: for its title, and for the rows of its legend, whose columns are as wide as the longest name. Room
+// for marks is made when they come and kept while the chart keeps its width. `measure`: gives the width of a text.
 export const roomAbove = (declared, drawn, width, held, measure) => {
   const { legend, margin, showlegend } = declared.layout
   if (!showlegend) return margin.t
@@ -429,7 +397,7 @@ export const roomAbove = (declared, drawn, width, held, measure) => {
   return Math.round(scale * (TITLE_ROOM + LEGEND_ROW * held.rows))
 }
 
-// `now`: tapes, position, shown, furthest, playing. `held`: an object that lives as long as the chart.
+// The figure to draw. `now`: tapes, position, shown, furthest, playing. `held`: an object that lives as long as the chart.
 export const filled = ({ data, layout }, now, held) => {
   const { bind = { y: "", line: "" }, ...rest } = layout
   const bound = data.map((trace) => {
@@ -443,37 +411,28 @@ export const filled = ({ data, layout }, now, held) => {
   const axis = AXES[bind.y ?? ""](bound, bind, held)
   if (bind.reaches) xaxis.range = [0, Math.max(1, ...now.tapes.map((tape) => tape.last))]
   const limits = limitsWithin(bind.limits ?? [], axis.yaxis ?? { range: [0, 0] })
-  const named = new Set()
+  const inLegend = new Set()
   const traces = []
   const annotations = [...(rest.annotations ?? []), ...(axis.annotations ?? []), ...limits.annotations]
   for (const one of axis.traces) {
     const { traces: parts, words } = lostCells(one)
-    if (words.length) annotations.push({ ...lost(words), showarrow: false, font: { size: 11 } })
+    if (words.length) annotations.push({ ...TOP_RIGHT, text: `cells: ${words.join(", ")}`, yanchor: "bottom" })
     for (const { bind: _, values: __, whole: ___, cells: ____, ...trace } of parts) {
       if (!(trace.z ? trace.z[0]?.length : trace.y?.some((value) => value !== null))) continue
       if (trace.legendgroup) {
-        trace.showlegend = !named.has(trace.legendgroup) // one entry for each kind of mark
-        named.add(trace.legendgroup)
+        trace.showlegend = !inLegend.has(trace.legendgroup) // one entry for each kind of mark
+        inLegend.add(trace.legendgroup)
       }
       traces.push(trace)
     }
   }
-  if (!traces.length)
-    annotations.push({
-      text: bind.empty ?? "not trained yet",
-      x: 0.5,
-      xref: "paper",
-      y: 0.5,
-      yref: "paper",
-      showarrow: false,
-      font: { size: 14 },
-    })
-  const seen = bind.line === "map" || now.furthest || now.playing || now.shown
-  const shapes = [
-    ...(rest.shapes ?? []),
-    ...limits.shapes,
-    ...(traces.length && seen ? LINES[bind.line ?? ""](now.shown) : []),
-  ]
+  if (!traces.length) {
+    const middle = { x: 0.5, xref: "paper", y: 0.5, yref: "paper", showarrow: false, font: { size: 14 } }
+    annotations.push({ ...middle, text: bind.empty ?? "not trained yet" })
+  }
+  const marksStep = traces.length && (bind.line === "map" || started(now) || now.shown)
+  const stepLines = marksStep ? LINES[bind.line ?? ""](now.shown) : []
+  const shapes = [...(rest.shapes ?? []), ...limits.shapes, ...stepLines]
   const yaxis = { ...rest.yaxis, ...axis.yaxis }
   const map = traces.find((trace) => trace.names)
   if (map)

@@ -1,14 +1,15 @@
-// What one cell of an experiment shows besides its stack: a guess, ten digits with their answers, a small loss curve.
+// The panels of one cell of an experiment besides its stack: a guess, digits with the net's answers, a small loss curve.
 
+import { made, write } from "./dom.js"
 import { node as svg } from "./sketch.js"
 import { brief } from "./tape.js"
 
 const SIDE = 8 // pixels of a digit
-const [LEFT, RIGHT, TOP, FOOT] = [26, 6, 16, 14] // around the plot of a curve
-const INKS = "0123456789abcdefg"
+const [LEFT, RIGHT, TOP, BOTTOM] = [26, 6, 16, 14] // pixels around the plot of a curve
+const INKS = "0123456789abcdefg" // twin of lines.py
 
-// A digit as an SVG of one square for each pixel with ink, in the colour of the text.
-export const picture = (image) => {
+// A digit as an SVG with a square for each pixel that is not empty, in the colour of the text.
+const picture = (image) => {
   const drawn = svg("svg", { viewBox: `0 0 ${SIDE} ${SIDE}`, "aria-hidden": "true", "shape-rendering": "crispEdges" })
   for (const [at, letter] of [...image].entries()) {
     const ink = INKS.indexOf(letter) / (INKS.length - 1)
@@ -18,22 +19,21 @@ export const picture = (image) => {
   return drawn
 }
 
-const guesses = new Map() // by the title of what is guessed, for as long as the browser's tab shows the app
+const answerOf = (answer) => (answer === null ? "no answer" : `read as ${answer}`)
+
+const guesses = new Map() // by the title of the panel, until the tab leaves the app
 
 export class Guess {
   constructor(place) {
-    this.el = place.appendChild(document.createElement("div"))
-    this.el.className = "stage-guess"
-    this.heading = this.el.appendChild(document.createElement("h3"))
-    this.heading.className = "stage-heading"
-    this.field = this.el.appendChild(document.createElement("fieldset"))
-    this.score = this.el.appendChild(document.createElement("p"))
+    const el = made(place, "div", "stage-guess")
+    this.heading = made(el, "h3", "stage-heading")
+    this.field = made(el, "fieldset")
+    this.score = made(el, "p")
     this.score.setAttribute("aria-live", "polite")
   }
 
   declare(panel) {
     const { title, options, found } = panel
-    this.panel = panel
     this.heading.textContent = title
     this.field.setAttribute("aria-label", `Your guess: ${title}`)
     if (this.field.children.length !== options.length) {
@@ -50,8 +50,7 @@ export class Guess {
     for (const { firstChild: radio } of this.field.children) radio.checked = radio.value === guesses.get(title)
     this.field.hidden = Boolean(found)
     this.score.hidden = !found
-    const text = found && this.words(found, guesses.get(title))
-    if (this.score.textContent !== text) this.score.textContent = text
+    write(this.score, found && this.words(found, guesses.get(title)))
   }
 
   words(found, guessed) {
@@ -64,10 +63,9 @@ export class Guess {
 
 export class Digits {
   constructor(place) {
-    this.el = place.appendChild(document.createElement("figure"))
-    this.el.className = "stage-digits"
-    this.caption = this.el.appendChild(document.createElement("figcaption"))
-    this.list = this.el.appendChild(document.createElement("ol"))
+    const el = made(place, "figure", "stage-digits")
+    this.caption = made(el, "figcaption")
+    this.list = made(el, "ol")
   }
 
   declare(panel) {
@@ -83,9 +81,8 @@ export class Digits {
       this.images = images
       const drawn = ten.images.map((image) => {
         const item = document.createElement("li")
-        const said = document.createElement("span")
-        said.setAttribute("aria-hidden", "true")
-        item.append(picture(image), said)
+        item.append(picture(image))
+        made(item, "span").setAttribute("aria-hidden", "true")
         return item
       })
       this.list.replaceChildren(...drawn)
@@ -99,18 +96,16 @@ export class Digits {
       const answer = ten.answers[truth]
       item.className = answer === truth ? "right" : "wrong"
       item.lastChild.textContent = answer ?? "–"
-      const read = answer === null ? "no answer" : `read as ${answer}`
-      item.setAttribute("aria-label", `a ${truth}, ${read}, ${answer === truth ? "right" : "wrong"}`)
+      item.setAttribute("aria-label", `a ${truth}, ${answerOf(answer)}, ${item.className}`)
     }
   }
 }
 
 export class Digit {
   constructor(place) {
-    this.el = place.appendChild(document.createElement("div"))
-    this.el.className = "stage-digit"
-    this.image = this.el.appendChild(document.createElement("div"))
-    this.said = this.el.appendChild(document.createElement("p"))
+    const el = made(place, "div", "stage-digit")
+    this.image = made(el, "div")
+    this.answer = made(el, "p")
   }
 
   declare(panel) {
@@ -123,9 +118,8 @@ export class Digit {
     const { which } = this.panel
     if (!this.image.firstChild) this.image.append(picture(ten.images[which]))
     const answer = ten.answers[which]
-    const read = answer === null ? "no answer: no number is left" : `read as ${answer}`
-    const text = `A ${which}, ${read} ${answer === which ? "✓" : "✗"}`
-    if (this.said.textContent !== text) this.said.textContent = text
+    const why = answer === null ? ": no number is left" : ""
+    write(this.answer, `A ${which}, ${answerOf(answer)}${why} ${answer === which ? "✓" : "✗"}`)
   }
 }
 
@@ -146,7 +140,7 @@ export class Curve {
     if (!tape?.length) return
     const width = this.width ?? this.place.clientWidth
     const x = (row) => LEFT + (row / tape.last) * (width - LEFT - RIGHT)
-    const y = (loss) => TOP + (1 - loss / top) * (height - TOP - FOOT)
+    const y = (loss) => TOP + (1 - loss / top) * (height - TOP - BOTTOM)
     const until = Math.min(now.furthest, tape.length - 1)
     const parts = [
       svg("line", { class: "axis", x1: LEFT, x2: width - RIGHT, y1: y(0), y2: y(0) }),
@@ -157,35 +151,34 @@ export class Curve {
       svg("text", { x: width - RIGHT, y: height - 2, "text-anchor": "end" }, `step ${tape.last}`),
       svg("text", { x: LEFT, y: height - 2 }, "loss"),
     ]
-    const [lines, beyond] = [[], []]
-    for (let row = 0, pen = false; row <= until; row++) {
+    const [path, beyond] = [[], []]
+    for (let row = 0, down = false; row <= until; row++) {
       const loss = tape.number("loss", row)
-      if (loss <= top) lines.push(`${pen ? "L" : "M"}${x(row).toFixed(1)} ${y(loss).toFixed(1)}`)
+      if (loss <= top) path.push(`${down ? "L" : "M"}${x(row).toFixed(1)} ${y(loss).toFixed(1)}`)
       else beyond.push([row, loss])
-      pen = loss <= top
+      down = loss <= top
     }
-    parts.push(svg("path", { class: "line", d: lines.join("") }))
+    parts.push(svg("path", { class: "line", d: path.join("") }))
     parts.push(svg("text", { x: width - RIGHT, y: y(level) - 5, "text-anchor": "end" }, "guessing"))
     const shown = Math.min(now.shown, tape.length - 1)
     const loss = tape.number("loss", shown)
     if (loss <= top) parts.push(svg("circle", { class: "now", cx: x(shown), cy: y(loss), r: 3.5 }))
-    if (beyond.length) parts.push(...this.edge(beyond, x, TOP))
+    if (beyond.length) parts.push(...this.edge(beyond, x))
     this.el.replaceChildren(...parts)
     this.el.setAttribute("viewBox", `0 0 ${width} ${height}`)
     if (!now.playing)
       this.el.setAttribute("aria-label", `${title}: ${brief(loss)} at step ${shown}, guessing ${brief(level)}`)
   }
 
-  // What is above the axis: an arrow at each such step, a cross where there is no number, and the last of them in words.
-  edge(beyond, x, top) {
+  // Losses above the axis: an arrow at each such step, a cross where the loss is not finite, and the last one in words.
+  edge(beyond, x) {
     const marks = beyond.map(([row, loss]) => {
-      const at = x(row) + 4
       const lost = !Number.isFinite(loss)
-      const shape = lost ? `M${at - 4} ${top - 12}l8 8m0 -8l-8 8` : `M${at - 4} ${top - 4}l4 -8l4 8z`
+      const shape = lost ? `M${x(row)} ${TOP - 12}l8 8m0 -8l-8 8` : `M${x(row)} ${TOP - 4}l4 -8l4 8z`
       return svg("path", { class: lost ? "lost" : "beyond", d: shape })
     })
     const [row, loss] = beyond.at(-1)
     const said = Number.isFinite(loss) ? `${brief(loss)} at step ${row}` : `no number at step ${row}`
-    return [...marks, svg("text", { x: x(row) + 12, y: top - 4 }, said)]
+    return [...marks, svg("text", { x: x(row) + 12, y: TOP - 4 }, said)]
   }
 }

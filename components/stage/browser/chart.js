@@ -1,30 +1,37 @@
-// One chart of the stage: its sentence, its picture by plotly or as a sketch, its table.
+// A chart of the stage: its sentence, its figure drawn by plotly or as a sketch, and its table.
 
-import { filled, roomAbove } from "./bind.js"
+import { filled, roomAbove, started } from "./bind.js"
+import { described } from "./describe.js"
+import { write } from "./dom.js"
 import { sketch } from "./sketch.js"
 import { tableOf } from "./table.js"
 
 const HTML = `
 <p class="stage-sentence"></p>
-<div class="stage-place"><div class="stage-chart" role="figure"></div>
+<div class="stage-place"><div class="stage-chart" role="figure"></div><p class="stage-alt" hidden></p>
 <div class="stage-table" role="region" tabindex="0" hidden></div>
 <button type="button" class="stage-switch" aria-expanded="false">Table</button></div>`
-// "Reset axes" would be a second button of that first word on the page; a double click resets them too.
-const CONFIG = { responsive: true, displaylogo: false, showSendToCloud: false, displayModeBar: "hover" }
 const THEME = ["text-color", "border-color", "font"]
-const TABLE_SECONDS = 0.5 // between two tables of a chart that moves
-const MAP_SECONDS = 0.5 // between two pictures of a map that paints itself
-const finger = matchMedia("(pointer: coarse)").matches // it scrolls the page: a chart keeps nothing of that to itself
-if (finger) CONFIG.displayModeBar = false
-CONFIG.modeBarButtonsToRemove = ["resetScale2d", "select2d", "lasso2d"]
+const TABLE_SECONDS = 0.5 // between two tables of a moving chart
+const MAP_SECONDS = 0.5 // between two pictures of a moving map
+const touch = matchMedia("(pointer: coarse)").matches // dragging scrolls the page, never a chart
+const CONFIG = {
+  responsive: true,
+  displaylogo: false,
+  showSendToCloud: false,
+  displayModeBar: touch ? false : "hover",
+  // "Reset axes" would be a second button named Reset; a double click resets the axes, too.
+  modeBarButtonsToRemove: ["resetScale2d", "select2d", "lasso2d"],
+}
 
-export const AGAIN = "again" // what a drawing says that could not be made now
+export const AGAIN = "again" // what `draw` returns if it has to be called again
 
 const pen = document.createElement("canvas").getContext("2d") // measures text
 
+let charts = 0 // of this page: numbers the ids of their descriptions
 let plotly // one promise for all charts of a page
 
-// Streamlit's own plotly, which announces itself on the window.
+// Loads Streamlit's own plotly, which puts itself on the window.
 export const load = (chunk, script) => {
   if (window.Plotly) return Promise.resolve(window.Plotly)
   if (!chunk || !script) return Promise.reject(new Error("no plotly beside Streamlit"))
@@ -37,28 +44,26 @@ export const load = (chunk, script) => {
 
 const themed = (layout, theme) => {
   const grid = theme["border-color"] || "#8884"
-  const axis = (one) => ({ gridcolor: grid, linecolor: grid, ...one })
-  const font = {
-    color: theme["text-color"] || "#555",
-    family: theme.font || "sans-serif",
-    size: layout.font?.size ?? 12,
-  }
+  const axis = (declared) => ({ gridcolor: grid, linecolor: grid, ...declared })
   const clear = "rgba(0,0,0,0)"
-  const axes = { xaxis: axis(layout.xaxis), yaxis: axis(layout.yaxis) }
-  const legend = { ...layout.legend, bgcolor: clear }
   return {
     ...layout,
-    ...(finger && { dragmode: false }),
-    ...axes,
+    ...(touch && { dragmode: false }),
+    xaxis: axis(layout.xaxis),
+    yaxis: axis(layout.yaxis),
     autosize: true,
     paper_bgcolor: clear,
     plot_bgcolor: clear,
-    font,
-    legend,
+    font: {
+      color: theme["text-color"] || "#555",
+      family: theme.font || "sans-serif",
+      size: layout.font?.size ?? 12,
+    },
+    legend: { ...layout.legend, bgcolor: clear },
   }
 }
 
-// What Streamlit's theme says where an element stands.
+// The variables of Streamlit's theme at an element.
 export const themeOf = (el) => {
   const style = getComputedStyle(el)
   return Object.fromEntries(THEME.map((name) => [name, style.getPropertyValue(`--st-${name}`).trim()]))
@@ -72,10 +77,13 @@ export class Chart {
       place,
       sentence: find("p"),
       el: find(".stage-chart"),
+      alt: find(".stage-alt"),
       table: find(".stage-table"),
       button: find("button"),
     })
     this.held = {}
+    this.alt.id = `stage-alt-${++charts}`
+    this.el.setAttribute("aria-describedby", this.alt.id)
     this.button.onclick = () => {
       this.table.hidden = !this.table.hidden
       this.name()
@@ -85,9 +93,9 @@ export class Chart {
 
   declare(panel) {
     if (this.panel?.fit !== panel.fit) this.held = {}
-    Object.assign(this, { panel, stood: "" })
-    this.paints = panel.figure?.data.some((trace) => trace.bind?.of === "map")
-    this.rests = !panel.figure || panel.figure.data.every((trace) => !trace.bind || trace.bind.of === "frame")
+    Object.assign(this, { panel, last: "" })
+    this.isMap = panel.figure?.data.some((trace) => trace.bind?.of === "map")
+    this.ofFrames = !panel.figure || panel.figure.data.every((trace) => !trace.bind || trace.bind.of === "frame")
     this.el.style.height = `${panel.height}px`
     this.el.setAttribute("aria-label", `${panel.title}, chart`)
     this.table.setAttribute("aria-label", `${panel.title}, table`)
@@ -107,25 +115,23 @@ export class Chart {
     else if (this.figure) this.table.replaceChildren(tableOf(this.figure, this.panel.title))
   }
 
-  // Draws where `now` is. `Plotly`: null until it is there; `theme`: its variables.
+  // Draws the moment `now`. `Plotly`: undefined until it is loaded; `theme`: the variables of `themeOf`.
   draw(now, Plotly, theme) {
     const { panel } = this
     if (panel.says) {
       const tape = now.tapes[panel.run]
-      const end = panel.ends ? tape?.end(now.row) : ""
-      const text = end || tape?.sentence(panel.says, now.row) || panel.before
-      if (this.sentence.textContent !== text) this.sentence.textContent = text
+      const end = panel.ends ? tape?.end(now.shown) : ""
+      const text = end || tape?.sentence(panel.says, now.shown) || panel.before
+      write(this.sentence, text)
       this.sentence.classList.toggle("lost", Boolean(end))
     }
-    // What the net says is asked while it trains: before that there is nothing to show, whoever else has trained it.
-    const asked = now.furthest || now.playing
-    const figure = panel.figure ?? (asked && now.tapes[panel.run]?.frame(now.shown)?.picture)
-    // Another net, whose first row is still awaited or was refused: the picture of the one before stays, and pales.
+    const figure = panel.figure ?? (started(now) && now.tapes[panel.run]?.frame(now.shown)?.picture)
+    // Until the first row of another net comes, or if it is refused, the last net's picture stays and turns pale.
     const awaited = Boolean(this.figure) && now.tapes.length > 0 && !now.tapes.some((tape) => tape.length)
     this.place.classList.toggle("awaited", awaited)
     if (awaited) return
     if (!figure?.data) return this.clear(Plotly)
-    if (this.paints && now.playing && now.time - (this.painted ?? 0) < MAP_SECONDS) return
+    if (this.isMap && now.playing && now.time - (this.painted ?? 0) < MAP_SECONDS) return
     this.painted = now.time
     this.figure = filled(figure, now, this.held)
     const measure = (text, size) => {
@@ -138,21 +144,26 @@ export class Chart {
       this.tabulated = now.time
       this.tabulate()
     }
+    if (!now.playing) write(this.alt, described(this.figure))
     if (!Plotly) return sketch(this.el, this.figure)
     if (this.el._dragging) return AGAIN // new data must not end a drag
-    // What moves with the frames alone is the same picture most of the time, and plotly would not see that.
-    const stands = this.rests && JSON.stringify([this.figure, theme, this.width])
-    if (stands && stands === this.stood) return
-    this.stood = stands
+    // A figure that only changes with the frames is mostly the same as the last one, which plotly would draw again.
+    const drawn = this.ofFrames && JSON.stringify([this.figure, theme, this.width])
+    if (drawn && drawn === this.last) return
+    this.last = drawn
     if (!this.live) this.el.replaceChildren()
     const layout = structuredClone(themed(this.figure.layout, theme)) // plotly writes the zoom into what it is given
-    Plotly.react(this.el, this.figure.data, layout, CONFIG)
     this.live = true
+    // Plotly draws asynchronously, and fails if the chart has been cleared in the meantime.
+    Plotly.react(this.el, this.figure.data, layout, CONFIG).catch((error) => {
+      if (this.live) throw error
+    })
   }
 
   clear(Plotly) {
     if (this.live) Plotly?.purge(this.el)
-    Object.assign(this, { live: false, stood: "", figure: undefined })
+    Object.assign(this, { live: false, last: "", figure: undefined })
+    this.alt.textContent = ""
     this.el.replaceChildren("The net has not been asked yet: press Train or Step.")
   }
 }

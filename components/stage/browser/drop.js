@@ -1,38 +1,44 @@
-// Where a page takes files: each is read here, and the server is not given it.
+// Drop zones for files, which are read in the browser and never sent to the server.
 
+import { made } from "./dom.js"
 import { readFile } from "./recording.js"
 
 const WORDS = "A recording (.jsonl) is read in this browser; it is not sent to the server."
-const dropped = new Map() // by the tape's place on the page, for as long as the browser's tab shows the app
+const dropped = new Map() // by the tape's number on the page, until the tab leaves the app
 
-// The file that was dropped into a place before.
-export const kept = (place) => dropped.get(place)
+// The tape of the file that was dropped on a zone before.
+export const kept = (number) => dropped.get(number)
 
 export class Drop {
-  // `came`: is given the place and the tape, again and again while it is read.
-  constructor(root, came) {
+  // `read`: called with the number of a tape and the tape, repeatedly while it is read.
+  constructor(root, read) {
     this.el = root.querySelector(".stage-drops")
-    this.came = came
+    this.read = read
   }
 
-  // `places`: those of the tapes that are files of the visitor's.
-  declare(places) {
-    const text = places.join()
+  // `numbers`: of the tapes that are files of the visitor's.
+  declare(numbers) {
+    const text = numbers.join()
     if (this.text === text) return
     this.text = text
-    this.el.replaceChildren(...places.map((place, at) => this.zone(place, at ? "Second file" : "File")))
+    this.el.replaceChildren()
+    for (const [at, number] of numbers.entries()) this.zone(number, at ? "Second file" : "File")
   }
 
-  zone(place, name) {
-    const zone = document.createElement("label")
-    zone.className = "stage-drop"
-    const title = zone.appendChild(document.createElement("strong"))
-    const input = zone.appendChild(document.createElement("input"))
+  zone(number, name) {
+    const zone = made(this.el, "label", "stage-drop")
+    const title = made(zone, "strong")
+    const input = made(zone, "input")
     title.textContent = `${name}: drop it here, or choose it`
     zone.append(WORDS)
     Object.assign(input, { type: "file", accept: ".jsonl" })
     input.setAttribute("aria-label", name)
-    const take = (file) => file && readFile(file, (tape) => this.take(place, tape))
+    const take = (file) =>
+      file &&
+      readFile(file, (tape) => {
+        dropped.set(number, tape)
+        this.read(number, tape)
+      })
     input.onchange = () => take(input.files[0])
     zone.ondragover = (event) => {
       event.preventDefault()
@@ -44,11 +50,5 @@ export class Drop {
       zone.classList.remove("over")
       take(event.dataTransfer.files[0])
     }
-    return zone
-  }
-
-  take(place, tape) {
-    dropped.set(place, tape)
-    this.came(place, tape)
   }
 }

@@ -1,26 +1,26 @@
-// Keys for whoever stands at a projector: space plays and pauses, the right arrow steps, R resets.
+// Keys for presenting: space plays and pauses, the right arrow steps, R resets.
 
 const NAMES = { " ": "space", ArrowRight: "right", r: "r", R: "r" }
 const FIELD =
   "input, textarea, select, [contenteditable]:not([contenteditable=false]), " +
   "[role=slider], [role=combobox], [role=listbox], [role=menu], [role=dialog], [role=radiogroup], [role=tablist]"
 
-// Calls `moves.space`, `moves.right` and `moves.r`; returns what ends it.
+// Calls `moves.space`, `moves.right` and `moves.r`; returns a function that ends it.
 export const listen = (moves) => {
-  let clicked = false // the focus came from a pointer: then space belongs to the player, not to the button clicked last
+  let clicked = false // whether the focus came from a pointer: then space is for the player, not for the focused button
   const pointed = () => {
     clicked = true
   }
   const pressed = (event) => {
     if (event.key === "Tab") clicked = false
     const name = NAMES[event.key]
-    const at = event.composedPath()[0]
+    const focused = event.composedPath()[0]
     if (!name || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return
-    if (!(at instanceof Element) || at.closest(FIELD)) return
-    const button = at.closest("button, a, summary, [role=button]")
+    if (!(focused instanceof Element) || focused.closest(FIELD)) return
+    const button = focused.closest("button, a, summary, [role=button]")
     if (name === "space" && button && !clicked) return
     event.preventDefault()
-    event.stopImmediatePropagation() // R alone would run the page again
+    event.stopImmediatePropagation() // else R would make Streamlit rerun the page
     if (button && clicked) button.blur()
     if (!event.repeat) moves[name]()
   }

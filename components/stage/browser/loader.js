@@ -1,4 +1,4 @@
-// The only script that travels with the page. It fetches the others, which a browser keeps, from below the server's own path.
+// The only script that is sent with the page. It imports the others, which browsers cache, from below the server's path.
 const own = [...document.scripts].find((script) => script.src.includes("/static/js/index."))
 const base = own ? new URL("../../", own.src) : new URL("./", document.baseURI)
 

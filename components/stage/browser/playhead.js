@@ -1,14 +1,14 @@
-// A viewer's place on one or more tapes. It knows rows and seconds, no page: `tick` is told the time and how far the tapes go.
+// A viewer's place on one or more tapes. It knows no page: `tick` is given the time and how far the tapes reach.
 
 export const SPEEDS = { "1 step/s": 1, "5 steps/s": 5, "25 steps/s": 25, "full speed": null }
-const WHOLE_SECONDS = 8 // from one end of a tape to the other at full speed, if the trainer is not slower
-const SHORT = 300 // steps up to which a tape is played at one rate: a short one does not crawl
-const AHEAD_SECONDS = 6 // how far past a slow playhead its tapes are asked for
-const REMEMBERED_SECONDS = 2 // over which the rate of arrivals is measured
+const WHOLE_SECONDS = 8 // to play a whole tape at full speed, unless the trainer is slower
+const SHORT = 300 // steps: a shorter tape is played at the rate of one of this length
+const AHEAD_SECONDS = 6 // how far ahead of a slow playhead rows are asked for
+const MEASURED_SECONDS = 2 // over which the rate of arrivals is measured
 const BUFFER_SECONDS = 0.3 // of rows that are held back, so that bursts do not show
-const LONGEST_TICK = 0.25 // a page that was hidden goes on from where it stood
+const LONGEST_TICK = 0.25 // seconds: a page that was hidden goes on from where it was
 
-// How far several tapes go together: the slowest that goes on sets the pace, and those that are over hold nobody back.
+// How far several tapes reach together: to the end of the slowest that is not over, or else of the longest.
 export const reach = (tapes) => {
   const going = tapes.filter((tape) => !tape.over)
   const ends = (going.length ? going : tapes).map((tape) => Math.max(0, tape.length - 1))
@@ -26,7 +26,7 @@ export class Playhead {
     return Math.floor(this.position)
   }
 
-  // From the end, from the beginning again, as the first `tick` finds.
+  // The first `tick` begins again from 0 if the playhead is at the end.
   play(now) {
     Object.assign(this, { playing: true, pressed: true, ended: false, ticked: now })
     this.arrivals = []
@@ -34,7 +34,7 @@ export class Playhead {
 
   pause() {
     this.playing = false
-    this.position = this.shown // between two rows there is nothing to rest on
+    this.position = this.shown // rests on a row, never between two
   }
 
   step() {
@@ -53,7 +53,7 @@ export class Playhead {
     this.ended = false
   }
 
-  // Moves on by the time that has passed, as far as the rows go; stops where all tapes are over.
+  // Moves on by the time that has passed, at most to the last row; stops when all tapes are over.
   tick(now, { there, over }) {
     if (!this.playing) return
     if (this.pressed && (this.shown >= this.last || (over && this.shown >= there))) this.position = 0
@@ -61,7 +61,7 @@ export class Playhead {
     const seconds = Math.min(Math.max(now - this.ticked, 0), LONGEST_TICK)
     this.ticked = now
     const further = this.position + this.velocity(now, there, over) * seconds
-    this.position = Math.max(this.position, Math.min(further, there)) // never back for want of rows
+    this.position = Math.max(this.position, Math.min(further, there)) // never back, even if rows are missing
     this.furthest = Math.max(this.furthest, this.shown)
     if (over && this.position >= there) {
       this.pause()
@@ -69,7 +69,7 @@ export class Playhead {
     }
   }
 
-  // Stops at the first row after `before` whose loss is at most the target, and says which that is; 0 never stops.
+  // Stops at the first row after `before` whose loss is at most the target, and returns that row; a target of 0 is none.
   stopAt(before, have, target, loss) {
     if (!this.playing || !(target > 0)) return null
     for (let row = before + 1; row <= Math.min(this.shown, have - 1); row++) {
@@ -81,28 +81,28 @@ export class Playhead {
     return null
   }
 
-  // Rows a second. At full speed the pace of the arrivals, nudged so that a little stays in hand.
+  // Rows a second: at full speed the rate of arrivals, adjusted to keep a small buffer.
   velocity(now, there, over) {
     const fixed = SPEEDS[this.speed]
     if (fixed) return fixed * this.stride
     const most = Math.max(this.last, SHORT) / WHOLE_SECONDS
     const seen = this.arrivals
     seen.push([now, there])
-    while (seen.length > 2 && seen[0][0] < now - REMEMBERED_SECONDS) seen.shift()
+    while (seen.length > 2 && seen[0][0] < now - MEASURED_SECONDS) seen.shift()
     const [since, before] = seen[0]
     const rate = now - since > BUFFER_SECONDS ? (there - before) / (now - since) : 0
-    const inHand = there - this.position
-    if (over || inHand > 2 * REMEMBERED_SECONDS * Math.max(rate, 1)) return most
-    if (!rate) return Math.min(most, inHand / BUFFER_SECONDS)
+    const buffered = there - this.position
+    if (over || buffered > 2 * MEASURED_SECONDS * Math.max(rate, 1)) return most
+    if (!rate) return Math.min(most, buffered / BUFFER_SECONDS)
     const wanted = Math.max(rate * BUFFER_SECONDS, 1)
-    return Math.min(most, rate * Math.min(Math.max(inHand / wanted, 0.2), 3))
+    return Math.min(most, rate * Math.min(Math.max(buffered / wanted, 0.2), 3))
   }
 
-  // How many rows this viewer needs now or soon; 0 for none.
+  // How many rows this viewer needs now or soon.
   wanted() {
     if (!this.playing) return this.shown ? this.shown + 1 : 0
     const rate = SPEEDS[this.speed]
-    // In whole seconds of rows, so that a wish does not change with every frame.
+    // In whole seconds of rows, so that the wish does not change with every frame.
     const soon = rate ? (Math.floor(this.position / rate) + AHEAD_SECONDS) * rate + 2 : this.last + 1
     return Math.min(this.last + 1, soon)
   }

@@ -1,4 +1,4 @@
-// A recording of `addnorm.watch` as a tape: read piece by piece, strictly and within bounds. Twin of addnorm/read.py.
+// A recording of `addnorm.watch` as a tape, read in pieces, strictly and within bounds. Twin of addnorm/read.py.
 
 import { Tape } from "./tape.js"
 import { kindOf, likeness, sentenceOf } from "./words.js"
@@ -128,11 +128,11 @@ const checkHeader = (entry) => {
   return { sites, blocks }
 }
 
-// What may be drawn of a text that anybody may have written: nothing that plotly takes for a tag, nothing invisible.
+// A text from a stranger made safe to draw: nothing that plotly would take for a tag, nothing invisible.
 export const plain = (name) =>
   [...name.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, "\uFFFD")].join("").replaceAll("<", "‹").replaceAll("&", "＆")
 
-// A name that fits, cut in the middle.
+// A name cut in the middle to fit so many letters.
 export const shortened = (name, width) => {
   const letters = [...plain(name)]
   if (letters.length <= width) return letters.join("")
@@ -156,7 +156,7 @@ export class RecordedTape extends Tape {
     this.become(this.standing())
   }
 
-  // What a connection says to get it.
+  // How a connection asks for it.
   get asks() {
     return { recording: this.recording, file: this.file, have: this.bytes }
   }
@@ -167,7 +167,7 @@ export class RecordedTape extends Tape {
     return { ...this.state, done: Boolean(this.ended), error, fates: [], place: 0, rate: 0, device, parameters }
   }
 
-  // The file under this name, and from which byte on it comes: another one than before comes from its beginning.
+  // The file of this name, and from which byte on it will come: a new file comes from its beginning.
   follow({ file, start, sentence }) {
     if (start < this.bytes) this.empty()
     Object.assign(this, { file, gone: sentence })
@@ -178,7 +178,7 @@ export class RecordedTape extends Tape {
     if (start === this.bytes) this.feed(data)
   }
 
-  // Reads the lines that these bytes complete. After a fault it takes no more.
+  // Reads the lines that these bytes complete; after a fault, no more.
   feed(data) {
     this.bytes += data.length
     if (this.problem) return
@@ -201,7 +201,7 @@ export class RecordedTape extends Tape {
     this.become(this.standing())
   }
 
-  // Says what is missing, for a file that will not grow any more.
+  // Checks the end of a file that will not grow any more.
   finish() {
     if (!this.problem && this.rest.length) {
       this.line += 1
@@ -297,7 +297,7 @@ export class RecordedTape extends Tape {
     return loss !== undefined && !Number.isFinite(loss) ? { what: "loss", row } : null
   }
 
-  // Row and step: several updates may lie between two rows.
+  // The rows up to a step. A recording may have a row every few steps only, so that `step` and `rowAt` differ.
   until(step) {
     let [low, high] = [0, this.count]
     while (low < high) {
@@ -349,13 +349,13 @@ export class RecordedTape extends Tape {
     return Float64Array.from({ length: rows }, (_, row) => this.at(track, row)[0] ?? NaN)
   }
 
-  // The last row at or before a step in which the updates were measured.
+  // The last row at or before a step that has measured updates.
   frame(step) {
     const row = this.updates.findLast((one) => this.steps[one] <= step)
     return row === undefined ? undefined : { step: this.steps[row], update_to_weight: this.at("update", row) }
   }
 
-  // What the places of a track are called.
+  // The names of the places of a track.
   names(track) {
     return (track === "act_rms" || track === "grad_rms" ? this.sites : this.blocks).map(({ name }) => plain(name))
   }
@@ -366,7 +366,7 @@ export class RecordedTape extends Tape {
     return kind === "kind" ? kindOf(this, row) : sentenceOf(this, kind, row)
   }
 
-  // The arrangement whose growth it has at its start.
+  // The arrangement that it resembles in its first row.
   get like() {
     return this.count ? likeness(this) : ""
   }
@@ -375,7 +375,7 @@ export class RecordedTape extends Tape {
     return ""
   }
 
-  // What was recorded, and how far, in one line.
+  // Model, device and length in one line.
   facts() {
     if (!this.header) return this.problem || this.gone || this.local ? "" : `${this.name}: nothing has come yet`
     const { model, dtype, device, parameters, optimizer } = this.header.said
@@ -389,23 +389,23 @@ export class RecordedTape extends Tape {
   }
 }
 
-// A file that was dropped on the page; the server is not given it. `come`: called after every piece.
-export const readFile = async (file, come) => {
+// Reads a file of the visitor's, in the browser only. `read`: called with the tape after every piece.
+export const readFile = async (file, read) => {
   const tape = new RecordedTape({ link: "dropped", recording: null, name: file.name })
-  const read = async () => {
+  const readAll = async () => {
     if (file.size >= LARGEST_FILE) {
       tape.problem = "The file is larger than a recording can be."
       return
     }
     for (let at = 0; at < file.size && !tape.problem; at += PIECE) {
       tape.feed(new Uint8Array(await file.slice(at, at + PIECE).arrayBuffer()))
-      come(tape)
+      read(tape)
     }
     tape.finish()
   }
-  await read().catch((error) => {
+  await readAll().catch((error) => {
     tape.problem = `The file cannot be read: ${error.message}.`
   })
   tape.become(tape.standing())
-  come(tape)
+  read(tape)
 }

@@ -1,19 +1,13 @@
-// A stage that is scrolled: the scene in the middle of the screen says which run the picture beside it is of.
+// A stage that is scrolled: the scene in the middle of the screen decides what the picture beside it shows.
 
-const CHOICE_MILLISECONDS = 150 // of rest, before the page hears what was chosen
-const NARROW = "(max-width: 640px)" // the picture lies over the upper part: what is read is below it
-const [BAR, LINE] = [72, 40] // pixels: of Streamlit's own above the picture, with a little air; of a heading
+import { clock, made, onPlainClick, write } from "./dom.js"
+
+const CHOICE_MILLISECONDS = 150 // without a change, before the page hears of a choice
+const NARROW = "(max-width: 640px)" // the picture covers the upper part of the screen, and the text is below it
+const [BAR, LINE] = [72, 40] // pixels: Streamlit's header with a margin; a heading
 const SETTLE_SECONDS = 1
 
-const clock = () => performance.now() / 1000
-
-const made = (place, name, className = "") => {
-  const el = place.appendChild(document.createElement(name))
-  if (className) el.className = className
-  return el
-}
-
-// The net that a reader chooses: depth, residual, norm.
+// The controls for the reader's own net: depth, residual, norm.
 class Choice {
   constructor(place, chosen) {
     this.el = made(place, "fieldset", "stage-choice")
@@ -42,11 +36,11 @@ class Choice {
   }
 
   declare({ depth, most, residual, norm }) {
-    if (this.due) return // what is being dragged is newer
+    if (this.due) return // the reader is dragging: that is newer
     this.depth.max = most
     this.depth.value = depth
-    Object.assign(this.residual, { checked: residual })
-    Object.assign(this.norm, { checked: norm })
+    this.residual.checked = residual
+    this.norm.checked = norm
     this.say()
   }
 
@@ -57,7 +51,7 @@ class Choice {
 }
 
 export class Scenes {
-  // `entered()` is called whenever another scene is in the middle; `at` says which, counted from 0.
+  // `entered()` is called whenever another scene comes to the middle; `at` is its number, counted from 0.
   constructor(root, { entered }) {
     Object.assign(this, { root, entered, at: 0, until: 0, parts: [] })
     this.list = root.querySelector(".stage-scenes")
@@ -74,7 +68,7 @@ export class Scenes {
     for (const [at, { title, text, choice }] of scenes.entries()) {
       const part = this.parts[at]
       part.heading.textContent = title
-      if (part.text.textContent !== text) part.text.textContent = text
+      write(part.text, text)
       if (choice) part.choice.declare(choice)
     }
     if (scene === this.wanted) return
@@ -90,13 +84,11 @@ export class Scenes {
       const link = made(this.places, "a")
       link.textContent = at + 1
       link.href = `?scene=${at + 1}`
-      link.onclick = (event) => {
-        if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return
-        event.preventDefault()
+      onPlainClick(link, () => {
         this.wanted = at + 1
         this.fire("scene", at + 1)
         this.show(at)
-      }
+      })
       const part = { el, heading, text, link }
       if (choice) part.choice = new Choice(el, (chosen) => this.fire("choice", chosen))
       return part
@@ -109,7 +101,7 @@ export class Scenes {
     this.sized.observe(this.picture)
   }
 
-  // Which scene crosses the line where it is read: the middle of the screen, on a phone the foot of the picture.
+  // Watches which scene crosses the line where it is read: the middle of the screen, on a phone the foot of the picture.
   watch() {
     const narrow = matchMedia(NARROW).matches
     const line = narrow ? Math.min(this.picture.offsetHeight + BAR + LINE, 0.95 * innerHeight) : innerHeight / 2
@@ -125,7 +117,7 @@ export class Scenes {
     for (const { el } of this.parts) this.observer.observe(el)
   }
 
-  // Goes there, and stays while the picture takes its room; what is scrolled past on the way does not count.
+  // Goes to a scene, and stays there while the picture settles; scenes that are scrolled past do not count.
   show(at, first = false) {
     this.enter(at, first)
     this.until = at || !first ? clock() + SETTLE_SECONDS : 0

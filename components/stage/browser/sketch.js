@@ -1,4 +1,4 @@
-// A figure as plain lines in an SVG: what is seen until plotly is there, and where it never comes.
+// A figure as plain lines in an SVG, shown until plotly is loaded and where it cannot be.
 
 const [LEFT, RIGHT, BOTTOM] = [58, 8, 36]
 const MAP = "a map: its numbers are in the table until plotly is there"
@@ -11,15 +11,15 @@ export const node = (name, attributes, text) => {
   if (text !== undefined) made.textContent = text
   return made
 }
+// The parts of a text like "10<sup>-3</sup>".
 const raised = (text) => {
-  // "10<sup>-3</sup>" as a text with a raised part.
   const [all, base, exponent] = String(text).match(/^(.*?)<sup>(.*)<\/sup>$/) ?? []
   return all ? { base, exponent } : { base: String(text).replace(/<[^>]*>/g, "") }
 }
 
-const rangeOf = (axis, values) => {
+const rangeOf = (axis, lines, name) => {
   if (axis?.range) return axis.range
-  const there = values.filter(Number.isFinite)
+  const there = lines.flatMap((trace) => trace[name]).filter(Number.isFinite)
   return there.length ? [Math.min(...there), Math.max(Math.max(...there), Math.min(...there) + 1)] : [0, 1]
 }
 
@@ -28,14 +28,8 @@ export const sketch = (place, { data, layout }) => {
   const top = layout.margin?.t ?? 30
   const lines = data.filter((trace) => trace.type === "scatter")
   const log = layout.yaxis?.type === "log"
-  const [xLow, xHigh] = rangeOf(
-    layout.xaxis,
-    lines.flatMap((trace) => trace.x),
-  )
-  const [yLow, yHigh] = rangeOf(
-    layout.yaxis,
-    lines.flatMap((trace) => trace.y),
-  )
+  const [xLow, xHigh] = rangeOf(layout.xaxis, lines, "x")
+  const [yLow, yHigh] = rangeOf(layout.yaxis, lines, "y")
   const x = (value) => LEFT + ((value - xLow) / (xHigh - xLow || 1)) * (width - LEFT - RIGHT)
   const y = (value) =>
     top + (1 - ((log ? Math.log10(value) : value) - yLow) / (yHigh - yLow || 1)) * (height - top - BOTTOM)
@@ -58,8 +52,9 @@ export const sketch = (place, { data, layout }) => {
   path.append(node("rect", inner))
   svg.append(path, node("rect", { ...inner, class: "frame" }))
   place.replaceChildren(svg)
-  const words = (text) =>
-    svg.append(node("text", { x: LEFT + inner.width / 2, y: top + inner.height / 2, "text-anchor": "middle" }, text))
+  const middle = LEFT + inner.width / 2
+  const centred = (x, y, text) => svg.append(node("text", { x, y, "text-anchor": "middle" }, text))
+  const words = (text) => centred(middle, top + inner.height / 2, text)
   if (!lines.length && data.length) return words(MAP)
   const ticks = layout.yaxis?.tickvals ?? [yLow, (yLow + yHigh) / 2, yHigh].map((one) => Number(one.toPrecision(3)))
   ticks.forEach((value, at) => {
@@ -72,38 +67,22 @@ export const sketch = (place, { data, layout }) => {
   const places = layout.xaxis?.tickvals ?? [xLow, (xLow + xHigh) / 2, xHigh].map(Math.round)
   places.forEach((value, at) => {
     if (typeof value !== "number") return
-    svg.append(
-      node(
-        "text",
-        { x: x(value), y: height - BOTTOM + 15, "text-anchor": "middle" },
-        layout.xaxis?.ticktext?.[at] ?? value,
-      ),
-    )
+    centred(x(value), height - BOTTOM + 15, layout.xaxis?.ticktext?.[at] ?? value)
   })
-  svg.append(
-    node(
-      "text",
-      { x: LEFT + inner.width / 2, y: height - 4, "text-anchor": "middle" },
-      layout.xaxis?.title?.text ?? "",
-    ),
-  )
+  centred(middle, height - 4, layout.xaxis?.title?.text ?? "")
   const drawn = node("g", { "clip-path": `url(#${clip})` })
   for (const { line = {}, marker = {}, x: xs, y: ys, mode = "lines" } of lines) {
     const points = ys.flatMap((value, at) => (value === null ? [] : [[x(xs[at]), y(value)]]))
     const colour = line.color ?? marker.color ?? "currentColor"
     if (mode.includes("lines") && line.width !== 0) {
-      const style = {
+      const polyline = {
+        points: points.map((point) => point.map((one) => one.toFixed(1)).join(",")).join(" "),
         stroke: colour,
         "stroke-width": line.width ?? 2,
         "stroke-dasharray": DASHES[line.dash] ?? "none",
         fill: "none",
       }
-      drawn.append(
-        node("polyline", {
-          points: points.map((point) => point.map((one) => one.toFixed(1)).join(",")).join(" "),
-          ...style,
-        }),
-      )
+      drawn.append(node("polyline", polyline))
     }
     const fill = marker.color ?? colour
     if (mode === "markers") for (const [cx, cy] of points) drawn.append(node("circle", { cx, cy, r: 4, fill }))
@@ -111,16 +90,8 @@ export const sketch = (place, { data, layout }) => {
   for (const { x0, x1, y0, y1, xref, yref, line } of layout.shapes ?? []) {
     const [left, right] = xref === "paper" ? [LEFT, width - RIGHT] : [x(x0), x(x1)]
     const [from, to] = yref === "paper" ? [top, height - BOTTOM] : [y(y0), y(y1)]
-    drawn.append(
-      node("line", {
-        x1: left,
-        x2: right,
-        y1: from,
-        y2: to,
-        stroke: line.color,
-        "stroke-dasharray": DASHES[line.dash] ?? "none",
-      }),
-    )
+    const place = { x1: left, x2: right, y1: from, y2: to }
+    drawn.append(node("line", { ...place, stroke: line.color, "stroke-dasharray": DASHES[line.dash] ?? "none" }))
   }
   svg.append(drawn)
   const empty = data.length ? "" : (layout.annotations?.at(-1)?.text ?? "")

@@ -1,8 +1,8 @@
-// The living stack: a column per block, above it the signal that leaves it, below it the gradient that comes back.
+// The living stack: a column per block, its signal in the upper half and its gradient in the lower.
 
 import { logRange, powers } from "./bind.js"
 
-// The hue of the signal and that of the gradient (charts/parts.py): both ends stand out from black and from white.
+// The hues of signal and gradient (charts/parts.py); both ends can be seen on black and on white.
 const SCALES = {
   act: [
     [40, 84, 170],
@@ -16,11 +16,12 @@ const SCALES = {
   ],
 }
 const [ZERO, LOST, NORM, SKIP] = ["#80858f", "#d84a3a", "#d4760a", "#2f86d6"]
-const [RIBBON, NORMS] = [16, 10] // pixels: the skip above the columns, the norms between
-// Of the scale at the right: its type in ems of the page, its width in ems of that; in a narrow stack it has no titles.
-const [TYPE, LEGEND, SHORT_LEGEND, NARROW] = [0.72, 8.4, 5.6, 280]
+const [RIBBON, NORMS] = [16, 10] // pixels: the height of the skip, and below it of the norms
+const TYPE = 0.72 // ems of the page: the type of the scale at the right
+const [LEGEND, SHORT_LEGEND] = [8.4, 5.6] // ems of that type: the width of the scale; the shorter one has no titles
+const NARROW = 280 // pixels of width below which the scale is short
 const SMALL = 100 // pixels of height below which the scale has words instead of numbers
-const ROOM = 4 // decades beyond the net before training to which a scale may grow: what leaves it is marked
+const ROOM = 4 // decades that a scale may grow beyond the net before training; what is larger is marked
 const TRACKS = ["act", "grad"]
 const PULSE_SECONDS = 1.2
 
@@ -31,15 +32,14 @@ const mixed = (scale, share) => {
 }
 const word = (value) =>
   value === 0 ? "exactly 0" : Number.isFinite(value) ? Number(value.toPrecision(3)) : "not finite"
-const tick = (exponent) => `1e${exponent}`
 
 export class Stack {
-  // `toggled(block)` is called for a block that was clicked; `scales` is what the stacks of a page have in common.
+  // `toggled(block)` is called for a clicked block; `scales` are shared by the stacks of a page.
   constructor(place, { toggled, scales }) {
     place.innerHTML =
       '<div class="stage-stack" role="group"><canvas aria-hidden="true"></canvas><div class="stage-blocks"></div><p class="stage-said" aria-live="polite"></p></div>'
     const find = (name) => place.querySelector(name)
-    Object.assign(this, { place, toggled, scales, chosen: 0, lives: true }) // moves while a run plays, whatever comes
+    Object.assign(this, { place, toggled, scales, chosen: 0, lives: true }) // drawn in every frame of a run that plays
     Object.assign(this, {
       group: find(".stage-stack"),
       canvas: find("canvas"),
@@ -102,7 +102,7 @@ export class Stack {
   draw(now, _, theme) {
     const tape = now.tapes[this.panel.run]
     if (!tape?.length) return
-    if (this.tape !== tape) this.rescale() // another net has a scale of its own
+    if (this.tape !== tape) this.rescale() // a new net gets a new scale
     this.tape = tape
     this.type = TYPE * Number.parseFloat(getComputedStyle(this.group).fontSize)
     const { blocks } = this.panel
@@ -110,12 +110,13 @@ export class Stack {
     const of = (track) => tape.vector(track, position)
     const [act, grad, branch] = ["act_rms", "grad_rms", "branch_rms"].map(of)
     this.values = { act: blocks.map(({ site }) => act[site]), grad: blocks.map(({ site }) => grad[site]) }
-    const scaled = this.panel.scale === "shared" ? now.tapes.filter((one) => one.length) : [tape]
+    const scaled = this.panel.scale === "shared" ? now.tapes.filter(({ length }) => length) : [tape]
     for (const name of TRACKS) {
       const seen = (position) =>
-        scaled.map((one) =>
-          one.vector(`${name}_rms`, now.alone && one !== tape ? 0 : Math.min(position, one.length - 1)),
-        )
+        scaled.map((other) => {
+          const row = now.alone && other !== tape ? 0 : Math.min(position, other.length - 1)
+          return other.vector(`${name}_rms`, row)
+        })
       const first = logRange(undefined, ...seen(0))
       const [low, high] = logRange(this.held[name], ...seen(now.position))
       this.held[name] = [Math.max(low, first[0] - ROOM), Math.min(high, first[1] + ROOM)]
@@ -182,8 +183,8 @@ export class Stack {
     pen.fillStyle = lost ? LOST : value === 0 ? ZERO : mixed(SCALES[name], share)
     pen.fillRect(left, y, width, size)
     if (share > 1 && !lost) this.beyond(pen, left + width / 2, edge + way * size, Math.min(width, 9), way)
-    if (!lost && value !== 0) return
-    // Not by colour alone: a cross over the whole half where nothing finite is left, an empty middle for zero.
+    if (!lost) return
+    // Not by colour alone: what is not finite is hatched.
     pen.save()
     pen.beginPath()
     pen.rect(left, y, width, size)
@@ -191,7 +192,7 @@ export class Stack {
     pen.strokeStyle = "#ffffff"
     pen.lineWidth = 1.5
     pen.beginPath()
-    for (let x = left - size; lost && x < left + width + size; x += 7) {
+    for (let x = left - size; x < left + width + size; x += 7) {
       pen.moveTo(x, y)
       pen.lineTo(x + size, y + size)
     }
@@ -199,7 +200,7 @@ export class Stack {
     pen.restore()
   }
 
-  // An arrow over the edge, for what is larger than the scale.
+  // An arrow at the edge, for a value beyond the scale.
   beyond(pen, x, tip, size, way) {
     pen.fillStyle = "#ffffff"
     pen.beginPath()
@@ -211,7 +212,7 @@ export class Stack {
 
   pulses(pen, time, width, top, half) {
     const share = (time / PULSE_SECONDS) % 1
-    pen.globalCompositeOperation = "source-atop" // light on the columns, none beside them
+    pen.globalCompositeOperation = "source-atop" // light on the columns only
     for (const [x, y] of [
       [share * width, top],
       [(1 - share) * width, top + half],
@@ -252,7 +253,7 @@ export class Stack {
       const ends = powers(low, high)
       for (const exponent of new Set([ends[0], ends.at(-1)])) {
         const share = (exponent - low) / (high - low)
-        pen.fillText(tick(exponent), left + 12, y + (name === "act" ? 1 - share : share) * (half - 10) + 4)
+        pen.fillText(`1e${exponent}`, left + 12, y + (name === "act" ? 1 - share : share) * (half - 10) + 4)
       }
       if (narrow) continue
       pen.font = `${Math.min(this.type, half / 5)}px sans-serif`

@@ -1,8 +1,9 @@
-// The stage: holds the tapes of a page, moves along them, and draws what the page has declared, at most once a frame.
+// The stage: holds the tapes of a page, moves a playhead along them, and draws the declared panels once per frame.
 
 import { Bar } from "./bar.js"
 import { Curve, Digit, Digits, Guess } from "./cell.js"
 import { AGAIN, Chart, load, themeOf } from "./chart.js"
+import { clock, write } from "./dom.js"
 import { Drop, kept } from "./drop.js"
 import { listen } from "./keys.js"
 import { Playhead, reach } from "./playhead.js"
@@ -10,132 +11,32 @@ import { RecordedTape } from "./recording.js"
 import { Scenes } from "./scenes.js"
 import { Stack } from "./stack.js"
 import { brief, Connection, Tape } from "./tape.js"
+import { Heading, Headline, Link, Said, Text } from "./texts.js"
 
-const CALM_SECONDS = 0.5 // between two pictures for whoever wants no motion
+const CALM_SECONDS = 0.5 // between two pictures, with reduced motion
 const REST_SECONDS = 0.4 // after the last move, before the server hears where the playhead is
-const FOLLOW_SECONDS = 1
-const EAGER_SECONDS = 3 // that a page may take to hear of a control
-const FRAME_SECONDS = 0.04 // of drawing; whatever is not drawn by then waits for the next frame
-const PANELS = { chart: Chart, stack: Stack, curve: Curve, digit: Digit, digits: Digits, guess: Guess }
+const FOLLOW_SECONDS = 1 // between two reports of a moving playhead
+const EAGER_SECONDS = 3 // within which a page has heard of a control
+const FRAME_SECONDS = 0.04 // of drawing in one frame; the other panels wait for the next
+const PANELS = {
+  chart: Chart,
+  stack: Stack,
+  headline: Headline,
+  heading: Heading,
+  link: Link,
+  said: Said,
+  text: Text,
+  curve: Curve,
+  digit: Digit,
+  digits: Digits,
+  guess: Guess,
+}
 
 const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (text.endsWith(".") ? "" : ".")
-const clock = () => performance.now() / 1000
 const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches
 
-// What the app says of all charts together; after a divergence where it began.
-class Headline {
-  constructor(place) {
-    this.el = place.appendChild(document.createElement("p"))
-    this.el.className = "stage-headline"
-    this.label = this.el.appendChild(document.createElement("strong"))
-    this.said = this.el.appendChild(document.createElement("span"))
-  }
-
-  declare(panel) {
-    this.panel = panel
-    this.el.classList.toggle("labelled", Boolean(panel.label))
-    this.label.textContent = panel.label && `${panel.label} `
-    this.el.title = panel.help
-  }
-
-  draw(now) {
-    const tape = now.tapes[this.panel.run]
-    this.el.dataset.kind = tape?.sentence("kind", now.row) ?? ""
-    const text = tape?.sentence("verdict", now.row) ?? ""
-    if (this.said.textContent !== text) this.said.textContent = text
-  }
-}
-
-// What the panels below it are of.
-class Heading {
-  constructor(place) {
-    this.el = place.appendChild(document.createElement("h3"))
-    this.el.className = "stage-heading"
-  }
-
-  declare(panel) {
-    this.el.textContent = panel.title
-  }
-
-  draw() {}
-}
-
-// A click is the page's, which keeps the visit; a new tab or window is the browser's.
-class Link {
-  constructor(place, { opened }) {
-    const line = place.appendChild(document.createElement("p"))
-    line.className = "stage-why"
-    this.said = line.appendChild(document.createElement("span"))
-    this.el = line.appendChild(document.createElement("a"))
-    this.el.className = "stage-link"
-    this.el.onclick = (event) => {
-      if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return
-      event.preventDefault()
-      opened()
-    }
-  }
-
-  declare(panel) {
-    this.el.textContent = panel.title
-    this.el.href = panel.href
-    this.panel = panel
-  }
-
-  draw(now) {
-    const { run, says, before, text, like } = this.panel
-    if (like) this.el.closest(".stage-panel").hidden = now.tapes[run]?.like !== like
-    if (!says) return
-    const said = `${text || now.tapes[run]?.sentence(says, now.row) || before} `
-    if (this.said.textContent !== said) this.said.textContent = said
-  }
-}
-
-// A sentence of a tape, where it has one.
-class Said {
-  constructor(place) {
-    this.el = place.appendChild(document.createElement("p"))
-    this.el.className = "stage-sentence"
-  }
-
-  declare(panel) {
-    this.panel = panel
-  }
-
-  draw(now) {
-    const { run, says, text: fixed } = this.panel
-    const text = fixed || (now.tapes[run]?.sentence(says, now.row) ?? "")
-    if (this.el.textContent !== text) this.el.textContent = text
-    this.el.parentElement.hidden = !text
-  }
-}
-
-// How a net goes on with a prompt, at the frame before the playhead.
-class Text {
-  constructor(place) {
-    this.said = place.appendChild(document.createElement("p"))
-    this.said.className = "stage-sentence"
-    this.el = place.appendChild(document.createElement("pre"))
-    this.el.className = "stage-text"
-  }
-
-  declare(panel) {
-    this.panel = panel
-    this.el.setAttribute("aria-label", panel.title)
-    this.said.hidden = !panel.says
-  }
-
-  draw(now) {
-    const said = this.panel.says ? (now.tapes[this.panel.run]?.sentence(this.panel.says, now.row) ?? "") : ""
-    if (this.said.textContent !== said) this.said.textContent = said
-    const picture = now.tapes[this.panel.run]?.frame(now.shown)?.picture
-    const text = picture?.prompt === undefined ? "" : `${picture.prompt}|${picture.sample}`
-    if (this.el.textContent !== text) this.el.textContent = text
-  }
-}
-Object.assign(PANELS, { headline: Headline, heading: Heading, link: Link, said: Said, text: Text })
-
-const places = new Map() // where playheads stood when their page was left: whoever comes back finds the picture as it was
-const heard = new Set() // words with which a page has asked for a start or a reset: each is heeded once
+const places = new Map() // by the runs of a page, where its playhead was when the page was left
+const heard = new Set() // the texts with which pages asked for a start or a reset: each works once
 const once = (text) => Boolean(text) && !heard.has(text) && Boolean(heard.add(text))
 
 class Stage {
@@ -155,33 +56,33 @@ class Stage {
     this.status = root.querySelector(".stage-status")
     this.error = root.querySelector(".stage-error")
     this.hint = root.querySelector(".stage-hint")
-    this.head = new Playhead(1)
+    this.playhead = new Playhead(1)
     const moved = (move) => (value) => {
       move(value)
       this.moved = clock()
-      this.follows = false // a recording that grows, at whose end it stands
-      this.bar.show(this.head, this.word) // at once; the charts follow with the next frame
+      this.follows = false // whether the playhead stays at the end of a growing recording
+      this.bar.show(this.playhead, this.word) // at once; the charts follow in the next frame
       this.wish()
       this.go()
     }
     this.moves = {
       play: moved(() => {
-        for (const other of stages.values()) if (other.head.playing) other.moves.pause() // one thing is trained at a time
+        for (const other of stages.values()) if (other.playhead.playing) other.moves.pause() // one stage plays at a time
         this.pressedAt = clock()
-        this.head.play(this.pressedAt)
+        this.playhead.play(this.pressedAt)
       }),
-      pause: moved(() => this.head.pause()),
-      step: moved(() => this.head.step()),
-      reset: moved(() => this.head.reset()),
+      pause: moved(() => this.playhead.pause()),
+      step: moved(() => this.playhead.step()),
+      reset: moved(() => this.playhead.reset()),
       seek: moved((row) => {
-        this.head.pause()
-        this.head.seek(row)
+        this.playhead.pause()
+        this.playhead.seek(row)
       }),
-      speed: moved((word) => (this.head.speed = word)),
+      speed: moved((word) => (this.playhead.speed = word)),
     }
     this.bar = new Bar(root.querySelector(".stage-bar"), this.moves)
-    this.drop = new Drop(root, (place, tape) => this.take(place, tape))
-    this.scenes = new Scenes(root, { entered: (at) => this.enter(at) })
+    this.drop = new Drop(root, (number, tape) => this.take(number, tape))
+    this.scenes = new Scenes(root, { entered: () => this.enter() })
     const address = new URL("tape", base)
     address.protocol = address.protocol.replace("http", "ws")
     this.connection = new Connection(address.href, () => this.go())
@@ -192,7 +93,7 @@ class Stage {
       this.resized += 1
       this.go()
     })
-    // What is out of sight is drawn once the playhead rests, or when it is scrolled to.
+    // A panel out of sight is drawn when the playhead rests or when it is scrolled into view.
     this.seen = new IntersectionObserver((entries) => {
       for (const { target, isIntersecting } of entries)
         for (const panel of this.panels.values()) {
@@ -206,22 +107,22 @@ class Stage {
     document.addEventListener("visibilitychange", this.here)
   }
 
-  // What the page declares now; called at every rerun that changes it, and when the theme does.
+  // Takes what the page declares, at every rerun that changes it and when the theme changes.
   declare(component) {
     const { data } = component
     Object.assign(this, { data, say: component.setStateValue })
     this.declareRuns(data)
-    this.drop.declare([...data.runs.keys()].filter((place) => data.runs[place].recording === null))
+    this.drop.declare([...data.runs.keys()].filter((number) => data.runs[number].recording === null))
     this.scenes.declare(data, component.setTriggerValue)
-    const heard = data.at.join(" ") // the page was drawn of this place, whatever it was told
-    if (heard !== this.heard) this.told = this.heard = heard
+    const drawnAt = data.at.join(" ") // where the page believed the playhead to be when it ran
+    if (drawnAt !== this.pageAt) this.told = this.pageAt = drawnAt
     this.declarePanels()
     this.hint.textContent = data.keys
     if (Boolean(this.unlisten) !== Boolean(data.keys)) {
       this.unlisten?.()
       const { play, pause, step, reset } = this.moves
       this.unlisten = data.keys
-        ? listen({ space: () => (this.head.playing ? pause() : play()), right: step, r: reset })
+        ? listen({ space: () => (this.playhead.playing ? pause() : play()), right: step, r: reset })
         : undefined
     }
     if (!this.asked) {
@@ -241,22 +142,22 @@ class Stage {
     const name = JSON.stringify([data.name, ...data.runs.map(({ link, seeds }) => [link, seeds])])
     const fresh = name !== this.name
     if (fresh) {
-      // Whoever presses Train before the page has taken a moved control over means what the controls say.
-      const eager = this.head.playing && (!this.head.shown || clock() - this.pressedAt < EAGER_SECONDS)
+      // Who presses Train before the page has heard of a moved control wants to train what the control says.
+      const eager = this.playhead.playing && (!this.playhead.shown || clock() - this.pressedAt < EAGER_SECONDS)
       this.name = name
-      const known = data.scenes.length ? this.tapes : [] // the net that a reader chooses changes, the others stay
-      const made = (run, place) => {
+      const known = data.scenes.length ? this.tapes : [] // only the reader's own net changes
+      const opened = (run, number) => {
         if (run.recording === undefined) return new Tape(run)
-        return (run.recording === null && kept(place)) || new RecordedTape(run)
+        return (run.recording === null && kept(number)) || new RecordedTape(run)
       }
-      this.tapes = data.runs.map((run, place) => known.find(({ link }) => link === run.link) ?? made(run, place))
-      this.head = new Playhead(Math.max(...this.active.map((tape) => tape.last)), this.head.speed)
+      this.tapes = data.runs.map((run, number) => known.find(({ link }) => link === run.link) ?? opened(run, number))
+      this.playhead = new Playhead(Math.max(...this.active.map((tape) => tape.last)), this.playhead.speed)
       const { follows = true, ...place } = places.get(name) ?? {}
       this.follows = follows
-      if (!data.scenes.length) Object.assign(this.head, place)
+      if (!data.scenes.length) Object.assign(this.playhead, place)
       places.delete(name)
-      if (eager) this.head.play(clock())
-      this.heard = ""
+      if (eager) this.playhead.play(clock())
+      this.pageAt = ""
     } else {
       for (const [at, run] of data.runs.entries()) if (run.opening) this.tapes[at].open(run.opening)
     }
@@ -266,7 +167,7 @@ class Stage {
     }
   }
 
-  // The tapes that come over the connection: all but a file that was dropped on the page.
+  // The tapes that come over the connection: all but the files of the visitor's.
   get remote() {
     return this.tapes.filter((tape) => !tape.local)
   }
@@ -280,13 +181,13 @@ class Stage {
     if (this.remote.length) this.connection.wish(this.wishes())
   }
 
-  // A file of the visitor's, as far as it has been read.
-  take(place, tape) {
-    if (this.data.runs[place]?.recording !== null) return // the page shows something else by now
-    if (this.tapes[place] !== tape) {
-      this.tapes[place] = tape
+  // Takes a file of the visitor's, as far as it has been read.
+  take(number, tape) {
+    if (this.data.runs[number]?.recording !== null) return // the page shows something else by now
+    if (this.tapes[number] !== tape) {
+      this.tapes[number] = tape
       this.follows = true
-      this.head = new Playhead(tape.last, this.head.speed)
+      this.playhead = new Playhead(tape.last, this.playhead.speed)
     }
     this.go()
   }
@@ -295,19 +196,19 @@ class Stage {
     return this.data.verb || `Train${this.data.shared}`
   }
 
-  // Nothing of a recording has come yet: there is nothing to draw.
+  // Whether the page shows recordings and nothing of them has come yet.
   get empty() {
     const recorded = this.active.filter((tape) => tape.names)
     return recorded.length > 0 && !recorded.some((tape) => tape.header)
   }
 
-  // Its own panels, and those of its parts further down the page.
+  // Declares the stage's panels, and those of its parts further down the page.
   declarePanels() {
     const wanted = new Set()
     this.root.classList.toggle("empty", this.empty)
     for (const [root, part] of this.parts) {
-      if (root !== this.root && !part.data.below) continue // another stage of this name, on its way out
-      const own = this.cast && root === this.root ? this.cast.panels : part.data.panels
+      if (root !== this.root && !part.data.below) continue // an old stage of this name, not yet unmounted
+      const own = this.scene && root === this.root ? this.scene.panels : part.data.panels
       const panels = this.empty ? [] : own
       panels.forEach((declared, at) => {
         const key = `${part.data.name} ${declared.key}`
@@ -326,8 +227,7 @@ class Stage {
       panel.home.remove()
       this.panels.delete(key)
     }
-    const player = Boolean(this.data?.panels.some(({ scrubs }) => scrubs))
-    this.root.classList.toggle("player", player)
+    this.root.classList.toggle("player", Boolean(this.data?.panels.some(({ scrubs }) => scrubs)))
     this.declared = (this.declared ?? 0) + 1
     this.go()
   }
@@ -354,39 +254,39 @@ class Stage {
     return panel
   }
 
-  // The scene that is shown, where there are scenes.
-  get cast() {
+  // The scene shown, if there are scenes.
+  get scene() {
     return this.data?.scenes?.[this.scenes.at]
   }
 
-  // The tapes that the playhead moves along: all, or that of the scene.
+  // The tapes along which the playhead moves: all, or the one of the scene.
   get active() {
-    return this.cast ? [this.tapes[this.cast.run]] : this.tapes
+    return this.scene ? [this.tapes[this.scene.run]] : this.tapes
   }
 
-  // Another scene: its run from the beginning, which plays where the scene says so.
+  // Enters a scene: its run from the beginning, which plays if the scene says so.
   enter() {
     this.moves.pause()
-    this.head = new Playhead(this.active[0].last, this.head.speed)
+    this.playhead = new Playhead(this.active[0].last, this.playhead.speed)
     Object.assign(this, { told: "", arrived: false })
     this.declarePanels()
-    if (this.cast.plays && !calm()) this.moves.play()
+    if (this.scene.plays && !calm()) this.moves.play()
     this.wish()
   }
 
-  // How many rows of each run are wanted, which is shown, and whether that moves on. A scene's are asked for one scene before.
+  // How many rows of each run are wanted, and where the playhead is. The rows of a scene are wanted from the scene before.
   wishes() {
     const { active } = this
-    const soon = this.cast ? this.data.scenes.slice(0, this.scenes.at + 2) : []
+    const soon = this.scene ? this.data.scenes.slice(0, this.scenes.at + 2) : []
     const wants = this.remote.map((tape) => {
       const run = this.tapes.indexOf(tape)
-      const shown = active.includes(tape) ? this.head.wanted() : 0
+      const shown = active.includes(tape) ? this.playhead.wanted() : 0
       return soon.some((scene) => scene.whole && scene.run === run) ? tape.last + 1 : Math.min(shown, tape.last + 1)
     })
-    return { wants, at: this.head.shown, playing: this.head.playing }
+    return { wants, at: this.playhead.shown, playing: this.playhead.playing }
   }
 
-  // Draws at the next frame, once for however much has happened until then.
+  // Asks for a frame, one for everything that happens before it.
   go() {
     this.due ??= requestAnimationFrame(() => {
       this.due = undefined
@@ -396,43 +296,42 @@ class Stage {
 
   frame() {
     if (!this.root.isConnected || !this.tapes.length) return
-    const { head, tapes, active } = this
+    const { playhead, tapes, active } = this
     const time = clock()
-    const last = Math.max(...active.map((tape) => tape.last))
-    if (last !== head.last) head.last = last
-    head.stride = Math.min(...active.map((tape) => tape.stride))
+    playhead.last = Math.max(...active.map((tape) => tape.last))
+    playhead.stride = Math.min(...active.map((tape) => tape.stride))
     const { there, over } = reach(active)
     const recorded = active.filter((tape) => tape.names)
     const newest = Math.max(0, ...recorded.map((tape) => tape.last))
-    if (recorded.length && !head.playing && this.follows) head.position = newest
+    if (recorded.length && !playhead.playing && this.follows) playhead.position = newest
     const ended = tapes.filter((tape) => tape.over).length
-    if (this.cast && ended !== this.ended) Object.assign(this, { ended, told: "" }) // the text of a scene may be of its end
-    if (this.cast?.plays && over && there && calm() && !this.arrived) {
+    if (this.scene && ended !== this.ended) Object.assign(this, { ended, told: "" }) // the text may be about the end
+    if (this.scene?.plays && over && there && calm() && !this.arrived) {
       this.arrived = true
-      head.seek(there) // who wants no motion sees the end at once
+      playhead.seek(there) // with reduced motion the end is shown at once
     }
-    const before = head.shown
-    head.tick(time, { there, over })
+    const before = playhead.shown
+    playhead.tick(time, { there, over })
     this.stopAtLoss(before)
-    if (over && !head.playing) head.position = Math.min(head.position, there)
+    if (over && !playhead.playing) playhead.position = Math.min(playhead.position, there)
     this.wish()
     const quiet = calm()
-    const position = Math.min(quiet || !head.playing ? head.shown : head.position, Math.max(there, 0))
+    const position = Math.min(quiet || !playhead.playing ? playhead.shown : playhead.position, Math.max(there, 0))
     const shown = Math.floor(position)
     const now = {
       tapes,
       position,
       shown,
-      row: shown,
-      furthest: recorded.length ? Math.max(head.furthest, newest, 1) : head.furthest, // of a recording all is known
-      playing: head.playing,
+      // Of a recording everything may be seen, whoever has played it.
+      furthest: recorded.length ? Math.max(playhead.furthest, newest, 1) : playhead.furthest,
+      playing: playhead.playing,
       calm: quiet,
-      alone: Boolean(this.cast),
+      alone: Boolean(this.scene),
       time,
     }
-    const waits = quiet && head.playing && time - this.drawnAt < CALM_SECONDS
+    const waits = quiet && playhead.playing && time - this.drawnAt < CALM_SECONDS
     if (this.empty !== this.root.classList.contains("empty")) this.declarePanels()
-    this.bar.show(head, this.word)
+    this.bar.show(playhead, this.word)
     if (!waits) {
       this.drawnAt = time
       this.root.dataset.step = shown
@@ -440,11 +339,11 @@ class Stage {
     }
     this.draw(now)
     this.tell(time)
-    this.sayHow(now)
-    if (head.playing || this.stale.size || this.untold) this.go()
+    this.showStatus(now)
+    if (playhead.playing || this.stale.size || this.untold) this.go()
   }
 
-  // Which panels the next pictures are of: all, where there is anything to see that the last did not have.
+  // Marks the panels to draw: all if anything changed since the last picture, else those that move on their own.
   mark({ tapes, position, furthest, playing }) {
     const all = [...this.panels.values()].filter((panel) => !(playing && panel.away))
     const look = [position, furthest, playing, Boolean(this.plotly), this.resized, this.declared].join()
@@ -457,7 +356,7 @@ class Stage {
     this.look = look
   }
 
-  // Draws what has waited longest, as much of it as a frame has time for; the rest follows, as it stands then.
+  // Draws the panels that have waited longest, for as long as a frame may take; the others follow in the next frames.
   draw(now) {
     const whole = this.stale.size > 0
     for (const panel of [...this.stale]) {
@@ -471,34 +370,34 @@ class Stage {
   stopAtLoss(before) {
     const [{ have }] = this.tapes
     const target = this.data.stop_loss
-    const reached = this.head.stopAt(before, have, target, (row) => this.tapes[0].number("loss", row))
+    const reached = this.playhead.stopAt(before, have, target, (row) => this.tapes[0].number("loss", row))
     if (reached !== null) this.stopped = `stopped: the loss has reached ${target} at step ${reached}`
   }
 
   place() {
-    return `${this.head.shown} ${this.head.playing}`
+    return `${this.playhead.shown} ${this.playhead.playing}`
   }
 
-  // The server hears of the playhead at rest, and while it plays once a second where it asks for that.
+  // Tells the server where the playhead is: at rest, and with "follow" once a second while it plays.
   tell(time) {
-    const { data, head } = this
-    this.untold = this.place() !== this.told && (!head.playing || data.tells === "follow")
+    const { data, playhead } = this
+    this.untold = this.place() !== this.told && (!playhead.playing || data.tells === "follow")
     if (data.tells === "never") this.untold = false
-    if (!this.untold || time - this.moved < REST_SECONDS || (head.playing && time - this.toldAt < FOLLOW_SECONDS))
+    if (!this.untold || time - this.moved < REST_SECONDS || (playhead.playing && time - this.toldAt < FOLLOW_SECONDS))
       return
     Object.assign(this, { told: this.place(), toldAt: time, untold: false })
-    this.connection.say() // first: what it said last is of a moment ago
+    this.connection.say() // before the page runs again, so that the server knows the same place
     this.say("at", {
-      step: head.shown,
-      playing: head.playing,
+      step: playhead.shown,
+      playing: playhead.playing,
       runs: data.runs.map((run) => run.link),
       ended: this.ended,
     })
   }
 
-  // One line: where the page is, how fast, on what; and what is awaited.
-  sayHow(now) {
-    const { active: tapes, connection, head, data } = this
+  // Writes the line of status (step, speed, device, what is awaited) and the errors.
+  showStatus(now) {
+    const { active: tapes, connection, playhead, data } = this
     const states = tapes.map((tape) => tape.state)
     const steps = Math.max(...tapes.map((tape) => tape.last))
     const recorded = tapes.filter((tape) => tape.names)
@@ -509,8 +408,8 @@ class Stage {
     if (known)
       facts.push(known.device, ...(tapes.length > 1 ? [] : [`${known.parameters.toLocaleString("en")} parameters`]))
     facts.push(...data.facts)
-    const behind = tapes.find((tape) => !tape.over && tape.length <= head.shown + (head.playing ? 1 : 0))
-    const awaited = head.playing && behind
+    const behind = tapes.find((tape) => !tape.over && tape.length <= playhead.shown + (playhead.playing ? 1 : 0))
+    const awaited = playhead.playing && behind
     const place = Math.max(...states.map((state) => state.place))
     if (connection.refusal) facts.push(`the server refused the connection: ${connection.refusal}`)
     else if (this.remote.length && !connection.connected) facts.push("connecting; what is drawn stays")
@@ -518,15 +417,15 @@ class Stage {
     else if (recorded.length < tapes.length && connection.trainer?.sentence) facts.push(connection.trainer.sentence)
     else if (states.some((state) => state.recomputing)) facts.push("recomputing this run, what is drawn stays")
     else if (place) facts.push(`waiting at place ${place} of the queue, for no more runs fit beside those that train`)
-    else if (awaited || (head.shown && behind)) facts.push("computing")
-    else if (head.ended) facts.push(this.ending())
-    if (this.stopped && !head.playing) facts.push(this.stopped)
-    if (head.playing) this.stopped = ""
+    else if (awaited || (playhead.shown && behind)) facts.push("computing")
+    else if (playhead.ended) facts.push(this.ending())
+    if (this.stopped && !playhead.playing) facts.push(this.stopped)
+    if (playhead.playing) this.stopped = ""
     const errors = states.flatMap(({ error }, at) =>
       error ? [sentence([data.names[at], error].filter(Boolean).join(": "))] : [],
     )
     const troubles = [...new Set(errors)].join(" ")
-    if (this.error.textContent !== troubles) this.error.textContent = troubles
+    write(this.error, troubles)
     const text = [...facts, ...(this.without ? [this.without] : [])].join(" · ")
     const kind = tapes.some((tape) => tape.recorded) ? "recorded" : "measured"
     if (this.status.dataset.text === text + kind) return
@@ -547,7 +446,7 @@ class Stage {
   }
 
   leave() {
-    const { position, furthest, speed } = this.head
+    const { position, furthest, speed } = this.playhead
     places.set(this.name, { position: Math.floor(position), furthest, speed, follows: this.follows })
     this.connection.close()
     this.sized.disconnect()
@@ -563,8 +462,8 @@ class Stage {
   }
 }
 
-const stages = new Map() // by name, which is one for a stage and its parts
-const parts = new Map() // of a stage by its name: what is declared, by the element that it is drawn in
+const stages = new Map() // by name, which a stage shares with its parts
+const parts = new Map() // by the name of their stage: what is declared, by element
 
 export const mount = (component, where) => {
   const { data, parentElement, setTriggerValue: fire } = component
@@ -585,7 +484,7 @@ export const mount = (component, where) => {
   }
   const stage = stages.get(name)
   return () => {
-    if (part.turn !== turn) return // Streamlit ends a mount that is overtaken by the next one of the same element
+    if (part.turn !== turn) return // a newer mount of the same element has taken over
     declared.delete(root)
     if (data.below) return stages.get(name)?.declarePanels()
     if (stages.get(name) === stage) stages.delete(name)

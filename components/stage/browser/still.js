@@ -1,9 +1,9 @@
-// A chart that stands still: it keeps its zoom when it is drawn anew, and has its numbers as a table.
+// A chart without a player: it keeps its zoom when its data changes, and has a table.
 
 import { Chart, load, themeOf } from "./chart.js"
 
-const STILL = { tapes: [], position: 0, shown: 0, row: 0, furthest: 0, playing: false }
-const shown = new Map() // by the element that it is drawn in
+const STILL = { tapes: [], position: 0, shown: 0, furthest: 0, playing: false }
+const charts = new Map() // by their element
 
 class Still {
   constructor(root) {
@@ -41,10 +41,10 @@ class Still {
 
 export const mount = (component, { script }) => {
   const root = component.parentElement.querySelector(".stage-still")
-  if (!shown.has(root)) shown.set(root, new Still(root))
-  shown.get(root).declare(component, script)
+  if (!charts.has(root)) charts.set(root, new Still(root))
+  charts.get(root).declare(component, script)
   return () => {
-    shown.get(root)?.leave()
-    shown.delete(root)
+    charts.get(root)?.leave()
+    charts.delete(root)
   }
 }

@@ -1,6 +1,6 @@
-// The numbers of a chart as a table in its place, made when somebody asks.
+// The table of a chart's numbers, made when it is opened.
 
-const bare = (text) =>
+export const bare = (text) =>
   String(text ?? "")
     .replace(/<br>/g, " ")
     .replace(/<[^>]*>/g, "")
@@ -17,7 +17,7 @@ const rowOf = (kind, first, rest) => {
   return row
 }
 
-// A map gives its grid, every other trace a row a point: what a mark stands for is in `meta`, `text` and `customdata`.
+// The rows of a map are its grid; any other trace has a row per point, a mark with its `meta`, `text` and `customdata`.
 const rowsOf = (trace) => {
   if (trace.z) {
     const head = rowOf("th", bare(trace.name), trace.x ?? trace.z[0].map((_, at) => at))

@@ -1,13 +1,13 @@
-// What the browser holds of a run, and the connection that brings it.
+// The tape of a run in the browser, and the connection over which its rows come.
 
 const GROWTH = 2
-const BACK_OFF = [500, 1000, 2000, 4000, 8000] // milliseconds before a connection is tried again
+const BACK_OFF = [500, 1000, 2000, 4000, 8000] // milliseconds before the next attempt to connect
 const HEAD_BYTES = 16
-const NOTE_PAUSE = 250 // milliseconds between two words on where the playhead is
-const REFUSED = 1008
+const NOTE_PAUSE = 250 // milliseconds between two messages about the playhead
+const REFUSED = 1008 // a websocket close code
 
-const short = (value) => {
-  // Three significant digits as Python's `.3g` writes them.
+// Three significant digits, as Python's `.3g` writes them.
+export const brief = (value) => {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf"
   const power = value === 0 ? 0 : Math.floor(Math.log10(Math.abs(Number(value.toPrecision(3)))))
   if (power >= -4 && power < 3) return String(Number(value.toPrecision(3)))
@@ -27,12 +27,12 @@ export class Tape {
     if (opening) this.open(opening)
   }
 
-  // Something came that changes what is drawn of a row and of all after it; whoever draws sets `fresh` to Infinity.
+  // Marks a row and all after it as changed; the stage sets `fresh` back to Infinity when it draws them.
   touch(row) {
     this.fresh = Math.min(this.fresh, row)
   }
 
-  // What a connection says to get it.
+  // How a connection asks for it.
   get asks() {
     return { link: this.link, seeds: this.seeds, have: this.have }
   }
@@ -41,7 +41,7 @@ export class Tape {
     this.put(start, count, new Float32Array(data.buffer, data.byteOffset, data.length / 4))
   }
 
-  // Nothing more will come: the run is done, or it cannot go on.
+  // Whether no more rows will come: the run is done, or it has failed.
   get over() {
     return this.state.done || Boolean(this.state.error)
   }
@@ -50,12 +50,12 @@ export class Tape {
     return this.state.fates[0] ?? null
   }
 
-  // All seeds have diverged.
+  // Whether all seeds have diverged.
   get lost() {
     return this.state.fates.length > 0 && this.state.fates.every(Boolean)
   }
 
-  // Why nothing comes after a row: an error, or the divergence where it began; empty where the run goes on.
+  // Why the run ended at or before a row: an error or a divergence; empty while it goes on.
   end(row) {
     return this.state.error || (this.fate && row >= this.fate.step ? this.fate.sentence : "")
   }
@@ -67,7 +67,7 @@ export class Tape {
     this.width = header.width * header.seeds
   }
 
-  // Row 0 before there is a tape.
+  // Takes row 0, which comes before the tape.
   open({ header, row, frames, said, recorded }) {
     if (this.have) return
     this.describe(header)
@@ -79,7 +79,7 @@ export class Tape {
   }
 
   put(start, count, numbers, before = false) {
-    if (start > this.length) return // a gap: never sent
+    if (start > this.length) return // no server of ours sends a gap
     const end = start + count
     if (end * this.width > this.rows.length) {
       const most = Math.max(end, Math.min(GROWTH * end, this.last + 1))
@@ -120,7 +120,7 @@ export class Tape {
     this.state = state
   }
 
-  // How many rows there are up to a step, and the step of a row.
+  // How many rows there are up to a step.
   until(step) {
     return Math.min(step + 1, this.have)
   }
@@ -134,20 +134,20 @@ export class Tape {
     return 1
   }
 
-  // A number over the first so many rows.
+  // A number over the first rows.
   column(track, rows, seed = 0) {
-    const found = new Float32Array(rows)
+    const values = new Float32Array(rows)
     const { start } = this.tracks[track]
     for (let row = 0, from = seed * this.header.width + start; row < rows; row++, from += this.width)
-      found[row] = this.rows[from]
-    return found
+      values[row] = this.rows[from]
+    return values
   }
 
   number(track, row, seed = 0) {
     return this.rows[row * this.width + seed * this.header.width + this.tracks[track].start]
   }
 
-  // A vector at a place on the tape; between two rows it is mixed of both, by factors where all is positive.
+  // A vector at a position; between two rows, positive values are interpolated by their ratio.
   vector(track, position, seed = 0) {
     const { start, width } = this.tracks[track]
     const row = Math.min(Math.floor(position), this.length - 1)
@@ -166,13 +166,13 @@ export class Tape {
     return this.frames[seed].findLast((frame) => frame.step <= step)
   }
 
-  // The sentence of a row, or of the last where a run has ended before.
+  // The sentence at a row, or at the last one if the run has ended before.
   sentence(kind, at) {
     const row = Math.max(0, Math.min(at, this.length - 1))
-    const held = this.said[kind]?.findLast(([from]) => from <= row)
-    if (!held) return ""
-    const loss = this.have > row ? short(this.number("loss", row)) : ""
-    return held[1].replace("{step}", row).replace("{loss}", loss)
+    const [, template] = this.said[kind]?.findLast(([from]) => from <= row) ?? []
+    if (!template) return ""
+    const loss = this.have > row ? brief(this.number("loss", row)) : ""
+    return template.replace("{step}", row).replace("{loss}", loss)
   }
 }
 
@@ -191,14 +191,14 @@ export class Connection {
     })
   }
 
-  // Says what the page shows; anew whenever that changes.
+  // Says which tapes the page shows, whenever that changes.
   hello(ticket, tapes, { wants, at, playing }) {
     Object.assign(this, { ticket, tapes, wants, at, playing, refusal: "" })
     if (this.socket?.readyState === WebSocket.OPEN) this.greet()
     else this.connect()
   }
 
-  // How many rows are wanted, at once; which is shown and whether that moves on, a moment later.
+  // Sends at once how many rows are wanted, and a moment later where the playhead is and whether it plays.
   wish({ wants, at, playing }) {
     const same = String(wants) === String(this.wants)
     if (same && at === this.at && playing === this.playing) return
@@ -207,7 +207,7 @@ export class Connection {
     else this.later ??= setTimeout(() => this.say(), NOTE_PAUSE)
   }
 
-  // Wishes for nothing any more.
+  // Wants no more rows.
   rest() {
     if (this.tapes) this.wish({ wants: this.tapes.map(() => 0), at: 0, playing: false })
   }
@@ -267,7 +267,7 @@ export class Connection {
       const tape = this.tapes[message.run]
       if (message.kind === "trainer") this.trainer = message
       else if (message.turn !== this.turn || !tape)
-        return // the answer to an earlier hello
+        return // a reply to an earlier hello
       else if (message.kind === "header") tape.describe(message)
       else if (message.kind === "opening") tape.open(message)
       else if (message.kind === "frames") tape.add(message.seed, message.frames)
@@ -278,5 +278,3 @@ export class Connection {
     this.changed()
   }
 }
-
-export const brief = short

@@ -1,9 +1,9 @@
-// What one row of a recording says, in words that hold for any net. Twin of addnorm/words.py and addnorm/law.py.
+// The sentences about a row of a recording, which hold for any net. Twin of addnorm/words.py and addnorm/law.py.
 
 import { brief } from "./tape.js"
 
-const LEVEL = 2 // a factor that counts as no change
-const NEAR = 0.25
+const LEVEL = 2 // a factor below which a change is none
+const NEAR = 0.25 // how far, as a share, the rates of signal and gradient may differ and still be the same
 const [FEWEST, SAME, TREND, CLEAR, STILL] = [4, 1.2, 1.02, 1.5, 1.01]
 const [POOR, APART, SURE, SMALLEST] = [0.045, 1.25, 2, 1e-140]
 
@@ -89,9 +89,9 @@ const straight = (y, weights) => {
 const residual = (logs, fitted) =>
   Math.sqrt(logs.reduce((sum, log, at) => sum + (fitted[at] - log) ** 2, 0) / logs.length)
 
-// How far some sizes are from growing so that a power of them gains the same from site to site; infinite where none gains.
+// The residual of the law that a power of the values grows by the same amount from site to site; infinite if none does.
 const grown = (values, power) => {
-  const most = Math.max(...values) // so that no power leaves the range of the machine
+  const most = Math.max(...values) // a scale that keeps the powers finite
   const powers = values.map((value) => Math.max((value / most) ** power, SMALLEST))
   const [start, gain] = straight(
     powers,
@@ -102,7 +102,7 @@ const grown = (values, power) => {
   return residual(values.map(Math.log), fitted)
 }
 
-// Which law some sizes over depth follow: constant, slight, root, linear, exponential or none; `rate`: by how much from site to site.
+// The growth law of values over depth: constant, slight, root, linear, exponential or none. `rate`: the factor per site.
 const lawOf = (values) => {
   if (values.length < FEWEST || values.some((value) => !(value > 0) || !Number.isFinite(value))) return { law: "" }
   const spread = Math.max(...values) / Math.min(...values)
@@ -123,8 +123,8 @@ const lawOf = (values) => {
   return { law: "none", spread }
 }
 
-// The places of the longest stream without its first: those of the commonest shape between two starts.
-export const streamOf = (sites) => {
+// The sites of the longest stream without its first: between two starts, those of the most common shape.
+const streamOf = (sites) => {
   const streams = [[]]
   for (const [at, site] of sites.entries()) {
     if (site.kind === "start") streams.push([])
@@ -158,7 +158,7 @@ const alike = (stream, gradient, summed) => {
   return !summed && stream.law === "constant" && gradient.law === "exponential" ? "plain + norm" : ""
 }
 
-// Of a stream whose sublayers alternate between two sizes, every second site may follow a law where all together follow none.
+// If sublayers alternate between two sizes, every second site of a stream may follow a law that all of them do not.
 const lawOfStream = (values) => {
   const all = lawOf(values)
   if (all.law !== "none") return all
@@ -167,7 +167,7 @@ const lawOfStream = (values) => {
   return second.law === "exponential" ? { ...second, rate: Math.sqrt(second.rate) } : second
 }
 
-// The laws of stream and gradient in a row, and the arrangement that starts with such laws.
+// The growth law of the stream in a row, and the arrangement whose stream and gradient start with these laws.
 const read = (tape, row) => {
   const places = streamOf(tape.sites)
   const values = (track) => {
@@ -179,7 +179,7 @@ const read = (tape, row) => {
   return { stream, like: alike(stream, gradient, summed) }
 }
 
-// The arrangement whose growth the first row has: later the weights decide, which training has changed.
+// The arrangement that the first row resembles; in later rows growth depends on what was learned.
 export const likeness = (tape) => read(tape, 0).like
 
 const law = (tape, row) => {

@@ -118,3 +118,18 @@ def test_a_chart_has_its_height_and_its_lines_before_plotly_is_there(visitors: A
     assert figure.bounding_box()["height"] == 280
     page.get_by_role("button", name="Table of Loss").click()
     expect(page.get_by_role("region", name="Loss, table").get_by_role("row").nth(1)).to_contain_text("loss")
+
+
+def test_a_drawing_that_ends_after_its_chart_has_gone_is_no_error(visitors: Any) -> None:
+    page = visitors.tab()
+    page.goto(f"{visitors.server.url}/?still=1&until=40")
+    page.locator(".stage-chart .main-svg").first.wait_for()
+    page.evaluate("""() => {
+        const { react } = Plotly
+        window.late = []
+        Plotly.react = (el, ...rest) => react(el, ...rest)
+            .then(() => new Promise((end) => window.late.push(end)))
+            .then(() => el.emit("plotly_react"))
+    }""")
+    expect(page.locator(".stage-chart")).to_have_count(0)
+    assert page.evaluate("() => { late.forEach((end) => end()); return late.length }") > 0

@@ -1,0 +1,61 @@
+"""The blocks of a model's weights, in order of depth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import nn
+
+from addnorm.sites import Site
+from addnorm.trace import Graph
+
+
+@dataclass(frozen=True)
+class Block:
+    """The weight matrices that a site, by its index, is the first to depend on; biases and gains are left out.
+
+    `site` is the number of sites for matrices that come in after the last one.
+    """
+
+    name: str
+    site: int
+    parameters: tuple[str, ...]
+
+
+def blocks_of(graph: Graph, sites: Sequence[Site], model: nn.Module) -> list[Block]:
+    """The blocks of a traced model."""
+    left = set(matrices(model))
+    found = []
+    used = [graph.parameters(before=graph.nodes[site.node]) for site in sites]
+    for at, before in enumerate([*used, graph.parameters()]):
+        if names := tuple(name for name in before if name in left):
+            found.append(Block(_common_name(names), at, names))
+            left -= set(names)
+    return found
+
+
+def blocks_by_name(model: nn.Module) -> list[Block]:
+    """Blocks of matrices whose names are equal up to the first number, for a model that was not traced."""
+    groups: dict[str, list[str]] = {}
+    for name in matrices(model):
+        parts = name.split(".")[:-1]
+        number = next((at for at, part in enumerate(parts) if part.isdigit()), len(parts) - 1)
+        groups.setdefault(".".join(parts[: number + 1]) or name, []).append(name)
+    return [Block(name, at, tuple(names)) for at, (name, names) in enumerate(groups.items())]
+
+
+def matrices(model: nn.Module) -> list[str]:
+    """Names of the trained parameters with two axes or more."""
+    return [name for name, p in model.named_parameters() if p.requires_grad and p.ndim > 1]
+
+
+def _common_name(parameters: Sequence[str]) -> str:
+    """What the names of some parameters have in common, in whole words."""
+    split = [name.split(".")[:-1] or [name] for name in parameters]
+    shared = []
+    for words in zip(*split, strict=False):
+        if len(set(words)) > 1:
+            break
+        shared.append(words[0])
+    return ".".join(shared) or ", ".join(dict.fromkeys(words[0] for words in split))

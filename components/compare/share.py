@@ -1,0 +1,57 @@
+"""A comparison taken home: its configurations, its numbers, and a link that says whether the same came out."""
+
+from collections.abc import Callable
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from components.shell import compare_link
+from components.shell.hide import hidden
+from models.export import compare, comparison_csv, comparison_json, digest_of
+from models.service.client import trainer
+from models.spec import RunConfig
+from models.trace import Trace
+
+KEY = "compare_share"
+APART = ","  # between the digests of the columns
+
+
+def share(columns: dict[str, RunConfig], traces: dict[str, list[Trace]], seeds: int) -> None:
+    """A folded panel; closed, it computes nothing. `traces`: by column, none before the first step."""
+    if hidden("export"):
+        return
+    with st.expander("Export and share", icon=":material/download:", key=KEY, on_change="rerun") as panel:
+        if not panel.open:
+            return
+        there = all(traces.values())
+        query = compare_link.to_query(list(columns.values()), seeds)
+        with st.container(horizontal=True):
+            _file("Configurations (JSON)", "comparison.json", "application/json", lambda: comparison_json(columns))
+            if there:
+                _file("Numbers (CSV)", "comparison.csv", "text/csv", lambda: comparison_csv(traces))
+                query["digest"] = APART.join(
+                    digest_of(one[0].first(columns[name].steps), _torch()) for name, one in traces.items()
+                )
+        also = " with a digest of the numbers: it runs again and says whether the same came out"
+        st.markdown(f"**Link**{also}" if there else "**Link**. Numbers come with the first training step.")
+        st.code(f"{(st.context.url or '').partition('?')[0]}?{urlencode(query)}", language=None, wrap_lines=True)
+
+
+def _file(label: str, name: str, mime: str, make: Callable[[], str]) -> None:
+    """A button that makes a file when it is asked for."""
+    st.download_button(label, make, name, mime, on_click="ignore", key=f"compare_take_{name}")
+
+
+def check(traces: dict[str, list[Trace]]) -> None:
+    """Where the link carries digests of somebody's numbers: whether the same came out here, column by column."""
+    digests = st.query_params.get("digest", "").split(APART)
+    for (name, one), digest in zip(traces.items(), digests, strict=False):
+        if digest and one:
+            found = compare(digest, one[0], _torch())
+            show = {True: st.success, False: st.warning, None: st.info}[found.same]
+            show(f"Column {name}: {found.sentence}")
+
+
+def _torch() -> str | None:
+    """The version of torch in the trainer; None while it is not known."""
+    return trainer().status().versions.get("torch")

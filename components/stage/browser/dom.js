@@ -1,0 +1,24 @@
+// Small helpers for elements of the page.
+
+// A new element at the end of another.
+export const made = (parent, name, className = "") => {
+  const el = parent.appendChild(document.createElement(name))
+  if (className) el.className = className
+  return el
+}
+
+// Sets the text of an element, if it differs: equal text set again would be announced again and lose a selection.
+export const write = (el, text) => {
+  if (el.textContent !== text) el.textContent = text
+}
+
+// A plain click belongs to the page; one with a modifier key, which opens a tab or a window, to the browser.
+export const onPlainClick = (link, act) => {
+  link.onclick = (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return
+    event.preventDefault()
+    act()
+  }
+}
+
+export const clock = () => performance.now() / 1000 // seconds

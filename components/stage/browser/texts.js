@@ -1,0 +1,100 @@
+// The panels of words: headline, heading, link, sentence, and the text of a language model.
+
+import { made, onPlainClick, write } from "./dom.js"
+
+// The verdict above the charts; after a divergence, where it began.
+export class Headline {
+  constructor(place) {
+    this.el = made(place, "p", "stage-headline")
+    this.label = made(this.el, "strong")
+    this.said = made(this.el, "span")
+  }
+
+  declare(panel) {
+    this.panel = panel
+    this.el.classList.toggle("labelled", Boolean(panel.label))
+    this.label.textContent = panel.label && `${panel.label} `
+    this.el.title = panel.help
+  }
+
+  draw(now) {
+    const tape = now.tapes[this.panel.run]
+    this.el.dataset.kind = tape?.sentence("kind", now.shown) ?? ""
+    write(this.said, tape?.sentence("verdict", now.shown) ?? "")
+  }
+}
+
+// A heading above panels.
+export class Heading {
+  constructor(place) {
+    this.el = made(place, "h3", "stage-heading")
+  }
+
+  declare(panel) {
+    this.el.textContent = panel.title
+  }
+
+  draw() {}
+}
+
+// A sentence with a link, which the page follows itself to keep the session.
+export class Link {
+  constructor(place, { opened }) {
+    const line = made(place, "p", "stage-why")
+    this.said = made(line, "span")
+    this.el = made(line, "a", "stage-link")
+    onPlainClick(this.el, opened)
+  }
+
+  declare(panel) {
+    this.el.textContent = panel.title
+    this.el.href = panel.href
+    this.panel = panel
+  }
+
+  draw(now) {
+    const { run, says, before, text, like } = this.panel
+    if (like) this.el.closest(".stage-panel").hidden = now.tapes[run]?.like !== like
+    if (!says) return
+    write(this.said, `${text || now.tapes[run]?.sentence(says, now.shown) || before} `)
+  }
+}
+
+// A sentence of a tape, if it has one.
+export class Said {
+  constructor(place) {
+    this.el = made(place, "p", "stage-sentence")
+  }
+
+  declare(panel) {
+    this.panel = panel
+  }
+
+  draw(now) {
+    const { run, says, text: fixed } = this.panel
+    const text = fixed || (now.tapes[run]?.sentence(says, now.shown) ?? "")
+    write(this.el, text)
+    this.el.parentElement.hidden = !text
+  }
+}
+
+// How a language model continues a prompt, in the last frame at or before the playhead.
+export class Text {
+  constructor(place) {
+    this.said = made(place, "p", "stage-sentence")
+    this.el = made(place, "pre", "stage-text")
+  }
+
+  declare(panel) {
+    this.panel = panel
+    this.el.setAttribute("aria-label", panel.title)
+    this.said.hidden = !panel.says
+  }
+
+  draw(now) {
+    const tape = now.tapes[this.panel.run]
+    write(this.said, this.panel.says ? (tape?.sentence(this.panel.says, now.shown) ?? "") : "")
+    const picture = tape?.frame(now.shown)?.picture
+    write(this.el, picture?.prompt === undefined ? "" : `${picture.prompt}|${picture.sample}`)
+  }
+}

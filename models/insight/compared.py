@@ -1,0 +1,93 @@
+"""What several runs beside each other show: which has the lowest held-out loss, by what, and how their sizes compare.
+
+A run is a list of traces, one a seed; numbers of several seeds are medians.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.trace import Trace
+
+CLOSE = 1.1  # factor up to which two losses are level
+LEARNED = 0.9  # of what guessing costs
+Runs = Mapping[str, Sequence[Trace]]
+
+
+@dataclass(frozen=True)
+class _Stand:
+    """How a run stands at a step: held-out loss and accuracy by seed (K,), infinite and 0 where it has diverged."""
+
+    loss: np.ndarray
+    accuracy: np.ndarray
+    lost: list[int]  # the steps at which seeds diverged
+
+    @property
+    def middle(self) -> float:
+        return float(np.median(self.loss))
+
+    def said(self, name: str) -> str:
+        if not np.isfinite(self.middle):
+            return f"{name} diverged at step {min(self.lost)}" if self.lost else f"{name} has no finite loss"
+        lost = f", {len(self.lost)} of {len(self.loss)} seeds diverged" if self.lost else ""
+        return f"{name} {self.middle:.3g} ({float(np.median(self.accuracy)):.0%} right{lost})"
+
+
+def ahead(runs: Runs, row: int, guessing: float) -> str:
+    """Which run has the lowest held-out loss at a row, by what, and whether all seeds agree."""
+    stands = {name: _stand(traces, row) for name, traces in runs.items()}
+    order = sorted(stands, key=lambda name: stands[name].middle)
+    best, second = (stands[name] for name in order[:2])
+    seeds = len(best.loss)
+    of = f", medians of {seeds} seeds" if seeds > 1 else ""
+    each = f"held-out loss{of}: {'; '.join(stands[name].said(name) for name in order)}"
+    if not np.isfinite(best.middle):
+        verdict = "none has a finite loss"
+    elif best.middle > LEARNED * guessing:
+        verdict = f"none has learned yet, guessing costs {guessing:.2f}"
+    elif not np.isfinite(second.middle):
+        verdict = f"{order[0]} alone is left"
+    elif second.middle < CLOSE * best.middle:
+        verdict = f"{order[0]} and {order[1]} are level"
+    else:
+        every = best.loss.max() < second.loss.min()
+        surely = (", for every seed" if every else ", not for every seed") if seeds > 1 else ""
+        verdict = f"{order[0]} is ahead, {order[1]} has {second.middle / best.middle:.2g} times its loss{surely}"
+    return f"At step {row} {verdict}. {each[:1].upper()}{each[1:]}."
+
+
+def sizes(runs: Runs, row: int) -> str:
+    """How large the activation is at the end of the stream, and the gradient at the input next to that at the end."""
+    act = {name: _middle(traces, row, "act_rms", -1) for name, traces in runs.items()}
+    first, last = ({name: _middle(traces, row, "grad_rms", at) for name, traces in runs.items()} for at in (0, -1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        grad = {name: np.float64(first[name]) / last[name] for name in runs}
+    return (
+        f"The activation at the end of the stream is {_listed(act)}; the gradient at the input, over that at the end, "
+        f"{_listed(grad)}."
+    )
+
+
+def _stand(traces: Sequence[Trace], row: int) -> _Stand:
+    loss, accuracy, lost = [], [], []
+    for trace in traces:
+        frame, fate = trace.frame_at(row), trace.divergence
+        gone = fate is not None and row >= fate.step
+        there = not gone and frame is not None and np.isfinite(frame.held_out_loss)
+        loss.append(frame.held_out_loss if there and frame else np.inf)
+        accuracy.append(frame.held_out_accuracy if there and frame else 0.0)
+        lost += [fate.step] if gone and fate else []
+    return _Stand(np.array(loss), np.array(accuracy), lost)
+
+
+def _middle(traces: Sequence[Trace], row: int, series: str, at: int) -> float:
+    """The median over seeds of one number of a row, or of the last row that there is."""
+    return float(np.median([getattr(trace, series)[min(row, len(trace) - 1), at] for trace in traces]))
+
+
+def _listed(values: Mapping[str, float]) -> str:
+    """Each with its name."""
+    return ", ".join(
+        f"{value:.3g} ({name})" if np.isfinite(value) else f"lost ({name})" for name, value in values.items()
+    )

@@ -1,0 +1,192 @@
+"""A quantity has one hue wherever it is drawn; lines of the same one are told apart without their colours."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from components.charts import colour
+from components.charts.colour import (
+    CLASSES,
+    GRADIENT,
+    GREY,
+    LOSS,
+    NORM,
+    RED,
+    RIGHT,
+    SIGNAL,
+    WEIGHTS,
+    at_luminance,
+    colour_scale,
+    shades,
+)
+from components.charts.depth import ROLES, Series, depth_profile
+from components.charts.linear import cosine_chart, linear_profile
+from components.charts.parts import Figure
+from components.charts.steps import loss_chart, step_map
+from components.charts.tokens import likeliest_chart, token_map
+from components.instruments.collapse import rank_chart
+from components.instruments.formula import prediction_chart
+from components.instruments.health import signal_chart, spread_chart, update_chart
+from components.instruments.landscape import sharpness_chart, slice_map, spectrum_chart
+from components.instruments.paths import length_chart, share_chart
+from components.labs.autoregression.charts import candidates_chart, revision_chart
+from components.labs.gradients.chain import chain_chart
+from components.labs.gradients.slopes import curve_chart
+from components.labs.residual.memory import memory_chart
+from components.stage import figures as moving
+from components.stage.bindings import Row
+from models.insight.gaussian import ACTIVATIONS
+from models.spec import RunConfig
+
+COMPONENTS = Path(colour.__file__).parents[1]
+QUANTITIES = {"signal": SIGNAL, "gradient": GRADIENT, "norm": NORM, "weights": WEIGHTS, "loss": LOSS}
+PAGES = ["#ffffff", "#0e1117", "#191917"]
+SITES = ("x0", "b01", "b02")
+BLOCKS, LABELS = SITES[1:], ["A", "B", "C", "D"]
+ONES = np.ones(3)
+# Linear RGB as seen without the long or the middle cones (Machado 2009, severity 1).
+BLIND = {
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+}
+
+
+def figures() -> dict[str, list[Figure]]:
+    every_role = [Series(role, ONES, role) for role in ROLES]
+    pinned = [Series("ghost", ONES, "ghost"), Series("pinned", ONES, "pinned")]
+    tracks = {"signal": "act_rms", "gradient": "grad_rms", "weights": "weight_grad_rms"}
+    found: dict[str, list[Figure]] = {name: [] for name in QUANTITIES}
+    for name, hue in QUANTITIES.items():
+        found[name] += [
+            depth_profile(title="t", unit="u", hue=hue, sites=SITES, series=every_role),
+            linear_profile(title="t", unit="u", hue=hue, sites=SITES, series=every_role),
+            step_map(title="t", unit="u", hue=hue, sites=SITES, step=np.arange(2), values=np.ones((2, 3))),
+        ]
+    for name, track in tracks.items():
+        found[name] += [
+            moving.profile("t", track, SITES, others=pinned),
+            moving.profiles("t", track, SITES, LABELS, seeds=2, start=True),
+            moving.recorded_depth("t", Row, track, ["A", "B"], unit="u"),
+            moving.step_map("t", track, SITES, 9) if track != "weight_grad_rms" else moving.profile("t", track, SITES),
+        ]
+    found["signal"] += [
+        moving.cosine(SITES, others=pinned),
+        moving.cosines(SITES, LABELS, start=True),
+        moving.ratios("t", "branch_rms", "act_rms", SITES, [("a", "now"), ("b", "other")], unit="u"),
+        cosine_chart(sites=SITES, series=every_role),
+        rank_chart("t", SITES, ONES, ONES),
+        prediction_chart("t", "u", SITES, np.ones((2, 3)), ONES, hue=SIGNAL),
+        spectrum_chart(ONES),
+        curve_chart("t", list(ACTIVATIONS), False, 0.0),
+        memory_chart({"a": ONES, "b": ONES, "c": ONES}),
+        revision_chart("t", ["a", "b", "c"], ONES, ONES),
+        candidates_chart("t", ["a", "b"], np.array([0.5, 0.5]), np.array([0.9, 0.1]), 0),
+        likeliest_chart("t", ["a", "b"], np.array([0.5, 0.5])),
+        token_map(title="t", tokens=["a", "b"], rows=["a", "b"], values=np.eye(2), unit="share"),
+    ]
+    found["gradient"] += [
+        share_chart(SITES, ONES, ONES),
+        length_chart(ONES, ONES, ONES),
+        chain_chart(np.array([0.5, 2.0])),
+        curve_chart("t", list(ACTIVATIONS), True, 0.0),
+        signal_chart("t", BLOCKS, np.array([1.0, 2.0])),
+    ]
+    found["norm"].append(spread_chart("t", "u", list(BLOCKS), np.ones((2, 3)), 1.0, hue=NORM))
+    found["weights"].append(update_chart("t", BLOCKS, np.array([0.5, 1e-3])))
+    found["loss"] += [
+        moving.loss(RunConfig()),
+        moving.losses(LABELS, steps=9, chance=2.3, seeds=2),
+        moving.recorded_loss(["A", "B"]),
+        loss_chart(step=[0, 1], loss=[2.0, 1.0], held_out_step=[0], held_out_loss=[2.0]),
+        sharpness_chart(np.arange(3), ONES, ONES),
+        slice_map(np.arange(3.0), np.arange(9.0).reshape(3, 3)),
+    ]
+    return found
+
+
+def drawn(trace: dict[str, Any]) -> set[str]:
+    """All colours of a trace; a band's has two digits more, which say how thin it is."""
+    line, marker = trace.get("line", {}), trace.get("marker", {})
+    scale = [one for _, one in trace.get("colorscale", [])]
+    found = {line.get("color"), marker.get("color"), trace.get("fillcolor", "")[:7] or None, *scale}
+    return found - {None, "#ffffff"}
+
+
+def second_coding(trace: dict[str, Any]) -> tuple[Any, ...]:
+    """What tells a line or bars from the others of a chart without their colours."""
+    marker, line = trace.get("marker", {}), trace.get("line", {})
+    symbol = marker.get("symbol") if "markers" in trace.get("mode", "") else None
+    return trace["type"], line.get("dash", "solid"), line.get("width", 0) < 2, symbol, str(marker.get("pattern"))
+
+
+@pytest.mark.parametrize("name", QUANTITIES)
+def test_every_chart_of_a_quantity_has_its_hue_alone_and_says_so_in_its_title(name):
+    hue = QUANTITIES[name]
+    of_maps = {one for _, one in colour_scale(hue)}
+    for figure in figures()[name]:
+        used = set().union(*map(drawn, figure["data"]))
+        assert used <= {*shades(hue), *of_maps, GREY, RED}, figure["layout"]["title"]["text"]
+        assert used & {*shades(hue), *of_maps}
+        assert hue in figure["layout"]["title"]["text"]
+
+
+@pytest.mark.parametrize("name", QUANTITIES)
+def test_the_lines_of_a_chart_are_told_apart_without_their_colours(name):
+    for figure in figures()[name]:
+        seen = [trace for trace in figure["data"] if trace.get("showlegend", True) and trace["type"] != "heatmap"]
+        lines = [trace for trace in seen if trace.get("legendgroup") is None and trace.get("hoverinfo") != "skip"]
+        ghosts = [trace for trace in lines if drawn(trace) == {GREY}]  # the least and the most of some seeds are alike
+        kept = [trace for trace in lines if trace not in ghosts]
+        assert len({second_coding(trace) for trace in kept}) == len(kept), figure["layout"]["title"]["text"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_colour_stands_out_from_the_white_and_the_dark_page(page):
+    for one in (GREY, RED, RIGHT, *CLASSES, *(one for hue in QUANTITIES.values() for one in shades(hue))):
+        low, high = sorted((luminance(one), luminance(page)))
+        assert (high + 0.05) / (low + 0.05) >= 3, one
+
+
+def test_the_shades_of_a_hue_are_as_light_as_they_say_and_apart():
+    for hue in QUANTITIES.values():
+        light = sorted(luminance(one) for one in shades(hue))
+        assert light[0] == pytest.approx(0.135, abs=0.003)
+        assert light[-1] == pytest.approx(0.29, abs=0.003)
+        assert np.diff(light).min() > 0.015
+    assert at_luminance("#2f86d6", 0.0) == "#000000"
+    assert at_luminance("#2f86d6", 1.0) == "#ffffff"
+
+
+@pytest.mark.parametrize("kind", BLIND)
+def test_signal_and_gradient_and_the_classes_are_told_apart_without_a_kind_of_cones(kind):
+    """The stack's columns stand in one picture without a word beside each, and so do the regions of the classes."""
+    for ones in ((SIGNAL, GRADIENT), CLASSES):
+        seen = [np.clip(np.array(BLIND[kind]) @ linear(one), 0, 1) for one in ones]
+        for at, one in enumerate(seen):
+            assert all(np.abs(one - other).max() > 0.1 for other in seen[:at])
+
+
+def test_no_other_colour_is_written_anywhere_in_python_and_the_browser_has_the_same():
+    allowed = {"#ffffff", "#0b1622", "#111111", "#dfe3e8", "#b9c2cc"}  # light and dark ink, the cells of symbols
+    for file in COMPONENTS.rglob("*.py"):
+        if file.name not in {"colour.py", "report.py", "style.py"}:  # the last two: of a file's page, of words of code
+            assert set(re.findall(r"#[0-9a-f]{6}\b", file.read_text(encoding="utf-8"))) <= allowed, file
+    hues = {*QUANTITIES.values(), GREY, RED} | allowed
+    for file in [*COMPONENTS.rglob("*.js"), *COMPONENTS.rglob("*.css")]:
+        assert set(re.findall(r"#[0-9a-f]{6}\b", file.read_text(encoding="utf-8"))) <= hues, file
+    stack = (COMPONENTS / "stage/browser/stack.js").read_text(encoding="utf-8")
+    for hue in (SIGNAL, GRADIENT):
+        assert f"[{', '.join(str(int(hue[at : at + 2], 16)) for at in (1, 3, 5))}]" in stack
+
+
+def linear(one: str) -> np.ndarray:
+    parts = np.array([int(one[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+
+
+def luminance(one: str) -> float:
+    """Relative luminance of #rrggbb (WCAG 2.2)."""
+    return float(linear(one) @ [0.2126, 0.7152, 0.0722])
