@@ -73,7 +73,9 @@ def tape(steps: int = 5000, seconds: float = 5.0, **size: int) -> list[Figure]:
             return [NO_BROWSER]
         tab.get_by_role("combobox", name="Speed", exact=True).select_option("full speed")
         tab.get_by_role("button", name="Train").first.click()
-        tab.wait_for_function(f"() => document.querySelector('.stage').dataset.step === '{steps}'", timeout=1_800_000)
+        tab.wait_for_function(
+            f"() => document.querySelector('.stage[data-step]')?.dataset.step === '{steps}'", timeout=1_800_000
+        )
         bytes_ = _proportional_bytes(tab)
         return [Figure(f"memory of a page with {steps} steps", bytes_ / 1e6, "MB", at_most=300), _dragged(tab, seconds)]
 

@@ -31,7 +31,12 @@ SECTIONS = {
         ("labs/normalization", "Normalisation", "table_chart", "Every norm on a table of tokens that you edit."),
         ("labs/attention", "Attention", "center_focus_strong", "One attention head, number by number, and positions."),
         ("labs/gradients", "Gradients", "trending_down", "A gradient, factor by factor, and that of a real network."),
-        ("labs/residual", "Residual", "add", "Add and norm on one token; do layers stand aside where little is to do?"),
+        (
+            "labs/residual",
+            "Residual",
+            "add",
+            "Add and norm on one token; do layers stand aside where little is needed?",
+        ),
         ("labs/autoregression", "Autoregression", "keyboard_tab", "A small transformer continues your prompt."),
     ),
     "Learn": (

@@ -1,6 +1,7 @@
 """The glossary: one term in full, chosen here or in the address, and a list to search."""
 
 import re
+from collections.abc import Sequence
 
 import streamlit as st
 
@@ -28,6 +29,7 @@ MET = {
         }.items()
     },
 }
+BASICS = ("signal", "gradient", "loss", "block", "residual", "norm", "rms", "weight gradient")  # of every page
 PAPER = re.compile(r"\b(\d{4}\.\d{4,5})\b")
 
 
@@ -42,6 +44,7 @@ def draw() -> None:
         placeholder="Choose a term, or type a part of it",
         **choice,
     )
+    _ways("Begin with", BASICS, "glossary_basics")
     if word is not None:
         _open(ENTRIES[word])
     _list()
@@ -69,18 +72,22 @@ def _open(entry: Entry) -> None:
         others = list(dict.fromkeys(key_of(word) for sense in entry.senses for word in sense.see))
         others = [word for word in others if word != key_of(entry.word)]
         if others:
-            key = f"glossary_see_{key_of(entry.word)}"
-
-            def follow() -> None:
-                session.hold(CHOSEN, session.held(key))
-                session.hold(key, None)
-
-            st.pills("See also", others, format_func=lambda word: ENTRIES[word].word, key=key, on_change=follow)
+            _ways("See also", others, f"glossary_see_{key_of(entry.word)}")
         st.caption("Appears in")
         with st.container(horizontal=True):
             for address in dict.fromkeys(page for sense in entry.senses for page in sense.met):
                 page, title = MET[address]
                 st.page_link(page, label=title)
+
+
+def _ways(label: str, words: Sequence[str], key: str) -> None:
+    """Terms to open with a press."""
+
+    def follow() -> None:
+        session.hold(CHOSEN, session.held(key))
+        session.hold(key, None)
+
+    st.pills(label, words, format_func=lambda word: ENTRIES[word].word, key=key, on_change=follow)
 
 
 def _list() -> None:

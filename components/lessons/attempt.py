@@ -96,13 +96,15 @@ def _set(name: str, cfg: RunConfig) -> None:
 
 
 def _watch(lesson: Lesson, cfg: RunConfig) -> bool:
-    """The attempt's player and loss, and the verdict once watched to the end. Returns whether rows are awaited."""
+    """The verdict once watched to the end, the attempt's player and loss. Returns whether rows are awaited."""
     name, tape = f"attempt_{lesson.key}", trainer().tape(cfg)
     loss = Chart("Loss of the attempt", span=COLUMNS, figure=figures.loss(cfg), height=260)
+    verdict = st.container()  # above the player: it comes while one looks there
     at = stage(name, [cfg], [loss], shared=" the attempt")
     if runs.watched(at.step, [tape]):
         session.ATTEMPT_WATCHED.of(name).put(cfg)
-    _verdict(lesson, cfg, tape if session.ATTEMPT_WATCHED.of(name).get() == cfg and tape.done else None)
+    with verdict:
+        _verdict(lesson, cfg, tape if session.ATTEMPT_WATCHED.of(name).get() == cfg and tape.done else None)
     return runs.awaited(at.step, [tape])
 
 

@@ -2,17 +2,18 @@
 
 import streamlit as st
 
-from components.shell import link
+from components.shell import link, session
 from components.shell.address import kept
 from components.stage import figures
 from components.stage.bindings import AtFrame, Row
 from components.stage.panels import COLUMNS, Chart, Headline, Link, Panel, Said
-from components.stage.recordings import folder, recordings
+from components.stage.recordings import EXAMPLE, examples, folder, recordings
 from components.stage.stage import Recording, stage
 from models.service.client import key_of
 from models.spec import ARRANGEMENTS, RunConfig
 
 NAME = "recordings"
+FIRST = "recordings_recording"  # key of the first choice
 OWN, ALONE, SECOND = "your own file", "nothing", "a second file of yours"
 TOY = "toy: "  # prefix of an arrangement's name
 LIKE = ("pre-norm", "post-norm", "residual only", "ReZero", "plain", "plain + norm")  # what addnorm.law distinguishes
@@ -32,13 +33,18 @@ FORMATS = (
 
 def draw() -> None:
     """The page below its title."""
-    known = recordings()
+    known = [*recordings(), *examples()]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         first = _chosen("Recording", [OWN, *known], "recording", OWN)
         others = [ALONE, SECOND, *(name for name in known if name != first), *(TOY + name for name in ARRANGEMENTS)]
         second = _chosen("Compare with", others, "beside", ALONE)
     if first == OWN:
-        with st.expander("How to record your model", expanded=not known):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown("Drop a recording below, or look at an example:", width="content")
+            for name in examples():
+                label = name.removeprefix(EXAMPLE).removesuffix(".jsonl")
+                st.button(label, key=f"recordings_{name}", on_click=session.hold, args=(FIRST, name))
+        with st.expander("How to record your model", expanded=not recordings()):
             st.code(CODE, language=None, wrap_lines=True)  # highlighting is too pale for small type
             st.markdown(
                 f"`pip install .` in the app's folder installs only the recorder. Recordings in `{folder()}` appear "

@@ -20,7 +20,7 @@ from models.insight.baseline import loss_of_guessing
 from models.spec import RunConfig
 
 STEP = "step {step}"  # the browser fills in the step shown
-THIN = ", thin: step 0"  # of a title: the nets before training are thin lines
+THIN = ", thin: before training"  # of a title: the nets before training are thin lines
 HUES = {
     "act_rms": SIGNAL,
     "branch_rms": SIGNAL,

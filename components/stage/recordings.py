@@ -18,6 +18,8 @@ from models.service.client import Trainer
 FOLDER = "PLAYGROUND_RECORDINGS"  # environment variable with the folder's path
 DEFAULT, ENDING = "recordings", ".jsonl"
 MOST_LISTED = 500  # the newest
+EXAMPLES = Path(__file__).parents[2] / "examples" / "recordings"  # what the scripts beside it have recorded
+EXAMPLE = "example: "  # prefix of their names
 LARGEST = 2**32  # bytes
 PIECE_BYTES = 2**18
 
@@ -40,12 +42,20 @@ def recordings() -> list[str]:
     return [name for _, name in sorted(listed)[:MOST_LISTED]]
 
 
+def examples() -> list[str]:
+    """The names of the recordings that come with the app."""
+    return [EXAMPLE + path.name for path in sorted(EXAMPLES.glob(f"*{ENDING}"))]
+
+
 @contextmanager
 def opened(name: str) -> Iterator[tuple[int, os.stat_result]]:
-    """Opens a recording of the folder: its descriptor and facts. OSError unless it is a plain file directly in it."""
-    if not name.endswith(ENDING) or Path(name).name != name or "\0" in name:
+    """Opens a recording of the folder, or an example: its descriptor and facts. OSError unless it is a plain file
+    directly in there.
+    """
+    place, file_name = (EXAMPLES, name.removeprefix(EXAMPLE)) if name.startswith(EXAMPLE) else (folder(), name)
+    if not file_name.endswith(ENDING) or Path(file_name).name != file_name or "\0" in file_name:
         raise FileNotFoundError(f"{name!r} is no recording")
-    file = os.open(folder() / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    file = os.open(place / file_name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         facts = os.fstat(file)
         if not stat.S_ISREG(facts.st_mode):

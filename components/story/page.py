@@ -29,7 +29,7 @@ SHALLOW, FADES, GROWS, LEVELS = (
 )
 # By scene: whether it plays, and whether its whole run is asked for.
 HOW = ((True, True), (False, False), (False, True), (True, True), (False, False))
-FIRST = Choice(depth=4, most=MOST, residual=False, norm=False)
+FIRST = Choice(depth=24, most=MOST, residual=True, norm=True)  # which learns: the reader breaks it
 
 
 def draw() -> None:

@@ -64,7 +64,9 @@ def _fades(seen: Seen, shallow: Seen) -> str:
     if not seen.before:
         return f"{first}."
     signal, gradient = through(seen.before)
-    first += f": {share(signal)} of the signal comes through, and {share(gradient)} of the gradient comes back"
+    first += (
+        f": before training {share(signal)} of the signal comes through, {share(gradient)} of the gradient comes back"
+    )
     frame = seen.before.frame_at(0)
     answers = len(set(frame.picture["ten_guess"])) if frame and "ten_guess" in frame.picture else 0
     alike = "the same answer" if answers == 1 else f"{answers} different answers"
@@ -72,7 +74,10 @@ def _fades(seen: Seen, shallow: Seen) -> str:
 
 
 def _grows(seen: Seen) -> str:
-    first = "The skip, the blue ribbon, carries the signal past every block, and the block's output is added to it"
+    first = (
+        "The skip (residual connection), the blue ribbon, carries the signal past every block, and what the block puts "
+        "out is added to it"
+    )
     if not seen.before:
         return f"{first}."
     first += f": nothing fades, but the sum grows, and the signal leaves {times(through(seen.before)[0])} as large"
@@ -97,11 +102,14 @@ def _levels(seen: Seen, digit: int) -> str:
 
 
 def _own(seen: Seen) -> str:
-    first = "Drag the depth, remove the skip or the norm, and train"
+    first = "Drag the depth, take the skip or the norm away, and train"
     if not seen.before:
         return f"{first}."
     signal, gradient = through(seen.before)
-    first += f": in your net {_said('signal', 'leaves', signal)}, and {_said('gradient', 'comes back', gradient)}"
+    first += (
+        f": before training {_said('signal', 'leaves', signal)} in your net, and "
+        f"{_said('gradient', 'comes back', gradient)}"
+    )
     if not seen.whole:
         return f"{first}. Where does it stop learning?"
     became, fate, cost = (

@@ -40,8 +40,8 @@ def because(trace: Trace, guessing: float) -> str:
     if became == LEARNS:
         signal, gradient = (times(factor) for factor in through(trace))
         return (
-            f"The signal leaves {signal} as large, the gradient comes back {gradient} as large: every block hears what "
-            "to change."
+            f"Before training the signal leaves {signal} as large, the gradient comes back {gradient} as large: every "
+            "block hears what to change."
         )
     cost = (
         f"the loss is {trace.loss[0]:.3g} at step 0"
@@ -56,9 +56,11 @@ def fault(trace: Trace, guessing: float) -> str:
     signal, gradient = through(trace)
     if outcome(trace, guessing) == BLOWS_UP:
         end = f", and at step {trace.divergence.step} the numbers overflow" if trace.divergence else ""
-        return f"the signal leaves {times(signal)} as large{end}"
+        return f"before training the signal leaves {times(signal)} as large{end}"
     if min(signal, gradient) < FADED:
-        return f"{share(signal)} of the signal comes through, {share(gradient)} of the gradient comes back"
+        return (
+            f"before training {share(signal)} of the signal comes through, {share(gradient)} of the gradient comes back"
+        )
     if likeness(trace) > COLLAPSED:
         return f"any two digits come out alike (cosine {likeness(trace):.2f})"
     return "nothing is wrong before training"
@@ -92,7 +94,11 @@ def times(factor: float) -> str:
 
 
 def share(part: float) -> str:
-    """A factor below 1 as "1/63,000", others as `times`."""
+    """A factor below 1 as "1/63,000", from a third on as a percentage; others as `times`."""
     if part == 0:
         return "nothing"
-    return f"1/{float(f'{1 / part:.2g}'):,.0f}" if part < 1 else times(part)
+    if part >= 1:
+        return times(part)
+    if part > 1 / 3:
+        return "all" if part >= 0.995 else f"{part:.0%}"
+    return f"1/{float(f'{1 / part:.2g}'):,.0f}"

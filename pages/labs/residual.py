@@ -11,7 +11,7 @@ from components.labs.residual import variants as residual_variants
 st.title("Residual", anchor=False)
 st.markdown(
     "Change a token and the outputs of the branches, and follow the signal (residual stream) through add & norm, "
-    "sublayer by sublayer; then train three nets and see whether their layers learn to do nothing."
+    "sublayer by sublayer; then train three nets and see whether layers stand aside where little is needed."
 )
 token, memory, variants, trained = parts(
     "residual", ("Add & norm on a token", "A memory", "Other skips", "Trained nets")

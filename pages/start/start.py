@@ -19,10 +19,11 @@ if over:
     text.markdown(conclusion(*found))
 elif links is not None:
     text.markdown(
-        "Four copies of one network of 32 blocks learn to read handwritten digits, from the same initial weights and "
-        "the same images. They differ in two things: whether a **residual** path carries the signal past every block "
-        "(*add*), and whether a layer **norm** rescales what each block reads. Guess what each will do, then press "
-        "the button."
+        "Four copies of one network of 32 blocks, with the same initial weights and images, learn to read handwritten "
+        "digits. They differ in two things: whether a **residual** path carries the signal past every block (*add*), "
+        "and whether a layer **norm** rescales what each block reads. A column is a block: above the line the size of "
+        "the :blue[**signal**] that leaves it, below it that of the :violet[**gradient**] that comes back (log scale); "
+        "the band is the residual path, a dot a norm. Guess what each will do, then press the button."
     )
 if links is not None:
     links.page_link(STORY, label="Next: the story" if found else "The story", icon=":material/auto_stories:")

@@ -4,7 +4,22 @@ from pathlib import Path
 
 import pytest
 
-from addnorm.read import read
+import examples
+from addnorm.read import Recording, read
+
+SHIPPED = Path(examples.__file__).parent / "recordings"
+
+
+def begins_like(shipped: str, fresh: Recording) -> bool:
+    """Whether the recording that comes with the app is what its script records, as far as the fresh one goes."""
+    kept = read(SHIPPED / shipped)
+    assert kept.problem == ""
+    assert kept.sites == fresh.sites
+    return all(
+        list(kept.row(name, at)) == pytest.approx(list(fresh.row(name, at)), rel=1e-3)
+        for name in ("act", "grad")
+        for at in range(len(fresh))
+    )
 
 
 def test_the_digits_example(tmp_path: Path) -> None:
@@ -14,6 +29,7 @@ def test_the_digits_example(tmp_path: Path) -> None:
     recording = read(tmp_path / "run.jsonl")
     assert (recording.problem, len(recording), recording.header["meta"]) == ("", 3, {"task": "digits"})
     assert [site.name for site in recording.sites] == [str(at) for at in range(13)]
+    assert begins_like("digits.jsonl", recording)
 
 
 def test_the_trainer_example(tmp_path: Path) -> None:
@@ -27,6 +43,7 @@ def test_the_trainer_example(tmp_path: Path) -> None:
     assert (recording.problem, len(recording)) == ("", 3)
     assert [site.name for site in recording.sites] == ["transformer.drop", *blocks]
     assert all((*recording.known["act"], *recording.known["grad"], *recording.known["loss"]))
+    assert begins_like("gpt2.jsonl", recording)
 
 
 def test_the_x_transformers_example(tmp_path: Path) -> None:

@@ -49,19 +49,19 @@ def test_a_link_opens_a_scene_and_the_keyboard_goes_on_to_the_reader_s_own_net(v
     page = visitors("/story?scene=3", reduced_motion="reduce")
     until(page, lambda: scene(page) == "3" and picture(page) == "32 with skip", "the scene of the link")
     page.get_by_role("navigation", name="Scenes").get_by_role("link", name="5").press("Enter")
-    until(page, lambda: picture(page) == "4 without skip", "the reader's net")
+    until(page, lambda: picture(page) == "24 with skip", "the reader's net")
     page.wait_for_url("**scene=5")
     depth = page.get_by_role("slider", name="Depth")
     depth.focus()
     for _ in range(3):
         depth.press("ArrowRight")
-    until(page, lambda: picture(page) == "7 without skip", "seven blocks")
-    page.wait_for_url("**depth=7**")
-    page.get_by_role("checkbox", name="Residual").press("Space")
-    until(page, lambda: picture(page) == "7 with skip", "the skip")
+    until(page, lambda: picture(page) == "27 with skip", "27 blocks")
+    page.wait_for_url("**depth=27**")
+    page.get_by_role("checkbox", name="Skip").press("Space")
+    until(page, lambda: picture(page) == "27 without skip", "no skip")
     assert scene(settled(page)) == "5"
     page.reload()
-    until(page, lambda: scene(page) == "5" and picture(page) == "7 with skip", "the same net")
+    until(page, lambda: scene(page) == "5" and picture(page) == "27 without skip", "the same net")
 
 
 def test_on_a_phone_the_words_of_a_scene_stand_below_its_picture(visitors):

@@ -18,7 +18,7 @@ from components.stage.figures import LIMITS
 from components.stage.recordings import Reel, opened
 from models.service.client import key_of
 from models.spec import ARRANGEMENTS, RunConfig
-from tests.app_page import APP, PATIENCE, address, sound, words
+from tests.app_page import APP, PATIENCE, address, press, sound, words
 from tests.stage_page import declared, panels, says
 
 NOBODY: Any = None  # a trainer, whom no recording asks
@@ -106,6 +106,18 @@ def test_nothing_outside_of_the_folder_and_nothing_but_plain_files_is_given(
         (said,), data = sent(reel(name))
         assert said["sentence"].startswith("There is no recording")
         assert data == b""
+
+
+def test_an_example_is_chosen_by_its_button_and_sent_and_nothing_beside_it(folder: Path) -> None:
+    page = page_of()
+    (name, *_) = recordings.examples()
+    press(page, name.removeprefix(recordings.EXAMPLE).removesuffix(".jsonl"))
+    assert page.selectbox(key="recordings_recording").value == name
+    assert address(page) == {"recording": name}
+    assert sent(reel(name))[1] == (recordings.EXAMPLES / name.removeprefix(recordings.EXAMPLE)).read_bytes()
+    for other in ("example: ../digits.py", "example: ../../README.md", "example: /etc/passwd", "example: "):
+        with pytest.raises(OSError, match=r"."), opened(other):
+            pass
 
 
 def test_the_newest_recordings_are_listed_first_and_not_all_of_very_many(

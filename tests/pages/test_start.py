@@ -52,12 +52,12 @@ def test_a_run_that_diverged_blew_up_whatever_it_had_learned_before():
 
 def test_a_reason_is_made_from_the_numbers_before_training():
     assert because(tape(act=(1, 485.2), diverged=Divergence(2, "branch")), CHANCE) == (
-        "The signal leaves 490 times as large, and at step 2 the numbers overflow: the loss is 2.3 at step 0, "
+        "Before training the signal leaves 490 times as large, and at step 2 the numbers overflow: the loss is 2.3 at step 0, "
         "guessing costs 2.30."
     )
     assert because(tape(act=(1, 1.5e-5), grad=(3e-8, 1.9e-3)), CHANCE) == (
-        "1/67,000 of the signal comes through, 1/63,000 of the gradient comes back: the loss stays at 2.30, guessing "
-        "costs 2.30."
+        "Before training 1/67,000 of the signal comes through, 1/63,000 of the gradient comes back: the loss stays at "
+        "2.30, guessing costs 2.30."
     )
     assert fault(tape(cosine=0.99), CHANCE) == "any two digits come out alike (cosine 0.99)"
     assert fault(tape(cosine=0.5), CHANCE) == "nothing is wrong before training"
@@ -65,6 +65,7 @@ def test_a_reason_is_made_from_the_numbers_before_training():
         tape((0.1,) * 30, act=(1, 4), grad=(1, 2)), CHANCE
     )
     assert [share(0.0), share(3.0), times(1234.0)] == ["nothing", "3 times", "1,200 times"]
+    assert [share(0.998), share(0.62), share(0.3)] == ["all", "62%", "1/3"]
 
 
 def test_the_conclusion_is_of_the_runs_as_they_came_out():
@@ -78,7 +79,7 @@ def test_the_conclusion_is_of_the_runs_as_they_came_out():
         "alike (cosine 0.99)" in said
     )
     other = conclusion(both, replace(norm, trace=tape((0.1,) * 30)), residual, neither)
-    assert other.startswith("**2 of 4 learn: A; B.** C: the signal leaves 77 times as large")
+    assert other.startswith("**2 of 4 learn: A; B.** C: before training the signal leaves 77 times as large")
 
 
 # --- ten digits ---

@@ -125,7 +125,7 @@ def test_no_scene_says_more_than_two_sentences(small):
 
 def test_the_reader_chooses_a_net_and_its_link_shows_it_again(small):
     page = opened()
-    assert runs(page)[4] == RunConfig(depth=4, **PLAIN)
+    assert runs(page)[4] == RunConfig(depth=24)
     page = says(page, {"choice": {"depth": 7, "residual": True, "norm": False}})
     assert runs(page)[4] == RunConfig(depth=7, norm="none")
     assert declared(page)["scenes"][4]["choice"] == {"depth": 7, "most": 64, "residual": True, "norm": False}
@@ -153,7 +153,7 @@ def test_what_cannot_be_chosen_changes_nothing(small, said):
     assert runs(says(page, {"choice": said})) == runs(page)
 
 
-@pytest.mark.parametrize(("depth", "taken"), [("100000", 4), ("64", 64), ("0", 1), ("-3", 4), ("x", 4), ("99", 64)])
+@pytest.mark.parametrize(("depth", "taken"), [("100000", 24), ("64", 64), ("0", 1), ("-3", 24), ("x", 24), ("99", 64)])
 def test_a_depth_that_a_link_cannot_have_becomes_one_that_it_can(small, depth, taken):
     assert runs(opened(depth=depth, residual="true", norm="true"))[4].depth == taken
 

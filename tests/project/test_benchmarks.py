@@ -16,6 +16,7 @@ from benchmarks import (
     seeds,
     serving,
     soak,
+    stage,
     training,
     verdicts,
     watch,
@@ -125,6 +126,11 @@ def test_a_soak_kills_cuts_and_watches_memory(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.long
 def test_time_to_controls_and_first_chart_are_measured_where_there_is_a_browser() -> None:
     assert len(measured(browser.browser(rounds=1, remote=0))) in {0, 3}
+
+
+@pytest.mark.long
+def test_a_tape_is_played_to_its_end_and_dragged_where_there_is_a_browser() -> None:
+    assert len(measured(stage.tape(steps=20, seconds=0.5, depth=2))) in {0, 2}
 
 
 @pytest.mark.parametrize("loop", [Bare, StreamSites, Hooks])

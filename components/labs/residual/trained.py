@@ -1,4 +1,4 @@
-"""Do layers learn to do nothing where little is needed? Branch shares of three nets that differ in their task."""
+"""Do layers stand aside where little is needed? Branch shares of three nets that differ in their task."""
 
 import numpy as np
 import streamlit as st
@@ -39,7 +39,7 @@ def draw() -> None:
 
 def controls() -> list[RunConfig]:
     """The introduction and the three nets that are set."""
-    st.subheader("Do layers learn to do nothing where little is needed?", anchor=False)
+    st.subheader("Do layers stand aside where little is needed?", anchor=False)
     st.markdown(
         "Train three nets that differ only in their task. **A straight line** needs no branch at all: embedding and "
         "output head suffice. In **random sequences** there is nothing to learn for a net that sees one symbol at a "
