@@ -5,8 +5,9 @@ from dataclasses import replace
 
 from benchmarks.report import Figure
 from models.insight.baseline import loss_of_guessing
+from models.insight.outcome import LEARNT, final_loss
 from models.insight.postmortem import postmortem
-from models.insight.remedy import LAST, LEARNED, candidates, failed, ranked
+from models.insight.remedy import candidates, failed, ranked
 from models.instruments.trial import trial
 from models.spec import RunConfig
 from models.training import Replays, Run
@@ -70,8 +71,8 @@ def remedies(failing: Mapping[str, RunConfig] = FAILING) -> Iterator[Figure]:
             continue
         remedy = every[helping[0]]
         after = _trained(replace(cfg, **remedy.fields)).trace()
-        loss = float(after.loss[-LAST:].mean())
-        good = after.divergence is None and loss < LEARNED * loss_of_guessing(cfg.task)
+        loss = final_loss(after)
+        good = after.divergence is None and loss < LEARNT * loss_of_guessing(cfg.task)
         learned += good
         note = f"{remedy.label}; {len(helping)} of {len(tried)} tried help{'' if good else '; IT DOES NOT LEARN'}"
         yield Figure(name, loss, "loss", note=note)

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.report import Figure
 from models.insight.baseline import loss_of_guessing
-from models.insight.remedy import LAST, LEARNED
+from models.insight.outcome import LEARNT, final_loss
 from models.insight.verdict import LARGE_UPDATE, STARTS, verdict
 from models.spec import ACTIVATIONS, ARRANGEMENTS, INITS, NORMS, PLACEMENTS, RunConfig
 from models.training import Run, profile_at_init
@@ -130,11 +130,11 @@ def outcome(cfg: RunConfig) -> str:
 
 def judged(cfg: RunConfig, run: Run) -> str:
     """What became of a finished run: one of OUTCOMES."""
-    loss, guessing = run.trace().loss, loss_of_guessing(cfg.task)
-    end = float(loss[-LAST:].mean())
+    trace, guessing = run.trace(), loss_of_guessing(cfg.task)
+    end = final_loss(trace)
     if run.divergence or end > BLOWN_UP * guessing:
         return "diverges"
-    for name, share in (("learns", LEARNED), ("learns slowly", SLOW)):
-        if end < min(share * guessing, float(loss[0])):
+    for name, share in (("learns", LEARNT), ("learns slowly", SLOW)):
+        if end < min(share * guessing, float(trace.loss[0])):
             return name
     return "learns nothing"

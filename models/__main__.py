@@ -1,4 +1,4 @@
-"""`python -m models`: the playground's engine without its pages. `python -m models --help` says how."""
+"""`python -m models`: the playground without its pages; see `python -m models --help`."""
 
 import sys
 

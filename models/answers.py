@@ -1,8 +1,7 @@
-"""What the trainer may be asked, and what it answers: plain dataclasses of numbers, texts and arrays. No torch.
+"""Questions to the trainer and their answers: plain dataclasses of numbers, texts and arrays. No torch.
 
-Legend: S sites of the stream, M sublayers, A those with an activation function, L
-blocks, D features, T tokens, C classes, H heads, K what there are several of, as
-the class says. Sizes are in the stream's own units, losses and entropies in nats.
+Legend: S sites of the stream, M sublayers, A sublayers with an activation function, L blocks, D features, T tokens, C
+classes, H heads; each class says what its K counts. Sizes are in the stream's own units, losses and entropies in nats.
 """
 
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Question(Generic[Value]):
-    """The name under which something is asked of the trainer, and the class of its answer."""
+    """A question to the trainer: its name, and the class of its answer."""
 
     name: str
     answer: type[Value]
@@ -28,20 +27,20 @@ class Question(Generic[Value]):
 
 @dataclass(frozen=True)
 class Profiles:
-    """Row 0 of the tapes of several seeds, from the configuration's own upwards."""
+    """Row 0 of the tapes of several seeds, from the configuration's own up."""
 
     traces: tuple[Trace, ...]
 
 
 @dataclass(frozen=True)
 class Signal:
-    """Signal, gradient and branch gains before training over K seeds, on Gaussian input of unit mean square."""
+    """Signal, gradient and branch gains of K seeds before training, on Gaussian input of unit mean square."""
 
     seeds: tuple[int, ...]  # (K,)
     mean_square: np.ndarray  # of the stream, (K, S)
     grad_norm: np.ndarray  # L2 norm of the gradient at the stream, (K, S)
-    v_f: np.ndarray  # mean(F(x)^2) of each branch's function on unit x, (K, M); NaN where the sublayer was taken out
-    v_b: np.ndarray  # |J^T g|^2 / |g|^2 of it on a Gaussian g, (K, M)
+    v_f: np.ndarray  # mean(F(x)^2) of each branch's function on unit x, (K, M); NaN if the sublayer was taken out
+    v_b: np.ndarray  # |J^T g|^2 / |g|^2 of the same function on a Gaussian g, (K, M)
 
 
 # --- the stream ---
@@ -49,45 +48,44 @@ class Signal:
 
 @dataclass(frozen=True)
 class Stream:
-    """How the stream grows on the step's batch, and what every sublayer does to it."""
+    """The growth of the stream on the step's batch, and what every sublayer does to it."""
 
     stream_rms: np.ndarray  # (S,)
     branch_rms: np.ndarray  # before the add, (M,)
-    share: np.ndarray  # branch over stream before the add, (M,)
+    share: np.ndarray  # RMS of the branch over that of the stream before the add, (M,)
     neighbour_cosine: np.ndarray  # between the stream before and after the sublayer, (M,)
     branch_cosine: np.ndarray  # between the branch and the stream that it is added to, (M,)
 
 
 @dataclass(frozen=True)
 class Histograms:
-    """Shares of values by bin, over K places or steps. Bins are in units of the RMS of what is binned."""
+    """Histograms of K sites or steps, with bins in units of the RMS of each."""
 
-    centres: np.ndarray  # (bins,); the first and the last bin are open
-    shares: np.ndarray  # of the finite values, (K, bins); NaN without any
+    centres: np.ndarray  # of the bins, (bins,); the first and the last bin are open
+    shares: np.ndarray  # of the finite values by bin, (K, bins); NaN without any
     rms: np.ndarray  # (K,)
-    lost: np.ndarray  # share that is not finite, (K,)
+    lost: np.ndarray  # share of values that are not finite, (K,)
 
 
 @dataclass(frozen=True)
 class Distributions(Histograms):
-    """Histograms of the stream by site, the tails of its tokens,
-    and the units inside the branches that have an activation.
+    """Histograms of the stream by site, the tails of its tokens, and the units after the activation functions.
 
-    A unit is judged over all `tokens` of the batch. Shares are empty where the activation function has no such units.
+    A unit is judged over all `tokens` of the batch. The shares of units are empty for other activation functions.
     """
 
     tokens: int
     kurtosis: np.ndarray  # mean over tokens, (S,)
-    kurtosis_max: np.ndarray  # largest of a token, (S,)
-    inside: tuple[str, ...]  # sites of the branches that have an activation function, (A,)
+    kurtosis_max: np.ndarray  # maximum over tokens, (S,)
+    inside: tuple[str, ...]  # sites whose branch has an activation function, (A,)
     dead: np.ndarray  # share of ReLU units that are 0 for all tokens, (A,)
     always_on: np.ndarray  # share of ReLU units that are above 0 for all tokens, (A,)
-    saturated: np.ndarray  # share of the values of tanh and sigmoid that have hardly any slope left, (A,)
+    saturated: np.ndarray  # share of tanh or sigmoid values where the slope is nearly 0, (A,)
 
 
 @dataclass(frozen=True)
 class Film(Histograms):
-    """Histograms of one site at the frames of a run, each on its own step's batch."""
+    """Histograms of one site at K frames of a run, each on its own step's batch."""
 
     steps: np.ndarray  # (K,)
 
@@ -96,21 +94,21 @@ class Film(Histograms):
 class Collapse:
     """How alike the vectors of the stream are, how many directions they use, and where attention goes; means over sets.
 
-    A set is one sample's tokens where there are several (`within`), else those of the batch. What is said of attention
-    is empty where attention has nothing to choose from, and NaN for a block that was taken out.
+    A set is the tokens of one sample if there are several (`within`), else those of the batch. The numbers of attention
+    are empty if it has nothing to choose from, and NaN for a block that was taken out.
     """
 
     within: bool
     sets: int
-    vectors: int  # in a set
+    vectors: int  # per set
     cosine: np.ndarray  # between different vectors, (S,)
     spread: np.ndarray  # |X - 1 mean^T| / |X|, (S,)
     rank: np.ndarray  # exp of the entropy of the singular values, (S,)
     participation: np.ndarray  # (sum s^2)^2 / sum s^4 of the singular values, (S,)
-    entropy: np.ndarray  # of a row of attention as a share of its largest, (L,)
-    sharpest: np.ndarray  # that of the sharpest head, (L,)
+    entropy: np.ndarray  # of a row of attention, as a share of its maximum, (L,)
+    sharpest: np.ndarray  # the same for the sharpest head, (L,)
     max_logit: np.ndarray  # (L,)
-    query_key_share: np.ndarray  # of the squared gradient of queries, keys and values, (L,)
+    query_key_share: np.ndarray  # share of queries and keys in the squared gradient of queries, keys and values, (L,)
 
 
 # --- the gradient ---
@@ -119,22 +117,23 @@ class Collapse:
 @dataclass(frozen=True)
 class GradientShares:
     """Where the gradient came from at every add, in float64.
+
     A projection is <g, sum> / |sum|^2; the two add up to 1.
     """
 
-    samples: int  # of the batch that it was measured on
+    samples: int  # of the batch that were used
     skip_rms: np.ndarray  # (M,)
     branch_rms: np.ndarray  # (M,)
     sum_rms: np.ndarray  # (M,)
-    skip_projection: np.ndarray  # (M,), NaN where the sum is 0
+    skip_projection: np.ndarray  # (M,); NaN if the sum is 0
     branch_projection: np.ndarray  # (M,)
 
 
 @dataclass(frozen=True)
 class PathLengths:
-    """The gradient G at the input by the number k of branches that it passed, k = 0 to M."""
+    """The gradient G at the input, split by the number k of branches that it passed, k = 0 to M."""
 
-    samples: int  # of the batch that it was measured on
+    samples: int  # of the batch that were used
     share: np.ndarray  # |G_k| / sum |G_j|, (M + 1,)
     projection: np.ndarray  # <G_k, G> / |G|^2, (M + 1,)
     length: np.ndarray  # |G_k|, (M + 1,)
@@ -143,49 +142,47 @@ class PathLengths:
 
 @dataclass(frozen=True)
 class Check:
-    """Slopes of the loss by autograd and by central differences
-    at K steps, in float64, along some directions of length 1.
-    """
+    """Slopes of the loss along directions of length 1, by autograd and by central differences with K steps; float64."""
 
-    what: tuple[str, ...]  # is moved along each direction: a block's weights or the stream after it
+    what: tuple[str, ...]  # what each direction moves: a block's weights, or the stream after it
     along: tuple[str, ...]  # the name of each direction
     rms: dict[str, float]  # of the gradient, by what is moved
     loss: float
     analytic: np.ndarray  # slope by autograd, (directions,)
     difference: np.ndarray  # slope by central differences, (directions, K)
     step: np.ndarray  # length of the move, (directions, K)
-    kinks: np.ndarray  # ReLU inputs whose sign the move changes, (directions, K)
-    chosen: np.ndarray  # place of the step at which the difference is steadiest, (directions,)
+    kinks: np.ndarray  # ReLU inputs that change sign between the two ends, (directions, K)
+    chosen: np.ndarray  # index of the step where the difference is steadiest, (directions,)
 
 
 @dataclass(frozen=True)
 class GradientNoise:
-    """Signal and noise of the gradient over `parts` micro-batches; 0 parts and NaN where the batch cannot be split."""
+    """Signal and noise of the gradient over `parts` micro-batches; 0 parts and NaN if the batch cannot be split."""
 
     parts: int
     part_size: int  # samples
-    batch_norm: bool  # whether each micro-batch has statistics of its own
+    batch_norm: bool  # whether each micro-batch has its own statistics
     signal: np.ndarray  # |E g|^2 of a micro-batch, (L,)
     noise: np.ndarray  # tr Cov(g) of a micro-batch, (L,)
     snr: np.ndarray  # their ratio, (L,)
-    gradient_square: float  # of the whole net, unbiased, so that it may be negative
+    gradient_square: float  # of the whole net, unbiased, so it may be negative
     noise_trace: float  # of the whole net, per sample, unbiased
 
 
 @dataclass(frozen=True)
 class Gains:
-    """What multiplies: learned gates of the branches, gains of the norms, slopes of dynamic tanh."""
+    """Learned factors: gates of the branches, gains of the norms, slopes of dynamic tanh."""
 
-    gates: np.ndarray  # mean, least and greatest of each branch's, (M, 3); NaN without a gate
+    gates: np.ndarray  # mean, least and greatest of each branch's gate, (M, 3); NaN without a gate
     gain_names: tuple[str, ...]  # (K,)
     gains: np.ndarray  # mean, least and greatest of each norm's, (K, 3)
     slope_names: tuple[str, ...]
-    slopes: np.ndarray  # one by name
+    slopes: np.ndarray  # one per name
 
 
 @dataclass(frozen=True)
 class AdamState:
-    """What Adam's two moments, corrected for their start at 0, say by block; NaN for a block without weights."""
+    """Adam's bias-corrected moments by block; NaN for a block without weights."""
 
     ratio: np.ndarray  # RMS(m) / RMS(sqrt v), (L,)
     near: np.ndarray  # share of weights whose last |update| was close to the learning rate, (L,)
@@ -193,7 +190,7 @@ class AdamState:
 
 @dataclass(frozen=True)
 class Health:
-    """How sound the training is at a step. `adam` is None for other optimisers and before the first update."""
+    """The health of training at a step; `adam` is None for other optimisers and before the first update."""
 
     noise: GradientNoise
     gains: Gains
@@ -205,33 +202,33 @@ class Health:
 
 @dataclass(frozen=True)
 class Landscape:
-    """The loss of the step's batch on a plane of weights; a row of a matrix is as long in a direction as in the net."""
+    """The loss of the step's batch on a plane of weights with filter-normalised directions."""
 
-    axis: np.ndarray  # in filter lengths, along either direction, (N,)
+    axis: np.ndarray  # along either direction, in filter lengths, (N,)
     loss: np.ndarray  # (N, N)
-    moved: int  # numbers that a direction moves
-    parameters: int  # of the net
+    moved: int  # how many numbers a direction moves
+    parameters: int  # how many numbers the net has
 
 
 @dataclass(frozen=True)
 class Sharpness:
-    """The largest eigenvalue of the Hessian at K steps, and how far power iteration came."""
+    """The largest eigenvalue of the Hessian at K steps, and how well power iteration converged."""
 
-    samples: int  # of the batch that it was taken over
+    samples: int  # of the batch that were used
     steps: np.ndarray  # (K,)
     rate: np.ndarray  # learning rate, (K,)
-    sharpness: np.ndarray  # (K,), NaN where something is not finite
+    sharpness: np.ndarray  # (K,); NaN if something is not finite
     residual: np.ndarray  # |Hv - qv| / |q|, (K,)
     products: np.ndarray  # Hessian-vector products taken, (K,)
 
 
 @dataclass(frozen=True)
 class StreamJacobian:
-    """How the stack stretches the last token of the first sample, all other tokens held fixed."""
+    """How the stack stretches the last token of the first sample, with all other tokens fixed."""
 
-    singular_values: np.ndarray  # the largest first, (D,); NaN where the Jacobian is not finite
-    token: int  # its place, from 1
-    samples: int  # that were passed together
+    singular_values: np.ndarray  # largest first, (D,); NaN if the Jacobian is not finite
+    token: int  # the place of that token, from 1
+    samples: int  # in the forward pass
 
 
 @dataclass(frozen=True)
@@ -240,7 +237,7 @@ class Surgery:
 
     loss: tuple[float, float]
     accuracy: tuple[float, float]
-    changed: float  # share of the answers
+    changed: float  # share of answers that changed
 
 
 @dataclass(frozen=True)
@@ -257,7 +254,7 @@ class Lesions:
 
 @dataclass(frozen=True)
 class Without:
-    """The held-out split in eval mode without one kind of sublayer: of one block alone, and of all of them."""
+    """The held-out split in eval mode without one kind of sublayer, in one block and in all blocks."""
 
     loss: np.ndarray  # (L,)
     accuracy: np.ndarray  # (L,)
@@ -267,9 +264,7 @@ class Without:
 
 @dataclass(frozen=True)
 class Sublayers:
-    """The held-out split in eval mode for an intact transformer,
-    and without the sublayers of each kind, attn and ffn.
-    """
+    """The held-out split in eval mode for an intact transformer, and without each kind of sublayer, attn and ffn."""
 
     loss: float
     accuracy: float
@@ -284,38 +279,38 @@ class Lookup:
     ids: np.ndarray  # (T,)
     names: tuple[str, ...]  # of the symbols, (C,)
     table: np.ndarray  # the embedding, (C, D)
-    enters: np.ndarray  # what the first block reads: the row, or sqrt(1/2) of it and the position's, (T, D)
-    position: np.ndarray  # (T, D), or without rows where no table of positions is added
-    apart: float  # the most by which one-hot rows times the table differ from the rows that are looked up
+    enters: np.ndarray  # what the first block reads, (T, D): the row, or sqrt(1/2) times it plus the position's
+    position: np.ndarray  # (T, D); (0, D) if no table of positions is added
+    apart: float  # largest difference between one-hot rows times the table and the rows looked up
 
 
 @dataclass(frozen=True)
 class Overfitting:
-    """Nets with each of K norms and of S seeds, trained on a few samples and looked at in F steps."""
+    """Nets with each of K norms and S seeds, trained on few samples and measured at F steps."""
 
     steps: np.ndarray  # (F,)
     train: np.ndarray  # loss on these samples in eval mode, (K, S, F)
-    held_out: np.ndarray  # loss in eval mode, (K, S, F)
-    accuracy: np.ndarray  # held out, (K, S, F)
-    sharpness: np.ndarray  # at the end, the largest eigenvalue of the Hessian on all samples, (K, S)
-    rise: np.ndarray  # at the end, of the loss along random filter-normalised directions, the median, (K, S)
+    held_out: np.ndarray  # held-out loss in eval mode, (K, S, F)
+    accuracy: np.ndarray  # held-out accuracy, (K, S, F)
+    sharpness: np.ndarray  # largest eigenvalue of the Hessian on all samples at the end, (K, S)
+    rise: np.ndarray  # median rise of the loss along random filter-normalised directions at the end, (K, S)
 
 
 @dataclass(frozen=True)
 class Tried:
-    """What came of one change of a run: trained for some `steps`, `diverged` at one of them or at none (-1)."""
+    """The result of one change to a run."""
 
-    steps: int
-    start: float  # loss
-    end: float  # loss, a mean over the last steps
-    diverged: int
-    learns: bool  # whether the loss came down below guessing
-    steady: bool  # whether it came down to about guessing at least
+    steps: int  # trained
+    start: float  # loss at step 0
+    end: float  # mean loss of the last steps
+    diverged: int  # the step, or -1
+    learns: bool  # whether the loss fell below that of guessing
+    steady: bool  # whether the loss fell at least to about that of guessing
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of changes of a run, in the order in which they were tried."""
+    """The results of changes to a run, in the order in which they were tried."""
 
     tried: tuple[Tried, ...]
 
@@ -325,26 +320,25 @@ class Trial:
 
 @dataclass(frozen=True)
 class Lens:
-    """What the net makes of a text or a held-out sample at all
-    positions, where one head looks, and the lens at every site.
+    """What the net makes of a text or a held-out sample at all positions, and the lens at every site.
 
-    -1 and NaN where something is not finite, or where the head reads nothing: in a DLCL stack inside a block.
+    -1 and NaN stand where something is not finite, and where the output head cannot read: inside a block of DLCL.
     """
 
     tokens: tuple[str, ...]  # (T,)
-    limit: int  # tokens that the net can read
-    samples: int  # held out
+    limit: int  # how many tokens the net can read
+    samples: int  # in the held-out split
     classes: tuple[str, ...]  # (C,)
     batch_norm: bool
     asked: np.ndarray  # where training takes a loss, (T,)
-    truth: np.ndarray  # the right class of a held-out sample, (T,), else -1
-    attention: np.ndarray  # of one block, (H, T, T), H = 0 where it has none
-    read: np.ndarray  # whether the head reads a site, (S,)
-    probabilities: np.ndarray  # of what the net says, (T, C)
+    truth: np.ndarray  # the correct class of a held-out sample, (T,), else -1
+    attention: np.ndarray  # of one block, (H, T, T); H = 0 if it has none
+    read: np.ndarray  # whether the output head can read a site, (S,)
+    probabilities: np.ndarray  # at the end, (T, C)
     top: np.ndarray  # likeliest class, (S, T)
     chance: np.ndarray  # its probability, (S, T)
-    final_chance: np.ndarray  # probability of the class that the net says at last, (S, T)
-    kl: np.ndarray  # KL(last || here), (S, T)
+    final_chance: np.ndarray  # probability of the class that is likeliest at the end, (S, T)
+    kl: np.ndarray  # KL(end || here), (S, T)
 
 
 @dataclass(frozen=True)
@@ -354,15 +348,15 @@ class Refinement(Lens):
 
 @dataclass(frozen=True)
 class Continuation:
-    """What the net says after a text, and what made it stop: length, end, full, unasked or not finite."""
+    """What the net says after a text, and why it stopped: length, end, full, unasked or not finite."""
 
     said: tuple[str, ...]  # (K,)
     classes: tuple[str, ...]  # (C,)
-    probabilities: np.ndarray  # before each token was chosen, (K, C)
-    read: tuple[str, ...]  # what the first token is said after
-    limit: int  # tokens that the net can read
-    unknown: tuple[str, ...]  # pieces of the text that were left out
-    cut: int  # tokens of the text that were not read
+    probabilities: np.ndarray  # from which each token was chosen, (K, C)
+    read: tuple[str, ...]  # the tokens before the first one that was said
+    limit: int  # how many tokens the net can read
+    unknown: tuple[str, ...]  # tokens of the text that were left out
+    cut: int  # how many tokens of the text did not fit
     stopped: str
 
 
@@ -370,14 +364,14 @@ class Continuation:
 class Change:
     """What one more token changes at the T - 1 places before it."""
 
-    difference: np.ndarray  # the largest of a logit, (T - 1,)
-    before: np.ndarray  # likeliest class, (T - 1,)
-    after: np.ndarray  # likeliest class, (T - 1,)
+    difference: np.ndarray  # the largest change of a logit, (T - 1,)
+    before: np.ndarray  # likeliest class without the token, (T - 1,)
+    after: np.ndarray  # likeliest class with it, (T - 1,)
 
 
 @dataclass(frozen=True)
 class Revision:
-    """Whether the last token of a text changes what the net says before it, with a causal mask and without one."""
+    """What the last token of a text changes at the places before it, with a causal mask and without one."""
 
     tokens: tuple[str, ...]  # (T,)
     classes: tuple[str, ...]  # (C,)
@@ -387,20 +381,18 @@ class Revision:
 
 @dataclass(frozen=True)
 class Translation:
-    """An encoder and a decoder that were trained together, held
-    out at K steps, and where cross-attention looks meanwhile.
-    """
+    """The training of an encoder and a decoder, and where cross-attention looks on the held-out split at K steps."""
 
     loss: np.ndarray  # of every step's batch, (steps,)
-    steps: np.ndarray  # (K,)
+    steps: np.ndarray  # at which the net was measured, (K,)
     held_out: np.ndarray  # loss, (K,)
     accuracy: np.ndarray  # (K,)
-    aim: np.ndarray  # share of the weight on source tokens that hold the symbol to be written, (K, L, H)
-    looks: np.ndarray  # attention of one sample, (K, L, H, T written, T read)
-    said: np.ndarray  # what is written of that sample, (K, T)
-    even: float  # the aim of equal weights
+    aim: np.ndarray  # share of attention on source tokens that hold the symbol to be written, (K, L, H)
+    looks: np.ndarray  # attention on the first sample, (K, L, H, T written, T read)
+    said: np.ndarray  # what the net writes for that sample, (K, T)
+    even: float  # the aim of uniform attention
     source: np.ndarray  # of that sample, (T,)
-    target: np.ndarray  # (T,)
+    target: np.ndarray  # of that sample, (T,)
     parameters: int
 
 
@@ -408,12 +400,12 @@ class Translation:
 class Place:
     """How well a ridge regression reads a token's place from the stream, on held-out sequences."""
 
-    accuracy: np.ndarray  # (S,), NaN where the stream is not finite
+    accuracy: np.ndarray  # (S,); NaN if the stream is not finite
     r2: np.ndarray  # of the place as a number, (S,)
     chance: float  # accuracy of guessing
-    learned_from: int  # sequences
-    tested: int  # sequences
-    table: np.ndarray  # what is added to the tokens, (T, D), without rows where nothing is
+    learned_from: int  # sequences that the regression was fitted on
+    tested: int  # sequences that it was tested on
+    table: np.ndarray  # what is added to the tokens, (T, D); (0, D) if nothing is
 
 
 @dataclass(frozen=True)
@@ -422,7 +414,7 @@ class Beyond:
 
     loss: np.ndarray  # (2T,)
     tokens: int  # T
-    windows: int  # texts
+    windows: int  # how many texts
 
 
 # --- torch's own layers, whatever the configuration ---
@@ -430,7 +422,7 @@ class Beyond:
 
 @dataclass(frozen=True)
 class Normed:
-    """What torch's own layer norm makes of a row of numbers, in float64."""
+    """torch's own layer norm of a row of numbers, in float64."""
 
     row: np.ndarray  # (D,)
 
@@ -440,16 +432,14 @@ class ByHand:
     """(x - mean) / (x.std() + eps) beside nn.LayerNorm, by the number of features."""
 
     features: tuple[int, ...]
-    short: tuple[float, ...]  # how much shorter it is, as a share
+    short: tuple[float, ...]  # by what share it is shorter
 
 
 @dataclass(frozen=True)
 class SmallTokens:
-    """The RMS that small tokens come out with, by torch's RMS
-    norm and layer norm as they are by default, in float32.
-    """
+    """The RMS of small tokens after torch's RMS norm and layer norm with their defaults, in float32."""
 
-    given: float
+    given: float  # RMS before
     rms: float
     layer: float
     rms_eps: float
@@ -458,23 +448,23 @@ class SmallTokens:
 
 @dataclass(frozen=True)
 class WhoIsSeen:
-    """How far the first token's result moves when another number is changed, by norm."""
+    """How far the first token's result moves when another number changes, by norm."""
 
     norm: tuple[str, ...]
-    future: tuple[float, ...]  # when the last token is changed
-    neighbour: tuple[float, ...]  # when the other sequence is changed
+    future: tuple[float, ...]  # when the last token changes
+    neighbour: tuple[float, ...]  # when another sequence changes
 
 
 @dataclass(frozen=True)
 class BatchNormMemory:
-    """What nn.BatchNorm1d remembers by default, and what it makes of small batches."""
+    """What nn.BatchNorm1d remembers by default, and what it does with small batches."""
 
     momentum: float
     kept: float  # weight of the old mean after a batch
     unbiased: bool  # whether it remembers the unbiased variance
-    refused: str  # what it says of a batch of one, "" where it takes it
-    pair: float  # mean size of what a batch of two comes out with
-    eval: float  # the largest difference between eval mode and training
+    refused: str  # its error for a batch of one, "" if it accepts it
+    pair: float  # mean size of the results for a batch of two
+    eval: float  # largest difference between eval mode and training
 
 
 @dataclass(frozen=True)
@@ -487,18 +477,18 @@ class Copies:
 
 @dataclass(frozen=True)
 class FinalNorm:
-    """What nn.TransformerEncoder hands on, by depth, and with a final norm."""
+    """The output of nn.TransformerEncoder by depth, with and without a final norm."""
 
     depth: tuple[int, ...]
     bare: tuple[float, ...]  # RMS in pre-norm
     normed: tuple[float, ...]  # RMS in pre-norm with a final norm
-    absent: bool  # whether it comes without a final norm
-    moved: float  # the largest number by which a final norm moves what post-norm hands on
+    absent: bool  # whether torch leaves out the final norm by default
+    moved: float  # largest change of a post-norm output by a final norm
 
 
 @dataclass(frozen=True)
 class GradientSizes:
-    """The gradient of each tensor of a small net."""
+    """The size of each tensor's gradient in a small net."""
 
     tensor: tuple[str, ...]
     numbers: tuple[int, ...]
@@ -508,7 +498,7 @@ class GradientSizes:
 
 @dataclass(frozen=True)
 class ClosedBranches:
-    """RMS of the first gradient by net and by part of the net, where branches start at 0."""
+    """The RMS of the first gradient by net and part, in nets whose branches start at 0."""
 
     rms: dict[str, dict[str, float]]
 
@@ -554,7 +544,7 @@ COPIES = Question("copies", Copies)
 FINAL_NORM = Question("final norm", FinalNorm)
 GRADIENT_SIZES = Question("gradient sizes", GradientSizes)
 CLOSED_BRANCHES = Question("closed branches", ClosedBranches)
-# These are about torch itself: they build no net of the configuration, whose cost is not theirs.
+# These are about torch itself and build no net of the configuration, so its budget does not apply to them.
 OF_TORCH = (
     LAYER_NORM,
     BY_HAND,

@@ -1,4 +1,4 @@
-"""What there is to choose from, in words: the registries and the fields, as tables of text. Torch-free."""
+"""The catalogue: registries and fields as tables of text. Torch-free."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -28,7 +28,7 @@ Row = tuple[str, str]
 
 
 def _registry(entries: Mapping[str, Any]) -> Callable[[], Iterable[Row]]:
-    """The rows of a registry: key, and reading with its source."""
+    """A function that returns the rows of a registry: key, and description with source."""
 
     def rows() -> Iterable[Row]:
         for key, entry in entries.items():
@@ -44,10 +44,10 @@ def _fields() -> Iterable[Row]:
             yield name, f"{knob.help} Legal is for example 1-8.norm.none,9.identity.true. Default: none."
         else:
             legal = "true or false" if kinds == (bool,) else knob.legal()
-            said = (
+            written = (
                 str(default).lower() if kinds == (bool,) else f"{default:g}" if isinstance(default, float) else default
             )
-            yield name, f"{knob.help} Legal is {legal}. Default: {said}."
+            yield name, f"{knob.help} Legal is {legal}. Default: {written}."
 
 
 CATALOGUE: dict[str, Callable[[], Iterable[Row]]] = {
@@ -72,7 +72,7 @@ CATALOGUE: dict[str, Callable[[], Iterable[Row]]] = {
 
 
 def listing(what: str | None) -> str:
-    """One part of the catalogue as aligned lines; without a name, every part with its keys."""
+    """One part of the catalogue as aligned lines; or, without a name, every part with its keys."""
     if what is None:
         return _aligned((name, ", ".join(key for key, _ in rows())) for name, rows in CATALOGUE.items())
     return _aligned(CATALOGUE[what]())

@@ -1,4 +1,4 @@
-"""The command line: train a run, measure the signal at initialisation, compute a map. The same numbers as the pages.
+"""The command line: train a run, measure the signal at initialisation, compute a map, with the numbers of the pages.
 
 Exit code 2 and one sentence on stderr for bad input; torch is loaded only for what computes.
 """
@@ -24,11 +24,11 @@ from models.spec.budget import over_budget
 from models.spec.query import TRUTH
 
 BAR = 30  # characters of the progress bar
-SLICE_SECONDS = 0.2  # between two states of the bar
+SLICE_SECONDS = 0.2  # between updates of the progress bar
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one sentence, without the usage."""
+    """Prints an error as one sentence, without the usage."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}\n")
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> int:
     except ValueError as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return 2
-    except BrokenPipeError:  # the reader (`head`) has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
@@ -98,7 +98,7 @@ def _train(given: argparse.Namespace) -> int:
 
     from models.training import Run
 
-    torch.set_num_threads(1)  # as the pages' trainer: with more, the last digits differ
+    torch.set_num_threads(1)  # like the trainer of the pages: with more, the last digits differ
     run = Run(cfg)
     for path in (given.csv, given.json):
         _check_writable(path)
@@ -135,21 +135,21 @@ def _signal(given: argparse.Namespace) -> int:
 
     torch.set_num_threads(1)
     seeds = range(cfg.seed, cfg.seed + given.seeds)
-    found = signal_at_init(cfg, seeds, given.rows)
+    signals = signal_at_init(cfg, seeds, given.rows)
     _say(cfg, f"{given.seeds} {'seed' if given.seeds == 1 else 'seeds'}, geometric mean")
     with np.errstate(divide="ignore", invalid="ignore"):  # a signal of exactly 0 has no logarithm
         mean_square, grad_norm = (
-            np.exp(np.log(series).mean(axis=0)) for series in (found.mean_square, found.grad_norm)
+            np.exp(np.log(series).mean(axis=0)) for series in (signals.mean_square, signals.grad_norm)
         )
     print(f"{'site':<10}{'mean square':>14}{'gradient norm':>16}")
-    for site, square, norm in zip(found.sites, mean_square, grad_norm, strict=True):
+    for site, square, norm in zip(signals.sites, mean_square, grad_norm, strict=True):
         print(f"{site:<10}{square:>14.6g}{norm:>16.6g}")
-    print(activation_sentence(found.sites, np.sqrt(mean_square)))
-    print(gradient_sentence(found.sites, grad_norm))
+    print(activation_sentence(signals.sites, np.sqrt(mean_square)))
+    print(gradient_sentence(signals.sites, grad_norm))
     rows = [
-        f"{seed},{site},{found.mean_square[row, at]!s},{found.grad_norm[row, at]!s}"
+        f"{seed},{site},{signals.mean_square[row, at]!s},{signals.grad_norm[row, at]!s}"
         for row, seed in enumerate(seeds)
-        for at, site in enumerate(found.sites)
+        for at, site in enumerate(signals.sites)
     ]
     _write(given.csv, "\n".join(["seed,site,mean_square,grad_norm", *rows]) + "\n")
     return 0
@@ -163,13 +163,13 @@ def _open(given: argparse.Namespace) -> int:
     flags = ("--server.headless=true", "--server.address=localhost")
     command = [sys.executable, "-m", "streamlit", "run", str(app), *flags]
     environment = os.environ | {"PLAYGROUND_RECORDINGS": str(path.parent)}
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # not without the server
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `finally` ends the server too
     with subprocess.Popen(command, cwd=app.parent, env=environment, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:
             for line in server.stdout:
-                if found := re.search(r"https?://[\w.-]+:\d+", line):
-                    address = f"{found[0]}/recordings?{urlencode({'recording': path.name})}"
+                if match := re.search(r"https?://[\w.-]+:\d+", line):
+                    address = f"{match[0]}/recordings?{urlencode({'recording': path.name})}"
                     print(address, flush=True)
                     if not given.no_browser:
                         webbrowser.open(address)
@@ -189,7 +189,7 @@ def _list(given: argparse.Namespace) -> int:
 
 
 def configuration(given: argparse.Namespace) -> RunConfig:
-    """The configuration that the arguments name. ValueError in a sentence for an illegal or unaffordable one."""
+    """The configuration that the arguments name. ValueError with a sentence if it is illegal or over budget."""
     fields = dict(_assignment(text) for text in given.set)
     fields |= {name: text for name in ("seed", "steps") if (text := getattr(given, name, None)) is not None}
     values = _values({name: text for name, text in fields.items() if name != "overrides"})
@@ -206,13 +206,9 @@ def configuration(given: argparse.Namespace) -> RunConfig:
 
 
 def _started(start: str) -> RunConfig:
-    """The configuration of a file or a link; where anything had to be changed it is refused."""
+    """The configuration in a file or a link, refused if anything had to be changed."""
     is_link = "=" in start or start.startswith(("http://", "https://"))
-    try:
-        text = start if is_link else Path(start).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{start} cannot be read: {getattr(error, 'strerror', None) or 'it is not text'}") from None
-    cfg, notes = configuration_from(text)
+    cfg, notes = configuration_from(start if is_link else command.read_text(start))
     if notes:
         raise ValueError("; ".join(notes))
     return cfg
@@ -232,7 +228,7 @@ def _assignment(text: str) -> tuple[str, str]:
 
 
 def _values(texts: Mapping[str, str]) -> dict[str, Any]:
-    """Fields from their texts; what a field does not understand is left to its own check, which names what is legal."""
+    """The fields from their texts; text that cannot be parsed is left to the field's own check."""
     return {name: _value(knobs()[name][0], text) for name, text in texts.items()}
 
 
@@ -262,7 +258,7 @@ def _bar(step: int, steps: int, showing: bool) -> None:
 
 
 def _check_writable(path: str | None) -> None:
-    """Before anything is trained: a file that cannot be written must not cost a run."""
+    """Fails before anything is trained: a file that cannot be written must not cost a run."""
     if path is None:
         return
     try:

@@ -1,7 +1,7 @@
-"""One line per event on stderr: when, how grave, what happened, and facts as key=value.
+"""The log: one line per event on stderr, with time, level, event, and facts as key=value.
 
-Never what visitors type, are called or come from; of an error
-its kind and place, for its words may repeat what was typed.
+It never holds what visitors type, their names or addresses. Of an error it holds the kind and place, for the message
+may repeat what was typed.
 """
 
 import json
@@ -16,16 +16,16 @@ FORMAT = (
     "%(asctime)s %(levelname)s %(name)s %(message)s"  # .streamlit/config.toml has the same, for what Streamlit says
 )
 ROOT = Path(__file__).resolve().parents[1]
-PLACES = 4  # of an error: where it was raised, and the innermost of our own on the way there
+PLACES = 4  # of an error: where it was raised, and the innermost frames of our own
 
 
 def event(what: str, level: int = logging.INFO, **facts: object) -> None:
-    """Notes an event, such as `event("trainer_ready", pid=7)`. Facts are numbers and words of our own."""
+    """Logs an event, such as `event("trainer_ready", pid=7)`. Facts are numbers and words of our own."""
     LOG.log(level, "%s", " ".join([what, *(f"{name}={_plain(fact)}" for name, fact in facts.items())]))
 
 
 def begin() -> None:
-    """From now on this process writes its events, and makes one line of whatever any library logs."""
+    """Makes this process log its events, and puts whatever any library logs on one line."""
     handler = logging.StreamHandler()
     formatter = logging.Formatter(FORMAT)
     formatter.default_msec_format = "%s.%03d"
@@ -38,9 +38,7 @@ def begin() -> None:
 
 
 def told(error: BaseException | None) -> dict[str, str]:
-    """The kind of an error and where it came from: where it was
-    raised, then our own places on the way, the innermost first.
-    """
+    """The kind of an error and its places: where it was raised, then frames of our own, innermost first."""
     if error is None:
         return {"error": "unknown"}
     frames = traceback.extract_tb(error.__traceback__)[::-1]
@@ -54,7 +52,7 @@ def _own(file: str) -> bool:
 
 
 def _one_line(*args: Any, **more: Any) -> logging.LogRecord:
-    """A record whose traceback has become a part of its line."""
+    """A log record whose traceback is part of its line."""
     record = logging.LogRecord(*args, **more)
     text = " ".join(record.getMessage().split())
     if record.exc_info:

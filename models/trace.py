@@ -1,8 +1,7 @@
-"""What a run has measured, as plain numpy: the tape. Knows no torch, so that the pages can hold it.
+"""The tape: everything that a run has measured, as plain numpy. No torch, so that the pages can hold it.
 
-Row k is batch k in the net that has had k updates, from 0. The tape of a finished run of
-N steps ends with its closing row N, of the net after the last update; what only advances
-a run has rows 0 to N - 1. A frame holds what costs more and is taken at log-spaced steps.
+Row k is batch k in the net after k updates. `Run.close` adds the closing row N to a finished run of N steps, for the
+net after the last update. Frames hold the costlier measurements, taken at log-spaced steps.
 """
 
 import re
@@ -13,26 +12,25 @@ from typing import Any
 
 import numpy as np
 
+from models.spec.overrides import PARTS
+
 SCALARS = ("loss", "lr", "grad_norm", "clip_factor")
-SUBLAYERS = {"attn": "attention", "ffn": "feed-forward net"}
 
 
 def site_in_words(site: str) -> str:
-    """A point of the stream as a sentence names it: x0 is "the
-    input", b07 "block 7", b07.attn "the attention of block 7".
-    """
+    """A site in words: "the input" for x0, "block 7" for b07, "the attention of block 7" for b07.attn."""
     block, _, sublayer = site.partition(".")
     if site == "x0":
         return "the input"
     if not re.fullmatch(r"b\d+", block):
         return site
     number = f"block {int(block[1:])}"
-    return f"the {SUBLAYERS[sublayer]} of {number}" if sublayer else number
+    return f"the {PARTS[sublayer]} of {number}" if sublayer else number
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Where each series stands in a row of numbers: S sites, M branches, depth blocks."""
+    """The layout of a row of numbers, for S sites, M branches and `depth` blocks."""
 
     sites: tuple[str, ...]
     branches: tuple[str, ...]
@@ -40,18 +38,18 @@ class Columns:
 
     @cached_property
     def slices(self) -> dict[str, slice]:
-        """The columns of each vector series; the scalars stand before them, one column each."""
+        """The columns of each vector series; the scalars come before them, one column each."""
         sizes = {
             "act_rms": len(self.sites),
             "grad_rms": len(self.sites),
             "branch_rms": len(self.branches),
             "weight_grad_rms": self.depth,
         }
-        found, start = {}, len(SCALARS)
+        slices, start = {}, len(SCALARS)
         for name, size in sizes.items():
-            found[name] = slice(start, start + size)
+            slices[name] = slice(start, start + size)
             start += size
-        return found
+        return slices
 
     @property
     def width(self) -> int:
@@ -61,7 +59,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Divergence:
-    """The first non-finite number of a run: at which step, in what quantity, and where in the net."""
+    """The first non-finite number of a run: its step, its quantity, and where in the net it arose."""
 
     step: int
     quantity: str
@@ -76,10 +74,10 @@ class Divergence:
 
 @dataclass(frozen=True)
 class Frame:
-    """The costlier look at a run at one step, on fixed data, before that step's update.
+    """The costlier measurements of one step, on fixed data, before that step's update.
 
-    sample_cosine (S,), update_to_weight (depth,), held-out loss and accuracy, the task's picture, and by block
-    the share of its ReLU units that are 0 for all of a fixed subset (depth,), empty without ReLUs.
+    sample_cosine (S,); update_to_weight (depth,); held-out loss and accuracy; the task's picture; dead_units (depth,),
+    the share of a block's ReLU units that are 0 for all of a fixed subset, empty without ReLUs.
     """
 
     step: int
@@ -93,10 +91,10 @@ class Frame:
 
 @dataclass(frozen=True)
 class Trace:
-    """All rows of a run so far, frozen. RMS values and the gradient before clipping, in float32.
+    """All rows of a run so far, frozen, in float32. Gradients are before clipping.
 
-    step, loss, lr, grad_norm, clip_factor (T,); act_rms, grad_rms
-    (T, S); branch_rms (T, M); weight_grad_rms (T, depth).
+    step, loss, lr, grad_norm and clip_factor (T,); act_rms and grad_rms (T, S); branch_rms (T, M); weight_grad_rms
+    (T, depth).
     """
 
     sites: tuple[str, ...]
@@ -117,7 +115,7 @@ class Trace:
         return len(self.step)
 
     def first(self, rows: int) -> "Trace":
-        """The first so many rows, with all frames."""
+        """The first `rows` rows, with all frames."""
         series: dict[str, Any] = {
             name: kept[:rows] for name, kept in vars(self).items() if isinstance(kept, np.ndarray)
         }
@@ -132,7 +130,7 @@ class Trace:
 def trace_of(
     columns: Columns, rows: np.ndarray, frames: Sequence[Frame] = (), divergence: Divergence | None = None
 ) -> Trace:
-    """A trace over a (T, columns.width) matrix of rows, which is made read-only, not copied."""
+    """The trace over a (T, columns.width) matrix of rows, which becomes read-only and is not copied."""
     rows = rows.view()
     rows.flags.writeable = False
     scalars = {name: rows[:, at] for at, name in enumerate(SCALARS)}
@@ -155,9 +153,9 @@ def rows_of(trace: Trace) -> np.ndarray:
 
 def frame_steps(steps: int) -> list[int]:
     """The steps at which a run of `steps` takes a frame: 0, 1, 2, 4, 8, 12, 16, 24, ... and the end."""
-    found = {0, steps}
+    taken = {0, steps}
     power = 1
     while power <= steps:
-        found |= {power} | ({power * 3 // 2} if power >= 8 else set())
+        taken |= {power} | ({power * 3 // 2} if power >= 8 else set())
         power *= 2
-    return sorted(step for step in found if step <= steps)
+    return sorted(step for step in taken if step <= steps)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from components.charts.colour import GREY, RED, marked
-from models.trace import SUBLAYERS
+from models.spec.overrides import PARTS
 
 Figure = dict[str, Any]
 
@@ -170,7 +170,7 @@ def site_word(site: str) -> str:
     if match is None:
         return site
     block, kind = match["block"], match["kind"]
-    return "input" if block is None else f"block {int(block)}{f', {SUBLAYERS[kind]}' if kind else ''}"
+    return "input" if block is None else f"block {int(block)}{f', {PARTS[kind]}' if kind else ''}"
 
 
 def site_names(sites: Sequence[str], count: int) -> list[str]:

@@ -31,7 +31,7 @@ from components.shell.session import (
     hold,
 )
 from models.log import event
-from models.spec.query import FOREIGN, LONGEST_VALUE, TRUTH, shown
+from models.spec.query import FOREIGN, LONGEST_VALUE, TRUTH, harmless
 
 ONE_NET = ("playground", "anatomy")  # pages that show the same net
 MOST_ECHOES = 8
@@ -225,10 +225,13 @@ def _adopted(
     try:
         value = _parsed(text, default, options, bounds, many=many, exact=exact)
     except ValueError:
-        return default, f"There is no {name} of that name: {shown(text)}.{near(text)}"
+        return default, f"There is no {name} of that name: {harmless(text)}.{near(text)}"
     number = bounds and isinstance(value, int | float)
     if bounds and number and float(text[:40]) != value and not RESTORED.get():
-        return value, f"From the link: {name} {shown(text)} became {value:g}; legal is {bounds[0]:g} to {bounds[1]:g}."
+        return (
+            value,
+            f"From the link: {name} {harmless(text)} became {value:g}; legal is {bounds[0]:g} to {bounds[1]:g}.",
+        )
     return value, ""
 
 

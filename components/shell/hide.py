@@ -11,7 +11,7 @@ import streamlit as st
 
 from components.shell import session
 from models.spec import knobs
-from models.spec.query import shown
+from models.spec.query import harmless
 
 KEY = "hide"
 PARTS = {
@@ -31,7 +31,7 @@ def from_text(text: str) -> tuple[frozenset[str], list[str]]:
     names = [name.strip() for name in text[:2000].split(",")[:MOST]]
     known = frozenset(name for name in names if name in PARTS or name in knobs())
     return known, [
-        f"there is nothing called {shown(name)} to hide: ignored" for name in names if name and name not in known
+        f"there is nothing called {harmless(name)} to hide: ignored" for name in names if name and name not in known
     ]
 
 

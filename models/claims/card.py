@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from models.answers import OF_TORCH, SIGNAL, Question, Signal
+from models.insight.formula import middle
 from models.spec import RunConfig
 
 HOLDS, FAILS, PARTLY = "the claim holds", "the claim fails", "the claim holds only if"
@@ -107,12 +108,6 @@ def in_words(found: Mapping[str, float]) -> str:
 def arxiv(**papers: str) -> dict[str, str]:
     """Addresses by name, from arXiv numbers; underscores in names become spaces."""
     return {name.replace("_", " "): f"https://arxiv.org/abs/{number}" for name, number in papers.items()}
-
-
-def middle(rows: np.ndarray) -> np.ndarray:
-    """The geometric mean over seeds of rows (K, S), 0 where any seed has 0."""
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.exp(np.log(np.asarray(rows, float)).mean(0)))
 
 
 def growth(signal: Signal) -> float:

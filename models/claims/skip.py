@@ -18,9 +18,10 @@ from models.claims.card import (
     untrained,
     verdict,
 )
+from models.insight.outcome import final_loss, gradient_change, likeness
 from models.insight.theory import rate
 from models.insight.words import change_in_words, factor
-from models.lessons.findings import DIGITS, final_loss, gradient_change, learned, likeness
+from models.lessons.findings import DIGITS, learned
 from models.spec import RunConfig
 
 UNCHANGED = 2.0  # factor over depth up to which a gradient counts as unchanged

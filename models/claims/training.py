@@ -3,7 +3,8 @@
 import numpy as np
 
 from models.claims.card import Card, Outcome, Trained, Values, arxiv, in_words, verdict
-from models.lessons.findings import DIGITS, final_loss, learned
+from models.insight.outcome import final_loss
+from models.lessons.findings import DIGITS, learned
 from models.spec import RunConfig
 
 CLOSE = 0.1  # losses this close are a draw

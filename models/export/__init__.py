@@ -1,4 +1,4 @@
-"""Take a result home: configuration, numbers, a script, a digest, and what they say. Torch-free."""
+"""Exports of a result: configuration, numbers, a script, a digest, and findings. Torch-free."""
 
 from models.export.configuration import comparison_json, configuration_from, configuration_json
 from models.export.digest import Comparison, compare, digest_of

@@ -1,6 +1,4 @@
-"""A configuration as JSON and back, or from a link. What is
-pasted comes from outside: bounded, and refused in a sentence.
-"""
+"""A configuration as JSON and back, or from a link. Pasted text is bounded, and refused in a sentence."""
 
 import json
 from collections.abc import Mapping
@@ -8,14 +6,14 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from models.spec import RunConfig, knobs
-from models.spec.query import refusal, shown
+from models.spec.query import harmless, refusal
 
 FORMAT = 1
 LIMIT = 100_000  # characters
 
 
 def configuration_json(cfg: RunConfig) -> str:
-    """Every field of a configuration, defaults too, so that it stays the same run when a default changes."""
+    """Every field of a configuration as JSON, defaults too, so that the run stays the same when a default changes."""
     fields = {name: getattr(cfg, name) for name in knobs()}
     return json.dumps({"format": FORMAT, "configuration": fields}, indent=2) + "\n"
 
@@ -26,9 +24,9 @@ def comparison_json(runs: Mapping[str, RunConfig]) -> str:
 
 
 def configuration_from(text: str) -> tuple[RunConfig, list[str]]:
-    """The configuration of an export or of a link (a whole URL or its query), and in words what was ignored or clamped.
+    """The configuration in an export or a link (a URL or its query), and notes on what was ignored or clamped.
 
-    ValueError in one sentence for anything else.
+    ValueError with one sentence for anything else.
     """
     if len(text) > LIMIT:
         raise ValueError(f"This is {len(text)} characters long; a configuration has at most {LIMIT}.")
@@ -55,13 +53,13 @@ def _from_json(text: str) -> tuple[RunConfig, list[str]]:
         raise ValueError("This JSON is not an exported configuration: it has no field configuration.")
     version = content.get("format")
     if isinstance(version, bool) or version != FORMAT:
-        raise ValueError(f"This configuration has format {shown(str(version))}; this version reads format {FORMAT}.")
+        raise ValueError(f"This configuration has format {harmless(str(version))}; this version reads format {FORMAT}.")
     return _configured(fields)
 
 
 def _configured(fields: dict[str, Any]) -> tuple[RunConfig, list[str]]:
     known = {name: value for name, value in fields.items() if name in knobs()}
-    notes = [f"there is no setting {shown(name)}: ignored" for name in fields if name not in knobs()]
+    notes = [f"there is no setting {harmless(name)}: ignored" for name in fields if name not in knobs()]
     notes += [f"{name} is not said: {getattr(RunConfig, name)!r}" for name in knobs() if name not in known]
     try:
         return RunConfig(**known), notes

@@ -1,4 +1,4 @@
-"""A result in a few characters that fit a link: enough to say whether a run came out the same elsewhere.
+"""A digest: a result in a few characters that fit a link, enough to say whether a run came out the same elsewhere.
 
 `1.<version of torch>.<numbers>`: the loss at log-spaced steps, and activation and gradient at both ends of the stream
 in the last row, each rounded to three significant digits. Only A-Z, a-z, 0-9, dot, hyphen and underscore.
@@ -16,23 +16,22 @@ from models.trace import Trace
 FORMAT = "1"
 LIMIT = 400  # characters
 DIGITS = 3
-TOLERANCE = 0.6  # units of the last digit: rounding to one explains half a unit
-SPECIAL = {32767: math.inf, 32766: math.nan}  # mantissas that stand for no number
+TOLERANCE = 0.6  # units of the last digit: rounding alone explains half a unit
+INF, NAN = 32767, 32766  # mantissas that stand for what is not finite
+SPECIAL = {INF: math.inf, NAN: math.nan}
 ENDS = ("activation at the input", "activation at the end", "gradient at the input", "gradient at the end")
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Whether a trace agrees with a digest, and a sentence. `same` is None where that cannot be said (yet)."""
+    """Whether a trace agrees with a digest, and a sentence; `same` is None if that cannot be said (yet)."""
 
     same: bool | None
     sentence: str
 
 
 def digest_of(trace: Trace, torch_version: str | None = None) -> str:
-    """The digest of a finished or partial trace of one row at
-    least. `torch_version`: where it was computed, else here's.
-    """
+    """The digest of a finished or partial trace of at least one row, computed with this or another version of torch."""
     if len(trace) == 0:
         raise ValueError("trace is empty; a digest needs one row at least")
     rows = len(trace)
@@ -43,7 +42,7 @@ def digest_of(trace: Trace, torch_version: str | None = None) -> str:
 
 
 def compare(digest: str, trace: Trace, torch_version: str | None = None) -> Comparison:
-    """Says "same result", or where a trace departs from a digest and by how much, with both versions of torch."""
+    """Whether a trace has the digest's result, or where and by how much it departs, with both versions of torch."""
     try:
         there, rows, numbers = _read(digest)
     except ValueError as error:
@@ -70,7 +69,7 @@ def compare(digest: str, trace: Trace, torch_version: str | None = None) -> Comp
 
 
 def _steps(rows: int) -> list[int]:
-    """0, 1, 2, 4, 8, ... and the last of so many rows."""
+    """The rows that a digest samples: 0, 1, 2, 4, 8, ... and the last."""
     powers = [0, *(2**power for power in range(rows.bit_length()))]
     return sorted({step for step in powers if step < rows} | {rows - 1})
 
@@ -80,9 +79,9 @@ def _ends(trace: Trace, row: int) -> list[float]:
 
 
 def _parts(number: float) -> tuple[int, int]:
-    """Mantissa of three digits and exponent of ten."""
+    """The mantissa of DIGITS digits and the exponent of ten."""
     if not math.isfinite(number):
-        return (32766 if math.isnan(number) else 32767), 0
+        return (NAN if math.isnan(number) else INF), 0
     mantissa, exponent = f"{number:.{DIGITS - 1}e}".split("e")
     return round(float(mantissa) * 100), int(exponent)
 
@@ -101,7 +100,7 @@ def _agree(rounded: float, exact: float) -> bool:
 
 
 def _apart(here: float, there: float) -> str:
-    """Two numbers, and how far apart they are where that can be said."""
+    """Two numbers in words, and how far apart they are if that can be said."""
     numbers = f"{here:.4g} here, {there:.3g} there"
     if not (math.isfinite(here) and math.isfinite(there)) or here * there <= 0:
         return numbers
@@ -110,27 +109,27 @@ def _apart(here: float, there: float) -> str:
 
 
 def _read(digest: str) -> tuple[str, int, list[float]]:
-    """Version of torch, rows and numbers of a digest; ValueError in a sentence for anything else."""
-    found = (
+    """The version of torch, rows and numbers in a digest; ValueError with a sentence for anything else."""
+    match = (
         re.fullmatch(r"(\d{1,4})\.([A-Za-z0-9._-]{1,40})\.([A-Za-z0-9_-]+)", digest) if len(digest) <= LIMIT else None
     )
-    if found is None:
+    if match is None:
         raise ValueError("The digest in the link cannot be read: it is cut short or was changed.")
-    if found[1] != FORMAT:
-        raise ValueError(f"The digest in the link has format {found[1]}; this version compares format {FORMAT}.")
+    if match[1] != FORMAT:
+        raise ValueError(f"The digest in the link has format {match[1]}; this version compares format {FORMAT}.")
     try:
-        packed = base64.urlsafe_b64decode(found[3] + "=" * (-len(found[3]) % 4))
+        packed = base64.urlsafe_b64decode(match[3] + "=" * (-len(match[3]) % 4))
         rows = struct.unpack(">H", packed[:2])[0]
         numbers = [_number(*parts) for parts in struct.iter_unpack(">hb", packed[2:])]
     except (ValueError, struct.error):
         rows, numbers = 0, []
     if rows == 0 or len(numbers) != len(_steps(rows)) + len(ENDS):
         raise ValueError("The digest in the link cannot be read: it is cut short or was changed.")
-    return found[2], rows, numbers
+    return match[2], rows, numbers
 
 
 def _plain(torch_version: str) -> str:
-    """A version without its build, "2.13.0+cpu" as "2.13.0", in the characters of a digest."""
+    """A version without its build ("2.13.0+cpu" as "2.13.0"), in the characters of a digest."""
     return re.sub(r"[^A-Za-z0-9._-]", "-", torch_version.partition("+")[0])[:40] or "unknown"
 
 

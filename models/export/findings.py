@@ -1,4 +1,4 @@
-"""What a trace says, in the sentences that the pages show beside their charts."""
+"""Findings: what a trace says, in the sentences that pages show beside their charts."""
 
 import numpy as np
 
@@ -16,14 +16,12 @@ from models.trace import Trace
 
 
 def progress_sentence(cfg: RunConfig, trace: Trace) -> str:
-    """Where the last training loss stands against the loss of guessing, with the held-out accuracy."""
+    """The last training loss compared with the loss of guessing, and the held-out accuracy."""
     return loss_sentence(trace, len(trace) - 1, loss_of_guessing(cfg.task))
 
 
 def findings(cfg: RunConfig, trace: Trace) -> list[str]:
-    """Divergence (if any), loss and verdict, then what each profile
-    of the last row says; for an empty trace the loss alone.
-    """
+    """Sentences on divergence (if any), loss, verdict and each profile of the last row; of an empty trace, the loss."""
     sentences = [trace.divergence.sentence()] if trace.divergence else []
     sentences.append(progress_sentence(cfg, trace))
     if len(trace) == 0:
@@ -31,7 +29,7 @@ def findings(cfg: RunConfig, trace: Trace) -> list[str]:
     frame = trace.frame_at(len(trace) - 1)
     return [
         *sentences,
-        *(found.sentence for found in verdicts(cfg, trace, len(trace) - 1)),
+        *(verdict.sentence for verdict in verdicts(cfg, trace, len(trace) - 1)),
         activation_sentence(trace.sites, trace.act_rms[-1]),
         gradient_sentence(trace.sites, trace.grad_rms[-1]),
         weight_sentence(trace.weight_grad_rms[-1]),

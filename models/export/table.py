@@ -1,4 +1,4 @@
-"""A trace as a table: one row per step and site, in numbers that read back to the same float32."""
+"""A trace as a table of one row per step and site, in numbers that read back as the same float32."""
 
 from collections.abc import Mapping, Sequence
 
@@ -26,10 +26,10 @@ COLUMNS = (
 
 
 def trace_csv(trace: Trace) -> str:
-    """CSV with a header. Empty cells: x0 has no branch, and what belongs to a block stands at the block's last site.
+    """The CSV of a trace, with a header.
 
-    loss, lr, grad_norm and clip_factor are those of the step, repeated for each of its
-    sites. What comes after them is measured at the steps of the frames only, and empty elsewhere.
+    loss, lr, grad_norm and clip_factor repeat for every site of a step; the columns after them are measured only at the
+    steps of frames. Some cells are empty: x0 has no branch, and what belongs to a block is at its last site.
     """
     ends = _block_ends(trace.sites)
     act, grad, branch, weight = (
@@ -70,12 +70,12 @@ def _seen(frame: Frame | None, sites: int, ends: dict[int, int]) -> list[str]:
 
 
 def _block_ends(sites: tuple[str, ...]) -> dict[int, int]:
-    """The last site of every block, and the block's index."""
+    """The index of every block by that of its last site."""
     blocks = [site.partition(".")[0] for site in sites]
     last = {block: at for at, block in enumerate(blocks) if at}
     return {at: index for index, at in enumerate(last.values())}
 
 
 def _texts(series: np.ndarray) -> list:
-    """Numbers as the shortest text that reads back to the same float32."""
+    """Numbers as the shortest texts that read back as the same float32."""
     return series.astype(np.float32).astype("U").tolist()

@@ -1,4 +1,4 @@
-"""From numbers to findings. What computes with torch is loaded only when asked for: the pages import the rest."""
+"""From numbers to findings. The one part that needs torch is loaded on first use, for pages import the rest."""
 
 from typing import TYPE_CHECKING, Any
 

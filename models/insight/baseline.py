@@ -1,6 +1,4 @@
-"""What guessing costs: the loss of the best answer that does
-not look at the question, by task, from the task's own data.
-"""
+"""The loss of guessing: that of the best answer that ignores the question, from each task's own data."""
 
 import gzip
 import math
@@ -18,20 +16,20 @@ DATA = Path(__file__).parents[1] / "tasks" / "data"
 
 @cache
 def loss_of_guessing(task: str) -> float:
-    """Cross-entropy in nats of the best constant guess; where places differ (`sort`), of the best guess for each place.
+    """Cross-entropy in nats of the best constant guess; in `sort`, of the best guess for each place.
 
-    It is the entropy of the digits, of the book's characters, or of the symbols that a toy task draws.
-    KeyError for a task that there is not.
+    It is the entropy of the digits, of the book's characters, or of the symbols that a toy task draws. KeyError for an
+    unknown task.
     """
     measured = {"digits": _digits, "book": _book, "sort": _sorted}
     return measured[task]() if task in measured else math.log(TASKS[task].classes)
 
 
 def entropy(counts: Iterable[float]) -> float:
-    """Entropy in nats of what was counted, or of weights."""
-    there = [count for count in counts if count > 0]
-    total = sum(there)
-    return -sum(count / total * math.log(count / total) for count in there)
+    """Entropy in nats of a distribution given by counts or weights."""
+    positive = [count for count in counts if count > 0]
+    total = sum(positive)
+    return -sum(count / total * math.log(count / total) for count in positive)
 
 
 def _digits() -> float:
@@ -44,17 +42,16 @@ def _book() -> float:
 
 
 def _sorted() -> float:
-    """The mean over places k of the entropy of the k-th smallest of so many symbols, each of them drawn evenly."""
+    """The mean over k of the entropy of the k-th smallest of SYMBOLS symbols that are drawn uniformly."""
     return sum(entropy(_smallest(place)) for place in range(1, SYMBOLS + 1)) / SYMBOLS
 
 
 def _smallest(place: int) -> list[float]:
-    """The chance of each symbol to be the one at this place:
-    at least so many draws are at or below it, and not below.
-    """
+    """The probability of each symbol at this place: that `place` draws are at or below it, but not all below."""
     below = [_at_least(place, symbol / SYMBOLS) for symbol in range(SYMBOLS + 1)]
     return [upto - before for before, upto in pairwise(below)]
 
 
 def _at_least(place: int, share: float) -> float:
+    """The probability that at least `place` draws fall into a share of the symbols."""
     return sum(math.comb(SYMBOLS, n) * share**n * (1 - share) ** (SYMBOLS - n) for n in range(place, SYMBOLS + 1))

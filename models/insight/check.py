@@ -1,30 +1,30 @@
-"""Whether a gradient and its finite differences agree, in a sentence."""
+"""The sentence of the gradient check: whether gradient and finite differences agree."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-CLOSE = 1e-5  # relative error that central differences in float64 leave where the loss is smooth
-SEEN = 20  # times what rounding may leave: a slope above it can be compared
+CLOSE = 1e-5  # relative error of central differences in float64 where the loss is smooth
+SEEN = 20  # times the rounding error, above which a slope can be compared
 SINGLE = 1e-3  # relative error that float32 may leave in a deep net
 
 
 def relative_error(analytic: np.ndarray, difference: np.ndarray) -> np.ndarray:
-    """|a - b| over the larger of both, by element; 0 where both are 0."""
+    """|a - b| over the larger of the two, by element; 0 where both are 0."""
     larger = np.maximum(np.abs(analytic), np.abs(difference))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(larger == 0, 0.0, np.abs(analytic - difference) / larger)
 
 
 def rounding(loss: float, step: np.ndarray) -> np.ndarray:
-    """What the rounding of the loss alone may leave in a central difference of these steps."""
+    """The error that the rounding of the loss may cause in a central difference of these steps."""
     return np.finfo(float).eps * abs(loss) / step
 
 
 def check_sentence(
     *, what: Sequence[str], analytic: np.ndarray, difference: np.ndarray, kinks: np.ndarray, floor: np.ndarray
 ) -> str:
-    """The worst of the checks at their chosen steps (C,); `floor` is what rounding may leave of each difference."""
+    """The verdict on the worst check at its chosen step, (C,) each; `floor` is the rounding error."""
     if not (np.isfinite(analytic).all() and np.isfinite(difference).all()):
         return "There is nothing to check: the loss or its gradient is not finite here."
     size = np.maximum(np.abs(analytic), np.abs(difference))
@@ -52,7 +52,7 @@ def check_sentence(
 
 
 def single_sentence(tape: float, exact: float) -> str:
-    """The number of the tape in float32 beside the one in float64."""
+    """How far the number on the tape, in float32, is from the one in float64."""
     error = float(relative_error(np.array(tape), np.array(exact)))
     if not np.isfinite(error):
         return "not finite"

@@ -1,4 +1,4 @@
-"""What the likeness of the stream's vectors and the entropy of attention say, in a sentence."""
+"""The sentences on collapse: how alike the stream's vectors are, and where attention goes."""
 
 import math
 
@@ -7,15 +7,13 @@ import numpy as np
 from models.insight.verdict import COLLAPSED
 from models.trace import site_in_words
 
-SHARP = 0.1  # entropy of attention, of its largest, below which a block looks at hardly more than one token
-LOGIT = 50.0  # above which a softmax gives one token all: e^-50 is far below what float32 can tell from 0
+SHARP = 0.1  # entropy of attention, as a share of its maximum, below which a block looks at one token only
+LOGIT = 50.0  # logit above which a softmax gives one token everything: 1 + e^-50 is 1 in float32
 STARVED = 0.05  # share of attention's gradient below which queries and keys hardly learn
 
 
 def collapse_sentence(sites: tuple[str, ...], whose: str, most: int, cosine: np.ndarray, rank: np.ndarray) -> str:
-    """How much alike the vectors of a set are at both ends of the stream,
-    and how many of `most` directions they use. (S,), (S,).
-    """
+    """How alike the vectors of a set are at both ends of the stream, and how many of `most` directions they use."""
     first, last = float(cosine[0]), float(cosine[-1])
     if not math.isfinite(last):
         return f"{whose} have no cosine at the end: there are not two finite vectors with a direction."
@@ -26,7 +24,7 @@ def collapse_sentence(sites: tuple[str, ...], whose: str, most: int, cosine: np.
 
 
 def attention_sentence(entropy: np.ndarray, max_logit: np.ndarray, query_key_share: np.ndarray) -> str:
-    """The block whose attention is sharpest, and whether queries and keys still learn, all (depth,)."""
+    """Which block has the sharpest attention, and whether queries and keys still learn, (depth,) each."""
     if not np.isfinite(entropy).any():
         return "No block has attention whose numbers are finite."
     at, logit = int(np.nanargmin(entropy)), float(np.nanmax(max_logit))

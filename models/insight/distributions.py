@@ -1,4 +1,4 @@
-"""What the shapes of the distributions say, in a sentence."""
+"""The sentences on distributions: the tails of the stream, and dead or saturated units."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ import numpy as np
 from models.trace import site_in_words
 
 GAUSSIAN = 3.0  # kurtosis of a normal distribution
-NEAR = 1.0  # distance from it within which a finite width cannot tell the two apart
+NEAR = 1.0  # distance from it within which a finite width may explain the difference
 HEAVY = 10.0  # kurtosis above which a few features carry most of a token
 
 
@@ -21,16 +21,14 @@ def distributions_sentence(
     dead: np.ndarray,
     saturated: np.ndarray,
 ) -> str:
-    """The tails of the stream from its start to its end, and the
-    branch whose units are worst off. (S,), and (A,) or empty.
-    """
+    """The tails of the stream, (S,), and the branch whose units are worst off, (A,) or empty."""
     return f"{_tails(sites, kurtosis)} {units_sentence(activation, seen, inside, dead, saturated)}"
 
 
 def units_sentence(activation: str, seen: str, inside: Sequence[str], dead: np.ndarray, saturated: np.ndarray) -> str:
-    """Which branch has the largest share of dead or saturated units, or why there is no such share.
+    """Which branch has the largest share of dead or saturated units, or why none has a share.
 
-    `seen`: what a unit is judged by, "64 samples".
+    `seen`: what a unit is judged by, such as "64 samples".
     """
     kind, shares = ("dead", dead) if activation == "relu" else ("saturated", saturated)
     if not inside:

@@ -1,15 +1,15 @@
-"""What nets with and without a norm, trained on a few samples, say of two claims: less overfitting, a smoother loss."""
+"""The sentences on training with few samples: whether a norm means less overfitting, and a flatter loss."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-CLEAR = 1.1  # factor from which on a loss or a rise is said to differ
-POINTS = 0.02  # of accuracy
+CLEAR = 1.1  # factor from which losses or rises are said to differ
+POINTS = 0.02  # accuracy from which accuracies are said to differ
 
 
 def generalises(norms: Sequence[str], held_out: np.ndarray, accuracy: np.ndarray) -> str:
-    """Held-out loss and accuracy (K, S) of the net without a norm, the first, beside the others, seed by seed."""
+    """Whether the first net, without a norm, has a higher held-out loss than the others, seed by seed, (K, S)."""
     if not np.isfinite(held_out[0]).all():
         return _lost(norms, held_out)
     if not np.isfinite(held_out).all():
@@ -31,7 +31,7 @@ def generalises(norms: Sequence[str], held_out: np.ndarray, accuracy: np.ndarray
 
 
 def flatter(norms: Sequence[str], rise: np.ndarray) -> str:
-    """How much the loss rises beside each net, (K, S)."""
+    """Whether the loss rises faster around the first net, without a norm, than around the others, (K, S)."""
     if not np.isfinite(rise[0]).all():
         return _lost(norms, rise)
     mean = rise.mean(1)

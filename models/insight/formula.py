@@ -1,26 +1,26 @@
-"""How a law at initialisation and its measurement compare, in a sentence."""
+"""The sentence that compares a law at initialisation with its measurement."""
 
 import numpy as np
 
 from models.insight.theory import Law, rate
 
-NEAR = 1.1  # factor by which a law may lie outside what the seeds span and still be said to agree
+NEAR = 1.1  # factor by which a law may miss the range of the seeds and still count as agreeing
 
 
 def middle(rows: np.ndarray) -> np.ndarray:
-    """The geometric mean over seeds (K, S) -> (S,): products of random factors are log-normal."""
+    """The geometric mean over seeds, (K, S) -> (S,): products of random factors are log-normal."""
     with np.errstate(divide="ignore"):
         return np.exp(np.log(rows).mean(0))
 
 
 def relative(grad_norm: np.ndarray) -> np.ndarray:
-    """Gradient lengths (K, S) over the last one of each seed."""
+    """Gradient lengths (K, S) as multiples of each seed's last one."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return grad_norm / grad_norm[:, -1:]
 
 
 def formula_sentence(law: Law, mean_square: np.ndarray, grad_norm: np.ndarray) -> str:
-    """The factors over depth and per sublayer, predicted and measured (K, S); or why there is no prediction."""
+    """The predicted and the measured factors over depth and per sublayer, (K, S), or why there is no prediction."""
     gradient = relative(grad_norm)
     if law.mean_square is None:
         return (
@@ -35,7 +35,7 @@ def formula_sentence(law: Law, mean_square: np.ndarray, grad_norm: np.ndarray) -
 
 
 def _compared(what: str, law: np.ndarray, rows: np.ndarray) -> str:
-    """A law (S,) beside its measurement (K, S), both in the order of the way, at its end and per sublayer."""
+    """A law (S,) beside its measurement (K, S), at the end of the path and per sublayer."""
     ends = rows[:, -1]
     verdict = "within" if ends.min() / NEAR <= law[-1] <= ends.max() * NEAR else "outside"
     return (

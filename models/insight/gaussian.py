@@ -1,4 +1,4 @@
-"""The activations with their slopes, and what both leave of Gaussian numbers, by quadrature. Keys as in the spec."""
+"""The activations and their slopes, and Gaussian averages of both by quadrature. The keys are those of the spec."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from math import erf, sqrt
 
 import numpy as np
 
-# The standard normal weight on a grid that is fine enough for the kink of ReLU,
-# which Gauss-Hermite nodes are not; 0, where ReLU has no slope, is not on it.
+# The standard normal density on a grid that, unlike Gauss-Hermite nodes, is fine enough for the kink of ReLU. The kink
+# itself is not on it.
 Z = np.linspace(-10, 10, 4000)
 WEIGHT = np.exp(-(Z**2) / 2) / np.exp(-(Z**2) / 2).sum()
 
@@ -16,7 +16,7 @@ Curve = Callable[[np.ndarray], np.ndarray]
 
 
 def _normal_cdf(z: np.ndarray) -> np.ndarray:
-    """The Gaussian chance of being below z."""
+    """The standard normal probability of being below z."""
     return 0.5 * (1 + np.vectorize(erf, otypes=[float])(z / sqrt(2)))
 
 
@@ -26,7 +26,7 @@ def _logistic(z: np.ndarray) -> np.ndarray:
 
 # Each activation and its slope.
 ACTIVATIONS: dict[str, tuple[Curve, Curve]] = {
-    "relu": (lambda z: np.maximum(z, 0), lambda z: (z > 0).astype(float)),  # the slope at 0 is 0, as PyTorch has it
+    "relu": (lambda z: np.maximum(z, 0), lambda z: (z > 0).astype(float)),  # slope 0 at 0, as in PyTorch
     "gelu": (lambda z: z * _normal_cdf(z), lambda z: _normal_cdf(z) + z * np.exp(-(z**2) / 2) / sqrt(2 * np.pi)),
     "silu": (lambda z: z * _logistic(z), lambda z: _logistic(z) * (1 + z * _logistic(-z))),
     "tanh": (np.tanh, lambda z: 1 - np.tanh(z) ** 2),
@@ -41,22 +41,21 @@ def value(activation: str, z: np.ndarray) -> np.ndarray:
 
 
 def slope(activation: str, z: np.ndarray) -> np.ndarray:
-    """φ'(z), of any shape; 0 at the kink of ReLU, as PyTorch has it."""
+    """φ'(z), of any shape; 0 at the kink of ReLU, as in PyTorch."""
     return ACTIVATIONS[activation][1](np.asarray(z, float))
 
 
 def steepest(activation: str) -> tuple[float, float]:
-    """The z with the largest φ', the one nearest 0 where there are several, and that φ'. To a thousandth in z."""
+    """The z where φ' is largest, to a thousandth and nearest 0 if there are several, and that φ'."""
     grid = np.arange(-8000, 8001) / 1000
-    found = slope(activation, grid)
-    best = grid[found >= found.max() - 1e-12]
-    at = float(best[np.abs(best).argmin()])
-    return at, float(found.max())
+    slopes = slope(activation, grid)
+    best = grid[slopes >= slopes.max() - 1e-12]
+    return float(best[np.abs(best).argmin()]), float(slopes.max())
 
 
 @dataclass(frozen=True)
 class Moments:
-    """E act, Var act and E act'^2 of act(sqrt(q) z), z standard normal."""
+    """E act, Var act and E act'^2 at sqrt(q) z, with z standard normal."""
 
     mean: float
     variance: float

@@ -1,4 +1,4 @@
-"""What updates and the noise of the gradient say about a run's training, in a sentence."""
+"""The sentences on the health of training: the size of updates, and the noise of the gradient."""
 
 import math
 
@@ -8,29 +8,29 @@ from models.insight.verdict import LARGE_UPDATE
 from models.trace import Trace
 
 USUAL_UPDATE = 1e-3  # of a block's weights in one step (Karpathy)
-SMALL_UPDATE = 1e-5  # below which a block hardly learns
-FAR = 3.0  # factor between batch and noise scale above which one of them clearly rules
+SMALL_UPDATE = 1e-5  # update below which a block hardly learns
+FAR = 3.0  # factor between batch and noise scale from which one clearly dominates
 
 
 def last_update(trace: Trace, row: int) -> tuple[int, np.ndarray] | None:
-    """The last update before `row` that a frame has measured: its step and |change| / |weights| by block (depth,)."""
-    seen = [
-        (one.step, one.update_to_weight)
-        for one in trace.frames
-        if one.step < row and np.any(~np.isnan(one.update_to_weight))
+    """The last measured update before `row`: its step, and |change| / |weights| by block (depth,)."""
+    measured = [
+        (frame.step, frame.update_to_weight)
+        for frame in trace.frames
+        if frame.step < row and not np.isnan(frame.update_to_weight).all()
     ]
-    return seen[-1] if seen else None
+    return measured[-1] if measured else None
 
 
 def update_sentence(update: tuple[int, np.ndarray] | None) -> str:
-    """How large the last measured update was next to the weights, block by block."""
+    """How large the last measured update was beside the weights, by block."""
     if update is None:
         return "No update has been measured yet."
     step, ratios = update
-    there = ratios[~np.isnan(ratios)]
-    if not np.isfinite(there).all():
+    known = ratios[~np.isnan(ratios)]
+    if not np.isfinite(known).all():
         return f"The update of step {step} is not finite."
-    block, least, most = int(np.nanargmax(ratios)) + 1, float(there.min()), float(there.max())
+    block, least, most = int(np.nanargmax(ratios)) + 1, float(known.min()), float(known.max())
     if most > LARGE_UPDATE:
         judged = f"too much in block {block}; of runs with more than {LARGE_UPDATE:.0%} few learn"
     elif most < SMALL_UPDATE:

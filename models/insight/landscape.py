@@ -1,15 +1,15 @@
-"""What a slice of the loss, its sharpness and the stack's Jacobian say, in sentences, and the edge of stability."""
+"""The sentences on a slice of the loss, its sharpness and the stack's Jacobian, and the edge of stability."""
 
 import math
 
 import numpy as np
 
 MOMENTUM = 0.9
-NEAR = 1.5  # of the line, within which the sharpness is at the edge
-LEVEL = 1.5  # loss at the rim over that of the middle, below which a slice is flat
-ROUGH = 0.02  # of all cells, above which a slice has several hollows
+NEAR = 1.5  # factor from the edge of stability within which the sharpness is at the edge
+LEVEL = 1.5  # loss at the rim over loss in the middle, below which a slice is flat
+ROUGH = 0.02  # share of cells that are minima, above which a slice has several hollows
 NOT_SETTLED = 0.03  # residual over eigenvalue, above which the eigenvalue is said to be uncertain
-ROUNDING = 2.3e-16  # of float64, times the width: a smaller singular value is 0 to rounding
+ROUNDING = 2.3e-16  # of float64; a singular value below this times the width is 0 up to rounding
 EVEN = 10.0  # condition number up to which a token is stretched about evenly
 
 
@@ -23,7 +23,7 @@ def edge(optimizer: str, rate: np.ndarray) -> np.ndarray:
 
 
 def edge_sentence(optimizer: str, rate: float) -> str:
-    """Where the edge of stability lies, before anything is measured."""
+    """Where the edge of stability lies for a learning rate."""
     line = float(edge(optimizer, np.array(rate)))
     if not math.isfinite(line):
         return (
@@ -38,9 +38,7 @@ def edge_sentence(optimizer: str, rate: float) -> str:
 
 
 def slice_sentence(axis: np.ndarray, loss: np.ndarray) -> str:
-    """How the loss (N, N) rises from the middle of a slice to
-    its rim at the ends of the axis (N,), and what lies lower.
-    """
+    """How the loss (N, N) rises from the middle of a slice to its rim, along an axis (N,), and what lies lower."""
     middle = float(loss[len(axis) // 2, len(axis) // 2])
     lost = int((~np.isfinite(loss)).sum())
     also = f" {lost} of {loss.size} cells are not finite." if lost else ""
@@ -59,7 +57,7 @@ def slice_sentence(axis: np.ndarray, loss: np.ndarray) -> str:
 
 
 def minima(loss: np.ndarray) -> int:
-    """How many cells inside the slice are lower than all eight around them."""
+    """The number of cells inside the slice that are lower than all eight around them."""
     padded = np.where(np.isfinite(loss), loss, np.inf)
     inner = padded[1:-1, 1:-1]
     rows, columns = padded.shape
@@ -69,13 +67,13 @@ def minima(loss: np.ndarray) -> int:
         for right in (-1, 0, 1)
         if (down, right) != (0, 0)
     ]
-    return int(np.all([inner < one for one in around], axis=0).sum())
+    return int(np.all([inner < neighbour for neighbour in around], axis=0).sum())
 
 
 def sharpness_sentence(
     optimizer: str, steps: np.ndarray, rate: np.ndarray, sharpness: np.ndarray, residual: np.ndarray
 ) -> str:
-    """Where the last measured sharpness stands against the edge, and where it came from. (K,) each."""
+    """Where the last measured sharpness is relative to the edge, and how it got there, (K,) each."""
     if not len(sharpness) or not math.isfinite(sharpness[-1]):
         return "The curvature of the loss is not finite at the step shown."
     last = float(sharpness[-1])
@@ -102,18 +100,18 @@ def sharpness_sentence(
 
 
 def jacobian_sentence(values: np.ndarray) -> str:
-    """How the stack stretches a token, by the singular values of its Jacobian, the largest first. (D,)."""
+    """How the stack stretches a token, from the singular values (D,) of its Jacobian, largest first."""
     if not np.isfinite(values).all():
         return "The Jacobian of the stack is not finite."
     if values[0] == 0:
         return "The end of the stream does not hear of the input at all: the whole Jacobian is 0."
-    there = values[values > ROUNDING * len(values) * values[0]]
-    gone = len(values) - len(there)
-    condition = float(there[0] / there[-1])
+    kept = values[values > ROUNDING * len(values) * values[0]]
+    gone = len(values) - len(kept)
+    condition = float(kept[0] / kept[-1])
     fate = "about evenly" if condition <= EVEN else "unevenly"
     lost = f" {gone} of {len(values)} directions are lost to rounding." if gone else ""
     return (
-        f"From the input to the end of the stack the last token is stretched {fate}, by {there[0]:.3g} at most and "
-        f"{there[-1]:.3g} at least (condition number {condition:.3g}), "
+        f"From the input to the end of the stack the last token is stretched {fate}, by {kept[0]:.3g} at most and "
+        f"{kept[-1]:.3g} at least (condition number {condition:.3g}), "
         f"{float(np.sqrt(np.square(values).mean())):.3g} in the root mean square.{lost}"
     )

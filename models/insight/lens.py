@@ -1,4 +1,4 @@
-"""What the lens and attention say at one position, in a sentence, and which token a net goes on with."""
+"""The sentences on lens and attention at one position, and the choice of the next token."""
 
 import math
 from collections.abc import Sequence
@@ -7,17 +7,17 @@ import numpy as np
 
 from models.trace import site_in_words
 
-SEED = 0  # of the draws with which a text is continued, the same for everybody
-SHOWN = {" ": "␣", "\n": "↵"}  # how characters are written that nobody sees
+SEED = 0  # of the draws that continue a text, the same for everybody
+SHOWN = {" ": "␣", "\n": "↵"}  # visible stand-ins for characters that cannot be seen
 
 
 def shown(token: str) -> str:
-    """A token as it is written in charts and sentences."""
+    """A token as charts and sentences write it."""
     return SHOWN.get(token, token)
 
 
 def settled(top: np.ndarray) -> int:
-    """The first site from which on every site that is read (not -1) has the last one's class on top. (S,)."""
+    """The first site from which every later site that is read (not -1) has the final class on top, (S,)."""
     other = np.flatnonzero((top != top[-1]) & (top >= 0))
     later = np.flatnonzero(top >= 0)
     return int(later[later > other.max(initial=-1)][0])
@@ -33,9 +33,9 @@ def lens_sentence(
     truth: int,
     position: str,
 ) -> str:
-    """What the net says at one position, since which site, and how far the stream's start is from it. (S,) each.
+    """What the net says at one position, from which site on, and how far the start of the stream is from it, (S,) each.
 
-    `truth` is the right class, -1 where none is known.
+    `truth` is the right class, or -1 if none is known.
     """
     if top[-1] < 0:
         return f"At {position} the net's probabilities are not finite: it says nothing."
@@ -54,7 +54,7 @@ def lens_sentence(
 
 
 def attention_sentence(tokens: Sequence[str], weights: np.ndarray, block: int) -> str:
-    """Which head (H, T) of a block looks hardest at one token, and at which."""
+    """Which attention head of a block gives one token the most weight, and which token, (H, T)."""
     if not weights.size:
         return f"Block {block} was taken out: it has no attention."
     if not np.isfinite(weights).all():
@@ -69,7 +69,7 @@ def attention_sentence(tokens: Sequence[str], weights: np.ndarray, block: int) -
 
 
 def tempered(p: np.ndarray, temperature: float) -> np.ndarray:
-    """Probabilities (C,) at a temperature: p^(1/temperature), over their sum; all on the likeliest at 0."""
+    """Probabilities (C,) at a temperature: p^(1/temperature) over their sum; at 0 all on the likeliest."""
     if temperature == 0:
         return np.eye(len(p))[int(p.argmax())]
     with np.errstate(divide="ignore"):
@@ -79,9 +79,10 @@ def tempered(p: np.ndarray, temperature: float) -> np.ndarray:
 
 
 def next_class(p: np.ndarray, temperature: float, position: int, seed: int = SEED) -> int:
-    """The class that a text goes on with after `position` tokens. The same draw for a
-    position and a seed at every look: only the net and the temperature change what comes.
-    ValueError for a temperature below 0, or for probabilities that are not finite.
+    """The next class after `position` tokens.
+
+    The draw depends on position and seed only, so that only the net and the temperature change the text. ValueError for
+    a temperature below 0, or for probabilities that are not finite.
     """
     if not (math.isfinite(temperature) and temperature >= 0):
         raise ValueError(f"temperature is {temperature!r}; legal is 0 or more")

@@ -1,4 +1,4 @@
-"""What the gradient's ways through skips and branches say, in sentences, and how many ways there are."""
+"""The sentences on the gradient's paths through skips and branches, and how many paths there are."""
 
 from collections.abc import Sequence
 
@@ -7,12 +7,12 @@ import numpy as np
 from models.spec import RunConfig, plan
 from models.trace import site_in_words
 
-DOMINANT = 0.75  # projection above which the skip carries most of the gradient
-FAINT = 0.25  # and below which the branches do
+DOMINANT = 0.75  # projection above which the skips carry most of the gradient
+FAINT = 0.25  # projection below which the branches do
 
 
 def shares_sentence(sites: Sequence[str], skip_projection: np.ndarray) -> str:
-    """How much of the gradient the skips carry, and where least. Sites of the sublayers and projections (M,)."""
+    """How much of the gradient the skips carry, and where least, from the projections (M,) at the sublayers' sites."""
     if not np.isfinite(skip_projection).any():
         return "No gradient reaches the adds, or it is not finite: there is no share of it to tell."
     if not skip_projection.any():
@@ -32,7 +32,7 @@ def shares_sentence(sites: Sequence[str], skip_projection: np.ndarray) -> str:
 
 
 def lengths_sentence(share: np.ndarray) -> str:
-    """How many branches the gradient at the input has passed, by the shares of `path_lengths` (K,)."""
+    """How many branches the gradient at the input has passed, from the shares (K,) of `path_lengths`."""
     if not np.isfinite(share).all():
         return "No gradient reaches the input, or it is not finite: it has no path lengths."
     counts = np.arange(len(share))
@@ -44,14 +44,14 @@ def lengths_sentence(share: np.ndarray) -> str:
 
 
 def path_counts(cfg: RunConfig) -> np.ndarray | None:
-    """The share of paths from the head to x0 that pass k branches (K,): Binomial(M, 1/2) where every skip is open.
+    """The share of paths from the head to x0 that pass k branches (K,): Binomial(M, 1/2) if every skip is open.
 
-    None for stacks that join blocks in other ways, recursive skips, and nets without a skip, where one path is left.
+    None for stacks that join blocks in other ways, for recursive skips, and without any skip, when one path is left.
     """
-    sublayers = [one for one in plan(cfg).sublayers if not one.identity]
-    if cfg.stack != "single" or cfg.skip_repeats > 1 or not any(one.skip for one in sublayers):
+    sublayers = [sublayer for sublayer in plan(cfg).sublayers if not sublayer.identity]
+    if cfg.stack != "single" or cfg.skip_repeats > 1 or not any(sublayer.skip for sublayer in sublayers):
         return None
-    found = np.ones(1)
-    for one in sublayers:
-        found = np.convolve(found, [0.5, 0.5] if one.skip else [0.0, 1.0])
-    return found
+    share = np.ones(1)
+    for sublayer in sublayers:
+        share = np.convolve(share, [0.5, 0.5] if sublayer.skip else [0.0, 1.0])
+    return share

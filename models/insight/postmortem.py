@@ -1,6 +1,6 @@
-"""Why a run diverged: what its tape shows, the likeliest cause, and which changes it suggests to try first.
+"""Why a run diverged: what its tape shows, the likeliest cause, and the changes to try first.
 
-The rules are read from top to bottom; the first that fits is the likeliest cause. Each names the figures it rests on.
+Rules are tried from top to bottom; the first that fits is the likeliest cause. Each names the figures it rests on.
 """
 
 import math
@@ -9,20 +9,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from models.insight.outcome import gradient_change, stream_change
 from models.insight.verdict import EXPLODING, LARGE_UPDATE
 from models.insight.words import change_in_words, decades, factor, of_their_size, times
 from models.spec import RunConfig
 from models.trace import Trace
 
-FIRST_UPDATES = 3  # updates that count as the first ones
-GROWN = 10.0  # factor by which the end of the stream has grown since the first step
+FIRST_UPDATES = 3  # updates that count as the first
+GROWN = 10.0  # factor by which the end of the stream must have grown in training
 
 
 @dataclass(frozen=True)
 class PostMortem:
-    """The last good and the first bad step by site, (S,) each for activation and gradient (-1: none), and the cause.
+    """The likeliest cause, and the last good and first bad step by site, (S,) each, or -1 if there is none.
 
-    `first`: the changes that the cause suggests, names of `remedy.ORDER`.
+    `first`: the changes that the cause suggests, by their names in `remedy.ORDER`.
     """
 
     kind: str
@@ -36,7 +37,7 @@ class PostMortem:
 
 @dataclass(frozen=True)
 class Rule:
-    """A cause: its name, the figure it rests on in words where it fits (else empty), and what to try first."""
+    """A cause: its name, its evidence in words (empty if it does not fit), and what to try first."""
 
     kind: str
     evidence: Callable[[RunConfig, Trace], str]
@@ -44,9 +45,9 @@ class Rule:
 
 
 def postmortem(cfg: RunConfig, trace: Trace) -> PostMortem:
-    """What ended a run that diverged. Its tape ends with the first row that is not finite."""
+    """What ended a run that diverged; its tape ends with the first row that is not finite."""
     assert trace.divergence is not None
-    rule, sentence = next((rule, found) for rule in (*RULES, UNEXPLAINED) if (found := rule.evidence(cfg, trace)))
+    rule, sentence = next((rule, said) for rule in (*RULES, UNEXPLAINED) if (said := rule.evidence(cfg, trace)))
     return PostMortem(
         rule.kind,
         sentence,
@@ -57,7 +58,7 @@ def postmortem(cfg: RunConfig, trace: Trace) -> PostMortem:
 
 
 def _last_and_first(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The last finite and the first non-finite row of every column, -1 where there is none."""
+    """The last finite and the first non-finite row of every column, or -1."""
     finite = np.isfinite(values)
     rows = np.arange(len(values))[:, None]
     last = np.where(finite, rows, -1).max(0)
@@ -80,7 +81,7 @@ def _overflow(_cfg: RunConfig, trace: Trace) -> str:
 
 
 def _loud_stream(_cfg: RunConfig, trace: Trace) -> str:
-    stream, gradient = _changes(trace)
+    stream, gradient = stream_change(trace), gradient_change(trace)
     if stream < math.log10(EXPLODING):
         return ""
     return (
@@ -91,7 +92,7 @@ def _loud_stream(_cfg: RunConfig, trace: Trace) -> str:
 
 
 def _loud_gradient(_cfg: RunConfig, trace: Trace) -> str:
-    stream, gradient = _changes(trace)
+    stream, gradient = stream_change(trace), gradient_change(trace)
     if gradient < math.log10(EXPLODING):
         return ""
     return (
@@ -128,19 +129,13 @@ def _grown(_cfg: RunConfig, trace: Trace) -> str:
     )
 
 
-def _changes(trace: Trace) -> tuple[float, float]:
-    """Decades by which the stream changes over depth and its gradient on the way back, before training."""
-    act, grad = trace.act_rms[0], trace.grad_rms[0]
-    return decades(act[0], act[-1]), decades(grad[-1], grad[0])
-
-
 def _per_sublayer(profile: np.ndarray) -> str:
-    """The mean factor from one point of the stream to the next, of what grows."""
+    """The mean factor from one point of the stream to the next."""
     return factor(decades(profile[0], profile[-1]) / (len(profile) - 1))
 
 
 def _first_update(trace: Trace) -> str:
-    """What the largest of the first updates did, where it was large; the optimiser's own, whatever the gradient was."""
+    """What the largest of the first updates did, if it was large."""
     worst = _largest_update(trace)
     if worst is None or worst[2] < LARGE_UPDATE:
         return ""
@@ -149,7 +144,7 @@ def _first_update(trace: Trace) -> str:
 
 
 def _largest_update(trace: Trace) -> tuple[int, int, float] | None:
-    """Step, block and |change| / |weights| of the largest of the first updates that were measured."""
+    """The step, block and |change| / |weights| of the largest measured update among the first."""
     measured = [
         (frame.step, block, float(size))
         for frame in trace.frames
@@ -157,7 +152,7 @@ def _largest_update(trace: Trace) -> tuple[int, int, float] | None:
         for block, size in enumerate(frame.update_to_weight, start=1)
         if np.isfinite(size)
     ]
-    return max(measured, key=lambda one: one[2], default=None)
+    return max(measured, key=lambda update: update[2], default=None)
 
 
 RULES: tuple[Rule, ...] = (

@@ -1,6 +1,4 @@
-"""Changes that may help a run that diverged or learned nothing.
-Which of them do, a trial says (`models.instruments.trial`).
-"""
+"""Remedies: changes that may help a run that diverged or learned nothing. `instruments.trial` finds those that do."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -8,25 +6,23 @@ from typing import Any
 
 from models.answers import Tried
 from models.insight.baseline import loss_of_guessing
+from models.insight.outcome import LEARNT, final_loss
 from models.spec import NORMS, RunConfig, knobs, plan
 from models.spec.arrangements import architecture_fields
 from models.spec.overrides import in_words
 from models.trace import Trace
 
-LEARNING, LEARNED = 0.95, 0.9  # of what guessing costs: a trial that learns ends below, a run that has learned does too
-LAST = 20  # steps whose mean loss is what a run came to
+LEARNING = 0.95  # times the loss of guessing, below which a trial learns
+NEARLY = 1.05  # times the loss of guessing, below which a trial may be about to learn
 USUAL_RATES = {"sgd": 0.1, "momentum": 0.01, "adam": 1e-3, "adamw": 1e-3}
-NEARLY = 1.05  # of what guessing costs: what a trial may end at and be about to learn
 WARMUP = 30  # steps of the warm-up that is offered
-# What comes first where nothing is known of the cause: what holds a deep net, then smaller steps, then smaller weights.
+# The order to try without a known cause: what steadies a deep net, then smaller steps, then smaller weights.
 ORDER = ("residual", "norm", "placement", "skip_scale", "branch_scale", "init_gain", "lr", "init", "warmup", "clip")
 
 
 @dataclass(frozen=True)
 class Remedy:
-    """A change in words, "norm layer norm, placement pre-norm",
-    the fields that it sets, and whether it is several changes.
-    """
+    """A change: in words, "norm layer norm, placement pre-norm", the fields it sets, and whether it is several."""
 
     label: str
     fields: dict[str, Any]
@@ -34,46 +30,46 @@ class Remedy:
 
 
 def candidates(cfg: RunConfig, first: Iterable[str] = (), without: Iterable[str] = ()) -> tuple[Remedy, ...]:
-    """Every change that this configuration leaves room for and that
-    is legal, the likeliest first, those of several fields last.
+    """Every legal change that this configuration leaves room for, likeliest first, several at once last.
 
     `first` names the changes that the cause suggests (of ORDER), `without` fields that must stay as they are.
     """
     single, kept = _changes(cfg), set(without)
-    found = [single[name] for name in dict.fromkeys((*first, *ORDER))]
+    changes = [single[name] for name in dict.fromkeys((*first, *ORDER))]
     whole = architecture_fields("pre-norm", cfg.depth) | single["init_gain"]
     offered: dict[str, Remedy] = {}
-    for at, change in enumerate([*found, whole, whole | single["lr"]]):
+    for at, change in enumerate([*changes, whole, whole | single["lr"]]):
         fields = {name: value for name, value in change.items() if value != getattr(cfg, name)}
         if fields and not kept & set(fields) and _legal(cfg, fields):
             label = ", ".join(f"{knobs()[name][1].label.lower()} {_shown(value)}" for name, value in fields.items())
-            offered.setdefault(label, Remedy(label, fields, at >= len(found)))
+            offered.setdefault(label, Remedy(label, fields, at >= len(changes)))
     return tuple(offered.values())
 
 
 def ranked(remedies: Sequence[Remedy], tried: Sequence[Tried], *, diverged: bool) -> list[int]:
-    """The places of those that helped in a trial: single changes before several at once, the lowest loss first.
+    """The indices of the remedies that helped in a trial: single changes before several, then by loss.
 
-    Where none learns, a run that `diverged` is helped by what
-    comes down to guessing: some tasks take longer than a trial.
+    If none learns, a run that `diverged` is helped by any that comes down to guessing: some tasks take longer than a
+    trial.
     """
-    learning, steady = ([at for at, one in enumerate(tried) if getattr(one, what)] for what in ("learns", "steady"))
+    learning = [at for at, trial in enumerate(tried) if trial.learns]
+    steady = [at for at, trial in enumerate(tried) if trial.steady]
     return sorted(learning or steady * diverged, key=lambda at: (remedies[at].several, tried[at].end))
 
 
 def failed(cfg: RunConfig, trace: Trace, row: int) -> bool:
-    """Whether a run has diverged by this row, or ends there no better than guessing."""
+    """Whether a run has diverged by this row, or ends here no better than guessing."""
     if trace.divergence is not None:
         return row >= trace.divergence.step
-    return row == cfg.steps and float(trace.loss[-LAST:].mean()) >= LEARNED * loss_of_guessing(cfg.task)
+    return row == cfg.steps and final_loss(trace) >= LEARNT * loss_of_guessing(cfg.task)
 
 
 def _changes(cfg: RunConfig) -> dict[str, dict[str, Any]]:
-    """The fields that each change of ORDER sets; none where it would change nothing for the better."""
+    """The fields that each change of ORDER sets; none if it could not help."""
     placed, normed = cfg.placement != "none", cfg.norm != "none"
     bounding = normed and placed and NORMS[cfg.norm].over == "token"
-    heavy = any(part.skip > 1 and part.norm_add == "none" for part in plan(cfg).sublayers)
-    found: dict[str, dict[str, Any]] = {
+    heavy = any(sublayer.skip > 1 and sublayer.norm_add == "none" for sublayer in plan(cfg).sublayers)
+    return {
         "residual": {"residual": True},
         "norm": {}
         if bounding
@@ -88,7 +84,6 @@ def _changes(cfg: RunConfig) -> dict[str, dict[str, Any]]:
         "warmup": {"warmup": WARMUP} if cfg.warmup < WARMUP < cfg.steps else {},
         "clip": {"clip": 1.0} if not cfg.clip or cfg.clip > 1 else {},
     }
-    return found
 
 
 def _legal(cfg: RunConfig, fields: dict[str, Any]) -> bool:

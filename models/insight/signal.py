@@ -1,4 +1,4 @@
-"""Signal and gradient at initialisation, on Gaussian input: the measurement that the closed-form laws predict."""
+"""Signal and gradient at initialisation on Gaussian input, which the closed-form laws predict."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,9 +17,9 @@ from models.training.device import resolve_device
 
 @dataclass(frozen=True)
 class Signal:
-    """At every point of the stream, one row per seed: mean(x^2) (K, S) and the L2 norm of the gradient (K, S).
+    """mean(x^2) and the L2 norm of the gradient at every point of the stream, (K, S) each, one row per seed.
 
-    Average rows in log space: the product of many random factors is log-normal.
+    Average rows in log space: a product of many random factors is log-normal.
     """
 
     sites: tuple[str, ...]
@@ -28,10 +28,10 @@ class Signal:
 
 
 def signal_at_init(cfg: RunConfig, seeds: Sequence[int] = (0, 1), rows: int = 256) -> Signal:
-    """Feeds Gaussian x_0 of unit mean square to the stream,
-    without embedding, and takes cross-entropy on random labels.
+    """The signal for Gaussian x_0 of unit mean square, fed to the stream without embedding, and random labels.
 
-    `rows` tokens in all, in sequences of 32 for transformers. Norms run in train mode, their statistics are put back.
+    `rows` tokens in all, in sequences of MAX_TOKENS for transformers. Norms run in train mode; their statistics are
+    restored.
     """
     measured = [_measure(replace(cfg, seed=seed), rows) for seed in seeds]
     mean_square, grad_norm = (np.stack(series) for series in zip(*measured, strict=True))

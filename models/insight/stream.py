@@ -1,4 +1,4 @@
-"""What the growth of the stream and the shares of the branches say, in a sentence."""
+"""The sentence on the growth of the stream and the shares of the branches."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from models.trace import site_in_words
 
 
 def stream_sentence(sites: tuple[str, ...], stream_rms: np.ndarray, share: np.ndarray) -> str:
-    """How much the stream grows, and which sublayer writes the most and the least next to what it reads. (S,), (M,)."""
+    """How much the stream grows (S,), and which sublayers write the most and the least beside what they read (M,)."""
     grown = change_in_words("The stream", decades(float(stream_rms[0]), float(stream_rms[-1])), "over depth")
     if not np.isfinite(share).any():
         return f"{grown}; no branch can be compared with it."

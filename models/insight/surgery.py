@@ -1,4 +1,4 @@
-"""What can be cut out of a net of a configuration, and what a cut or the whole lesion curve says, in sentences."""
+"""What can be cut out of a net, and the sentences on a cut and on the whole lesion curve."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from models.spec import RunConfig, plan
-from models.spec.plan import SublayerPlan, block_name
+from models.spec.plan import block_name
 from models.trace import site_in_words
 
 SKIP, ZERO, UNNORM, SWAP = "skip a block", "zero its branches", "remove a norm", "swap two blocks"
@@ -17,45 +17,43 @@ OPERATIONS = {
     SWAP: "Two blocks exchange all their weights and statistics; fixed factors and skips stay where they are.",
 }
 
-NOT_LEARNED = 0.9  # held-out loss over that of guessing, above which a net has nothing that a cut could take away
-SLIGHT = 0.1  # of what the net has learned, below which a cut costs little
-FATAL = 0.9  # and above which it costs all
+NOT_LEARNED = 0.9  # held-out loss over the loss of guessing, above which a net has nothing to lose
+SLIGHT = 0.1  # share of what the net has learned, below which a cut costs little
+FATAL = 0.9  # and above which it costs everything
 
 
 def norm_slots(cfg: RunConfig, block: int) -> dict[str, str]:
-    """The norms of a block as they are called in the equation, with the module that holds each, relative to the stack.
+    """The norms of a block by their names in the equation, each with the path of its module in the stack.
 
-    A DLCL block's output has one in the stack itself; the norms that belong to no block are not among them.
+    A DLCL block's output has one in the stack itself. Norms that belong to no block are left out.
     """
-    found: dict[str, str] = {}
-    sublayers = [one for one in plan(cfg).sublayers if one.block == block and not one.identity]
-    for one in sublayers:
-        place, before = f"blocks.{block_name(block)}.{one.kind}", f"{one.kind} " if len(sublayers) > 1 else ""
+    paths: dict[str, str] = {}
+    sublayers = [sublayer for sublayer in plan(cfg).of_block(block) if not sublayer.identity]
+    for sublayer in sublayers:
+        place = f"blocks.{block_name(block)}.{sublayer.kind}"
+        prefix = f"{sublayer.kind} " if len(sublayers) > 1 else ""
         slots = {"N_in": "norm_in", "N_mid": "function.norm_mid", "N_out": "norm_out", "N_add": "norm_add"}
-        norms = (one.norm_in, one.norm_mid, one.norm_out, one.norm_add)
-        found |= {
-            f"{before}{name}": f"{place}.{module}"
-            for (name, module), norm in zip(slots.items(), norms, strict=True)
+        paths |= {
+            f"{prefix}{name}": f"{place}.{module}"
+            for (name, module), norm in zip(slots.items(), sublayer.norms, strict=True)
             if norm != "none"
         }
-        if one.repeats > 1 and one.norm_add != "none":
-            found[f"{before}N_add of the second add"] = f"{place}.norm_again"
-        if one.kind == "attn" and cfg.qk_norm:
-            found |= {f"{before}N of {what}": f"{place}.function.norm_{what[0]}" for what in ("queries", "keys")}
+        if sublayer.repeats > 1 and sublayer.norm_add != "none":
+            paths[f"{prefix}N_add of the second add"] = f"{place}.norm_again"
+        if sublayer.kind == "attn" and cfg.qk_norm:
+            paths |= {f"{prefix}N of {what}": f"{place}.function.norm_{what[0]}" for what in ("queries", "keys")}
     if cfg.stack == "dlcl" and cfg.norm != "none":
-        found["N of its output, before the sums"] = f"norms.{block}"
-    return found
+        paths["N of its output, before the sums"] = f"norms.{block}"
+    return paths
 
 
 def partners(cfg: RunConfig, block: int) -> list[int]:
-    """The blocks whose weights fit into this one: those that are built of the same parts."""
+    """The blocks whose weights fit this one, because they have the same parts."""
     return [other for other in range(1, cfg.depth + 1) if other != block and _parts(cfg, other) == _parts(cfg, block)]
 
 
 def cut_sentence(what: str, loss: Sequence[float], accuracy: Sequence[float], changed: float) -> str:
-    """What one operation, named by `what`, did to the held-out
-    loss and accuracy [before, after], and to the answers.
-    """
+    """What an operation named `what` did to held-out loss and accuracy [before, after], and to the answers."""
     before, after = loss
     if not math.isfinite(before):
         return f"The held-out loss is not finite before anything is cut: {what} can show nothing."
@@ -69,7 +67,7 @@ def cut_sentence(what: str, loss: Sequence[float], accuracy: Sequence[float], ch
 
 
 def lesion_sentence(names: Sequence[str], intact: float, skipped: np.ndarray, guessing: float) -> str:
-    """How much hangs on single blocks: losses without each block (depth,), the intact loss, and that of guessing."""
+    """How much depends on single blocks, from the losses without each (depth,), intact, and of guessing."""
     if not math.isfinite(intact):
         return "The held-out loss of the intact net is not finite: no lesion can be compared with it."
     cost = np.where(np.isfinite(skipped), skipped - intact, np.inf)
@@ -94,10 +92,10 @@ def lesion_sentence(names: Sequence[str], intact: float, skipped: np.ndarray, gu
 
 
 def trained_without(losses: Mapping[str, float], cuts: Mapping[str, float], guessing: float, step: int) -> str:
-    """What the feed-forward nets of a transformer add, as against attention.
+    """What the feed-forward nets of a transformer contribute, compared with attention.
 
-    `losses`: held out, of the whole net (key "") and of those trained without a kind of sublayer (a key of PARTS);
-    `cuts`: of the whole net with all of a kind skipped.
+    `losses`: held-out losses of the whole net (key "") and of nets trained without one kind of sublayer (a key of
+    PARTS). `cuts`: those of the whole net with all sublayers of a kind skipped.
     """
     whole = losses[""]
     if not all(map(math.isfinite, (*losses.values(), *cuts.values()))):
@@ -119,8 +117,4 @@ def trained_without(losses: Mapping[str, float], cuts: Mapping[str, float], gues
 
 def _parts(cfg: RunConfig, block: int) -> list[tuple[object, ...]]:
     """What decides which weights the sublayers of a block have."""
-    return [_part(one) for one in plan(cfg).sublayers if one.block == block]
-
-
-def _part(one: SublayerPlan) -> tuple[object, ...]:
-    return (one.identity, one.norm_in, one.norm_mid, one.norm_out, one.norm_add, one.gate)
+    return [(sublayer.identity, *sublayer.norms, sublayer.gate) for sublayer in plan(cfg).of_block(block)]

@@ -1,6 +1,6 @@
-"""What can be computed of signal and gradient at initialisation without running a net, and where nothing can.
+"""Laws of signal and gradient at initialisation: what can be computed without running a net, and where nothing can.
 
-Mean-field averages over wide random layers: exact as the width grows, apart from the chance of one seed (Poole 2016,
+Mean-field averages over wide random layers, exact as the width grows, up to the scatter of single seeds (Poole 2016,
 arXiv 1606.05340; Schoenholz 2017, arXiv 1611.01232; Yang & Schoenholz 2017, arXiv 1712.08969). Legend: M sublayers.
 """
 
@@ -13,22 +13,20 @@ import numpy as np
 from models.insight.gaussian import moments
 from models.spec import INITS, RunConfig, plan
 from models.spec.knob import Matrix
-from models.spec.plan import SublayerPlan
+from models.spec.plan import SublayerPlan, one_layer
 
 
 def weight_variance(init: str, inputs: int, outputs: int, *, last: bool, sublayers: int) -> float:
-    """Mean square of the weights of a matrix by its initialisation; `last` is a branch's output matrix."""
+    """The mean square of a matrix's weights by its initialisation; `last` marks a branch's output matrix."""
     return INITS[init].variance(Matrix(inputs, outputs, last, sublayers))
 
 
 @dataclass(frozen=True)
 class Law:
-    """By site: the predicted mean square of the stream (S,) and
-    gradient length over its last (S,); None where not known.
+    """The predicted mean square of the stream (S,) and gradient length over its last (S,); None if not known.
 
-    `reading` says which law it is, or why there is none. `product` is the gradient's
-    length if what a branch returns were at right angles to what its skip returns:
-    the law wherever one is known, and told beside what a net does where it is none.
+    `reading` says which law it is, or why there is none. `product` is the gradient's length if the gradients of branch
+    and skip were orthogonal: it is the law where one is known, and a comparison where none is.
     """
 
     mean_square: np.ndarray | None
@@ -39,9 +37,7 @@ class Law:
 
 @dataclass(frozen=True)
 class _Passed:
-    """Mean and variance of what a stage hands on, and by what
-    the mean square of a gradient is multiplied going back.
-    """
+    """The mean and variance of a stage's output, and the factor on the mean square of a gradient going back."""
 
     mean: float
     variance: float
@@ -52,24 +48,23 @@ class _Passed:
         return self.variance + self.mean * self.mean
 
 
-CENTRED = 1e-9  # as large a mean over Gaussian numbers as rounding leaves an activation that has none
-PER_TOKEN = ("none", "layer norm", "rms norm")  # over a batch, or without statistics, no law is known
+CENTRED = 1e-9  # Gaussian mean of an activation up to which it counts as 0
+PER_TOKEN = ("none", "layer norm", "rms norm")  # for other norms no law is known
 
 
 @lru_cache(maxsize=256)
 def law(cfg: RunConfig) -> Law:
-    """The law that a configuration follows at initialisation, fed with Gaussian numbers of unit mean square."""
+    """The law of a configuration at initialisation, fed with Gaussian numbers of unit mean square."""
     sublayers = plan(cfg).sublayers
     why = _unknown(cfg, sublayers)
     if why:
         return Law(None, None, why)
-    size, factor = [_Passed(0.0, 1.0, 1.0)], []
-    for one in sublayers:
-        step = _step(cfg, one, size[-1])
-        size.append(step)
-        factor.append(step.back)
-    squares = np.array([one.square for one in size])
-    back = np.sqrt(np.concatenate([np.cumprod(factor[::-1])[::-1], [1.0]]))
+    stages = [_Passed(0.0, 1.0, 1.0)]
+    for sublayer in sublayers:
+        stages.append(_step(cfg, sublayer, stages[-1]))
+    squares = np.array([stage.square for stage in stages])
+    factors = [stage.back for stage in stages[1:]]
+    back = np.sqrt(np.concatenate([np.cumprod(factors[::-1])[::-1], [1.0]]))
     unknown = _unknown_gradient(cfg, sublayers)
     return Law(
         squares, None if unknown else back, unknown or _reading(cfg, sublayers), back if cfg.net == "mlp" else None
@@ -77,16 +72,16 @@ def law(cfg: RunConfig) -> Law:
 
 
 def branch_gains(cfg: RunConfig, kind: str) -> tuple[float, float] | None:
-    """v_f and v_b of a branch's function fed with unit mean square; None for attention and norms with no law."""
-    slots = {one.norm_mid for one in plan(cfg).sublayers if one.kind == kind and not one.identity}
+    """v_f and v_b of a branch's function fed with unit mean square; None for attention and norms without a law."""
+    slots = {sub.norm_mid for sub in plan(cfg).sublayers if sub.kind == kind and not sub.identity}
     if kind == "attn" or len(slots) != 1 or not slots <= set(PER_TOKEN):
         return None
-    found = _function(cfg, kind, slots.pop(), 1.0)
-    return found.square, found.back
+    passed = _function(cfg, kind, slots.pop(), 1.0)
+    return passed.square, passed.back
 
 
 def rate(profile: np.ndarray) -> float:
-    """The factor per sublayer of the straight line through the logarithms of a profile (S,), by least squares."""
+    """The factor per sublayer of a profile (S,): the least-squares line through its logarithms."""
     profile = np.asarray(profile, float)
     if len(profile) < 2 or not (np.isfinite(profile) & (profile > 0)).all():
         return float("nan")
@@ -94,32 +89,30 @@ def rate(profile: np.ndarray) -> float:
 
 
 def _unknown(cfg: RunConfig, sublayers: tuple[SublayerPlan, ...]) -> str:
-    """Why no law is known, or nothing."""
+    """Why no law is known, or an empty text."""
     if cfg.stack != "single":
         return f"no law is known for a stack that joins blocks in another way ({cfg.stack})"
     if cfg.skip_repeats > 1:
         return "no law is known for recursive skips"
-    live = [one for one in sublayers if not one.identity and (_branch_weight(cfg, one) or one.norm_add != "none")]
-    slots = {norm for one in live for norm in (one.norm_in, one.norm_mid, one.norm_out, one.norm_add)}
-    other = slots - set(PER_TOKEN)
+    live = [sub for sub in sublayers if not sub.identity and (_branch_weight(cfg, sub) or sub.norm_add != "none")]
+    other = {norm for sub in live for norm in sub.norms} - set(PER_TOKEN)
     if other:
         return f"no law is known for {' and '.join(sorted(other))}"
     if cfg.net == "transformer" and any(
-        one.norm_out == one.norm_add == "none" and _branch_weight(cfg, one) for one in live
+        sub.norm_out == sub.norm_add == "none" and _branch_weight(cfg, sub) for sub in live
     ):
         return "no law is known for attention whose output is not normed"
     return ""
 
 
 def _unknown_gradient(cfg: RunConfig, sublayers: tuple[SublayerPlan, ...]) -> str:
-    """Why the law of the stream has none of the gradient beside it, or nothing."""
-    adding = [one for one in sublayers if _branch_weight(cfg, one)]
+    """Why the law of the stream comes without one of the gradient, or an empty text."""
+    adding = [sub for sub in sublayers if _branch_weight(cfg, sub)]
     if cfg.net == "transformer" and adding:
         return "norms fix what every sublayer adds; no law of the gradient through attention is known"
-    bare = [one for one in adding if one.skip and {one.norm_in, one.norm_mid, one.norm_out, one.norm_add} == {"none"}]
+    bare = [sub for sub in adding if sub.skip and set(sub.norms) == {"none"}]
     if cfg.layers_per_branch == 1 and abs(moments(cfg.activation).mean) > CENTRED and bare:
-        # act(Wx) has a mean that grows with |x|: its slope along
-        # x adds up over blocks, and independent factors miss it.
+        # The mean of act(Wx) grows with |x|: its slope along x adds up over blocks, which independent factors miss.
         return (
             "mean and variance of the stream, iterated; the mean makes the gradient coherent, and no law of it is known"
         )
@@ -127,53 +120,52 @@ def _unknown_gradient(cfg: RunConfig, sublayers: tuple[SublayerPlan, ...]) -> st
 
 
 def _reading(cfg: RunConfig, sublayers: tuple[SublayerPlan, ...]) -> str:
-    if not any(_branch_weight(cfg, one) for one in sublayers):
+    if not any(_branch_weight(cfg, sub) for sub in sublayers):
         return "every branch starts at 0"
     if cfg.layers_per_branch == 1:
         return "mean and variance of the stream, iterated over one-layer branches"
     return "mean square of the stream, iterated over two-layer branches"
 
 
-def _branch_weight(cfg: RunConfig, one: SublayerPlan) -> float:
-    """0 where a sublayer adds exactly nothing at the start."""
-    silent = cfg.init == "zero last" and (
-        one.kind != "mlp" or cfg.layers_per_branch == 2 or cfg.activation != "sigmoid"
-    )
-    return 0.0 if one.identity or silent else one.scale
+def _branch_weight(cfg: RunConfig, sublayer: SublayerPlan) -> float:
+    """The weight of a branch; 0 if at initialisation the sublayer adds exactly nothing."""
+    silent = cfg.init == "zero last" and (not one_layer(cfg, sublayer.kind) or cfg.activation != "sigmoid")
+    return 0.0 if sublayer.identity or silent else sublayer.scale
 
 
-def _step(cfg: RunConfig, one: SublayerPlan, x: _Passed) -> _Passed:
-    """The stream after a sublayer. What skip and branch bring adds up in the variance: the last matrix has mean 0."""
-    if one.identity:
+def _step(cfg: RunConfig, sublayer: SublayerPlan, x: _Passed) -> _Passed:
+    """The stream after a sublayer. The variances of skip and branch add up, because the last matrix has mean 0."""
+    if sublayer.identity:
         return _Passed(x.mean, x.variance, 1.0)
-    weight = _branch_weight(cfg, one)
-    branch = _branch(cfg, one, x) if weight else _Passed(0.0, 0.0, 0.0)
-    mean = one.skip * x.mean + weight * branch.mean
-    variance = one.skip**2 * x.variance + weight**2 * branch.variance
-    normed = _norm(cfg, one.norm_add, mean, variance)
-    return _Passed(normed.mean, normed.variance, normed.back * (one.skip**2 + weight**2 * branch.back))
+    weight = _branch_weight(cfg, sublayer)
+    branch = _branch(cfg, sublayer, x) if weight else _Passed(0.0, 0.0, 0.0)
+    mean = sublayer.skip * x.mean + weight * branch.mean
+    variance = sublayer.skip**2 * x.variance + weight**2 * branch.variance
+    normed = _norm(cfg, sublayer.norm_add, mean, variance)
+    return _Passed(normed.mean, normed.variance, normed.back * (sublayer.skip**2 + weight**2 * branch.back))
 
 
-def _branch(cfg: RunConfig, one: SublayerPlan, x: _Passed) -> _Passed:
+def _branch(cfg: RunConfig, sublayer: SublayerPlan, x: _Passed) -> _Passed:
     """N_out(F(c_in N_in(x)))."""
-    if one.kind != "mlp":  # of a transformer only what is normed is known, whatever is inside
-        return _norm(cfg, one.norm_out, 0.0, 1.0) if one.norm_out != "none" else _Passed(0.0, 1.0, 1.0)
-    read = _norm(cfg, one.norm_in, x.mean, x.variance)
-    function = _function(cfg, one.kind, one.norm_mid, one.input_scale**2 * read.square)
-    out = _norm(cfg, one.norm_out, function.mean, function.variance)
-    return _Passed(out.mean, out.variance, read.back * one.input_scale**2 * function.back * out.back)
+    if sublayer.kind != "mlp":  # in a transformer only normed outputs are known, whatever F does
+        return _norm(cfg, sublayer.norm_out, 0.0, 1.0) if sublayer.norm_out != "none" else _Passed(0.0, 1.0, 1.0)
+    read = _norm(cfg, sublayer.norm_in, x.mean, x.variance)
+    function = _function(cfg, sublayer.kind, sublayer.norm_mid, sublayer.input_scale**2 * read.square)
+    out = _norm(cfg, sublayer.norm_out, function.mean, function.variance)
+    return _Passed(out.mean, out.variance, read.back * sublayer.input_scale**2 * function.back * out.back)
 
 
 def _function(cfg: RunConfig, kind: str, norm_mid: str, square: float) -> _Passed:
-    """F of one or two layers fed with this mean square: E|Wx|^2
-    and E|W^T g|^2 both carry inputs times the weights' variance.
+    """F of one or two layers, fed with this mean square.
+
+    E|Wx|^2 and E|W^T g|^2 both carry the factor inputs times the weights' variance.
     """
-    one_layer = kind == "mlp" and cfg.layers_per_branch == 1
-    hidden = cfg.width if one_layer else cfg.expansion * cfg.width
-    first = _gain(cfg, cfg.width, hidden, last=one_layer)
+    single = one_layer(cfg, kind)
+    hidden = cfg.width if single else cfg.expansion * cfg.width
+    first = _gain(cfg, cfg.width, hidden, last=single)
     inside = _norm(cfg, norm_mid, 0.0, first * square)
     act = moments(cfg.activation, inside.variance)
-    if one_layer:
+    if single:
         return _Passed(act.mean, act.variance, first * inside.back * act.slope)
     second = _gain(cfg, hidden, cfg.width, last=True)
     return _Passed(0.0, second * act.square, first * inside.back * act.slope * second)
@@ -185,9 +177,7 @@ def _gain(cfg: RunConfig, inputs: int, outputs: int, *, last: bool) -> float:
 
 
 def _norm(cfg: RunConfig, norm: str, mean: float, variance: float) -> _Passed:
-    """A norm divides by the root of the variance or of the mean
-    square; the one or two directions it takes away are few.
-    """
+    """A norm divides by the root of the variance or of the mean square; it removes too few directions to matter."""
     if norm == "none":
         return _Passed(mean, variance, 1.0)
     if norm == "layer norm":

@@ -1,9 +1,9 @@
-"""What a set of charts says, in sentences computed from the
-data. Stream gradient, weight gradient and the cosine between
+"""Verdicts: what a step's profiles say, in sentences computed from the data.
 
-samples are read together: a net can have level gradients and all inputs in nearly one direction, and a plain net's
-stream gradient can fall over depth while its weight gradients stay level. `python -m benchmarks verdicts` says what
-became of nets by the verdict at their start: the thresholds and what is said of the starts come from its table.
+Stream gradient, weight gradient and sample cosine are read together: a net can have level gradients and still turn all
+inputs into nearly one direction, and a plain net's stream gradient can fall over depth while its weight gradients stay
+level. `python -m benchmarks verdicts` counts what became of nets by their verdict before training; the thresholds and
+the sentences of STARTS come from its table.
 """
 
 import math
@@ -15,12 +15,12 @@ from models.insight.words import LEVEL, change_in_words, decades, factor, of_the
 from models.spec import RunConfig
 from models.trace import Frame, Trace, site_in_words
 
-EXPLODING = 100.0  # factor by which stream or gradient grow over depth
-VANISHING = 30.0  # factor by which they fall
+EXPLODING = 100.0  # factor by which stream or gradient grows over depth
+VANISHING = 30.0  # factor by which stream or gradient falls over depth
 COLLAPSED = 0.95  # mean cosine between different samples at the end of the stream
-LARGE_UPDATE = 0.3  # of a block's weights in one step: above it few runs learn, below it most do, Adam's too
-DEAD = 0.5  # share of a block's ReLU units that give 0 for all tokens looked at, above which most of the block is dead
-INERT = 1e-3  # branch over stream, below which a branch adds nothing yet
+LARGE_UPDATE = 0.3  # of a block's weights in one step: above it few runs learn, below it most do, with Adam too
+DEAD = 0.5  # share of a block's ReLU units that output 0 for every token of the subset
+INERT = 1e-3  # largest branch over largest stream, below which the branches add nothing yet
 
 THRESHOLDS = (
     f"Exploding: stream or gradient become more than {EXPLODING:g} times larger over depth. Vanishing: one becomes "
@@ -31,8 +31,7 @@ THRESHOLDS = (
 )
 
 
-# What became of nets by the verdict at their start, from the
-# table of the benchmark; it fails where this is no longer so.
+# What became of nets by their verdict before training. The benchmark fails if this is no longer so.
 STARTS = {
     "healthy": "Most nets that start like this learn.",
     "inert": "Most nets that start like this learn.",
@@ -44,8 +43,9 @@ STARTS = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """A kind (diverged, exploding, vanishing, collapsed, inert,
-    dead, large updates, healthy) and the sentence that says why.
+    """A verdict and the sentence that says why.
+
+    Kinds: diverged, exploding, vanishing, collapsed, inert, dead, large updates, healthy.
     """
 
     kind: str
@@ -53,7 +53,7 @@ class Verdict:
 
 
 def activation_sentence(sites: tuple[str, ...], act_rms: np.ndarray) -> str:
-    """What the activation does from the first to the last point of the stream, or where it is not finite."""
+    """How the activation changes from the first to the last point of the stream, or where it is not finite."""
     if lost := _not_finite("activation", sites, act_rms):
         return lost
     path = f"from {site_in_words(sites[0])} to {site_in_words(sites[-1])}"
@@ -61,9 +61,7 @@ def activation_sentence(sites: tuple[str, ...], act_rms: np.ndarray) -> str:
 
 
 def gradient_sentence(sites: tuple[str, ...], grad_rms: np.ndarray) -> str:
-    """What the gradient does on its way back from the last
-    point of the stream to the first, or where it is not finite.
-    """
+    """How the gradient changes from the last point of the stream back to the first, or where it is not finite."""
     if lost := _not_finite("gradient", sites[::-1], grad_rms[::-1]):
         return lost
     path = f"from {site_in_words(sites[-1])} back to {site_in_words(sites[0])}"
@@ -71,7 +69,7 @@ def gradient_sentence(sites: tuple[str, ...], grad_rms: np.ndarray) -> str:
 
 
 def weight_sentence(weight_grad_rms: np.ndarray) -> str:
-    """How far apart the blocks' weight gradients are."""
+    """How far apart the weight gradients of the blocks are."""
     lost = np.count_nonzero(~np.isfinite(weight_grad_rms))
     if lost:
         which = "the block" if lost == len(weight_grad_rms) == 1 else f"{lost} of {len(weight_grad_rms)} blocks"
@@ -89,9 +87,7 @@ def weight_sentence(weight_grad_rms: np.ndarray) -> str:
 
 
 def cosine_sentence(cfg: RunConfig, sample_cosine: np.ndarray) -> str:
-    """Whether different samples, or tokens where a sample has
-    several, have different directions at the end of the stream.
-    """
+    """Whether different samples (tokens, where a sample has several) still differ at the end of the stream."""
     first, last = float(sample_cosine[0]), float(sample_cosine[-1])
     if not math.isfinite(last):
         return "At the end of the stream there is no direction left to compare."
@@ -100,7 +96,7 @@ def cosine_sentence(cfg: RunConfig, sample_cosine: np.ndarray) -> str:
 
 
 def loss_sentence(trace: Trace | None, row: int, guessing: float) -> str:
-    """Where the training loss at one row of a tape, if there is one, stands against the loss of guessing."""
+    """The training loss at one row of a tape, if there is one, compared with the loss of guessing."""
     if trace is None or len(trace) == 0:
         return f"Not trained yet. Guessing costs {guessing:.2f}."
     loss, frame = float(trace.loss[row]), trace.frame_at(row)
@@ -125,20 +121,20 @@ def loss_sentence(trace: Trace | None, row: int, guessing: float) -> str:
 
 
 def verdict(cfg: RunConfig, trace: Trace, row: int) -> Verdict:
-    """The headline over all that is known of one row of a tape."""
+    """The most important verdict on one row of a tape."""
     return verdicts(cfg, trace, row)[0]
 
 
 def verdicts(cfg: RunConfig, trace: Trace, row: int) -> list[Verdict]:
-    """All that is wrong at one row of a tape, the worst first; that it is healthy where nothing is.
+    """The verdicts on one row of a tape, worst first; healthy if nothing is wrong.
 
-    Row 0 is the net before any update: what is said of it is what became of others that started like this.
+    On row 0, the untrained net, the first also says what became of other nets that started like this.
     """
     frame = trace.frame_at(row)
     updated = [
-        seen.update_to_weight for seen in trace.frames if seen.step < row and np.isfinite(seen.update_to_weight).any()
+        past.update_to_weight for past in trace.frames if past.step < row and np.isfinite(past.update_to_weight).any()
     ]
-    found = judged(
+    results = judged(
         act_rms=trace.act_rms[row],
         grad_rms=trace.grad_rms[row],
         branch_rms=trace.branch_rms[row],
@@ -149,10 +145,10 @@ def verdicts(cfg: RunConfig, trace: Trace, row: int) -> list[Verdict]:
         of_step=_of_step(frame, row) if frame else "",
         what=vectors(cfg),
     )
-    first = found[0]
+    first = results[0]
     if row == 0 and first.kind in STARTS:
-        return [replace(first, sentence=f"{first.sentence} {STARTS[first.kind]}"), *found[1:]]
-    return found
+        return [replace(first, sentence=f"{first.sentence} {STARTS[first.kind]}"), *results[1:]]
+    return results
 
 
 def judged(
@@ -167,42 +163,43 @@ def judged(
     of_step: str = "",
     what: str = "samples",
 ) -> list[Verdict]:
-    """The verdicts over all profiles of one step; arrays (S,), (S,), (M,), (depth,), (S,), and (depth,) or empty twice.
+    """The verdicts on all profiles of one step, worst first.
 
-    `of_step` says behind cosine and dead units of which step they are,
-    where that is another one; `what` is what they look at.
+    Shapes: (S,) for act_rms, grad_rms and sample_cosine, (M,) for branch_rms, (depth,) for weight_grad_rms;
+    update_to_weight and dead_units are (depth,) or empty. `of_step` follows cosine and dead units in the text if they
+    are from another step; `what` names what the cosine compares.
     """
     if not all(np.isfinite(series).all() for series in (act_rms, grad_rms, branch_rms, weight_grad_rms)):
         return [Verdict("diverged", "Not finite: some numbers have left the range of the machine.")]
     stream, gradient = decades(act_rms[0], act_rms[-1]), decades(grad_rms[-1], grad_rms[0])
     cosine = f"{sample_cosine[-1]:.2f}{of_step}"
-    found: list[Verdict] = []
+    wrong: list[Verdict] = []
     collapsed = float(sample_cosine[-1]) > COLLAPSED >= float(sample_cosine[0])
     one_direction = f"all {what} end in nearly one direction (mean cosine {cosine})"
     if max(stream, gradient) > math.log10(EXPLODING):
-        found.append(Verdict("exploding", f"Exploding: {_both(stream, gradient)}."))
+        wrong.append(Verdict("exploding", f"Exploding: {_both(stream, gradient)}."))
     elif min(stream, gradient) < -math.log10(VANISHING):
         also = f", and {one_direction}" if collapsed else ""
-        found.append(Verdict("vanishing", f"Vanishing: {_both(stream, gradient)}{_yet_level(weight_grad_rms)}{also}."))
+        wrong.append(Verdict("vanishing", f"Vanishing: {_both(stream, gradient)}{_yet_level(weight_grad_rms)}{also}."))
     elif collapsed:
-        found.append(
+        wrong.append(
             Verdict("collapsed", f"Collapsed: sizes look fine ({_both(stream, gradient)}), but {one_direction}.")
         )
     elif branch_rms.max() < INERT * act_rms.max():
-        found.append(
+        wrong.append(
             Verdict(
                 "inert",
                 "Inert branches: every block hands on hardly more than its skip; training has to switch the branches "
                 "on.",
             )
         )
-    found += _large_updates(update_to_weight) + _dead_units(dead_units, of_step, what)
+    wrong += _large_updates(update_to_weight) + _dead_units(dead_units, of_step, what)
     apart = f", and {what} stay apart (mean cosine {cosine})" if math.isfinite(sample_cosine[-1]) else ""
-    return found or [Verdict("healthy", f"Healthy: {_both(stream, gradient)}{apart}.")]
+    return wrong or [Verdict("healthy", f"Healthy: {_both(stream, gradient)}{apart}.")]
 
 
 def _large_updates(update_to_weight: np.ndarray) -> list[Verdict]:
-    """That an update changed much of a block's weights, if one did."""
+    """The verdict that an update changed much of a block's weights, if one did."""
     finite = np.where(np.isfinite(update_to_weight), update_to_weight, 0.0)
     if finite.max(initial=0.0) <= LARGE_UPDATE:
         return []
@@ -217,7 +214,7 @@ def _large_updates(update_to_weight: np.ndarray) -> list[Verdict]:
 
 
 def _dead_units(dead_units: np.ndarray, of_step: str, what: str) -> list[Verdict]:
-    """That most units of some block are dead, if they are."""
+    """The verdict that most units of some block are dead, if they are."""
     if not (dead_units > DEAD).any():
         return []
     block, share = int(np.nanargmax(dead_units)) + 1, float(np.nanmax(dead_units))
@@ -226,7 +223,7 @@ def _dead_units(dead_units: np.ndarray, of_step: str, what: str) -> list[Verdict
 
 
 def _of_step(frame: Frame, row: int) -> str:
-    """Of which step a frame is, where a row has an earlier one."""
+    """The step of a frame in words, if it is not that of the row."""
     return f" at step {frame.step}" if frame.step != row else ""
 
 
@@ -238,7 +235,7 @@ def _both(stream: float, gradient: float) -> str:
 
 
 def _yet_level(weight_grad_rms: np.ndarray) -> str:
-    """The warning that a falling stream gradient may leave the weight gradients level, all tiny alike or all fine."""
+    """The remark that the weight gradients are level although the stream gradient falls, if they are."""
     if weight_grad_rms.min() <= 0:
         return ""
     spread = decades(weight_grad_rms.min(), weight_grad_rms.max())
@@ -251,7 +248,7 @@ def _yet_level(weight_grad_rms: np.ndarray) -> str:
 
 
 def _not_finite(what: str, sites: tuple[str, ...], values: np.ndarray) -> str:
-    """How many points of the stream have no number, and which is the first in the order in which they were computed."""
+    """How many points of the stream are not finite, and the first of them in the order of computation; else empty."""
     lost = np.flatnonzero(~np.isfinite(values))
     if len(lost) == 0:
         return ""

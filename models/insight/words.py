@@ -1,16 +1,16 @@
-"""How sizes and places are written in sentences: "63,000 times larger", "block 32", "tokens"."""
+"""How sentences write sizes: "63,000 times larger", "12% of their size"."""
 
 import math
 
 from models.spec import RunConfig
 
-LEVEL = 0.3  # decades that count as no change: a factor of two
-WRITTEN_OUT = 6  # decades, from which on a factor is a power of ten
+LEVEL = 0.3  # decades, a factor of two, up to which nothing has changed
+WRITTEN_OUT = 6  # decades from which a factor is written as a power of ten
 SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def decades(start: float, end: float) -> float:
-    """log10(end / start); infinite where one of them is zero or not finite."""
+    """log10(end / start); infinite if one of them is zero or not finite, 0 if both are zero."""
     if not (math.isfinite(start) and math.isfinite(end)):
         return math.inf
     if start == 0 or end == 0:
@@ -19,7 +19,7 @@ def decades(start: float, end: float) -> float:
 
 
 def factor(change: float) -> str:
-    """A change in decades, up or down, as a factor of one or more: "1.5", "63,000", "10²⁵"."""
+    """A change in decades, up or down, as a factor of 1 or more: "1.5", "63,000", "10²⁵"."""
     size = abs(change)
     if size >= WRITTEN_OUT:
         return f"10{str(round(size)).translate(SUPERSCRIPT)}"
@@ -33,12 +33,12 @@ def times(change: float) -> str:
 
 
 def of_their_size(share: float) -> str:
-    """How large a change is next to what it changes: "12% of their size", "30 times their size"."""
+    """A change relative to what it changes: "12% of their size", "30 times their size"."""
     return f"{share:.0%} of their size" if share < 1 else f"{factor(math.log10(share))} times their size"
 
 
 def change_in_words(name: str, change: float, path: str) -> str:
-    """A change in decades on the way along a path as a sentence without its full stop."""
+    """A change in decades along a path, as a sentence without a full stop."""
     if math.isinf(change):
         return f"{name} reaches {'infinity' if change > 0 else 'exactly 0'} {path}"
     if abs(change) < LEVEL:
@@ -47,5 +47,5 @@ def change_in_words(name: str, change: float, path: str) -> str:
 
 
 def vectors(cfg: RunConfig) -> str:
-    """What the cosine compares: samples where each is one token, else the tokens of all samples."""
+    """The name of what the cosine compares: samples of one token each, else tokens."""
     return "samples" if cfg.tokens == 1 else "tokens"

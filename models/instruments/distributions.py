@@ -69,10 +69,10 @@ def layer_film(replays: Replays, cfg: RunConfig, *, step: int, site: str, inside
         raise ValueError(f"site is {site!r}, whose branch has no activation; legal is one of {', '.join(active)}")
     at = arranged.sites.index(site)
     steps = [frame for frame in frame_steps(cfg.steps) if frame <= max(0, int(step))]
-    found = yield from replays.film(
+    histograms = yield from replays.film(
         cfg, steps, lambda still: histogram(watched(still, [_place(still.model, at, inside=inside)])[0])
     )
-    return Film(**_stacked(found), steps=np.array(steps[: len(found)]))
+    return Film(**_stacked(histograms), steps=np.array(steps[: len(histograms)]))
 
 
 def centres() -> np.ndarray:
@@ -108,31 +108,31 @@ def shares_of_units(a: Tensor, activation: str) -> dict[str, float]:
     """The shares of `Distributions` that this activation has, of units (..., D); NaN where a number is not finite."""
     tokens = a.flatten(0, -2)
     if activation == "relu":
-        found = {"dead": (tokens == 0).all(0), "always_on": (tokens > 0).all(0)}
+        shares = {"dead": (tokens == 0).all(0), "always_on": (tokens > 0).all(0)}
     elif activation == "tanh":
-        found = {"saturated": tokens.abs() > SATURATED_TANH}
+        shares = {"saturated": tokens.abs() > SATURATED_TANH}
     elif activation == "sigmoid":
-        found = {"saturated": tokens * (1 - tokens) < SATURATED_SIGMOID}
+        shares = {"saturated": tokens * (1 - tokens) < SATURATED_SIGMOID}
     else:
         return {}
     finite = bool(tokens.isfinite().all())
-    return {key: share.double().mean().item() if finite else float("nan") for key, share in found.items()}
+    return {key: share.double().mean().item() if finite else float("nan") for key, share in shares.items()}
 
 
 def _activation(sublayer: nn.Module) -> nn.Module | None:
     """The activation function inside a branch; None for attention and for a sublayer that was taken out."""
-    found: nn.Module | None = getattr(getattr(sublayer, "function", None), "activation", None)
-    return found
+    activation: nn.Module | None = getattr(getattr(sublayer, "function", None), "activation", None)
+    return activation
 
 
 def _place(net: Net, at: int, *, inside: bool) -> nn.Module:
     """The module whose output is the stream at site `at`, or its branch after the activation."""
-    found = _activation(net.stream.sublayers[at - 1]) if inside else net.stream.stream_taps[at]
-    assert found is not None
-    return found
+    module = _activation(net.stream.sublayers[at - 1]) if inside else net.stream.stream_taps[at]
+    assert module is not None
+    return module
 
 
-def _stacked(found: list[Histogram]) -> dict[str, np.ndarray]:
+def _stacked(histograms: list[Histogram]) -> dict[str, np.ndarray]:
     """The fields of `Histograms`."""
-    columns = (np.array(values, np.float32) for values in zip(*found, strict=True))
+    columns = (np.array(values, np.float32) for values in zip(*histograms, strict=True))
     return {"centres": centres(), **dict(zip(Histogram._fields, columns, strict=True))}

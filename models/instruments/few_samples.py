@@ -68,10 +68,10 @@ def few_samples(
     """
     check_whole("samples", samples, *SAMPLES)
     steps = even_steps(cfg.steps, LOOKS)
-    found: dict[str, list[list[Any]]] = {name: [] for name in ("train", "held_out", "accuracy", "sharpness", "rise")}
+    results: dict[str, list[list[Any]]] = {name: [] for name in ("train", "held_out", "accuracy", "sharpness", "rise")}
     total, done = len(norms) * seeds, 0
     for norm in norms:
-        rows: dict[str, list[Any]] = {name: [] for name in found}
+        rows: dict[str, list[Any]] = {name: [] for name in results}
         for seed in range(cfg.seed, cfg.seed + seeds):
             run = Run(replace(cfg, norm=norm, seed=seed), probe=False, frames=False)
             run.task = FewSamples(run.task, samples)  # type: ignore[assignment]
@@ -88,8 +88,8 @@ def few_samples(
             rows["sharpness"].append(eigenvalue.value)
             done += 1
         for name, by_seed in rows.items():
-            found[name].append(by_seed)
-    return Overfitting(np.array(steps), **{name: np.array(values) for name, values in found.items()})
+            results[name].append(by_seed)
+    return Overfitting(np.array(steps), **{name: np.array(values) for name, values in results.items()})
 
 
 @torch.no_grad()

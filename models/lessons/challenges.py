@@ -5,13 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.insight.words import change_in_words, decades
+from models.insight.outcome import LATELY, gradient_change, likeness, recent_losses, stream_change
+from models.insight.words import change_in_words
 from models.spec import RunConfig, knobs
 from models.spec.overrides import value_in_words
 from models.spec.pairings import differing
 from models.trace import Trace
-
-LATELY = 10  # batches in a mean loss: a single batch may be lucky
 
 
 @dataclass(frozen=True)
@@ -60,8 +59,8 @@ def check(challenge: Challenge, cfg: RunConfig, trace: Trace | None) -> Check:
 
 def did(trace: Trace) -> str:
     """What signal and gradient did before training, and where the loss went: a hint after a miss."""
-    stream = change_in_words("the signal", decades(trace.act_rms[0, 0], trace.act_rms[0, -1]), "over depth")
-    gradient = change_in_words("the gradient", decades(trace.grad_rms[0, -1], trace.grad_rms[0, 0]), "on its way back")
+    stream = change_in_words("the signal", stream_change(trace), "over depth")
+    gradient = change_in_words("the gradient", gradient_change(trace), "on its way back")
     finite = trace.loss[np.isfinite(trace.loss)]
     loss = (
         f" The loss went from {finite[0]:.3g} to {finite[-1]:.3g}, with a minimum of {finite.min():.3g}."
@@ -88,16 +87,11 @@ def out_of_bounds(challenge: Challenge, cfg: RunConfig) -> tuple[str, ...]:
     return tuple(said)
 
 
-def recent(loss: np.ndarray) -> np.ndarray:
-    """Running mean over LATELY losses, (T,) to (T - LATELY + 1,); empty if there are fewer."""
-    return np.convolve(loss, np.full(LATELY, 1 / LATELY), "valid") if len(loss) >= LATELY else np.empty(0)
-
-
 def loss_within(target: float, steps: int) -> Goal:
     """A mean training loss over LATELY batches of at most `target`, at some step before `steps`."""
 
     def met(trace: Trace) -> tuple[bool, str]:
-        lately = recent(trace.loss[:steps])
+        lately = recent_losses(trace.loss[:steps])
         if not len(lately) or not np.isfinite(lately).any():
             return False, "no loss was measured"
         best = int(np.nanargmin(lately))
@@ -142,7 +136,6 @@ def cosine_at_most(cosine: float) -> Goal:
     """Before training, different samples whose cosine at the end of the stream is at most this."""
 
     def met(trace: Trace) -> tuple[bool, str]:
-        last = float(trace.frames[0].sample_cosine[-1]) if trace.frames else float("nan")
-        return bool(last <= cosine), f"it is {last:.2f}"
+        return likeness(trace) <= cosine, f"it is {likeness(trace):.2f}"
 
     return Goal(f"before training, a sample cosine of at most {cosine:g} at the end of the stream", met)

@@ -1,7 +1,8 @@
 """Lessons on what else makes depth trainable (warm-up, initialisation, gates and scales), and on collapse."""
 
+from models.insight.outcome import likeness
 from models.lessons.challenges import Challenge, accuracy_at_least, cosine_at_most, loss_within, stream_within
-from models.lessons.findings import DIGITS, also, by_learning, by_ratio, comes_below, likeness
+from models.lessons.findings import DIGITS, also, by_learning, by_ratio, comes_below
 from models.lessons.lesson import Code, Lesson
 from models.lessons.signal import SLIM, STEPS
 from models.spec import RunConfig

@@ -5,31 +5,25 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from models.insight.baseline import loss_of_guessing
-from models.insight.words import change_in_words, decades
-from models.lessons.challenges import recent
+from models.insight.outcome import final_loss, recent_losses
+from models.insight.words import change_in_words
 from models.lessons.lesson import Finding
 from models.trace import Trace
 
 DIGITS = loss_of_guessing("digits")
-LAST = slice(-20, None)  # steps in a final loss: a single batch is noisy
 OTHERWISE = "some other set of them"
 
 
-def final_loss(trace: Trace) -> float:
-    """The mean training loss of the last steps; infinite after a divergence."""
-    return float("inf") if trace.divergence is not None else float(np.mean(trace.loss[LAST]))
-
-
-def learned(trace: Trace, chance: float) -> bool:
+def learned(trace: Trace, guessing: float) -> bool:
     """Whether the final loss is below half the loss of guessing."""
-    return final_loss(trace) < 0.5 * chance
+    return final_loss(trace) < 0.5 * guessing
 
 
 def comes_below(target: float) -> Callable[[Trace], bool]:
     """Whether the running mean of the loss ever falls below a target."""
 
     def met(trace: Trace) -> bool:
-        return bool((recent(trace.loss) < target).any())
+        return bool((recent_losses(trace.loss) < target).any())
 
     return met
 
@@ -41,21 +35,6 @@ def recognises(share: float) -> Callable[[Trace], bool]:
         return trace.divergence is None and trace.frames[-1].held_out_accuracy >= share
 
     return met
-
-
-def likeness(trace: Trace) -> float:
-    """The mean cosine between different samples at the end of the stream before training."""
-    return float(trace.frames[0].sample_cosine[-1])
-
-
-def stream_change(trace: Trace) -> float:
-    """Decades by which the stream's RMS changes over depth, before training."""
-    return decades(float(trace.act_rms[0, 0]), float(trace.act_rms[0, -1]))
-
-
-def gradient_change(trace: Trace) -> float:
-    """Decades by which the stream's gradient changes on its way back before training."""
-    return decades(float(trace.grad_rms[0, -1]), float(trace.grad_rms[0, 0]))
 
 
 def losses_in_words(names: Sequence[str], traces: Sequence[Trace]) -> str:
@@ -97,14 +76,14 @@ def by_ratio(
 def by_learning(
     options: Mapping[tuple[bool, ...], str],
     names: Sequence[str],
-    chance: float,
+    guessing: float,
     fate: Callable[[Trace], bool] | None = None,
 ) -> Callable[[Sequence[Trace]], Finding]:
     """Chooses an option by which nets learn, or satisfy `fate`; OTHERWISE if no option names that set."""
 
     def found(traces: Sequence[Trace]) -> Finding:
-        fates = tuple(fate(trace) if fate else learned(trace, chance) for trace in traces)
-        sentence = f"After the last step, {losses_in_words(names, traces)}. Guessing costs {chance:.2f}."
+        fates = tuple(fate(trace) if fate else learned(trace, guessing) for trace in traces)
+        sentence = f"After the last step, {losses_in_words(names, traces)}. Guessing costs {guessing:.2f}."
         return Finding(options.get(fates, OTHERWISE), sentence)
 
     return found

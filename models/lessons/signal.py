@@ -2,8 +2,9 @@
 
 import math
 
+from models.insight.outcome import gradient_change, stream_change
 from models.lessons.challenges import Challenge, loss_within
-from models.lessons.findings import DIGITS, also, by_learning, by_size, gradient_change, stream_change
+from models.lessons.findings import DIGITS, also, by_learning, by_size
 from models.lessons.lesson import Code, Lesson
 from models.spec import RunConfig
 

@@ -1,6 +1,4 @@
-"""Maps: one configuration over two axes and several arrangements,
-run cell by cell. No torch but in `unit`, which workers run.
-"""
+"""Maps: one configuration over two axes and several arrangements. Only `unit`, which workers run, needs torch."""
 
 from models.maps.cells import Cell, Outcome
 from models.maps.spec import Axis, MapSpec

@@ -1,4 +1,4 @@
-"""The cells of a map, what a run of one came to, how runs are put together into units of work, and what that costs."""
+"""The cells of a map, the outcomes of their runs, and the units of work with their cost."""
 
 import math
 from collections.abc import Iterator
@@ -8,27 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from models.insight.words import decades
+from models.insight.outcome import LATELY, final_loss, gradient_change, recent_losses
 from models.maps.spec import MapSpec
 from models.spec import RunConfig
-from models.spec.budget import PER_FURTHER_SEED, RUN_LIMIT, STEP_LIMIT, memory_bytes, step_parts, step_seconds
+from models.spec.budget import PER_FURTHER_SEED, RUN_LIMIT, STEP_LIMIT, duration, memory_bytes, step_parts, step_seconds
 from models.spec.limits import LIMITS
 from models.trace import Trace
 
-LAST = 20  # steps whose mean loss is the final loss
-LATELY = 10  # steps whose mean loss must reach the target
-TOGETHER = ("seed", "lr", "warmup", "init_gain")  # runs that differ in these only are trained as one
+TOGETHER = ("seed", "lr", "warmup", "init_gain")  # runs that differ only in these are trained as one
 MOST_TOGETHER = 16
-LEAST_TOGETHER = 4  # however long they take: what is saved is worth more than what a crash loses
-UNIT_SECONDS = 60.0  # about so much work is lost by a crash
+LEAST_TOGETHER = 4  # however long they take: batching saves more than a crash can lose
+UNIT_SECONDS = 60.0  # about how much work a crash may lose
 UNIT_BYTES = 5e8
-MAP_SECONDS = LIMITS.map_seconds  # of one core: what a map may cost
+MAP_SECONDS = LIMITS.map_seconds  # seconds of one core that a map may cost
 MOST_CELLS = 2000
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One place of a map: its panel and its values on the axes."""
+    """One cell of a map: its panel and its values on the axes."""
 
     arrangement: str
     x: float
@@ -40,12 +38,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one run of a cell came to.
+    """The outcome of one run of a cell.
 
-    `final_loss`: mean of the last LAST steps, infinite after a divergence; `accuracy`: held-out, after the last step;
-    `steps_to_target`: the first step at which the mean of LATELY losses is at most the target, or None;
-    `gradient_ratio`: decades by which the stream's gradient at initialisation grows on its way back (first site over
-    last); `diverged`: the step of the first non-finite number, or None, and `site` where.
+    `final_loss` is infinite after a divergence; `accuracy` is held-out, after the last step. `steps_to_target`: the
+    first step at which the mean of LATELY losses is at most the target, or None. `gradient_ratio`: decades by which the
+    stream's gradient at initialisation grows on its way back. `diverged`: the step of the first non-finite number, or
+    None, and `site` where it is.
     """
 
     arrangement: str
@@ -60,15 +58,15 @@ class Outcome:
     site: str = ""
 
     def packed(self) -> dict[str, Any]:
-        """The fields as JSON can hold them: a number that is not finite becomes its name."""
+        """The fields for JSON; numbers that are not finite become text."""
         return {
             name: str(v) if isinstance(v, float) and not math.isfinite(v) else v for name, v in asdict(self).items()
         }
 
     @staticmethod
-    def unpacked(found: dict[str, Any]) -> "Outcome":
-        """The outcome of `packed`. KeyError, TypeError or ValueError for anything else."""
-        values = {part.name: found[part.name] for part in fields(Outcome)}
+    def unpacked(stored: dict[str, Any]) -> "Outcome":
+        """The inverse of `packed`. KeyError, TypeError or ValueError for anything else."""
+        values = {part.name: stored[part.name] for part in fields(Outcome)}
         for name in ("x", "y", "final_loss", "accuracy", "gradient_ratio"):
             values[name] = float(values[name])
         return Outcome(**values)
@@ -78,26 +76,25 @@ Unit = tuple[tuple[Cell, RunConfig], ...]
 
 
 def outcome(cell: Cell, cfg: RunConfig, trace: Trace, target: float) -> Outcome:
-    """What a finished trace says of its cell."""
-    recent = np.convolve(trace.loss, np.full(LATELY, 1 / LATELY), "valid") if len(trace) >= LATELY else np.empty(0)
-    below = np.flatnonzero(recent <= target)
+    """The outcome of a cell's run from its finished trace."""
+    below = np.flatnonzero(recent_losses(trace.loss) <= target)
     lost = trace.divergence
     return Outcome(
         cell.arrangement,
         cell.x,
         cell.y,
         cfg.seed,
-        final_loss=math.inf if lost else float(np.mean(trace.loss[-LAST:], dtype=np.float64)),
+        final_loss=final_loss(trace),
         accuracy=math.nan if lost or not trace.frames else float(trace.frames[-1].held_out_accuracy),
         steps_to_target=int(below[0]) + LATELY - 1 if len(below) else None,
-        gradient_ratio=decades(float(trace.grad_rms[0, -1]), float(trace.grad_rms[0, 0])),
+        gradient_ratio=gradient_change(trace),
         diverged=lost.step if lost else None,
         site=lost.site if lost else "",
     )
 
 
 def cells(spec: MapSpec) -> list[Cell]:
-    """All cells in their fixed order: panel by panel, rows of y, along x."""
+    """All cells in a fixed order: panel by panel, then row by row."""
     return [Cell(name, x, y) for name in spec.arrangements for y in spec.y.values for x in spec.x.values]
 
 
@@ -108,8 +105,8 @@ def configs(spec: MapSpec, cell: Cell) -> list[RunConfig]:
 
 @lru_cache(maxsize=32)
 def units(spec: MapSpec) -> tuple[Unit, ...]:
-    """All runs of a map in units of work, always the same ones: runs of a unit differ in TOGETHER only."""
-    found: list[list[tuple[Cell, RunConfig]]] = []
+    """All runs of a map in units of work, always the same; the runs of a unit differ only in TOGETHER."""
+    every: list[list[tuple[Cell, RunConfig]]] = []
     open_units: dict[RunConfig, list[tuple[Cell, RunConfig]]] = {}
     for cell in cells(spec):
         for cfg in configs(spec, cell):
@@ -117,20 +114,20 @@ def units(spec: MapSpec) -> tuple[Unit, ...]:
             unit = open_units.get(alike)
             if unit is None or len(unit) >= _most(cfg):
                 unit = open_units[alike] = []
-                found.append(unit)
+                every.append(unit)
             unit.append((cell, cfg))
-    return tuple(tuple(unit) for unit in found)
+    return tuple(tuple(unit) for unit in every)
 
 
 def unit_seconds(unit: Unit) -> float:
-    """What a unit takes on one core, estimated."""
+    """The estimated seconds of a unit on one core."""
     cfg = unit[0][1]
     return step_seconds(cfg) * cfg.steps * (1 + (len(unit) - 1) * PER_FURTHER_SEED)
 
 
 @lru_cache(maxsize=32)
 def refused(spec: MapSpec) -> str:
-    """Why this map cannot be run, with the numbers and with what would fit, in a sentence; empty where it can."""
+    """Why this map cannot be run and what would fit, in a sentence; empty if it can."""
     for sentence in _illegal(spec):
         return sentence
     count = len(cells(spec))
@@ -162,17 +159,6 @@ def _illegal(spec: MapSpec) -> Iterator[str]:
 
 def _most(cfg: RunConfig) -> int:
     """How many such runs are trained as one."""
-    alone = sum(step_parts(cfg)) * cfg.steps  # of the reference machine: units are the same everywhere
+    alone = sum(step_parts(cfg)) * cfg.steps  # on the reference machine, so that units are the same everywhere
     by_time = max(LEAST_TOGETHER, 1 + int((UNIT_SECONDS / alone - 1) / PER_FURTHER_SEED))
     return max(1, min(MOST_TOGETHER, by_time, int(UNIT_BYTES / memory_bytes(cfg))))
-
-
-def duration(seconds: float) -> str:
-    """A time in words: seconds, minutes or hours."""
-    return (
-        f"{seconds / 3600:.1f} h"
-        if seconds >= 3600
-        else f"{seconds / 60:.0f} min"
-        if seconds >= 90
-        else f"{seconds:.0f} s"
-    )

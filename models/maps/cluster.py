@@ -1,4 +1,4 @@
-"""A map's units on a Dask cluster. One that cannot compute them is refused in a sentence before it is sent any."""
+"""A map's units on a Dask cluster; a cluster that cannot compute them is refused before it gets any."""
 
 import sys
 import time
@@ -7,20 +7,20 @@ from typing import Any
 
 from models.maps.unit import fingerprint, run_unit
 
-REACH_SECONDS = 10.0  # how long a scheduler may take to answer, and a cluster to have a worker
-LOOK_SECONDS = 1.0  # between two looks whether there still is one
+REACH_SECONDS = 10.0  # how long a scheduler may take to answer, and a cluster to get a worker
+LOOK_SECONDS = 1.0  # between checks that there still is a worker
 START = "python -m dask worker {} --nthreads 1, in the project's folder"
 
 
 class ClusterError(ValueError):
-    """A cluster cannot compute a map; why, in a sentence."""
+    """Why a cluster cannot compute a map, in a sentence."""
 
 
 def on_cluster(scheduler: str, specification: str, missing: Sequence[int]) -> Iterator[dict[str, Any]]:
-    """Computes the missing units of a specification (its JSON) and yields each, in whatever order they end.
+    """Computes the missing units of a specification (its JSON), and yields each as it ends.
 
-    ClusterError where the scheduler cannot be reached, where it has no worker or loses all, where a machine cannot
-    import this project or has another version of it or of torch, and where a unit fails.
+    ClusterError if the scheduler cannot be reached, has no worker or loses all, if a machine cannot import this project
+    or has another version of it or of torch, and if a unit fails.
     """
     with _client(scheduler) as client:
         _check(client, scheduler)
@@ -41,16 +41,16 @@ def on_cluster(scheduler: str, specification: str, missing: Sequence[int]) -> It
                         f"The cluster {scheduler} failed at a unit: {_first_line(error) or future.status}."
                     )
                 try:
-                    found = future.result(timeout=LOOK_SECONDS)
-                except TimeoutError:  # its worker has gone, and the result with it: it is computed again
+                    result = future.result(timeout=LOOK_SECONDS)
+                except TimeoutError:  # the worker is gone and so is the result: it is computed again
                     pending.add(future)
                     _await_worker(client, scheduler)
                     continue
-                yield found
+                yield result
 
 
 def _client(scheduler: str) -> Any:
-    """A connection to a Dask scheduler, for a `with`."""
+    """A connection to a Dask scheduler, for a `with` statement."""
     try:
         from distributed import Client
     except ImportError:
@@ -62,12 +62,12 @@ def _client(scheduler: str) -> Any:
 
 
 def _check(client: Any, scheduler: str) -> None:
-    """Compares what this machine computes with and what the scheduler, which reads every task, and the workers do."""
+    """Checks that scheduler and workers have the same versions as this machine; the scheduler reads every task."""
     import cloudpickle
 
     _await_worker(client, scheduler)
     here = sys.modules[__name__]
-    cloudpickle.register_pickle_by_value(here)  # `_fingerprint` is sent whole: the project may be missing over there
+    cloudpickle.register_pickle_by_value(here)  # sends the whole `_fingerprint`: the project may be missing there
     try:
         answers = {scheduler: client.run_on_scheduler(_fingerprint)} | client.run(_fingerprint, on_error="return")
     except Exception as error:
@@ -89,7 +89,7 @@ def _check(client: Any, scheduler: str) -> None:
 
 
 def _await_worker(client: Any, scheduler: str) -> None:
-    """ClusterError where there is no worker, and none comes soon."""
+    """Waits for a worker; ClusterError if none comes soon."""
     until = time.monotonic() + REACH_SECONDS
     while not client.scheduler_info(n_workers=1).get("workers"):
         if time.monotonic() > until:

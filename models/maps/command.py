@@ -1,4 +1,4 @@
-"""`python -m models map`: computes a map from its specification, keeps every unit that is done, writes the table."""
+"""`python -m models map`: computes a map from its specification, keeps every finished unit, and writes the table."""
 
 import argparse
 import os
@@ -23,7 +23,7 @@ KILL_SECONDS = 1.5
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the command."""
+    """Adds the arguments of the command."""
     parser.add_argument("spec", metavar="SPEC.json", help="the specification of the map")
     parser.add_argument("--out", metavar="PATH", help="write one row per run: .csv or .parquet")
     parser.add_argument(
@@ -41,8 +41,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Computes and writes. ValueError in a sentence for bad input; what was done before stays kept."""
-    spec = _read(given.spec)
+    """Computes the map and writes it; returns the exit code. ValueError with a sentence for bad input."""
+    spec = MapSpec.from_json(read_text(given.spec))
     if not given.force and (refusal := refused(spec)):
         raise ValueError(f"{refusal} --force runs it all the same." if "over budget" in refusal else refusal)
     _check_out(given.out)
@@ -69,7 +69,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _compute(store: MapStore, given: argparse.Namespace) -> bool:
-    """Whether it was stopped by hand before the end."""
+    """Computes what is missing; returns whether it was stopped by hand."""
     scheduler = os.environ.get(SCHEDULER, "")
     try:
         return _watched(store, scheduler, given.jobs)
@@ -81,7 +81,7 @@ def _compute(store: MapStore, given: argparse.Namespace) -> bool:
 
 
 def _watched(store: MapStore, scheduler: str, jobs: int) -> bool:
-    """Draws progress on stderr: runs done, and the time left at the pace so far."""
+    """Computes what is missing, with progress on stderr: runs done, and the time left at this pace."""
     every = units(store.spec)
     costs = {at: unit_seconds(unit) for at, unit in enumerate(every)}
     total, done = sum(map(len, every)), sum(len(every[at]) for at in store.done())
@@ -101,9 +101,10 @@ def _watched(store: MapStore, scheduler: str, jobs: int) -> bool:
     return False
 
 
-def _read(path: str) -> MapSpec:
+def read_text(path: str) -> str:
+    """The text of a file. ValueError with a sentence if it cannot be read."""
     try:
-        return MapSpec.from_json(Path(path).read_text(encoding="utf-8"))
+        return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is not text'}") from None
 
@@ -126,11 +127,11 @@ def _write(store: MapStore, path: str) -> None:
 
 
 def _end(_signal: int, _frame: FrameType | None) -> NoReturn:
-    """Ends this process and its workers at once; the units that are done are on the disk."""
+    """Ends this process and its workers at once; finished units are on the disk."""
     from joblib.externals.loky import reusable_executor
 
     if (executor := reusable_executor._executor) is not None:
-        # Killing the workers is the work of a thread of the executor, which must not be cut short and may not hang.
+        # A thread of the executor kills the workers: it must not be cut short, and must not hang this process.
         killer = threading.Thread(target=executor.shutdown, kwargs={"wait": True, "kill_workers": True}, daemon=True)
         killer.start()
         killer.join(KILL_SECONDS)
@@ -138,7 +139,7 @@ def _end(_signal: int, _frame: FrameType | None) -> NoReturn:
 
 
 def _end_with_stdin() -> None:
-    """Waits for the end of stdin, which comes with the end of whoever started this."""
-    while os.read(0, 4096):  # not sys.stdin, whose lock this thread would still hold at the end
+    """Waits for the end of stdin, which comes when the process that started this one ends."""
+    while os.read(0, 4096):  # not sys.stdin: this thread would still hold its lock at the end
         pass
     os.kill(os.getpid(), signal.SIGTERM)

@@ -1,6 +1,4 @@
-"""Maps that ship recorded: what they ask, their specifications,
-and the runs that `python -m models.maps.record` computed.
-"""
+"""Prepared maps: their questions, their specifications, and the runs that `python -m models.maps.record` recorded."""
 
 import json
 from collections.abc import Sequence
@@ -26,7 +24,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Recording:
-    """The recorded runs of a prepared map: with which versions, and when (a day)."""
+    """The recorded runs of a prepared map, with the versions and the day of the recording."""
 
     outcomes: Sequence[Outcome]
     torch: str
@@ -77,17 +75,17 @@ PREPARED: dict[str, Prepared] = {
 
 @cache
 def recording(key: str) -> Recording | None:
-    """What was recorded of a prepared map; None where the file is missing or is of another specification."""
+    """The recording of a prepared map; None if the file is missing or belongs to another specification."""
     try:
-        found = json.loads(file_of(key).read_text(encoding="utf-8"))
-        if found["digest"] != PREPARED[key].spec.digest:
+        stored = json.loads(file_of(key).read_text(encoding="utf-8"))
+        if stored["digest"] != PREPARED[key].spec.digest:
             return None
-        runs = tuple(Outcome.unpacked(run) for run in found["runs"])
-        return Recording(runs, str(found["torch"]), str(found["python"]), str(found["day"]))
+        runs = tuple(Outcome.unpacked(run) for run in stored["runs"])
+        return Recording(runs, str(stored["torch"]), str(stored["python"]), str(stored["day"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
 def file_of(key: str) -> Path:
-    """Where a prepared map is recorded."""
+    """The file of a prepared map's recording."""
     return FOLDER / f"{key.replace(' ', '_')}.json"

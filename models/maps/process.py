@@ -1,6 +1,6 @@
-"""Maps that pages want computed: one process of `python -m models map` at a time, ended when nobody wants it any more.
+"""Maps for pages: one process of `python -m models map` at a time, ended when nobody wants its map any more.
 
-The page knows nothing of how a map is computed: it says that it wants one, again and again, and reads the store.
+A page does not know how a map is computed: it repeats that it wants one, and reads the store.
 """
 
 import os
@@ -22,21 +22,21 @@ from models.maps.store import MapStore, maps_folder
 from models.maps.work import own_jobs
 from models.spec.limits import LIMITS
 
-WISH_SECONDS = 90.0  # a hidden tab asks once a minute
+WISH_SECONDS = 90.0  # more than the minute between two requests of a hidden tab
 LOOK_SECONDS = 0.2
-WANTED = "wanted.json"  # the specification of a map that was begun from a page
+WANTED = "wanted.json"  # the specification of a map that was started from a page
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = (sys.executable, "-m", "models", "map")
 
 
 def closed() -> str:
-    """Why this server computes no maps, in a sentence; empty where it does."""
+    """Why this server computes no maps, in a sentence; empty if it does."""
     return "" if LIMITS.map_processes else "This server computes no maps; the command below does, on any machine."
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How a map stands: waiting (with how many before it), running, ended, or failed with a sentence."""
+    """The state of a map: waiting (behind `ahead` others), running, ended, or failed with a sentence."""
 
     state: str
     ahead: int = 0
@@ -51,9 +51,7 @@ class _Wanted:
 
 
 class MapWorks:
-    """Computes the maps that viewers want, the first wanted first.
-    `command` starts one: it is given the specification's file.
-    """
+    """Computes the maps that viewers want, first come first served. `command` computes one specification file."""
 
     def __init__(
         self, folder: Path | None = None, command: Sequence[str] = COMMAND, seconds: float = WISH_SECONDS
@@ -65,7 +63,7 @@ class MapWorks:
         self._thread: threading.Thread | None = None
 
     def want(self, spec: MapSpec, viewer: str) -> None:
-        """Wishes for a map, and for no other that this viewer wanted before; to be said again within `seconds`."""
+        """Notes that a viewer wants this map and no other; must be repeated within `seconds`."""
         with self._lock:
             self._failed.pop(spec.digest, None)
             for digest, other in self._wanted.items():
@@ -79,14 +77,14 @@ class MapWorks:
             self._lock.notify_all()
 
     def leave(self, spec: MapSpec, viewer: str) -> None:
-        """This viewer wants the map no longer; what is done is kept."""
+        """Notes that a viewer no longer wants this map; what is done is kept."""
         with self._lock:
             if (wanted := self._wanted.get(spec.digest)) is not None:
                 wanted.wishes.pop(viewer, None)
                 self._lock.notify_all()
 
     def standing(self, spec: MapSpec) -> Standing:
-        """How the map stands now."""
+        """The current state of a map."""
         with self._lock:
             if sentence := self._failed.get(spec.digest):
                 return Standing("failed", sentence=sentence)
@@ -98,12 +96,12 @@ class MapWorks:
             return Standing("waiting", ahead=list(self._wanted).index(spec.digest))
 
     def ended(self, spec: MapSpec, seconds: float) -> bool:
-        """Whether nothing works on a map, within so many seconds."""
+        """Waits up to `seconds` for the work on a map to end; returns whether it has."""
         with self._lock:
             return self._lock.wait_for(lambda: spec.digest not in self._wanted, seconds)
 
     def close(self) -> None:
-        """Ends everything."""
+        """Ends all work."""
         with self._lock:
             for wanted in self._wanted.values():
                 wanted.wishes.clear()
@@ -113,7 +111,7 @@ class MapWorks:
             thread.join(timeout=5)
 
     def _run(self) -> None:
-        """The thread: starts the first map that is wanted, ends one that is not, and itself when there is none."""
+        """The thread: starts the first wanted map, stops maps nobody wants, and ends when there are none."""
         while True:
             with self._lock:
                 now = time.monotonic()
@@ -133,7 +131,7 @@ class MapWorks:
                 self._lock.wait(LOOK_SECONDS)
 
     def _over(self, digest: str, wanted: _Wanted) -> bool:
-        """Whether a map is done with: finished, failed, or wanted by nobody (then it is ended)."""
+        """Whether a map is over: finished, failed, or wanted by nobody, in which case its process is stopped."""
         process = wanted.process
         if process is not None and process.poll() is not None:
             event("map_over", map=digest, code=process.returncode)
@@ -175,7 +173,7 @@ class MapWorks:
             return None
 
     def _said(self, spec: MapSpec) -> str:
-        """The last line that the process said, without its name."""
+        """The last line that the process wrote, without its own name."""
         try:
             lines = (
                 (MapStore(spec, self.folder).path / "log.txt")
@@ -188,9 +186,7 @@ class MapWorks:
 
 
 def prune(folder: Path, most: int, keep: Collection[str] = ()) -> None:
-    """Drops the maps that were worked on longest ago, beyond
-    `most` of those that pages asked for; a command's own stay.
-    """
+    """Deletes the least recently computed maps beyond `most`, of those that pages asked for."""
     asked = [file.parent for file in folder.glob(f"*/{WANTED}")]
     spare = sorted((path for path in asked if path.name not in keep), key=_touched)
     for path in spare[: max(0, len(asked) - most)]:
@@ -201,12 +197,12 @@ def _touched(path: Path) -> float:
     return max((file.stat().st_mtime for file in path.iterdir()), default=0.0)
 
 
-# A reload of this module (an editor's save) must find the works of the load before it, so they live on `sys`.
+# When this module is reloaded (an editor saves it), it must find the existing works, so they are kept on `sys`.
 _slot: dict[str, Any] = sys.__dict__.setdefault("_add_norm_maps", {"lock": threading.Lock(), "works": None})
 
 
 def works() -> MapWorks:
-    """The map works of this process."""
+    """The MapWorks of this process."""
     with _slot["lock"]:
         if _slot["works"] is None:
             _slot["works"] = MapWorks()

@@ -1,6 +1,4 @@
-"""`python -m models.maps.record [key ...]`: computes the
-prepared maps anew and writes what `prepared.recording` reads.
-"""
+"""`python -m models.maps.record [key ...]`: computes prepared maps anew and writes the files of their recordings."""
 
 import json
 import platform
@@ -17,7 +15,7 @@ from models.maps.work import work
 
 
 def main(keys: list[str]) -> None:
-    """Records each of the maps of these keys, or all."""
+    """Records the prepared maps with these keys, or all."""
     for key in keys or PREPARED:
         with tempfile.TemporaryDirectory() as folder:
             store = MapStore(PREPARED[key].spec, Path(folder))
@@ -27,7 +25,7 @@ def main(keys: list[str]) -> None:
 
 
 def write(key: str, outcomes: list[Outcome]) -> None:
-    """The recording as a file, one run a line."""
+    """Writes a recording, one run per line."""
     about = {
         "digest": PREPARED[key].spec.digest,
         "command": COMMAND,

@@ -1,4 +1,4 @@
-"""How wide a range of learning rates is that reaches the target, in decades, by arrangement and seed."""
+"""The width, in decades, of the range of learning rates that reach the target, by arrangement and seed."""
 
 import math
 from collections.abc import Sequence
@@ -14,10 +14,9 @@ from models.maps.spec import MapSpec
 
 @dataclass(frozen=True)
 class Width:
-    """One arrangement at one value of the other axis: decades of
-    learning rate per seed, (K,); 0 where none reaches the target.
+    """Decades of learning rate per seed (K,) of one arrangement at one value of the other axis; 0 if none trains.
 
-    `edge`: whether a seed's range touches an end of the axis, so that it may be wider than the map shows.
+    `edge`: whether some seed's range touches an end of the axis, so that it may be wider than the map shows.
     """
 
     arrangement: str
@@ -27,7 +26,7 @@ class Width:
 
 
 def rate_axis(spec: MapSpec) -> str:
-    """Which axis is the learning rate, "x" or "y"; empty where neither is, or where it has one value."""
+    """The axis that is the learning rate, "x" or "y"; empty if neither is, or if it has only one value."""
     for name, axis in (("x", spec.x), ("y", spec.y)):
         if axis.field == "lr" and len(axis.values) > 1:
             return name
@@ -35,35 +34,35 @@ def rate_axis(spec: MapSpec) -> str:
 
 
 def widths(spec: MapSpec, outcomes: Sequence[Outcome]) -> list[Width]:
-    """Every arrangement at every value of the other axis of which all runs are done, in the order of the map.
+    """The widths of every arrangement at every value of the other axis whose runs are all done, in the map's order.
 
-    A rate stands for the stretch halfway (in logarithms) to its neighbours; a range is the longest unbroken row of
-    rates that reach the target. ValueError where no axis is the learning rate.
+    A rate stands for the interval halfway to its neighbours, on a log scale; a range is the longest unbroken row of
+    rates that reach the target. ValueError if no axis is the learning rate.
     """
     side = rate_axis(spec)
     if not side:
         raise ValueError("no axis of this map is the learning rate")
     rates = sorted(spec.x.values if side == "x" else spec.y.values)
     others = spec.y.values if side == "x" else spec.x.values
-    found: dict[tuple[str, float, int], dict[float, Outcome]] = {}
+    runs: dict[tuple[str, float, int], dict[float, Outcome]] = {}
     for run in outcomes:
         rate, other = (run.x, run.y) if side == "x" else (run.y, run.x)
-        found.setdefault((run.arrangement, other, run.seed), {})[rate] = run
+        runs.setdefault((run.arrangement, other, run.seed), {})[rate] = run
     result = []
     for name in spec.arrangements:
         for other in others:
-            rows = [found.get((name, other, seed), {}) for seed in range(spec.seeds)]
+            rows = [runs.get((name, other, seed), {}) for seed in range(spec.seeds)]
             if all(len(row) == len(rates) for row in rows):
                 spans = [_longest(rates, [row[rate].steps_to_target is not None for rate in rates]) for row in rows]
                 result.append(Width(name, other, np.array([span for span, _ in spans]), any(edge for _, edge in spans)))
     return result
 
 
-def sentence(spec: MapSpec, found: Sequence[Width]) -> str:
-    """Whether pre-norm is the less sensitive one, as far as this map says; else who has the widest range on average."""
-    if not found:
+def sentence(spec: MapSpec, measured: Sequence[Width]) -> str:
+    """Whether pre-norm is less sensitive than post-norm on this map, or which arrangement has the widest range."""
+    if not measured:
         return "No arrangement is done at all learning rates yet."
-    decades = {name: [w.decades.mean() for w in found if w.arrangement == name] for name in spec.arrangements}
+    decades = {name: [w.decades.mean() for w in measured if w.arrangement == name] for name in spec.arrangements}
     mean = {name: float(np.mean(own)) for name, own in decades.items() if own}
     seeds = "1 seed" if spec.seeds == 1 else f"{spec.seeds} seeds"
     if {"pre-norm", "post-norm"} <= set(mean):
@@ -81,7 +80,7 @@ def sentence(spec: MapSpec, found: Sequence[Width]) -> str:
 
 
 def _longest(rates: Sequence[float], reached: Sequence[bool]) -> tuple[float, bool]:
-    """Decades of the longest unbroken row of rates that reached it, and whether that touches an end."""
+    """The decades of the longest unbroken row of rates that reached the target, and whether it touches an end."""
     logs = [math.log10(rate) for rate in rates]
     middles = [(a + b) / 2 for a, b in pairwise(logs)]
     ends = [logs[0] - (middles[0] - logs[0]), *middles, logs[-1] + (logs[-1] - middles[-1])]

@@ -1,4 +1,4 @@
-"""What a map is: a base configuration, two axes, some arrangements and seeds. Frozen; its content is its identity."""
+"""The specification of a map: a base configuration, two axes, arrangements and seeds. Its content is its identity."""
 
 import hashlib
 import json
@@ -8,7 +8,8 @@ from typing import Any
 
 from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.spec.fields import checked
-from models.spec.query import shown
+from models.spec.knob import whole
+from models.spec.query import harmless
 
 VERSION = 1
 AXES = ("depth", "lr", "width", "init_gain", "batch", "warmup")
@@ -21,7 +22,7 @@ LONGEST = 100_000  # characters of a specification
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis: a field of AXES and its values in the order in which they are drawn."""
+    """One axis: a field of AXES, and its values in drawing order."""
 
     field: str
     values: tuple[float, ...]
@@ -29,10 +30,9 @@ class Axis:
 
 @dataclass(frozen=True)
 class MapSpec:
-    """A map: `base` as fields that differ from the defaults, two
-    axes, arrangements, seeds, and the loss that is the target.
+    """A map: two axes, arrangements, `base` (fields that differ from the defaults), seeds, and a target loss.
 
-    ValueError names the field, the value and what is legal; whether fields go together is checked by `cells.refused`.
+    ValueError names the field, the value and what is legal; `cells.refused` finds illegal combinations of fields.
     """
 
     x: Axis
@@ -53,14 +53,14 @@ class MapSpec:
             or not 1 <= len(self.arrangements) <= MOST_PANELS
             or len(set(self.arrangements)) < len(self.arrangements)
         ):
-            named = f"{shown(str(unknown[0]))}" if unknown else f"{len(self.arrangements)} names"
+            named = f"{harmless(str(unknown[0]))}" if unknown else f"{len(self.arrangements)} names"
             raise ValueError(
                 f"arrangements is {named}; legal are 1 to {MOST_PANELS} different ones of {', '.join(ARRANGEMENTS)}"
             )
         for name, value in self.base:
             if name not in knobs() or name in (self.x.field, self.y.field, "seed", "overrides"):
                 raise ValueError(
-                    f"base has {shown(str(name))}; legal are fields that are no axis, nor seed, nor overrides"
+                    f"base has {harmless(str(name))}; legal are fields that are no axis, nor seed, nor overrides"
                 )
             checked(name, value, *knobs()[name])
         object.__setattr__(self, "x", _exact(self.x))
@@ -68,53 +68,53 @@ class MapSpec:
         object.__setattr__(self, "base", tuple(sorted(self.base)))
         _whole("seeds", self.seeds, 1, MOST_SEEDS)
         low, high = TARGETS
-        if isinstance(self.target, bool) or not isinstance(self.target, int | float) or not low <= self.target <= high:
-            raise ValueError(f"target is {shown(str(self.target))}; legal is a loss from {low:g} to {high:g}")
+        if not (whole(self.target) or isinstance(self.target, float)) or not low <= self.target <= high:
+            raise ValueError(f"target is {harmless(str(self.target))}; legal is a loss from {low:g} to {high:g}")
 
     @cached_property
     def digest(self) -> str:
-        """The identity of a map: 16 hexadecimal digits over its content, whatever order the JSON had."""
+        """The identity of a map: 16 hexadecimal digits from its content, whatever the order of the JSON."""
         return hashlib.sha256(json.dumps(self._content(), sort_keys=True).encode()).hexdigest()[:16]
 
     def config(self, arrangement: str, x: float, y: float, seed: int = 0) -> RunConfig:
-        """The configuration of one cell's run. ValueError in a sentence where it is not legal."""
+        """The configuration of one run of a cell. ValueError with a sentence if it is not legal."""
         fields = dict(self.base) | {self.x.field: _value(self.x.field, x), self.y.field: _value(self.y.field, y)}
         return RunConfig.arranged(arrangement, **fields, seed=seed)
 
     def to_json(self, *, compact: bool = False) -> str:
-        """The specification as text that `from_json` reads: for people, or on one line without spaces."""
+        """The specification as JSON: readable, or compact on one line."""
         if compact:
             return json.dumps(self._content(), separators=(",", ":"))
         return json.dumps(self._content(), indent=2) + "\n"
 
     @staticmethod
     def from_json(text: str) -> "MapSpec":
-        """A specification from text that may hold anything. ValueError in one sentence."""
+        """The specification in a text from anywhere. ValueError with one sentence."""
         if len(text) > LONGEST:
             raise ValueError(f"This is {len(text)} characters long; a specification has at most {LONGEST}.")
         try:
-            found = json.loads(text)
+            content = json.loads(text)
         except (ValueError, RecursionError):
             raise ValueError("This is not a specification of a map: it is no JSON.") from None
-        if not isinstance(found, dict):
+        if not isinstance(content, dict):
             raise ValueError("This is not a specification of a map: it is no JSON object.")
-        version = found.get("version")
+        version = content.get("version")
         if isinstance(version, bool) or version != VERSION:
             raise ValueError(
-                f"This specification has version {shown(str(version))}; this program reads version {VERSION}."
+                f"This specification has version {harmless(str(version))}; this program reads version {VERSION}."
             )
-        if astray := sorted(set(found) - {"version", "x", "y", "arrangements", "base", "seeds", "target"}):
-            raise ValueError(f"A specification has no field {shown(astray[0])}.")
-        names, base = found.get("arrangements"), found.get("base", {})
+        if astray := sorted(set(content) - {"version", "x", "y", "arrangements", "base", "seeds", "target"}):
+            raise ValueError(f"A specification has no field {harmless(astray[0])}.")
+        names, base = content.get("arrangements"), content.get("base", {})
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise ValueError("arrangements is no list of names.")
         if not isinstance(base, dict):
             raise ValueError("base is no object of fields and values.")
-        x, y = _axis("x", found.get("x")), _axis("y", found.get("y"))
+        x, y = _axis("x", content.get("x")), _axis("y", content.get("y"))
         for name, value in base.items():
             if not isinstance(value, str | int | float | bool):
-                raise ValueError(f"base has a value of {shown(name)} that is neither a number nor a word.")
-        return MapSpec(x, y, tuple(names), tuple(base.items()), found.get("seeds", 1), found.get("target", 0.5))
+                raise ValueError(f"base has a value of {harmless(name)} that is neither a number nor a word.")
+        return MapSpec(x, y, tuple(names), tuple(base.items()), content.get("seeds", 1), content.get("target", 0.5))
 
     def _content(self) -> dict[str, Any]:
         axes = {
@@ -130,30 +130,33 @@ class MapSpec:
         }
 
 
-def _axis(name: str, found: Any) -> Axis:
-    if not isinstance(found, dict) or set(found) != {"field", "values"} or not isinstance(found["values"], list):
+def _axis(name: str, content: Any) -> Axis:
+    if not isinstance(content, dict) or set(content) != {"field", "values"} or not isinstance(content["values"], list):
         raise ValueError(f"{name} is no axis; an axis has a field and a list of values.")
-    if not isinstance(found["field"], str):
+    if not isinstance(content["field"], str):
         raise ValueError(f"The field of {name} is no word; legal is one of {', '.join(AXES)}.")
-    return Axis(found["field"], tuple(found["values"]))
+    return Axis(content["field"], tuple(content["values"]))
 
 
 def _checked_axis(name: str, axis: Axis) -> None:
     if axis.field not in AXES:
-        raise ValueError(f"{name} is over {shown(str(axis.field))}; legal is one of {', '.join(AXES)}")
+        raise ValueError(f"{name} is over {harmless(str(axis.field))}; legal is one of {', '.join(AXES)}")
     if not 1 <= len(axis.values) <= MOST_VALUES:
         raise ValueError(f"{name} has {len(axis.values)} values; legal are 1 to {MOST_VALUES}")
     kinds, knob = knobs()[axis.field]
     for value in axis.values:
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not knob.holds(value) or (float not in kinds and value != int(value)):
-            raise ValueError(f"{name} has {axis.field} {shown(str(value))}; legal is {knob.legal()}")
+        if (
+            not (whole(value) or isinstance(value, float))
+            or not knob.holds(value)
+            or (float not in kinds and value != int(value))
+        ):
+            raise ValueError(f"{name} has {axis.field} {harmless(str(value))}; legal is {knob.legal()}")
     if len(set(axis.values)) < len(axis.values):
         raise ValueError(f"{name} has a value of {axis.field} twice; legal are different values")
 
 
 def _exact(axis: Axis) -> Axis:
-    """The axis with its values as the field keeps them, so that 8 and 8.0 are one map."""
+    """The axis with values of its field's type, so that 8 and 8.0 give the same map."""
     return Axis(axis.field, tuple(_value(axis.field, value) for value in axis.values))
 
 
@@ -162,5 +165,5 @@ def _value(field: str, value: float) -> float | int:
 
 
 def _whole(name: str, value: object, low: int, high: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise ValueError(f"{name} is {shown(str(value))}; legal is {low} to {high}")
+    if not (isinstance(value, int) and whole(value) and low <= value <= high):
+        raise ValueError(f"{name} is {harmless(str(value))}; legal is {low} to {high}")

@@ -1,7 +1,7 @@
-"""Maps on disk: a folder by content, in it the specification and a line for every unit that is done.
+"""Maps on disk: a folder per specification, with a line for every finished unit.
 
-A line is written whole and synced, so that a crash loses at most the units that were being worked on; a torn last line
-is dropped. A lock keeps two processes from writing one map.
+A line is written whole and synced, so that a crash loses only the units in progress; a torn last line is dropped. A
+lock keeps two processes from writing the same map.
 """
 
 import errno
@@ -36,33 +36,31 @@ class MapStore:
         self._lines = self.path / "units.jsonl"
 
     def done(self) -> dict[int, dict[str, Any]]:
-        """What is kept, by unit: {"unit", "seconds", "runs"}. Lines that cannot be read are left out."""
+        """The results by unit: {"unit", "seconds", "runs"}. Lines that cannot be read are ignored."""
         try:
             text = self._lines.read_bytes()
         except OSError:
             return {}
         count = len(units(self.spec))
-        found: dict[int, dict[str, Any]] = {}
+        results: dict[int, dict[str, Any]] = {}
         for line in text.split(b"\n"):
             kept = _read(line)
             if kept is not None and 0 <= kept["unit"] < count:
-                found.setdefault(kept["unit"], kept)
-        return found
+                results.setdefault(kept["unit"], kept)
+        return results
 
     def outcomes(self) -> list[Outcome]:
-        """All runs that are done."""
+        """The outcomes of all finished runs."""
         return [Outcome.unpacked(run) for kept in self.done().values() for run in kept["runs"]]
 
     def missing(self) -> list[int]:
-        """The units that are not done, in order."""
+        """The units that are not finished, in order."""
         done = self.done()
         return [at for at in range(len(units(self.spec))) if at not in done]
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Makes the folder and holds its lock. ValueError where
-        another process does, OSError where it cannot be made.
-        """
+        """Holds the lock of the map's folder. ValueError if another process holds it, OSError if there is no folder."""
         from filelock import FileLock, Timeout
 
         self.path.mkdir(parents=True, exist_ok=True)
@@ -79,9 +77,9 @@ class MapStore:
             lock.release()
 
     def add(self, kept: dict[str, Any]) -> None:
-        """Writes what a unit came to. OSError (such as a full disk) leaves what was kept before."""
+        """Writes the result of a unit. On OSError (such as a full disk) earlier results are safe."""
         line = json.dumps(kept, allow_nan=False).encode() + b"\n"
-        with self._lines.open("ab", buffering=0) as file:  # a buffer would write again what a full disk has refused
+        with self._lines.open("ab", buffering=0) as file:  # a buffer would retry what a full disk has refused
             end = file.seek(0, os.SEEK_END)
             try:
                 if file.write(line) != len(line):
@@ -92,11 +90,11 @@ class MapStore:
                 raise
 
     def forget(self) -> None:
-        """Drops all that is done."""
+        """Deletes all results."""
         self._lines.unlink(missing_ok=True)
 
     def _mend(self) -> None:
-        """Cuts off a line that a crash has torn, so that the next one begins on its own."""
+        """Cuts off a line that a crash left incomplete."""
         try:
             text = self._lines.read_bytes()
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""A map's outcomes as a table, and as one number per cell for a chart."""
+"""A map's outcomes as a table, or as one number per cell for a chart."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Measure:
-    """What a map may be coloured by: its label, its unit, what
-    of a run it is, and whether its colours are logarithmic.
-    """
+    """A quantity to colour a map by: label, unit, its value for a run, and whether the colours are logarithmic."""
 
     label: str
     unit: str
@@ -46,7 +44,7 @@ MEASURES: dict[str, Measure] = {
 }
 
 
-# What a table calls an outcome's fields, with their units.
+# Column names for an outcome's fields, with their units.
 COLUMNS = {
     "final_loss": "final_loss_nats",
     "accuracy": "held_out_accuracy_share",
@@ -58,20 +56,20 @@ WHOLE = {"steps_to_target", "first_non_finite_step", *(name for name, (kinds, _)
 
 
 def by_cell(spec: MapSpec, outcomes: Sequence[Outcome]) -> dict[tuple[str, float, float], list[Outcome]]:
-    """The runs that are done, by (arrangement, x, y), seeds in order."""
-    found: dict[tuple[str, float, float], list[Outcome]] = {}
+    """The finished runs by (arrangement, x, y), with the seeds in order."""
+    runs: dict[tuple[str, float, float], list[Outcome]] = {}
     for run in sorted(outcomes, key=lambda run: run.seed):
-        found.setdefault((run.arrangement, run.x, run.y), []).append(run)
-    return found
+        runs.setdefault((run.arrangement, run.x, run.y), []).append(run)
+    return runs
 
 
 def grid(spec: MapSpec, outcomes: Sequence[Outcome], arrangement: str, measure: str) -> tuple[np.ndarray, np.ndarray]:
-    """One panel: the measure (Y, X), averaged over seeds, and the earliest step at which a seed diverged (Y, X).
+    """One panel: the measure averaged over seeds, and the earliest step at which a seed diverged, (Y, X) each.
 
-    A loss is averaged geometrically. NaN where nothing is done, where no seed has the measure, or where none diverged.
-    A cell with a seed that diverged has no final loss.
+    A loss is averaged geometrically. NaN means nothing is done, no seed has the measure, or none diverged. A cell with
+    a seed that diverged has no final loss.
     """
-    one, cells = MEASURES[measure], by_cell(spec, outcomes)
+    measured, cells = MEASURES[measure], by_cell(spec, outcomes)
     values = np.full((len(spec.y.values), len(spec.x.values)), np.nan)
     lost = values.copy()
     for row, y in enumerate(spec.y.values):
@@ -80,19 +78,19 @@ def grid(spec: MapSpec, outcomes: Sequence[Outcome], arrangement: str, measure: 
             steps = [run.diverged for run in runs if run.diverged is not None]
             if steps:
                 lost[row, column] = min(steps)
-            found = np.array([one.of(run) for run in runs], float)
-            found = found[np.isfinite(found)]
-            if not len(found) or (steps and measure in ("final loss", "held-out accuracy")):
+            numbers = np.array([measured.of(run) for run in runs], float)
+            numbers = numbers[np.isfinite(numbers)]
+            if not len(numbers) or (steps and measure in ("final loss", "held-out accuracy")):
                 continue
-            positive = one.log and (found > 0).all()
-            values[row, column] = np.exp(np.log(found).mean()) if positive else found.mean()
+            positive = measured.log and (numbers > 0).all()
+            values[row, column] = np.exp(np.log(numbers).mean()) if positive else numbers.mean()
     return values, lost
 
 
 def frame_of(spec: MapSpec, outcomes: Sequence[Outcome]) -> "pd.DataFrame":
-    """One row per run in the order of the cells: arrangement, the two axes by name, seed, and all that was measured.
+    """One row per run, in the order of the cells: arrangement, the two axes by name, seed, and all measures.
 
-    A column's name says its unit where it is not the field's own; what is whole is written whole.
+    Column names include units. Integers stay integers.
     """
     import pandas as pd
 

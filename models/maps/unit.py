@@ -1,4 +1,4 @@
-"""One unit of a map's work: its runs trained as one computation. What a worker process runs, here or on a cluster."""
+"""One unit of a map's work, trained as one computation by a worker process, here or on a cluster."""
 
 import hashlib
 import time
@@ -11,7 +11,7 @@ from models.maps.spec import MapSpec
 
 
 def run_unit(specification: str, at: int) -> dict[str, Any]:
-    """Trains unit `at` of a specification (its JSON): {"unit", "seconds", "runs": packed outcomes}."""
+    """The result of unit `at` of a specification (its JSON): {"unit", "seconds", "runs": packed outcomes}."""
     import torch
 
     from models.training.batched import Batched
@@ -22,14 +22,12 @@ def run_unit(specification: str, at: int) -> dict[str, Any]:
     unit = units(spec)[at]
     runs = Batched([cfg for _, cfg in unit], frames=(unit[0][1].steps,))
     runs.advance(unit[0][1].steps)
-    found = [outcome(cell, cfg, trace, spec.target) for (cell, cfg), trace in zip(unit, runs.traces(), strict=True)]
-    return {"unit": at, "seconds": time.perf_counter() - began, "runs": [one.packed() for one in found]}
+    outcomes = [outcome(cell, cfg, trace, spec.target) for (cell, cfg), trace in zip(unit, runs.traces(), strict=True)]
+    return {"unit": at, "seconds": time.perf_counter() - began, "runs": [run.packed() for run in outcomes]}
 
 
 def fingerprint() -> dict[str, str]:
-    """What decides a unit's numbers: the version of torch (whatever
-    it was built for) and a digest of this project's models.
-    """
+    """What decides a unit's numbers: the version of torch (without its build) and a digest of this package."""
     package = Path(__file__).parents[1]
     code = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):

@@ -1,6 +1,6 @@
-"""Runs what is missing of a map: in this machine's processes through joblib, or on a Dask cluster.
+"""Computes what is missing of a map, in processes on this machine (joblib) or on a Dask cluster.
 
-Scheduling, transport and retries are theirs. MAPS_SCHEDULER names a cluster (tcp://host:port).
+Both do their own scheduling, transport and retries. MAPS_SCHEDULER names a cluster (tcp://host:port).
 """
 
 import os
@@ -15,22 +15,20 @@ from models.maps.unit import run_unit
 from models.spec.limits import LIMITS
 
 SCHEDULER = "MAPS_SCHEDULER"
-IDLE_SECONDS = 10  # after which a worker without work ends by itself
-ORPHAN_SECONDS = 0.5  # between two looks of a worker whether whoever started it still lives
+IDLE_SECONDS = 10  # after which an idle worker ends by itself
+ORPHAN_SECONDS = 0.5  # between a worker's checks that its parent is still alive
 
 
 def own_jobs() -> int:
-    """Processes on this machine: all cores but one, so that
-    whoever uses it stays quick, or fewer where that is the limit.
-    """
+    """The number of processes on this machine: all cores but one, which stays free for its user, or the limit."""
     return max(1, min(len(_cores()) - 1, LIMITS.map_processes))
 
 
 def work(store: MapStore, *, scheduler: str = "", jobs: int = 0) -> Iterator[dict[str, Any]]:
-    """Computes every missing unit and keeps it; yields each as it is kept, in whatever order they end.
+    """Computes and stores every missing unit, and yields each when it is stored.
 
-    ValueError in a sentence where another process has the map or the cluster cannot compute it (ClusterError); OSError
-    where the disk does not take it.
+    ValueError with a sentence if another process has the map or the cluster cannot compute it (ClusterError); OSError
+    if a result cannot be written.
     """
     with store.writing():
         missing, text = store.missing(), store.spec.to_json()
@@ -53,9 +51,9 @@ def _here(text: str, missing: Sequence[int], jobs: int) -> Iterator[dict[str, An
 
 
 def _end_with(parent: int) -> None:
-    """In a worker: ends it, whatever it computes, once the process that started it has been killed.
+    """Ends a worker, whatever it computes, once its parent process has been killed.
 
-    loky waits for 40 s, and so it does on Windows, where nobody is told of it.
+    loky alone takes 40 s. On Windows, where a process keeps its parent's id, it still does.
     """
 
     def watch() -> None:
@@ -67,7 +65,7 @@ def _end_with(parent: int) -> None:
 
 
 def _cores() -> set[int]:
-    """The processors that this process may use."""
+    """The CPU cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return set(os.sched_getaffinity(0))
     return set(range(os.cpu_count() or 1))

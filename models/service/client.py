@@ -34,7 +34,6 @@ __all__ = [
     "config_from",
     "key_of",
     "question_message",
-    "start",
     "tape_key",
     "trainer",
 ]
@@ -46,9 +45,9 @@ SETTLED_SECONDS = 5.0
 
 
 class WorkerTrainer:
-    """One worker process, restarted when it dies. Nothing here waits, unless `ask` is told to.
+    """One worker process, restarted when it dies. Nothing here waits unless `ask` is told to.
 
-    `back_off`: seconds before each restart in a row.
+    `back_off`: seconds to wait before each restart in a row.
     """
 
     def __init__(
@@ -70,20 +69,18 @@ class WorkerTrainer:
         self._thread.start()
 
     def status(self) -> Status:
-        """How the trainer is."""
+        """The state of the trainer."""
         with self._shelf.lock:
             return replace(self._status, wanted=len(self._shelf.wanted()), waiting=len(self._shelf.queue))
 
     def tape(self, cfg: RunConfig, seeds: int = 1) -> Tape:
-        """The tape of a configuration as far as it is known;
-        starts no training. `seeds` from its own upwards, together.
-        """
+        """The tape of a configuration as far as it is known, for `seeds` seeds from its own up. Starts no training."""
         return self._shelf.tape(cfg, seeds)
 
     def want(
         self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1, owner: Owner | None = None
     ) -> Tape:
-        """Wishes for `until` rows. After an error it is tried again, but not at once."""
+        """Asks for `until` rows. After an error it is tried again, but not at once."""
         with self._shelf.lock:
             tape, session = self._shelf.tape(cfg, seeds), owner.session if owner else ""
             if owner:
@@ -96,28 +93,24 @@ class WorkerTrainer:
             return tape
 
     def release(self, tape: Tape, owner: Owner) -> None:
-        """A session wants no more rows of a tape for now."""
+        """Notes that a session wants no more rows of a tape for now."""
         with self._shelf.lock:
             tape.release(owner.session)
             self._post({"kind": "release", "key": tape.key, "session": owner.session})
 
     def listen(self, hear: Callable[[str], None]) -> None:
-        """From now on `hear` is told the key of every tape and
-        answer that something came of, empty where it may be any.
-        """
+        """Calls `hear` with the key of every tape or answer that changes; an empty key stands for any."""
         with self._shelf.lock:
             self._shelf.listeners.append(hear)
 
     def place(self, tape: Tape) -> int:
-        """A tape's place in the queue, from 1, where more runs are
-        wanted than are trained by turns; 0 where it does not wait.
-        """
+        """A tape's place in the queue, from 1; 0 if it does not wait."""
         return self._shelf.place(tape)
 
     def ask(
         self, question: Question[Value], cfg: RunConfig, wait: float = 0.0, owner: Owner | None = None, **args: Any
     ) -> Answer[Value] | None:
-        """The answer to a question, from the shelf or from the worker; identical open questions are asked once."""
+        """The answer to a question, from the shelf or the worker; identical open questions are sent once."""
         message = question_message(question, cfg, args)
         key, shelf = message["key"], self._shelf
         with shelf.lock:
@@ -141,12 +134,12 @@ class WorkerTrainer:
             return answer
 
     def share(self, question: Question[Value], cfg: RunConfig, **args: Any) -> float:
-        """How much of an answer that is being worked on is done."""
+        """How much of an answer is done, from 0 to 1."""
         with self._shelf.lock:
             return self._shelf.shares.get(question_message(question, cfg, args)["key"], 0.0)
 
     def cancel(self, question: Question[Value], cfg: RunConfig, **args: Any) -> None:
-        """Nobody waits for this answer any more."""
+        """Notes that nobody waits for this answer any more."""
         with self._shelf.lock:
             self._drop(question_message(question, cfg, args)["key"])
 
@@ -161,7 +154,7 @@ class WorkerTrainer:
         self._thread.join(timeout=5)
 
     def _give_up_on(self, key: str) -> None:
-        """Ends work on an answer that the last session has turned away from."""
+        """Stops work on an answer that no session wants any more."""
         if not self._measures.anybody(key):
             self._drop(key)
 
@@ -170,7 +163,7 @@ class WorkerTrainer:
         self._post({"kind": "cancel", "key": key})
 
     def _post(self, message: Message | None) -> None:
-        """Posts to the worker, if there is one; the next one is told everything that is still wanted and open."""
+        """Sends to the worker, if there is one; a new worker is told everything that is still wanted."""
         if self._connection is not None and message is not None:
             self._connection.post(message)
 
@@ -179,7 +172,7 @@ class WorkerTrainer:
         self._shelf.give_up()
 
     def _supervise(self) -> None:
-        """The thread of this trainer: starts the worker, files what it says, starts it again when it ends."""
+        """The thread of this trainer: starts the worker, files what it sends, and restarts it when it ends."""
         while not self._closing.is_set():
             ending = self._live()
             with self._shelf.lock:
@@ -199,7 +192,7 @@ class WorkerTrainer:
             self._closing.wait(self.back_off[min(max(self._failures, 1), len(self.back_off)) - 1])
 
     def _live(self) -> str:
-        """One life of the worker; how it ended, in words. Only a life that never settled counts as a failure."""
+        """Runs one life of the worker; returns how it ended, in words. Only a life that never settled is a failure."""
         ready_at = float("inf")
         try:
             connection = Connection(self.command)
@@ -225,7 +218,7 @@ class WorkerTrainer:
         return connection.ending()
 
     def _greet(self, connection: Connection) -> None:
-        """Tells a new worker what is still wanted and open."""
+        """Tells a new worker what is still wanted."""
         with self._shelf.lock:
             self._lives += 1
             self._connection = connection
@@ -238,7 +231,7 @@ class WorkerTrainer:
                 connection.post(None)
 
 
-# A reload of this module (an editor's save) must find the trainer of the load before it, so it lives on `sys`.
+# When this module is reloaded (an editor saves it), it must find the existing trainer, so it is kept on `sys`.
 _slot: dict[str, Any] = sys.__dict__.setdefault(
     "_add_norm_playground", {"lock": threading.RLock(), "loads": itertools.count(1), "trainer": None, "load": 0}
 )
@@ -246,7 +239,7 @@ _load = next(_slot["loads"])
 
 
 def trainer() -> Trainer:
-    """The trainer of this process, started at the first call; a newer load of this module replaces it.
+    """The trainer of this process, started on the first call; a reload of this module replaces it.
 
     PLAYGROUND_TRAINER=inprocess computes in this process instead (tests, notebooks).
     """
@@ -256,11 +249,6 @@ def trainer() -> Trainer:
             _slot["trainer"], _slot["load"] = _made(os.environ.get("PLAYGROUND_TRAINER", "")), _load
         kept: Trainer = _slot["trainer"]
         return kept
-
-
-def start() -> None:
-    """Starts the trainer ahead of the first visitor."""
-    trainer()
 
 
 def close_trainer() -> None:

@@ -20,11 +20,9 @@ PATIENCE = 3.0
 
 
 class Connection:
-    """A started worker. A thread of its own writes, so that posting
-    never waits for a busy worker. OSError if it cannot start.
+    """A running worker. Its own thread writes, so that posting never waits for it. OSError if it cannot start.
 
-    `silence`: a worker that has spoken and then says nothing for
-    so many seconds, though it is asked to, hangs and is killed.
+    A worker that was ready and then stays silent for `silence` seconds, although it is pinged, hangs and is killed.
     """
 
     def __init__(self, command: Sequence[str], silence: float = LIMITS.silence) -> None:
@@ -47,7 +45,7 @@ class Connection:
         self._outbox.put(message)
 
     def messages(self) -> Iterator[Message]:
-        """What the worker says, until it ends. A worker that talks nonsense is killed."""
+        """The worker's messages until it ends. A worker that sends nonsense is killed."""
         stdout = self._process.stdout
         assert stdout is not None
         try:
@@ -59,7 +57,7 @@ class Connection:
             self._process.kill()
 
     def close(self) -> None:
-        """Ends the worker by the end of its input; one that does not heed that is killed."""
+        """Ends the worker by closing its input, or kills it if it does not react."""
         self._outbox.put(None)
         try:
             self._process.wait(PATIENCE)
@@ -67,7 +65,7 @@ class Connection:
             self._process.kill()
 
     def ending(self) -> str:
-        """How the worker ended, in words."""
+        """How the worker ended, in words; waits for it."""
         self.close()
         code = self._process.wait()
         if self._process.stdout is not None:
@@ -77,9 +75,7 @@ class Connection:
         return f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
 
     def _watch(self) -> None:
-        """Asks a silent worker to speak, and kills one that does
-        not: a step that hangs would keep everybody waiting.
-        """
+        """Pings a silent worker, and kills one that does not answer: a hanging step would keep everybody waiting."""
         while self._process.poll() is None:
             silent = time.monotonic() - self._heard
             if silent > self.silence:
@@ -92,7 +88,7 @@ class Connection:
     def _write(self) -> None:
         stdin = self._process.stdin
         assert stdin is not None
-        with suppress(OSError):  # a broken pipe: the reading side notices the death and says so
+        with suppress(OSError):  # a broken pipe: the reading side reports the death
             while (message := self._outbox.get()) is not None:
                 wire.send(stdin, message)  # type: ignore[arg-type]
         with suppress(OSError):

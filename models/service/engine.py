@@ -1,4 +1,4 @@
-"""The torch side of the trainer: advances the runs that are wanted in turn, and answers questions. Knows no pipe."""
+"""The torch side of the trainer: trains the wanted runs in turns and answers questions. It knows no pipes."""
 
 import gc
 import logging
@@ -29,14 +29,14 @@ KEPT_BYTES = LIMITS.memory * 1e6
 MOST_RUNS = 256
 TRAINED_RUNS = LIMITS.runs
 JOB_SECONDS = 90.0  # how long an answer is worked on after it was last asked for: hidden tabs ask once a minute
-MOST_JOBS, MOST_WAITING_JOBS = 16, 1000  # answers that are worked on by turns; further ones wait until one is there
-SOON_ROWS = 40  # a wish for so few further rows (a step, a slow playhead) does not queue behind whole runs
-TOLD_SECONDS = 0.25
+MOST_JOBS, MOST_WAITING_JOBS = 16, 1000  # answers in work at the same time, and answers that may wait for them
+SOON_ROWS = 40  # a wish for this few more rows (a step, a slow playhead) does not queue behind whole runs
+TOLD_SECONDS = 0.25  # between reports on the progress of an answer
 
 
 @dataclass
 class Slot:
-    """A run with what is wanted of it and what has been sent. The run is built when its first turn comes."""
+    """A run, what is wanted of it, and what has been sent. The run is built on its first turn."""
 
     cfg: RunConfig
     seeds: int = 1
@@ -48,20 +48,20 @@ class Slot:
 
     @property
     def goal(self) -> int:
-        """Rows wanted, or 0 where this run has nothing to do."""
+        """The rows wanted, or 0 if there is nothing to do."""
         if self.run is None:
             return self.wishes.furthest(0)
         return 0 if self.run.done else self.wishes.furthest(self.run.step)
 
     @property
     def soon(self) -> bool:
-        """Whether few rows are enough."""
+        """Whether few more rows are enough."""
         return self.goal - (self.run.step if self.run else 0) <= SOON_ROWS
 
 
 @dataclass
 class Job:
-    """An answer that takes longer than a slice: what is left of its work, and until when somebody waits for it."""
+    """An answer that takes longer than a slice: the rest of its work, and until when somebody waits for it."""
 
     work: Work[Any]
     until: float
@@ -70,7 +70,10 @@ class Job:
 
 
 class Engine:
-    """Runs by key, the longest unwanted dropped first. `emit` takes every message; errors become messages too."""
+    """Trains and answers in slices. `emit` takes every message; errors become messages too.
+
+    Runs are kept by key; when room is short, the one that has been unwanted longest goes first.
+    """
 
     def __init__(self, emit: Callable[[Message], None]) -> None:
         self.emit = emit
@@ -79,24 +82,24 @@ class Engine:
         self.replays = Replays(self._live)
         self.turns: OrderedDict[str, None] = OrderedDict()
         self.trained: dict[str, None] = {}
-        self.passed: set[str] = set()  # those of the trained that did not queue, for as long as few rows are enough
+        self.passed: set[str] = set()  # trained runs that skipped the queue, as long as few more rows are enough
         self.queue: dict[str, None] = {}
         self._queue_told: list[str] = []
 
     def hello(self, pid: int, machine: Machine) -> None:
-        """Says which versions and devices there are, and how slow this machine is."""
+        """Announces versions, devices, and how slow this machine is."""
         versions = {"python": sys.version.split()[0], "torch": str(torch.__version__)}
         known = {"versions": versions, "devices": available_devices(), "pid": pid, "machine": asdict(machine)}
         self.emit({"kind": "ready", **known})
 
     def want(self, message: Message) -> None:
-        """Notes a wish. `since`: a reader that has so many rows of this tape and knows nothing else of it."""
+        """Notes a wish. With `since`, it comes from a reader that has that many rows and nothing else of the tape."""
         key = message["key"]
         try:
             slot = self.slots.get(key)
             if slot is None:
                 slot = Slot(config_from(message["query"]), message["seeds"])
-                _within_budget(slot.cfg, slot.seeds)  # said at once, not when its place in the queue comes
+                _within_budget(slot.cfg, slot.seeds)  # refused at once, not after a wait in the queue
         except ValueError as error:
             return self._refuse(key, error)
         self.slots[key] = slot
@@ -111,12 +114,12 @@ class Engine:
         return None
 
     def release(self, key: str, session: str) -> None:
-        """A session wants no more of a run."""
+        """Notes that a session wants no more of a run."""
         if key in self.slots:
             self.slots[key].wishes.release(session)
 
     def work(self) -> bool:
-        """One slice for the run or the answer whose turn it is. False when nobody wants anything."""
+        """Does one slice of work on the run or answer whose turn it is; returns whether anything is still wanted."""
         self._let_in()
         while self.turns:
             key, _ = self.turns.popitem(last=False)
@@ -139,7 +142,7 @@ class Engine:
         return bool(self.queue)
 
     def advance(self, key: str, goal: int, seconds: float | None = None) -> None:
-        """Trains a run to `goal` rows, or for so many seconds, and sends what came of it."""
+        """Trains a run to `goal` rows, or for `seconds`, and sends the result."""
         slot, began = self.slots[key], time.monotonic()
         try:
             if slot.run is None:
@@ -157,11 +160,11 @@ class Engine:
             self._refuse(key, error)
 
     def answer(self, message: Message) -> None:
-        """Answers one question, says why not, or begins an answer that takes longer."""
+        """Answers one question, says why not, or starts an answer that takes longer."""
         key = message["key"]
         try:
             question, cfg = message["question"], config_from(message["query"])
-            if question not in {one.name for one in OF_TORCH}:
+            if question not in {about_torch.name for about_torch in OF_TORCH}:
                 _within_budget(cfg)
             if question in INSTRUMENTS:
                 self._begin(key, INSTRUMENTS[question](self.replays, cfg, **message["args"]))
@@ -175,22 +178,22 @@ class Engine:
             self._reply(key, None, sentence(error))
 
     def renew(self, key: str) -> None:
-        """Somebody still waits for an answer that is being worked on."""
+        """Notes that somebody still waits for an answer."""
         if key in self.jobs:
             self.jobs[key].until = time.monotonic() + JOB_SECONDS
 
     def cancel(self, key: str) -> None:
-        """Works no longer on an answer."""
+        """Stops work on an answer."""
         if self.jobs.pop(key, None) is not None:
             self.emit({"kind": "dropped", "key": key})
 
     def finish(self, key: str) -> None:
-        """Works on an answer until it is there."""
+        """Works on an answer until it is done."""
         while key in self.jobs:
             self._go_on(key)
 
     def _live(self, cfg: RunConfig) -> Run | None:
-        """The run of a configuration, if it is held."""
+        """The run of a configuration, if it is in memory."""
         slot = self.slots.get(key_of(cfg))
         return slot.run if slot is not None and isinstance(slot.run, Run) else None
 
@@ -201,14 +204,12 @@ class Engine:
         self.turns[key] = None
 
     def _may_go_on(self, job: Job) -> bool:
-        """Whether it is a job's turn: it is one of those that are
-        worked on, there is room among them, or its time is over.
-        """
+        """Whether a job gets its turn: it has begun, there is room to begin it, or it must be dropped."""
         job.begun = job.begun or sum(other.begun for other in self.jobs.values()) < MOST_JOBS
         return job.begun or time.monotonic() > job.until
 
     def _go_on(self, key: str) -> None:
-        """A slice of work on an answer: its end, or how far it is."""
+        """Does a slice of work on an answer, and sends the answer or the progress."""
         job, began = self.jobs[key], time.monotonic()
         if began > job.until:
             return self.cancel(key)
@@ -228,10 +229,10 @@ class Engine:
         return None
 
     def _let_in(self) -> None:
-        """Trains those who wait, first come first served, as far as there is room; one run is always trained.
+        """Moves runs from the queue into training, first come first served, as far as there is room; one always trains.
 
-        A run that has what is wanted of it gives up its place, and the reader is told who still waits. Who needs few
-        rows passes those who need many, for as long as few are enough.
+        A run that has its wanted rows gives up its place, and the reader is told which still wait. Runs that need few
+        more rows skip the queue, as long as few are enough.
         """
         self.trained = {key: None for key in self.trained if self._goal(key)}
         for key in [key for key in self.passed if key not in self.trained or not self.slots[key].soon]:
@@ -259,7 +260,7 @@ class Engine:
         return self.slots[key].goal if key in self.slots else 0
 
     def _reply(self, key: str, value: Any, error: str = "") -> None:
-        """Sends an answer; one that cannot be sent is an error of its own."""
+        """Sends an answer; if it cannot be sent, the error is sent instead."""
         reply: Message = {"kind": "answer", "key": key, "value": packed(value), "error": error}
         try:
             self.emit(reply)
@@ -267,7 +268,7 @@ class Engine:
             self.emit(reply | {"value": None, "error": sentence(unsendable)})
 
     def _push(self, key: str, slot: Slot, added: int, began: float) -> None:
-        """Sends the rows and frames that the reader does not have yet."""
+        """Sends the rows and frames that the reader lacks."""
         run = slot.run
         assert run is not None
         start = min(slot.rows_sent, run.length)
@@ -300,7 +301,7 @@ class Engine:
         self.emit({"kind": "error", "key": key, "sentence": sentence(error)})
 
     def _make_room(self) -> None:
-        """Drops runs, the longest unwanted first: their tapes are drawn, and their configurations bring them back."""
+        """Drops the runs unwanted longest, if room is short: their tapes are drawn, and they can be computed again."""
         held = sum(_held(slot) for slot in self.slots.values() if slot.run is not None)
         for key, slot in list(self.slots.items())[:-1]:
             crowded = len(self.slots) > KEPT_RUNS or held > KEPT_BYTES
@@ -310,7 +311,7 @@ class Engine:
 
 
 def sentence(error: Exception) -> str:
-    """What a user is told of an error; its kind and place go to the server's log."""
+    """What a user is told about an error; its kind and place go to the server's log."""
     event("refused" if isinstance(error, ValueError) else "failed", logging.WARNING, **told(error))
     if isinstance(error, ValueError):
         return str(error)

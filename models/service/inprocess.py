@@ -1,6 +1,4 @@
-"""The trainer without a process, for tests, notebooks and
-AppTest: training happens inside `want`, answers inside `ask`.
-"""
+"""The trainer without a process, for tests and notebooks: `want` trains and `ask` answers before they return."""
 
 import os
 from collections.abc import Callable
@@ -23,7 +21,7 @@ STEPS_PER_WANT = 20
 
 
 class InProcessTrainer:
-    """Each `want` trains at most `steps_per_want` rows further before it returns. Torch is loaded at the first use."""
+    """A trainer whose `want` adds at most `steps_per_want` rows before it returns. Torch is loaded on first use."""
 
     def __init__(self, steps_per_want: int = STEPS_PER_WANT) -> None:
         self.steps_per_want = steps_per_want
@@ -32,16 +30,14 @@ class InProcessTrainer:
         self._closed = False
 
     def status(self) -> Status:
-        """How the trainer is."""
+        """The state of the trainer."""
         with self._shelf.lock:
             if not self._closed:
-                _ = self._engine  # which says the versions
+                _ = self._engine  # which announces the versions
             return self._status
 
     def tape(self, cfg: RunConfig, seeds: int = 1) -> Tape:
-        """The tape of a configuration as far as it is known;
-        starts no training. `seeds` from its own upwards, together.
-        """
+        """The tape of a configuration as far as it is known, for `seeds` seeds from its own up. Starts no training."""
         return self._shelf.tape(cfg, seeds)
 
     def want(
@@ -57,14 +53,14 @@ class InProcessTrainer:
             return tape
 
     def release(self, tape: Tape, owner: Owner) -> None:
-        """Nothing is ever trained without being asked for here."""
+        """Does nothing: here a run is trained only while it is asked for."""
 
     def listen(self, hear: Callable[[str], None]) -> None:
-        """From now on `hear` is told the key of every tape and answer that something came of."""
+        """Calls `hear` with the key of every tape or answer that changes."""
         self._shelf.listeners.append(hear)
 
     def place(self, tape: Tape) -> int:
-        """Nothing ever waits here."""
+        """Always 0: nothing ever waits here."""
         return 0
 
     def ask(
@@ -79,11 +75,11 @@ class InProcessTrainer:
             return self._shelf.answer(message["key"], question) or Answer(None, self._status.sentence)
 
     def share(self, question: Question[Value], cfg: RunConfig, **args: Any) -> float:
-        """Answers are never half done here."""
+        """Always 0: answers are never half done here."""
         return 0.0
 
     def cancel(self, question: Question[Value], cfg: RunConfig, **args: Any) -> None:
-        """Nothing is ever under way here."""
+        """Does nothing: no work is ever under way here."""
 
     def close(self) -> None:
         """Trains no more."""
@@ -98,7 +94,7 @@ class InProcessTrainer:
 
         from models.service.engine import Engine
 
-        torch.set_num_threads(1)  # sums are taken in another order with more, and rows would differ in the last bits
+        torch.set_num_threads(1)  # with more, sums are taken in another order and rows differ in the last bits
         engine = Engine(self._file)
         engine.hello(os.getpid(), Machine())
         return engine

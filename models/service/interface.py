@@ -1,4 +1,4 @@
-"""What the pages may rely on, wherever tapes are computed: the trainer's interface and what it returns."""
+"""The trainer's interface: what the pages may rely on, wherever tapes are computed."""
 
 import time
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from models.service.tape import RETRY_SECONDS, Tape
 from models.service.wishes import Owner
 from models.spec import RunConfig
 
-WISH_SECONDS = 80.0  # more than the minute that a hidden tab may take between two polls
+WISH_SECONDS = 80.0  # more than the minute between two polls of a hidden tab
 RENEW_SECONDS = 5.0  # how often the worker is told that somebody still waits
 
 SENTENCES = {
@@ -25,10 +25,10 @@ SENTENCES = {
 
 @dataclass(frozen=True)
 class Status:
-    """How the trainer is: state starting, ready, restarting or failed.
+    """The state of the trainer: starting, ready, restarting or failed.
 
-    `wanted` counts the runs that are wanted now, `waiting` those of them that wait in the queue.
-    `ending`: how its last process ended, in words; empty while the first one lives.
+    `wanted` counts the runs that are wanted now, `waiting` those of them in the queue. `ending` says how the last
+    worker ended; it is empty while the first one lives.
     """
 
     state: str
@@ -43,7 +43,7 @@ class Status:
 
 @dataclass(frozen=True)
 class Answer(Generic[Value]):
-    """What came of a question: a value, or a sentence that says why there is none."""
+    """The answer to a question: a value, or a sentence that says why there is none."""
 
     value: Value | None
     error: str = ""
@@ -52,58 +52,52 @@ class Answer(Generic[Value]):
 
     @property
     def stale(self) -> bool:
-        """Whether this is an error old enough to ask again; values hold for ever."""
+        """Whether this is an error old enough to ask again; values never expire."""
         return bool(self.error) and time.monotonic() - self.born > RETRY_SECONDS
 
 
 class Trainer(Protocol):
-    """Where tapes come from. Safe to use from many threads."""
+    """The source of tapes and answers. Safe to use from many threads."""
 
     def status(self) -> Status:
-        """How the trainer is."""
+        """The state of the trainer."""
 
     def tape(self, cfg: RunConfig, seeds: int = 1) -> Tape:
-        """The tape of a configuration as far as it is known;
-        starts no training. `seeds` from its own upwards, together.
-        """
+        """The tape of a configuration as far as it is known, for `seeds` seeds from its own up. Starts no training."""
 
     def want(
         self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1, owner: Owner | None = None
     ) -> Tape:
-        """Wishes for `until` rows. The wish expires after `seconds`: whoever still looks wishes again.
+        """Asks for `until` rows. The wish expires after `seconds`, so it is repeated while somebody watches.
 
-        A session's wishes for another screen than this owner's end at once: it trains for one screen at a time.
+        A session trains for one screen at a time: its wishes for any screen but this owner's end at once.
         """
 
     def release(self, tape: Tape, owner: Owner) -> None:
-        """A session wants no more rows of a tape for now."""
+        """Notes that a session wants no more rows of a tape for now."""
 
     def listen(self, hear: Callable[[str], None]) -> None:
-        """From now on `hear` is told the key of every tape and
-        answer that something came of, empty where it may be any.
+        """Calls `hear` with the key of every tape or answer that changes; an empty key stands for any.
 
-        It is called in the thread that files what comes, so that it must be quick and must not fail.
+        The call is made in the thread that receives messages, so it must be quick and must not fail.
         """
 
     def place(self, tape: Tape) -> int:
-        """A tape's place in the queue, from 1, where more runs are
-        wanted than are trained by turns; 0 where it does not wait.
-        """
+        """A tape's place in the queue, from 1; 0 if it does not wait."""
 
     def ask(
         self, question: Question[Value], cfg: RunConfig, wait: float = 0.0, owner: Owner | None = None, **args: Any
     ) -> Answer[Value] | None:
-        """The answer to a question of `models.answers`, or None while it is not there; waits up to `wait` seconds.
+        """The answer to a question of `models.answers`, or None if it is not there within `wait` seconds.
 
-        An answer that takes long is worked on only while it is asked for again and again, and while its session does
-        not ask for another screen.
+        A long answer is worked on only while the question is repeated, and while its session stays on this screen.
         """
 
     def share(self, question: Question[Value], cfg: RunConfig, **args: Any) -> float:
-        """How much of an answer that is being worked on is done, from 0 to 1."""
+        """How much of an answer is done, from 0 to 1."""
 
     def cancel(self, question: Question[Value], cfg: RunConfig, **args: Any) -> None:
-        """Nobody waits for this answer any more."""
+        """Notes that nobody waits for this answer any more."""
 
     def close(self) -> None:
-        """Ends all training. Tapes that somebody holds stay readable."""
+        """Ends all work. Tapes stay readable."""

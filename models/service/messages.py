@@ -1,4 +1,4 @@
-"""Identities of runs, and dataclasses as what the wire carries, and back."""
+"""The identities of runs, and dataclasses packed for the wire and unpacked."""
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -12,17 +12,17 @@ from models.spec import RunConfig
 
 @lru_cache(maxsize=4096)
 def key_of(cfg: RunConfig) -> str:
-    """The identity of a run: its link. Equal configurations have equal links, in every process."""
+    """The identity of a run: its link, which is the same in every process."""
     return urlencode(cfg.to_query())
 
 
 def tape_key(cfg: RunConfig, seeds: int = 1) -> str:
-    """The identity of a tape: that of its run, and how many seeds it holds."""
+    """The identity of a tape: that of its run, and the number of seeds."""
     return key_of(cfg) if seeds == 1 else f"{key_of(cfg)}#{seeds}"
 
 
 def config_from(query: Mapping[str, str]) -> RunConfig:
-    """The configuration of a link that `to_query` wrote. ValueError when it is another."""
+    """The configuration of a link written by `to_query`. ValueError for any other link."""
     cfg, notes = RunConfig.from_query(query)
     if notes:
         raise ValueError("; ".join(notes))
@@ -30,7 +30,7 @@ def config_from(query: Mapping[str, str]) -> RunConfig:
 
 
 def packed(value: Any) -> Any:
-    """A dataclass as a dict of its fields, whatever they hold in turn; what the wire knows stays as it is."""
+    """A dataclass as a dict of its fields, recursively; what the wire can carry stays as it is."""
     if is_dataclass(value):
         return {part.name: packed(getattr(value, part.name)) for part in fields(value)}
     if isinstance(value, dict):
@@ -39,8 +39,9 @@ def packed(value: Any) -> Any:
 
 
 def unpacked(kind: Any, value: Any) -> Any:
-    """What `packed` was given, by its class or annotation:
-    dataclasses, tuples and dicts of one kind, and what may be None.
+    """The inverse of `packed`, from the class or annotation of the value.
+
+    It knows dataclasses, tuples and dicts of one type, and optional values.
     """
     if isinstance(kind, type) and is_dataclass(kind):
         return kind(**{name: unpacked(part, value[name]) for name, part in _kinds(kind).items()})
@@ -54,6 +55,6 @@ def unpacked(kind: Any, value: Any) -> Any:
 
 @cache
 def _kinds(kind: type) -> dict[str, Any]:
-    """The annotations of a dataclass's fields."""
+    """The annotations of a dataclass's fields by name."""
     known = get_type_hints(kind)
     return {part.name: known[part.name] for part in fields(kind)}

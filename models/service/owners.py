@@ -1,4 +1,4 @@
-"""One thing at a time per session: which tapes or answers are wanted for what a session has on its screen now."""
+"""Owners: which tapes or answers each session wants for the screen that it shows now."""
 
 from collections import OrderedDict
 from collections.abc import Container, Iterable
@@ -11,16 +11,14 @@ MOST_SESSIONS = 1000
 class Owners:
     """What each session wants, by part of its screen.
 
-    What a part wanted before is given up when it wants something else, and everything when another screen is looked at.
+    When a part wants something else, its earlier wants end; when the screen changes, all of them do.
     """
 
     def __init__(self) -> None:
         self._wanted: OrderedDict[str, tuple[str, dict[str, frozenset[str]]]] = OrderedDict()
 
     def want(self, owner: Owner, keys: Iterable[str], known: Container[str]) -> set[str]:
-        """Notes what an owner's part wants. Returns those keys,
-        among the known ones, that its session wants no longer.
-        """
+        """Notes what an owner wants; returns the known keys that its session no longer wants."""
         screen, parts = self._wanted.pop(owner.session, (owner.screen, {}))
         before = frozenset().union(*parts.values())
         if screen != owner.screen:
@@ -32,5 +30,5 @@ class Owners:
         return {key for key in before.difference(*parts.values()) if key in known}
 
     def anybody(self, key: str) -> bool:
-        """Whether a session wants a key."""
+        """Whether any session wants a key."""
         return any(key in keys for _, parts in self._wanted.values() for keys in parts.values())

@@ -1,6 +1,4 @@
-"""What a page may ask about a configuration besides its tape
-and instruments: each a function and a line in QUESTIONS.
-"""
+"""Questions about a configuration besides its tape and instruments: each is a function and a line in QUESTIONS."""
 
 from collections.abc import Callable
 from functools import partial
@@ -17,19 +15,19 @@ from models.training import SeedRuns, profile_at_init
 
 
 def profile(cfg: RunConfig, _args: dict[str, Any]) -> Trace:
-    """Row 0 and frame 0 of the tape, before any training: a trace of one row."""
+    """A trace of one row: row 0 and frame 0 of the tape, before training."""
     return profile_at_init(cfg)
 
 
 def profiles(cfg: RunConfig, args: dict[str, Any]) -> Profiles:
-    """Row 0 of the tapes of `seeds` seeds from the configuration's own upwards, computed together."""
+    """Row 0 of the tapes of `seeds` seeds, from the configuration's own up, computed together."""
     run = SeedRuns(cfg, range(cfg.seed, cfg.seed + int(args["seeds"])), frames=False)
     run.advance(1)
     return Profiles(tuple(run.traces()))
 
 
 def layer_norm(_cfg: RunConfig, args: dict[str, Any]) -> Normed:
-    """torch's own layer norm of one `row` of numbers, in float64. ValueError beyond 400 numbers."""
+    """torch's own layer norm of one `row` of numbers, in float64. ValueError unless it has 2 to 400 numbers."""
     row = torch.tensor(args["row"], dtype=torch.float64)
     if row.ndim != 1 or not 1 < len(row) <= 400:
         raise ValueError(f"a row has 2 to 400 numbers, not the shape {tuple(row.shape)}")
@@ -40,7 +38,7 @@ def _fact(name: str, _cfg: RunConfig, _args: dict[str, Any]) -> Any:
     return fact(name)
 
 
-# Each takes the configuration and the caller's arguments, and returns the class that `models.answers` says.
+# Each takes the configuration and the caller's arguments, and returns the class that its question names.
 QUESTIONS: dict[str, Callable[[RunConfig, dict[str, Any]], Any]] = {
     "profile": profile,
     "profiles": profiles,

@@ -1,6 +1,6 @@
-"""`python -m models.service.record`: computes what pages show before the trainer has, and writes it where they read it.
+"""`python -m models.service.record`: records what pages show before the trainer is ready.
 
-That is the default network before training, and what the autoregression lab's net says after it.
+That is the default network before training, and what the net of the autoregression lab says after training.
 """
 
 from models.instruments.generation import continuation

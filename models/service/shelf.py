@@ -1,4 +1,4 @@
-"""What the web process keeps of the trainer's work: tapes and answers, both bounded in bytes."""
+"""The shelf: tapes and answers that the web process keeps, both bounded in bytes."""
 
 import json
 from collections import OrderedDict
@@ -16,11 +16,11 @@ from models.spec import RunConfig
 
 TAPE_BYTES = 256 * 2**20
 ANSWER_BYTES = 64 * 2**20
-LIVES = 3
+LIVES = 3  # deaths of the worker after which the work it died over is given up
 
 
 class Shelf:
-    """Tapes and answers by key, the longest unused dropped first. Whoever touches it holds `lock`."""
+    """Tapes and answers by key, the least recently used dropped first. Callers hold `lock`."""
 
     def __init__(self, tape_bytes: int = TAPE_BYTES, answer_bytes: int = ANSWER_BYTES) -> None:
         self.tape_bytes, self.answer_bytes = tape_bytes, answer_bytes
@@ -29,12 +29,12 @@ class Shelf:
         self.tapes: OrderedDict[str, Tape] = OrderedDict()
         self.answers: OrderedDict[str, Answer[Any]] = OrderedDict()
         self.open: dict[str, Message] = {}
-        self.queue: list[str] = []  # runs that wait until another gives up its place, the next first
-        self.shares: dict[str, float] = {}  # how much of an open question's answer is done
+        self.queue: list[str] = []  # runs that wait for a place, the next first
+        self.shares: dict[str, float] = {}  # how much of the answer to an open question is done
         self.listeners: list[Callable[[str], None]] = []
 
     def tape(self, cfg: RunConfig, seeds: int = 1) -> Tape:
-        """The tape of a configuration, empty where it was never wanted or has been dropped."""
+        """The tape of a configuration; empty if it was never wanted or has been dropped."""
         key = tape_key(cfg, seeds)
         with self.lock:
             tape = self.tapes.get(key)
@@ -45,7 +45,7 @@ class Shelf:
             return tape
 
     def wanted(self) -> list[Tape]:
-        """Tapes that live wishes want more of."""
+        """The tapes of which somebody wants more rows."""
         with self.lock:
             return [tape for tape in self.tapes.values() if tape.wanted]
 
@@ -61,7 +61,7 @@ class Shelf:
             return answer
 
     def apply(self, message: Message) -> None:
-        """Files a message of the engine."""
+        """Files a message from the engine."""
         with self.lock:
             if message["kind"] == "answer":
                 self._file(message["key"], Answer(message["value"], message["error"], size(message["value"])))
@@ -80,18 +80,18 @@ class Shelf:
             self._tell(message.get("key", ""))
 
     def drop(self, key: str) -> None:
-        """A question that nobody waits for."""
+        """Forgets a question that nobody waits for."""
         with self.lock:
             self.open.pop(key, None)
             self.shares.pop(key, None)
 
     def place(self, tape: Tape) -> int:
-        """A tape's place in the queue, from 1; 0 where it does not wait."""
+        """A tape's place in the queue, from 1; 0 if it does not wait."""
         with self.lock:
             return self.queue.index(tape.key) + 1 if tape.wanted and tape.key in self.queue else 0
 
     def give_up(self) -> None:
-        """Nothing will come any more: nothing is wanted, nothing is open."""
+        """Forgets all wishes and questions, because nothing more will come."""
         with self.lock:
             self.queue = []
             self.open.clear()
@@ -101,9 +101,7 @@ class Shelf:
             self._tell()
 
     def worker_lost(self, at_work: bool) -> None:
-        """Notes the death of the worker. What it was at work on
-        through too many deaths is given up: it may be what kills it.
-        """
+        """Notes the death of the worker; gives up work over which it died LIVES times, as that may be what kills it."""
         with self.lock:
             self.queue = []
             for tape in self.wanted():
@@ -120,9 +118,7 @@ class Shelf:
             self._tell()
 
     def _tell(self, key: str = "") -> None:
-        """Wakes whoever waits, and tells the listeners of what: a
-        tape or an answer by its key, or all where that is empty.
-        """
+        """Wakes all waiting threads, and tells the listeners which key has changed; an empty key stands for any."""
         self.changed.notify_all()
         for hear in self.listeners:
             hear(key)
@@ -136,7 +132,7 @@ class Shelf:
             held -= self.answers.popitem(last=False)[1].nbytes
 
     def _drop_tapes(self) -> None:
-        """A tape that is being trained stays whatever it weighs: it would only be computed again."""
+        """Drops tapes to make room, but none in training: it would only be computed again."""
         held = sum(tape.nbytes for tape in self.tapes.values())
         for key, tape in list(self.tapes.items())[:-1] if held > self.tape_bytes else []:
             if held > self.tape_bytes and not tape.wanted:
@@ -145,14 +141,14 @@ class Shelf:
 
 
 def question_message(question: Question[Any], cfg: RunConfig, args: dict[str, Any]) -> Message:
-    """A question for the engine; equal questions have equal keys."""
+    """The message of a question to the engine; equal questions have equal keys."""
     query = cfg.to_query()
     key = json.dumps([question.name, query, args], sort_keys=True)
     return {"kind": "ask", "key": key, "question": question.name, "query": query, "args": args}
 
 
 def want_message(tape: Tape, until: int, seconds: float, connection: int, session: str = "") -> Message:
-    """A wish for the engine. On a new connection it says how many rows are here already."""
+    """The message of a wish to the engine; on a new connection it says how many rows are here already."""
     since = None if tape.connection == connection else tape.length
     tape.connection = connection
     return {

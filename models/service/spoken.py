@@ -1,4 +1,4 @@
-"""The nets of the autoregression lab, and what the one that it opens with says once it is trained: recorded. No torch.
+"""The nets of the autoregression lab, and a recording of what its first net says after training. No torch.
 
 `python -m models.service.record` writes the file.
 """
@@ -12,11 +12,11 @@ import numpy as np
 
 from models.answers import Continuation
 from models.service.messages import config_from, unpacked
-from models.service.wire import receive
+from models.service.recorded import read_recording
 from models.spec import RunConfig
 
 FILE = Path(__file__).with_name("spoken.bin")
-# Trained so, each task is learned in less than a minute of one processor core: depth, steps, how places are told apart.
+# Depth, steps and position with which each task is learned within a minute of one CPU core.
 NETS: dict[str, tuple[int, int, str]] = {
     "book": (4, 600, "sinusoidal"),
     "copy": (2, 600, "sinusoidal"),
@@ -38,20 +38,20 @@ SETTINGS: dict[str, Any] = {"count": 20, "temperature": 0.0, "seed": 0}
 
 
 def configuration(task: str, arrangement: str, depth: int, steps: int) -> RunConfig:
-    """A net of the lab; all of them are as wide and learn with the same optimiser."""
+    """A net of the lab; all have the same width and optimiser."""
     return RunConfig.arranged(
         arrangement, **SIZE | {"task": task, "depth": depth, "steps": steps, "position": NETS[task][2]}
     )
 
 
 def opening() -> RunConfig:
-    """The net that the lab opens with."""
+    """The first net of the lab."""
     return configuration("book", "pre-norm", *NETS["book"][:2])
 
 
 @dataclass(frozen=True)
 class Spoken:
-    """What a net said after PROMPT under SETTINGS: the answer to "continuation" at its last step; its losses, (T,)."""
+    """What a net said after PROMPT with SETTINGS (its answer to "continuation"), and its losses (T,)."""
 
     cfg: RunConfig
     value: Continuation
@@ -60,10 +60,7 @@ class Spoken:
 
 @cache
 def spoken() -> Spoken | None:
-    """The recording; None where the file is missing or of another format."""
-    try:
-        with FILE.open("rb") as stream:
-            message = receive(stream) or {}
-        return Spoken(config_from(message["query"]), unpacked(Continuation, message["value"]), message["loss"])
-    except (OSError, EOFError, ValueError, KeyError, TypeError):
-        return None
+    """The recording; None if the file is missing or has another format."""
+    return read_recording(
+        FILE, lambda m: Spoken(config_from(m["query"]), unpacked(Continuation, m["value"]), m["loss"])
+    )

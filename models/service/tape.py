@@ -1,6 +1,6 @@
-"""A tape as the pages see it: the rows that have arrived so far. Torch-free; one thread writes, many read.
+"""A tape as pages see it: the rows that have arrived so far. Torch-free; one thread writes, many read.
 
-A tape of several seeds holds them side by side in each row: their runs are computed together.
+A tape of several seeds, whose runs are computed together, holds them side by side in each row.
 """
 
 import time
@@ -21,7 +21,7 @@ RETRY_SECONDS = 10.0
 
 
 class Tape:
-    """Rows, frames and fate of one run. Rows once written never change, so a trace taken earlier stays right."""
+    """The rows, frames and divergence of one run. Written rows never change, so earlier traces stay right."""
 
     def __init__(self, cfg: RunConfig, key: str, seeds: int = 1) -> None:
         self.cfg, self.key, self.seeds = cfg, key, seeds
@@ -36,7 +36,7 @@ class Tape:
         self.compute_rate = 0.0
         self.nbytes = OBJECT_BYTES
         self.deaths = 0
-        self.lost = False  # whether its worker died, and it has not come as far again
+        self.lost = False  # whether its worker died, and the new one is not as far yet
         self.connection = 0
         self.wishes = Wishes()
         self._lock = RLock()
@@ -50,7 +50,7 @@ class Tape:
 
     @property
     def divergence(self) -> Divergence | None:
-        """How the first seed diverged, if it did."""
+        """Where the first seed diverged, if it did."""
         return self.divergences[0]
 
     @property
@@ -61,22 +61,22 @@ class Tape:
 
     @property
     def wanted(self) -> bool:
-        """Whether a live wish asks for rows that are not there yet."""
+        """Whether somebody asks for rows that are not there yet."""
         return bool(self.live_wishes())
 
     @property
     def recomputing(self) -> bool:
-        """Whether rows that are drawn already are being computed again, after a worker was lost."""
+        """Whether rows that are already here are being computed again, after the worker died."""
         return self._behind and self.wanted
 
     @property
     def resting(self) -> bool:
-        """Whether an error is too fresh to try again."""
+        """Whether an error is too recent to try again."""
         return bool(self.error) and time.monotonic() - self._error_at < RETRY_SECONDS
 
     @property
     def rate(self) -> float:
-        """Rows per second that arrived lately; 0 while nothing comes."""
+        """The rows per second that arrived recently; 0 while none do."""
         with self._lock:
             now = time.monotonic()
             self._drop_old_arrivals(now)
@@ -84,14 +84,12 @@ class Tape:
             return sum(rows for _, rows in self._arrivals) / max(now - since, 1e-3)
 
     def trace(self) -> Trace | None:
-        """All rows of the first seed so far, or None before the
-        first row. The same object as long as nothing has come.
-        """
-        found = self.traces()
-        return found[0] if found else None
+        """All rows of the first seed so far, or None before the first row. The same object until something arrives."""
+        traces = self.traces()
+        return traces[0] if traces else None
 
     def traces(self) -> list[Trace]:
-        """One trace per seed, each as far as that seed has gone; none before the first row."""
+        """One trace per seed, each as far as that seed got; none before the first row."""
         with self._lock:
             if self.columns is None:
                 return []
@@ -101,17 +99,17 @@ class Tape:
             return self._traces[1]
 
     def rows_from(self, start: int, most: int) -> np.ndarray:
-        """At most so many rows from one on, (rows, seeds x columns) float32: a view of what will not change."""
+        """At most `most` rows from `start` on, (rows, seeds * columns) float32: a view of rows that never change."""
         with self._lock:
             return self._rows[start : min(self.length, start + most)]
 
     def frames_from(self, seed: int, start: int) -> list[Frame]:
-        """The frames of one seed, by the order of its seeds, without the first so many."""
+        """The frames of the seed at an index, without the first `start`."""
         with self._lock:
             return self._frames[seed][start:]
 
     def wish(self, until: int, seconds: float, session: str = "") -> None:
-        """Notes that somebody wants `until` rows. Who wants one for every step gets the closing row with them."""
+        """Notes that somebody wants `until` rows. All steps bring the closing row with them."""
         with self._lock:
             self.wishes.add(min(until, self.cfg.steps), seconds, session)
 
@@ -126,11 +124,11 @@ class Tape:
             return [] if self.done else self.wishes.alive(self.length)
 
     def progress(self, message: Message) -> None:
-        """Takes what a slice of training brought. Rows that came before are not appended again, nor rows past a gap."""
+        """Takes the result of a slice of training, without rows that are already here and rows after a gap."""
         with self._lock:
             start = message["start"]
             if start > self.length or (self.columns is None and message["columns"] is None):
-                return  # meant for a predecessor that was dropped; the next want asks from row 0
+                return  # meant for an earlier tape that was dropped; the next wish starts at row 0
             if self.columns is None:
                 self.columns = unpacked(Columns, message["columns"])
             self._append(message["rows"][self.length - start :], message["seconds"])
@@ -151,14 +149,14 @@ class Tape:
                 self.done = message["done"]
 
     def fail(self, sentence: str) -> None:
-        """Notes why this run cannot go on. What is drawn stays."""
+        """Notes why this run cannot go on. Its rows stay."""
         with self._lock:
             self.error, self._error_at = sentence, time.monotonic()
             self._behind = False
             self.wishes.clear()
 
     def worker_lost(self, at_work: bool) -> None:
-        """Notes that the worker died while this tape was wanted: it will be computed again from row 0."""
+        """Notes that the worker died while this tape was wanted: the run starts again from row 0."""
         with self._lock:
             self._behind = self.lost = self.length > 0
             self.deaths += at_work

@@ -1,6 +1,6 @@
 """Messages over a pipe: one JSON line, then the raw bytes of the arrays in it. No pickle, no socket.
 
-Pickle is out because what it loads may import torch into the web process (`torch.__version__` is a class of torch).
+Pickle would import torch into the web process: even `torch.__version__` is a class of torch.
 """
 
 import json
@@ -26,7 +26,7 @@ def send(stream: BinaryIO, message: Message) -> None:
 
 
 def receive(stream: BinaryIO) -> Message | None:
-    """The next message, None at the end. EOFError when the stream ends inside one, ValueError when it is no message."""
+    """The next message, or None at the end. EOFError if the stream ends inside one, ValueError if it is no message."""
     line = stream.readline(LONGEST_LINE)
     if not line:
         return None
@@ -42,7 +42,7 @@ def receive(stream: BinaryIO) -> Message | None:
 
 
 def size(value: Any) -> int:
-    """About how many bytes a message, or a part of one, keeps."""
+    """The approximate bytes of a message, or of a part of one."""
     if isinstance(value, np.ndarray):
         return value.nbytes + 100
     if isinstance(value, dict):
@@ -83,7 +83,7 @@ def _unpacked(value: Any, arrays: list[np.ndarray]) -> Any:
 
 
 def _array(stream: BinaryIO, described: Any) -> np.ndarray:
-    """The next array, read-only. ValueError when its description is not one of a plain array of a sane size."""
+    """The next array, read-only. ValueError unless it is described as a plain array of a sane size."""
     try:
         name, shape = described
         dtype = np.dtype(str(name))

@@ -1,13 +1,13 @@
-"""Who wants how much of a tape, and until when: wishes that expire by themselves."""
+"""Wishes: who wants how much of a tape. They expire by themselves."""
 
 import time
 from typing import NamedTuple
 
 
 class Owner(NamedTuple):
-    """On whose behalf something is wanted: a session, its screen, of which it has one at a time, and a part of that.
+    """On whose behalf something is wanted: a session, its current screen, and a part of that screen.
 
-    `runs`: the keys of all tapes that this part is about.
+    `runs`: the keys of all tapes that this part shows.
     """
 
     session: str
@@ -17,7 +17,7 @@ class Owner(NamedTuple):
 
 
 class Wish(NamedTuple):
-    """So many rows, for so many seconds more, on somebody's behalf (a session's name; empty where it is nobody's)."""
+    """A wish for `until` rows that lives for `seconds` more, on behalf of a session (or of none, if empty)."""
 
     until: int
     seconds: float
@@ -25,22 +25,22 @@ class Wish(NamedTuple):
 
 
 class Wishes:
-    """Rows wanted, each with its own deadline, so that a viewer who left never trains on behind one who stayed."""
+    """Wishes with a deadline each, so that a viewer who stays never prolongs the wish of one who left."""
 
     def __init__(self) -> None:
         self._deadlines: dict[tuple[int, str], float] = {}
 
     def add(self, until: int, seconds: float, session: str = "") -> None:
-        """Wishes for `until` rows, for so many seconds from now."""
+        """Adds a wish for `until` rows that lives for `seconds`."""
         wish = until, session
         self._deadlines[wish] = max(time.monotonic() + seconds, self._deadlines.get(wish, 0.0))
 
     def furthest(self, rows: int) -> int:
-        """The most rows that a live wish asks for, or 0 where nobody wants more than the `rows` there are."""
+        """The most rows that a live wish asks for, or 0 if none asks for more than `rows`."""
         return max((wish.until for wish in self.alive(rows)), default=0)
 
     def alive(self, rows: int) -> list[Wish]:
-        """Live wishes for more than `rows`. The others are forgotten."""
+        """The live wishes for more than `rows`; all others are forgotten."""
         now = time.monotonic()
         self._deadlines = {wish: end for wish, end in self._deadlines.items() if wish[0] > rows and end > now}
         return [Wish(until, end - now, session) for (until, session), end in self._deadlines.items()]
@@ -50,5 +50,5 @@ class Wishes:
         self._deadlines = {wish: end for wish, end in self._deadlines.items() if wish[1] != session}
 
     def clear(self) -> None:
-        """Forgets all of them."""
+        """Forgets all wishes."""
         self._deadlines = {}

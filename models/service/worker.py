@@ -28,9 +28,9 @@ def main() -> None:
     """Serves the parent until the pipe ends."""
     out = _take_stdout()
     begin()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's; end-of-file follows it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent; the end of stdin follows
     if hasattr(os, "nice"):
-        os.nice(NICENESS)  # at once: the first page is drawn from a recording and comes before torch
+        os.nice(NICENESS)  # before torch is loaded: the first page, drawn from a recording, must not wait for it
     inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, inbox), daemon=True).start()
 
@@ -44,14 +44,12 @@ def main() -> None:
     engine = Engine(lambda message: wire.send(out, message))
     machine = measured()
     calibrated(machine)
-    engine.hello(os.getpid(), machine)  # from here on it is watched: whoever says nothing for long is taken for hung
+    engine.hello(os.getpid(), machine)  # from here on a silent worker counts as hung
     serve(engine, inbox)
 
 
 def serve(engine: "Engine", inbox: "queue.SimpleQueue[Message]") -> None:
-    """Between two slices one question, the newest first: what
-    a moved control asks for matters more than what it left.
-    """
+    """Works in slices, with one question in between, newest first: what a control asks now matters most."""
     questions: list[Message] = []
     busy = False
     while True:
@@ -79,7 +77,7 @@ def serve(engine: "Engine", inbox: "queue.SimpleQueue[Message]") -> None:
 
 
 def _take_stdout() -> BinaryIO:
-    """The real stdout for messages; whatever prints, Python or a library, goes to stderr from now on."""
+    """The real stdout, for messages; all prints, from Python or libraries, go to stderr from now on."""
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     sys.stdout = sys.stderr
@@ -87,7 +85,7 @@ def _take_stdout() -> BinaryIO:
 
 
 def _read(stream: BinaryIO, inbox: "queue.SimpleQueue[Message]") -> None:
-    """Fills the inbox. The end of the stream ends the process at once, even while a step hangs."""
+    """Fills the inbox. When the stream ends, the process ends at once, even while a step hangs."""
     try:
         while (message := wire.receive(stream)) is not None:
             inbox.put(message)
@@ -98,9 +96,7 @@ def _read(stream: BinaryIO, inbox: "queue.SimpleQueue[Message]") -> None:
 
 
 def _bound_memory(megabytes: int) -> None:
-    """Bounds the address space, so that one run cannot take
-    the whole machine. A GPU's driver maps more than there is.
-    """
+    """Bounds the address space, so that no run can take the whole machine; not with a GPU, whose driver maps more."""
     import torch
 
     if sys.platform == "linux" and megabytes and not torch.cuda.is_available():

@@ -1,4 +1,4 @@
-"""What a run is, in plain Python: no torch, no arrays. The one source of controls, links, validation and identity."""
+"""What a run is, in plain Python: the one source of controls, links, validation and identity. No torch, no arrays."""
 
 from models.spec.arrangements import ARRANGEMENTS, arrangement_of
 from models.spec.config import RunConfig

@@ -11,7 +11,7 @@ from models.spec.vocabulary import NET_DEFAULTS
 
 @dataclass(frozen=True)
 class Arrangement:
-    """A paper's arrangement: the fields it sets, what it says in one sentence, where it comes from and who used it."""
+    """A paper's arrangement: a sentence about it, its source, who used it, and the fields it sets."""
 
     reading: str
     source: str
@@ -20,7 +20,7 @@ class Arrangement:
     mixed: bool = False
 
 
-# Every arrangement says what each of these is, so that choosing one never leaves a trace of the last.
+# Every arrangement sets all of these, so that choosing one leaves no trace of the last.
 PLAIN_FIELDS: dict[str, object] = {
     "residual": True,
     "placement": "none",
@@ -160,8 +160,9 @@ ARRANGEMENTS = {
 
 
 def arranged_fields(arrangement: str, overrides: Mapping[str, object]) -> dict[str, Any]:
-    """The fields of a named arrangement for the net and depth
-    in `overrides`, which win. ValueError for another name.
+    """The fields of a named arrangement, for the net and depth in `overrides`, which win.
+
+    ValueError for an unknown name.
     """
     if arrangement not in ARRANGEMENTS:
         raise ValueError(f"arrangement is {arrangement!r}; legal is one of {', '.join(ARRANGEMENTS)}")
@@ -172,15 +173,15 @@ def arranged_fields(arrangement: str, overrides: Mapping[str, object]) -> dict[s
 
 
 def architecture_fields(arrangement: str, depth: int) -> dict[str, Any]:
-    """What a named arrangement sets in a net of `depth` blocks, its training left as it is."""
+    """The fields that a named arrangement sets in a net of `depth` blocks, without those of training."""
     chosen = ARRANGEMENTS[arrangement]
     return PLAIN_FIELDS | dict(chosen.fields) | ({"overrides": mix_ln(depth)} if chosen.mixed else {})
 
 
 def arrangement_of(cfg: Fields) -> str | None:
-    """The name of the arrangement that a configuration is, or None where it is nobody's.
+    """The name of the arrangement that a configuration follows, or None.
 
-    Pre-norm with RMS norm is still pre-norm: which norm fills the slots is free. Without a norm the placement is idle.
+    Any norm may fill the slots: pre-norm with RMS norm is still pre-norm. Without a norm the placement does not matter.
     """
     for name in ARRANGEMENTS:
         fields = architecture_fields(name, cfg.depth)

@@ -1,4 +1,4 @@
-"""What is legal and yet misleading."""
+"""Cautions: configurations that are legal yet misleading."""
 
 from models.spec.config import RunConfig
 from models.spec.plan import normed_over_batch
@@ -6,9 +6,7 @@ from models.spec.tasks import TASKS
 
 
 def note(cfg: RunConfig) -> str | None:
-    """What a configuration cannot learn or need not learn of its
-    task, in sentences for the page; None if there is nothing.
-    """
+    """Why a configuration cannot learn its task, or need not, in sentences for the page; None without a reason."""
     kind = TASKS[cfg.task].kind
     if kind not in ("sequence", "text"):
         return None

@@ -1,14 +1,12 @@
-"""The block as a few lines of PyTorch, written from the same
-plan that the model, the equation and the diagram come from.
-"""
+"""A block as a few lines of PyTorch, written from the plan behind the model, the equation and the diagram."""
 
 from collections.abc import Callable
 
 from models.spec.config import RunConfig
-from models.spec.plan import SublayerPlan, plan
+from models.spec.plan import SublayerPlan, one_layer, plan
 from models.spec.vocabulary import NORMS
 
-# What a slot of a sublayer is called in the code: "norm_in" -> "self.norm_in".
+# The name of a slot in the code, such as "norm_in" -> "self.norm_in".
 Name = Callable[[str], str]
 
 SLOTS = ("norm_in", "norm_mid", "norm_out", "norm_add")
@@ -16,9 +14,7 @@ RULE_CODE = {"deepnorm": "M**0.25", "depth": "M", "1/sqrt(depth)": "1 / math.sqr
 
 
 def block_code(cfg: RunConfig, block: int | None = None) -> str:
-    """What block `block` (the last one if not said) does to
-    the stream x, as PyTorch; `block_parts` defines its names.
-    """
+    """What a block (by default the last) does to the stream x, as PyTorch; `block_parts` defines its names."""
     sublayers = _sublayers(cfg, block)
     lines = [line for s in sublayers if s.kind == "attn" and not s.identity for line in (*_attention_lines(cfg, s), "")]
     if cfg.stack == "dlcl":
@@ -45,38 +41,36 @@ def block_parts(cfg: RunConfig, block: int | None = None) -> str:
 
 
 def named_parts(cfg: RunConfig, block: int | None = None) -> dict[str, tuple[str, str]]:
-    """Every name in `block_code` with its place in the block's
-    module ("mlp.function.w1") and the code that makes it.
-    """
-    found: dict[str, tuple[str, str]] = {}
+    """Every name in `block_code`, with its path in the block ("mlp.function.w1") and the code that makes it."""
+    parts: dict[str, tuple[str, str]] = {}
     for at, sublayer in enumerate(_sublayers(cfg, block), 1):
         if sublayer.identity:
             continue
         number = str(at) if cfg.net == "transformer" else ""
         for slot in filled(sublayer):
             norm, width = getattr(sublayer, slot if slot != "norm_again" else "norm_add"), cfg.width
-            if slot == "norm_mid" and not _one_layer(cfg, sublayer):
+            if slot == "norm_mid" and _has_hidden(cfg, sublayer):
                 width *= cfg.expansion
             path = f"{sublayer.kind}.{'function.' * (slot == 'norm_mid')}{slot}"
-            found[_slot_name(sublayer, number)(slot)] = (
+            parts[_slot_name(sublayer, number)(slot)] = (
                 path,
                 norm_code(norm, str(width), repr(cfg.eps), affine=cfg.affine),
             )
         if sublayer.gate:
             channels = 1 if sublayer.gate == "zero gate" else cfg.width
             code = f"nn.Parameter(torch.full(({channels},), {sublayer.scale!r}))"
-            found[f"gate{number}"] = f"{sublayer.kind}.scale.gate", code
+            parts[f"gate{number}"] = f"{sublayer.kind}.scale.gate", code
         for name, (inputs, outputs) in _matrices(cfg, sublayer).items():
-            found[name] = f"{sublayer.kind}.function.{MATRIX_PATHS[name]}", f"nn.Linear({inputs}, {outputs})"
+            parts[name] = f"{sublayer.kind}.function.{MATRIX_PATHS[name]}", f"nn.Linear({inputs}, {outputs})"
         if sublayer.kind == "attn" and cfg.qk_norm:
             for name in ("norm_q", "norm_k"):
-                head = norm_code("rms norm", str(cfg.width // cfg.heads), repr(cfg.eps), affine=cfg.affine)
-                found[name] = f"attn.function.{name}", head
-    return found
+                made = norm_code("rms norm", str(cfg.width // cfg.heads), repr(cfg.eps), affine=cfg.affine)
+                parts[name] = f"attn.function.{name}", made
+    return parts
 
 
 def branch_code(cfg: RunConfig, sublayer: SublayerPlan, name: Name, function: Callable[[str], str]) -> str:
-    """What a sublayer adds to the stream: scale * N_out(F(c_in * N_in(x))). `function` writes F around its input."""
+    """The code of a branch, scale * N_out(F(c_in * N_in(x))); `function` writes F around its input."""
     inner = wrapped(sublayer.norm_in, name("norm_in"), "x")
     if cfg.input_scale != "one" and (sublayer.norm_in, sublayer.input_scale) != ("none", 1.0):
         inner = f"{name('l')}**-0.5 * {inner}"
@@ -87,13 +81,13 @@ def branch_code(cfg: RunConfig, sublayer: SublayerPlan, name: Name, function: Ca
 
 
 def sum_code(cfg: RunConfig, sublayer: SublayerPlan, name: Name, branch: str, slot: str = "norm_add") -> str:
-    """What the stream becomes: N_add(skip * x + branch); `slot` is norm_again the second time."""
+    """The code of the new stream, N_add(skip * x + branch); `slot` is norm_again the second time."""
     total = f"{_factor(cfg.skip_scale)}x + {branch}" if sublayer.skip else branch
     return wrapped(sublayer.norm_add, name(slot), total)
 
 
 def wrapped(norm: str, name: str, inner: str) -> str:
-    """A call of the norm around what it norms, or nothing for an empty slot."""
+    """The call of a norm around its input; the input itself for an empty slot."""
     return inner if norm == "none" else f"{name}({inner})"
 
 
@@ -104,12 +98,12 @@ def filled(sublayer: SublayerPlan) -> list[str]:
 
 
 def norm_code(norm: str, width: str, eps: str, *, affine: bool) -> str:
-    """The code that makes a norm; what is not torch's own is a class of `models.nets.norms`."""
+    """The code that makes a norm: torch's own, or a class of `models.nets.norms`."""
     entry = NORMS[norm]
     return entry.code.format(width=width, eps=eps, switch="" if affine else f", {entry.switch}=False")
 
 
-# Positions that are added to scores: the class of `models.nets.branches`, and what the code of a block calls it.
+# Positions that are added to scores: their class in `models.nets.branches`, and their name in the code of a block.
 RELATIVE = {"relative bias": ("RelativeBias", "relative_bias"), "alibi": ("Alibi", "alibi")}
 MATRIX_PATHS = {"W": "w", "W1": "w1", "W2": "w2", "Wq": "w_q", "Wk": "w_k", "Wv": "w_v", "Wo": "w_o"}
 
@@ -118,9 +112,9 @@ def _sublayers(cfg: RunConfig, block: int | None) -> list[SublayerPlan]:
     return list(plan(cfg).of_block(block or cfg.depth))
 
 
-def _one_layer(cfg: RunConfig, sublayer: SublayerPlan) -> bool:
-    """Whether the branch has no hidden features of its own size."""
-    return sublayer.kind == "attn" or (sublayer.kind == "mlp" and cfg.layers_per_branch == 1)
+def _has_hidden(cfg: RunConfig, sublayer: SublayerPlan) -> bool:
+    """Whether the branch has hidden features, whose number may differ from the width."""
+    return sublayer.kind != "attn" and not one_layer(cfg, sublayer.kind)
 
 
 def _matrices(cfg: RunConfig, sublayer: SublayerPlan) -> dict[str, tuple[int, int]]:
@@ -128,13 +122,11 @@ def _matrices(cfg: RunConfig, sublayer: SublayerPlan) -> dict[str, tuple[int, in
     width, hidden = cfg.width, cfg.expansion * cfg.width
     if sublayer.kind == "attn":
         return dict.fromkeys(("Wq", "Wk", "Wv", "Wo"), (width, width))
-    if _one_layer(cfg, sublayer):
-        return {"W": (width, width)}
-    return {"W1": (width, hidden), "W2": (hidden, width)}
+    return {"W1": (width, hidden), "W2": (hidden, width)} if _has_hidden(cfg, sublayer) else {"W": (width, width)}
 
 
 def _slot_name(sublayer: SublayerPlan, number: str) -> Name:
-    """The only norm of a sublayer is `norm`; several are called by their slots."""
+    """The naming of a sublayer's norms: `norm` if there is only one, else the names of their slots."""
     several = len(filled(sublayer)) > 1
 
     def name(slot: str) -> str:
@@ -160,10 +152,10 @@ def _stream_lines(cfg: RunConfig, sublayer: SublayerPlan, number: str) -> list[s
 
 
 def _function(cfg: RunConfig, sublayer: SublayerPlan, name: Name, inner: str) -> str:
-    """F spelled out around its input."""
+    """The code of F around its input."""
     if sublayer.kind == "attn":
         return f"attention({inner})"
-    first = "W" if _one_layer(cfg, sublayer) else "W1"
+    first = "W1" if _has_hidden(cfg, sublayer) else "W"
     hidden = wrapped(sublayer.norm_mid, name("norm_mid"), f"{first}({inner})")
     if cfg.activation != "identity":
         hidden = f"{cfg.activation.replace(' ', '_')}({hidden})"
@@ -189,12 +181,12 @@ def _attention_lines(cfg: RunConfig, sublayer: SublayerPlan) -> list[str]:
 
 
 def _factor(scale: float | str) -> str:
-    """A weight and its times sign; nothing for 1."""
+    """The code of a weight and its times sign; nothing for 1."""
     if isinstance(scale, str):
         return RULE_CODE[scale] + " * "
     return "" if scale == 1 else f"{number_code(scale)} * "
 
 
 def number_code(value: float) -> str:
-    """A number as briefly as it can be written without losing any of it."""
+    """The shortest text of a number that loses nothing of it."""
     return f"{value:g}" if float(f"{value:g}") == value else repr(value)

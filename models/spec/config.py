@@ -1,4 +1,4 @@
-"""What a run is: a frozen value from which every number that the run will ever produce follows."""
+"""The configuration of a run: a frozen value that decides every number the run will ever produce."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from models.spec.rules import RULES
 
 @dataclass(frozen=True)
 class RunConfig(Fields):
-    """Network, task and training of one run. Raises ValueError naming the field, the value and what is legal."""
+    """The net, task and training of one run. Raises ValueError with the field, its value and what is legal."""
 
     def __post_init__(self) -> None:
         for name, (kind, knob) in knobs().items():
@@ -27,9 +27,7 @@ class RunConfig(Fields):
 
     @classmethod
     def arranged(cls, arrangement: str, **overrides: Any) -> "RunConfig":
-        """The defaults of a named arrangement (and of its net),
-        with fields overridden. ValueError for an unknown name.
-        """
+        """The defaults of a named arrangement and its net, with fields overridden. ValueError for an unknown name."""
         return cls(**arranged_fields(arrangement, overrides))
 
     def to_query(self) -> dict[str, str]:
@@ -38,6 +36,6 @@ class RunConfig(Fields):
 
     @staticmethod
     def from_query(mapping: Mapping[str, str | Iterable[str]]) -> "tuple[RunConfig, list[str]]":
-        """A legal configuration from a link, and in words what was clamped or ignored. Never raises on text."""
+        """A legal configuration from a link, and notes on what was clamped or ignored. Never raises on text."""
         values, notes = query.legal_fields(mapping)
         return RunConfig(**values), notes

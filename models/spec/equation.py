@@ -1,16 +1,14 @@
-"""The equation of what is set, in LaTeX, written from the same plan that the model is built from."""
+"""The equation of a configuration in LaTeX, written from the plan that the model is built from."""
 
 from models.spec.config import RunConfig
 from models.spec.knob import Entry
-from models.spec.plan import SublayerPlan, plan
+from models.spec.plan import SublayerPlan, one_layer, plan
 from models.spec.scales import BRANCH_SCALES, SKIP_SCALES
 from models.spec.vocabulary import NORMS
 
 
 def equation(cfg: RunConfig, block: int | None = None) -> str:
-    """LaTeX of one sublayer of a block (the last one if not
-    said), with its branches spelled out and the stack's own rule.
-    """
+    """LaTeX of a block (by default the last): a sublayer, its branches spelled out, and the stack's own rule."""
     left = plan(cfg).left_of_block(block or cfg.depth)
     lines = [rf"x \leftarrow {sublayer_equation(cfg, left[-1])}"]
     lines += [line for sublayer in left if not sublayer.identity for line in _branch_lines(cfg, sublayer)]
@@ -24,7 +22,7 @@ def equation(cfg: RunConfig, block: int | None = None) -> str:
 
 
 def sublayer_equation(cfg: RunConfig, sublayer: SublayerPlan) -> str:
-    """LaTeX of the right-hand side: what the stream becomes in this sublayer."""
+    """LaTeX of what the stream becomes in a sublayer."""
     if sublayer.identity:
         return "x"
     inner = normed(sublayer.norm_in, "x")
@@ -38,7 +36,7 @@ def sublayer_equation(cfg: RunConfig, sublayer: SublayerPlan) -> str:
 
 
 def normed(norm: str, inner: str) -> str:
-    """LaTeX of a slot: the norm's symbol around what it norms, or nothing for an empty slot."""
+    """LaTeX of a slot: the norm's symbol around its input; the input itself for an empty slot."""
     return inner if norm == "none" else rf"{NORMS[norm].symbol}({inner})"
 
 
@@ -52,7 +50,7 @@ def _branch_lines(cfg: RunConfig, sublayer: SublayerPlan) -> list[str]:
     name = cfg.activation.replace(" ", r"\ ")
     activation = "" if cfg.activation == "identity" else rf"\operatorname{{{name}}}"
     hidden = rf"{activation}({normed(sublayer.norm_mid, 'W_1 z')})"
-    if sublayer.kind == "mlp" and cfg.layers_per_branch == 1:
+    if one_layer(cfg, sublayer.kind):
         return [rf"F(z) = {activation}({normed(sublayer.norm_mid, 'W z')})"]
     feed_forward = rf"W_2\,{hidden}"
     if sublayer.kind != "attn":

@@ -1,6 +1,4 @@
-"""The fields of a run: names, defaults, and for each its label,
-help, bounds and choices. Not yet whether they go together.
-"""
+"""The fields of a run, each with its default, label, help, bounds and choices. Illegal combinations are in `rules`."""
 
 from dataclasses import dataclass, fields
 from functools import cache
@@ -29,10 +27,9 @@ MLP, TRANSFORMER = ("mlp",), ("transformer",)
 
 @dataclass(frozen=True)
 class Fields:
-    """What is set of a run, legal together or not.
+    """The settings of a run, whether legal together or not.
 
-    The defaults are the first minute's lesson: pre-norm learns
-    the digits; take away the skip or the norm and it does not.
+    The defaults are the first lesson: pre-norm learns the digits, and without the skip or the norm it does not.
     """
 
     net: Annotated[str, Knob("Net", "What a block is made of.", choices=NETS, group="network")] = "mlp"
@@ -151,23 +148,23 @@ class Fields:
 
     @property
     def tokens(self) -> int:
-        """Tokens per sample of this task as this net sees it."""
+        """Tokens per sample of this task in this net."""
         return TASKS[self.task].length(self.net)
 
 
 @cache
 def knobs() -> dict[str, tuple[tuple[type, ...], Knob]]:
-    """Every field's accepted types and its knob, in the order of the configuration."""
+    """The accepted types and the knob of every field, in order."""
     hints = get_type_hints(Fields, include_extras=True)
-    found = {}
+    by_name = {}
     for field in fields(Fields):
         kind, knob = get_args(hints[field.name])
-        found[field.name] = (tuple(k for k in get_args(kind) if isinstance(k, type)) or (kind,), knob)
-    return found
+        by_name[field.name] = (tuple(k for k in get_args(kind) if isinstance(k, type)) or (kind,), knob)
+    return by_name
 
 
 def checked(name: str, value: object, kinds: tuple[type, ...], knob: Knob) -> object:
-    """The value in its field's own type; ValueError if it is none of the legal ones."""
+    """The value in its field's own type; ValueError if it is not legal."""
     if kinds == (bool,):
         if isinstance(value, bool):
             return value

@@ -1,4 +1,4 @@
-"""One field of a run, described once: the source of its widget, its URL key, its validation and its help."""
+"""Knobs and entries: one description per field or choice, from which widgets, links, validation and help are made."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Entry:
-    """One choice of a vocabulary. `formula` is LaTeX, `source` a paper (arXiv number) or a definition."""
+    """One choice in a vocabulary; `formula` is LaTeX, `source` a paper (arXiv number) or a definition."""
 
     reading: str
     formula: str = ""
@@ -16,11 +16,10 @@ class Entry:
 
 @dataclass(frozen=True)
 class NormEntry(Entry):
-    """A norm: all that the app says of it but its module, which is in `models.nets.norms` under the same key.
+    """A norm: all that the app says of it; its module is in `models.nets.norms` under the same key.
 
-    `symbol` is LaTeX, `short` its name in a diagram, `code` makes it from {width} and
-    {eps}; {switch} is the argument that leaves gain and bias out, called `affine` unless
-    said otherwise. `over`: what its statistics are of, "token" or "batch", or nothing.
+    `symbol` is LaTeX, `short` its name in a diagram. `code` makes it from {width} and {eps}, where {switch} is the
+    argument that leaves out gain and bias. `over` is what its statistics are over: "token", "batch", or nothing.
     """
 
     symbol: str = ""
@@ -32,11 +31,11 @@ class NormEntry(Entry):
 
 @dataclass(frozen=True, kw_only=True)
 class ActivationEntry(Entry):
-    """An activation: all that the app says of it but its mathematics, which is in `models.nets.branches` and
-    `models.insight.gaussian` under the same key.
+    """An activation: all that the app says of it.
 
-    `code` is the function that a script calls: torch's own (F. or torch.), or "Name()" of a class in
-    `models.nets.branches`; nothing for the identity.
+    Its mathematics is in `models.nets.branches` and `models.insight.gaussian`, under the same key. `code` is what a
+    script calls: a function of torch (F. or torch.), or "Name()" of a class in `models.nets.branches`; nothing for the
+    identity.
     """
 
     code: str
@@ -44,7 +43,7 @@ class ActivationEntry(Entry):
 
 @dataclass(frozen=True)
 class Matrix:
-    """A matrix of a branch whose weights are drawn; `last` is a branch's output matrix."""
+    """A matrix in a branch of a net with so many sublayers; `last` marks the branch's output matrix."""
 
     inputs: int
     outputs: int
@@ -54,12 +53,11 @@ class Matrix:
 
 @dataclass(frozen=True, kw_only=True)
 class InitEntry(Entry):
-    """An initialisation: all that the app says of it but the drawing itself.
+    """An initialisation: all that the app says of it; `models.nets.initialisation` draws it under the same key.
 
-    The drawing is in `models.nets.initialisation` under the same key. `title` is a script's sentence for it, `draw` its
-    code: it draws p (outputs, inputs) from the generator `source`. `variance` is the mean square of the weights.
-    `on_outputs` is a factor of output matrices, `past_scores` one of all but queries and keys, both as code with M
-    sublayers.
+    `title` is a script's sentence for it, `draw` the script's code, which draws p (outputs, inputs) from the generator
+    `source`. `variance` returns the mean square of the weights. `on_outputs` is a factor on output matrices,
+    `past_scores` one on all matrices but those of queries and keys; both are code in which M counts the sublayers.
     """
 
     title: str
@@ -71,8 +69,9 @@ class InitEntry(Entry):
 
 @dataclass(frozen=True)
 class Knob:
-    """What a field may be. Numbers have `low` and `high`; words
-    have `choices`; scales have numbers and named `rules`.
+    """The legal values of a field, and how its control shows them.
+
+    Numbers have `low` and `high`, words have `choices`, scales have numbers and named `rules`.
     """
 
     label: str

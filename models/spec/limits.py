@@ -1,4 +1,4 @@
-"""What this server may spend on its visitors: budgets that whoever runs it sets in the environment."""
+"""What this server may spend on its visitors: limits that its operator sets in the environment."""
 
 import os
 from collections.abc import Mapping
@@ -7,9 +7,7 @@ from typing import NamedTuple
 
 
 class Variable(NamedTuple):
-    """One environment variable: the field of `Limits` that it
-    sets, its default and legal range, its unit, what it does.
-    """
+    """An environment variable: the field of `Limits` that it sets, its default, range, unit and meaning."""
 
     field: str
     default: float
@@ -19,7 +17,7 @@ class Variable(NamedTuple):
     what: str
 
 
-# docs/server.md has this table; a test holds the two equal.
+# docs/server.md has the same table; a test keeps them equal.
 VARIABLES: dict[str, Variable] = {
     "PLAYGROUND_CORES": Variable(
         "cores", 1, 1, 256, "threads",
@@ -67,12 +65,12 @@ VARIABLES: dict[str, Variable] = {
 }  # fmt: skip
 
 
-STEPS_IN_SILENCE = 5  # a step may take longer than was estimated
+STEPS_IN_SILENCE = 5  # a step may take this many times its estimate
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The budgets of a server, in the units of VARIABLES."""
+    """The limits of a server, in the units of VARIABLES."""
 
     cores: int
     runs: int
@@ -88,7 +86,7 @@ class Limits:
 
 
 def limits_from(environment: Mapping[str, str]) -> Limits:
-    """The limits that an environment sets. ValueError with the variable, its value and the legal range."""
+    """The limits that an environment sets. ValueError with the variable, its value and what is legal."""
     limits = Limits(**{variable.field: _number(name, variable, environment) for name, variable in VARIABLES.items()})  # type: ignore[arg-type]
     if limits.silence < STEPS_IN_SILENCE * limits.step_seconds:
         raise ValueError(

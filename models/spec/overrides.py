@@ -9,7 +9,10 @@ from models.spec.vocabulary import NORMS
 
 Override = tuple[int, str, str | bool]
 
-PARTS = {"attn": "attention", "ffn": "feed-forward net"}  # of a transformer block, which can be taken out by itself
+PARTS = {
+    "attn": "attention",
+    "ffn": "feed-forward net",
+}  # of a transformer block: each can be taken out alone
 
 OVERRIDE_KEYS = {
     "residual": (False, True),
@@ -46,15 +49,13 @@ def mix_ln(depth: int) -> tuple[Override, ...]:
 def with_override(
     overrides: tuple[Override, ...], block: int, key: str, value: str | bool | None
 ) -> tuple[Override, ...]:
-    """The overrides with one exception set, or taken back where the value is None."""
+    """The overrides with one exception set, or removed if the value is None."""
     kept = tuple(o for o in overrides if o[:2] != (block, key))
     return kept if value is None else tuple(sorted((*kept, (block, key, value))))
 
 
 def to_text(overrides: tuple[Override, ...]) -> str:
-    """Compact text for the link: neighbouring blocks with the
-    same exception are one range, `1-8.norm.none,9.identity.true`.
-    """
+    """The text for a link, `1-8.norm.none,9.identity.true`: neighbouring blocks with one exception are a range."""
     return ",".join(
         f"{first}.{key}.{word}" if first == last else f"{first}-{last}.{key}.{word}"
         for first, last, key, value in _ranges(overrides)
@@ -63,14 +64,14 @@ def to_text(overrides: tuple[Override, ...]) -> str:
 
 
 def in_words(overrides: tuple[Override, ...]) -> str:
-    """The exceptions for a reader, "blocks 1 to 8: no norm, block 9: taken out"; empty where there are none."""
+    """The exceptions in words, "blocks 1 to 8: no norm, block 9: taken out"; empty if there are none."""
     return ", ".join(
-        f"{f'block {first}' if first == last else f'blocks {first} to {last}'}: {_said(key, value)}"
+        f"{f'block {first}' if first == last else f'blocks {first} to {last}'}: {_exception(key, value)}"
         for first, last, key, value in _ranges(overrides)
     )
 
 
-def _said(key: str, value: str | bool) -> str:
+def _exception(key: str, value: str | bool) -> str:
     """One exception in words."""
     if key == "identity":
         return f"without its {PARTS[value]}" if isinstance(value, str) else "taken out" if value else "left in"
@@ -80,19 +81,19 @@ def _said(key: str, value: str | bool) -> str:
 
 
 def _ranges(overrides: tuple[Override, ...]) -> list[tuple[int, int, str, str | bool]]:
-    """Neighbouring blocks with the same exception as (first, last, key, value)."""
-    found: list[tuple[int, int, str, str | bool]] = []
+    """The exceptions as (first, last, key, value), with neighbouring blocks joined."""
+    ranges: list[tuple[int, int, str, str | bool]] = []
     for block, key, value in sorted(overrides, key=lambda o: (o[1], str(o[2]), o[0])):
-        if found and found[-1][1:] == (block - 1, key, value):
-            found[-1] = (found[-1][0], block, key, value)
+        if ranges and ranges[-1][1:] == (block - 1, key, value):
+            ranges[-1] = (ranges[-1][0], block, key, value)
         else:
-            found.append((block, block, key, value))
-    return found
+            ranges.append((block, block, key, value))
+    return ranges
 
 
 def from_text(text: str, depth: int) -> tuple[Override, ...]:
     """The inverse of `to_text`; ValueError for text that it would not write."""
-    found: list[Override] = []
+    overrides: list[Override] = []
     for part in filter(None, text.split(",")):
         blocks, key, word = ([*part.split(".", 2), "", ""])[:3]
         first, _, last = blocks.partition("-")
@@ -101,9 +102,9 @@ def from_text(text: str, depth: int) -> tuple[Override, ...]:
             raise ValueError(f"overrides names block {blocks[:12]!r}; legal is 1 to {depth}")
         value: str | bool = {"true": True, "false": False}.get(word, word)
         for block in range(int(first), int(last) + 1):
-            found.append((block, key, value))
-            checked_overrides(found[-1:], depth)
-    return checked_overrides(found, depth)
+            overrides.append((block, key, value))
+            checked_overrides(overrides[-1:], depth)
+    return checked_overrides(overrides, depth)
 
 
 def value_in_words(value: object) -> str:

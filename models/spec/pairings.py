@@ -1,4 +1,4 @@
-"""Prepared comparisons: a question, and the configurations that answer it."""
+"""Prepared comparisons: questions, and the configurations that answer them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
@@ -11,7 +11,7 @@ MAX_COLUMNS = 4
 
 @dataclass(frozen=True)
 class Pairing:
-    """A question and the two to four configurations, made when asked for."""
+    """A question, and a function that makes the two to MAX_COLUMNS configurations that answer it."""
 
     question: str
     make: Callable[[], tuple[RunConfig, ...]]
@@ -54,8 +54,7 @@ PAIRINGS = {
     "He init with and without norm, 48 blocks": Pairing(
         "He init keeps a plain ReLU net level: why does a residual net explode with it?",
         lambda: (
-            # Branches of one layer, for which He's factor of 2 is
-            # made: with two layers each block doubles the mean square.
+            # He's factor of 2 is meant for branches of one layer: with two, each block doubles the mean square.
             RunConfig.arranged("plain", depth=48, init="he", layers_per_branch=1),
             RunConfig.arranged("residual only", depth=48, init="he", layers_per_branch=1),
             RunConfig.arranged("pre-norm", depth=48, init="he", layers_per_branch=1),
@@ -70,22 +69,22 @@ def differing(columns: Sequence[RunConfig]) -> tuple[str, ...]:
 
 
 def changed(before: RunConfig, after: RunConfig) -> dict[str, Any]:
-    """The fields that one configuration sets and another did not."""
+    """The fields in which `after` differs from `before`, with their new values."""
     return {name: getattr(after, name) for name in differing((before, after))}
 
 
 def clashes(columns: Sequence[RunConfig]) -> dict[str, str]:
-    """What cannot share an axis, by chart ("depth", "loss"), with the sentence that says why."""
+    """The charts whose axis the configurations cannot share ("depth", "loss"), each with a sentence that says why."""
     nets, tasks = sorted({cfg.net for cfg in columns}), sorted({cfg.task for cfg in columns})
-    found = {}
+    reasons = {}
     if len(nets) > 1:
-        found["depth"] = (
+        reasons["depth"] = (
             "An MLP block is one sublayer and a transformer block is two: "
             "their depths have no common axis, so they share the chart of the loss alone."
         )
     if len(tasks) > 1:
-        found["loss"] = (
+        reasons["loss"] = (
             f"The columns learn different tasks ({', '.join(tasks)}): "
             "their losses cannot be compared, so only the profiles are drawn."
         )
-    return found
+    return reasons

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Placement:
-    """The slots that hold a norm, and whether one more norm stands before the head."""
+    """The slots that hold a norm, and whether a final norm stands before the output head."""
 
     reading: str
     formula: str

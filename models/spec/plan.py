@@ -1,6 +1,4 @@
-"""A configuration resolved, sublayer by sublayer: the one
-value behind the model, the equation, the diagram and the code.
-"""
+"""A configuration resolved sublayer by sublayer: the one value behind model, equation, diagram and code."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,8 +15,8 @@ SUBLAYER_KINDS = {"mlp": ("mlp",), "transformer": ("attn", "ffn")}
 class SublayerPlan:
     """One sublayer with every slot named and every number resolved: y = N_add(skip x + scale N_out(F(c_in N_in x))).
 
-    `scale` is the first value of the branch weight; `gate` names its kind where it is learned, else it is "".
-    An `identity` sublayer hands its stream on untouched.
+    `scale` is the initial branch weight; `gate` names its kind if it is learned, else it is "". An `identity` sublayer
+    passes the stream on unchanged.
     """
 
     site: str
@@ -35,10 +33,15 @@ class SublayerPlan:
     repeats: int
     identity: bool
 
+    @property
+    def norms(self) -> tuple[str, str, str, str]:
+        """The norms of its slots, in the order of the equation: in, mid, out, add."""
+        return self.norm_in, self.norm_mid, self.norm_out, self.norm_add
+
 
 @dataclass(frozen=True)
 class StackPlan:
-    """All sublayers in forward order, and the norm before the head ("none" where there is none)."""
+    """All sublayers in forward order, and the norm before the output head, or "none"."""
 
     sublayers: tuple[SublayerPlan, ...]
     final_norm: str
@@ -48,13 +51,13 @@ class StackPlan:
         return tuple(sublayer for sublayer in self.sublayers if sublayer.block == block)
 
     def left_of_block(self, block: int) -> tuple[SublayerPlan, ...]:
-        """The sublayers of one block that were not taken out; all of them where none is left."""
-        own = self.of_block(block)
-        return tuple(sublayer for sublayer in own if not sublayer.identity) or own
+        """The sublayers of one block that were not taken out; all of them if all were."""
+        sublayers = self.of_block(block)
+        return tuple(sublayer for sublayer in sublayers if not sublayer.identity) or sublayers
 
     @property
     def branches(self) -> tuple[str, ...]:
-        """The names of the sublayers, which are also the sites after them."""
+        """The names of the sublayers, which are also those of the sites after them."""
         return tuple(sublayer.site for sublayer in self.sublayers)
 
     @property
@@ -65,18 +68,16 @@ class StackPlan:
 
 @lru_cache(maxsize=256)
 def plan(cfg: RunConfig) -> StackPlan:
-    """Resolves rules, placements and overrides of a configuration."""
+    """The plan of a configuration, with its rules, placement and overrides resolved."""
     kinds = SUBLAYER_KINDS[cfg.net]
     sublayers = tuple(_sublayer(cfg, block, kind) for block in range(1, cfg.depth + 1) for kind in kinds)
     return StackPlan(sublayers, cfg.norm if PLACEMENTS[cfg.placement].final_norm else "none")
 
 
 def norms_of(cfg: RunConfig) -> set[str]:
-    """The norms that a net has, in its slots, at its end, and those that stacks of several streams bring along."""
+    """The norms of a net: in its slots, at its end, and in a stack of several streams."""
     arranged = plan(cfg)
-    slots = {
-        norm for s in arranged.sublayers if not s.identity for norm in (s.norm_in, s.norm_mid, s.norm_out, s.norm_add)
-    }
+    slots = {norm for sublayer in arranged.sublayers if not sublayer.identity for norm in sublayer.norms}
     return (slots | {arranged.final_norm, cfg.norm if cfg.stack != "single" else "none"}) - {"none"}
 
 
@@ -85,13 +86,18 @@ def normed_over_batch(cfg: RunConfig) -> bool:
     return any(NORMS[norm].over == "batch" for norm in norms_of(cfg))
 
 
+def one_layer(cfg: RunConfig, kind: str) -> bool:
+    """Whether the branch of a sublayer of this kind is a single layer."""
+    return kind == "mlp" and cfg.layers_per_branch == 1
+
+
 def block_name(block: int) -> str:
     """b01, b02, ...: the name of a block in sites, parameters and charts."""
     return f"b{block:02d}"
 
 
 def _sublayer(cfg: RunConfig, block: int, kind: str) -> SublayerPlan:
-    own = {key: value for at, key, value in cfg.overrides if at == block}
+    own = {key: value for overridden, key, value in cfg.overrides if overridden == block}
     norm = str(own.get("norm", cfg.norm))
     slots = PLACEMENTS[str(own.get("placement", cfg.placement))]
     gate = cfg.branch_scale if cfg.branch_scale in GATES else ""

@@ -1,4 +1,4 @@
-"""The fields of a run as a link and back. A link comes from outside: whatever it holds, legal fields result."""
+"""Links: the fields of a run as text and back. Whatever a link from outside holds, the result is legal."""
 
 import math
 import re
@@ -13,8 +13,8 @@ from models.spec.rules import repairs
 from models.spec.vocabulary import NETS
 
 TRUTH = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
-MOST_KEYS, LONGEST_VALUE = 200, 20_000  # what is read of a link: no honest one is longer
-# Keys of other parts of a page, which say nothing about a run: kept in an address, never read as a setting.
+MOST_KEYS, LONGEST_VALUE = 200, 20_000  # how much of a link is read: no honest one is longer
+# Keys of other parts of a page, which say nothing about a run: kept in the address, never read as settings.
 FOREIGN = frozenset(
     {
         "block",
@@ -33,7 +33,7 @@ FOREIGN = frozenset(
         "word",
     }
 )
-SHOWN = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .+-/_=")
+PLAIN = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .+-/_=")
 
 
 def to_query(cfg: Fields) -> dict[str, str]:
@@ -42,9 +42,9 @@ def to_query(cfg: Fields) -> dict[str, str]:
 
 
 def legal_fields(mapping: Mapping[str, str | Iterable[str]]) -> tuple[dict[str, Any], list[str]]:
-    """Fields that make a legal configuration, and notes in words.
+    """Fields that make a legal configuration, and notes on what was changed or ignored.
 
-    The key `arrangement` sets several fields before the others apply. FOREIGN keys are passed over in silence.
+    The key `arrangement` sets several fields before the others apply. FOREIGN keys are ignored without a note.
     """
     read = list(mapping.items())[:MOST_KEYS]
     texts = {key: (value if isinstance(value, str) else next(iter(value), ""))[:LONGEST_VALUE] for key, value in read}
@@ -58,7 +58,7 @@ def legal_fields(mapping: Mapping[str, str | Iterable[str]]) -> tuple[dict[str, 
         if key in {"overrides", "arrangement"} | FOREIGN:
             continue
         if key not in knobs():
-            notes.append(f"there is no setting {shown(key)}: ignored")
+            notes.append(f"there is no setting {harmless(key)}: ignored")
             continue
         kinds, knob = knobs()[key]
         value, note = _parsed(key, text, kinds, knob, values[key])
@@ -80,23 +80,21 @@ def legal_fields(mapping: Mapping[str, str | Iterable[str]]) -> tuple[dict[str, 
 JOINER = "\u2060"
 
 
-def shown(text: str, limit: int = 40, allowed: Set[str] = SHOWN) -> str:
-    """Foreign text made harmless for a page: plain characters
-    only, cut short. A dot stays in numbers, not in addresses.
-    """
+def harmless(text: str, limit: int = 40, allowed: Set[str] = PLAIN) -> str:
+    """Foreign text made harmless for a page: plain characters only, cut short, with dots only inside numbers."""
     plain = re.sub(r"(?<!\d)\.|\.(?!\d)", " ", "".join(c for c in text[:LONGEST_VALUE] if c in allowed))
     return (plain[:limit] + "...") if len(plain) > limit else (plain or "(unreadable)")
 
 
 def refusal(error: Exception, limit: int = 200) -> str:
-    """What a configuration's error says, with the foreign text in it made harmless; its own separators stay."""
-    return shown(str(error), limit, SHOWN | set(";,()'"))
+    """The message of a configuration's error, with the foreign text in it made harmless; its punctuation stays."""
+    return harmless(str(error), limit, PLAIN | set(";,()'"))
 
 
 def literal(text: str) -> str:
-    """Foreign text as Markdown that shows every character of it: no link, picture, formula, icon or colour comes of it.
+    """Foreign text as Markdown that shows every character and becomes no link, picture, formula, icon or colour.
 
-    Addresses and icons are looked for in what is left after escapes, so an invisible joiner stands in their way.
+    Streamlit looks for addresses and icons after it has resolved escapes, so an invisible joiner breaks them up.
     """
     return re.sub(r"(:|@|www)", f"\\1{JOINER}", re.sub(r"([\\\[\]<>$`*_~#|])", r"\\\1", text), flags=re.IGNORECASE)
 
@@ -108,7 +106,7 @@ def _arrangement(texts: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
         net = texts.get("net", "mlp")
         return values | arranged_fields(name, {"net": net} if net in NETS else {})
     if name is not None:
-        notes.append(f"there is no arrangement {shown(name)}: ignored")
+        notes.append(f"there is no arrangement {harmless(name)}: ignored")
     return values
 
 
@@ -119,7 +117,7 @@ def _text(value: object) -> str:
 
 
 def _parsed(key: str, text: str, kinds: tuple[type, ...], knob: Knob, fallback: Any) -> tuple[Any, str]:
-    """The value of a text, or the fallback; with a note where the two differ."""
+    """The value of a text, or the fallback; and a note if it is not what the text says, else an empty one."""
     if kinds == (bool,):
         if text.lower() in TRUTH:
             return TRUTH[text.lower()], ""
@@ -134,16 +132,16 @@ def _parsed(key: str, text: str, kinds: tuple[type, ...], knob: Knob, fallback: 
             legal = knob.clamp(round(number) if int in kinds else number)
             return (
                 int(legal) if int in kinds else legal
-            ), "" if legal == number else f"{key} {shown(text)} became {legal:g}"
+            ), "" if legal == number else f"{key} {harmless(text)} became {legal:g}"
     return (
         fallback,
-        f"{key} {shown(text)} is not {knob.legal() if kinds != (bool,) else 'true or false'}: {_text(fallback)} "
+        f"{key} {harmless(text)} is not {knob.legal() if kinds != (bool,) else 'true or false'}: {_text(fallback)} "
         "instead",
     )
 
 
 def _repair(values: dict[str, Any], notes: list[str]) -> None:
-    """Ends every clash by its rule's own repair, and says so."""
+    """Resolves every clash by the repair of its rule, with a note for each."""
     for sentence, change in repairs(values):
         values.update(change)
         notes.append(sentence + "; " + ", ".join(f"{field} became {_text(value)}" for field, value in change.items()))

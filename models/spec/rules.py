@@ -1,4 +1,4 @@
-"""Illegal field combinations: one line each, with the sentence that says so and the nearest legal change."""
+"""Illegal field combinations, each with the sentence that says so and the nearest legal change."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ OVER_BATCH = {norm for norm, entry in NORMS.items() if entry.over == "batch"}
 
 @dataclass(frozen=True)
 class Rule:
-    """`broken` finds the clash, `sentence` says it, `repair` gives the fields that end it."""
+    """An illegal combination: `broken` detects it, `sentence` describes it, `repair` returns the fields that end it."""
 
     broken: Callable[[Any], bool]
     sentence: Callable[[Any], str]
@@ -25,7 +25,7 @@ TRANSFORMER_DEPTH = 48
 
 
 class Values(SimpleNamespace):
-    """Values that are not yet a legal configuration, read like one by the rules."""
+    """Values that may not be legal together, which the rules read like a configuration."""
 
     @property
     def tokens(self) -> int:
@@ -87,7 +87,7 @@ RULES = (
 
 
 def repairs(values: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, object]]]:
-    """The sentence and the change of every clash among values, each found after the changes before it."""
+    """The sentence and the change for every clash among values; each change applies before the next rule is tried."""
     fields = dict(values)
     for rule in RULES:
         probe = Values(**fields)
@@ -98,5 +98,5 @@ def repairs(values: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, object]]
 
 
 def repaired(values: Mapping[str, Any]) -> dict[str, object]:
-    """All changes that end the clashes among values."""
+    """All changes that resolve the clashes among values."""
     return {field: value for _, change in repairs(values) for field, value in change.items()}

@@ -1,6 +1,6 @@
 """Named rules for the weight of the skip, of the branch and of the branch's input; M is the number of sublayers.
 
-A rule is kept by its name and resolved when the net is built, so that moving Depth never leaves a stale number.
+A rule is stored by name and resolved when the net is built, so that moving Depth never leaves a stale number.
 """
 
 import math
@@ -38,7 +38,7 @@ GATES = ("zero gate", "layer scale")
 
 
 def scale_value(rule: float | str, sublayers: int) -> float:
-    """The number that a skip or branch weight stands for in a net of M sublayers; gates are not numbers."""
+    """The number behind a skip or branch weight in a net of M sublayers; gates have none."""
     values = {
         "deepnorm": sublayers**0.25,
         "depth": float(sublayers),
@@ -49,7 +49,7 @@ def scale_value(rule: float | str, sublayers: int) -> float:
 
 
 def gate_start(rule: str, depth: int) -> float:
-    """The first value of a learned gate in a net of `depth` blocks."""
+    """The initial value of a learned gate in a net of `depth` blocks."""
     if rule == "zero gate":
         return 0.0
     return 0.1 if depth <= 18 else 1e-5 if depth <= 24 else 1e-6

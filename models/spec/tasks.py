@@ -1,4 +1,4 @@
-"""The tasks in words and shapes; their data is made in `models/tasks`, under the same keys."""
+"""The tasks: descriptions and shapes. Their data is in `models/tasks`, under the same keys."""
 
 from dataclasses import dataclass
 
@@ -8,10 +8,10 @@ SYMBOLS = 16
 
 @dataclass(frozen=True)
 class Task:
-    """What a net is asked. `kind` decides the picture that goes with it: points, image, sequence or text.
+    """What a net is asked; `kind` (points, image, sequence or text) decides the picture that goes with it.
 
-    `tokens` and `row_tokens` are the sequence lengths that an MLP and a transformer see; `features` is the number of
-    real inputs per token of an MLP, or 0 where tokens are symbols of an alphabet of `vocabulary`.
+    `tokens` is the length of a sample; a transformer sees `row_tokens` instead if they are given. `features` is the
+    number of real inputs per token of an MLP; where tokens are symbols it is 0, and `vocabulary` counts them.
     """
 
     reading: str

@@ -1,7 +1,7 @@
-"""The words of the app with their formulas and sources. Key = label on the control = value in the URL.
+"""The vocabulary of the app, with formulas and sources. A key is the label on the control and the value in the URL.
 
-The modules behind NORMS, ACTIVATIONS, INITS and OPTIMIZERS are dicts in `models/nets` and `models/training`
-with the same keys, as are the curves in `models/insight/gaussian.py`; tests hold them equal.
+The modules behind NORMS, ACTIVATIONS, INITS and OPTIMIZERS are dicts in `models/nets` and `models/training` with the
+same keys, as are the curves in `models/insight/gaussian.py`; tests keep the keys equal.
 """
 
 from models.spec.knob import ActivationEntry, Entry, InitEntry, NormEntry
@@ -12,7 +12,7 @@ NETS = {
     "transformer": Entry("every block is attention, then a feed-forward network", source="Vaswani 2017, 1706.03762"),
 }
 
-# What a net brings along when it is chosen, because the other's training settings would mislead.
+# Set when a net is chosen, because the training settings of the other net would mislead.
 NET_DEFAULTS: dict[str, dict[str, object]] = {
     "mlp": {"optimizer": "momentum", "lr": 0.01, "expansion": 1},
     "transformer": {"optimizer": "adam", "lr": 0.001, "expansion": 4},

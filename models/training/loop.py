@@ -20,7 +20,7 @@ CHECK_EVERY = 16  # steps between checks for non-finite numbers: each check wait
 
 
 class Loop(ABC):
-    """A deterministic tape that can be advanced by any number of steps, in any slices, with the same rows.
+    """Trains one or several runs by any number of steps, in any slices, with the same rows.
 
     Row k and the frame of step k are measured before update k. `step` counts the updates so far; `divergences` has one
     entry per run. Raises ValueError for a device that this machine lacks.

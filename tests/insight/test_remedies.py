@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 
 from models.insight.baseline import loss_of_guessing
+from models.insight.outcome import LEARNT
 from models.insight.postmortem import RULES, UNEXPLAINED, postmortem
-from models.insight.remedy import LEARNED, NEARLY, ORDER, candidates, failed, ranked
+from models.insight.remedy import NEARLY, ORDER, candidates, failed, ranked
 from models.instruments.trial import trial
 from models.spec import RunConfig, knobs
 from models.spec.pairings import differing
@@ -68,7 +69,7 @@ def test_a_run_that_fails_learns_with_what_is_offered_first(cfg):
     assert set(differing((cfg, other))) == set(first.fields)
     good = trained(replace(other, steps=300)).trace()
     assert good.divergence is None
-    share = LEARNED if tried[first.label].learns else NEARLY  # a transformer that copies takes longer
+    share = LEARNT if tried[first.label].learns else NEARLY  # a transformer that copies takes longer
     assert good.loss[-20:].mean() < share * loss_of_guessing(cfg.task)
 
 

@@ -130,7 +130,7 @@ def test_a_guess_too_many_is_refused_but_one_that_counts_may_still_be_changed(bo
 def test_a_class_too_many_is_refused_until_one_is_closed_or_forgotten(board: Board, clock: Clock) -> None:
     for number in range(CLASSES - 1):
         assert board.open(f"class-{number}", "key") == ""
-    assert f"holds {CLASSES} classes" in board.open("late", "key")
+    assert f"holds at most {CLASSES} classes" in board.open("late", "key")
     assert board.open("physics-1", "key") == "", "one that is open can still be looked after"
     board.close("class-0", "key")
     assert board.open("late", "key") == ""

@@ -21,7 +21,7 @@ from models.lessons import board as module
 from models.lessons.board import Board
 from models.lessons.lessons import LESSONS
 from models.spec import RunConfig, knobs
-from models.spec.query import SHOWN
+from models.spec.query import PLAIN
 from tests.app_page import (
     APP,
     PATIENCE,
@@ -99,7 +99,7 @@ def drawn(page: AppTest) -> set[str | None]:
 def test_whatever_a_link_wants_hidden_only_known_names_are_and_the_rest_is_said_harmlessly(text: str) -> None:
     known, notes = from_text(text)
     assert known <= set(PARTS) | set(knobs())
-    assert all(set(note) <= SHOWN | set(",:()") for note in notes)
+    assert all(set(note) <= PLAIN | set(",:()") for note in notes)
 
 
 @given(st.lists(st.sampled_from([*PARTS, *knobs()]), max_size=20))

@@ -104,7 +104,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "pages": ("components", *WEB),
     "components": WEB,
     "models.spec": (),
-    "models.trace": (),
+    "models.trace": ("models.spec",),
     "models.log": (),
     "models.answers": ("models.trace",),
     "models.generator": (),

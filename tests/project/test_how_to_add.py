@@ -286,7 +286,8 @@ LENGTHS = Instrument(
             '''"""A lesson on two nets that are trained in no time."""
 
 from models.lessons.challenges import Challenge, loss_within
-from models.lessons.findings import by_size, stream_change
+from models.insight.outcome import stream_change
+from models.lessons.findings import by_size
 from models.lessons.lesson import Code, Lesson
 from models.spec import RunConfig
 

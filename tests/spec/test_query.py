@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from models.export import configuration_from, configuration_json
 from models.spec import ARRANGEMENTS, NETS, RunConfig, arrangement_of, knobs
 from models.spec.overrides import from_text, in_words, mix_ln, to_text
-from models.spec.query import FOREIGN, refusal, shown
+from models.spec.query import FOREIGN, harmless, refusal
 from tests.strategies import configs
 
 # --- there and back ---
@@ -219,7 +219,7 @@ def test_whatever_a_link_holds_a_legal_configuration_results_and_its_notes_are_h
 
 @given(st.text())
 def test_foreign_text_is_shown_in_plain_characters_and_cut_short(text):
-    found = shown(text)
+    found = harmless(text)
     assert len(found) <= 43
     if found != "(unreadable)":
         assert not set(found) & set("<>[]()!`*#|\\\"'&$:;{}")

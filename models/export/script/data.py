@@ -1,4 +1,4 @@
-"""The part of a stand-alone script that makes its batches: `batch(k)` and `held_out()`."""
+"""The data of a stand-alone script: `batch(k)` and `held_out()`."""
 
 import base64
 import gzip
@@ -104,7 +104,7 @@ def held_out():
 
 
 def data_code(cfg: RunConfig) -> str:
-    """Python that defines `batch(k)` and `held_out()` of a configuration's task, from its constants."""
+    """The code that defines `batch(k)` and `held_out()` for a configuration's task."""
     kind = TASKS[cfg.task].kind
     if kind == "image":
         return DIGITS
@@ -127,13 +127,13 @@ def data_code(cfg: RunConfig) -> str:
 
 
 def data_constants(cfg: RunConfig) -> dict[str, object]:
-    """The constants that only this task's code reads."""
+    """The constants that only the code of this task needs."""
     return {"HELD_OUT": 359} if cfg.task == "digits" else {}
 
 
 @cache
 def embedded(task: str) -> str:
-    """The data of a real task as an assignment of zlib-packed base64 in lines; empty for a task that makes its own."""
+    """The code that holds a real task's data, as zlib-packed base64 in lines; empty for a task that makes its own."""
     if task not in ("digits", "book"):
         return ""
     if task == "digits":

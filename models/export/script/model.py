@@ -1,18 +1,18 @@
-"""The part of a stand-alone script that is its sublayers: only the classes that its configuration needs."""
+"""The sublayers of a stand-alone script: only the classes that its configuration needs."""
 
 from dataclasses import replace
 
 from models.export.script.quote import Definition, quoted
 from models.spec import RunConfig, plan
 from models.spec.code import RELATIVE, branch_code, filled, norm_code, sum_code, wrapped
-from models.spec.plan import SublayerPlan, norms_of
+from models.spec.plan import SublayerPlan, norms_of, one_layer
 from models.spec.vocabulary import ACTIVATIONS, NORMS
 
 CLASS_NAMES = {"mlp": "MLP", "attn": "Attention", "ffn": "FeedForward"}
 
 
 def model_code(cfg: RunConfig) -> str:
-    """Python that defines the norms, branches and sublayers of a configuration, as many classes as there are kinds."""
+    """The code that defines the norms, branches and sublayers of a configuration, one class per kind."""
     kinds = kinds_of(cfg)
     branches = dict.fromkeys((kind.kind, kind.norm_mid) for kind in kinds.values() if not kind.identity)
     parts = [_quoted_parts(cfg)]
@@ -22,7 +22,7 @@ def model_code(cfg: RunConfig) -> str:
 
 
 def _quoted_parts(cfg: RunConfig) -> str:
-    """Norms, activations, turns, biases and position tables as the app has them."""
+    """The app's own code for norms, activations, rotations, biases and position tables."""
     classes = {NORMS[norm].code.partition("(")[0] for norm in norms_of(cfg)}
     wanted: list[Definition] = [("models.nets.norms", name) for name in sorted(classes) if not name.startswith("nn.")]
     if ACTIVATIONS[cfg.activation].code.endswith("()"):
@@ -36,22 +36,21 @@ def _quoted_parts(cfg: RunConfig) -> str:
 
 
 def kinds_of(cfg: RunConfig) -> dict[str, SublayerPlan]:
-    """The different sublayers of a net by the name of their class; what differs by block only is left out."""
+    """The different sublayers of a net by class name, apart from what only their blocks tell apart."""
     kinds = list(dict.fromkeys(kind_of(sublayer) for sublayer in plan(cfg).sublayers))
-    found: dict[str, SublayerPlan] = {}
+    by_name: dict[str, SublayerPlan] = {}
     for kind in kinds:
         name = "TakenOut" if kind.identity else CLASS_NAMES[kind.kind] + "Sublayer"
-        alike = sum(known.rstrip("0123456789") == name for known in found)
-        found[name + (str(alike + 1) if alike else "")] = kind
-    return found
+        alike = sum(known.rstrip("0123456789") == name for known in by_name)
+        by_name[name + (str(alike + 1) if alike else "")] = kind
+    return by_name
 
 
 def kind_of(sublayer: SublayerPlan) -> SublayerPlan:
-    """A sublayer's plan without its place, which its class does not know."""
+    """A sublayer's plan without its place in the net, which its class does not know."""
     if sublayer.identity:
         return SublayerPlan("", 0, "", "none", "none", "none", "none", 1.0, 1.0, "", 1.0, 1, True)
-    # Where nothing is normed, block 1 reads the stream itself,
-    # not 1 * x: autograd would add gradients up in another order.
+    # Without a norm, block 1 reads the stream itself, not 1 * x: autograd would add up gradients in another order.
     same = 1.0 if sublayer.norm_in != "none" or sublayer.input_scale == 1 else 0.0
     return replace(sublayer, site="", block=0, input_scale=same)
 
@@ -64,16 +63,16 @@ def _branch_class(cfg: RunConfig, kind: str, norm_mid: str) -> str:
     """The class of F: attention, one layer or two."""
     if kind == "attn":
         return _attention_class(cfg, norm_mid)
-    one = kind == "mlp" and cfg.layers_per_branch == 1
-    first, width = ("w", "WIDTH") if one else ("w1", "HIDDEN")
+    single = one_layer(cfg, kind)
+    first, width = ("w", "WIDTH") if single else ("w1", "HIDDEN")
     made = [f"self.{first} = nn.Linear(WIDTH, {width})"]
     made += [f"self.norm_mid = {norm_of(cfg, norm_mid, width)}"] * (norm_mid != "none")
-    made += [] if one else ["self.w2 = nn.Linear(HIDDEN, WIDTH)"]
+    made += [] if single else ["self.w2 = nn.Linear(HIDDEN, WIDTH)"]
     inner = wrapped(norm_mid, "self.norm_mid", f"self.{first}(x)")
     if cfg.activation != "identity":
         inner = f"{ACTIVATIONS[cfg.activation].code}({inner})"
-    formula = inner if one else f"self.w2({inner})"
-    title = "one layer" if one else "two layers, token by token"
+    formula = inner if single else f"self.w2({inner})"
+    title = "one layer" if single else "two layers, token by token"
     return class_code(_branch_name(kind, norm_mid), f"The branch: {title}.", made, [f"return {formula}"])
 
 
@@ -124,7 +123,7 @@ def _sublayer_class(cfg: RunConfig, name: str, kind: SublayerPlan) -> str:
     branch, body = branch_code(cfg, kind, _own, lambda inner: f"self.function({inner})"), []
     made += ["self.l = l"] * ("self.l*" in branch)
     if cfg.stack == "residual" or (kind.skip and cfg.skip_scale != 1):
-        # The branch first, as in the app: autograd adds gradients up in the order of the forward pass.
+        # The branch comes first, as in the app: autograd adds up gradients in the order of the forward pass.
         branch, body = "branch", [f"branch = {branch}"]
     title = "The stream plus the branch." if kind.skip else "The branch alone: nothing carries the stream past it."
     if kind.repeats > 1:
@@ -132,7 +131,7 @@ def _sublayer_class(cfg: RunConfig, name: str, kind: SublayerPlan) -> str:
         body.append(f"return {sum_code(cfg, kind, _own, 'once', 'norm_again')}")
         title = "The stream plus the branch, and the stream once more."
     elif cfg.stack == "residual":
-        # Without skip and norm the sum is still a tensor of its own: the branch's gradient comes from two streams.
+        # Without skip and norm the sum must still be a new tensor: the branch gets gradients from two streams.
         total = sum_code(cfg, kind, _own, branch)
         body.append(f"return {'0.0 + branch' if total == 'branch' else total}, branch")
         title = "What the stream becomes, and the branch for the second stream."
@@ -146,12 +145,12 @@ def _own(slot: str) -> str:
 
 
 def norm_of(cfg: RunConfig, norm: str, width: str) -> str:
-    """The code that makes a norm of that name; the script says its eps once."""
+    """The code that makes the norm of that name; EPS is a constant of the script."""
     return "nn.Identity()" if norm == "none" else norm_code(norm, width, "EPS", affine=cfg.affine)
 
 
 def class_code(name: str, title: str, made: list[str], body: list[str], argument: str = "") -> str:
-    """A module: what `__init__` makes and what `forward` computes."""
+    """The code of a module, from the lines of its `__init__` and of its `forward`."""
     pad = "\n        "
     opening = f"    def __init__(self{', ' + argument if argument else ''}):{pad}super().__init__(){pad}"
     return (

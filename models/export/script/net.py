@@ -1,6 +1,4 @@
-"""The part of a stand-alone script that joins its sublayers:
-the stack, the net around it, and how weights are drawn.
-"""
+"""The net of a stand-alone script: the stack of sublayers, what is around it, and its initialisation."""
 
 from itertools import groupby
 
@@ -42,13 +40,13 @@ def initialise(net):
 
 
 def net_code(cfg: RunConfig) -> str:
-    """Python that defines `watch`, `block`, `Stream`, `Net` and `initialise` of a configuration."""
+    """The code that defines `watch`, `block`, `Stream`, `Net` and `initialise` for a configuration."""
     parts = [WATCH, _block_function(cfg), STACKS[cfg.stack](cfg), _net_class(cfg), _initialise(cfg)]
     return "\n\n\n".join(part.rstrip("\n") for part in parts)
 
 
 def _block_function(cfg: RunConfig) -> str:
-    """The function that makes block l, with a case for every run of blocks that are alike."""
+    """The code of the function that makes block l, with a case for every run of equal blocks."""
     name_of = {kind: name for name, kind in kinds_of(cfg).items()}
     by_block = groupby(plan(cfg).sublayers, key=lambda sublayer: sublayer.block)
     made = [(block, tuple((s.kind, name_of[kind_of(s)]) for s in group)) for block, group in by_block]
@@ -62,7 +60,7 @@ def _block_function(cfg: RunConfig) -> str:
 
 
 def _walk(cfg: RunConfig, *steps: str) -> list[str]:
-    """The loop over a block's sublayers, of which an MLP has one."""
+    """The code of the loop over a block's sublayers; an MLP has only one."""
     if cfg.net == "mlp":
         return [f"    {step}".format(sublayer='sublayers["mlp"]', site="name") for step in steps]
     pad = "        "

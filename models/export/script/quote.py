@@ -1,6 +1,4 @@
-"""Definitions of the app's own modules as text, with all that
-they stand on: read, not imported, so that no torch is loaded.
-"""
+"""Definitions quoted from the app's own modules with all they depend on; read, not imported, to keep torch away."""
 
 import ast
 from functools import cache
@@ -12,12 +10,12 @@ Definition = tuple[str, str]  # module, name
 
 
 def quoted(*wanted: Definition) -> str:
-    """The source of top-level definitions and of those they use, each once, what is used before its user."""
-    found: dict[Definition, str] = {}
+    """The source of top-level definitions and of those they use, each once and before its first use."""
+    sources: dict[Definition, str] = {}
     for module, name in wanted:
-        _collect(module, name, found)
+        _collect(module, name, sources)
     blocks, before = "", ""
-    for text in found.values():
+    for text in sources.values():
         short = not text.startswith(("def ", "class ", "@"))
         blocks += ("" if not before else "\n" if short and before == "short" else "\n\n\n") + text
         before = "short" if short else "long"
@@ -26,7 +24,7 @@ def quoted(*wanted: Definition) -> str:
 
 @cache
 def arguments_of(module: str, name: str) -> tuple[str, ...]:
-    """The arguments, as text, of the call that a top-level name is assigned."""
+    """The arguments, as text, of the call assigned to a top-level name."""
     source, definitions, _ = _parsed(module)
     assigned = definitions[name]
     assert isinstance(assigned, ast.Assign)
@@ -36,7 +34,7 @@ def arguments_of(module: str, name: str) -> tuple[str, ...]:
 
 @cache
 def arguments_under(module: str, name: str, key: str) -> tuple[str, ...]:
-    """The arguments, as text, of the call that stands under a key of a top-level dict."""
+    """The arguments, as text, of the call under a key of a top-level dict."""
     source, definitions, _ = _parsed(module)
     assigned = definitions[name]
     assert isinstance(assigned, ast.AnnAssign)
@@ -50,17 +48,17 @@ def arguments_under(module: str, name: str, key: str) -> tuple[str, ...]:
     return tuple(ast.get_source_segment(source, argument) or "" for argument in call.args)
 
 
-def _collect(module: str, name: str, found: dict[Definition, str]) -> None:
+def _collect(module: str, name: str, sources: dict[Definition, str]) -> None:
     source, definitions, imports = _parsed(module)
     if name in imports:
-        _collect(imports[name], name, found)
+        _collect(imports[name], name, sources)
         return
-    if name not in definitions or (module, name) in found:
+    if name not in definitions or (module, name) in sources:
         return
     node = definitions[name]
     for used in sorted({part.id for part in ast.walk(node) if isinstance(part, ast.Name)} - {name}):
-        _collect(module, used, found)
-    found[module, name] = _text(source, node)
+        _collect(module, used, sources)
+    sources[module, name] = _text(source, node)
 
 
 def _text(source: str, node: ast.stmt) -> str:
@@ -70,7 +68,7 @@ def _text(source: str, node: ast.stmt) -> str:
 
 @cache
 def _parsed(module: str) -> tuple[str, dict[str, ast.stmt], dict[str, str]]:
-    """A module's text, its top-level definitions, and from which of our modules it imports which names."""
+    """A module's text, its top-level definitions, and the module of ours that each imported name comes from."""
     source = (ROOT / (module.replace(".", "/") + ".py")).read_text(encoding="utf-8")
     definitions: dict[str, ast.stmt] = {}
     imports: dict[str, str] = {}

@@ -1,6 +1,4 @@
-"""A configuration as one stand-alone PyTorch script that
-prints the page's numbers and can be read from top to bottom.
-"""
+"""A configuration as one stand-alone PyTorch script, which prints the page's numbers and reads from top to bottom."""
 
 import re
 from textwrap import indent
@@ -27,7 +25,7 @@ with the same version of PyTorch, these are the numbers of the Add & Norm Playgr
 """
 '''
 
-# What a body must contain for a line to be imported.
+# Import lines, each with the pattern of code that needs it.
 IMPORTS = {
     "import base64": r"\bbase64\.",
     "import hashlib": r"\bhashlib\.",
@@ -105,7 +103,7 @@ if __name__ == "__main__":
 
 
 def standalone_script(cfg: RunConfig, name: str = "run.py") -> str:
-    """The script of a configuration; `name` is the file name that it calls itself by."""
+    """The script of a configuration; `name` is its file name in its own usage lines."""
     body = [
         quoted(("models.generator", "generator")),
         data_code(cfg),
@@ -129,7 +127,7 @@ def _title(cfg: RunConfig) -> str:
 
 
 def _constants(cfg: RunConfig, code: str) -> str:
-    """The settings that the code reads, one per line."""
+    """The constants that the code needs, one per line."""
     device = '"cuda" if torch.cuda.is_available() else "cpu"' if cfg.device == "auto" else repr(cfg.device)
     values = {
         "SEED": cfg.seed,
@@ -166,7 +164,7 @@ def _dtype(cfg: RunConfig) -> str:
 
 
 def _train(cfg: RunConfig) -> str:
-    """The training loop with the parts of the update that this configuration has."""
+    """The code of the training loop, with only the parts that this configuration needs."""
     update, rate = "", _learning_rate(cfg)
     if cfg.clip:
         update += "        clip(net)\n"
@@ -198,7 +196,7 @@ def clip(net):
 
 
 def _learning_rate(cfg: RunConfig) -> str:
-    """The function `learning_rate(k)`; none where the rate stays what the optimiser was given."""
+    """The code of `learning_rate(k)`; empty if the rate never changes."""
     lines = []
     factors = ["LR"]
     if cfg.warmup:
