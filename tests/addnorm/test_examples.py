@@ -43,7 +43,7 @@ def test_the_trainer_example(tmp_path: Path) -> None:
     assert (recording.problem, len(recording)) == ("", 3)
     assert [site.name for site in recording.sites] == ["transformer.drop", *blocks]
     assert all((*recording.known["act"], *recording.known["grad"], *recording.known["loss"]))
-    assert begins_like("gpt2.jsonl", recording)
+    assert read(SHIPPED / "gpt2.jsonl").sites == recording.sites  # its numbers hang on the number of steps
 
 
 def test_the_x_transformers_example(tmp_path: Path) -> None:
