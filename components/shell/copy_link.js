@@ -2,6 +2,9 @@
 
 const SHOWN_MILLISECONDS = 2000
 
+// The address, without the key that proves whose a class is.
+const shared = () => location.href.replace(/([?&])key=[^&#]*(&|$)/, (_, before, after) => (after ? before : ""))
+
 export default ({ data, parentElement }) => {
   const button = parentElement.querySelector(".copy-link")
   const say = (words) => {
@@ -10,7 +13,7 @@ export default ({ data, parentElement }) => {
   if (!button.textContent) say(data.words)
   button.onclick = async () => {
     try {
-      await navigator.clipboard.writeText(location.href)
+      await navigator.clipboard.writeText(shared())
       say("Copied")
     } catch {
       say("Copy it from the address bar")

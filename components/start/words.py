@@ -45,8 +45,8 @@ def conclusion(both: Ended, norm: Ended, residual: Ended, neither: Ended) -> str
     accuracy = f"{both.trace.frames[-1].held_out_accuracy:.0%} of unseen digits right"
     if [end.outcome for end in ends] == [LEARNS, STAYS, BLOWS_UP, STAYS]:
         return (
-            f"**Only the net with both learns: {accuracy}.** With the residual alone {residual.growth}; with the norm "
-            f"alone it keeps its size, but {norm.fault}."
+            f"**Only the net with both learns: {accuracy}.** At this depth and initialisation, with the residual alone "
+            f"{residual.growth}; with the norm alone it keeps its size, but {norm.fault}."
         )
     return (
         f"**{_counted(ends)}.** "

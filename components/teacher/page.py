@@ -1,7 +1,7 @@
 """The page Teacher: a link to hand out, and the board of a class, whose key this page's address holds."""
 
 import secrets
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import segno
 import streamlit as st
@@ -20,6 +20,7 @@ CLASS, OPENED = (
 )  # in this page's address: the class that is open, and the key that proves whose it is
 CODE = "teacher_code"
 POLL_SECONDS = 2.0
+OWN_HOSTS = ("localhost", "127.0.0.1", "::1")
 TIP = (
     "Whoever opens the link does not see what is hidden; it keeps its value. This is no lock: the address can be "
     "edited."
@@ -144,24 +145,29 @@ def _close(code: str, key: str) -> None:
 
 
 def _address(target: str, hidden: list[str], *, large: bool, code: str) -> None:
-    """The links: one to hand out, and the same with nothing hidden."""
+    """The links: one to hand out, one for the projector if asked for, and the first with nothing hidden."""
     cfg = settled.last()
     # This page's address without its name: the app may be served below a path.
     base = (st.context.url or "").partition("?")[0].removesuffix("/").removesuffix("/teacher")
     st.subheader("Link", anchor=False)
-    whole = f"{base}/{link_to(target, cfg, hidden, large=large, code=code)}"
+    whole, wall = (f"{base}/{link_to(target, cfg, hidden, large=view, code=code)}" for view in (False, large))
     left, right = st.columns(2)  # side by side, to leave the board on screen
     with left:
         st.caption("To hand out:")
         st.code(whole, language=None, wrap_lines=True)
+        if urlsplit(base).hostname in OWN_HOSTS:
+            st.caption("Only this computer can open it: start the app under an address that your students can reach.")
         if base:
             st.html(qr_code(whole))
-    if hidden:
-        with right:
-            st.caption("The same with nothing hidden, for afterwards:")
-            st.code(f"{base}/{link_to(target, cfg, [], large=large, code=code)}", language=None, wrap_lines=True)
+    with right:
+        if large:
+            st.caption("For your projector, where guesses are not counted:")
+            st.code(wall, language=None, wrap_lines=True)
+        if hidden:
+            st.caption("The first with nothing hidden, for afterwards:")
+            st.code(f"{base}/{link_to(target, cfg, [], large=False, code=code)}", language=None, wrap_lines=True)
     if base:
-        st.link_button("Open it in a new tab", whole, icon=":material/open_in_new:")
+        st.link_button("Open it in a new tab", wall, icon=":material/open_in_new:")
 
 
 def qr_code(link: str) -> str:

@@ -36,7 +36,9 @@ def _quarter(values: Values) -> Outcome:
         verdict([abs(one / claimed[name] - 1) < CLOSE for name, one in found.items()]),
         f"Factor of the gradient per layer on its way back: {in_words(found)}.",
         {"net": list(found), "factor per layer": list(found.values())},
-        "it is ReLU with He's weights" if abs(found["relu, he"] - 1) < CLOSE else "the weights are chosen for it",
+        "the net has ReLU and He's initialisation"
+        if abs(found["relu, he"] - 1) < CLOSE
+        else "the weights are chosen for it",
         gradient_lines(values),
     )
 

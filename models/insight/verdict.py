@@ -18,6 +18,7 @@ from models.trace import Frame, Trace, site_in_words
 EXPLODING = 100.0  # factor by which stream or gradient grows over depth
 VANISHING = 30.0  # factor by which stream or gradient falls over depth
 COLLAPSED = 0.95  # mean cosine between different samples at the end of the stream
+APART = 0.7  # of the same, below which samples have different directions
 LARGE_UPDATE = 0.3  # of a block's weights in one step: above it few runs learn, below it most do, with Adam too
 DEAD = 0.5  # share of a block's ReLU units that output 0 for every token of the subset
 INERT = 1e-3  # largest branch over largest stream, below which the branches add nothing yet
@@ -91,7 +92,7 @@ def cosine_sentence(cfg: RunConfig, sample_cosine: np.ndarray) -> str:
     first, last = float(sample_cosine[0]), float(sample_cosine[-1])
     if not math.isfinite(last):
         return "At the end of the stream there is no direction left to compare."
-    fate = "nearly one direction" if last > COLLAPSED else "different directions"
+    fate = "nearly one direction" if last > COLLAPSED else "different directions" if last < APART else "much alike"
     return f"Different {vectors(cfg)} have a mean cosine of {first:.2f} at the input and {last:.2f} at the end: {fate}."
 
 

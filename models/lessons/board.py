@@ -80,7 +80,7 @@ class Board:
             return ""
 
     def guess(self, code: str, lesson: str, member: str, option: str) -> str:
-        """Counts a member's guess; a second one replaces the first. Returns why it is refused, or ""."""
+        """Counts a member's first guess: later ones know the answer. Returns why it is refused, or ""."""
         if lesson not in LESSONS or option not in LESSONS[lesson].options:
             raise ValueError(f"{option!r} is no option of a lesson {lesson!r}")
         with self._lock:
@@ -91,7 +91,7 @@ class Board:
             guesses = kept.guesses.setdefault(lesson, {})
             if member not in guesses and len(guesses) >= MEMBERS:
                 return f"The board is full, at {MEMBERS} guesses per class: yours is kept here only."
-            guesses[member] = option
+            guesses.setdefault(member, option)
             kept.guessed[lesson] = self._clock()
             return ""
 

@@ -43,8 +43,9 @@ VANISHING = Lesson(
         "that of the gradient: after $L$ blocks the RMS has been multiplied by $v^{L/2}$. With fan-in weights and "
         "ReLU $v = 1/2$, because ReLU discards half of the mean square: $2^{-16}$ = 1.5e-5 at 32 blocks, 1/4 at 4 "
         "blocks. A weight's gradient is the product of its block's input and the gradient that arrives there: the "
-        "first blocks receive almost no gradient, the last ones almost no input, so all updates are equally tiny. "
-        "The net could represent the digits; but no block moves. A gain $g$ multiplies both matrices of a block, and "
+        "first blocks receive almost no gradient, the last ones almost no input, so all gradients are equally tiny. "
+        "The net could represent the digits; but its output is nearly the same for every digit, and the loss stays. A "
+        "gain $g$ multiplies both matrices of a block, and "
         "so the mean square by $g^4$: it stays level at $g = 2^{1/4}$, about 1.19. At $\\sqrt 2$, which keeps a "
         "block of one matrix level, it doubles with every block of two."
     ),

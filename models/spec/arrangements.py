@@ -143,8 +143,8 @@ ARRANGEMENTS = {
         {"placement": "post-norm", "skip_repeats": 2},
     ),
     "Keel": Arrangement(
-        "Post-norm with a skip M times heavier and a normed branch input. From memory of the paper: "
-        "the weight M, and that its first block differs, which is not built here.",
+        "Post-norm with a skip M times heavier and a normed branch input. The paper's first block differs; that is "
+        "not built here.",
         "Chen & Wei 2026, 2601.19895",
         "Studies of very deep language models (2026).",
         {"placement": "pre+post", "skip_scale": "depth"},

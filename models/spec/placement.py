@@ -21,7 +21,7 @@ class Placement:
 
 
 PLACEMENTS = {
-    "none": Placement("no slot is filled", r"x+F(x)", "He 2015, 1512.03385"),
+    "none": Placement("no slot is filled", r"x+F(x)", "He 2015, 1512.03385, whose branches hold batch norm"),
     "post-norm": Placement(
         "the sum of skip and branch is normed: the norm sits on the skip path",
         r"N(x+F(x))",

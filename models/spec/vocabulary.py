@@ -124,7 +124,8 @@ INITS: dict[str, InitEntry] = {
         variance=lambda w: 0.02**2,
     ),
     "gpt2": InitEntry(
-        "fan-in, with the output matrix of every branch divided by sqrt(M), M the number of sublayers",
+        "GPT-2's scaling on fan-in weights: the output matrix of every branch divided by sqrt(M), M the number of "
+        "sublayers",
         r"W_\text{out}\sim\mathcal N(0, 1/(n_\text{in}M))",
         "Radford 2019",
         title="Branch weights from N(0, 1/inputs), output matrices divided by sqrt(M)",

@@ -21,9 +21,9 @@ elif links is not None:
     text.markdown(
         "Four copies of one network of 32 blocks, with the same initial weights and images, learn to read handwritten "
         "digits. They differ in two things: whether a **residual** path carries the signal past every block (*add*), "
-        "and whether a layer **norm** rescales what each block reads. A column is a block: above the line the size of "
-        "the :blue[**signal**] that leaves it, below it that of the :violet[**gradient**] that comes back (log scale); "
-        "the band is the residual path, a dot a norm. Guess what each will do, then press the button."
+        "and whether a layer **norm** rescales what each block and the output read. A column is a block: above the "
+        "line the size of the :blue[**signal**] that leaves it, below it that of the :violet[**gradient**] that comes "
+        "back (log scale); the band is the residual path, a dot a norm. Guess what each will do, then press the button."
     )
 if links is not None:
     links.page_link(STORY, label="Next: the story" if found else "The story", icon=":material/auto_stories:")

@@ -180,7 +180,13 @@ def test_no_sentence_about_a_run_that_diverged_takes_what_is_not_finite_for_noth
 
 
 @pytest.mark.parametrize(
-    ("last", "words"), [(0.99, "nearly one direction"), (0.5, "different directions"), (math.nan, "no direction left")]
+    ("last", "words"),
+    [
+        (0.99, "nearly one direction"),
+        (0.88, "much alike"),
+        (0.5, "different directions"),
+        (math.nan, "no direction left"),
+    ],
 )
 def test_the_cosine_says_whether_samples_keep_their_directions(last, words):
     assert words in cosine_sentence(RunConfig(), np.array([0.0, last]))

@@ -51,12 +51,12 @@ def test_guesses_are_counted_by_option_in_the_lessons_order(board: Board) -> Non
     assert (counts[FIRST], counts[SECOND], sum(counts.values())) == (1, 2, 3)
 
 
-def test_a_changed_guess_replaces_the_first(board: Board) -> None:
+def test_the_first_guess_counts(board: Board) -> None:
     board.guess("physics-1", LESSON, "one", FIRST)
     board.guess("physics-1", LESSON, "one", SECOND)
     counts = board.counts("physics-1", LESSON)
     assert counts is not None
-    assert (counts[FIRST], counts[SECOND]) == (0, 1)
+    assert (counts[FIRST], counts[SECOND]) == (1, 0)
 
 
 def test_classes_and_lessons_are_counted_apart(board: Board) -> None:
@@ -210,4 +210,4 @@ def test_thirty_guesses_at_once_are_all_counted(board: Board) -> None:
         member.join()
     counts = board.counts("physics-1", LESSON)
     assert counts is not None
-    assert (counts[FIRST], counts[SECOND]) == (0, 30)
+    assert (counts[FIRST], counts[SECOND]) == (30, 0)

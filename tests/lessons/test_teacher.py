@@ -435,13 +435,16 @@ def link_of(page: AppTest, at: int = 0) -> tuple[str, dict[str, str]]:
     return parts.path.rpartition("/")[2], dict(parse_qsl(parts.query))
 
 
-def test_the_address_of_a_lesson_hides_its_answers_and_beside_it_stands_the_one_that_does_not() -> None:
+def test_the_address_of_a_lesson_hides_its_answers_and_beside_it_stand_the_projectors_and_the_one_that_does_not() -> (
+    None
+):
     page = opened("teacher")
     page.selectbox(key="teacher_target").set_value("final")
     page.toggle(key="teacher_projector").set_value(True)
     sound(page.run())
-    assert link_of(page) == ("lessons", {"lesson": "final", "hide": "answers,lessons", "view": "projector"})
-    assert link_of(page, 1) == ("lessons", {"lesson": "final", "view": "projector"})
+    assert link_of(page) == ("lessons", {"lesson": "final", "hide": "answers,lessons"})
+    assert link_of(page, 1) == ("lessons", {"lesson": "final", "hide": "answers,lessons", "view": "projector"})
+    assert link_of(page, 2) == ("lessons", {"lesson": "final"})
 
 
 def test_the_address_of_the_playground_as_it_stands_opens_it_without_what_was_chosen() -> None:
@@ -514,13 +517,13 @@ def test_the_guesses_of_two_sessions_are_one_chart_for_the_teacher_and_after_the
     assert "2 guesses" in words(teacher)
 
 
-def test_a_guess_is_counted_once_however_often_the_page_runs_and_a_new_one_replaces_it() -> None:
+def test_a_guess_is_counted_once_however_often_the_page_runs_and_so_is_one_after_the_answer() -> None:
     class_of()
     page = guessed(opened("lessons", lesson="final", **{"class": CODE}), 2)
     sound(page.run())
     assert counted(sound(page.run())) == [0, 0, 1]
     page = guessed(press(page, "Guess again"), 1)
-    assert counted(page) == [0, 1, 0]
+    assert counted(page) == [0, 0, 1], "who guesses again knows the answer: the first guess stays"
 
 
 def test_a_cleared_board_stays_cleared_and_the_next_lesson_can_be_guessed() -> None:
