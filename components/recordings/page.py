@@ -15,6 +15,7 @@ from models.spec import ARRANGEMENTS, RunConfig
 NAME = "recordings"
 FIRST = "recordings_recording"  # key of the first choice
 OWN, ALONE, SECOND = "your own file", "nothing", "a second file of yours"
+LOOK_SECONDS = 3.0  # between two looks into the folder
 TOY = "toy: "  # prefix of an arrangement's name
 LIKE = ("pre-norm", "post-norm", "residual only", "ReZero", "plain", "plain + norm")  # what addnorm.law distinguishes
 HEIGHT, TALL = 320, 340
@@ -33,7 +34,9 @@ FORMATS = (
 
 def draw() -> None:
     """The page below its title."""
-    known = [*recordings(), *examples()]
+    listed = recordings()
+    known = [*listed, *examples()]
+    _look_again(set(listed))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         first = _chosen("Recording", [OWN, *known], "recording", OWN)
         others = [ALONE, SECOND, *(name for name in known if name != first), *(TOY + name for name in ARRANGEMENTS)]
@@ -44,7 +47,7 @@ def draw() -> None:
             for name in examples():
                 label = name.removeprefix(EXAMPLE).removesuffix(".jsonl")
                 st.button(label, key=f"recordings_{name}", on_click=session.hold, args=(FIRST, name))
-        with st.expander("How to record your model", expanded=not recordings()):
+        with st.expander("How to record your model", expanded=not listed):
             st.code(CODE, language=None, wrap_lines=True)  # highlighting is too pale for small type
             st.markdown(
                 f"`pip install .` in the app's folder installs only the recorder. Recordings in `{folder()}` appear "
@@ -65,6 +68,17 @@ def draw() -> None:
     stage(
         NAME, runs, _panels(labels), tells="never", verb="Play", keys="space plays, → steps, R resets", on_open=opened
     )
+
+
+def _look_again(listed: set[str]) -> None:
+    """Runs the page again when the folder lists other recordings than it shows."""
+
+    @st.fragment(run_every=LOOK_SECONDS)
+    def look() -> None:
+        if set(recordings()) != listed:
+            st.rerun()
+
+    look()
 
 
 def _chosen(label: str, options: list[str], name: str, default: str) -> str:

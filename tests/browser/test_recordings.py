@@ -122,8 +122,20 @@ def test_a_hostile_file_draws_no_link_and_what_was_whole_is_shown(visitors, at, 
 
 def test_a_recording_that_grows_is_followed(visitors, at, folder):
     path = folder / "growing.jsonl"
+    page = settled(visitors("/recordings", server=at.url))
+    page.get_by_text("Drop a recording").wait_for()
     path.write_text(json.dumps(HEADER) + "\n" + json.dumps(ROW) + "\n")
-    page = drawn(visitors("/recordings?recording=growing.jsonl", server=at.url), *DEPTH)
+    box = page.get_by_role("combobox", name="Recording", exact=True)
+
+    def offered() -> bool:
+        box.click()
+        found = page.get_by_role("option", name="growing.jsonl").count() > 0
+        page.keyboard.press("Escape")
+        return found
+
+    until(page, offered, "the new recording in the list")
+    choose(page, "Recording", "growing.jsonl")
+    drawn(page, *DEPTH)
     until(page, lambda: line(page, DEPTH[0]) == ROW["act"], "the first row")
     with path.open("a") as file:
         for step in range(1, 31):
