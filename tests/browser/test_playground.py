@@ -79,7 +79,9 @@ def test_a_pause_holds_the_row_and_nothing_is_sent_any_more(visitors):
 
 def test_zoom_and_hover_survive_the_next_ticks(visitors):
     # So wide that no sentence above the chart takes another line: the chart would move away from under the mouse.
-    page = drawn(visitors(link(seed=4, steps=LONG), viewport={"width": 1920, "height": 1080}))
+    page = drawn(
+        visitors(link(seed=4, steps=LONG, depth=24, width=64, batch=64), viewport={"width": 1920, "height": 1080})
+    )
     press(page, "Pin this profile")  # which stays; the points of the line that is now move
     press(settled(page), "Train")
     until_step(page, 40)

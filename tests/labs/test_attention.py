@@ -105,9 +105,9 @@ def test_where_the_stream_begins_without_a_place_it_is_from_the_mask_or_from_the
     """Rotary, ALiBi and T5's bias tell the scores of places and write none into the stream, nor does "none"."""
     rows = {name: np.array([begins, 0.9]) for name in ("with skips", "without skips")}
     said = place_sentence(rows, 1 / 32, 100)
-    assert ("from how many tokens its causal mask shows or from what its scores are told of places" in said) == (
-        begins < 0.1
-    )
+    assert (
+        "from the number of tokens that its causal mask shows or from what its scores are told of positions" in said
+    ) == (begins < 0.1)
     written = {kind: len(added(kind, 8, 4, 0)) for kind in KINDS}
     assert {kind for kind, rows_ in written.items() if rows_} == {"sinusoidal", "learned"}
 

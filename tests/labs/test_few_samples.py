@@ -92,7 +92,7 @@ def test_the_rise_is_the_median_over_directions_as_long_as_the_filters():
 
 def test_too_few_and_too_many_samples_are_refused():
     for samples in (19, 1001):
-        with pytest.raises(ValueError, match="legal is 20 to 1000"):
+        with pytest.raises(ValueError, match="legal is a whole number from 20 to 1000"):
             finished(few_samples(Replays(), TINY, norms=NORMS, samples=samples))
 
 

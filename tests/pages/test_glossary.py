@@ -62,7 +62,7 @@ def test_every_arrangement_is_defined_by_its_own_reading_and_paper(word):
 
 
 def test_the_words_of_the_labs_the_badges_and_the_verdicts_are_there():
-    kinds = re.findall(r"a kind \(([^)]*)\)", " ".join(verdict.Verdict.__doc__.casefold().split()))[0].split(", ")
+    kinds = re.findall(r"kinds: ([^.]*)\.", " ".join(verdict.Verdict.__doc__.casefold().split()))[0].split(", ")
     assert len(kinds) == 8
     vocabularies = (NORMS, ACTIVATIONS, INITS, NETS, STACKS, TASKS, PLACEMENTS, SKIP_SCALES, BRANCH_SCALES)
     for word in chain(METHODS, BADGES, kinds, *vocabularies):
