@@ -96,6 +96,7 @@ def test_a_trainer_that_cannot_start_is_given_up_with_a_sentence(visitors, monke
         start = visitors("/", server=broken.url)
         expect(start.locator(".stage-status")).to_contain_text("The trainer cannot run: it ended 5 times in a row")
         expect(start.locator(".stage-why")).to_have_text([re.compile("not trained yet", re.IGNORECASE)] * 4)
+        assert visitors.leave() == []  # before the server does, for which their connections would ask
 
 
 def test_where_plotly_cannot_be_found_the_charts_are_plain_lines(visitors):

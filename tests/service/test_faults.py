@@ -204,7 +204,12 @@ def test_a_visitor_who_never_reads_holds_up_nobody_and_is_let_go(server: Server)
             assert neighbour.exceptions == []
             assert server.health()["trainer"] == "ready"
             viewer.stage.deaf = False
-            await viewer.until(lambda: viewer.stage.connections > 1, "the end of the connection", PATIENCE)
+
+            def let_go() -> bool:
+                """It took nothing for too long or, on a busy machine, said too much at once."""
+                return viewer.stage.connections > 1 or "too many messages" in viewer.stage.refusal
+
+            await viewer.until(let_go, "the end of the connection", PATIENCE)
 
     played(deaf())
 

@@ -132,6 +132,7 @@ export class Curve {
   declare(panel) {
     this.panel = panel
     this.el.style.height = `${panel.height}px`
+    if (!this.el.hasAttribute("aria-label")) this.el.setAttribute("aria-label", `${panel.title}: not measured yet`)
   }
 
   draw(now) {

@@ -17,6 +17,7 @@ const CALM_SECONDS = 0.5 // between two pictures, with reduced motion
 const REST_SECONDS = 0.4 // after the last move, before the server hears where the playhead is
 const FOLLOW_SECONDS = 1 // between two reports of a moving playhead
 const EAGER_SECONDS = 3 // within which a page has heard of a control
+const REMOUNT_SECONDS = 0.5 // within which Streamlit draws an element anew that it has only moved
 const FRAME_SECONDS = 0.04 // of drawing in one frame; the other panels wait for the next
 const PANELS = {
   chart: Chart,
@@ -152,11 +153,11 @@ class Stage {
       }
       this.tapes = data.runs.map((run, number) => known.find(({ link }) => link === run.link) ?? opened(run, number))
       this.playhead = new Playhead(Math.max(...this.active.map((tape) => tape.last)), this.playhead.speed)
-      const { follows = true, ...place } = places.get(name) ?? {}
+      const { follows = true, played = -Infinity, ...place } = places.get(name) ?? {}
       this.follows = follows
       if (!data.scenes.length) Object.assign(this.playhead, place)
       places.delete(name)
-      if (eager) this.playhead.play(clock())
+      if (eager || clock() - played < REMOUNT_SECONDS) this.playhead.play(clock())
       this.pageAt = ""
     } else {
       for (const [at, run] of data.runs.entries()) if (run.opening) this.tapes[at].open(run.opening)
@@ -446,8 +447,9 @@ class Stage {
   }
 
   leave() {
-    const { position, furthest, speed } = this.playhead
-    places.set(this.name, { position: Math.floor(position), furthest, speed, follows: this.follows })
+    const { position, furthest, speed, playing } = this.playhead
+    const played = playing ? clock() : -Infinity
+    places.set(this.name, { position: Math.floor(position), furthest, speed, follows: this.follows, played })
     this.connection.close()
     this.sized.disconnect()
     this.seen.disconnect()

@@ -42,9 +42,15 @@ class Still {
 export const mount = (component, { script }) => {
   const root = component.parentElement.querySelector(".stage-still")
   if (!charts.has(root)) charts.set(root, new Still(root))
-  charts.get(root).declare(component, script)
-  return () => {
-    charts.get(root)?.leave()
-    charts.delete(root)
-  }
+  const still = charts.get(root)
+  still.turn = (still.turn ?? 0) + 1
+  const { turn } = still
+  still.declare(component, script)
+  // Streamlit may end a mount just before or after the next one of the same element: only the last one ends the chart.
+  return () =>
+    setTimeout(() => {
+      if (still.turn !== turn) return
+      still.leave()
+      charts.delete(root)
+    })
 }
