@@ -137,7 +137,7 @@ MEASURED: dict[str, Term] = {
         f"above {DEAD:.0%} of a block's units.",
         see=("relu",),
     ),
-    "diverged": Term("A run in which a number became infinite or NaN; it ends there.", see=("post-mortem",)),
+    "diverged": Term("A run whose numbers became too large to compute with; it ends there.", see=("post-mortem",)),
     "healthy": Term("The verdict where none of the others applies.", see=("exploding", "vanishing", "collapsed")),
     # --- runs ---
     "tape": Term(
