@@ -12,18 +12,8 @@ from models.service.wire import size
 from models.spec import ARRANGEMENTS, RunConfig
 from models.tasks import alphabet
 from models.training import Replays, Run, finished, still_of
-from tests.instruments.test_lens import looked
+from tests.instruments.test_lens import TINY, looked
 
-TINY = {
-    "net": "transformer",
-    "task": "book",
-    "depth": 2,
-    "width": 8,
-    "heads": 2,
-    "batch": 4,
-    "steps": 10,
-    "device": "cpu",
-}
 BOOK = RunConfig.arranged("pre-norm", **TINY)
 TEXT = "Call me"
 SIXTEEN = "3 1 4 1 5 9 2 6 5 3 5 8 9 7 9 3"
