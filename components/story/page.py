@@ -48,7 +48,7 @@ def draw() -> None:
     waits("story_numbers", lambda: any(look(cfg)[0] is None for cfg in runs) and trainer().status().state != "failed")
     to_playground(_net(own), "Your net in the playground")
     # Not a page link: one to the first page has an empty address, which in a new tab would open this page again.
-    if st.button("The four nets side by side", icon=":material/home:", type="tertiary"):
+    if st.button("Open the four nets side by side", icon=":material/home:", type="tertiary"):
         st.switch_page(START)
 
 

@@ -93,6 +93,12 @@ def test_from_start_to_playground_anatomy_and_compare_and_back_with_nothing_touc
     visitor.goes("Anatomy", "LayerNorm(").goes("Playground", "pre-norm", DRAWN).reloads("pre-norm")
 
 
+def test_the_story_leads_to_the_four_nets_and_back(person):
+    visitor = person("The story")
+    visitor.main.get_by_role("button", name="Open the four nets side by side").click()
+    visitor.arrives("Start").goes_back("The story")
+
+
 def test_a_net_is_broken_and_the_remedy_that_is_offered_mends_it(person):
     visitor = person("Playground", f"depth=16&width=16&batch=32&steps={STEPS}&init_gain=2").reads("This network")
     visitor.chooses("Norm", "none")

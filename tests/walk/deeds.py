@@ -13,7 +13,7 @@ TWICE = 0.05  # of the presses, a double click
 # Buttons and lists that lead to another page, part, lesson, example or instrument.
 WAYS = re.compile(
     r"^\W*(?:home\s+)?(next|previous|compare|open\b|part\b|look closer|instruments|lesson|error$|topic|search|see also|word$|map$"
-    r"|begin|start over|load|try|show it|the four nets|navigate to home|examples?$|prepared comparison|bring|set up)",
+    r"|begin|start over|load|try|show it|navigate to home|examples?$|prepared comparison|bring|set up)",
     re.IGNORECASE,
 )
 NUMBERS = ("0", "1", "-3", "2.5", "999999999", "1e-9", "1e9", "-", "")
