@@ -21,4 +21,10 @@ export const onPlainClick = (link, act) => {
   }
 }
 
+// What a mount returns: `end`s it when its element has left the page. Streamlit also calls it at once for a mount of
+// which it has newer data by then, and mounts that element again in a later task.
+export const whenGone = (root, end) => () => {
+  if (!root.isConnected) end()
+}
+
 export const clock = () => performance.now() / 1000 // seconds

@@ -3,7 +3,7 @@
 import { Bar } from "./bar.js"
 import { Curve, Digit, Digits, Guess } from "./cell.js"
 import { AGAIN, Chart, load, themeOf } from "./chart.js"
-import { clock, write } from "./dom.js"
+import { clock, whenGone, write } from "./dom.js"
 import { Drop, kept } from "./drop.js"
 import { listen } from "./keys.js"
 import { Playhead, reach } from "./playhead.js"
@@ -17,7 +17,6 @@ const CALM_SECONDS = 0.5 // between two pictures, with reduced motion
 const REST_SECONDS = 0.4 // after the last move, before the server hears where the playhead is
 const FOLLOW_SECONDS = 1 // between two reports of a moving playhead
 const EAGER_SECONDS = 3 // within which a page has heard of a control
-const REMOUNT_SECONDS = 0.5 // within which Streamlit draws an element anew that it has only moved
 const FRAME_SECONDS = 0.04 // of drawing in one frame; the other panels wait for the next
 const PANELS = {
   chart: Chart,
@@ -153,11 +152,11 @@ class Stage {
       }
       this.tapes = data.runs.map((run, number) => known.find(({ link }) => link === run.link) ?? opened(run, number))
       this.playhead = new Playhead(Math.max(...this.active.map((tape) => tape.last)), this.playhead.speed)
-      const { follows = true, played = -Infinity, ...place } = places.get(name) ?? {}
+      const { follows = true, ...place } = places.get(name) ?? {}
       this.follows = follows
       if (!data.scenes.length) Object.assign(this.playhead, place)
       places.delete(name)
-      if (eager || clock() - played < REMOUNT_SECONDS) this.playhead.play(clock())
+      if (eager) this.playhead.play(clock())
       this.pageAt = ""
     } else {
       for (const [at, run] of data.runs.entries()) if (run.opening) this.tapes[at].open(run.opening)
@@ -447,9 +446,8 @@ class Stage {
   }
 
   leave() {
-    const { position, furthest, speed, playing } = this.playhead
-    const played = playing ? clock() : -Infinity
-    places.set(this.name, { position: Math.floor(position), furthest, speed, follows: this.follows, played })
+    const { position, furthest, speed } = this.playhead
+    places.set(this.name, { position: Math.floor(position), furthest, speed, follows: this.follows })
     this.connection.close()
     this.sized.disconnect()
     this.seen.disconnect()
@@ -474,9 +472,7 @@ export const mount = (component, where) => {
   if (!parts.has(name)) parts.set(name, new Map())
   const declared = parts.get(name)
   if (!declared.has(root)) declared.set(root, { grid: root.querySelector(".stage-grid") })
-  const part = declared.get(root)
-  const turn = (part.turn ?? 0) + 1
-  Object.assign(part, { data, fire, turn })
+  Object.assign(declared.get(root), { data, fire })
   root.classList.toggle("below", Boolean(data.below))
   if (data.below) {
     stages.get(name)?.declarePanels()
@@ -485,11 +481,10 @@ export const mount = (component, where) => {
     stages.get(name).declare(component)
   }
   const stage = stages.get(name)
-  return () => {
-    if (part.turn !== turn) return // a newer mount of the same element has taken over
-    declared.delete(root)
+  return whenGone(root, () => {
+    if (!declared.delete(root)) return
     if (data.below) return stages.get(name)?.declarePanels()
     if (stages.get(name) === stage) stages.delete(name)
     stage.leave()
-  }
+  })
 }

@@ -1,9 +1,10 @@
 // A chart without a player: it keeps its zoom when its data changes, and has a table.
 
 import { Chart, load, themeOf } from "./chart.js"
+import { whenGone } from "./dom.js"
 
 const STILL = { tapes: [], position: 0, shown: 0, furthest: 0, playing: false }
-const charts = new Map() // by their element
+const charts = new WeakMap() // by their element
 
 class Still {
   constructor(root) {
@@ -43,14 +44,6 @@ export const mount = (component, { script }) => {
   const root = component.parentElement.querySelector(".stage-still")
   if (!charts.has(root)) charts.set(root, new Still(root))
   const still = charts.get(root)
-  still.turn = (still.turn ?? 0) + 1
-  const { turn } = still
   still.declare(component, script)
-  // Streamlit may end a mount just before or after the next one of the same element: only the last one ends the chart.
-  return () =>
-    setTimeout(() => {
-      if (still.turn !== turn) return
-      still.leave()
-      charts.delete(root)
-    })
+  return whenGone(root, () => charts.delete(root) && still.leave())
 }
