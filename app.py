@@ -49,9 +49,9 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
 async def health(_request: Request) -> JSONResponse:
     """200 while the trainer is ready or starting; 503 once it has given up."""
     status = trainer().status()
-    runs = {"training": status.wanted - status.waiting, "waiting": status.waiting}
+    training, waiting = trainer().busy()
     return JSONResponse(
-        {"trainer": status.state, "sentence": status.sentence, **runs},
+        {"trainer": status.state, "sentence": status.sentence, "training": training, "waiting": waiting},
         status_code=503 if status.state == "failed" else 200,
     )
 

@@ -162,7 +162,7 @@ class Connection:
     async def _send_status(self, service: Trainer) -> None:
         status = service.status()
         sentence = "" if status.state == "ready" else status.sentence
-        told = {"state": status.state, "sentence": sentence, "wanted": status.wanted, "ticket": self.ticket_holds}
+        told = {"state": status.state, "sentence": sentence, "ticket": self.ticket_holds}
         if told != self._told:
             self._told = told
             async with asyncio.timeout(SEND_SECONDS):

@@ -7,7 +7,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from models.answers import Question, Value
@@ -70,8 +69,14 @@ class WorkerTrainer:
 
     def status(self) -> Status:
         """The state of the trainer."""
+        with self._shelf.lock:  # whoever hears that the trainer has failed finds no wish left
+            return self._status
+
+    def busy(self) -> tuple[int, int]:
+        """How many runs are being trained, and how many wait in the queue."""
         with self._shelf.lock:
-            return replace(self._status, wanted=len(self._shelf.wanted()), waiting=len(self._shelf.queue))
+            waiting = len(self._shelf.queue)
+            return len(self._shelf.wanted()) - waiting, waiting
 
     def tape(self, cfg: RunConfig, seeds: int = 1) -> Tape:
         """The tape of a configuration as far as it is known, for `seeds` seeds from its own up. Starts no training."""

@@ -36,6 +36,10 @@ class InProcessTrainer:
                 _ = self._engine  # which announces the versions
             return self._status
 
+    def busy(self) -> tuple[int, int]:
+        """None: a run is trained within `want`."""
+        return 0, 0
+
     def tape(self, cfg: RunConfig, seeds: int = 1) -> Tape:
         """The tape of a configuration as far as it is known, for `seeds` seeds from its own up. Starts no training."""
         return self._shelf.tape(cfg, seeds)

@@ -27,8 +27,7 @@ SENTENCES = {
 class Status:
     """The state of the trainer: starting, ready, restarting or failed.
 
-    `wanted` counts the runs that are wanted now, `waiting` those of them in the queue. `ending` says how the last
-    worker ended; it is empty while the first one lives.
+    `ending` says how the last worker ended; it is empty while the first one lives.
     """
 
     state: str
@@ -36,8 +35,6 @@ class Status:
     versions: dict[str, str] = field(default_factory=dict)
     devices: tuple[str, ...] = ()
     pid: int = 0
-    wanted: int = 0
-    waiting: int = 0
     ending: str = ""
 
 
@@ -61,6 +58,9 @@ class Trainer(Protocol):
 
     def status(self) -> Status:
         """The state of the trainer."""
+
+    def busy(self) -> tuple[int, int]:
+        """How many runs are being trained, and how many wait in the queue."""
 
     def tape(self, cfg: RunConfig, seeds: int = 1) -> Tape:
         """The tape of a configuration as far as it is known, for `seeds` seeds from its own up. Starts no training."""

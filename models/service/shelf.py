@@ -88,7 +88,7 @@ class Shelf:
     def place(self, tape: Tape) -> int:
         """A tape's place in the queue, from 1; 0 if it does not wait."""
         with self.lock:
-            return self.queue.index(tape.key) + 1 if tape.wanted and tape.key in self.queue else 0
+            return self.queue.index(tape.key) + 1 if tape.key in self.queue and tape.wanted else 0
 
     def give_up(self) -> None:
         """Forgets all wishes and questions, because nothing more will come."""

@@ -515,7 +515,7 @@ def test_a_worker_that_cannot_start_is_given_up_with_a_sentence(command: list[st
         assert answer.error == trainer.status().sentence
         assert not tape.wanted
         assert tape.length == 0
-        assert trainer.status().wanted == 0
+        assert trainer.busy() == (0, 0)
     finally:
         trainer.close()
 
