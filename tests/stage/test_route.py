@@ -155,7 +155,7 @@ def test_a_pause_ends_the_wish_at_once(url: str, monkeypatch: pytest.MonkeyPatch
     with Browser(url) as page:
         page.hello(cfg, ticket=ticket(cfg), want=ALL).until_rows(5)
         page.wish(0)
-        until(lambda: client.trainer().status().wanted == 0, "the end of the work")
+        until(lambda: client.trainer().busy() == (0, 0), "the end of the work")
     assert not client.trainer().tape(cfg).done
 
 
@@ -173,7 +173,7 @@ def test_a_closed_connection_ends_its_wish_after_a_grace_within_which_a_reload_g
     with Browser(url) as page:
         page.hello(cfg, ticket=mine, want=ALL, have=seen).until_rows(1)
     assert min(page.runs[0].rows) >= seen
-    until(lambda: client.trainer().status().wanted == 0, "the end of the work")
+    until(lambda: client.trainer().busy() == (0, 0), "the end of the work")
     assert not tape.done
 
 
