@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from addnorm.law import law_in_words
 from addnorm.read import Recording, read
-from addnorm.words import first_not_finite, shortened, updates, verdict
+from addnorm.words import first_not_finite, jumps, shortened, updates, verdict
 
 
 class Parser(argparse.ArgumentParser):
@@ -59,8 +59,8 @@ def table(recording: Recording, step: int | None = None) -> Iterator[str]:
     act, grad = (list(_shown(recording, name, at)) for name in ("act", "grad"))
     for site, left, right in zip(recording.sites, act, grad, strict=True):
         yield f"{shortened(site.name, width):<{width}}  {left:>12}{right:>12}"
-    said = (verdict(recording, at), law_in_words(recording, at), updates(recording, at), first_not_finite(recording))
-    yield from (shortened(one, 500) for one in (*said, *header["notes"]) if one)
+    of_row = (words(recording, at) for words in (verdict, jumps, law_in_words, updates))
+    yield from (shortened(one, 500) for one in (*of_row, first_not_finite(recording), *header["notes"]) if one)
 
 
 def row_of(recording: Recording, step: int | None) -> int:

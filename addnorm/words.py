@@ -7,10 +7,11 @@ or bad.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from addnorm.read import Recording
 
-LEVEL = 2.0  # a factor below which a size counts as unchanged
+LEVEL = 2.0  # a factor below which a size counts as unchanged, over depth and from site to site
 WATCHED = {"act": "activation", "grad": "gradient"}
 
 
@@ -31,6 +32,46 @@ def verdict(recording: Recording, at: int) -> str:
         return "Too little was measured for a verdict."
     sentence = ", ".join(said)
     return f"{sentence[0].upper()}{sentence[1:]}{'' if grad else '; no gradient was measured'}."
+
+
+def jumps(recording: Recording, at: int) -> str:
+    """Where stream and gradient of a row change most from one site to the next; empty where neither does much."""
+    said = []
+    for name, what, where in (("act", "the stream", "at"), ("grad", "the gradient", "on the way back through")):
+        steps = list(_from_site_to_site(recording, name, at))
+        if name == "grad":
+            steps = [(site, end, start) for site, start, end in reversed(steps)]
+        site, start, end = max(steps, key=lambda step: _factor(*step[1:]), default=("", 0.0, 0.0))
+        factor = _factor(start, end)
+        if factor < LEVEL:
+            continue
+        if start == 0 or end == 0:
+            said.append(f"{what} {'rises from' if start == 0 else 'falls to'} exactly 0 {where} {site}")
+        else:
+            does = "grows" if end > start else "falls"
+            said.append(f"{what} {does} most {where} {site}, by a factor of {factor:.3g}")
+    sentence = "; ".join(said)
+    return sentence and f"{sentence[0].upper()}{sentence[1:]}."
+
+
+def _from_site_to_site(recording: Recording, name: str, at: int) -> Iterator[tuple[str, float, float]]:
+    """Two measured sites of a stream in a row: the name of the second, and both sizes, where these are finite."""
+    before = math.nan
+    for site, value, measured in zip(
+        recording.sites, recording.row(name, at), recording.measured(name, at), strict=True
+    ):
+        if site.kind == "start":
+            before = math.nan
+        if measured:
+            if 0 <= before < math.inf and 0 <= value < math.inf:
+                yield site.name, before, value
+            before = value
+
+
+def _factor(start: float, end: float) -> float:
+    if start == end:
+        return 1.0
+    return max(start / end, end / start) if start and end else math.inf
 
 
 def measured_by_site(recording: Recording, name: str, at: int) -> list[tuple[str, float]]:

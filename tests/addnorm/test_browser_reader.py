@@ -13,7 +13,7 @@ import pytest
 from addnorm.format import SCALARS, SERIES
 from addnorm.law import law_in_words, likeness
 from addnorm.read import Reader, Recording
-from addnorm.words import first_not_finite, updates, verdict
+from addnorm.words import first_not_finite, jumps, updates, verdict
 from components.stage.files import FOLDER
 from tests.addnorm.loops import net, recorded
 from tests.addnorm.test_read import END, FAULTS, HEADER, ROW, SITE
@@ -64,7 +64,7 @@ def in_python(data: bytes) -> dict[str, Any]:
             "skipped": at in found.skipped,
             "numbers": [_row(found, name, at) for name in SCALARS + SERIES],
             "words": [
-                " ".join(filter(None, (verdict(found, at), first_not_finite(found)))),
+                " ".join(filter(None, (verdict(found, at), jumps(found, at), first_not_finite(found)))),
                 law_in_words(found, at),
                 updates(found, at),
             ],
@@ -170,6 +170,20 @@ def test_both_readers_make_the_same_of_what_nobody_would_write() -> None:
         files.append(bytes(data))
     for data, found in zip(files, in_browser([[data] for data in files]), strict=True):
         assert found == in_python(data), data
+
+
+def test_both_readers_name_the_same_site_of_the_largest_jump() -> None:
+    draw, files = random.Random(2), []
+    for _ in range(300):
+        kinds = [draw.choice(("sum", "sum", "start")) for _ in range(5)]
+        sites = [{**SITE, "kind": kind, "name": f"site {at}"} for at, kind in enumerate(kinds)]
+        sizes: list[Any] = [0.0, 1.0, 2.0, 3.0, 1e-320, 1e300, -1.0, None, "NaN", "Infinity"]
+        act, grad = ([draw.choice(sizes[:6] if draw.random() < 0.7 else sizes) for _ in kinds] for _ in "ab")
+        files.append(lines({**HEADER, "sites": sites}, {**ROW, "act": act, "grad": grad}, END))
+    found = in_browser([[data] for data in files])
+    assert found == [in_python(data) for data in files]
+    for said in ("grows most at site ", "falls most on the way back through ", "falls to exactly 0 at ", "rises from "):
+        assert sum(said in one["rows"][0]["words"][0] for one in found) > 5
 
 
 def test_the_bounds_are_the_same() -> None:

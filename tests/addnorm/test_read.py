@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from addnorm import read as reading
 from addnorm.__main__ import main
 from addnorm.read import Reader, Recording, read
-from tests.addnorm.loops import net, recorded
+from addnorm.words import jumps
+from tests.addnorm.loops import net, recorded, rms
 
 SITE = {
     "name": "a",
@@ -225,12 +227,13 @@ def test_a_recording_is_shown_as_a_table(tmp_path: Path, capsys: pytest.CaptureF
         "a             1         0.5",
         "b          1000        0.25",
         "The stream grows by a factor of 1e+03 over depth, its gradient grows by a factor of 2 on the way back.",
+        "The stream grows most at b, by a factor of 1e+03; the gradient grows most on the way back through b, by a factor of 2.",
         "The update of step 5 changed a most, by 50% of its size.",
     ]
     assert shown(tmp_path, HEADER, *rows, arguments=("--step", "3")) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[0].endswith("not ended")
-    assert said[-1].startswith("The stream grows by a factor of 2 over depth")
+    assert said[-2].startswith("The stream grows by a factor of 2 over depth")
 
 
 LEVEL = "The stream stays within a factor of 1.9 over depth"
@@ -251,6 +254,41 @@ def test_the_verdict_is_one_line_for_any_net(
 ) -> None:
     shown(tmp_path, HEADER, {**ROW, "act": [1.0, 1.9], **row})
     assert sentence in capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        ({"act": [1.0, 1.99, 3.97, 3.0]}, ""),
+        ({"act": [1.0, 2.0, 8.0, 1.0], "kinds": "sum"}, "The stream falls most at d, by a factor of 8."),
+        ({"act": [1.0, 2.0, 9.0, 18.0]}, "The stream grows most at c, by a factor of 4.5."),
+        ({"act": [1.0, 2.0, 9.0, 18.0], "kinds": "start"}, "The stream grows most at b, by a factor of 2."),
+        ({"act": [1.0, None, 3.0, "Infinity"]}, "The stream grows most at c, by a factor of 3."),
+        ({"act": [1.0, 5.0, 0.0, 0.0]}, "The stream falls to exactly 0 at c."),
+        ({"act": [0.0, 0.0, 2.0, 9.0]}, "The stream rises from exactly 0 at c."),
+        ({"act": [0.0, 0.0, 0.0, 0.0]}, ""),
+        ({"act": ["NaN", "NaN", "Infinity", None]}, ""),
+        ({"grad": [9.0, 1.0, 1.0, 2.0]}, "The gradient grows most on the way back through b, by a factor of 9."),
+        ({"grad": [1.0, 1.0, 4.0, 4.0]}, "The gradient falls most on the way back through c, by a factor of 4."),
+        ({"grad": [0.0, 0.0, 4.0, 1.0]}, "The gradient falls to exactly 0 on the way back through c."),
+    ],
+)
+def test_the_site_of_the_largest_jump_is_named(row: dict[str, Any], sentence: str) -> None:
+    kinds = ("start", "sum", row.pop("kinds", "sum"), "sum")
+    sites = [{**SITE, "name": name, "kind": kind} for name, kind in zip("abcd", kinds, strict=True)]
+    found = fed({**HEADER, "sites": sites}, {**ROW, "act": [1.0] * 4, "grad": [1.0] * 4, **row})
+    assert (found.problem, jumps(found, 0)) == ("", sentence)
+
+
+def test_the_jump_of_a_branch_that_is_made_large_is_what_plain_hooks_measure(tmp_path: Path) -> None:
+    model = net(6)
+    with torch.no_grad():
+        model[4].down.weight *= 50
+    seen: list[float] = []
+    for block in model[:-1]:
+        block.register_forward_hook(lambda _block, _inputs, output: seen.append(rms(output)))
+    recording = recorded(model, tmp_path, steps=1)
+    assert jumps(recording, 0).startswith(f"The stream grows most at 4, by a factor of {seen[4] / seen[3]:.3g}")
 
 
 def test_the_terminal_obeys_nothing_that_a_file_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

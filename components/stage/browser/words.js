@@ -2,7 +2,7 @@
 
 import { brief } from "./tape.js"
 
-const LEVEL = 2 // a factor below which a change is none
+const LEVEL = 2 // a factor below which a change is none, over depth and from site to site
 const NEAR = 0.25 // how far, as a share, the rates of signal and gradient may differ and still be the same
 const [FEWEST, SAME, TREND, CLEAR, STILL] = [4, 1.2, 1.02, 1.5, 1.01]
 const [POOR, APART, SURE, SMALLEST] = [0.045, 1.25, 2, 1e-140]
@@ -45,6 +45,42 @@ const verdict = (tape, row) => {
   const said = changes(act, grad)
   if (!said.length) return "Too little was measured for a verdict."
   return `${capital(said.join(", "))}${grad.length ? "" : "; no gradient was measured"}.`
+}
+
+// From site to site of a stream, where both are measured and finite: the name of the second, and both sizes.
+const fromSiteToSite = (sites, values) => {
+  const steps = []
+  const finite = (value) => value >= 0 && value < Infinity
+  let before
+  for (const [at, { kind, name }] of sites.entries()) {
+    if (kind === "start") before = undefined
+    if (values[at] === undefined) continue
+    if (finite(before) && finite(values[at])) steps.push({ site: name, start: before, end: values[at] })
+    before = values[at]
+  }
+  return steps
+}
+
+const factorOf = ({ start, end }) => (start === end ? 1 : Math.max(start / end, end / start))
+
+const jumpInWords = (what, where, steps) => {
+  const most = steps.reduce((one, other) => (factorOf(other) > factorOf(one) ? other : one), { start: 0, end: 0 })
+  const { site, start, end } = most
+  if (factorOf(most) < LEVEL) return []
+  if (!start || !end) return [`${what} ${start ? "falls to" : "rises from"} exactly 0 ${where} ${site}`]
+  return [`${what} ${end > start ? "grows" : "falls"} most ${where} ${site}, by a factor of ${brief(factorOf(most))}`]
+}
+
+// Where stream and gradient change most from one site to the next.
+const jumps = (tape, row) => {
+  const steps = (track) => fromSiteToSite(tape.sites, tape.at(track, row))
+  const back = steps("grad_rms").reverse()
+  const turned = back.map(({ site, start, end }) => ({ site, start: end, end: start }))
+  const said = [
+    ...jumpInWords("the stream", "at", steps("act_rms")),
+    ...jumpInWords("the gradient", "on the way back through", turned),
+  ]
+  return said.length ? `${capital(said.join("; "))}.` : ""
 }
 
 const firstLost = ({ first, sites, steps }) => {
@@ -191,7 +227,7 @@ const law = (tape, row) => {
 }
 
 const SENTENCES = {
-  verdict: (tape, row) => [verdict(tape, row), firstLost(tape)].filter(Boolean).join(" "),
+  verdict: (tape, row) => [verdict(tape, row), jumps(tape, row), firstLost(tape)].filter(Boolean).join(" "),
   law,
   notes: (tape) => tape.header.said.notes.join(" "),
   weight: weights,
