@@ -7,12 +7,13 @@ import math
 import os
 import shutil
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 from addnorm.law import law_in_words
 from addnorm.read import Recording, read
-from addnorm.words import first_not_finite, jumps, shortened, updates, verdict
+from addnorm.words import first_not_finite, how_it_stands, jumps, shortened, updates, verdict
 
 
 class Parser(argparse.ArgumentParser):
@@ -50,7 +51,7 @@ def table(recording: Recording, step: int | None = None) -> Iterator[str]:
     at = row_of(recording, step)
     header = recording.header
     rows = f"{len(recording)} {'row' if len(recording) == 1 else 'rows'}"
-    yield f"{shortened(header['model'], 60)}, {header['parameters']:,} parameters, {rows}, {how_it_ended(recording)}"
+    yield f"{shortened(header['model'], 60)}, {header['parameters']:,} parameters, {rows}, {_standing(recording)}"
     loss = recording.scalars["loss"][at]
     yield f"step {recording.steps[at]}" + (f", loss {loss:.4g}" if recording.measured("loss", at)[0] else "")
     room = max(20, shutil.get_terminal_size().columns - 28)
@@ -70,14 +71,9 @@ def row_of(recording: Recording, step: int | None) -> int:
     return max((at for at, known in enumerate(recording.steps) if known <= step), default=0)
 
 
-def how_it_ended(recording: Recording) -> str:
-    """How the recording ended, in words."""
-    end = recording.end
-    if end is None:
-        return "not ended"
-    dropped = f", {end['dropped']} rows dropped" if end["dropped"] else ""
-    how = {"done": "ended", "error": f"ended by {end['reason']}", "recorder": f"given up: {end['reason']}"}[end["end"]]
-    return shortened(how, 200) + dropped
+def _standing(recording: Recording) -> str:
+    dropped = recording.end["dropped"] if recording.end else 0
+    return shortened(how_it_stands(recording, time.time()), 200) + (f", {dropped} rows dropped" if dropped else "")
 
 
 def _shown(recording: Recording, name: str, at: int) -> Iterator[str]:

@@ -7,11 +7,16 @@ or bad.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
+from datetime import datetime
 
 from addnorm.read import Recording
 
 LEVEL = 2.0  # a factor below which a size counts as unchanged, over depth and from site to site
+PAUSE, PAUSES = 60.0, 10.0  # a row is late after so many seconds, and so many times the mean time from row to row
+UTC_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
+ENDED = {"done": "ended", "error": "ended by", "recorder": "the recorder gave up:"}
 WATCHED = {"act": "activation", "grad": "gradient"}
 
 
@@ -107,6 +112,33 @@ def first_not_finite(recording: Recording) -> str:
         if not math.isfinite(loss) and recording.measured("loss", at)[0]:
             return f"The first number that is not finite is the loss of step {step}."
     return ""
+
+
+def how_it_stands(recording: Recording, now: float) -> str:
+    """Whether a recording grows, has ended, or has stopped without its last line. `now`: seconds since 1970."""
+    if end := recording.end:
+        return f"{ENDED[end['end']]}{'' if end['end'] == 'done' else ' ' + end['reason']}"
+    seconds = recording.seconds[-1] if recording.seconds else 0.0
+    silent = now - _began(recording) - seconds
+    if recording.problem or not math.isfinite(silent):
+        return "not ended"
+    usual = seconds / max(1, len(recording))
+    return "growing" if silent <= max(PAUSE, PAUSES * usual) else f"no row for {_duration(silent)}: paused or killed"
+
+
+def _began(recording: Recording) -> float:
+    """When a recording began, in seconds since 1970; NaN where its header gives no time in UTC."""
+    try:
+        created = recording.header["created"]
+        return datetime.fromisoformat(created).timestamp() if UTC_TIME.fullmatch(created) else math.nan
+    except ValueError:
+        return math.nan
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 2 * 3600:
+        return f"{math.floor(seconds / 60)} min"
+    return f"{math.floor(seconds / 3600)} h" if seconds < 48 * 3600 else f"{math.floor(seconds / 86400)} days"
 
 
 def change_in_words(name: str, start: float, end: float, path: str) -> str:

@@ -3,6 +3,8 @@
 import json
 import math
 import random
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from addnorm import read as reading
+from addnorm import watch
 from addnorm.__main__ import main
 from addnorm.read import Reader, Recording, read
-from addnorm.words import jumps
-from tests.addnorm.loops import net, recorded, rms
+from addnorm.words import how_it_stands, jumps
+from tests.addnorm.loops import net, recorded, rms, train
 
 SITE = {
     "name": "a",
@@ -218,7 +221,8 @@ def shown(folder: Path, *lines: Any, raw: bytes = b"", arguments: tuple[str, ...
 
 def test_a_recording_is_shown_as_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [ROW, {**ROW, "step": 5, "loss": 0.5, "act": [1.0, 1000.0], "update": [0.5]}]
-    assert shown(tmp_path, HEADER, *rows, END) == 0
+    header = {**HEADER, "created": datetime.now(UTC).isoformat(timespec="seconds")}
+    assert shown(tmp_path, header, *rows, END) == 0
     said = capsys.readouterr().out.splitlines()
     assert said == [
         "Net, 10 parameters, 2 rows, ended",
@@ -230,10 +234,45 @@ def test_a_recording_is_shown_as_a_table(tmp_path: Path, capsys: pytest.CaptureF
         "The stream grows most at b, by a factor of 1e+03; the gradient grows most on the way back through b, by a factor of 2.",
         "The update of step 5 changed a most, by 50% of its size.",
     ]
-    assert shown(tmp_path, HEADER, *rows, arguments=("--step", "3")) == 0
+    assert shown(tmp_path, header, *rows, arguments=("--step", "3")) == 0
     said = capsys.readouterr().out.splitlines()
-    assert said[0].endswith("not ended")
+    assert said[0].endswith("2 rows, growing")
     assert said[-2].startswith("The stream grows by a factor of 2 over depth")
+
+
+@pytest.mark.parametrize(
+    ("last", "end", "later", "said"),
+    [
+        (5.0, {**END, "end": "error", "reason": "KeyboardInterrupt"}, 1e6, "ended by KeyboardInterrupt"),
+        (5.0, {**END, "end": "recorder", "reason": "a fault"}, 1e6, "the recorder gave up: a fault"),
+        (5.0, {**END}, 0, "ended"),
+        (5.0, None, 59, "growing"),
+        (5.0, None, -3600, "growing"),  # the writer's clock is ahead
+        (5.0, None, 61, "no row for 1 min: paused or killed"),
+        (600.0, None, 2900, "growing"),  # a row takes five minutes
+        (600.0, None, 3100, "no row for 51 min: paused or killed"),
+        (5.0, None, 3 * 86400, "no row for 3 days: paused or killed"),
+        (None, None, 0, "not ended"),
+    ],
+)
+def test_growing_ended_and_stopped_recordings_are_told_apart(
+    last: float | None, end: dict[str, Any] | None, later: float, said: str
+) -> None:
+    rows = [{**ROW, "seconds": 0.1}, {**ROW, "step": 1, "seconds": last}]
+    began = datetime.fromisoformat(HEADER["created"]).timestamp()
+    assert how_it_stands(fed(HEADER, *rows, *([end] if end else [])), began + (last or 0) + later) == said
+
+
+def test_a_recording_began_when_it_was_asked_for_though_its_first_pass_comes_late(tmp_path: Path) -> None:
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape:
+        asked = time.time()
+        time.sleep(1.1)  # the time of the header has whole seconds
+        train(model, optimizer, tape, 1)
+    recording = read(tape.path)
+    assert datetime.fromisoformat(recording.header["created"]).timestamp() <= asked
+    assert recording.seconds[0] >= 1.1
 
 
 LEVEL = "The stream stays within a factor of 1.9 over depth"

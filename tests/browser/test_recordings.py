@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from addnorm.read import Recording, read
 from addnorm.words import verdict
 from tests.addnorm.loops import net, recorded
-from tests.addnorm.test_read import HEADER, ROW, SITE
+from tests.addnorm.test_read import END, HEADER, ROW, SITE
 from tests.browser.page import (
     button,
     chart,
@@ -118,6 +119,19 @@ def test_a_hostile_file_draws_no_link_and_what_was_whole_is_shown(visitors, at, 
     drawn(page, *DEPTH)
     assert line(page, DEPTH[0]) == [1.0, 2.0]
     assert page.locator("a[href*=evil], img[src=x]").count() == 0
+
+
+def test_a_recording_without_its_last_line_grows_until_its_rows_stay_away(visitors, at, folder):
+    path = folder / "stopped.jsonl"
+    created = datetime.now(UTC) - timedelta(seconds=50)
+    path.write_text(json.dumps({**HEADER, "created": created.isoformat(timespec="seconds")}) + "\n")
+    page = visitors("/recordings?recording=stopped.jsonl", server=at.url)
+    status(page).filter(has_text="0 rows, growing").wait_for()
+    status(page).filter(has_text="0 rows, no row for 1 min: paused or killed").wait_for()
+    with path.open("a") as file:
+        file.write(json.dumps(ROW) + "\n")
+        file.write(json.dumps({**END, "end": "error", "reason": "KeyboardInterrupt"}) + "\n")
+    status(page).filter(has_text="1 row, ended by KeyboardInterrupt").wait_for()
 
 
 def test_a_recording_that_grows_is_followed(visitors, at, folder):

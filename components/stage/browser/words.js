@@ -16,6 +16,11 @@ const LIKE = {
   "plain + norm": "the size stays, and the gradient is a product over the layers",
 }
 
+const [PAUSE, PAUSES] = [60, 10] // a row is late after so many seconds, and so many times the mean time from row to row
+const UTC_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)$/
+
+const ENDED = { done: "ended", error: "ended by", recorder: "the recorder gave up:" }
+
 const measured = (values) => values.filter((value) => value !== undefined)
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1)
 
@@ -109,6 +114,21 @@ const weights = (tape, row) => {
   const none = values.length - alive.length
   const rest = none ? `; ${none} of ${values.length} receive none` : ""
   return `The largest of the blocks' weight gradients is ${far} times the smallest${rest}.`
+}
+
+const duration = (seconds) => {
+  if (seconds < 2 * 3600) return `${Math.floor(seconds / 60)} min`
+  return seconds < 48 * 3600 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86400)} days`
+}
+
+// Whether a recording grows, has ended, or has stopped without its last line. `now`: seconds since 1970.
+export const howItStands = ({ ended, header, problem, seconds, count }, now) => {
+  if (ended) return `${ENDED[ended.end]}${ended.end === "done" ? "" : ` ${ended.reason}`}`
+  const { created } = header.said
+  const silent = now - (UTC_TIME.test(created) ? Date.parse(created) / 1000 : NaN) - seconds
+  if (problem || !Number.isFinite(silent)) return "not ended"
+  if (silent <= Math.max(PAUSE, (PAUSES * seconds) / Math.max(1, count))) return "growing"
+  return `no row for ${duration(silent)}: paused or killed`
 }
 
 // --- growth laws ---
