@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from addnorm.law import law_in_words
 from addnorm.read import Recording, read
-from addnorm.words import first_not_finite, how_it_stands, jumps, shortened, updates, verdict
+from addnorm.words import first_not_finite, how_it_stands, jumps, shared_prefix, shortened, updates, verdict
 
 
 class Parser(argparse.ArgumentParser):
@@ -55,11 +55,15 @@ def table(recording: Recording, step: int | None = None) -> Iterator[str]:
     loss = recording.scalars["loss"][at]
     yield f"step {recording.steps[at]}" + (f", loss {loss:.4g}" if recording.measured("loss", at)[0] else "")
     room = max(20, shutil.get_terminal_size().columns - 28)
-    width = min(room, max([len(site.name) for site in recording.sites], default=4))
-    yield f"{'site':<{width}}  {'activation':>12}{'gradient':>12}"
+    names = [site.name for site in recording.sites]
+    prefix = shared_prefix(names)
+    mostly = "" if all(name.startswith(prefix) for name in names) else ", mostly"
+    head, names = f"site{mostly} in {prefix[:-1]}" if prefix else "site", [name.removeprefix(prefix) for name in names]
+    width = min(room, max(map(len, (head, *names))))
+    yield f"{shortened(head, width):<{width}}  {'activation':>12}{'gradient':>12}"
     act, grad = (list(_shown(recording, name, at)) for name in ("act", "grad"))
-    for site, left, right in zip(recording.sites, act, grad, strict=True):
-        yield f"{shortened(site.name, width):<{width}}  {left:>12}{right:>12}"
+    for name, left, right in zip(names, act, grad, strict=True):
+        yield f"{shortened(name, width):<{width}}  {left:>12}{right:>12}"
     of_row = (words(recording, at) for words in (verdict, jumps, law_in_words, updates))
     yield from (shortened(one, 500) for one in (*of_row, first_not_finite(recording), *header["notes"]) if one)
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from addnorm.read import Recording
 
 LEVEL = 2.0  # a factor below which a size counts as unchanged, over depth and from site to site
 PAUSE, PAUSES = 60.0, 10.0  # a row is late after so many seconds, and so many times the mean time from row to row
+FEWEST_NAMES = 5  # among which a prefix is looked for
 UTC_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
 ENDED = {"done": "ended", "error": "ended by", "recorder": "the recorder gave up:"}
 WATCHED = {"act": "activation", "grad": "gradient"}
@@ -151,6 +152,19 @@ def change_in_words(name: str, start: float, end: float, path: str) -> str:
     if factor < LEVEL:
         return f"{name} stays within a factor of {factor:.3g} {path}"
     return f"{name} {'grows' if end > start else 'falls'} by a factor of {factor:.3g} {path}"
+
+
+def shared_prefix(names: Sequence[str]) -> str:
+    """The modules that all names but the first and the last lie in, with a dot at the end: "transformer.h.".
+
+    A table says them once, and whole only the names elsewhere. Empty for less than FEWEST_NAMES.
+    """
+    inner = names[1:-1] if len(names) >= FEWEST_NAMES else [""]
+    prefix = inner[0]
+    for name in inner:
+        while not name.startswith(prefix):
+            prefix = prefix[:-1]
+    return prefix[: prefix.rfind(".") + 1]
 
 
 def shortened(name: str, width: int) -> str:

@@ -14,7 +14,7 @@ import pytest
 from addnorm.format import SCALARS, SERIES
 from addnorm.law import law_in_words, likeness
 from addnorm.read import Reader, Recording
-from addnorm.words import first_not_finite, how_it_stands, jumps, updates, verdict
+from addnorm.words import first_not_finite, how_it_stands, jumps, shared_prefix, updates, verdict
 from components.stage.files import FOLDER
 from tests.addnorm.loops import net, recorded
 from tests.addnorm.test_read import END, FAULTS, HEADER, ROW, SITE
@@ -195,6 +195,22 @@ def test_both_readers_say_the_same_of_a_recording_without_its_last_line() -> Non
     assert found == [in_python(data) for data in files]
     assert {one["stands"][1] for one in found} == {"growing", "not ended"}
     assert {one["stands"][-1] for one in found} >= {"no row for 2 days: paused or killed", "growing"}
+
+
+def test_the_prefix_that_names_share_ends_at_a_dot_and_is_the_same_in_both_languages() -> None:
+    alphabet = ["a", "h", "0", "1", "10", "block", "x y"]
+    draw = random.Random(3)
+    deep = [".".join(draw.choice(alphabet) for _ in range(draw.randint(1, 3))) for _ in range(300)]
+    cases = [[f"model.{name}" if draw.random() < 0.9 else name for name in draw.choices(deep, k=6)] for _ in range(200)]
+    inner = [["x"], ["a.x", "a.y"], ["a.x", "a.y", "a.z"], ["a.b", "a.bc", "a.b.c"], ["h.1", "h.10", "h.11"]]
+    cases += [[], *(["start", *names, "end"] for names in inner)]
+    script = f'''import {{ sharedPrefix }} from "{(FOLDER / "recording.js").as_uri()}"
+      console.log(JSON.stringify({json.dumps(cases)}.map((names) => sharedPrefix([names]))))'''
+    assert NODE is not None
+    command = [NODE, "--input-type=module", "-e", script]
+    found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)
+    assert found == [shared_prefix(names) for names in cases]
+    assert found[-6:] == ["", "", "", "a.", "a.", "h."]
 
 
 def test_a_file_that_was_dropped_does_not_grow_on_the_page() -> None:

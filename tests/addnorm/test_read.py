@@ -228,8 +228,8 @@ def test_a_recording_is_shown_as_a_table(tmp_path: Path, capsys: pytest.CaptureF
         "Net, 10 parameters, 2 rows, ended",
         "step 5, loss 0.5",
         "site    activation    gradient",
-        "a             1         0.5",
-        "b          1000        0.25",
+        "a                1         0.5",
+        "b             1000        0.25",
         "The stream grows by a factor of 1e+03 over depth, its gradient grows by a factor of 2 on the way back.",
         "The stream grows most at b, by a factor of 1e+03; the gradient grows most on the way back through b, by a factor of 2.",
         "The update of step 5 changed a most, by 50% of its size.",
@@ -238,6 +238,20 @@ def test_a_recording_is_shown_as_a_table(tmp_path: Path, capsys: pytest.CaptureF
     said = capsys.readouterr().out.splitlines()
     assert said[0].endswith("2 rows, growing")
     assert said[-2].startswith("The stream grows by a factor of 2 over depth")
+
+
+def test_the_modules_that_all_sites_lie_in_are_said_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = ["model.embed", "model.layers.0.attn", "model.layers.0", "model.layers.1.attn", "model.layers.1"]
+    row = {**ROW, "act": [1.0, 1.0, 5.0, 5.0, 5.0], "grad": [1.0] * 5}
+    for sites, said in (
+        (names, ["site, mostly in model.layers", "model.embed", "0.attn", "0", "1.attn", "1"]),
+        (["model.layers.0 (input)", *names[1:]], ["site in model.layers", "0 (input)", "0.attn", "0", "1.attn", "1"]),
+    ):
+        assert shown(tmp_path, {**HEADER, "sites": [{**SITE, "name": name} for name in sites]}, row) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert [line[: len(said[0])].rstrip() for line in lines[2:8]] == said
+        assert {len(line) for line in lines[2:8]} == {len(said[0]) + 26}
+        assert lines[9] == "The stream grows most at model.layers.0, by a factor of 5."
 
 
 @pytest.mark.parametrize(

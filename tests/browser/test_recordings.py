@@ -121,6 +121,17 @@ def test_a_hostile_file_draws_no_link_and_what_was_whole_is_shown(visitors, at, 
     assert page.locator("a[href*=evil], img[src=x]").count() == 0
 
 
+def test_the_table_of_a_chart_over_sites_says_once_what_their_names_share(visitors, at):
+    page = visitors("/recordings?recording=example:%20gpt2.jsonl", server=at.url)
+    drawn(page, *DEPTH)
+    button(page, "Table of Activation by depth").click()
+    table = page.get_by_role("table", name="Activation by depth")
+    table.get_by_role("columnheader", name="site, mostly in transformer.h", exact=True).wait_for()
+    cells = table.locator("tr td:first-of-type").all_inner_texts()
+    assert cells[:4] == ["transformer.drop", "0.attn", "0", "1.attn"]
+    assert chart(page, DEPTH[0]).evaluate("el => el.data[0].text[1]") == "transformer.h.0.attn"
+
+
 def test_a_recording_without_its_last_line_grows_until_its_rows_stay_away(visitors, at, folder):
     path = folder / "stopped.jsonl"
     created = datetime.now(UTC) - timedelta(seconds=50)

@@ -8,6 +8,7 @@ const LARGEST_FILE = 2 ** 32
 const MOST_SITES = 20_000
 const LONGEST_NAME = 1000
 const DEEPEST = 8
+const FEWEST_NAMES = 5 // among which a prefix is looked for
 const PIECE = 2 ** 20 // bytes of a dropped file that are read at once
 export const BOUNDS = { line: 2 ** 23, numbers: 50_000_000 }
 const NAMED = new Map([
@@ -138,6 +139,15 @@ export const shortened = (name, width) => {
   if (letters.length <= width) return letters.join("")
   const left = (width - 1) >> 1
   return `${letters.slice(0, left).join("")}…${letters.slice(letters.length - (width - 1 - left)).join("")}`
+}
+
+// The modules that all names but the first and the last lie in, with a dot at the end, which a chart and its table say
+// once. `lists`: of the recordings in a chart.
+export const sharedPrefix = (lists) => {
+  const inner = lists.flatMap((names) => (names.length < FEWEST_NAMES ? [""] : names.slice(1, -1)))
+  let prefix = inner[0] ?? ""
+  for (const name of inner) while (!name.startsWith(prefix)) prefix = prefix.slice(0, -1)
+  return prefix.slice(0, prefix.lastIndexOf(".") + 1)
 }
 
 export class RecordedTape extends Tape {
