@@ -17,7 +17,7 @@ from addnorm import read as reading
 from addnorm import watch
 from addnorm.__main__ import main
 from addnorm.read import Reader, Recording, read
-from addnorm.words import how_it_stands, jumps
+from addnorm.words import first_not_finite, how_it_stands, jumps
 from tests.addnorm.loops import net, recorded, rms, train
 
 SITE = {
@@ -307,6 +307,24 @@ def test_the_verdict_is_one_line_for_any_net(
 ) -> None:
     shown(tmp_path, HEADER, {**ROW, "act": [1.0, 1.9], **row})
     assert sentence in capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("second", "third", "sentence"),
+    [
+        ({"loss": "NaN"}, {"act": ["NaN", 1.0]}, "The first number that is not finite is the loss of step 4."),
+        ({"loss": "Infinity", "grad": [1.0, "-Infinity"]}, {}, "… is the gradient at b in step 4."),
+        ({"loss": "NaN", "grad": ["NaN", "NaN"], "act": [1.0, "NaN"]}, {}, "… is the activation at b in step 4."),
+        ({"loss": None, "act": [None, None]}, {"grad": ["Infinity", 1.0]}, "… is the gradient at a in step 9."),
+        ({}, {}, ""),
+    ],
+)
+def test_the_first_number_that_is_not_finite_is_named(
+    second: dict[str, Any], third: dict[str, Any], sentence: str
+) -> None:
+    found = fed(HEADER, ROW, {**ROW, "step": 4, **second}, {**ROW, "step": 9, **third})
+    assert (found.problem, len(found)) == ("", 3)
+    assert first_not_finite(found) == sentence.replace("…", "The first number that is not finite")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 
 from addnorm.read import Recording, read
 from addnorm.words import verdict
+from models.spec import RunConfig
 from tests.addnorm.loops import net, recorded
 from tests.addnorm.test_read import END, HEADER, ROW, SITE
 from tests.browser.page import (
@@ -119,6 +120,16 @@ def test_a_hostile_file_draws_no_link_and_what_was_whole_is_shown(visitors, at, 
     drawn(page, *DEPTH)
     assert line(page, DEPTH[0]) == [1.0, 2.0]
     assert page.locator("a[href*=evil], img[src=x]").count() == 0
+
+
+def test_beside_a_recording_a_net_of_the_playground_trains_along(visitors, at, folder):
+    recording = read(folder / "run.jsonl")
+    page = visitors("/recordings?recording=run.jsonl&beside=toy:%20pre-norm", server=at.url)
+    drawn(page, *DEPTH)
+    toy = RunConfig.arranged("pre-norm").depth + 1
+    until(page, lambda: [len(line(page, title, "dash")) for title in DEPTH] == [toy, toy], "both lines of the toy")
+    until(page, lambda: len(line(page, "Loss", "dash")) >= STEPS, "the toy's losses")
+    shows(page, recording, STEPS - 1)
 
 
 def test_the_table_of_a_chart_over_sites_says_once_what_their_names_share(visitors, at):

@@ -579,6 +579,24 @@ def test_sites_are_labelled_without_what_all_their_names_share_and_hover_has_it(
     assert f": from 1 at {recorded[0][0].removeprefix('model.')} to 5 at " in drawn["said"]
 
 
+@pytest.mark.parametrize(
+    ("title", "seen"),
+    [
+        ("Activation by depth", ["float16: largest", "float8 (E4M3): largest", "float8 (E4M3): smallest"]),
+        ("Gradient by depth", ["float16: largest", "float8 (E5M2): largest", "float8 (E5M2): smallest"]),
+        ("Weight gradient by block", []),
+    ],
+)
+def test_the_limits_of_number_formats_are_lines_where_the_axis_reaches_them(title, seen):
+    figure = figures.recorded_depth(title, Row, "act_rms", [None], unit="RMS")
+    code = RECORDED + "return bind.filled(figure, now, {}).layout"
+    given = [{"names": FLAT, "rows": [[1e-6, 1.0, 1.0, 1.0, 1e5]]}]
+    layout = run(code, given=given, figure=figure, HEADER=HEADER, LINE=LINE)
+    assert [one["text"] for one in layout["annotations"]] == seen
+    limits = {name: at for at, name in figures.LIMITS.get(title.split()[0].lower(), ())}
+    assert [(one["y0"], one["y1"]) for one in layout["shapes"] if "y0" in one] == [(limits[name],) * 2 for name in seen]
+
+
 def test_a_map_of_sites_names_them_as_the_charts_over_depth_do_and_a_lost_cell_too():
     figure = figures.recorded_map("Activation by layer and step", "act_rms", 0)
     given = [{"names": DEEP, "rows": [[1.0, 2.0, 3.0, 4.0, 5.0], [1.0, "NaN", 0.0, 1.0, 1.0]]}]
