@@ -7,12 +7,13 @@ import math
 import os
 import shutil
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 from addnorm.law import law_in_words
 from addnorm.read import Recording, read
-from addnorm.words import first_not_finite, shortened, updates, verdict
+from addnorm.words import first_not_finite, how_it_stands, jumps, shared_prefix, shortened, updates, verdict
 
 
 class Parser(argparse.ArgumentParser):
@@ -50,17 +51,21 @@ def table(recording: Recording, step: int | None = None) -> Iterator[str]:
     at = row_of(recording, step)
     header = recording.header
     rows = f"{len(recording)} {'row' if len(recording) == 1 else 'rows'}"
-    yield f"{shortened(header['model'], 60)}, {header['parameters']:,} parameters, {rows}, {how_it_ended(recording)}"
+    yield f"{shortened(header['model'], 60)}, {header['parameters']:,} parameters, {rows}, {_standing(recording)}"
     loss = recording.scalars["loss"][at]
     yield f"step {recording.steps[at]}" + (f", loss {loss:.4g}" if recording.measured("loss", at)[0] else "")
     room = max(20, shutil.get_terminal_size().columns - 28)
-    width = min(room, max([len(site.name) for site in recording.sites], default=4))
-    yield f"{'site':<{width}}  {'activation':>12}{'gradient':>12}"
+    names = [site.name for site in recording.sites]
+    prefix = shared_prefix(names)
+    mostly = "" if all(name.startswith(prefix) for name in names) else ", mostly"
+    head, names = f"site{mostly} in {prefix[:-1]}" if prefix else "site", [name.removeprefix(prefix) for name in names]
+    width = min(room, max(map(len, (head, *names))))
+    yield f"{shortened(head, width):<{width}}  {'activation':>12}{'gradient':>12}"
     act, grad = (list(_shown(recording, name, at)) for name in ("act", "grad"))
-    for site, left, right in zip(recording.sites, act, grad, strict=True):
-        yield f"{shortened(site.name, width):<{width}}  {left:>12}{right:>12}"
-    said = (verdict(recording, at), law_in_words(recording, at), updates(recording, at), first_not_finite(recording))
-    yield from (shortened(one, 500) for one in (*said, *header["notes"]) if one)
+    for name, left, right in zip(names, act, grad, strict=True):
+        yield f"{shortened(name, width):<{width}}  {left:>12}{right:>12}"
+    of_row = (words(recording, at) for words in (verdict, jumps, law_in_words, updates))
+    yield from (shortened(one, 500) for one in (*of_row, first_not_finite(recording), *header["notes"]) if one)
 
 
 def row_of(recording: Recording, step: int | None) -> int:
@@ -70,14 +75,9 @@ def row_of(recording: Recording, step: int | None) -> int:
     return max((at for at, known in enumerate(recording.steps) if known <= step), default=0)
 
 
-def how_it_ended(recording: Recording) -> str:
-    """How the recording ended, in words."""
-    end = recording.end
-    if end is None:
-        return "not ended"
-    dropped = f", {end['dropped']} rows dropped" if end["dropped"] else ""
-    how = {"done": "ended", "error": f"ended by {end['reason']}", "recorder": f"given up: {end['reason']}"}[end["end"]]
-    return shortened(how, 200) + dropped
+def _standing(recording: Recording) -> str:
+    dropped = recording.end["dropped"] if recording.end else 0
+    return shortened(how_it_stands(recording, time.time()), 200) + (f", {dropped} rows dropped" if dropped else "")
 
 
 def _shown(recording: Recording, name: str, at: int) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import torch
@@ -20,6 +20,7 @@ def header(
     model: nn.Module,
     optimizer: torch.optim.Optimizer | None,
     *,
+    created: datetime,
     every: int,
     sites: Sites,
     blocks: Iterable[Block],
@@ -31,7 +32,7 @@ def header(
     first = parameters[0] if parameters else torch.empty(0)
     return {
         "addnorm": VERSION,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "created": created.isoformat(timespec="seconds"),
         "model": type(model).__name__,
         "parameters": sum(sizes.values()),
         "trained": sum(p.numel() for p in parameters if p.requires_grad),

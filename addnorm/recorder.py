@@ -10,6 +10,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -93,7 +94,7 @@ class Tape:
         self._optimizer, self._scaler = optimizer, scaler
         self._every, self._meta = every, dict(meta or {})
         self._chosen = None if isinstance(sites, str) and sites == "auto" else chosen_modules(self._model, sites)
-        self._began = time.monotonic()
+        self._began, self._created = time.monotonic(), datetime.now(UTC)
         self._blocks: list[Block] = []
         self._weights: Weights | None = None  # from the header on
         self._probe: Probe | None = None
@@ -370,7 +371,13 @@ class Tape:
     def _head(self) -> None:
         self._weights = Weights(self._model, self._blocks)
         line = header(
-            self._model, self._optimizer, every=self._every, sites=self.sites, blocks=self._blocks, meta=self._meta
+            self._model,
+            self._optimizer,
+            created=self._created,
+            every=self._every,
+            sites=self.sites,
+            blocks=self._blocks,
+            meta=self._meta,
         )
         if self._writer is not None:
             self._writer.write(lambda: line)

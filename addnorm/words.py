@@ -7,10 +7,17 @@ or bad.
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 from addnorm.read import Recording
 
-LEVEL = 2.0  # a factor below which a size counts as unchanged
+LEVEL = 2.0  # a factor below which a size counts as unchanged, over depth and from site to site
+PAUSE, PAUSES = 60.0, 10.0  # a row is late after so many seconds, and so many times the mean time from row to row
+FEWEST_NAMES = 5  # among which a prefix is looked for
+UTC_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
+ENDED = {"done": "ended", "error": "ended by", "recorder": "the recorder gave up:"}
 WATCHED = {"act": "activation", "grad": "gradient"}
 
 
@@ -31,6 +38,46 @@ def verdict(recording: Recording, at: int) -> str:
         return "Too little was measured for a verdict."
     sentence = ", ".join(said)
     return f"{sentence[0].upper()}{sentence[1:]}{'' if grad else '; no gradient was measured'}."
+
+
+def jumps(recording: Recording, at: int) -> str:
+    """Where stream and gradient of a row change most from one site to the next; empty where neither does much."""
+    said = []
+    for name, what, where in (("act", "the stream", "at"), ("grad", "the gradient", "on the way back through")):
+        steps = list(_from_site_to_site(recording, name, at))
+        if name == "grad":
+            steps = [(site, end, start) for site, start, end in reversed(steps)]
+        site, start, end = max(steps, key=lambda step: _factor(*step[1:]), default=("", 0.0, 0.0))
+        factor = _factor(start, end)
+        if factor < LEVEL:
+            continue
+        if start == 0 or end == 0:
+            said.append(f"{what} {'rises from' if start == 0 else 'falls to'} exactly 0 {where} {site}")
+        else:
+            does = "grows" if end > start else "falls"
+            said.append(f"{what} {does} most {where} {site}, by a factor of {factor:.3g}")
+    sentence = "; ".join(said)
+    return sentence and f"{sentence[0].upper()}{sentence[1:]}."
+
+
+def _from_site_to_site(recording: Recording, name: str, at: int) -> Iterator[tuple[str, float, float]]:
+    """Two measured sites of a stream in a row: the name of the second, and both sizes, where these are finite."""
+    before = math.nan
+    for site, value, measured in zip(
+        recording.sites, recording.row(name, at), recording.measured(name, at), strict=True
+    ):
+        if site.kind == "start":
+            before = math.nan
+        if measured:
+            if 0 <= before < math.inf and 0 <= value < math.inf:
+                yield site.name, before, value
+            before = value
+
+
+def _factor(start: float, end: float) -> float:
+    if start == end:
+        return 1.0
+    return max(start / end, end / start) if start and end else math.inf
 
 
 def measured_by_site(recording: Recording, name: str, at: int) -> list[tuple[str, float]]:
@@ -68,6 +115,33 @@ def first_not_finite(recording: Recording) -> str:
     return ""
 
 
+def how_it_stands(recording: Recording, now: float) -> str:
+    """Whether a recording grows, has ended, or has stopped without its last line. `now`: seconds since 1970."""
+    if end := recording.end:
+        return f"{ENDED[end['end']]}{'' if end['end'] == 'done' else ' ' + end['reason']}"
+    seconds = recording.seconds[-1] if recording.seconds else 0.0
+    silent = now - _began(recording) - seconds
+    if recording.problem or not math.isfinite(silent):
+        return "not ended"
+    usual = seconds / max(1, len(recording))
+    return "growing" if silent <= max(PAUSE, PAUSES * usual) else f"no row for {_duration(silent)}: paused or killed"
+
+
+def _began(recording: Recording) -> float:
+    """When a recording began, in seconds since 1970; NaN where its header gives no time in UTC."""
+    try:
+        created = recording.header["created"]
+        return datetime.fromisoformat(created).timestamp() if UTC_TIME.fullmatch(created) else math.nan
+    except ValueError:
+        return math.nan
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 2 * 3600:
+        return f"{math.floor(seconds / 60)} min"
+    return f"{math.floor(seconds / 3600)} h" if seconds < 48 * 3600 else f"{math.floor(seconds / 86400)} days"
+
+
 def change_in_words(name: str, start: float, end: float, path: str) -> str:
     """A change over depth, as a clause."""
     if start == 0 and end == 0:
@@ -78,6 +152,19 @@ def change_in_words(name: str, start: float, end: float, path: str) -> str:
     if factor < LEVEL:
         return f"{name} stays within a factor of {factor:.3g} {path}"
     return f"{name} {'grows' if end > start else 'falls'} by a factor of {factor:.3g} {path}"
+
+
+def shared_prefix(names: Sequence[str]) -> str:
+    """The modules that all names but the first and the last lie in, with a dot at the end: "transformer.h.".
+
+    A table says them once, and whole only the names elsewhere. Empty for less than FEWEST_NAMES.
+    """
+    inner = names[1:-1] if len(names) >= FEWEST_NAMES else [""]
+    prefix = inner[0]
+    for name in inner:
+        while not name.startswith(prefix):
+            prefix = prefix[:-1]
+    return prefix[: prefix.rfind(".") + 1]
 
 
 def shortened(name: str, width: int) -> str:

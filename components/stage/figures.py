@@ -219,7 +219,7 @@ def recorded_depth(
     title: str, binding: type[Row] | type[AtFrame], track: str, runs: Sequence[str | None], *, unit: str
 ) -> Figure:
     """A vector of recordings over depth, named as in their models, and of runs of the playground by their labels."""
-    layout = frame_of(title, x="", y=unit, hue=HUES[track])
+    layout = frame_of(title, x="site" if track in ("act_rms", "grad_rms") else "block", y=unit, hue=HUES[track])
     layout["xaxis"] |= {"tickangle": -25}
     layout["margin"]["b"] = 70
     layout["yaxis"] |= {"type": "log"}
@@ -264,7 +264,7 @@ def recorded_map(title: str, track: str, run: int) -> Figure:
     del trace["y"]
     trace["hovertemplate"] = "%{text}, step %{x}: %{customdata:.4g}<extra></extra>"
     layout = figure["layout"]
-    layout["yaxis"] = {"title": {"text": ""}, "ticks": "", "zeroline": False}
+    layout["yaxis"] = {"title": {"text": "site"}, "ticks": "", "zeroline": False}
     del layout["xaxis"]["range"]  # a recording may go on
     layout["margin"]["l"] = 130
     return figure

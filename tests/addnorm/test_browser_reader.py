@@ -4,6 +4,7 @@ import json
 import math
 import random
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -13,13 +14,16 @@ import pytest
 from addnorm.format import SCALARS, SERIES
 from addnorm.law import law_in_words, likeness
 from addnorm.read import Reader, Recording
-from addnorm.words import first_not_finite, updates, verdict
+from addnorm.words import first_not_finite, how_it_stands, jumps, shared_prefix, updates, verdict
 from components.stage.files import FOLDER
 from tests.addnorm.loops import net, recorded
 from tests.addnorm.test_read import END, FAULTS, HEADER, ROW, SITE
 
 NODE = which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="no node on this machine")
+
+MIDNIGHT = 1_795_305_600  # when HEADER was created, in seconds since 1970
+NOWS = [MIDNIGHT + later for later in (-5, 30, 61, 500, 7100, 7300, 170_000, 180_000)]
 
 CODE = """
 const fed = (parts) => {
@@ -34,7 +38,8 @@ const fed = (parts) => {
     words: ["verdict", "law", "update"].map((kind) => tape.sentence(kind, tape.step(row))),
   }))
   const [names, blocks] = [tape.sites.map(({ name }) => name), tape.blocks.map(({ name }) => name)]
-  return { problem: tape.problem, ended: tape.ended, names, blocks, rows, like: tape.like }
+  const stands = tape.header ? NOWS.map((now) => words.howItStands(tape, now)) : []
+  return { problem: tape.problem, ended: tape.ended, names, blocks, rows, like: tape.like, stands }
 }
 """
 
@@ -44,7 +49,8 @@ def in_browser(files: list[list[bytes]]) -> list[dict[str, Any]]:
     from base64 import b64encode
 
     given_files = json.dumps([[b64encode(part).decode() for part in parts] for parts in files])
-    script = f'import * as recording from "{(FOLDER / "recording.js").as_uri()}"\n{CODE}\n'
+    script = f'import * as recording from "{(FOLDER / "recording.js").as_uri()}"\n'
+    script += f'import * as words from "{(FOLDER / "words.js").as_uri()}"\nconst NOWS = {NOWS}\n{CODE}\n'
     script += 'import { readFileSync } from "node:fs"\n'
     script += 'console.log(JSON.stringify(JSON.parse(readFileSync(0, "utf8")).map(fed)))'
     assert NODE is not None
@@ -64,7 +70,7 @@ def in_python(data: bytes) -> dict[str, Any]:
             "skipped": at in found.skipped,
             "numbers": [_row(found, name, at) for name in SCALARS + SERIES],
             "words": [
-                " ".join(filter(None, (verdict(found, at), first_not_finite(found)))),
+                " ".join(filter(None, (verdict(found, at), jumps(found, at), first_not_finite(found)))),
                 law_in_words(found, at),
                 updates(found, at),
             ],
@@ -73,7 +79,9 @@ def in_python(data: bytes) -> dict[str, Any]:
     ]
     names, blocks = [site.name for site in found.sites], [block.name for block in found.blocks]
     like = likeness(found) if len(found) else ""
-    return {"problem": found.problem, "ended": found.end, "names": names, "blocks": blocks, "rows": rows, "like": like}
+    stands = [how_it_stands(found, now) for now in NOWS] if found.header else []
+    seen = {"problem": found.problem, "ended": found.end, "names": names, "blocks": blocks}
+    return seen | {"rows": rows, "like": like, "stands": stands}
 
 
 def _row(found: Recording, name: str, at: int) -> list[float | str | None]:
@@ -170,6 +178,69 @@ def test_both_readers_make_the_same_of_what_nobody_would_write() -> None:
         files.append(bytes(data))
     for data, found in zip(files, in_browser([[data] for data in files]), strict=True):
         assert found == in_python(data), data
+
+
+def test_both_readers_say_the_same_of_a_recording_without_its_last_line() -> None:
+    times = [
+        "2026-11-22T00:00:00Z",
+        "2026-11-22T00:00:00.5+00:00",
+        "2026-11-22T00:00:00",
+        "2026-13-22T00:00:00Z",
+        "today",
+    ]
+    files = [lines({**HEADER, "created": time}) for time in times]
+    for seconds in (0.0, 59.0, 500.0, 1e5, None, "Infinity", "-Infinity", "NaN"):
+        files.append(lines(HEADER, *({**ROW, "step": step, "seconds": seconds} for step in range(5))))
+    found = in_browser([[data] for data in files])
+    assert found == [in_python(data) for data in files]
+    assert {one["stands"][1] for one in found} == {"growing", "not ended"}
+    assert {one["stands"][-1] for one in found} >= {"no row for 2 days: paused or killed", "growing"}
+
+
+def test_the_prefix_that_names_share_ends_at_a_dot_and_is_the_same_in_both_languages() -> None:
+    alphabet = ["a", "h", "0", "1", "10", "block", "x y"]
+    draw = random.Random(3)
+    deep = [".".join(draw.choice(alphabet) for _ in range(draw.randint(1, 3))) for _ in range(300)]
+    cases = [[f"model.{name}" if draw.random() < 0.9 else name for name in draw.choices(deep, k=6)] for _ in range(200)]
+    inner = [["x"], ["a.x", "a.y"], ["a.x", "a.y", "a.z"], ["a.b", "a.bc", "a.b.c"], ["h.1", "h.10", "h.11"]]
+    cases += [[], *(["start", *names, "end"] for names in inner)]
+    script = f'''import {{ sharedPrefix }} from "{(FOLDER / "recording.js").as_uri()}"
+      console.log(JSON.stringify({json.dumps(cases)}.map((names) => sharedPrefix([names]))))'''
+    assert NODE is not None
+    command = [NODE, "--input-type=module", "-e", script]
+    found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)
+    assert found == [shared_prefix(names) for names in cases]
+    assert found[-6:] == ["", "", "", "a.", "a.", "h."]
+
+
+def test_a_file_that_was_dropped_does_not_grow_on_the_page() -> None:
+    data = lines({**HEADER, "created": datetime.now(UTC).isoformat(timespec="seconds")}, ROW).decode()
+    script = f'''import {{ RecordedTape }} from "{(FOLDER / "recording.js").as_uri()}"
+      const facts = [null, "run.jsonl"].map((recording) => {{
+        const tape = new RecordedTape({{ link: "", recording }})
+        tape.feed(new TextEncoder().encode({json.dumps(data)}))
+        if (tape.local) tape.finish()
+        return [tape.facts().split(", ").at(-1), tape.over]
+      }})
+      console.log(JSON.stringify(facts))'''
+    assert NODE is not None
+    command = [NODE, "--input-type=module", "-e", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert json.loads(done.stdout) == [["not ended when it was read", True], ["growing", False]]
+
+
+def test_both_readers_name_the_same_site_of_the_largest_jump() -> None:
+    draw, files = random.Random(2), []
+    for _ in range(300):
+        kinds = [draw.choice(("sum", "sum", "start")) for _ in range(5)]
+        sites = [{**SITE, "kind": kind, "name": f"site {at}"} for at, kind in enumerate(kinds)]
+        sizes: list[Any] = [0.0, 1.0, 2.0, 3.0, 1e-320, 1e300, -1.0, None, "NaN", "Infinity"]
+        act, grad = ([draw.choice(sizes[:6] if draw.random() < 0.7 else sizes) for _ in kinds] for _ in "ab")
+        files.append(lines({**HEADER, "sites": sites}, {**ROW, "act": act, "grad": grad}, END))
+    found = in_browser([[data] for data in files])
+    assert found == [in_python(data) for data in files]
+    for said in ("grows most at site ", "falls most on the way back through ", "falls to exactly 0 at ", "rises from "):
+        assert sum(said in one["rows"][0]["words"][0] for one in found) > 5
 
 
 def test_the_bounds_are_the_same() -> None:

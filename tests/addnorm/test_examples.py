@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import examples
+from addnorm.__main__ import main
 from addnorm.read import Recording, read
 
 SHIPPED = Path(examples.__file__).parent / "recordings"
@@ -22,10 +23,24 @@ def begins_like(shipped: str, fresh: Recording) -> bool:
     )
 
 
-def test_the_digits_example(tmp_path: Path) -> None:
-    from examples.digits import main
+def test_readme_shows_the_recordings_as_they_are_shown(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    readme = (SHIPPED.parents[1] / "README.md").read_text(encoding="utf-8")
+    for name in ("digits", "x-transformer"):
+        assert main(["show", str(SHIPPED / f"{name}.jsonl")]) == 0
+        said = capsys.readouterr().out
+        block = next(block for block in readme.split("```\n") if block.startswith(said.splitlines()[0]))
+        above, below = block.split("...\n")
+        assert said.startswith(above)
+        assert said.endswith(below)
 
-    main(str(tmp_path / "run.jsonl"), steps=3)
+
+def test_the_digits_example(tmp_path: Path) -> None:
+    from examples.digits import main as example
+
+    example(str(tmp_path / "run.jsonl"), steps=3)
     recording = read(tmp_path / "run.jsonl")
     assert (recording.problem, len(recording), recording.header["meta"]) == ("", 3, {"task": "digits"})
     assert [site.name for site in recording.sites] == [str(at) for at in range(13)]
@@ -35,9 +50,9 @@ def test_the_digits_example(tmp_path: Path) -> None:
 def test_the_trainer_example(tmp_path: Path) -> None:
     pytest.importorskip("transformers", reason="transformers is not installed")
     pytest.importorskip("accelerate", reason="accelerate is not installed")
-    from examples.trainer import main
+    from examples.trainer import main as example
 
-    main(str(tmp_path / "run.jsonl"), steps=3)
+    example(str(tmp_path / "run.jsonl"), steps=3)
     recording = read(tmp_path / "run.jsonl")
     blocks = [f"transformer.h.{at}{part}" for at in range(6) for part in (".attn", "")]
     assert (recording.problem, len(recording)) == ("", 3)
@@ -48,12 +63,13 @@ def test_the_trainer_example(tmp_path: Path) -> None:
 
 def test_the_x_transformers_example(tmp_path: Path) -> None:
     pytest.importorskip("x_transformers", reason="x-transformers is not installed")
-    from examples.x_transformer import main
+    from examples.x_transformer import main as example
 
-    main(str(tmp_path / "run.jsonl"), steps=3)
+    example(str(tmp_path / "run.jsonl"), steps=3)
     recording = read(tmp_path / "run.jsonl")
     assert (recording.problem, len(recording)) == ("", 3)
     assert [site.name for site in recording.sites] == [
         "post_emb_norm",
         *(f"attn_layers.layers.{at}.2" for at in range(12)),
     ]
+    assert begins_like("x-transformer.jsonl", recording)

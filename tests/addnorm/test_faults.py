@@ -20,6 +20,7 @@ from torch import Tensor, nn
 import addnorm.recorder
 from addnorm import unwatch, watch
 from addnorm.read import read
+from addnorm.words import first_not_finite
 from addnorm.writer import WAITING, Writer
 from tests.addnorm.loops import batch, net, recorded, train
 
@@ -361,6 +362,39 @@ def test_numbers_that_are_not_finite_stand_in_the_file_by_name(tmp_path: Path) -
     recording = read(tape.path)
     assert recording.problem == ""
     assert all(recording.known["grad"])
+
+
+def test_a_loss_that_is_nan_is_recorded_and_named_and_training_goes_on(tmp_path: Path) -> None:
+    expected = train(model := net(), sgd(model), None, 4)
+    model = net()
+    optimizer = sgd(model)
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape:
+        losses = train(model, optimizer, tape, 2)
+        tape.loss(float("nan"))
+        losses += train(model, optimizer, tape, 2)
+    assert losses[:2] == expected[:2]
+    recording = read(tape.path)
+    assert (recording.problem, len(recording)) == ("", 4)
+    assert first_not_finite(recording) == "The first number that is not finite is the loss of step 1."
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no CUDA device")
+def test_a_model_on_two_devices_is_recorded_as_on_one(tmp_path: Path) -> None:
+    class Moved(nn.Module):
+        def __init__(self, inner: nn.Module, device: str) -> None:
+            super().__init__()
+            self.inner, self.device = inner.to(device), device
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.inner(x.to(self.device))
+
+    def split(device: str) -> nn.Module:
+        return nn.Sequential(*(Moved(part, device if at in (2, 3) else "cpu") for at, part in enumerate(net())))
+
+    alone, both = recorded(split("cpu"), tmp_path), recorded(split("cuda"), tmp_path)
+    assert both.sites == alone.sites
+    for name in ("act", "grad", "weight_grad", "update"):
+        assert list(both.series[name]) == pytest.approx(list(alone.series[name]), rel=1e-4, nan_ok=True)
 
 
 def test_a_program_that_ends_without_closing_still_ends_its_recording(tmp_path: Path) -> None:

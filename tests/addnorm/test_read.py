@@ -3,17 +3,22 @@
 import json
 import math
 import random
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from addnorm import read as reading
+from addnorm import watch
 from addnorm.__main__ import main
 from addnorm.read import Reader, Recording, read
-from tests.addnorm.loops import net, recorded
+from addnorm.words import first_not_finite, how_it_stands, jumps
+from tests.addnorm.loops import net, recorded, rms, train
 
 SITE = {
     "name": "a",
@@ -216,21 +221,72 @@ def shown(folder: Path, *lines: Any, raw: bytes = b"", arguments: tuple[str, ...
 
 def test_a_recording_is_shown_as_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [ROW, {**ROW, "step": 5, "loss": 0.5, "act": [1.0, 1000.0], "update": [0.5]}]
-    assert shown(tmp_path, HEADER, *rows, END) == 0
+    header = {**HEADER, "created": datetime.now(UTC).isoformat(timespec="seconds")}
+    assert shown(tmp_path, header, *rows, END) == 0
     said = capsys.readouterr().out.splitlines()
     assert said == [
         "Net, 10 parameters, 2 rows, ended",
         "step 5, loss 0.5",
         "site    activation    gradient",
-        "a             1         0.5",
-        "b          1000        0.25",
+        "a                1         0.5",
+        "b             1000        0.25",
         "The stream grows by a factor of 1e+03 over depth, its gradient grows by a factor of 2 on the way back.",
+        "The stream grows most at b, by a factor of 1e+03; the gradient grows most on the way back through b, by a factor of 2.",
         "The update of step 5 changed a most, by 50% of its size.",
     ]
-    assert shown(tmp_path, HEADER, *rows, arguments=("--step", "3")) == 0
+    assert shown(tmp_path, header, *rows, arguments=("--step", "3")) == 0
     said = capsys.readouterr().out.splitlines()
-    assert said[0].endswith("not ended")
-    assert said[-1].startswith("The stream grows by a factor of 2 over depth")
+    assert said[0].endswith("2 rows, growing")
+    assert said[-2].startswith("The stream grows by a factor of 2 over depth")
+
+
+def test_the_modules_that_all_sites_lie_in_are_said_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = ["model.embed", "model.layers.0.attn", "model.layers.0", "model.layers.1.attn", "model.layers.1"]
+    row = {**ROW, "act": [1.0, 1.0, 5.0, 5.0, 5.0], "grad": [1.0] * 5}
+    for sites, said in (
+        (names, ["site, mostly in model.layers", "model.embed", "0.attn", "0", "1.attn", "1"]),
+        (["model.layers.0 (input)", *names[1:]], ["site in model.layers", "0 (input)", "0.attn", "0", "1.attn", "1"]),
+    ):
+        assert shown(tmp_path, {**HEADER, "sites": [{**SITE, "name": name} for name in sites]}, row) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert [line[: len(said[0])].rstrip() for line in lines[2:8]] == said
+        assert {len(line) for line in lines[2:8]} == {len(said[0]) + 26}
+        assert lines[9] == "The stream grows most at model.layers.0, by a factor of 5."
+
+
+@pytest.mark.parametrize(
+    ("last", "end", "later", "said"),
+    [
+        (5.0, {**END, "end": "error", "reason": "KeyboardInterrupt"}, 1e6, "ended by KeyboardInterrupt"),
+        (5.0, {**END, "end": "recorder", "reason": "a fault"}, 1e6, "the recorder gave up: a fault"),
+        (5.0, {**END}, 0, "ended"),
+        (5.0, None, 59, "growing"),
+        (5.0, None, -3600, "growing"),  # the writer's clock is ahead
+        (5.0, None, 61, "no row for 1 min: paused or killed"),
+        (600.0, None, 2900, "growing"),  # a row takes five minutes
+        (600.0, None, 3100, "no row for 51 min: paused or killed"),
+        (5.0, None, 3 * 86400, "no row for 3 days: paused or killed"),
+        (None, None, 0, "not ended"),
+    ],
+)
+def test_growing_ended_and_stopped_recordings_are_told_apart(
+    last: float | None, end: dict[str, Any] | None, later: float, said: str
+) -> None:
+    rows = [{**ROW, "seconds": 0.1}, {**ROW, "step": 1, "seconds": last}]
+    began = datetime.fromisoformat(HEADER["created"]).timestamp()
+    assert how_it_stands(fed(HEADER, *rows, *([end] if end else [])), began + (last or 0) + later) == said
+
+
+def test_a_recording_began_when_it_was_asked_for_though_its_first_pass_comes_late(tmp_path: Path) -> None:
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape:
+        asked = time.time()
+        time.sleep(1.1)  # the time of the header has whole seconds
+        train(model, optimizer, tape, 1)
+    recording = read(tape.path)
+    assert datetime.fromisoformat(recording.header["created"]).timestamp() <= asked
+    assert recording.seconds[0] >= 1.1
 
 
 LEVEL = "The stream stays within a factor of 1.9 over depth"
@@ -251,6 +307,59 @@ def test_the_verdict_is_one_line_for_any_net(
 ) -> None:
     shown(tmp_path, HEADER, {**ROW, "act": [1.0, 1.9], **row})
     assert sentence in capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("second", "third", "sentence"),
+    [
+        ({"loss": "NaN"}, {"act": ["NaN", 1.0]}, "The first number that is not finite is the loss of step 4."),
+        ({"loss": "Infinity", "grad": [1.0, "-Infinity"]}, {}, "… is the gradient at b in step 4."),
+        ({"loss": "NaN", "grad": ["NaN", "NaN"], "act": [1.0, "NaN"]}, {}, "… is the activation at b in step 4."),
+        ({"loss": None, "act": [None, None]}, {"grad": ["Infinity", 1.0]}, "… is the gradient at a in step 9."),
+        ({}, {}, ""),
+    ],
+)
+def test_the_first_number_that_is_not_finite_is_named(
+    second: dict[str, Any], third: dict[str, Any], sentence: str
+) -> None:
+    found = fed(HEADER, ROW, {**ROW, "step": 4, **second}, {**ROW, "step": 9, **third})
+    assert (found.problem, len(found)) == ("", 3)
+    assert first_not_finite(found) == sentence.replace("…", "The first number that is not finite")
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        ({"act": [1.0, 1.99, 3.97, 3.0]}, ""),
+        ({"act": [1.0, 2.0, 8.0, 1.0], "kinds": "sum"}, "The stream falls most at d, by a factor of 8."),
+        ({"act": [1.0, 2.0, 9.0, 18.0]}, "The stream grows most at c, by a factor of 4.5."),
+        ({"act": [1.0, 2.0, 9.0, 18.0], "kinds": "start"}, "The stream grows most at b, by a factor of 2."),
+        ({"act": [1.0, None, 3.0, "Infinity"]}, "The stream grows most at c, by a factor of 3."),
+        ({"act": [1.0, 5.0, 0.0, 0.0]}, "The stream falls to exactly 0 at c."),
+        ({"act": [0.0, 0.0, 2.0, 9.0]}, "The stream rises from exactly 0 at c."),
+        ({"act": [0.0, 0.0, 0.0, 0.0]}, ""),
+        ({"act": ["NaN", "NaN", "Infinity", None]}, ""),
+        ({"grad": [9.0, 1.0, 1.0, 2.0]}, "The gradient grows most on the way back through b, by a factor of 9."),
+        ({"grad": [1.0, 1.0, 4.0, 4.0]}, "The gradient falls most on the way back through c, by a factor of 4."),
+        ({"grad": [0.0, 0.0, 4.0, 1.0]}, "The gradient falls to exactly 0 on the way back through c."),
+    ],
+)
+def test_the_site_of_the_largest_jump_is_named(row: dict[str, Any], sentence: str) -> None:
+    kinds = ("start", "sum", row.pop("kinds", "sum"), "sum")
+    sites = [{**SITE, "name": name, "kind": kind} for name, kind in zip("abcd", kinds, strict=True)]
+    found = fed({**HEADER, "sites": sites}, {**ROW, "act": [1.0] * 4, "grad": [1.0] * 4, **row})
+    assert (found.problem, jumps(found, 0)) == ("", sentence)
+
+
+def test_the_jump_of_a_branch_that_is_made_large_is_what_plain_hooks_measure(tmp_path: Path) -> None:
+    model = net(6)
+    with torch.no_grad():
+        model[4].down.weight *= 50
+    seen: list[float] = []
+    for block in model[:-1]:
+        block.register_forward_hook(lambda _block, _inputs, output: seen.append(rms(output)))
+    recording = recorded(model, tmp_path, steps=1)
+    assert jumps(recording, 0).startswith(f"The stream grows most at 4, by a factor of {seen[4] / seen[3]:.3g}")
 
 
 def test_the_terminal_obeys_nothing_that_a_file_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

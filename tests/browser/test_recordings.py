@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,9 @@ import pytest
 
 from addnorm.read import Recording, read
 from addnorm.words import verdict
+from models.spec import RunConfig
 from tests.addnorm.loops import net, recorded
-from tests.addnorm.test_read import HEADER, ROW, SITE
+from tests.addnorm.test_read import END, HEADER, ROW, SITE
 from tests.browser.page import (
     button,
     chart,
@@ -118,6 +120,40 @@ def test_a_hostile_file_draws_no_link_and_what_was_whole_is_shown(visitors, at, 
     drawn(page, *DEPTH)
     assert line(page, DEPTH[0]) == [1.0, 2.0]
     assert page.locator("a[href*=evil], img[src=x]").count() == 0
+
+
+def test_beside_a_recording_a_net_of_the_playground_trains_along(visitors, at, folder):
+    recording = read(folder / "run.jsonl")
+    page = visitors("/recordings?recording=run.jsonl&beside=toy:%20pre-norm", server=at.url)
+    drawn(page, *DEPTH)
+    toy = RunConfig.arranged("pre-norm").depth + 1
+    until(page, lambda: [len(line(page, title, "dash")) for title in DEPTH] == [toy, toy], "both lines of the toy")
+    until(page, lambda: len(line(page, "Loss", "dash")) >= STEPS, "the toy's losses")
+    shows(page, recording, STEPS - 1)
+
+
+def test_the_table_of_a_chart_over_sites_says_once_what_their_names_share(visitors, at):
+    page = visitors("/recordings?recording=example:%20gpt2.jsonl", server=at.url)
+    drawn(page, *DEPTH)
+    button(page, "Table of Activation by depth").click()
+    table = page.get_by_role("table", name="Activation by depth")
+    table.get_by_role("columnheader", name="site, mostly in transformer.h", exact=True).wait_for()
+    cells = table.locator("tr td:first-of-type").all_inner_texts()
+    assert cells[:4] == ["transformer.drop", "0.attn", "0", "1.attn"]
+    assert chart(page, DEPTH[0]).evaluate("el => el.data[0].text[1]") == "transformer.h.0.attn"
+
+
+def test_a_recording_without_its_last_line_grows_until_its_rows_stay_away(visitors, at, folder):
+    path = folder / "stopped.jsonl"
+    created = datetime.now(UTC) - timedelta(seconds=50)
+    path.write_text(json.dumps({**HEADER, "created": created.isoformat(timespec="seconds")}) + "\n")
+    page = visitors("/recordings?recording=stopped.jsonl", server=at.url)
+    status(page).filter(has_text="0 rows, growing").wait_for()
+    status(page).filter(has_text="0 rows, no row for 1 min: paused or killed").wait_for()
+    with path.open("a") as file:
+        file.write(json.dumps(ROW) + "\n")
+        file.write(json.dumps({**END, "end": "error", "reason": "KeyboardInterrupt"}) + "\n")
+    status(page).filter(has_text="1 row, ended by KeyboardInterrupt").wait_for()
 
 
 def test_a_recording_that_grows_is_followed(visitors, at, folder):

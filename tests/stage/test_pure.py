@@ -17,7 +17,10 @@ from components.charts.depth import Series, depth_profile, log_range
 from components.charts.parts import decades_axis, decimate, enlarged
 from components.charts.steps import step_map
 from components.stage import figures
+from components.stage.bindings import Row
 from components.stage.files import FOLDER
+from tests.addnorm.test_read import HEADER
+from tests.addnorm.test_read import ROW as LINE
 
 NODE = which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="no node on this machine")
@@ -26,7 +29,13 @@ HERE = Path(__file__).parent
 
 def run(code: str, **given: Any) -> Any:
     """What a piece of JavaScript says, given some values; the stage's modules are at hand by their names."""
-    names = {"bind": "bind.js", "playhead": "playhead.js", "tape": "tape.js", "describe": "describe.js"}
+    names = {
+        "bind": "bind.js",
+        "playhead": "playhead.js",
+        "tape": "tape.js",
+        "describe": "describe.js",
+        "recording": "recording.js",
+    }
     imports = "".join(f'import * as {name} from "{(FOLDER / file).as_uri()}"\n' for name, file in names.items())
     values = "".join(f"const {name} = {json.dumps(value)}\n" for name, value in given.items())
     script = f"{imports}{values}const said = (() => {{ {code} }})()\nconsole.log(JSON.stringify(said))"
@@ -524,6 +533,83 @@ def test_a_legend_has_the_room_that_its_names_need_in_the_charts_own_width_and_k
     ]
     """
     assert run(code, figure=figure, large=enlarged(figure, 2)) == [47, 64, 81, 81, 47, 128, 44]
+
+
+RECORDED = """
+const tapes = given.map(({ names, rows }, run) => {
+  const tape = new recording.RecordedTape({ link: "", recording: `${run}.jsonl` })
+  const sites = names.map((name) => ({ ...HEADER.sites[0], name }))
+  const steps = rows.map((values, step) => ({ ...LINE, step, act: values, grad: values }))
+  for (const line of [{ ...HEADER, sites }, ...steps]) tape.feed(new TextEncoder().encode(`${JSON.stringify(line)}\\n`))
+  return tape
+})
+const last = given[0].rows.length - 1
+const now = { tapes, position: last, shown: last, furthest: last + 1, playing: false }
+"""
+PARTS = ["0.attention.output", "0", "1.attention.output"]
+DEEP = ["embed", *(f"encoder.layer.{name}" for name in PARTS), "norm"]
+FLAT = [str(at) for at in range(5)]
+
+
+def over_sites(*recorded: list[str]) -> Any:
+    """The chart over depth of recordings with these sites."""
+    figure = figures.recorded_depth("Activation by depth", Row, "act_rms", [None] * len(recorded), unit="RMS")
+    given = [{"names": names, "rows": [[1.0 + at for at in range(len(names))]]} for names in recorded]
+    code = RECORDED + "const drawn = bind.filled(figure, now, {}); return { ...drawn, said: describe.described(drawn) }"
+    return run(code, given=given, figure=figure, HEADER=HEADER, LINE=LINE)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "labels", "title"),
+    [
+        ([DEEP], ["embed", *PARTS, "norm"], "site, mostly in encoder.layer"),
+        ([DEEP, DEEP], ["embed", *PARTS, "norm"], "site, mostly in encoder.layer"),
+        ([DEEP, [f"module.{name}" for name in DEEP]], ["first", "middle", "last"], "site"),
+        ([DEEP, DEEP[1:-1] * 2], ["first", "middle", "last"], "site, mostly in encoder.layer"),
+        ([[f"model.{name}" for name in FLAT]], FLAT, "site in model"),
+        ([FLAT, FLAT], FLAT, "site"),
+        ([[*FLAT[:4], "a.much.longer.name.than.fits"]], [*FLAT[:4], "a.much.l…than.fits"], "site"),
+    ],
+)
+def test_sites_are_labelled_without_what_all_their_names_share_and_hover_has_it(recorded, labels, title):
+    drawn = over_sites(*recorded)
+    axis = drawn["layout"]["xaxis"]
+    assert (axis["ticktext"], axis["title"]["text"]) == (labels, title)
+    assert [trace["text"] for trace in drawn["data"]] == recorded
+    assert f": from 1 at {recorded[0][0].removeprefix('model.')} to 5 at " in drawn["said"]
+
+
+@pytest.mark.parametrize(
+    ("title", "seen"),
+    [
+        ("Activation by depth", ["float16: largest", "float8 (E4M3): largest", "float8 (E4M3): smallest"]),
+        ("Gradient by depth", ["float16: largest", "float8 (E5M2): largest", "float8 (E5M2): smallest"]),
+        ("Weight gradient by block", []),
+    ],
+)
+def test_the_limits_of_number_formats_are_lines_where_the_axis_reaches_them(title, seen):
+    figure = figures.recorded_depth(title, Row, "act_rms", [None], unit="RMS")
+    code = RECORDED + "return bind.filled(figure, now, {}).layout"
+    given = [{"names": FLAT, "rows": [[1e-6, 1.0, 1.0, 1.0, 1e5]]}]
+    layout = run(code, given=given, figure=figure, HEADER=HEADER, LINE=LINE)
+    assert [one["text"] for one in layout["annotations"]] == seen
+    limits = {name: at for at, name in figures.LIMITS.get(title.split()[0].lower(), ())}
+    assert [(one["y0"], one["y1"]) for one in layout["shapes"] if "y0" in one] == [(limits[name],) * 2 for name in seen]
+
+
+def test_a_map_of_sites_names_them_as_the_charts_over_depth_do_and_a_lost_cell_too():
+    figure = figures.recorded_map("Activation by layer and step", "act_rms", 0)
+    given = [{"names": DEEP, "rows": [[1.0, 2.0, 3.0, 4.0, 5.0], [1.0, "NaN", 0.0, 1.0, 1.0]]}]
+    code = RECORDED + "return bind.filled(figure, now, {})"
+    drawn = run(code, given=given, figure=figure, HEADER=HEADER, LINE=LINE)
+    axis = drawn["layout"]["yaxis"]
+    assert (axis["ticktext"], axis["title"]["text"]) == (["embed", *PARTS, "norm"], "site, mostly in encoder.layer")
+    cells, lost = drawn["data"]
+    for trace in (cells, lost):
+        assert [row[1] for row in trace["text"]] == DEEP
+        assert trace["hovertemplate"].startswith("%{text}, step")
+        assert trace["names"] == axis["ticktext"]
+    assert [row[1] for row in lost["z"]] == [None, 1, 0, None, None]
 
 
 def test_a_chart_is_described_by_the_ends_and_the_extremes_of_its_lines_and_by_its_marks():

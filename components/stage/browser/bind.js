@@ -1,6 +1,6 @@
 // Turns a declared figure and the tapes into the figure to draw. Pure: nothing here touches the page.
 
-import { shortened } from "./recording.js"
+import { sharedPrefix, shortened } from "./recording.js"
 
 const MAX_POINTS = 300
 const [MAP_STEPS, MAP_SITES] = [150, 150]
@@ -134,6 +134,7 @@ const marks = (name, symbol, trace, lost, y) => {
     x: places,
     y: places.map(() => y),
     text: places.map((at) => trace.text?.[at] ?? String(trace.x?.[at] ?? at)),
+    names: trace.names && places.map((at) => trace.names[at]),
     customdata: places.map((at) => word(values[at])),
     marker: { color: colour, symbol, size: 9 },
     line: { color: colour, width: 2, dash: "solid" },
@@ -208,7 +209,7 @@ const FILL = {
   map(trace, tape, now) {
     const steps = evenly(started(now) ? tape.until(now.furthest) : 0, MAP_STEPS).map((row) => tape.step(row))
     const rows = steps.map((step) => tape.vector(trace.bind.track, step, trace.bind.seed))
-    const own = trace.y ? {} : rowsOfMap(tape.names(trace.bind.track))
+    const { whole, ...own } = trace.y ? {} : rowsOfMap(tape.names(trace.bind.track))
     const cells = (own.y ?? [...trace.y.keys()]).map((site) => rows.map((row) => row[site]))
     const logs = cells.map((row) => row.map((value) => (value > 0 && finite(value) ? round3(Math.log10(value)) : null)))
     const written = cells.map((row) => row.map((value) => (finite(value) ? four(value) : null)))
@@ -216,7 +217,7 @@ const FILL = {
     return {
       ...trace,
       ...own,
-      text: own.names?.map((name) => steps.map(() => name)),
+      text: whole?.map((name) => steps.map(() => name)),
       x: steps,
       z: logs,
       customdata: written,
@@ -321,19 +322,35 @@ const named = (trace, tape, step) => {
 }
 const rowsOfMap = (names) => {
   const y = evenly(names.length, MAP_SITES)
-  return { y, names: y.map((at) => names[at]) }
+  const [inside, [short]] = withoutPrefix([names])
+  return { y, inside, whole: y.map((at) => names[at]), names: y.map((at) => short[at]) }
+}
+// The prefix of lists of names in words, and the names without it.
+const withoutPrefix = (lists) => {
+  const prefix = sharedPrefix(lists)
+  const all = lists.flat().every((name) => name.startsWith(prefix))
+  const inside = prefix && `${all ? "" : ", mostly"} in ${shortened(prefix.slice(0, -1), 40)}`
+  return [
+    inside,
+    lists.map((names) => names.map((name) => (name.startsWith(prefix) ? name.slice(prefix.length) : name))),
+  ]
 }
 
-// An x axis over depth: a few names of places, or, if the tapes have different numbers of places, shares of the depth.
-const overDepth = (traces, tapes) => {
+// An x axis over depth: a few names of places, or, if the tapes have other places, shares of the depth. Traces of
+// recordings get `names` without the prefix that all share.
+const overDepth = (traces, tapes, declared) => {
   const drawn = traces.filter((trace) => trace.values?.length)
-  const [first] = drawn
-  if (!first) return {}
-  const same = drawn.every((trace) => trace.values.length === first.values.length)
-  if (!same) for (const trace of drawn) trace.x = trace.x.map((at) => at / Math.max(1, trace.x.length - 1))
-  const names = drawn.find((trace) => tapes[trace.bind.run]?.names)?.text ?? []
-  if (same) return ticks(names, evenly(names.length, 5), 18)
-  return { tickvals: [0, 0.5, 1], ticktext: ["first", "middle", "last"], tickmode: "array" }
+  const recorded = drawn.filter((trace) => tapes[trace.bind.run]?.names)
+  const [inside, short] = withoutPrefix(recorded.map((trace) => trace.text))
+  for (const [at, trace] of recorded.entries()) trace.names = short[at]
+  const title = { ...declared.title, text: declared.title.text + inside }
+  const names = recorded[0]?.names ?? []
+  const same =
+    drawn.every((trace) => trace.values.length === drawn[0].values.length) &&
+    recorded.every((trace) => String(trace.names) === String(names))
+  if (same) return { title, ...ticks(names, evenly(names.length, 5), 18) }
+  for (const trace of drawn) trace.x = trace.x.map((at) => at / Math.max(1, trace.x.length - 1))
+  return { title, tickvals: [0, 0.5, 1], ticktext: ["first", "middle", "last"], tickmode: "array" }
 }
 const ticks = (names, places, length) => ({
   tickmode: "array",
@@ -367,16 +384,17 @@ const lostCells = (trace) => {
   const count = [0, 1].map((one) => z.flat().filter((cell) => cell === one).length)
   if (!count[0] && !count[1]) return { traces: [trace], words: [] }
   const customdata = trace.cells.map((row, y) => row.map((value, x) => (z[y][x] === null ? null : word(value))))
-  const { x, y, hoverongaps } = trace
+  const { x, y, text, names, hoverongaps } = trace
+  const places = { x, y, text, names }
   const colours = [
     [0, GREY],
     [1, RED],
   ]
   const looks = { zmin: 0, zmax: 1, colorscale: colours, showscale: false, hoverongaps }
-  const hovertemplate = "%{y}, step %{x}: %{customdata}<extra></extra>"
-  const lost = { type: "heatmap", name: "zero or not finite", x, y, z, customdata, hovertemplate, ...looks }
-  const names = ["exactly 0 (grey)", "not finite (red)"]
-  return { traces: [trace, lost], words: count.flatMap((cells, at) => (cells ? [`${cells} ${names[at]}`] : [])) }
+  const hovertemplate = `%{${text ? "text" : "y"}}, step %{x}: %{customdata}<extra></extra>`
+  const lost = { type: "heatmap", name: "zero or not finite", ...places, z, customdata, hovertemplate, ...looks }
+  const kinds = ["exactly 0 (grey)", "not finite (red)"]
+  return { traces: [trace, lost], words: count.flatMap((cells, at) => (cells ? [`${cells} ${kinds[at]}`] : [])) }
 }
 
 // Pixels above a plot: for its title, and for the rows of its legend, whose columns are as wide as the longest name. Room
@@ -407,7 +425,7 @@ export const filled = ({ data, layout }, now, held) => {
     const full = FILL[trace.bind.of](trace, tape, now)
     return { ...full, name: full.name.replace("{step}", now.shown) }
   })
-  const xaxis = { ...rest.xaxis, ...(bind.depth && overDepth(bound, now.tapes)) }
+  const xaxis = { ...rest.xaxis, ...(bind.depth && overDepth(bound, now.tapes, rest.xaxis)) }
   const axis = AXES[bind.y ?? ""](bound, bind, held)
   if (bind.reaches) xaxis.range = [0, Math.max(1, ...now.tapes.map((tape) => tape.last))]
   const limits = limitsWithin(bind.limits ?? [], axis.yaxis ?? { range: [0, 0] })
@@ -417,7 +435,7 @@ export const filled = ({ data, layout }, now, held) => {
   for (const one of axis.traces) {
     const { traces: parts, words } = lostCells(one)
     if (words.length) annotations.push({ ...TOP_RIGHT, text: `cells: ${words.join(", ")}`, yanchor: "bottom" })
-    for (const { bind: _, values: __, whole: ___, cells: ____, ...trace } of parts) {
+    for (const { bind: _, values: __, whole: ___, cells: ____, inside: _____, ...trace } of parts) {
       if (!(trace.z ? trace.z[0]?.length : trace.y?.some((value) => value !== null))) continue
       if (trace.legendgroup) {
         trace.showlegend = !inLegend.has(trace.legendgroup) // one entry for each kind of mark
@@ -434,10 +452,11 @@ export const filled = ({ data, layout }, now, held) => {
   const stepLines = marksStep ? LINES[bind.line ?? ""](now.shown) : []
   const shapes = [...(rest.shapes ?? []), ...limits.shapes, ...stepLines]
   const yaxis = { ...rest.yaxis, ...axis.yaxis }
-  const map = traces.find((trace) => trace.names)
+  const map = axis.traces.find((trace) => trace.z && trace.names)
   if (map)
     Object.assign(yaxis, ticks(map.names, evenly(map.names.length, 6), 18), {
       tickvals: evenly(map.y.length, 6).map((at) => map.y[at]),
+      title: { ...yaxis.title, text: yaxis.title.text + map.inside },
     })
   return { data: traces, layout: { ...rest, yaxis, xaxis, shapes, annotations } }
 }

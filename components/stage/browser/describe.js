@@ -19,7 +19,10 @@ const extremes = (points) =>
 const placed = ({ value, at }) => `${brief(value)} at ${at}`
 
 const line = (trace, name) => {
-  const all = Array.from(trace.y ?? [], (y, at) => ({ value: y, at: bare(trace.text?.[at] ?? trace.x?.[at] ?? at) }))
+  const all = Array.from(trace.y ?? [], (y, at) => ({
+    value: y,
+    at: bare(trace.names?.[at] ?? trace.text?.[at] ?? trace.x?.[at] ?? at),
+  }))
   const points = all.filter(({ value }) => Number.isFinite(value))
   if (!points.length) return ""
   const [least, greatest] = extremes(points)
@@ -31,7 +34,7 @@ const line = (trace, name) => {
 }
 
 const marks = (trace, name) => {
-  const places = Array.from(trace.x ?? [], (x, at) => bare(trace.text?.[at] ?? x))
+  const places = Array.from(trace.x ?? [], (x, at) => bare(trace.names?.[at] ?? trace.text?.[at] ?? x))
   if (!places.length) return ""
   const more = places.length > PLACES ? ` and ${places.length - PLACES} more` : ""
   const kind = bare(trace.name)

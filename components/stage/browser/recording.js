@@ -1,13 +1,14 @@
 // A recording of `addnorm.watch` as a tape, read in pieces, strictly and within bounds. Twin of addnorm/read.py.
 
 import { Tape } from "./tape.js"
-import { kindOf, likeness, sentenceOf } from "./words.js"
+import { howItStands, kindOf, likeness, sentenceOf } from "./words.js"
 
 const VERSION = 1
 const LARGEST_FILE = 2 ** 32
 const MOST_SITES = 20_000
 const LONGEST_NAME = 1000
 const DEEPEST = 8
+const FEWEST_NAMES = 5 // among which a prefix is looked for
 const PIECE = 2 ** 20 // bytes of a dropped file that are read at once
 export const BOUNDS = { line: 2 ** 23, numbers: 50_000_000 }
 const NAMED = new Map([
@@ -140,6 +141,15 @@ export const shortened = (name, width) => {
   return `${letters.slice(0, left).join("")}…${letters.slice(letters.length - (width - 1 - left)).join("")}`
 }
 
+// The modules that all names but the first and the last lie in, with a dot at the end, which a chart and its table say
+// once. `lists`: of the recordings in a chart.
+export const sharedPrefix = (lists) => {
+  const inner = lists.flatMap((names) => (names.length < FEWEST_NAMES ? [""] : names.slice(1, -1)))
+  let prefix = inner[0] ?? ""
+  for (const name of inner) while (!name.startsWith(prefix)) prefix = prefix.slice(0, -1)
+  return prefix.slice(0, prefix.lastIndexOf(".") + 1)
+}
+
 export class RecordedTape extends Tape {
   constructor({ link, recording, name }) {
     super({ link, seeds: 1, last: 0 })
@@ -149,7 +159,7 @@ export class RecordedTape extends Tape {
 
   empty() {
     Object.assign(this, { header: null, sites: [], blocks: [], ended: null, problem: "", first: null, tracks: {} })
-    Object.assign(this, { file: "", bytes: 0, line: 0, numbers: 0, count: 0, width: 0, gone: "" })
+    Object.assign(this, { file: "", bytes: 0, line: 0, numbers: 0, count: 0, width: 0, gone: "", seconds: 0 })
     Object.assign(this, { rest: new Uint8Array(0), rows: new Float64Array(0), known: new Uint8Array(0) })
     Object.assign(this, { steps: [], updates: [], skipped: new Set(), last: 0, length: 0, have: 0, recorded: true })
     this.touch(0)
@@ -164,7 +174,16 @@ export class RecordedTape extends Tape {
   standing() {
     const error = this.gone || this.problem
     const { device = "", parameters = 0 } = this.header?.said ?? {}
-    return { ...this.state, done: Boolean(this.ended), error, fates: [], place: 0, rate: 0, device, parameters }
+    return {
+      ...this.state,
+      done: Boolean(this.ended || this.readAt),
+      error,
+      fates: [],
+      place: 0,
+      rate: 0,
+      device,
+      parameters,
+    }
   }
 
   // The file of this name, and from which byte on it will come: a new file comes from its beginning.
@@ -207,6 +226,7 @@ export class RecordedTape extends Tape {
       this.line += 1
       this.stop(this.header ? "is cut off; what was whole before it is shown" : "is no recording")
     } else if (!this.problem && !this.header) this.problem = "The file is empty."
+    this.readAt = Date.now() / 1000
     this.become(this.standing())
   }
 
@@ -254,7 +274,7 @@ export class RecordedTape extends Tape {
     this.numbers += this.width + 2
     if (this.numbers > BOUNDS.numbers) fault("is one row too many; the rows before it are shown")
     const scalars = SCALARS.map((name) => number(entry[name], name))
-    number(entry.seconds, "seconds")
+    const seconds = number(entry.seconds, "seconds") ?? NaN
     const series = SERIES.map((name) => numbers(entry[name], name, this.widthOf(name)))
     const skipped = entry.skipped === undefined ? false : entry.skipped
     if (typeof skipped !== "boolean") fault("has a skipped that is neither true nor false")
@@ -269,7 +289,7 @@ export class RecordedTape extends Tape {
     this.steps.push(step)
     this.count += 1
     this.first ??= this.lostAt(this.count - 1)
-    Object.assign(this, { last: step, length: step + 1, have: step + 1 })
+    Object.assign(this, { seconds, last: step, length: step + 1, have: step + 1 })
     this.touch(step)
   }
 
@@ -379,11 +399,11 @@ export class RecordedTape extends Tape {
   facts() {
     if (!this.header) return this.problem || this.gone || this.local ? "" : `${this.name}: nothing has come yet`
     const { model, dtype, device, parameters, optimizer } = this.header.said
-    const how = { done: "ended", error: `ended by ${this.ended?.reason}`, recorder: `given up: ${this.ended?.reason}` }
     const parts = [this.name, model, `${parameters.toLocaleString("en")} parameters`, `${dtype} on ${device}`]
     if (typeof optimizer?.name === "string") parts.push(optimizer.name)
     parts.push(`${this.count} ${this.count === 1 ? "row" : "rows"}`)
-    parts.push(this.ended ? how[this.ended.end] : "not ended")
+    const stands = howItStands(this, this.readAt ?? Date.now() / 1000)
+    parts.push(this.local && stands === "growing" ? "not ended when it was read" : stands)
     if (this.ended?.dropped) parts.push(`${this.ended.dropped} rows dropped`)
     return parts.map((part) => shortened(part, 60)).join(", ")
   }

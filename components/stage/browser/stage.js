@@ -17,6 +17,7 @@ const CALM_SECONDS = 0.5 // between two pictures, with reduced motion
 const REST_SECONDS = 0.4 // after the last move, before the server hears where the playhead is
 const FOLLOW_SECONDS = 1 // between two reports of a moving playhead
 const EAGER_SECONDS = 3 // within which a page has heard of a control
+const LATE_SECONDS = 10 // after which a growing recording without news is looked at again
 const FRAME_SECONDS = 0.04 // of drawing in one frame; the other panels wait for the next
 const PANELS = {
   chart: Chart,
@@ -341,6 +342,13 @@ class Stage {
     this.tell(time)
     this.showStatus(now)
     if (playhead.playing || this.stale.size || this.untold) this.go()
+    if (recorded.some((tape) => !tape.over)) this.late ??= setTimeout(() => this.lookAgain(), LATE_SECONDS * 1000)
+  }
+
+  // The line of status says for how long no row has come.
+  lookAgain() {
+    this.late = undefined
+    this.go()
   }
 
   // Marks the panels to draw: all if anything changed since the last picture, else those that move on their own.
@@ -408,17 +416,18 @@ class Stage {
     if (known)
       facts.push(known.device, ...(tapes.length > 1 ? [] : [`${known.parameters.toLocaleString("en")} parameters`]))
     facts.push(...data.facts)
-    const behind = tapes.find((tape) => !tape.over && tape.length <= playhead.shown + (playhead.playing ? 1 : 0))
+    const behind = tapes.find(
+      (tape) => !tape.names && !tape.over && tape.length <= playhead.shown + (playhead.playing ? 1 : 0),
+    )
     const awaited = playhead.playing && behind
     const place = Math.max(...states.map((state) => state.place))
     if (connection.refusal) facts.push(`the server refused the connection: ${connection.refusal}`)
     else if (this.remote.length && !connection.connected) facts.push("connecting; what is drawn stays")
-    else if (behind?.names) facts.push("waiting for the next row")
     else if (recorded.length < tapes.length && connection.trainer?.sentence) facts.push(connection.trainer.sentence)
     else if (states.some((state) => state.recomputing)) facts.push("recomputing this run, what is drawn stays")
     else if (place) facts.push(`waiting at place ${place} of the queue, for no more runs fit beside those that train`)
     else if (awaited || (playhead.shown && behind)) facts.push("computing")
-    else if (playhead.ended) facts.push(this.ending())
+    else if (playhead.ended && recorded.length < tapes.length) facts.push(this.ending())
     if (this.stopped && !playhead.playing) facts.push(this.stopped)
     if (playhead.playing) this.stopped = ""
     const errors = states.flatMap(({ error }, at) =>
@@ -455,6 +464,7 @@ class Stage {
     this.unlisten?.()
     document.removeEventListener("visibilitychange", this.here)
     cancelAnimationFrame(this.due)
+    clearTimeout(this.late)
     for (const panel of this.panels.values()) {
       panel.clear?.(this.plotly)
       panel.home.remove()

@@ -18,9 +18,9 @@ const rowOf = (kind, first, rest) => {
 }
 
 // The rows of a map are its grid; any other trace has a row per point, a mark with its `meta`, `text` and `customdata`.
-const rowsOf = (trace) => {
+const rowsOf = (trace, side) => {
   if (trace.z) {
-    const head = rowOf("th", bare(trace.name), trace.x ?? trace.z[0].map((_, at) => at))
+    const head = rowOf("th", trace.names ? side : bare(trace.name), trace.x ?? trace.z[0].map((_, at) => at))
     return [
       head,
       ...trace.z.map((cells, at) =>
@@ -29,7 +29,8 @@ const rowsOf = (trace) => {
     ]
   }
   const name = bare(trace.mode === "markers" ? (trace.meta ?? trace.name) : trace.name)
-  const point = (y, at) => rowOf("td", name, [bare(trace.text?.[at] ?? trace.x[at]), trace.customdata?.[at] ?? y])
+  const point = (y, at) =>
+    rowOf("td", name, [bare(trace.names?.[at] ?? trace.text?.[at] ?? trace.x[at]), trace.customdata?.[at] ?? y])
   return trace.y.flatMap((y, at) => (y === null ? [] : [point(y, at)]))
 }
 
@@ -39,6 +40,6 @@ export const tableOf = ({ data, layout }, title) => {
   const axis = (name) => bare(layout[name]?.title?.text)
   if (data.some((trace) => !trace.z))
     table.append(rowOf("th", "line", [axis("xaxis") || "at", axis("yaxis") || "value"]))
-  table.append(...data.filter((trace) => trace.visible !== false).flatMap(rowsOf))
+  table.append(...data.filter((trace) => trace.visible !== false).flatMap((trace) => rowsOf(trace, axis("yaxis"))))
   return table
 }

@@ -2,7 +2,7 @@
 
 import { brief } from "./tape.js"
 
-const LEVEL = 2 // a factor below which a change is none
+const LEVEL = 2 // a factor below which a change is none, over depth and from site to site
 const NEAR = 0.25 // how far, as a share, the rates of signal and gradient may differ and still be the same
 const [FEWEST, SAME, TREND, CLEAR, STILL] = [4, 1.2, 1.02, 1.5, 1.01]
 const [POOR, APART, SURE, SMALLEST] = [0.045, 1.25, 2, 1e-140]
@@ -15,6 +15,11 @@ const LIKE = {
   plain: "the size is a product over the layers",
   "plain + norm": "the size stays, and the gradient is a product over the layers",
 }
+
+const [PAUSE, PAUSES] = [60, 10] // a row is late after so many seconds, and so many times the mean time from row to row
+const UTC_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)$/
+
+const ENDED = { done: "ended", error: "ended by", recorder: "the recorder gave up:" }
 
 const measured = (values) => values.filter((value) => value !== undefined)
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1)
@@ -47,6 +52,42 @@ const verdict = (tape, row) => {
   return `${capital(said.join(", "))}${grad.length ? "" : "; no gradient was measured"}.`
 }
 
+// From site to site of a stream, where both are measured and finite: the name of the second, and both sizes.
+const fromSiteToSite = (sites, values) => {
+  const steps = []
+  const finite = (value) => value >= 0 && value < Infinity
+  let before
+  for (const [at, { kind, name }] of sites.entries()) {
+    if (kind === "start") before = undefined
+    if (values[at] === undefined) continue
+    if (finite(before) && finite(values[at])) steps.push({ site: name, start: before, end: values[at] })
+    before = values[at]
+  }
+  return steps
+}
+
+const factorOf = ({ start, end }) => (start === end ? 1 : Math.max(start / end, end / start))
+
+const jumpInWords = (what, where, steps) => {
+  const most = steps.reduce((one, other) => (factorOf(other) > factorOf(one) ? other : one), { start: 0, end: 0 })
+  const { site, start, end } = most
+  if (factorOf(most) < LEVEL) return []
+  if (!start || !end) return [`${what} ${start ? "falls to" : "rises from"} exactly 0 ${where} ${site}`]
+  return [`${what} ${end > start ? "grows" : "falls"} most ${where} ${site}, by a factor of ${brief(factorOf(most))}`]
+}
+
+// Where stream and gradient change most from one site to the next.
+const jumps = (tape, row) => {
+  const steps = (track) => fromSiteToSite(tape.sites, tape.at(track, row))
+  const back = steps("grad_rms").reverse()
+  const turned = back.map(({ site, start, end }) => ({ site, start: end, end: start }))
+  const said = [
+    ...jumpInWords("the stream", "at", steps("act_rms")),
+    ...jumpInWords("the gradient", "on the way back through", turned),
+  ]
+  return said.length ? `${capital(said.join("; "))}.` : ""
+}
+
 const firstLost = ({ first, sites, steps }) => {
   if (!first) return ""
   const step = steps[first.row]
@@ -73,6 +114,21 @@ const weights = (tape, row) => {
   const none = values.length - alive.length
   const rest = none ? `; ${none} of ${values.length} receive none` : ""
   return `The largest of the blocks' weight gradients is ${far} times the smallest${rest}.`
+}
+
+const duration = (seconds) => {
+  if (seconds < 2 * 3600) return `${Math.floor(seconds / 60)} min`
+  return seconds < 48 * 3600 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86400)} days`
+}
+
+// Whether a recording grows, has ended, or has stopped without its last line. `now`: seconds since 1970.
+export const howItStands = ({ ended, header, problem, seconds, count }, now) => {
+  if (ended) return `${ENDED[ended.end]}${ended.end === "done" ? "" : ` ${ended.reason}`}`
+  const { created } = header.said
+  const silent = now - (UTC_TIME.test(created) ? Date.parse(created) / 1000 : NaN) - seconds
+  if (problem || !Number.isFinite(silent)) return "not ended"
+  if (silent <= Math.max(PAUSE, (PAUSES * seconds) / Math.max(1, count))) return "growing"
+  return `no row for ${duration(silent)}: paused or killed`
 }
 
 // --- growth laws ---
@@ -191,7 +247,7 @@ const law = (tape, row) => {
 }
 
 const SENTENCES = {
-  verdict: (tape, row) => [verdict(tape, row), firstLost(tape)].filter(Boolean).join(" "),
+  verdict: (tape, row) => [verdict(tape, row), jumps(tape, row), firstLost(tape)].filter(Boolean).join(" "),
   law,
   notes: (tape) => tape.header.said.notes.join(" "),
   weight: weights,

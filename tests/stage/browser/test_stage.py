@@ -168,7 +168,11 @@ STAGE = {
     "panels": [{"kind": "heading", "key": "one", "title": "Mounted", "run": 0, "span": 12, "row": 0}],
     "at": [0, False], "tells": "never", "keys": "", "scenes": [], "facts": [], "names": [], "start": "now",
 }  # fmt: skip
-STILL = {"title": "Mounted", "height": 200, "figure": {"data": [{"x": [0, 1], "y": [1, 2]}], "layout": {"margin": {"t": 8}}}}
+STILL = {
+    "title": "Mounted",
+    "height": 200,
+    "figure": {"data": [{"x": [0, 1], "y": [1, 2]}], "layout": {"margin": {"t": 8}}},
+}
 
 
 @pytest.mark.parametrize(
