@@ -131,15 +131,16 @@ export class Curve {
 
   declare(panel) {
     this.panel = panel
-    this.el.style.height = `${panel.height}px`
+    this.el.style.setProperty("--height", `${panel.height}px`)
     if (!this.el.hasAttribute("aria-label")) this.el.setAttribute("aria-label", `${panel.title}: not measured yet`)
   }
 
   draw(now) {
-    const { run, top, level, height, title } = this.panel
+    const { run, top, level, title } = this.panel
     const tape = now.tapes[run]
     if (!tape?.length) return
     const width = this.width ?? this.place.clientWidth
+    const height = this.el.clientHeight || this.panel.height // of which a phone's style leaves less
     const x = (row) => LEFT + (row / tape.last) * (width - LEFT - RIGHT)
     const y = (loss) => TOP + (1 - loss / top) * (height - TOP - BOTTOM)
     const until = Math.min(now.furthest, tape.length - 1)
