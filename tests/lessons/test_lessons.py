@@ -20,7 +20,7 @@ from models.lessons.lessons import LESSONS
 from models.spec import RunConfig, knobs
 from models.spec.budget import over_budget, step_seconds
 from models.trace import Trace
-from models.training import Run
+from models.training import Run, profile_at_init
 from tests.app_page import APP, PATIENCE, charts, press, sound, words
 from tests.stage_page import declared, panels, rests, runs, tapes
 
@@ -272,6 +272,21 @@ def test_guessing_again_hides_the_run_and_puts_it_back_to_its_beginning() -> Non
     assert not happened(page)
     assert declared(page, "lesson_final")["reset"]
     assert happened(watched(page, "lesson_final"))
+
+
+@pytest.mark.parametrize("key", LESSONS)
+def test_a_guess_about_the_nets_before_training_is_answered_at_once_and_any_other_says_when(key: str) -> None:
+    page, early = guessed(lessons(lesson=key), 0), LESSONS[key].before
+    assert ("Before training, " in LESSONS[key].question or "before training" in LESSONS[key].question) == bool(early)
+    assert ("Before training" in [one.value for one in page.subheader]) == bool(early)
+    assert ("their numbers answer your guess" in words(page)) == (early is None)
+    assert LESSONS[key].why not in words(page), "what training does is seen first"
+    if early is not None:
+        nets = [profile_at_init(cfg) for cfg in LESSONS[key].nets.values()]
+        assert early(nets).sentence in words(page)
+        after = watched(page, f"lesson_{key}")
+        assert happened(after)
+        assert early(nets).sentence in words(after), "the answer is the same after training"
 
 
 def happened(page: AppTest) -> bool:

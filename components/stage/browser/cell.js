@@ -33,7 +33,8 @@ export class Guess {
   }
 
   declare(panel) {
-    const { title, options, found } = panel
+    const { title, options } = panel
+    this.panel = panel
     this.heading.textContent = title
     this.field.setAttribute("aria-label", `Your guess: ${title}`)
     if (this.field.children.length !== options.length) {
@@ -48,9 +49,13 @@ export class Guess {
       this.field.replaceChildren(...choices)
     }
     for (const { firstChild: radio } of this.field.children) radio.checked = radio.value === guesses.get(title)
+    this.answer(panel.found)
+  }
+
+  answer(found) {
     this.field.hidden = Boolean(found)
     this.score.hidden = !found
-    write(this.score, found && this.words(found, guesses.get(title)))
+    write(this.score, found && this.words(found, guesses.get(this.panel.title)))
   }
 
   words(found, guessed) {
@@ -58,7 +63,11 @@ export class Guess {
     return guessed === found ? `✓ it ${found}, as you guessed` : `it ${found}; you guessed: ${guessed}`
   }
 
-  draw() {}
+  draw(now) {
+    const { run, found, diverged } = this.panel
+    const tape = now.tapes[run]
+    this.answer(found || (tape?.lost && now.furthest >= tape.fate.step ? diverged : ""))
+  }
 }
 
 export class Digits {
