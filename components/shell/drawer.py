@@ -22,7 +22,7 @@ def drawer(page: str) -> None:
 
 
 def settings() -> None:
-    """A button that opens the drawer at the page's settings, which a wide page has beside it: only a narrow one shows it."""
+    """A button, on a narrow page only, that opens the drawer at the page's settings, which a wide one has beside it."""
     st.button("Settings", key="settings", icon=":material/tune:", on_click=_ask)
 
 
