@@ -50,11 +50,11 @@ def charts(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int, *, large
     found: list[Panel] = [
         Chart(title, span=6, figure=figure, height=height, fit=fit) for title, figure in profiles.items()
     ]
+    for figure in profiles.values():
+        figure["layout"]["showlegend"] = bool(others)  # a single line is the step in the player
+        if not others:
+            figure["layout"]["margin"]["t"] = round(TITLE * (projector.FACTOR if large else 1))
     if large:
-        for figure in profiles.values():
-            figure["layout"]["showlegend"] = bool(others)  # a single line is the step in the player
-            if not others:
-                figure["layout"]["margin"]["t"] = round(TITLE * projector.FACTOR)
         return found
     sites = plan(cfg).sites
     return [

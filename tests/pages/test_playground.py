@@ -192,7 +192,10 @@ def test_the_picture_before_a_change_stays_as_a_ghost():
     page = playground(**SMALL)
     before = now(page)
     assert line(page, "Activation by depth", "dot") is None
+    legend = [charts(page)["Activation by depth"]["layout"]["showlegend"]]
     move(page, "residual", False)
+    legend.append(charts(page)["Activation by depth"]["layout"]["showlegend"])
+    assert legend == [False, True], "a single line is the step that the player says"
     assert line(page, "Activation by depth", "dot") == before[0]
     assert line(page, "Gradient by depth", "dot") == before[1]
     assert "pre-norm, 4x16, step 0" in names(page)
