@@ -20,7 +20,7 @@ from models.service.client import Tape, trainer
 from models.spec import plan
 
 TITLES = {
-    "act_rms": "Activation by depth",
+    "act_rms": "Signal by depth",
     "grad_rms": "Gradient by depth",
     "sample_cosine": "Sample cosine by depth",
     "loss": "Loss",

@@ -59,19 +59,19 @@ SCALES = """(all) => all.map((one) => {  // what stands beside the columns, belo
 
 def test_a_click_on_a_block_opens_it_and_its_skip_can_be_cut_there(visitors):
     page = visitors(f"/anatomy?{SMALL}")
-    drawn(page, "Activation by depth")
-    whole = line(page, "Activation by depth")
+    drawn(page, "Signal by depth")
+    whole = line(page, "Signal by depth")
     page.get_by_role("button", name="Block 2: skip, norm").click()
     page.get_by_role("button", name="Block 2: skip, norm", pressed=True).wait_for()
     page.get_by_text("Residual in this block").click()
     page.get_by_role("button", name="Block 2: no skip, norm").wait_for()
     page.wait_for_function("() => location.search.includes('overrides=2.residual.false')")
     page.wait_for_function(
-        "whole => { const el = document.querySelector('[aria-label^=\"Activation by depth\"]');"
+        "whole => { const el = document.querySelector('[aria-label^=\"Signal by depth\"]');"
         " const now = el?.data?.find((t) => t.name === 'as set'); return now && now.y[2] !== whole[2] }",
         arg=whole,
     )
-    assert line(page, "Activation by depth", "dot") == whole
+    assert line(page, "Signal by depth", "dot") == whole
 
 
 def test_the_start_page_trains_four_nets_after_one_button_and_scores_what_was_guessed(visitors):

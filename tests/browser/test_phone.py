@@ -9,7 +9,7 @@ CALLS_ITSELF_A_PHONE = {"user_agent": "Mozilla/5.0 (iPhone) Mobile/15E148"}
 
 
 @pytest.mark.parametrize(
-    ("path", "name"), [(link(seed=20), "Activation by depth"), ("/maps", "Map of pre-norm, final loss")]
+    ("path", "name"), [(link(seed=20), "Signal by depth"), ("/maps", "Map of pre-norm, final loss")]
 )
 def test_a_swipe_over_a_chart_scrolls_the_page_and_leaves_its_axes(visitors, path, name):
     page = drawn(visitors(path, **PHONE), name)

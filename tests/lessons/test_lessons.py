@@ -225,7 +225,7 @@ def test_after_the_guess_the_nets_are_trained_and_the_numbers_decide(at: int, sa
     assert said in words(page)
     assert "becomes 64,000 times smaller" in words(page)
     assert LESSONS["vanishing"].why in words(page)
-    assert {"Gradient by depth", "Activation by depth", "Loss"} <= set(charts(page))
+    assert {"Gradient by depth", "Signal by depth", "Loss"} <= set(charts(page))
     assert "def forward" in "".join(code.value for code in page.code)
     verdict = "right" if at == 2 else "not quite"
     assert f"({verdict})" in page.code[-1].value
@@ -381,7 +381,7 @@ def test_one_line_says_how_far_one_is_in_all_of_them_and_the_verdict_stands_befo
 def test_a_lesson_keeps_the_net_before_training_on_its_charts_when_the_run_has_no_numbers_left() -> None:
     page = watched(guessed(lessons(lesson="exploding"), 2), "lesson_exploding")
     (tape, _) = tapes(page, name="lesson_exploding")
-    stays = [trace for trace in charts(page)["Activation by depth"]["data"] if trace["bind"].get("first")]
+    stays = [trace for trace in charts(page)["Signal by depth"]["data"] if trace["bind"].get("first")]
     assert [trace["bind"]["run"] for trace in stays] == [0, 1]
     assert not np.isfinite(tape.trace().act_rms[-1]).all()
     assert np.isfinite(tape.trace().act_rms[0]).all()

@@ -65,13 +65,13 @@ def test_the_default_network_is_drawn_and_called_recorded_until_the_trainer_is_u
 ):
     page = playground()
     assert first_row(page)["recorded"]
-    drawn = line(page, "Activation by depth")
+    drawn = line(page, "Signal by depth")
     np.testing.assert_allclose(drawn, recorded.recorded(RunConfig()).act_rms[0], rtol=1e-3)
     client.close_trainer()
     monkeypatch.setenv("PLAYGROUND_TRAINER", "inprocess")
     sound(page.run())
     assert not first_row(page)["recorded"]
-    np.testing.assert_allclose(line(page, "Activation by depth"), drawn, rtol=1e-3)
+    np.testing.assert_allclose(line(page, "Signal by depth"), drawn, rtol=1e-3)
 
 
 def test_all_four_nets_of_start_are_drawn_until_the_trainer_is_up(trainer_that_never_comes_up):

@@ -94,7 +94,7 @@ export class Stack {
 
   words(at) {
     const { name, skip } = this.panel.blocks[at]
-    return `${name}: activation ${word(this.values.act[at])}, gradient ${word(this.values.grad[at])}, ${skip ? "with" : "without"} skip`
+    return `${name}: signal ${word(this.values.act[at])}, gradient ${word(this.values.grad[at])}, ${skip ? "with" : "without"} skip`
   }
 
   draw(now, _, theme) {
@@ -234,7 +234,7 @@ export class Stack {
     pen.fillStyle = ink
     pen.fillText(this.panel.label, width + 6, RIBBON / 2 + 2)
     for (const [name, title, y] of [
-      ["act", "activation", top],
+      ["act", "signal", top],
       ["grad", "gradient", top + half + 2],
     ]) {
       const [low, high] = this.held[name]
@@ -247,7 +247,7 @@ export class Stack {
       pen.fillStyle = ink
       pen.font = `${this.type}px sans-serif`
       if (this.height < SMALL) {
-        pen.fillText(name === "act" ? "signal" : title, left + 12, y + half / 2)
+        pen.fillText(title, left + 12, y + half / 2)
         continue
       }
       const ends = powers(low, high)
