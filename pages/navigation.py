@@ -7,7 +7,7 @@ from streamlit.navigation.page import StreamlitPage
 
 from components.shell import address, hide
 from components.shell.copy_link import copy_link
-from components.shell.drawer import close_drawer
+from components.shell.drawer import drawer
 from components.shell.style import style
 
 HERE = Path(__file__).parent
@@ -65,6 +65,6 @@ st.logo(str(HERE / "wordmark.svg"))
 address.arrive(page.url_path, hide.query())
 style()
 copy_link()
-close_drawer(page.url_path)
+drawer(page.url_path)
 page.run()
 address.settle()

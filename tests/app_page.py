@@ -70,7 +70,7 @@ def line(page: AppTest, chart: str, role: str = "solid", step: int = 0) -> list[
 
 def now(page: AppTest, step: int = 0) -> tuple[list[float | None] | None, ...]:
     """What the three profiles that follow the network show of it."""
-    return tuple(line(page, f"{name} by depth", step=step) for name in ("Activation", "Gradient", "Weight gradient"))
+    return tuple(line(page, f"{name} by depth", step=step) for name in ("Signal", "Gradient", "Weight gradient"))
 
 
 def walk(page: AppTest, path: str) -> AppTest:

@@ -79,7 +79,7 @@ def signal(cfg: RunConfig) -> bool:
     sites = view.trace.sites
     for column, title, key, hue, sentence in zip(
         st.columns(2),
-        ("Activation by depth", "Gradient by depth"),
+        ("Signal by depth", "Gradient by depth"),
         ("act_rms", "grad_rms"),
         (SIGNAL, GRADIENT),
         (activation_sentence(sites, now.act_rms), gradient_sentence(sites, now.grad_rms)),

@@ -84,7 +84,7 @@ def _charts(configurations: list[RunConfig], seeds: int, *, against: bool, witho
     sites = max((plan(cfg).sites for cfg in configurations), key=len)
     made = {}
     if "depth" not in without:
-        for title, track in (("Activation by depth", "act_rms"), ("Gradient by depth", "grad_rms")):
+        for title, track in (("Signal by depth", "act_rms"), ("Gradient by depth", "grad_rms")):
             made[title] = figures.profiles(title, track, sites, labels, seeds=seeds, against=against)
     if "loss" not in without:
         steps, guessing = max(cfg.steps for cfg in configurations), chance(configurations[0])

@@ -45,7 +45,8 @@ def draw(lesson: Lesson) -> None:
         runs.happened(lesson)
     if guessed:
         _watch(lesson)
-    if progress.done(lesson.key).right is not None and not hidden("answers"):
+    one = progress.done(lesson.key)
+    if one.watched and one.right is not None and not hidden("answers"):
         st.subheader("Why", anchor=False)
         st.markdown(lesson.why)
         st.caption("Read more: " + ", ".join(f"[{name}]({address})" for name, address in lesson.sources.items()))
@@ -57,7 +58,7 @@ def project(lesson: Lesson) -> None:
     """Question, guess and run for a projector, without what is read afterwards."""
     st.markdown(lesson.question)
     if progress.done(lesson.key).guess:
-        waiting.waits(f"lesson_{lesson.key}", lambda: runs.watch(lesson))
+        waiting.waits(f"lesson_{lesson.key}", lambda: runs.watch(lesson) or runs.unmeasured(lesson))
     left, right = st.columns(2) if board.code() else (st.container(), None)
     with left:
         _guessed(lesson)
@@ -72,7 +73,7 @@ def _watch(lesson: Lesson) -> None:
     """The nets, and below them what the class has guessed."""
 
     def body() -> bool:
-        awaits = runs.watch(lesson)
+        awaits = runs.watch(lesson) or runs.unmeasured(lesson)
         board.show(lesson, progress.done(lesson.key).guess)
         return awaits
 

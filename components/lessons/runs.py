@@ -14,12 +14,13 @@ from components.shell.ways_on import to_compare
 from components.stage import figures
 from components.stage.panels import COLUMNS, Chart, Headline, Panel
 from components.stage.stage import stage
-from models.lessons.lesson import Lesson
+from components.stage.view import look
+from models.lessons.lesson import Finding, Lesson
 from models.service.client import Tape, trainer
 from models.spec import plan
 
 TITLES = {
-    "act_rms": "Activation by depth",
+    "act_rms": "Signal by depth",
     "grad_rms": "Gradient by depth",
     "sample_cosine": "Sample cosine by depth",
     "loss": "Loss",
@@ -94,18 +95,43 @@ def _panels(lesson: Lesson) -> list[Panel]:
     return panels
 
 
+def unmeasured(lesson: Lesson) -> bool:
+    """Whether the guess could be answered by the nets before training, which are not measured yet."""
+    return lesson.before is not None and any(look(cfg)[0] is None for cfg in lesson.nets.values())
+
+
 def happened(lesson: Lesson) -> None:
-    """The finding, and whether the guess was right, once all nets have been watched to the end."""
-    tapes = [trainer().tape(cfg) for cfg in lesson.nets.values()]
-    if not progress.done(lesson.key).watched or not all(tape.done for tape in tapes):
+    """The finding, and whether the guess was right: once all nets have been watched to the end, or before training if
+    that is what the question is about.
+    """
+    one, tapes = progress.done(lesson.key), [trainer().tape(cfg) for cfg in lesson.nets.values()]
+    if not one.guess:
         return
-    if hidden("answers"):
+    if not one.watched or not all(tape.done for tape in tapes):
+        _so_far(lesson)
+    elif hidden("answers"):
         st.info("The runs are over. This link hides the answer: do the charts support your guess?")
+    else:
+        _judge(lesson, "What happened", lesson.found([trace for tape in tapes for trace in tape.traces()]))
+
+
+def _so_far(lesson: Lesson) -> None:
+    if hidden("answers"):
         return
-    one, finding = progress.done(lesson.key), lesson.found([trace for tape in tapes for trace in tape.traces()])
+    if lesson.before is None:
+        st.caption("Train the nets to the end: their numbers answer your guess.")
+        return
+    views = [view for cfg in lesson.nets.values() if (view := look(cfg)[0])]
+    if len(views) == len(lesson.nets):
+        _judge(lesson, "Before training", lesson.before([view.trace for view in views]))
+        st.caption("Train the nets to the end to see what becomes of them, and why.")
+
+
+def _judge(lesson: Lesson, heading: str, finding: Finding) -> None:
+    one = progress.done(lesson.key)
     one.right = one.guess == finding.answer
     right = f":material/check_circle: Your guess was right: *{finding.answer}*."
     wrong = f":material/cancel: Not quite: it was *{finding.answer}*, and you said *{one.guess}*."
-    st.subheader("What happened", anchor=False)
+    st.subheader(heading, anchor=False)
     st.markdown(right if one.right else wrong)
     st.markdown(f"**{finding.sentence}** {badge('measured')}")

@@ -21,8 +21,8 @@ from models.spec.plan import block_name
 
 TITLE = 30  # pixels above a plot without a legend
 HEIGHT, PLAYER = 270, 80  # of a chart, and of the loss in the player, in pixels
-PROFILES = {"Activation by depth": "act_rms", "Gradient by depth": "grad_rms"}
-MAPS = {"Activation by layer and step": "act_rms", "Gradient by layer and step": "grad_rms"}
+PROFILES = {"Signal by depth": "act_rms", "Gradient by depth": "grad_rms"}
+MAPS = {"Signal by layer and step": "act_rms", "Gradient by layer and step": "grad_rms"}
 PANELS = ("Weights and samples", "What the net says")
 ANSWERS = {
     "points": ("Decision regions", 380),
@@ -41,7 +41,7 @@ def player(cfg: RunConfig, fit: int, *, large: bool) -> Panel:
 
 
 def charts(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int, *, large: bool) -> list[Panel]:
-    """Activation and gradient by depth side by side, below each the same at every step. `others`: (role, profile).
+    """Signal and gradient by depth side by side, below each the same at every step. `others`: (role, profile).
 
     They have no sentences: the verdict describes them. `large`: the profiles only, enlarged for a projector.
     """
@@ -50,11 +50,11 @@ def charts(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int, *, large
     found: list[Panel] = [
         Chart(title, span=6, figure=figure, height=height, fit=fit) for title, figure in profiles.items()
     ]
+    for figure in profiles.values():
+        figure["layout"]["showlegend"] = bool(others)  # a single line is the step in the player
+        if not others:
+            figure["layout"]["margin"]["t"] = round(TITLE * (projector.FACTOR if large else 1))
     if large:
-        for figure in profiles.values():
-            figure["layout"]["showlegend"] = bool(others)  # a single line is the step in the player
-            if not others:
-                figure["layout"]["margin"]["t"] = round(TITLE * projector.FACTOR)
         return found
     sites = plan(cfg).sites
     return [
@@ -85,7 +85,7 @@ def report_figures(view: View) -> list[Figure]:
             values=values,
         )
         for word, hue, values in (
-            ("Activation", SIGNAL, view.trace.act_rms),
+            ("Signal", SIGNAL, view.trace.act_rms),
             ("Gradient", GRADIENT, view.trace.grad_rms),
         )
     ]

@@ -29,22 +29,22 @@ PRESETS = {
     ),
     "vanishes": Preset(
         RunConfig(residual=False, norm="none"),
-        "Look at the right end of the activation and the left end of the gradient: less than 1/10,000 of either gets "
+        "Look at the right end of the signal and the left end of the gradient: less than 1/10,000 of either gets "
         "through, and the loss stays at that of guessing.",
     ),
     "explodes": Preset(
         RunConfig(norm="none"),
-        "Look at the right end of the activation: it leaves more than 100 times as large as it entered, and within "
+        "Look at the right end of the signal: it leaves more than 100 times as large as it entered, and within "
         "ten steps the numbers overflow.",
     ),
     "collapses": Preset(
         RunConfig(residual=False),
-        "Activation and gradient look fine, within a factor of two. Look at the cosine further down: any two digits "
+        "Signal and gradient look fine, within a factor of two. Look at the cosine further down: any two digits "
         "leave in nearly the same direction, and the loss stays at that of guessing.",
     ),
     "GPT-2 does": Preset(
         RunConfig.arranged("pre-norm + GPT-2 init", net="transformer", task="book", depth=8, batch=32),
-        "Look at the activation before training: its output matrices start smaller, so that all 8 blocks together "
+        "Look at the signal before training: its output matrices start smaller, so that all 8 blocks together "
         "keep it within a factor of two. By step 60 the net predicts letters better than their frequencies alone "
         "would.",
     ),

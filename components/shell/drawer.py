@@ -1,18 +1,30 @@
-"""Closes the drawer over a narrow page when another page is shown.
+"""The drawer over a narrow page, in which Streamlit puts its navigation and, below it, the page's settings.
 
-Streamlit does so only in browsers that call themselves a phone, not on a tablet or in a narrow window, and an open
-drawer also covers the first page of the next visit.
+It is closed when another page is shown: Streamlit does so only in browsers that call themselves a phone, not on a
+tablet or in a narrow window, and an open drawer also covers the first page of the next visit.
 """
 
+import secrets
 from pathlib import Path
 
 import streamlit as st
+
+from components.shell import session
 
 _component = st.components.v2.component(
     "drawer", html="", js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"), isolate_styles=False
 )
 
 
-def close_drawer(page: str) -> None:
-    """Closes the drawer if it covers the page, once for every page that is opened."""
-    _component(key="drawer", data={"page": page}, height=0)
+def drawer(page: str) -> None:
+    """Closes the drawer if it covers the page, once for every page that is opened; opens it for `settings`."""
+    _component(key="drawer", data={"page": page, "settings": session.SETTINGS.get()}, height=0)
+
+
+def settings() -> None:
+    """A button, on a narrow page only, that opens the drawer at the page's settings, which a wide one has beside it."""
+    st.button("Settings", key="settings", icon=":material/tune:", on_click=_ask)
+
+
+def _ask() -> None:
+    session.SETTINGS.put(secrets.token_hex(8))

@@ -113,6 +113,7 @@ SAID: Key[dict[str, tuple[str, Any]]] = Key("address_said", {})
 
 # --- around every page ---
 
+SETTINGS: Key[str] = Key("settings_asked", "")  # the last request to open the drawer at the settings
 HIDDEN: Key[frozenset[str]] = Key("hidden", frozenset())  # fields and parts that the link hides
 # Whether a part of a page waits, and whether the trainer had started.
 WAITS: Key[tuple[bool, bool]] = Key("{}_waits", (False, True))

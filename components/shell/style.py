@@ -27,6 +27,18 @@ button[kind="primary"], [data-tag-index] * { color: light-dark(#ffffff, #0b1622)
   .stMainBlockContainer { padding-left: 2rem; padding-right: 2rem; }
 }
 .st-key-top h1 { padding: 0; }
+.st-key-start_words { display: grid; }
+.st-key-start_words > * { grid-area: 1 / 1; }
+.st-key-start_words:has(> :nth-child(2)) > :first-child * { visibility: hidden; }
+@media (min-width: 768px) { .stElementContainer.st-key-settings { display: none; } }
+@media (max-width: 767px) { /* The drawer's closing button stays in sight, with nothing over it. */
+  [data-testid="stApp"]:has([data-testid="stSidebar"]):not(:has([data-testid="stExpandSidebarButton"])) .copy-link {
+    visibility: hidden;
+  }
+  [data-testid="stSidebarContent"], [data-testid="stSidebarHeader"] { background: inherit; }
+  [data-testid="stSidebarHeader"] { position: sticky; z-index: 1; top: 0; flex-shrink: 0; }
+  [data-testid="stSidebarUserContent"] { scroll-margin-top: 60px; }
+}
 .st-key-preset [data-testid="stButtonGroup"] > div { flex-wrap: wrap; }
 .stVerticalBlock:has(> * > .st-key-top, > .st-key-stage_playground) { gap: 0.5rem; }
 @media (prefers-reduced-motion: reduce) {

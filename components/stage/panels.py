@@ -87,11 +87,13 @@ class Heading(Panel):
 class Guess(Panel):
     """A run's name, and the viewer's guess of its outcome among `options`; once there is one, `found`, the comparison.
 
-    The browser keeps the guess until its tab leaves the app.
+    A run that diverges is answered at that step, by `diverged`; empty: not before `found`. The browser keeps the guess
+    until its tab leaves the app.
     """
 
     options: Sequence[str] = ()
     found: str = ""
+    diverged: str = ""
 
     kind: ClassVar[str] = "guess"
 

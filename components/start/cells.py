@@ -11,7 +11,7 @@ from components.shell.naming import chance
 from components.stage.panels import COLUMNS, Curve, Digits, Guess, Link, Panel, Stack, blocks_of
 from components.stage.stage import place, stage
 from components.start.words import Ended
-from models.insight.outcome import OUTCOMES
+from models.insight.outcome import BLOWS_UP, OUTCOMES
 from models.insight.verdict import loss_sentence
 from models.service.client import key_of, trainer
 from models.spec import RunConfig
@@ -80,7 +80,9 @@ def _panels(run: int, cell: Cell, end: Ended | None, *, large: bool) -> list[Pan
     untrained = loss_sentence(None, 0, chance(cfg))
     blocks = blocks_of(cfg)
     upper: list[Panel] = [
-        Guess(cell.title, run, HALF, row, options=OUTCOMES, found=found),
+        Guess(
+            cell.title, run, HALF, row, options=OUTCOMES, found=found, diverged="" if hidden("verdict") else BLOWS_UP
+        ),
         Stack(
             f"Signal and gradient, {name}",
             run,

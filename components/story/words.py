@@ -41,7 +41,7 @@ def scenes(shallow: Seen, fades: Seen, grows: Seen, levels: Seen, own: Seen, *, 
         ("The digit enters", _enters(shallow, digit)),
         (f"{fades.cfg.depth} plain blocks fade it", _fades(fades, shallow)),
         ("Add the skip: it blows up", _grows(grows)),
-        ("Add the norm: it levels", _levels(levels, digit)),
+        ("Add the norm: it levels", _levels(levels, shallow, digit)),
         ("Break it yourself", _own(own)),
     ]
 
@@ -87,7 +87,7 @@ def _grows(seen: Seen) -> str:
     return f"{first}. {second}."
 
 
-def _levels(seen: Seen, digit: int) -> str:
+def _levels(seen: Seen, shallow: Seen, digit: int) -> str:
     first = "A norm before every block, the dots, rescales what the block reads"
     if not seen.before:
         return f"{first}."
@@ -98,6 +98,11 @@ def _levels(seen: Seen, digit: int) -> str:
     answer = seen.last.picture["ten_guess"][digit]
     learns = "learns" if outcome(seen.whole, chance(seen.cfg)) == LEARNS else "does not learn"
     read = f"reads {seen.last.held_out_accuracy:.0%} of unseen digits, and our {digit} as {answer}"
+    if shallow.last:
+        read += (
+            f"; {shallow.cfg.depth} plain blocks read {shallow.last.held_out_accuracy:.0%}, since digits this small "
+            "need no depth: add and norm make it possible"
+        )
     return f"{first}. This net {learns}: after {seen.cfg.steps} steps it {read}."
 
 

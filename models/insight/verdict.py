@@ -54,11 +54,11 @@ class Verdict:
 
 
 def activation_sentence(sites: tuple[str, ...], act_rms: np.ndarray) -> str:
-    """How the activation changes from the first to the last point of the stream, or where it is not finite."""
-    if lost := _not_finite("activation", sites, act_rms):
+    """How the signal changes from the first to the last point of the stream, or where it is not finite."""
+    if lost := _not_finite("signal", sites, act_rms):
         return lost
     path = f"from {site_in_words(sites[0])} to {site_in_words(sites[-1])}"
-    return _capital(change_in_words("the activation", decades(act_rms[0], act_rms[-1]), path))
+    return _capital(change_in_words("the signal", decades(act_rms[0], act_rms[-1]), path))
 
 
 def gradient_sentence(sites: tuple[str, ...], grad_rms: np.ndarray) -> str:

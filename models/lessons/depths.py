@@ -154,6 +154,14 @@ _COLLAPSE = {
 }
 _ALIKE = ("below 0.3: about as different as before", "0.3 to 0.9: more alike", "above 0.9: nearly the same direction")
 
+_LIKE = by_ratio(
+    _ALIKE,
+    (0.3, 0.9),
+    likeness,
+    of=0,
+    sentence="After 32 layers without a skip the mean cosine between different samples is {:.2f}.",
+)
+
 COLLAPSE = Lesson(
     key="collapse",
     title="What collapses",
@@ -165,16 +173,8 @@ COLLAPSE = Lesson(
     options=_ALIKE,
     nets=_COLLAPSE,
     charts=("sample_cosine", "grad_rms", "loss"),
-    found=also(
-        by_ratio(
-            _ALIKE,
-            (0.3, 0.9),
-            likeness,
-            of=0,
-            sentence="After 32 layers without a skip the mean cosine between different samples is {:.2f}.",
-        ),
-        list(_COLLAPSE),
-    ),
+    before=_LIKE,
+    found=also(_LIKE, list(_COLLAPSE)),
     why=(
         "Layer norm and RMS norm equalise sizes, not directions. ReLU's outputs are never negative, so any two of "
         "them have a positive cosine, and layer by layer the cosine climbs towards 1: what remains of the input is a "

@@ -28,8 +28,9 @@ class Code:
 class Lesson:
     """One lesson: one to four `nets` by their name on the page; `charts` are keys of the page's charts.
 
-    `found` takes the traces of the finished runs in the order of `nets` and decides which option is right. `sources`
-    are addresses by the name of the paper.
+    `found` takes the traces of the finished runs in the order of `nets` and decides which option is right. `before`,
+    where the question is about the nets before training, decides it from row 0 alone. `sources` are addresses by the
+    name of the paper.
     """
 
     key: str
@@ -43,3 +44,4 @@ class Lesson:
     sources: Mapping[str, str]
     code: Code
     challenge: Challenge
+    before: Callable[[Sequence[Trace]], Finding] | None = None

@@ -105,6 +105,14 @@ _HEADS = {
 }
 _SURE = ("about the loss of guessing", "about twice as much", "more than three times as much")
 
+_FIRST_LOSS = by_ratio(
+    _SURE,
+    (1.5, 3),
+    lambda trace: float(trace.loss[0]) / DIGITS,
+    of=1,
+    sentence="Without a final norm the first loss is {:.2g} times that of guessing.",
+)
+
 FINAL = Lesson(
     key="final",
     title="Why the final norm",
@@ -115,16 +123,8 @@ FINAL = Lesson(
     options=_SURE,
     nets=_HEADS,
     charts=("act_rms", "grad_rms", "loss"),
-    found=also(
-        by_ratio(
-            _SURE,
-            (1.5, 3),
-            lambda trace: float(trace.loss[0]) / DIGITS,
-            of=1,
-            sentence="Without a final norm the first loss is {:.2g} times that of guessing.",
-        ),
-        list(_HEADS),
-    ),
+    before=_FIRST_LOSS,
+    found=also(_FIRST_LOSS, list(_HEADS)),
     why="Pre-norm leaves the skip free, so the signal (residual stream) grows: its RMS by $\\sqrt{1+vL}$. Every "
     "block reads a normalised copy and does not notice. The output head does: logits that are many times too "
     "large mean a net that is very sure and wrong. The final norm gives the head a signal of the size it "

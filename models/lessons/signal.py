@@ -17,6 +17,10 @@ _PLAIN = {
     "32 blocks": RunConfig.arranged("plain", steps=STEPS),
 }
 
+_FADED = by_size(
+    _FADING, (1, 3), gradient_change, of=1, what="the gradient of 32 blocks", path="on the way back to the input"
+)
+
 VANISHING = Lesson(
     key="vanishing",
     title="Vanishing",
@@ -27,17 +31,8 @@ VANISHING = Lesson(
     options=_FADING,
     nets=_PLAIN,
     charts=("grad_rms", "act_rms", "loss"),
-    found=also(
-        by_size(
-            _FADING,
-            (1, 3),
-            gradient_change,
-            of=1,
-            what="the gradient of 32 blocks",
-            path="on the way back to the input",
-        ),
-        list(_PLAIN),
-    ),
+    before=_FADED,
+    found=also(_FADED, list(_PLAIN)),
     why=(
         "A plain net is a product. Every block multiplies the mean square of the signal by $v$, and on the way back "
         "that of the gradient: after $L$ blocks the RMS has been multiplied by $v^{L/2}$. With fan-in weights and "
@@ -68,6 +63,10 @@ _ADDED = {
     "no norm, branches at a third": RunConfig.arranged("residual only", steps=STEPS, branch_scale=0.3),
 }
 
+_GROWN = by_size(
+    _GROWING, (math.log10(3), 2), stream_change, of=0, what="the signal without a norm", path="over 32 blocks"
+)
+
 EXPLODING = Lesson(
     key="exploding",
     title="Exploding",
@@ -79,12 +78,8 @@ EXPLODING = Lesson(
     options=_GROWING,
     nets=_ADDED,
     charts=("act_rms", "grad_rms", "loss"),
-    found=also(
-        by_size(
-            _GROWING, (math.log10(3), 2), stream_change, of=0, what="the signal without a norm", path="over 32 blocks"
-        ),
-        list(_ADDED),
-    ),
+    before=_GROWN,
+    found=also(_GROWN, list(_ADDED)),
     why="Adding is a product too: a branch that adds $v$ times the mean square multiplies it by $1+v$, and the RMS "
     "by $(1+v)^{L/2}$ after $L$ blocks. Half looks harmless, but $1.5^{16}$ is 657. The skip has turned "
     "vanishing into exploding, for the gradient too. Branches scaled by 0.3 add 0.045 and give a factor of 2, "

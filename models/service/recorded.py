@@ -1,4 +1,6 @@
-"""The recording of the default network before training, which pages show while the trainer loads torch. No torch.
+"""The recordings of the default network before training, with and without residual and norm. No torch.
+
+Pages show them while the trainer loads torch.
 
 `python -m models.service.record` writes the file; a test compares it with a fresh computation.
 """
@@ -15,6 +17,9 @@ from models.trace import Trace
 
 Recording = TypeVar("Recording")
 
+RECORDED = tuple(
+    RunConfig(residual=residual, norm=norm) for norm in (RunConfig().norm, "none") for residual in (True, False)
+)
 FILE = Path(__file__).with_name("recorded.bin")
 
 
@@ -28,11 +33,13 @@ def read_recording(file: Path, unpack: Callable[[Message], Recording]) -> Record
 
 
 @cache
-def _recording() -> tuple[RunConfig, Trace] | None:
-    return read_recording(FILE, lambda m: (config_from(m["query"]), unpacked(Trace, m["trace"])))
+def _recordings() -> dict[RunConfig, Trace]:
+    def unpack(m: Message) -> dict[RunConfig, Trace]:
+        return {config_from(one["query"]): unpacked(Trace, one["trace"]) for one in m["runs"]}
+
+    return read_recording(FILE, unpack) or {}
 
 
 def recorded(cfg: RunConfig) -> Trace | None:
-    """The recorded row 0 and frame 0 of this configuration's tape; None for all but the default network."""
-    recording = _recording()
-    return recording[1] if recording is not None and recording[0] == cfg else None
+    """The recorded row 0 and frame 0 of this configuration's tape; None for all but RECORDED."""
+    return _recordings().get(cfg)

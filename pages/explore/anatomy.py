@@ -5,6 +5,7 @@ import streamlit as st
 from components.anatomy import page
 from components.controls import panel, settled
 from components.shell import hide, link
+from components.shell.drawer import settings
 from components.shell.waiting import waits
 from components.shell.ways_on import to_playground
 
@@ -13,6 +14,7 @@ st.markdown(
     "Choose one block and change what is in it: equation, diagram and code follow, and the charts show where the "
     "signal (residual stream) and the gradient break."
 )
+settings()
 notes = link.adopt()
 hide.adopt()
 with st.sidebar:

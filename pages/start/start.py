@@ -8,6 +8,14 @@ from components.start import cells
 from components.start.ways import ways
 from components.start.words import conclusion
 
+INTRODUCTION = (
+    "Four copies of one network of 32 blocks learn to read digits. They differ only in whether a **residual** path "
+    "carries the signal past every block (*add*) and whether a layer **norm** rescales what each block reads. "
+    "A column is a block: above the line the size of its :blue[**signal**], below it that of the "
+    ":violet[**gradient**] (log scale); the band is the residual path, a dot a norm. Guess what each will do, then "
+    "press the button: a net that overflows answers at once, the others at the end."
+)
+
 if projector.on():
     projector.enlarge()
 st.title("Why do deep networks need Add & Norm?", anchor=False)
@@ -15,16 +23,11 @@ hide.adopt()
 found = cells.ended()
 over = len(found) == len(cells.CELLS)
 text, links = (st.container(), None) if projector.on() else st.columns([5, 1], vertical_alignment="center")
-if over:
-    text.markdown(conclusion(*found))
-elif links is not None:
-    text.markdown(
-        "Four copies of one network of 32 blocks, with the same initial weights and images, learn to read handwritten "
-        "digits. They differ in two things: whether a **residual** path carries the signal past every block (*add*), "
-        "and whether a layer **norm** rescales what each block and the output read. A column is a block: above the "
-        "line the size of the :blue[**signal**] that leaves it, below it that of the :violet[**gradient**] that comes "
-        "back (log scale); the band is the residual path, a dot a norm. Guess what each will do, then press the button."
-    )
+with text.container(key="start_words"):  # one over the other, so that what is below stays where it is
+    if links is not None:
+        st.markdown(INTRODUCTION)
+    if over:
+        st.markdown(conclusion(*found))
 if links is not None:
     links.page_link(STORY, label="Next: the story" if found else "The story", icon=":material/auto_stories:")
     links.page_link(PLAYGROUND, label="The playground", icon=":material/tune:")

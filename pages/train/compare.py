@@ -3,12 +3,14 @@
 import streamlit as st
 
 from components.compare import columns, runs
+from components.shell.drawer import settings
 
 st.title("Compare", anchor=False)
 st.markdown(
     "Put two to four networks side by side and train them together: shared axes show where their signals (residual "
     "streams) and gradients differ, and which of them learn."
 )
+settings()
 notes = columns.adopt()
 with st.sidebar:
     problem = columns.edit()

@@ -6,6 +6,7 @@ from components.controls import panel, settled
 from components.playground import page
 from components.playground.presets import presets, where_to_look
 from components.shell import hide, link, projector
+from components.shell.drawer import settings
 from components.shell.naming import name_of
 
 notes = link.adopt()
@@ -29,6 +30,7 @@ if not projector.on():
         ":yellow[**loss**], block by block." + where_to_look(cfg)
     )
     with top:
+        settings()
         presets(cfg)
 page.watch(cfg)
 if not projector.on():

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from playwright.sync_api import TimeoutError as NothingYet
 
 PATIENCE = 150_000  # milliseconds that a visitor waits for content
-PROFILES = ("Activation by depth", "Gradient by depth")
+PROFILES = ("Signal by depth", "Gradient by depth")
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 SMALL = "depth=3&width=16&batch=16&steps=40"
 # Every page of the navigation, as somebody finds it who has pressed nothing yet.

@@ -162,7 +162,7 @@ def stops(page: Any, most: int) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("path", "reached"),
     [
-        (link(seed=62), ("Train", "Step", "Reset", "Table of Activation by depth", "Residual", "Block diagram")),
+        (link(seed=62), ("Train", "Step", "Reset", "Table of Signal by depth", "Residual", "Block diagram")),
         (
             f"/anatomy?{link(seed=62).split('?')[1]}",
             ("Block 1: skip, norm", "Block 4: skip, norm", "Table of Gradient by depth"),
@@ -171,7 +171,7 @@ def stops(page: Any, most: int) -> list[dict[str, Any]]:
     ids=["playground", "anatomy"],
 )
 def test_the_tab_key_reaches_everything_and_shows_where_it_is(visitors, path, reached):
-    page = quiet(drawn(visitors(path, viewport={"width": 1280, "height": 2200}, **CALM), "Activation by depth"))
+    page = quiet(drawn(visitors(path, viewport={"width": 1280, "height": 2200}, **CALM), "Signal by depth"))
     found = stops(page, 130)
     names = [stop["name"] for stop in found]
     for name in reached:
@@ -201,8 +201,8 @@ def test_a_run_is_trained_scrubbed_and_read_as_a_table_by_keyboard(visitors):
 
 def test_a_table_that_is_open_follows_its_chart(visitors):
     page = drawn(visitors(link(seed=64)))
-    page.get_by_role("button", name="Table of Activation by depth").click()
-    cells = page.get_by_role("region", name="Activation by depth, table").locator("td:last-child")
+    page.get_by_role("button", name="Table of Signal by depth").click()
+    cells = page.get_by_role("region", name="Signal by depth, table").locator("td:last-child")
     before = cells.all_inner_texts()
     page.get_by_text("Residual", exact=True).click()
     page.wait_for_url("**residual=false**")
@@ -210,7 +210,7 @@ def test_a_table_that_is_open_follows_its_chart(visitors):
 
 
 def test_a_block_chosen_by_keyboard_keeps_the_focus(visitors):
-    page = settled(drawn(visitors(f"/anatomy?{link(seed=65).split('?')[1]}"), "Activation by depth"))
+    page = settled(drawn(visitors(f"/anatomy?{link(seed=65).split('?')[1]}"), "Signal by depth"))
     block = page.get_by_role("button", name="Block 4: skip, norm")
     pressed_by_keyboard(page, block)
     page.get_by_role("button", name="Block 4: skip, norm", pressed=True).wait_for()

@@ -64,7 +64,7 @@ def test_a_worker_that_is_killed_is_restarted_and_the_same_rows_come_out(visitor
     os.kill(visitors.server.worker(), signal.SIGKILL)
     expect(status(page)).to_contain_text("recomputing this run")
     assert line(page, "Loss")[: len(before)] == before
-    assert chart(page, "Activation by depth").is_visible()
+    assert chart(page, "Signal by depth").is_visible()
     choose(page, "Speed", "full speed")
     until_row(page, 200)
     run = Run(RunConfig(seed=21, steps=200, depth=16, width=16, batch=16))
@@ -105,7 +105,7 @@ def test_where_plotly_cannot_be_found_the_charts_are_plain_lines(visitors):
     page.add_init_script("Object.defineProperty(window, 'Plotly', { get: () => undefined, set: () => {} })")
     page.goto(visitors.server.url + link(seed=24))
     expect(status(page)).to_contain_text("Charts are plain lines here")
-    sketch = chart(page, "Activation by depth").locator("svg.stage-sketch polyline")
+    sketch = chart(page, "Signal by depth").locator("svg.stage-sketch polyline")
     before = sketch.get_attribute("points")
     train(page)
     assert sketch.get_attribute("points") != before

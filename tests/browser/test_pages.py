@@ -3,6 +3,9 @@
 import re
 from urllib.parse import quote
 
+import pytest
+from playwright.sync_api import expect
+
 from tests.browser.page import PHONE, button, chart, drawn, line, press, row, scrubber, settled, until, until_row
 
 SMALL = "depth=3&width=16&batch=16&steps=40"
@@ -56,19 +59,19 @@ SCALES = """(all) => all.map((one) => {  // what stands beside the columns, belo
 
 def test_a_click_on_a_block_opens_it_and_its_skip_can_be_cut_there(visitors):
     page = visitors(f"/anatomy?{SMALL}")
-    drawn(page, "Activation by depth")
-    whole = line(page, "Activation by depth")
+    drawn(page, "Signal by depth")
+    whole = line(page, "Signal by depth")
     page.get_by_role("button", name="Block 2: skip, norm").click()
     page.get_by_role("button", name="Block 2: skip, norm", pressed=True).wait_for()
     page.get_by_text("Residual in this block").click()
     page.get_by_role("button", name="Block 2: no skip, norm").wait_for()
     page.wait_for_function("() => location.search.includes('overrides=2.residual.false')")
     page.wait_for_function(
-        "whole => { const el = document.querySelector('[aria-label^=\"Activation by depth\"]');"
+        "whole => { const el = document.querySelector('[aria-label^=\"Signal by depth\"]');"
         " const now = el?.data?.find((t) => t.name === 'as set'); return now && now.y[2] !== whole[2] }",
         arg=whole,
     )
-    assert line(page, "Activation by depth", "dot") == whole
+    assert line(page, "Signal by depth", "dot") == whole
 
 
 def test_the_start_page_trains_four_nets_after_one_button_and_scores_what_was_guessed(visitors):
@@ -84,6 +87,8 @@ def test_the_start_page_trains_four_nets_after_one_button_and_scores_what_was_gu
     until_row(page, 5)
     press(page, "Pause")
     button(page, "Train all four").wait_for()
+    page.get_by_text("✓ it blows up, as you guessed").wait_for()
+    expect(page.get_by_role("group", name="Your guess: Neither")).to_be_visible()
     step = row(page)
     for name in ("residual and norm", "norm, no residual", "neither"):
         until(page, lambda name=name: sentence(page, name).startswith(f"Step {step}: loss "), f"the sentence of {name}")
@@ -94,13 +99,33 @@ def test_the_start_page_trains_four_nets_after_one_button_and_scores_what_was_gu
     press(page, "Train all four")
     until(page, lambda: row(page) == 300, "the end")
     page.get_by_text("Only the net with both learns").wait_for()
-    page.get_by_text("✓ it blows up, as you guessed").wait_for()
     page.get_by_text("it never moves; you guessed: learns").wait_for()
+    expect(page.get_by_text("Guess what each will do")).to_be_hidden()
     assert "9 right" in answers(page, "residual and norm").inner_text()
     bottom = page.locator(".stage").evaluate("el => el.getBoundingClientRect().bottom")
     assert bottom <= 720, "all four are seen at once"
     press(settled(page), "Reset")
     page.get_by_text("Guess what each will do").wait_for()
+
+
+SHIFTS = """() => {
+    window.shifted = 0
+    new PerformanceObserver((list) => {
+        for (const { value } of list.getEntries()) window.shifted += value
+    }).observe({ type: "layout-shift" })
+}"""
+
+
+@pytest.mark.parametrize("how", [{}, PHONE], ids=["laptop", "phone"])
+def test_nothing_on_the_start_page_moves_while_the_four_train(visitors, how):
+    page = visitors("/", **how)
+    until(page, lambda: page.locator(".stage-digits li").count() == 40, "forty digits")
+    settled(page).evaluate(SHIFTS)
+    press(page, "Train all four")
+    until(page, lambda: row(page) == 300, "the end")
+    expect(page.get_by_text("Only the net with both learns")).to_be_visible()
+    settled(page).wait_for_timeout(500)
+    assert page.evaluate("window.shifted") < 0.005
 
 
 def test_who_comes_back_to_the_start_page_finds_it_where_it_was(visitors):
@@ -142,4 +167,4 @@ def answers(page, cell: str):
 
 def sentence(page, cell: str) -> str:
     """What is said of one of the four."""
-    return page.locator(".stage-why").nth(FOUR.index(cell)).inner_text()
+    return page.locator(".stage-why span").nth(FOUR.index(cell)).inner_text()

@@ -3,13 +3,13 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.page import PHONE, chart, drawn, link, ranges, swipe
+from tests.browser.page import PHONE, button, chart, drawn, link, ranges, swipe
 
 CALLS_ITSELF_A_PHONE = {"user_agent": "Mozilla/5.0 (iPhone) Mobile/15E148"}
 
 
 @pytest.mark.parametrize(
-    ("path", "name"), [(link(seed=20), "Activation by depth"), ("/maps", "Map of pre-norm, final loss")]
+    ("path", "name"), [(link(seed=20), "Signal by depth"), ("/maps", "Map of pre-norm, final loss")]
 )
 def test_a_swipe_over_a_chart_scrolls_the_page_and_leaves_its_axes(visitors, path, name):
     page = drawn(visitors(path, **PHONE), name)
@@ -42,3 +42,22 @@ def test_the_drawer_is_closed_when_another_page_is_shown_and_after_a_reload(visi
     expect(expand).to_be_hidden()
     page.reload()
     expect(expand).to_be_visible()
+
+
+def test_a_button_opens_the_drawer_at_the_settings_and_it_can_be_closed_there(visitors):
+    page = drawn(visitors(link(seed=20), **PHONE))
+    copy = page.get_by_role("button", name="Copy link")
+    for _ in range(2):
+        button(page, "Settings").tap()
+        for first in ("Arrangement", "Placement"):
+            expect(page.get_by_role("combobox", name=first)).to_be_in_viewport()
+        expect(copy).to_be_hidden()
+        page.get_by_test_id("stSidebarCollapseButton").get_by_role("button").tap()
+        expect(page.get_by_role("button", name="Expand sidebar")).to_be_visible()
+    expect(copy).to_be_visible()
+
+
+def test_a_wide_page_has_its_settings_beside_it_and_no_button_for_them(visitors):
+    page = drawn(visitors(link(seed=20)))
+    expect(page.get_by_role("combobox", name="Arrangement")).to_be_visible()
+    expect(button(page, "Settings")).to_have_count(0)

@@ -35,7 +35,7 @@ LONG = 5000
 
 def test_charts_and_scrubber_move_while_it_trains(visitors):
     page = drawn(visitors(link(seed=1, steps=LONG)))
-    before, place = line(page, "Activation by depth"), button(page, "Step").bounding_box()
+    before, place = line(page, "Signal by depth"), button(page, "Step").bounding_box()
     press(page, "Train")
     until_step(page, 1)
     first, thumb = last_step(page), row(page)
@@ -43,7 +43,7 @@ def test_charts_and_scrubber_move_while_it_trains(visitors):
     assert button(page, "Step").bounding_box() == place, "Train and Pause are of one width"
     until_step(page, first + 1)
     until_row(page, thumb + 1)
-    until(page, lambda: line(page, "Activation by depth") != before, "a profile that moves")
+    until(page, lambda: line(page, "Signal by depth") != before, "a profile that moves")
 
 
 def test_the_stack_the_player_and_most_of_both_charts_stand_in_the_first_screen(visitors):
@@ -127,7 +127,7 @@ def test_switching_the_residual_off_redraws_the_profiles_and_keeps_the_last_as_a
 
 def test_back_undoes_one_change(visitors):
     page = drawn(visitors(link(seed=6)))
-    start, first = address(page), line(page, "Activation by depth")
+    start, first = address(page), line(page, "Signal by depth")
     page.get_by_text("Residual", exact=True).click()
     page.wait_for_url("**residual=false**")
     choose(page, "Arrangement", "DeepNorm")  # sets several fields, one entry in the history
@@ -140,7 +140,7 @@ def test_back_undoes_one_change(visitors):
     page.go_back()
     expect(page.get_by_role("switch", name="Residual")).to_be_checked()
     assert address(page) == start
-    element = chart(page, "Activation by depth").element_handle()
+    element = chart(page, "Signal by depth").element_handle()
     page.wait_for_function(
         "([el, y]) => String(el.data.find((trace) => trace.line.dash !== 'dot').y) === String(y)", arg=[element, first]
     )
@@ -164,10 +164,10 @@ def test_two_viewers_share_a_tape_and_one_pauses_while_the_other_goes_on(visitor
 
 def test_scrubbing_shows_an_earlier_step(visitors):
     page = train(drawn(visitors(link(seed=8))))
-    end = line(page, "Activation by depth")
+    end = line(page, "Signal by depth")
     scrubber(page).press("Home")
     expect(status(page)).to_contain_text("step 0 of 60")
-    until(page, lambda: line(page, "Activation by depth") != end, "the profile of step 0")
+    until(page, lambda: line(page, "Signal by depth") != end, "the profile of step 0")
     assert len(line(page, "Loss")) == 61
 
 

@@ -64,9 +64,11 @@ def test_a_link_opens_a_scene_and_the_keyboard_goes_on_to_the_reader_s_own_net(v
     until(page, lambda: scene(page) == "5" and picture(page) == "27 without skip", "the same net")
 
 
-def test_on_a_phone_the_words_of_a_scene_stand_below_its_picture(visitors):
-    page = visitors("/story?scene=2", **PHONE)
-    until(page, lambda: scene(page) == "2" and picture(page) == "32 without skip", "the scene of the link")
+def test_on_a_phone_the_picture_leaves_the_lower_half_to_a_scene_s_words_and_controls(visitors):
+    page = visitors("/story?scene=5", **PHONE)
+    until(page, lambda: scene(page) == "5" and picture(page) == "24 with skip", "the scene of the link")
     foot = page.locator(".stage-picture").evaluate("el => el.getBoundingClientRect().bottom")
-    heading = page.get_by_role("heading", name="32 plain blocks fade it")
-    until(page, lambda: foot - 1 <= heading.bounding_box()["y"] < 844, "its heading on the screen")
+    assert foot < 422
+    heading, control = page.get_by_role("heading", name="Break it yourself"), page.get_by_role("checkbox", name="Skip")
+    until(page, lambda: foot - 1 <= heading.bounding_box()["y"], "its heading below the picture")
+    until(page, lambda: control.bounding_box()["y"] < 844, "the reader's net on the same screen")

@@ -40,7 +40,7 @@ VALUES = {
 
 def _profile(values: np.ndarray) -> Figure:
     series = [Series("before", values, "ghost"), Series("step 3", values)]
-    return depth_profile(title="Activation by depth", unit="RMS", hue=SIGNAL, sites=_sites(len(values)), series=series)
+    return depth_profile(title="Signal by depth", unit="RMS", hue=SIGNAL, sites=_sites(len(values)), series=series)
 
 
 def _cosine(values: np.ndarray) -> Figure:
@@ -86,7 +86,7 @@ def test_an_empty_input_gives_named_axes_and_says_why(chart):
 
 
 def test_no_series_at_all_says_why_too():
-    figure = depth_profile(title="Activation by depth", unit="RMS", hue=SIGNAL, sites=(), series=())
+    figure = depth_profile(title="Signal by depth", unit="RMS", hue=SIGNAL, sites=(), series=())
     assert "nothing measured yet" in [note["text"] for note in figure["layout"]["annotations"]]
 
 

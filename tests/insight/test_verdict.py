@@ -104,7 +104,7 @@ def test_a_change_is_said_in_words(change, expected):
 
 def test_the_activation_is_read_forward_and_the_gradient_backward():
     rising = np.array([1.0, 10.0, 100.0, 1000.0])
-    assert activation_sentence(SITES, rising) == "The activation becomes 1,000 times larger from the input to block 3."
+    assert activation_sentence(SITES, rising) == "The signal becomes 1,000 times larger from the input to block 3."
     assert (
         gradient_sentence(SITES, rising) == "The gradient becomes 1,000 times smaller from block 3 back to the input."
     )
@@ -116,7 +116,7 @@ def test_the_activation_is_read_forward_and_the_gradient_backward():
 
 def test_tiny_numbers_are_not_rounded_to_nothing():
     said = activation_sentence(SITES, np.array([1.0, 1e-10, 1e-20, 1e-25]))
-    assert said == "The activation becomes 10²⁵ times smaller from the input to block 3."
+    assert said == "The signal becomes 10²⁵ times smaller from the input to block 3."
 
 
 @pytest.mark.parametrize(
@@ -160,8 +160,7 @@ def test_weight_gradients_are_compared_across_blocks(weight, expected):
 def test_what_is_not_finite_is_said_to_be_so_and_where_it_began():
     lost = np.array([1.0, 2.0, np.inf, np.nan])
     assert (
-        activation_sentence(SITES, lost)
-        == "The activation is not finite at 2 of 4 points of the stream, first at block 2."
+        activation_sentence(SITES, lost) == "The signal is not finite at 2 of 4 points of the stream, first at block 2."
     )
     assert (
         gradient_sentence(SITES, lost) == "The gradient is not finite at 2 of 4 points of the stream, first at block 3."

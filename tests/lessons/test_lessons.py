@@ -20,7 +20,7 @@ from models.lessons.lessons import LESSONS
 from models.spec import RunConfig, knobs
 from models.spec.budget import over_budget, step_seconds
 from models.trace import Trace
-from models.training import Run
+from models.training import Run, profile_at_init
 from tests.app_page import APP, PATIENCE, charts, press, sound, words
 from tests.stage_page import declared, panels, rests, runs, tapes
 
@@ -225,7 +225,7 @@ def test_after_the_guess_the_nets_are_trained_and_the_numbers_decide(at: int, sa
     assert said in words(page)
     assert "becomes 64,000 times smaller" in words(page)
     assert LESSONS["vanishing"].why in words(page)
-    assert {"Gradient by depth", "Activation by depth", "Loss"} <= set(charts(page))
+    assert {"Gradient by depth", "Signal by depth", "Loss"} <= set(charts(page))
     assert "def forward" in "".join(code.value for code in page.code)
     verdict = "right" if at == 2 else "not quite"
     assert f"({verdict})" in page.code[-1].value
@@ -272,6 +272,21 @@ def test_guessing_again_hides_the_run_and_puts_it_back_to_its_beginning() -> Non
     assert not happened(page)
     assert declared(page, "lesson_final")["reset"]
     assert happened(watched(page, "lesson_final"))
+
+
+@pytest.mark.parametrize("key", LESSONS)
+def test_a_guess_about_the_nets_before_training_is_answered_at_once_and_any_other_says_when(key: str) -> None:
+    page, early = guessed(lessons(lesson=key), 0), LESSONS[key].before
+    assert ("Before training, " in LESSONS[key].question or "before training" in LESSONS[key].question) == bool(early)
+    assert ("Before training" in [one.value for one in page.subheader]) == bool(early)
+    assert ("their numbers answer your guess" in words(page)) == (early is None)
+    assert LESSONS[key].why not in words(page), "what training does is seen first"
+    if early is not None:
+        nets = [profile_at_init(cfg) for cfg in LESSONS[key].nets.values()]
+        assert early(nets).sentence in words(page)
+        after = watched(page, f"lesson_{key}")
+        assert happened(after)
+        assert early(nets).sentence in words(after), "the answer is the same after training"
 
 
 def happened(page: AppTest) -> bool:
@@ -366,7 +381,7 @@ def test_one_line_says_how_far_one_is_in_all_of_them_and_the_verdict_stands_befo
 def test_a_lesson_keeps_the_net_before_training_on_its_charts_when_the_run_has_no_numbers_left() -> None:
     page = watched(guessed(lessons(lesson="exploding"), 2), "lesson_exploding")
     (tape, _) = tapes(page, name="lesson_exploding")
-    stays = [trace for trace in charts(page)["Activation by depth"]["data"] if trace["bind"].get("first")]
+    stays = [trace for trace in charts(page)["Signal by depth"]["data"] if trace["bind"].get("first")]
     assert [trace["bind"]["run"] for trace in stays] == [0, 1]
     assert not np.isfinite(tape.trace().act_rms[-1]).all()
     assert np.isfinite(tape.trace().act_rms[0]).all()

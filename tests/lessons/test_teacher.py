@@ -174,7 +174,7 @@ def test_a_hidden_part_is_not_there_and_without_the_link_it_is(part: str, there:
     assert there(playground(**SMALL))
     page = playground(**SMALL, hide=part)
     assert not there(page)
-    assert {"Activation by depth", "Gradient by depth", "Loss"} <= set(charts(page))
+    assert {"Signal by depth", "Gradient by depth", "Loss"} <= set(charts(page))
 
 
 def said(page: AppTest) -> set[str]:
@@ -210,7 +210,7 @@ def test_what_cannot_be_hidden_is_named() -> None:
 
 def test_a_lessons_answers_are_kept_back_until_a_link_without_that_is_opened() -> None:
     page = watched(guessed(opened("lessons", lesson="final", hide="answers"), 2))
-    assert {"Gradient by depth", "Activation by depth", "Loss"} <= set(charts(page))
+    assert {"Gradient by depth", "Signal by depth", "Loss"} <= set(charts(page))
     assert not panels(page, "headline"), "a verdict says what became of the nets"
     assert not [link for link in page.get("page_link") if "Compare" in link.proto.label]
     for answer in (LESSONS["final"].why, LESSONS["final"].challenge.text, "the first loss is", "Your guess was"):
@@ -265,7 +265,7 @@ def test_a_prepared_comparison_is_not_there_where_it_would_set_what_is_hidden(na
 
 def test_a_comparison_does_not_tell_apart_by_what_a_link_hides() -> None:
     def legend(page: AppTest) -> list[str]:
-        return [trace["name"] for trace in charts(page)["Activation by depth"]["data"] if trace.get("name")]
+        return [trace["name"] for trace in charts(page)["Signal by depth"]["data"] if trace.get("name")]
 
     page = walked(playground(**SMALL), "train/compare", **COLUMNS)
     told = words(page)
@@ -376,7 +376,7 @@ def ways(page: AppTest) -> list[str]:
 def test_the_projector_view_has_the_charts_the_player_and_the_keys_and_nothing_else_to_set() -> None:
     page = playground(**SMALL, view="projector")
     assert [one.value for one in page.title] == ["pre-norm, 4x16"]
-    assert set(charts(page)) == {"Activation by depth", "Gradient by depth", "Loss"}
+    assert set(charts(page)) == {"Signal by depth", "Gradient by depth", "Loss"}
     assert not drawn(page) & set(knobs())
     assert declared(page)["keys"]
     assert configuration(page) == RunConfig(depth=4, width=16, batch=16, steps=40)

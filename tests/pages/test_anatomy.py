@@ -82,19 +82,19 @@ def test_the_history_names_paper_and_users() -> None:
 
 def test_switching_one_blocks_skip_off_changes_the_profile_there_and_keeps_the_whole_as_a_ghost() -> None:
     page = anatomy()
-    whole = line(page, "Activation by depth")
+    whole = line(page, "Signal by depth")
     page.number_input(key="anatomy_block").set_value(2)
     sound(page.run())
     page.toggle(key="anatomy_residual").set_value(False)
     sound(page.run())
     assert page.session_state["overrides"] == ((2, "residual", False),)
     assert address(page)["overrides"] in ("2.residual.false", ["2.residual.false"])
-    broken = line(page, "Activation by depth")
+    broken = line(page, "Signal by depth")
     assert broken is not None
     assert whole is not None
     assert broken[:2] == whole[:2], "nothing changes before the block"
     assert broken[2] != whole[2]
-    assert line(page, "Activation by depth", "dot") == whole
+    assert line(page, "Signal by depth", "dot") == whole
 
 
 def test_a_block_is_taken_out_and_all_blocks_are_put_back() -> None:
@@ -103,7 +103,7 @@ def test_a_block_is_taken_out_and_all_blocks_are_put_back() -> None:
     sound(page.run())
     page.toggle(key="anatomy_identity").set_value(True)
     sound(page.run())
-    out = line(page, "Activation by depth")
+    out = line(page, "Signal by depth")
     assert out is not None
     assert out[3] == out[2], "an identity hands the stream on"
     page.button(key="anatomy_back").click()
@@ -115,11 +115,11 @@ def test_attention_and_feed_forward_net_of_a_block_are_taken_out_one_by_one() ->
     page = anatomy(net="transformer", heads="2")
     page.number_input(key="anatomy_block").set_value(3)
     sound(page.run())
-    whole = line(page, "Activation by depth")
+    whole = line(page, "Signal by depth")
     page.segmented_control(key="anatomy_taken_out").set_value("feed-forward net")
     sound(page.run())
     assert page.session_state["overrides"] == ((3, "identity", "ffn"),)
-    out = line(page, "Activation by depth")
+    out = line(page, "Signal by depth")
     assert whole is not None
     assert out is not None
     assert out[:6] == whole[:6]

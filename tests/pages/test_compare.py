@@ -90,9 +90,9 @@ def test_two_columns_stand_under_one_player_and_each_has_its_line() -> None:
     page = compare(**columns({}, {"residual": False}))
     assert [cfg.residual for cfg in runs(page)] == [True, False]
     assert (declared(page)["shared"], declared(page)["names"]) == (" all", ["A", "B"])
-    assert set(charts(page)) == {"Activation by depth", "Gradient by depth", "Loss", "Held-out loss"}
+    assert set(charts(page)) == {"Signal by depth", "Gradient by depth", "Loss", "Held-out loss"}
     tapes(page)
-    for title in ("Activation by depth", "Gradient by depth"):
+    for title in ("Signal by depth", "Gradient by depth"):
         first, second = (bound(page, trace, 30) for trace in charts(page)[title]["data"])
         assert len(first) == len(second) == SMALL["depth"] + 1
         assert first != second

@@ -28,7 +28,7 @@ from tests.app_page import (
 from tests.stage_page import declared, panels, rests, says, tapes
 
 PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "pages").rglob("*.py") if path.name != "navigation.py")
-ENDINGS = ("ctivation by depth", "radient by depth", "cosine by depth")
+ENDINGS = ("ignal by depth", "radient by depth", "cosine by depth")
 
 # One legal value of every field that the base below does not have; a new field needs a line here.
 MOVED = {
@@ -191,9 +191,12 @@ def test_the_profile_before_training_is_row_0_of_the_tape(query):
 def test_the_picture_before_a_change_stays_as_a_ghost():
     page = playground(**SMALL)
     before = now(page)
-    assert line(page, "Activation by depth", "dot") is None
+    assert line(page, "Signal by depth", "dot") is None
+    legend = [charts(page)["Signal by depth"]["layout"]["showlegend"]]
     move(page, "residual", False)
-    assert line(page, "Activation by depth", "dot") == before[0]
+    legend.append(charts(page)["Signal by depth"]["layout"]["showlegend"])
+    assert legend == [False, True], "a single line is the step that the player says"
+    assert line(page, "Signal by depth", "dot") == before[0]
     assert line(page, "Gradient by depth", "dot") == before[1]
     assert "pre-norm, 4x16, step 0" in names(page)
 
@@ -207,7 +210,7 @@ def test_what_is_compared_with_goes_with_its_net_and_task_and_leaves_the_axes_to
     held = panels(page, "chart")["Gradient by depth"]["fit"]
     for field, value in change.items():
         move(page, field, value)
-    for chart in ("Activation by depth", "Gradient by depth", "Weight gradient by depth"):
+    for chart in ("Signal by depth", "Gradient by depth", "Weight gradient by depth"):
         assert line(page, chart, "dot") is None
         assert line(page, chart, "dash") is None
         assert panels(page, "chart")[chart]["fit"] > held  # another one lets go of the ranges
@@ -227,13 +230,13 @@ def test_a_ghost_of_more_than_twice_the_depth_goes_and_one_that_was_pinned_comes
     pinned = now(page)[0]
     press(page, "Pin")
     move(page, "depth", 2)
-    assert line(page, "Activation by depth", "dot") == pinned
+    assert line(page, "Signal by depth", "dot") == pinned
     move(page, "depth", 5)
     move(page, "depth", 2)
-    assert line(page, "Activation by depth", "dot") is None
+    assert line(page, "Signal by depth", "dot") is None
     move(page, "task", "spiral")
     move(page, "task", "digits")
-    assert line(page, "Activation by depth", "dash") == pinned
+    assert line(page, "Signal by depth", "dash") == pinned
 
 
 def test_a_pinned_profile_stays_through_changes_until_it_is_cleared():
@@ -242,16 +245,16 @@ def test_a_pinned_profile_stays_through_changes_until_it_is_cleared():
     press(page, "Pin")
     move(page, "residual", False)
     move(page, "norm", "none")
-    assert line(page, "Activation by depth", "dash") == pinned
-    assert line(page, "Activation by depth", "dot") not in (None, pinned)
+    assert line(page, "Signal by depth", "dash") == pinned
+    assert line(page, "Signal by depth", "dot") not in (None, pinned)
     press(page, "Remove comparison curves")
-    assert line(page, "Activation by depth", "dash") is None
-    assert line(page, "Activation by depth", "dot") is None
+    assert line(page, "Signal by depth", "dash") is None
+    assert line(page, "Signal by depth", "dot") is None
 
 
 def test_every_panel_opens_and_only_the_open_one_is_drawn():
     page = playground(**SMALL)
-    parts = ("Activation", "Gradient")
+    parts = ("Signal", "Gradient")
     drawn, always = {}, {"Loss", *(f"{one} by {over}" for one in parts for over in ("depth", "layer and step"))}
     for panel in page.get_by_key("panel").options:
         page.get_by_key("panel").set_value(panel)
@@ -322,14 +325,14 @@ def test_what_is_pinned_is_the_profile_of_the_step_where_the_playhead_rests():
 
 def names(page: AppTest) -> str:
     """The legend of the activation's chart."""
-    return " ".join(trace["meta"] for trace in charts(page)["Activation by depth"]["data"])
+    return " ".join(trace["meta"] for trace in charts(page)["Signal by depth"]["data"])
 
 
 def test_the_ghost_is_the_picture_of_the_step_that_was_shown():
     page = rests(playground(**SMALL, seed="37"), 9)
     before = trainer().tape(configuration(page)).trace().act_rms[9]
     move(page, "residual", False)
-    assert line(page, "Activation by depth", "dot") == pytest.approx(before, rel=1e-3)
+    assert line(page, "Signal by depth", "dot") == pytest.approx(before, rel=1e-3)
     assert "pre-norm, 4x16, step 9" in names(page)
 
 

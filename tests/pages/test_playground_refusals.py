@@ -243,7 +243,7 @@ def test_a_divergence_is_named_its_picture_kept_and_its_button_changes_what_it_s
     assert len(trace) == found.step + 1
     if found.step:
         rests(page, found.step - 1)
-        assert all(y is not None for y in line(page, "Activation by depth", step=found.step - 1))
+        assert all(y is not None for y in line(page, "Signal by depth", step=found.step - 1))
         assert "diverged" not in said_at(cfg, trace, found.step - 1)["kind"]
         assert "remedy" not in {button.key for button in page.button}
         rests(page, found.step)

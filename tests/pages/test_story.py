@@ -114,6 +114,7 @@ def test_what_training_shows_is_said_once_it_has(small):
     assert f"at step {fate.step} the numbers overflow" in after[2]
     frame = trainer().tape(story.LEVELS).trace().frames[-1]
     assert f"our {story.DIGIT} as {frame.picture['ten_guess'][story.DIGIT]}" in after[3]
+    assert f"2 plain blocks read {trace.frames[-1].held_out_accuracy:.0%}, since digits this small need no" in after[3]
 
 
 def test_no_scene_says_more_than_two_sentences(small):

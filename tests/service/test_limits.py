@@ -141,7 +141,7 @@ assert over_budget(RunConfig())
 print(over_budget(fitted(RunConfig())), fitted(RunConfig()).steps)
 from tests.app_page import playground, charts
 page = playground()
-print([error.value for error in page.error], "Activation by depth" in charts(page))
+print([error.value for error in page.error], "Signal by depth" in charts(page))
 """
     low = {"PLAYGROUND_STEPS": "100", "PLAYGROUND_MEMORY": "16", "PLAYGROUND_TRAINER": "inprocess"}
     fits, shown = in_a_server(code, **low).splitlines()

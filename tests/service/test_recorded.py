@@ -1,4 +1,4 @@
-"""The recorded default network: equal to a fresh computation, shown and labelled only while the trainer is not up."""
+"""The recorded networks: equal to a fresh computation, shown and labelled only while the trainer is not up."""
 
 import sys
 from dataclasses import fields
@@ -6,19 +6,22 @@ from dataclasses import fields
 import numpy as np
 import pytest
 import streamlit as st
+from streamlit.testing.v1 import AppTest
 
+from components.start.cells import CELLS
 from models.service import client, recorded
 from models.spec import RunConfig
 from models.trace import Frame
 from models.training import profile_at_init
-from tests.app_page import line, playground, sound
+from tests.app_page import APP, PATIENCE, line, playground, sound
 from tests.stage_page import declared
 
 NEVER_UP = (sys.executable, "-c", "import time; time.sleep(300)")
 
 
-def test_the_recording_is_what_a_fresh_computation_gives():
-    kept, fresh = recorded.recorded(RunConfig()), profile_at_init(RunConfig())
+@pytest.mark.parametrize("cfg", recorded.RECORDED, ids=str)
+def test_the_recording_is_what_a_fresh_computation_gives(cfg):
+    kept, fresh = recorded.recorded(cfg), profile_at_init(cfg)
     assert kept is not None
     assert kept.sites == fresh.sites
     for name in ("step", "loss", "lr", "act_rms", "grad_rms", "branch_rms", "weight_grad_rms", "grad_norm"):
@@ -31,20 +34,21 @@ def test_the_recording_is_what_a_fresh_computation_gives():
             np.testing.assert_allclose(mine, other, rtol=1e-3, atol=1e-3, err_msg=part.name)
 
 
-def test_only_the_default_network_is_recorded():
+def test_the_nets_of_start_are_recorded_and_no_others():
+    assert set(recorded.RECORDED) == {cell.cfg for cell in CELLS}
     assert recorded.recorded(RunConfig(seed=1)) is None
     assert recorded.recorded(RunConfig(depth=31)) is None
 
 
-@pytest.mark.parametrize("text", [b"", b"{}\n", b"no message", b'{"body": {"query": {}}, "arrays": []}\n'])
+@pytest.mark.parametrize("text", [b"", b"{}\n", b"no message", b'{"body": {"runs": [{}]}, "arrays": []}\n'])
 def test_a_recording_that_cannot_be_read_is_none(monkeypatch, tmp_path, text):
     (tmp_path / "recorded.bin").write_bytes(text)
     monkeypatch.setattr(recorded, "FILE", tmp_path / "recorded.bin")
-    recorded._recording.cache_clear()
+    recorded._recordings.cache_clear()
     try:
         assert recorded.recorded(RunConfig()) is None
     finally:
-        recorded._recording.cache_clear()
+        recorded._recordings.cache_clear()
 
 
 @pytest.fixture
@@ -61,13 +65,18 @@ def test_the_default_network_is_drawn_and_called_recorded_until_the_trainer_is_u
 ):
     page = playground()
     assert first_row(page)["recorded"]
-    drawn = line(page, "Activation by depth")
+    drawn = line(page, "Signal by depth")
     np.testing.assert_allclose(drawn, recorded.recorded(RunConfig()).act_rms[0], rtol=1e-3)
     client.close_trainer()
     monkeypatch.setenv("PLAYGROUND_TRAINER", "inprocess")
     sound(page.run())
     assert not first_row(page)["recorded"]
-    np.testing.assert_allclose(line(page, "Activation by depth"), drawn, rtol=1e-3)
+    np.testing.assert_allclose(line(page, "Signal by depth"), drawn, rtol=1e-3)
+
+
+def test_all_four_nets_of_start_are_drawn_until_the_trainer_is_up(trainer_that_never_comes_up):
+    page = sound(AppTest.from_file(APP, default_timeout=PATIENCE).run())
+    assert [run["opening"]["recorded"] for run in declared(page)["runs"]] == [True] * 4
 
 
 def first_row(page):

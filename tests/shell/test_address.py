@@ -237,7 +237,7 @@ def test_a_link_over_budget_keeps_its_address_and_shows_the_nearest_that_fits() 
     assert "over budget" in page.error[0].value
     assert address(page) == {"depth": "128", "width": "512"}
     assert "The picture below is what fits: width" in words(page)
-    assert {"Activation by depth", "Gradient by depth"} <= charts(page).keys()
+    assert {"Signal by depth", "Gradient by depth"} <= charts(page).keys()
     reloaded = playground(**address(page))
     assert reloaded.error[0].value == page.error[0].value
 

@@ -48,9 +48,7 @@ charts: list[Panel]
 if len(runs) == 1:
     charts = [
         *block(cfg, 0),
-        Chart(
-            "Activation by depth", figure=figures.profile("Activation by depth", "act_rms", sites), says="activation"
-        ),
+        Chart("Signal by depth", figure=figures.profile("Signal by depth", "act_rms", sites), says="activation"),
         Chart("Gradient by depth", figure=figures.profile("Gradient by depth", "grad_rms", sites), says="gradient"),
         Chart("Loss", figure=figures.loss(cfg), says="loss"),
     ]
@@ -69,7 +67,7 @@ else:
     charts = [panel for at, one in enumerate(runs) for panel in block(one, at)]
     charts += [
         Chart(title, figure=figures.profiles(title, track, sites, labels))
-        for title, track in (("Activation by depth", "act_rms"), ("Gradient by depth", "grad_rms"))
+        for title, track in (("Signal by depth", "act_rms"), ("Gradient by depth", "grad_rms"))
     ]
     charts.append(Chart("Loss", figure=figures.losses(labels, steps=cfg.steps, chance=2.3)))
 

@@ -44,6 +44,7 @@ export class Bar {
   show(playhead, start) {
     this.playing = playhead.playing
     write(this.main, playhead.playing ? "Pause" : start)
+    this.main.style.setProperty("--letters", start.length)
     this.main.classList.toggle("playing", playhead.playing)
     const last = Math.max(1, playhead.last)
     if (this.range.max !== String(last)) this.range.max = last

@@ -33,7 +33,8 @@ export class Guess {
   }
 
   declare(panel) {
-    const { title, options, found } = panel
+    const { title, options } = panel
+    this.panel = panel
     this.heading.textContent = title
     this.field.setAttribute("aria-label", `Your guess: ${title}`)
     if (this.field.children.length !== options.length) {
@@ -48,9 +49,13 @@ export class Guess {
       this.field.replaceChildren(...choices)
     }
     for (const { firstChild: radio } of this.field.children) radio.checked = radio.value === guesses.get(title)
+    this.answer(panel.found)
+  }
+
+  answer(found) {
     this.field.hidden = Boolean(found)
     this.score.hidden = !found
-    write(this.score, found && this.words(found, guesses.get(title)))
+    write(this.score, found && this.words(found, guesses.get(this.panel.title)))
   }
 
   words(found, guessed) {
@@ -58,7 +63,11 @@ export class Guess {
     return guessed === found ? `✓ it ${found}, as you guessed` : `it ${found}; you guessed: ${guessed}`
   }
 
-  draw() {}
+  draw(now) {
+    const { run, found, diverged } = this.panel
+    const tape = now.tapes[run]
+    this.answer(found || (tape?.lost && now.furthest >= tape.fate.step ? diverged : ""))
+  }
 }
 
 export class Digits {
@@ -131,15 +140,16 @@ export class Curve {
 
   declare(panel) {
     this.panel = panel
-    this.el.style.height = `${panel.height}px`
+    this.el.style.setProperty("--height", `${panel.height}px`)
     if (!this.el.hasAttribute("aria-label")) this.el.setAttribute("aria-label", `${panel.title}: not measured yet`)
   }
 
   draw(now) {
-    const { run, top, level, height, title } = this.panel
+    const { run, top, level, title } = this.panel
     const tape = now.tapes[run]
     if (!tape?.length) return
     const width = this.width ?? this.place.clientWidth
+    const height = this.el.clientHeight || this.panel.height // of which a phone's style leaves less
     const x = (row) => LEFT + (row / tape.last) * (width - LEFT - RIGHT)
     const y = (loss) => TOP + (1 - loss / top) * (height - TOP - BOTTOM)
     const until = Math.min(now.furthest, tape.length - 1)

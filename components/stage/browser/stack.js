@@ -61,10 +61,8 @@ export class Stack {
     const fits = this.panel?.fit === panel.fit
     this.panel = panel
     if (!fits) this.rescale()
-    this.group.classList.toggle("small", panel.height < SMALL)
-    this.group.style.height = `${panel.height}px`
+    this.group.style.setProperty("--height", `${panel.height}px`)
     this.group.setAttribute("aria-label", panel.title)
-    this.canvas.style.height = `${panel.height}px`
     if (this.row.children.length === panel.blocks.length) return
     const blocks = panel.blocks.map(({ name }, at) => {
       const button = document.createElement("button")
@@ -96,7 +94,7 @@ export class Stack {
 
   words(at) {
     const { name, skip } = this.panel.blocks[at]
-    return `${name}: activation ${word(this.values.act[at])}, gradient ${word(this.values.grad[at])}, ${skip ? "with" : "without"} skip`
+    return `${name}: signal ${word(this.values.act[at])}, gradient ${word(this.values.grad[at])}, ${skip ? "with" : "without"} skip`
   }
 
   draw(now, _, theme) {
@@ -104,6 +102,8 @@ export class Stack {
     if (!tape?.length) return
     if (this.tape !== tape) this.rescale() // a new net gets a new scale
     this.tape = tape
+    const height = (this.height = this.group.clientHeight || this.panel.height) // of which a phone's style leaves less
+    this.group.classList.toggle("small", height < SMALL)
     this.type = TYPE * Number.parseFloat(getComputedStyle(this.group).fontSize)
     const { blocks } = this.panel
     const position = Math.min(now.position, tape.length - 1)
@@ -122,17 +122,17 @@ export class Stack {
       this.held[name] = [Math.max(low, first[0] - ROOM), Math.min(high, first[1] + ROOM)]
     }
     const wide = (this.canvas.width = Math.round((this.width ?? this.place.clientWidth) * devicePixelRatio))
-    this.canvas.height = Math.round(this.panel.height * devicePixelRatio)
+    this.canvas.height = Math.round(height * devicePixelRatio)
     const pen = this.canvas.getContext("2d")
     pen.scale(devicePixelRatio, devicePixelRatio)
-    const narrow = this.panel.height < SMALL || wide < NARROW * devicePixelRatio
+    const narrow = height < SMALL || wide < NARROW * devicePixelRatio
     const legend = this.type * (narrow ? SHORT_LEGEND : LEGEND)
     this.row.style.right = `${legend}px`
     const width = wide / devicePixelRatio - legend
     const ink = theme["text-color"] || "#555"
     const column = width / blocks.length
     const top = RIBBON + NORMS
-    const half = (this.panel.height - top - 2) / 2
+    const half = (height - top - 2) / 2
     blocks.forEach((block, at) => {
       const left = at * column
       const gap = Math.min(4, column * 0.2)
@@ -234,7 +234,7 @@ export class Stack {
     pen.fillStyle = ink
     pen.fillText(this.panel.label, width + 6, RIBBON / 2 + 2)
     for (const [name, title, y] of [
-      ["act", "activation", top],
+      ["act", "signal", top],
       ["grad", "gradient", top + half + 2],
     ]) {
       const [low, high] = this.held[name]
@@ -246,8 +246,8 @@ export class Stack {
       }
       pen.fillStyle = ink
       pen.font = `${this.type}px sans-serif`
-      if (this.panel.height < SMALL) {
-        pen.fillText(name === "act" ? "signal" : title, left + 12, y + half / 2)
+      if (this.height < SMALL) {
+        pen.fillText(title, left + 12, y + half / 2)
         continue
       }
       const ends = powers(low, high)

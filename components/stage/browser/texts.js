@@ -41,8 +41,8 @@ export class Heading {
 export class Link {
   constructor(place, { opened }) {
     const line = made(place, "p", "stage-why")
+    this.el = made(line, "a", "stage-link") // first: it stays in its place while the sentence changes
     this.said = made(line, "span")
-    this.el = made(line, "a", "stage-link")
     onPlainClick(this.el, opened)
   }
 
@@ -56,7 +56,7 @@ export class Link {
     const { run, says, before, text, like } = this.panel
     if (like) this.el.closest(".stage-panel").hidden = now.tapes[run]?.like !== like
     if (!says) return
-    write(this.said, `${text || now.tapes[run]?.sentence(says, now.shown) || before} `)
+    write(this.said, text || now.tapes[run]?.sentence(says, now.shown) || before)
   }
 }
 

@@ -95,7 +95,7 @@ def test_a_run_trains_to_its_end_with_every_chart_and_sentence_at_its_step(resti
     page = played
     assert sentence(resting, "Loss").startswith("Step 0: not trained yet")
     expect(status(page)).to_contain_text("done")
-    assert line(page, "Activation by depth") != line(resting, "Activation by depth")
+    assert line(page, "Signal by depth") != line(resting, "Signal by depth")
     assert sentence(page, "Loss").startswith(f"Step {last(page)}: loss ")
     assert chart(page, "Loss").evaluate("el => el.data[0].x.at(-1)") == last(page)
 
@@ -324,7 +324,7 @@ def test_without_plotly_the_charts_are_plain_lines_that_move_and_tables_work(vis
         re.compile(r"PlotlyChart\."), lambda route: route.fulfill(body="export {}", content_type="text/javascript")
     )
     page.goto(visitors.server.url + link(seed=12))
-    sketch = chart(page, "Activation by depth").locator("svg.stage-sketch polyline")
+    sketch = chart(page, "Signal by depth").locator("svg.stage-sketch polyline")
     sketch.wait_for(state="attached")
     expect(status(page)).to_contain_text("Charts are plain lines here")
     before = sketch.get_attribute("points")
@@ -385,12 +385,10 @@ def test_a_block_of_the_stack_says_its_numbers_and_a_click_reports_it(resting):
     group = page.get_by_role("group", name="Signal and gradient, run 1")
     blocks = group.get_by_role("button")
     expect(blocks).to_have_count(4)
-    expect(blocks.nth(2)).to_have_accessible_name(
-        re.compile(r"^block 3: activation [\d.]+, gradient [\d.e-]+, with skip")
-    )
+    expect(blocks.nth(2)).to_have_accessible_name(re.compile(r"^block 3: signal [\d.]+, gradient [\d.e-]+, with skip"))
     blocks.nth(0).focus()
     page.keyboard.press("ArrowRight")
-    expect(group.locator(".stage-said")).to_contain_text("block 2: activation")
+    expect(group.locator(".stage-said")).to_contain_text("block 2: signal")
     page.keyboard.press("Enter")
     expect(page.get_by_text("run 0, block 2")).to_be_visible()
 
