@@ -53,7 +53,7 @@ def _tab(size: dict[str, int]) -> Iterator[Any]:
         tab = driven.new_context(viewport={"width": 1280, "height": 900}).new_page()
         tab.set_default_timeout(120_000)
         tab.goto(f"{app.url}/{PAGE}?" + "&".join(f"{name}={value}" for name, value in {"seed": 77, **size}.items()))
-        for name in ("Activation", "Gradient", "Loss"):
+        for name in ("Signal", "Gradient", "Loss"):
             tab.locator(f'[role=figure][aria-label^="{name}"] .main-svg').first.wait_for()
         tab.evaluate(WATCH)
         yield tab

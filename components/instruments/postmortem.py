@@ -42,12 +42,12 @@ def _explained(panel: Panel, trace: Trace, divergence: Divergence) -> None:
     cause = postmortem(panel.cfg, trace)
     panel.say(f"{divergence.sentence()} Likeliest cause: {cause.kind}.")
     st.markdown(cause.sentence)
-    panel.row(last_and_first(trace, "Activation", "act_rms"), last_and_first(trace, "Gradient", "grad_rms"))
+    panel.row(last_and_first(trace, "Signal", "act_rms"), last_and_first(trace, "Gradient", "grad_rms"))
     panel.table(
         "Last good and first bad step",
         site=trace.sites,
-        last_good_activation=_steps(cause.good_activation),
-        first_bad_activation=_steps(cause.bad_activation),
+        last_good_signal=_steps(cause.good_activation),
+        first_bad_signal=_steps(cause.bad_activation),
         last_good_gradient=_steps(cause.good_gradient),
         first_bad_gradient=_steps(cause.bad_gradient),
     )

@@ -116,7 +116,7 @@ def test_what_explodes_leaves_a_hundred_times_as_large_and_loses_its_numbers_wit
 def test_what_collapses_has_level_sizes_and_one_direction_and_never_learns():
     cfg, look = preset("collapses")
     trace = traces_of(cfg)[0]
-    assert "Activation and gradient look fine, within a factor of two" in look
+    assert "Signal and gradient look fine, within a factor of two" in look
     assert all(1 / 2 < factor < 2 for factor in over_depth(trace))
     assert "nearly the same direction" in look
     assert trace.frames[0].sample_cosine[-1] > 0.95

@@ -152,7 +152,7 @@ def test_a_post_mortem_names_the_cause_and_a_button_starts_a_comparison_that_dif
     assert "neither diverged so far nor ended without learning" in words(page)
     tried(trained(page))
     assert "Likeliest cause: stream explodes over depth." in words(page)
-    assert {"Activation before and after", "Gradient before and after"} <= set(charts(page))
+    assert {"Signal before and after", "Gradient before and after"} <= set(charts(page))
     press(page, "branch scale")
     assert page.title[0].value == "Compare"
     assert page.query_params["b"].count("branch_scale=1%2Fsqrt%28depth%29") == 1

@@ -246,7 +246,7 @@ def test_the_formula_is_drawn_from_where_the_measurement_starts():
     cfg = RunConfig(depth=6, residual=False, norm="none")
     trace = profile_at_init(cfg)
     found = anchored([trace, trace], law(cfg))
-    measured, formula = found["Activation of the net"]
+    measured, formula = found["Signal of the net"]
     assert formula[0] == pytest.approx(measured[0, 0])
     measured, formula = found["Gradient of the net"]
     assert formula[-1] == pytest.approx(measured[0, -1])

@@ -113,7 +113,7 @@ def anchored(traces: Sequence[Trace], predicted: Law) -> dict[str, tuple[np.ndar
     assert predicted.product is not None
     act, grad = np.stack([one.act_rms[0] for one in traces]), np.stack([one.grad_rms[0] for one in traces])
     return {
-        "Activation of the net": (act, np.sqrt(predicted.mean_square) * _mean(act[:, 0])),
+        "Signal of the net": (act, np.sqrt(predicted.mean_square) * _mean(act[:, 0])),
         "Gradient of the net": (grad, predicted.product * _mean(grad[:, -1])),
     }
 
