@@ -101,7 +101,7 @@ def _panels(labels: list[str | None]) -> list[Panel]:
             ]
     weight, update, loss = ("weight", "update", "loss") if len(labels) == 1 else ("", "", "")
     panels += [
-        Chart("Activation by depth", span=half, height=HEIGHT, figure=_depth("Activation by depth", "act_rms", labels)),
+        Chart("Signal by depth", span=half, height=HEIGHT, figure=_depth("Signal by depth", "act_rms", labels)),
         Chart("Gradient by depth", span=half, height=HEIGHT, figure=_depth("Gradient by depth", "grad_rms", labels)),
         Chart(
             "Weight gradient by block",
@@ -116,7 +116,7 @@ def _panels(labels: list[str | None]) -> list[Panel]:
     for run, label in enumerate(labels):
         if label is None:
             which = "" if len(labels) == 1 else (" of the first", " of the second")[run]
-            for what, track in (("Activation", "act_rms"), ("Gradient", "grad_rms")):
+            for what, track in (("Signal", "act_rms"), ("Gradient", "grad_rms")):
                 title = f"{what} by layer and step{which}"
                 panels.append(Chart(title, run, half, figure=figures.recorded_map(title, track, run), height=TALL))
     return panels

@@ -210,8 +210,8 @@ SIXTEEN_BITS = (
     (2.0**-133, "bfloat16: smallest"),
 )
 LIMITS = {
-    "activation": (*SIXTEEN_BITS, (448.0, "float8 (E4M3): largest"), (2.0**-9, "float8 (E4M3): smallest")),
-    "gradient": (*SIXTEEN_BITS, (57344.0, "float8 (E5M2): largest"), (2.0**-16, "float8 (E5M2): smallest")),
+    "act_rms": (*SIXTEEN_BITS, (448.0, "float8 (E4M3): largest"), (2.0**-9, "float8 (E4M3): smallest")),
+    "grad_rms": (*SIXTEEN_BITS, (57344.0, "float8 (E5M2): largest"), (2.0**-16, "float8 (E5M2): smallest")),
 }
 
 
@@ -219,7 +219,8 @@ def recorded_depth(
     title: str, binding: type[Row] | type[AtFrame], track: str, runs: Sequence[str | None], *, unit: str
 ) -> Figure:
     """A vector of recordings over depth, named as in their models, and of runs of the playground by their labels."""
-    layout = frame_of(title, x="site" if track in ("act_rms", "grad_rms") else "block", y=unit, hue=HUES[track])
+    legend = len(runs) > 1 or binding is AtFrame  # else it would only say the player's step again
+    layout = frame_of(title, x="site" if track in LIMITS else "block", y=unit, hue=HUES[track], legend=legend)
     layout["xaxis"] |= {"tickangle": -25}
     layout["margin"]["b"] = 70
     layout["yaxis"] |= {"type": "log"}
@@ -231,7 +232,7 @@ def recorded_depth(
         )
         for run, label in enumerate(runs)
     ]
-    limits = [{"at": value, "name": name} for value, name in LIMITS.get(title.split(maxsplit=1)[0].lower(), ())]
+    limits = [{"at": value, "name": name} for value, name in LIMITS.get(track, ())]
     return held({"data": traces, "layout": layout}, y="log", depth=1, limits=limits, empty="not measured")
 
 

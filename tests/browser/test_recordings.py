@@ -29,7 +29,7 @@ from tests.browser.page import (
 )
 from tests.load.server import Server, serving
 
-DEPTH = ("Activation by depth", "Gradient by depth")
+DEPTH = ("Signal by depth", "Gradient by depth")
 STEPS = 12
 
 
@@ -135,8 +135,8 @@ def test_beside_a_recording_a_net_of_the_playground_trains_along(visitors, at, f
 def test_the_table_of_a_chart_over_sites_says_once_what_their_names_share(visitors, at):
     page = visitors("/recordings?recording=example:%20gpt2.jsonl", server=at.url)
     drawn(page, *DEPTH)
-    button(page, "Table of Activation by depth").click()
-    table = page.get_by_role("table", name="Activation by depth")
+    button(page, "Table of Signal by depth").click()
+    table = page.get_by_role("table", name="Signal by depth")
     table.get_by_role("columnheader", name="site, mostly in transformer.h", exact=True).wait_for()
     cells = table.locator("tr td:first-of-type").all_inner_texts()
     assert cells[:4] == ["transformer.drop", "0.attn", "0", "1.attn"]

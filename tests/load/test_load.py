@@ -9,6 +9,7 @@ import pytest
 from tests.load.server import Server, serving
 from tests.load.viewer import PAGE, Viewer
 from tests.service.test_faults import LONG
+from tests.waiting import PATIENCE
 
 SMALL = "depth=4&width=16&batch=16"
 
@@ -66,10 +67,10 @@ def test_the_page_runs_again_where_the_playhead_comes_to_rest_and_not_while_it_p
             viewer.pause()
             await viewer.rested()
             assert len(viewer.reruns) > drawn
-            while server.health()["training"]:
-                await asyncio.sleep(0.05)
-            drawn, there = len(viewer.reruns), len(viewer.losses)
-            await asyncio.sleep(1)
-            assert (len(viewer.reruns), len(viewer.losses)) == (drawn, there)
+            async with asyncio.timeout(PATIENCE):  # until nobody trains and a second brings nothing
+                before = None
+                while server.health()["training"] or before != (len(viewer.reruns), len(viewer.losses)):
+                    before = len(viewer.reruns), len(viewer.losses)
+                    await asyncio.sleep(1)
 
     asyncio.run(play_and_pause())

@@ -184,14 +184,14 @@ def test_beside_a_recording_stands_a_run_of_the_playground_on_the_same_charts(fo
     assert toy["link"] == key_of(RunConfig.arranged("post-norm"))
     charts = panels(page, "chart")
     for title in (
-        "Activation by depth",
+        "Signal by depth",
         "Gradient by depth",
         "Weight gradient by block",
         "Update to weight by block",
         "Loss",
     ):
         assert [trace["bind"]["run"] for trace in charts[title]["figure"]["data"][:2]] == [0, 1]
-    assert {"Activation by layer and step of the first", "Gradient by layer and step of the first"} < set(charts)
+    assert {"Signal by layer and step of the first", "Gradient by layer and step of the first"} < set(charts)
 
 
 def test_the_toy_of_the_arrangement_that_a_recording_starts_like_is_one_press_away(folder: Path) -> None:
@@ -219,8 +219,8 @@ def test_no_recording_is_the_default_and_is_not_in_the_address(folder: Path) -> 
 
 def test_the_limits_on_the_charts_are_those_of_the_formats() -> None:
     kinds = {"float16": torch.float16, "bfloat16": torch.bfloat16}
-    for chart, float8 in (("activation", torch.float8_e4m3fn), ("gradient", torch.float8_e5m2)):
-        for at, name in LIMITS[chart]:
+    for track, float8 in (("act_rms", torch.float8_e4m3fn), ("grad_rms", torch.float8_e5m2)):
+        for at, name in LIMITS[track]:
             kind = kinds.get(name.split(":")[0], float8)
             facts = torch.finfo(kind)
             if name.endswith("largest"):

@@ -553,7 +553,7 @@ FLAT = [str(at) for at in range(5)]
 
 def over_sites(*recorded: list[str]) -> Any:
     """The chart over depth of recordings with these sites."""
-    figure = figures.recorded_depth("Activation by depth", Row, "act_rms", [None] * len(recorded), unit="RMS")
+    figure = figures.recorded_depth("Signal by depth", Row, "act_rms", [None] * len(recorded), unit="RMS")
     given = [{"names": names, "rows": [[1.0 + at for at in range(len(names))]]} for names in recorded]
     code = RECORDED + "const drawn = bind.filled(figure, now, {}); return { ...drawn, said: describe.described(drawn) }"
     return run(code, given=given, figure=figure, HEADER=HEADER, LINE=LINE)
@@ -580,20 +580,20 @@ def test_sites_are_labelled_without_what_all_their_names_share_and_hover_has_it(
 
 
 @pytest.mark.parametrize(
-    ("title", "seen"),
+    ("track", "seen"),
     [
-        ("Activation by depth", ["float16: largest", "float8 (E4M3): largest", "float8 (E4M3): smallest"]),
-        ("Gradient by depth", ["float16: largest", "float8 (E5M2): largest", "float8 (E5M2): smallest"]),
-        ("Weight gradient by block", []),
+        ("act_rms", ["float16: largest", "float8 (E4M3): largest", "float8 (E4M3): smallest"]),
+        ("grad_rms", ["float16: largest", "float8 (E5M2): largest", "float8 (E5M2): smallest"]),
+        ("weight_grad_rms", []),
     ],
 )
-def test_the_limits_of_number_formats_are_lines_where_the_axis_reaches_them(title, seen):
-    figure = figures.recorded_depth(title, Row, "act_rms", [None], unit="RMS")
+def test_the_limits_of_number_formats_are_lines_where_the_axis_reaches_them(track, seen):
+    figure = figures.recorded_depth("Sizes", Row, track, [None], unit="RMS")
     code = RECORDED + "return bind.filled(figure, now, {}).layout"
     given = [{"names": FLAT, "rows": [[1e-6, 1.0, 1.0, 1.0, 1e5]]}]
     layout = run(code, given=given, figure=figure, HEADER=HEADER, LINE=LINE)
     assert [one["text"] for one in layout["annotations"]] == seen
-    limits = {name: at for at, name in figures.LIMITS.get(title.split()[0].lower(), ())}
+    limits = {name: at for at, name in figures.LIMITS.get(track, ())}
     assert [(one["y0"], one["y1"]) for one in layout["shapes"] if "y0" in one] == [(limits[name],) * 2 for name in seen]
 
 
