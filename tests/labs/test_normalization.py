@@ -69,7 +69,10 @@ def test_batch_norm_of_the_same_and_what_was_printed():
 
 
 def test_z_score_and_min_max():
-    close(normalised(TABLES["four numbers"].values, "z-score").values[3], [1.342, 1.342])
+    four = TABLES["four numbers"]
+    close(normalised(four.values, "z-score").values[3], [1.342, 1.342])
+    assert "both at 1.342 with the variance over n" in four.note
+    close(normalised(four.values, "z-score", unbiased=True).values[3], [1.162, 1.162])
     close(normalised(TABLES["salary and bonus"].values, "min-max").values.T, [[0, 0.5, 1], [1, 0.4, 0]])
 
 
@@ -99,6 +102,24 @@ def test_batch_norm_in_training_and_in_use():
     used = normalised(SOME[:1], "batch norm", running=remembered(fresh(6), SOME, batches=3)).values
     assert np.isfinite(used).all()
     np.testing.assert_allclose(normalised(SOME, "batch norm", running=fresh(6), eps=0.0).values, SOME)
+
+
+@pytest.mark.parametrize(
+    ("settings", "excluded"),
+    [
+        ({}, ""),
+        ({"running": fresh(3)}, "In training"),
+        ({"gain": 2.0}, "before gain and bias"),
+        ({"bias": 0.5}, "before gain and bias"),
+        ({"unbiased": True}, "with the variance over n"),
+        ({"eps": 1.0}, "eps far below it"),
+    ],
+)
+def test_the_note_on_two_tokens_excludes_every_setting_that_gives_other_numbers(settings, excluded):
+    example = TABLES["two tokens"]
+    found = normalised(example.values, "batch norm", **settings).values.round(3)
+    assert np.isin(found, [-1, 0, 1]).all() == (not settings)
+    assert excluded in example.note
 
 
 def test_gain_and_bias_undo_the_norm():
