@@ -137,6 +137,10 @@ def test_scale_decides_descent():
     )  # the flat direction, solved exactly
     assert descent_steps(normalised(samples, "z-score").values) == 1
     assert descent_steps(samples, most=100) is None
+    for times, diverges in ((1.99, False), (2.01, True)):
+        step = np.eye(2) - times / 1e4 * samples.T @ samples / len(samples)
+        away = np.linalg.matrix_power(step, 2000) @ np.ones(2)
+        assert (abs(away[1]) > 1) == diverges
 
 
 @pytest.mark.parametrize(("ratio", "share"), [(1, "50.00%"), (10, "99.01%"), (100, "99.99%")])
@@ -440,7 +444,10 @@ PARTS = {
     "Who sees whom": "**batch norm** moves 3 of 3 tokens",
     "An outlier": "the others share",
     "Overfitting and landscape": "to reduce overfitting",
-    "What scale costs": f"takes **{descent_steps(features_apart(100)):,} steps**",
+    "What scale costs": (
+        "must stay below 2 / 10,000, or the steepest direction diverges; here it is half of that, and the flat one takes "
+        f"**{descent_steps(features_apart(100)):,} steps**"
+    ),
 }
 
 
