@@ -30,6 +30,7 @@ from models.claims.card import (
 )
 from models.claims.claims import CLAIMS, matching
 from models.claims.numbers import NUMBERS
+from models.claims.start import KEPT
 from models.insight.theory import law
 from models.instruments import INSTRUMENTS
 from models.instruments.facts import FACTS, fact
@@ -228,9 +229,19 @@ def test_a_typical_narrow_net_of_hes_weights_loses_most_of_its_mean_square_and_t
     typical = np.exp(np.log(gains[gains > 0]).mean())
     assert typical < 0.25
     assert 0.5 < gains.mean() < 2
-    narrow, wide = (middle(gathered("he-keeps")[name].mean_square) for name in ("width 16", "width 512"))
-    assert narrow[-1] / narrow[0] < 0.5
-    assert 0.5 < wide[-1] / wide[0] < 2
+    thin, wide = (np.asarray(gathered("he-keeps")[f"width {width}"].mean_square) for width in (16, 512))
+    narrow, broad = (rows[:, -1] / rows[:, 0] for rows in (thin, wide))
+    assert np.exp(np.log(narrow).mean()) < 0.5
+    assert 0.5 < np.exp(np.log(broad).mean()) < 2
+    assert narrow.min() < 0.1
+    assert np.log(broad).std() < np.log(narrow).std()
+    assert broad.max() > KEPT
+    truth = CLAIMS["he-keeps"].truth
+    assert f"less around the mean (here from {broad.min():.2g} to {broad.max():.2g})" in truth
+    assert f"off by more than a factor of {KEPT:g}" in truth
+    assert f"kept if all are within a factor of {KEPT:g}." in CLAIMS["he-keeps"].setup
+    kept_where_wide = outcome("he-keeps", put("width 512", mean_square=np.ones_like(wide)))
+    assert (kept_where_wide.verdict, kept_where_wide.condition) == (PARTLY, "the net is far wider than deep")
 
 
 def test_batch_norm_without_a_skip_learns_where_layer_norm_and_no_norm_do_not() -> None:
