@@ -117,7 +117,8 @@ def test_the_norm_by_hand_is_too_short_by_the_root_that_the_formula_says() -> No
     assert said.verdict == FAILS
     short = gathered("by-hand")["torch"].short
     assert short == pytest.approx([1 - np.sqrt((d - 1) / d) for d in (4, 8, 64, 512)], abs=1e-5)  # eps
-    assert short[0] == pytest.approx(0.134, abs=5e-4)
+    assert f"1 - sqrt((d - 1) / d) says {1 - 0.75**0.5:.1%}" in said.sentence
+    assert f"shorter by 1 - sqrt((d - 1) / d), {100 * short[0]:.1f} % at d = 4" in CLAIMS["by-hand"].truth
 
 
 def test_a_tiny_token_leaves_layer_norm_at_0688_and_torchs_rms_norm_at_0278() -> None:
