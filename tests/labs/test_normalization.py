@@ -460,6 +460,23 @@ def test_every_closer_look_says_what_it_shows(page, part):
         go.Figure(figure)
 
 
+@pytest.mark.parametrize(("eps", "lost"), [(1e-5, 2), (0.1, 1), (1.0, 1)])
+def test_what_is_true_of_a_small_eps_is_not_said_of_a_large_one(page, eps, lost):
+    page.select_slider(key="normalization_eps").set_value(eps)
+    said = {}
+    for part in ("What it swallows", "Gain and bias", "By hand against torch"):
+        page.session_state["normalization_part"] = part
+        said[part] = words(sound(page.run()))
+    assert f"{lost} of 3 directions are discarded" in said["What it swallows"]
+    assert "With eps far below the variance layer norm discards two" in said["What it swallows"]
+    assert f"With gain {np.sqrt(THREE[0].var() + eps):.4g} (√(variance + eps))" in said["Gain and bias"]
+    by_eps = 1 - np.sqrt(THREE[0].var() + eps) / (THREE[0].std(ddof=1) + eps)
+    assert f"Here it is **{by_eps:.2%} shorter**" in said["By hand against torch"]
+    assert (f"{by_eps:.1%}" == f"{shortfall(3):.1%}") == (lost == 2)
+    assert "with eps far below the variance, the result by hand is shorter by" in said["By hand against torch"]
+    assert "for many features and small eps they agree" in said["By hand against torch"]
+
+
 @pytest.mark.parametrize("far", [0.0, 1.0, 100.0])
 def test_an_outlier_leaves_the_others_what_the_formulas_say(far):
     x = np.array([[1.0, 5.0, 2.0], [2.0, 3.0, 7.0], [4.0, 8.0, 1.0], [3.0, 1.0, 6.0]])
