@@ -20,7 +20,7 @@ def _by_hand(values: Values) -> Outcome:
     law = [1 - float(np.sqrt((size - 1) / size)) for size in sizes]
     said = (
         f"The norm by hand is {short[0]:.1%} too short with {sizes[0]} features and {short[-1]:.2%} with {sizes[-1]}; "
-        f"sqrt((d - 1) / d) says {law[0]:.1%} and {law[-1]:.2%}."
+        f"1 - sqrt((d - 1) / d) says {law[0]:.1%} and {law[-1]:.2%}."
     )
     table = {"features": sizes, "too short, measured": short, "1 - sqrt((d - 1) / d)": law}
     return Outcome(verdict((np.abs(short) < EXACT).tolist()), said, table, "there are very many features")
@@ -96,8 +96,8 @@ CARDS = [
         "by-hand",
         "norms",
         "`(x - x.mean()) / (x.std() + eps)` is layer norm.",
-        "`x.std()` divides by n - 1 and eps belongs inside the root: the result is shorter by sqrt((d - 1) / d), "
-        "13.4 % at d = 4.",
+        "`x.std()` divides by n - 1 and eps belongs inside the root: the result is shorter by "
+        "1 - sqrt((d - 1) / d), 13.4 % at d = 4.",
         LAYER | TORCH_LAYER | {"Annotated Transformer": "https://nlp.seas.harvard.edu/annotated-transformer/"},
         "This line compared with nn.LayerNorm on 16 random tokens of 4 to 512 features.",
         {"torch": Asked(answers.BY_HAND)},

@@ -38,7 +38,10 @@ TABLES: dict[str, Example] = {
         _table((10, 10_000), (12, 12_000), (14, 14_000), (16, 16_000)),
         "z-score",
         columns=("in kilograms", "in grams"),
-        note=("The same masses in two units have the same z-scores: 16 kilograms and 16,000 grams are both at 1.342."),
+        note=(
+            "The same masses in two units have the same z-scores: 16 kilograms and 16,000 grams are both at 1.342 with "
+            "the variance over n."
+        ),
     ),
     "six tokens and two pads": Example(
         _table(
@@ -58,6 +61,9 @@ TABLES: dict[str, Example] = {
     "two tokens": Example(
         _table((1, 2, -1), (3, 1, 0.5)),
         "batch norm",
-        note="With a batch of two, batch norm can only give -1 and +1 (or 0): the numbers themselves are lost.",
+        note=(
+            "In training, before gain and bias, with the variance over n and eps far below it, batch norm of two "
+            "tokens can only give -1 and +1 (or 0): the numbers themselves are lost."
+        ),
     ),
 }

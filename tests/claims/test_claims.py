@@ -30,6 +30,7 @@ from models.claims.card import (
 )
 from models.claims.claims import CLAIMS, matching
 from models.claims.numbers import NUMBERS
+from models.claims.start import KEPT
 from models.insight.theory import law
 from models.instruments import INSTRUMENTS
 from models.instruments.facts import FACTS, fact
@@ -116,7 +117,8 @@ def test_the_norm_by_hand_is_too_short_by_the_root_that_the_formula_says() -> No
     assert said.verdict == FAILS
     short = gathered("by-hand")["torch"].short
     assert short == pytest.approx([1 - np.sqrt((d - 1) / d) for d in (4, 8, 64, 512)], abs=1e-5)  # eps
-    assert short[0] == pytest.approx(0.134, abs=5e-4)
+    assert f"1 - sqrt((d - 1) / d) says {1 - 0.75**0.5:.1%}" in said.sentence
+    assert f"shorter by 1 - sqrt((d - 1) / d), {100 * short[0]:.1f} % at d = 4" in CLAIMS["by-hand"].truth
 
 
 def test_a_tiny_token_leaves_layer_norm_at_0688_and_torchs_rms_norm_at_0278() -> None:
@@ -228,9 +230,19 @@ def test_a_typical_narrow_net_of_hes_weights_loses_most_of_its_mean_square_and_t
     typical = np.exp(np.log(gains[gains > 0]).mean())
     assert typical < 0.25
     assert 0.5 < gains.mean() < 2
-    narrow, wide = (middle(gathered("he-keeps")[name].mean_square) for name in ("width 16", "width 512"))
-    assert narrow[-1] / narrow[0] < 0.5
-    assert 0.5 < wide[-1] / wide[0] < 2
+    thin, wide = (np.asarray(gathered("he-keeps")[f"width {width}"].mean_square) for width in (16, 512))
+    narrow, broad = (rows[:, -1] / rows[:, 0] for rows in (thin, wide))
+    assert np.exp(np.log(narrow).mean()) < 0.5
+    assert 0.5 < np.exp(np.log(broad).mean()) < 2
+    assert narrow.min() < 0.1
+    assert np.log(broad).std() < np.log(narrow).std()
+    assert broad.max() > KEPT
+    truth = CLAIMS["he-keeps"].truth
+    assert f"less around the mean (here from {broad.min():.2g} to {broad.max():.2g})" in truth
+    assert f"off by more than a factor of {KEPT:g}" in truth
+    assert f"kept if all are within a factor of {KEPT:g}." in CLAIMS["he-keeps"].setup
+    kept_where_wide = outcome("he-keeps", put("width 512", mean_square=np.ones_like(wide)))
+    assert (kept_where_wide.verdict, kept_where_wide.condition) == (PARTLY, "the net is far wider than deep")
 
 
 def test_batch_norm_without_a_skip_learns_where_layer_norm_and_no_norm_do_not() -> None:

@@ -49,7 +49,9 @@ W = SOURCE.normal(size=(3, 2)).round(1)
 
 
 def test_examples_10_and_11_say_the_right_queries_weights_and_output():
-    said = slip("X times W")
+    example = PROJECTIONS["X times W"]
+    tables = (example.x, example.w_q, example.w_k, example.w_v)
+    said = slip("X times W", tables, attend(*(example.x @ w for w in tables[1:]), by=2.0))
     assert said.startswith(
         "A widely copied worked example gives [0.3, 0.7, 1.1, 1.5] for the first row of Q; the right values are [0.9, "
         "1, 1.1,"
@@ -412,6 +414,35 @@ def test_gives_the_first_token_itself_alone(page):
     assert "each row of weights sums to 1 over the tokens up to its own" in words(page)
     grid = charts(page)["Attention weights"]["data"][0]["z"]
     assert [[cell is None for cell in row] for row in grid] == np.triu(np.ones((3, 3), bool), 1).tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "note"), [("X times W", "from this X and W"), ("The same with a causal mask", "Under")]
+)
+def test_the_note_of_an_example_goes_as_soon_as_anything_is_set_otherwise_and_comes_back(page, name, note):
+    page.selectbox(key="attention_head_preset").select(name)
+    sound(page.run())
+
+    def noted() -> bool:
+        return any(note in info.value for info in page.info)
+
+    assert noted()
+    for switch in ("causal", "scaled"):
+        before = page.toggle(key=f"attention_head_{switch}").value
+        for value in (not before, before):
+            page.toggle(key=f"attention_head_{switch}").set_value(value)
+            sound(page.run())
+            assert noted() == (value == before), switch
+    page.multiselect(key="attention_head_pads").set_value([2])
+    sound(page.run())
+    assert not noted()
+    page.multiselect(key="attention_head_pads").set_value([])
+    for part in ("x", "w_q", "w_k", "w_v"):
+        put(page, f"attention_head_{part}", "1 2 3 4\n4 3 2 1\n0 1 0 1\n1 1 0 0")
+        assert not noted(), part
+        page.button(key="attention_head_again").click()
+        sound(page.run())
+        assert noted()
 
 
 def test_scaling_masks_and_padding_follow_their_controls(page):

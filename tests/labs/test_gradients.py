@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.charts.colour import SIGNAL
 from components.charts.table import table_of
-from components.labs.gradients.chain import SAID, chain_chart, paths
+from components.labs.gradients.chain import SAID, chain_chart, changes, paths
 from components.labs.gradients.chain import verdict as chain_verdict
 from components.labs.gradients.net import INITS, anchored, net_chart
 from components.labs.gradients.slopes import _look, curve_chart
@@ -56,6 +56,19 @@ def test_the_update_is_the_weight_minus_rate_times_gradient():
 
 def test_a_weight_whose_update_is_below_its_last_digit_stands_still_in_float32():
     assert standing_still(0.5, np.array([1e-9, 1e-3]), 0.1).tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("factors", "said"),
+    [
+        ((-1.0,) * 10, "In float32 0 of 10 weights stay as they are without a skip, 9 with one: their update is 0"),
+        ((0.5,) * 60, "weights stay as they are without a skip, 0 with one"),
+        ((0.5, 0.5), "All 2 weights change, the first by -0.05 without a skip and by -0.15 with one."),
+    ],
+)
+def test_weights_that_stay_are_counted_without_and_with_a_skip(factors, said):
+    bare, skipped = (arriving(chain)[1:] for chain in (np.array(factors), with_skip(np.array(factors))))
+    assert said in changes(0.5, 0.1, bare, skipped)
 
 
 def test_random_factors_add_in_squares_as_a_random_matrix_does():
@@ -383,13 +396,27 @@ def test_every_preset_shows_its_own_product(page):
         sound(page.run())
         product = float(np.prod(preset.factors))
         assert f"{product:.3g} of the gradient comes back" in words(page), name
+        assert preset.reading in words(page)
+
+
+def test_what_a_preset_shows_is_said_of_its_own_factors_only(page):
+    reading = PRESETS["Half at every layer"].reading
+    assert reading in words(page)
+    for key, other, own in (("factor", 1.5, 0.5), ("depth", 40, 10)):
+        for now in (other, own):
+            page.get_by_key(f"gradients_{key}").set_value(now)
+            sound(page.run())
+            assert (reading in words(page)) == (now == own), key
+    page.session_state["gradients_mode"] = "factors of my own"
+    assert reading not in words(sound(page.run()))
 
 
 def test_the_depth_goes_to_100_and_the_weights_stand_still(page):
     page.slider(key="gradients_depth").set_value(100)
     sound(page.run())
     assert r"0.5^{100}" in said(page)
-    assert "weights do not change at all" in words(page)
+    gone = sum(0.1 * 0.5**at < 2**-26 for at in range(100))  # half of float32's last digit below 0.5
+    assert f"In float32 {gone} of 100 weights stay as they are without a skip, 0 with one" in words(page)
 
 
 def test_factors_of_ones_own_are_multiplied_and_bad_ones_leave_the_last_good(page):

@@ -69,7 +69,10 @@ def test_batch_norm_of_the_same_and_what_was_printed():
 
 
 def test_z_score_and_min_max():
-    close(normalised(TABLES["four numbers"].values, "z-score").values[3], [1.342, 1.342])
+    four = TABLES["four numbers"]
+    close(normalised(four.values, "z-score").values[3], [1.342, 1.342])
+    assert "both at 1.342 with the variance over n" in four.note
+    close(normalised(four.values, "z-score", unbiased=True).values[3], [1.162, 1.162])
     close(normalised(TABLES["salary and bonus"].values, "min-max").values.T, [[0, 0.5, 1], [1, 0.4, 0]])
 
 
@@ -101,6 +104,24 @@ def test_batch_norm_in_training_and_in_use():
     np.testing.assert_allclose(normalised(SOME, "batch norm", running=fresh(6), eps=0.0).values, SOME)
 
 
+@pytest.mark.parametrize(
+    ("settings", "excluded"),
+    [
+        ({}, ""),
+        ({"running": fresh(3)}, "In training"),
+        ({"gain": 2.0}, "before gain and bias"),
+        ({"bias": 0.5}, "before gain and bias"),
+        ({"unbiased": True}, "with the variance over n"),
+        ({"eps": 1.0}, "eps far below it"),
+    ],
+)
+def test_the_note_on_two_tokens_excludes_every_setting_that_gives_other_numbers(settings, excluded):
+    example = TABLES["two tokens"]
+    found = normalised(example.values, "batch norm", **settings).values.round(3)
+    assert np.isin(found, [-1, 0, 1]).all() == (not settings)
+    assert excluded in example.note
+
+
 def test_gain_and_bias_undo_the_norm():
     x = np.array([[1.5, 2.0, -0.5]])
     again = normalised(x, "layer norm", gain=np.sqrt(x.var() + 1e-5), bias=x.mean()).values
@@ -116,6 +137,10 @@ def test_scale_decides_descent():
     )  # the flat direction, solved exactly
     assert descent_steps(normalised(samples, "z-score").values) == 1
     assert descent_steps(samples, most=100) is None
+    for times, diverges in ((1.99, False), (2.01, True)):
+        step = np.eye(2) - times / 1e4 * samples.T @ samples / len(samples)
+        away = np.linalg.matrix_power(step, 2000) @ np.ones(2)
+        assert (abs(away[1]) > 1) == diverges
 
 
 @pytest.mark.parametrize(("ratio", "share"), [(1, "50.00%"), (10, "99.01%"), (100, "99.99%")])
@@ -419,7 +444,10 @@ PARTS = {
     "Who sees whom": "**batch norm** moves 3 of 3 tokens",
     "An outlier": "the others share",
     "Overfitting and landscape": "to reduce overfitting",
-    "What scale costs": f"takes **{descent_steps(features_apart(100)):,} steps**",
+    "What scale costs": (
+        "must stay below 2 / 10,000, or the steepest direction diverges; here it is half of that, and the flat one takes "
+        f"**{descent_steps(features_apart(100)):,} steps**"
+    ),
 }
 
 
@@ -430,6 +458,23 @@ def test_every_closer_look_says_what_it_shows(page, part):
     assert PARTS[part] in words(page)
     for figure in charts(page).values():
         go.Figure(figure)
+
+
+@pytest.mark.parametrize(("eps", "lost"), [(1e-5, 2), (0.1, 1), (1.0, 1)])
+def test_what_is_true_of_a_small_eps_is_not_said_of_a_large_one(page, eps, lost):
+    page.select_slider(key="normalization_eps").set_value(eps)
+    said = {}
+    for part in ("What it swallows", "Gain and bias", "By hand against torch"):
+        page.session_state["normalization_part"] = part
+        said[part] = words(sound(page.run()))
+    assert f"{lost} of 3 directions are discarded" in said["What it swallows"]
+    assert "With eps far below the variance layer norm discards two" in said["What it swallows"]
+    assert f"With gain {np.sqrt(THREE[0].var() + eps):.4g} (√(variance + eps))" in said["Gain and bias"]
+    by_eps = 1 - np.sqrt(THREE[0].var() + eps) / (THREE[0].std(ddof=1) + eps)
+    assert f"Here it is **{by_eps:.2%} shorter**" in said["By hand against torch"]
+    assert (f"{by_eps:.1%}" == f"{shortfall(3):.1%}") == (lost == 2)
+    assert "with eps far below the variance, the result by hand is shorter by" in said["By hand against torch"]
+    assert "for many features and small eps they agree" in said["By hand against torch"]
 
 
 @pytest.mark.parametrize("far", [0.0, 1.0, 100.0])

@@ -21,7 +21,8 @@ PARTS = {"x": "X, the tokens", "w_q": "W_Q", "w_k": "W_K", "w_v": "W_V"}
 
 def draw() -> None:
     """The tables, the switches, and the computation."""
-    example = _example()
+    name = _example()
+    example, note = PROJECTIONS[name], st.container()
     left, right = st.columns(2)
     with left:
         x = _table("x", example)
@@ -37,6 +38,8 @@ def draw() -> None:
     by = divisor("√d_k", w_q.shape[1], x.shape[1])
     with_it, without = attend(q, k, v, by=by, seen=seen), attend(q, k, v, by=1.0, seen=seen)
     head = with_it if scaled else without
+    if said := slip(name, (x, w_q, w_k, w_v), head):
+        note.info(said)
     st.latex(r"\mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}}\right)V")
     st.latex(r"Q=XW_Q,\quad K=XW_K,\quad V=XW_V")
     st.markdown(f"**{looks(head, at)}** {badge('formula')}")
@@ -57,7 +60,7 @@ def draw() -> None:
         head_cosine.draw(head, at)
 
 
-def _example() -> Projection:
+def _example() -> str:
     def load(example: Projection) -> None:
         for part in PARTS:
             table.put(f"{KEY}_{part}", getattr(example, part))
@@ -65,10 +68,7 @@ def _example() -> Projection:
         session.hold(f"{KEY}_scaled", _scaled(example))
         session.hold(f"{KEY}_pads", [])
 
-    name = choose(KEY, PROJECTIONS, load, again=True)
-    if said := slip(name):
-        st.info(said)
-    return PROJECTIONS[name]
+    return choose(KEY, PROJECTIONS, load, again=True)
 
 
 def _scaled(example: Projection) -> bool:

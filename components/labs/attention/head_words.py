@@ -3,7 +3,7 @@
 import numpy as np
 
 from components.shell.text import number, vector
-from models.labs.attention import Head, attend, divisor
+from models.labs.attention import Head, divisor, visible
 from models.labs.attention_examples import PRINTED_Q, PROJECTIONS, ROWS
 
 Tables = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -48,16 +48,19 @@ def arithmetic(head: Head, x: np.ndarray, w_q: np.ndarray, at: int) -> str:
     return "  \n".join(lines)
 
 
-def slip(name: str) -> str:
-    """A widely copied slip in this example and the right values, or a note on it, or ""."""
+def slip(name: str, tables: Tables, head: Head) -> str:
+    """A widely copied slip in this example and the right values, or a note on it; "" once anything is set otherwise."""
     example = PROJECTIONS[name]
-    q, k, v = (example.x @ w for w in (example.w_q, example.w_k, example.w_v))
+    own = (example.x, example.w_q, example.w_k, example.w_v)
+    seen = visible(*head.seen.shape, causal=example.causal)
+    by = divisor(example.scaling, head.k.shape[1], tables[0].shape[1])
+    if not (all(map(np.array_equal, tables, own)) and np.array_equal(head.seen, seen) and head.divisor == by):
+        return ""
     if name == "X times W":
-        head = attend(q, k, v, by=divisor(example.scaling, q.shape[1], example.x.shape[1]))
         printed = ROWS["Token 1 as it is, over √4"]
         return (
             f"A widely copied worked example gives {vector(PRINTED_Q)} for the first row of Q; the right values are "
-            f"{vector(q[0])}. It goes on to the weights {vector(printed.printed_weights)} and the output "
+            f"{vector(head.q[0])}. It goes on to the weights {vector(printed.printed_weights)} and the output "
             f"{vector(printed.printed_output)} for token 1; from this X and W they are "
             f"{vector(head.weights[0].round(4))} and {vector(head.output[0].round(3))}."
         )

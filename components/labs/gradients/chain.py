@@ -52,7 +52,10 @@ SAID = {
 def draw() -> None:
     """The section."""
     st.subheader("A chain of factors, by hand", anchor=False)
-    factors = _factors(_example())
+    preset, reading = _example(), st.container()
+    factors = _factors(preset.factors)
+    if np.array_equal(factors, preset.factors):
+        reading.caption(preset.reading)
     _products(factors)
     drawn(chain_chart(factors), "Gradient along the chain", f"{KEY}_chain")
     _updates(factors)
@@ -72,7 +75,7 @@ def chain_chart(factors: np.ndarray) -> Figure:
     )
 
 
-def _example() -> tuple[float, ...]:
+def _example() -> Preset:
     def load(preset: Preset) -> None:
         factors = preset.factors
         session.hold(f"{KEY}_mode", MODES[not _alike(factors)])
@@ -82,9 +85,7 @@ def _example() -> tuple[float, ...]:
         else:
             table.put(f"{KEY}_own", np.array([factors]))
 
-    preset = PRESETS[choose(KEY, PRESETS, load, first=FIRST)]
-    st.caption(preset.reading)
-    return preset.factors
+    return PRESETS[choose(KEY, PRESETS, load, first=FIRST)]
 
 
 def _alike(factors: tuple[float, ...]) -> bool:
@@ -152,8 +153,8 @@ def _fate(gradient: float) -> str:
 def _updates(factors: np.ndarray) -> None:
     """w - lr * gradient for every layer, without and with a skip, and which weights do not change in float32."""
     st.markdown(
-        "**What is left for the weights:** every layer's weight changes by the learning rate times the gradient at "
-        "its output."
+        "**What is left for the weights:** every layer's weight changes by minus the learning rate times the "
+        "gradient at its output."
     )
     left, right = st.columns(2)
     weight = left.number_input(
@@ -163,15 +164,7 @@ def _updates(factors: np.ndarray) -> None:
     rate = right.number_input("Learning rate", *RATES, step=0.01, format="%g", help=help_of("lr"), **choice)
     bare, skipped = arriving(factors)[1:], arriving(with_skip(factors))[1:]
     _first_update(weight, rate, bare[0], skipped[0])
-    still = int(standing_still(weight, bare, rate).sum())
-    st.markdown(
-        f"In float32 {still} of {len(factors)} weights do not change at all without a skip: their update is smaller "
-        f"than the last digit of {number(weight)}. With a skip {int(standing_still(weight, skipped, rate).sum())} do "
-        f"not. {badge('formula')}"
-        if still
-        else f"All {len(factors)} weights change, the first by {number(rate * bare[0], 3)} without a skip and by "
-        f"{number(rate * skipped[0], 3)} with one. {badge('formula')}"
-    )
+    st.markdown(f"{changes(weight, rate, bare, skipped)} {badge('formula')}")
     rows = {
         "layer": range(1, len(factors) + 1),
         "factor": factors,
@@ -186,6 +179,20 @@ def _updates(factors: np.ndarray) -> None:
         st.caption(
             "The gradient is that at the layer's output; the derivative of each layer by its own weight is taken as 1."
         )
+
+
+def changes(weight: float, rate: float, bare: np.ndarray, skipped: np.ndarray) -> str:
+    """How many weights stay in float32, by the gradients (L,) without and with a skip; if none, the first change."""
+    still, still_skipped = (int(standing_still(weight, gradients, rate).sum()) for gradients in (bare, skipped))
+    if still or still_skipped:
+        return (
+            f"In float32 {still} of {len(bare)} weights stay as they are without a skip, {still_skipped} with one: "
+            f"their update is 0 or below the last digit of {number(weight)}."
+        )
+    return (
+        f"All {len(bare)} weights change, the first by {number(-rate * bare[0], 3)} without a skip and by "
+        f"{number(-rate * skipped[0], 3)} with one."
+    )
 
 
 def _first_update(weight: float, rate: float, bare: float, skipped: float) -> None:

@@ -26,9 +26,9 @@ def scale_and_descent(_values: np.ndarray, _row: int, _eps: float, _names: list[
     before, after = taken(raw[RATIOS.index(ratio)]), taken(scaled[RATIOS.index(ratio)])
     st.markdown(
         f"Two independent features, one {ratio} times larger: the curvatures of least squares are {flat:g} and "
-        f"{steep:,.0f}. The learning rate is limited by the steepest direction to 1 / {steep:,.0f}, so the flat one "
-        f"takes **{before} steps**. Standardised by their z-scores, both have curvature {curvatures(standard)[0]:g}, "
-        f"and descent takes **{after}**."
+        f"{steep:,.0f}. The learning rate must stay below 2 / {steep:,.0f}, or the steepest direction diverges; here "
+        f"it is half of that, and the flat one takes **{before} steps**. Standardised by their z-scores, both have "
+        f"curvature {curvatures(standard)[0]:g}, and descent takes **{after}**."
     )
     st.latex(r"(a+b)^2=a^2+2ab+b^2")
     st.markdown(shares(samples, standard))

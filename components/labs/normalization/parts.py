@@ -39,15 +39,16 @@ def hand_against_torch(values: np.ndarray, row: int, eps: float, _names: list[st
         r"\frac{x - \mu}{\sqrt{\sigma_n^2 + \varepsilon}}"
     )
     st.markdown(
-        f"`x.std()` divides by n - 1, layer norm by n: by hand the result is shorter by 1 - sqrt({size - 1}/{size}) = "
-        f"{shortfall(size):.2%} with {size} features, {shortfall(64):.2%} with 64, {shortfall(512):.2%} with 512. "
+        "`x.std()` divides by n - 1, layer norm by n: with eps far below the variance, the result by hand is shorter "
+        f"by 1 - sqrt({size - 1}/{size}) = {shortfall(size):.2%} with {size} features, {shortfall(64):.2%} with 64, "
+        f"{shortfall(512):.2%} with 512. "
         + (
             f"Here it is **{1 - np.linalg.norm(hand) / length:.2%} shorter**. "
             if length and np.isfinite(hand).all()
             else ""
         )
         + "The two are often treated as equivalent, and the Annotated Transformer uses the first; for many "
-        "features they agree."
+        "features and small eps they agree."
     )
 
     def answered() -> bool:
@@ -110,16 +111,16 @@ def promised(values: np.ndarray, row: int, eps: float, _names: list[str]) -> Non
 
 
 def undone(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
-    """Gain and bias can undo the norm on one token: gain = its spread, bias = its mean."""
+    """Gain and bias can undo the norm on one token: gain = its divisor, bias = its mean."""
     x = values[row]
-    spread, mean = float(np.sqrt(x.var() + eps)), float(x.mean())
-    again = normalised(x[None], "layer norm", eps=eps, gain=spread, bias=mean).values[0]
+    gain, mean = float(np.sqrt(x.var() + eps)), float(x.mean())
+    again = normalised(x[None], "layer norm", eps=eps, gain=gain, bias=mean).values[0]
     st.markdown(
-        f"With gain {spread:.4g} (its spread) and bias {mean:.4g} (its mean), token {row + 1} comes out of layer norm "
-        f"as it went in, up to {np.abs(again - x).max():.1g}. For the other tokens this gain and bias are wrong: the "
-        f"norm can be undone for one token, not for all. {badge('formula')}"
+        f"With gain {gain:.4g} (√(variance + eps)) and bias {mean:.4g} (its mean), token {row + 1} comes out of "
+        f"layer norm as it went in, up to {np.abs(again - x).max():.1g}. For the other tokens this gain and bias are "
+        f"wrong: the norm can be undone for one token, not for all. {badge('formula')}"
     )
-    others = normalised(values, "layer norm", eps=eps, gain=spread, bias=mean).values - values
+    others = normalised(values, "layer norm", eps=eps, gain=gain, bias=mean).values - values
     frame = pd.DataFrame({"largest difference": np.abs(others).max(1)}, index=names)
     st.dataframe(frame, alt="Difference by token, table")
 

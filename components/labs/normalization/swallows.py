@@ -28,9 +28,9 @@ def swallowed(values: np.ndarray, row: int, eps: float, _names: list[str]) -> No
             continue
         _findings(values[row], matrix, method)
     st.caption(
-        "Before gain and bias. Layer norm discards two directions: the shift, 1/sqrt(d), and the size, x^. RMS norm "
-        "discards only the size. eps lets a little of the size through, the more the larger it is. The two norms "
-        f"agree only for centred tokens. {badge('formula')}"
+        "Before gain and bias. With eps far below the variance layer norm discards two directions, the shift, "
+        "1/sqrt(d), and the size, x^, and RMS norm only the size. eps lets a little of the size through, the more the "
+        f"larger it is. The two norms agree only for centred tokens. {badge('formula')}"
     )
 
 

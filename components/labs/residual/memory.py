@@ -49,7 +49,8 @@ def sizes(x: np.ndarray, written: np.ndarray) -> str:
     own, cross, other = (float(np.mean(part)) for part in (x**2, 2 * x * written, written**2))
     return (
         f"Its mean square is {number(own)} + {number(cross)} + {number(other)} = {number(own + cross + other)}. For a "
-        "random branch the middle term is 0 on average, so mean squares add: 1 + v."
+        f"random branch the middle term is 0 on average, so mean squares add: {number(own)} + {number(other)} = "
+        f"{number(own + other)}, which is {number((own + other) / own, 3)} times the token's."
         + (" Here both point in a similar direction, so their sum is larger." if cross > 0 else "")
     )
 
