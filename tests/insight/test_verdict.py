@@ -116,7 +116,7 @@ def test_the_activation_is_read_forward_and_the_gradient_backward():
 
 def test_tiny_numbers_are_not_rounded_to_nothing():
     said = activation_sentence(SITES, np.array([1.0, 1e-10, 1e-20, 1e-25]))
-    assert said == "The signal becomes 10²⁵ times smaller from the input to block 3."
+    assert said == "The signal becomes 1.0·10²⁵ times smaller from the input to block 3."
 
 
 @pytest.mark.parametrize(
@@ -128,8 +128,11 @@ def test_tiny_numbers_are_not_rounded_to_nothing():
         (12.4, "12"),
         (249, "250"),
         (63096, "63,000"),
-        (999_000, "1,000,000"),
-        (3e7, "10⁷"),
+        (994_000, "990,000"),
+        (999_000, "1.0·10⁶"),
+        (2.99e7, "3.0·10⁷"),
+        (3.36e7, "3.4·10⁷"),
+        (9.96e7, "1.0·10⁸"),
     ],
 )
 def test_a_factor_has_two_digits_and_is_the_same_up_and_down(size, words):
@@ -145,7 +148,7 @@ def test_a_share_above_all_is_said_as_a_multiple():
     ("weight", "expected"),
     [
         ([1.0, 1.5, 1.9], "The blocks' weight gradients are within a factor of two of each other."),
-        ([1e-8, 1.0, 1.0], "The largest of the blocks' weight gradients is 10⁸ times larger than the smallest."),
+        ([1e-8, 1.0, 1.0], "The largest of the blocks' weight gradients is 1.0·10⁸ times larger than the smallest."),
         (
             [0.0, 1.0, 1.0],
             "The blocks' weight gradients are within a factor of two of each other; 1 block receives none.",
