@@ -92,8 +92,17 @@ def cosine_sentence(cfg: RunConfig, sample_cosine: np.ndarray) -> str:
     first, last = float(sample_cosine[0]), float(sample_cosine[-1])
     if not math.isfinite(last):
         return "At the end of the stream there is no direction left to compare."
-    fate = "nearly one direction" if last > COLLAPSED else "different directions" if last < APART else "much alike"
-    return f"Different {vectors(cfg)} have a mean cosine of {first:.2f} at the input and {last:.2f} at the end: {fate}."
+    return (
+        f"Different {vectors(cfg)} have a mean cosine of {first:.2f} at the input and {last:.2f} at the end: "
+        f"{directions(last)}."
+    )
+
+
+def directions(cosine: float) -> str:
+    """How far vectors of this mean cosine point the same way."""
+    if cosine < APART:
+        return "in different directions"
+    return "in nearly one direction" if cosine > COLLAPSED else "much alike, but not in one direction"
 
 
 def loss_sentence(trace: Trace | None, row: int, guessing: float) -> str:
@@ -195,8 +204,9 @@ def judged(
             )
         )
     wrong += _large_updates(update_to_weight) + _dead_units(dead_units, of_step, what)
-    apart = f", and {what} stay apart (mean cosine {cosine})" if math.isfinite(sample_cosine[-1]) else ""
-    return wrong or [Verdict("healthy", f"Healthy: {_both(stream, gradient)}{apart}.")]
+    last = float(sample_cosine[-1])
+    end = f", and {what} end {directions(last)} (mean cosine {cosine})" if math.isfinite(last) else ""
+    return wrong or [Verdict("healthy", f"Healthy: {_both(stream, gradient)}{end}.")]
 
 
 def _large_updates(update_to_weight: np.ndarray) -> list[Verdict]:

@@ -184,14 +184,36 @@ def test_no_sentence_about_a_run_that_diverged_takes_what_is_not_finite_for_noth
 @pytest.mark.parametrize(
     ("last", "words"),
     [
-        (0.99, "nearly one direction"),
-        (0.88, "much alike"),
-        (0.5, "different directions"),
-        (math.nan, "no direction left"),
+        (0.99, "in nearly one direction"),
+        (0.88, "much alike, but not in one direction"),
+        (0.71, "much alike, but not in one direction"),
+        (0.69, "in different directions"),
     ],
 )
-def test_the_cosine_says_whether_samples_keep_their_directions(last, words):
-    assert words in cosine_sentence(RunConfig(), np.array([0.0, last]))
+def test_cosine_and_headline_say_the_same_of_where_samples_end(last, words):
+    assert cosine_sentence(RunConfig(), np.array([0.0, last])).endswith(f"{last:.2f} at the end: {words}.")
+    assert f"samples end {words} (mean cosine {last:.2f})" in headline(cosine=(0.0, last)).sentence
+
+
+def test_a_stream_that_is_lost_has_no_direction_and_the_headline_names_none():
+    assert "no direction left" in cosine_sentence(RunConfig(), np.array([0.0, math.nan]))
+    assert "samples" not in headline(cosine=(0.0, math.nan)).sentence
+
+
+def test_of_a_transformer_before_training_cosine_and_headline_agree():
+    """Its tokens end with a mean cosine between the two thresholds."""
+    cfg = RunConfig(net="transformer", device="cpu")
+    trace = profile_at_init(cfg)
+    first, *_, last = trace.frames[0].sample_cosine
+    assert 0.7 < last < 0.95
+    said = f"at the input and {last:.2f} at the end: much alike, but not in one direction."
+    assert (
+        cosine_sentence(cfg, trace.frames[0].sample_cosine)
+        == f"Different tokens have a mean cosine of {first:.2f} {said}"
+    )
+    assert (
+        f"tokens end much alike, but not in one direction (mean cosine {last:.2f})" in verdict(cfg, trace, 0).sentence
+    )
 
 
 @pytest.mark.parametrize(
@@ -281,7 +303,7 @@ def test_a_verdict_says_of_which_step_the_cosine_is_where_that_is_another():
 @pytest.mark.parametrize(
     ("profiles", "kind", "words"),
     [
-        ({}, "healthy", "samples stay apart (mean cosine 0.40)"),
+        ({}, "healthy", "samples end in different directions (mean cosine 0.40)"),
         ({"act": (1, 10, 100, 1000)}, "exploding", "the stream becomes 1,000 times larger over depth"),
         ({"grad": (1000, 100, 10, 1)}, "exploding", "its gradient becomes 1,000 times larger on the way back"),
         ({"act": (1, 0.1, 0.01, 0.001)}, "vanishing", "the stream becomes 1,000 times smaller over depth"),
