@@ -15,8 +15,8 @@ from models.insight.words import LEVEL, change_in_words, decades, factor, of_the
 from models.spec import RunConfig
 from models.trace import Frame, Trace, site_in_words
 
-EXPLODING = 100.0  # factor by which stream or gradient grows over depth
-VANISHING = 30.0  # factor by which stream or gradient falls over depth
+EXPLODING = 100.0  # factor by which the signal grows over depth, or the gradient on its way back
+VANISHING = 30.0  # factor by which one of them falls
 COLLAPSED = 0.95  # mean cosine between different samples at the end of the stream
 APART = 0.7  # of the same, below which samples have different directions
 LARGE_UPDATE = 0.3  # of a block's weights in one step: above it few runs learn, below it most do, with Adam too
@@ -24,11 +24,11 @@ DEAD = 0.5  # share of a block's ReLU units that output 0 for every token of the
 INERT = 1e-3  # largest branch over largest stream, below which the branches add nothing yet
 
 THRESHOLDS = (
-    f"Exploding: stream or gradient become more than {EXPLODING:g} times larger over depth. Vanishing: one becomes "
-    f"more than {VANISHING:g} times smaller. Collapsed: different samples end with a mean cosine above {COLLAPSED:g}. "
-    f"Inert: no branch reaches {INERT:g} of the stream. Large updates: a block changes by more than {LARGE_UPDATE:.0%} "
-    f"in a step. Dead: more than {DEAD:.0%} of a block's ReLU units give 0 for all of a fixed set of about 128 samples "
-    "or tokens. Stream gradient, weight gradient and cosine are read together."
+    f"Exploding: the signal over depth, or the gradient on its way back, becomes more than {EXPLODING:g} times larger. "
+    f"Vanishing: one of them becomes more than {VANISHING:g} times smaller. Collapsed: different samples end with a "
+    f"mean cosine above {COLLAPSED:g}. Inert: no branch reaches {INERT:g} of the stream. Large updates: a block "
+    f"changes by more than {LARGE_UPDATE:.0%} in a step. Dead: more than {DEAD:.0%} of a block's ReLU units give 0 for "
+    "all of a fixed set of about 128 samples or tokens. Stream gradient, weight gradient and cosine are read together."
 )
 
 
@@ -240,7 +240,7 @@ def _of_step(frame: Frame, row: int) -> str:
 
 def _both(stream: float, gradient: float) -> str:
     return (
-        f"{change_in_words('the stream', stream, 'over depth')}, "
+        f"{change_in_words('the signal', stream, 'over depth')}, "
         f"{change_in_words('its gradient', gradient, 'on the way back')}"
     )
 

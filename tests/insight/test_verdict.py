@@ -9,6 +9,7 @@ import pytest
 
 from models.export import findings
 from models.insight.verdict import (
+    EXPLODING,
     LARGE_UPDATE,
     STARTS,
     THRESHOLDS,
@@ -304,11 +305,11 @@ def test_a_verdict_says_of_which_step_the_cosine_is_where_that_is_another():
     ("profiles", "kind", "words"),
     [
         ({}, "healthy", "samples end in different directions (mean cosine 0.40)"),
-        ({"act": (1, 10, 100, 1000)}, "exploding", "the stream becomes 1,000 times larger over depth"),
+        ({"act": (1, 10, 100, 1000)}, "exploding", "the signal becomes 1,000 times larger over depth"),
         ({"grad": (1000, 100, 10, 1)}, "exploding", "its gradient becomes 1,000 times larger on the way back"),
-        ({"act": (1, 0.1, 0.01, 0.001)}, "vanishing", "the stream becomes 1,000 times smaller over depth"),
+        ({"act": (1, 0.1, 0.01, 0.001)}, "vanishing", "the signal becomes 1,000 times smaller over depth"),
         ({"grad": (0.001, 0.01, 0.1, 1)}, "vanishing", "its gradient becomes 1,000 times smaller on the way back"),
-        ({"act": (1, 1, 0, 0), "grad": (0, 0, 1, 1)}, "vanishing", "the stream reaches exactly 0"),
+        ({"act": (1, 1, 0, 0), "grad": (0, 0, 1, 1)}, "vanishing", "the signal reaches exactly 0"),
         ({"cosine": (0.1, 0.5, 0.9, 0.99)}, "collapsed", "all samples end in nearly one direction (mean cosine 0.99)"),
         ({"branch": (0, 0, 0)}, "inert", "every block hands on hardly more than its skip"),
         ({"branch": (1e-5, 1e-5, 1e-5)}, "inert", "training has to switch the branches on"),
@@ -428,6 +429,13 @@ def test_units_that_a_large_step_has_killed_are_said():
 def test_the_thresholds_are_told_with_their_numbers():
     for number in ("100 times larger", "30 times smaller", "0.95", "0.001", f"{LARGE_UPDATE:.0%}", "50%", "about 128"):
         assert number in THRESHOLDS
+
+
+def test_the_thresholds_name_the_way_along_which_each_size_is_judged():
+    rising, falling = (1, 1, 1, 1.01 * EXPLODING), (1.01 * EXPLODING, 1, 1, 1)
+    assert headline(act=rising).kind == headline(grad=falling).kind == "exploding"
+    assert headline(act=falling).kind == headline(grad=rising).kind == "vanishing"
+    assert "the signal over depth, or the gradient on its way back, becomes more than 100 times larger" in THRESHOLDS
 
 
 def test_a_net_without_relus_has_no_dead_units():
