@@ -173,6 +173,17 @@ def test_a_stream_without_a_norm_grows_by_one_and_v_a_block() -> None:
     assert table["factor per block"] == pytest.approx([1 + gain**4 / 2 for gain in (0.5, 1.0, 1.189)], rel=0.03)
 
 
+def test_the_net_that_diverges_is_the_one_whose_stream_was_measured() -> None:
+    before, after = (source.cfg for source in CLAIMS["pre-norm-stable"].needs.values())
+    assert replace(after, lr=before.lr, steps=before.steps) == before
+    values = gathered("pre-norm-stable")
+    assert (
+        f"grows {growth(values['before training']):.3g} times over {before.depth} blocks. At learning rate "
+        f"{after.lr:g} the same net diverged at step {values['learning rate 3'].divergence.step}: "
+    ) in outcome("pre-norm-stable").sentence
+    assert "the same net ends at loss " in outcome("pre-norm-stable", stable).sentence
+
+
 def test_layers_that_torch_stacks_are_copies_and_norm_first_has_no_norm_at_its_end() -> None:
     layer = torch.nn.TransformerEncoderLayer(8, 2, 16, norm_first=True)
     encoder = torch.nn.TransformerEncoder(layer, 3, enable_nested_tensor=False)
