@@ -93,10 +93,10 @@ POST_MORTEM = Instrument(
     "Why did this run fail, and what helps?",
     "measured",
     "From the tape: the last row in which every number is finite, and the first in which one is not. The cause is the "
-    "first that fits of a list of rules over the tape: overflow before any update; stream or gradient becoming more "
-    f"than {EXPLODING:g} times larger over depth before training; first updates above {LARGE_UPDATE:.0%} of the "
-    f"weights; a stream that became {GROWN:g} times larger in training. Changes are trained for 30 steps first; those "
-    "that bring the loss below guessing are offered, single changes first. After a divergence, where none does, those "
-    "that bring it down to guessing.",
+    "first that fits of a list of rules over the tape: overflow before any update; before training the stream over "
+    f"depth, or the gradient on its way back, becoming more than {EXPLODING:g} times larger; first updates above "
+    f"{LARGE_UPDATE:.0%} of the weights; a stream that became {GROWN:g} times larger in training. Changes are trained "
+    "for 30 steps first; those that bring the loss below guessing are offered, single changes first. After a "
+    "divergence, where none does, those that bring it down to guessing.",
     _unfit,
 )

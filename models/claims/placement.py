@@ -37,8 +37,11 @@ SMALL: dict[str, object] = {"net": "transformer", "task": "copy", "depth": 6, "w
 def _never_explodes(values: Values) -> Outcome:
     signal, trace = values["before training"], values["learning rate 3"]
     size, ended = growth(signal), trace.divergence
-    fate = ended.sentence() if ended else f"Trained at learning rate 3 it ends at loss {float(trace.loss[-1]):.3g}."
-    said = f"Before training the stream's mean square grows {size:.3g} times over 32 blocks. At learning rate 3: {fate}"
+    fate = f"d{ended.sentence()[1:]}" if ended else f"ends at loss {float(trace.loss[-1]):.3g}."
+    said = (
+        f"Before training the stream's mean square grows {size:.3g} times over 32 blocks. At learning rate 3 the same "
+        f"net {fate}"
+    )
     table = {
         "what": ["stream's mean square, end over start", "first step that is not finite"],
         "found": [size, _step(ended)],
@@ -170,10 +173,10 @@ CARDS = [
         "Before training its stream's mean square grows linearly with depth, in training faster, up to the limit of "
         "half precision; and no norm protects against too large a learning rate.",
         XIONG | arxiv(Peri_LN="2502.02732"),
-        "The stream before training, six seeds; then 40 steps at learning rate 3.",
+        "The stream of 32 blocks before training, six seeds; then 40 steps of the same net at learning rate 3.",
         {
             "before training": untrained(_PRE),
-            "learning rate 3": Trained(RunConfig.arranged("pre-norm", depth=16, width=32, batch=32, lr=3.0, steps=40)),
+            "learning rate 3": Trained(RunConfig.arranged("pre-norm", lr=3.0, steps=40, **DEEP)),
         },
         _never_explodes,
     ),

@@ -153,9 +153,10 @@ CARDS = [
     Card(
         "doubles",
         "skip",
-        "Activations of a ResNet double with every block.",
-        "The mean square grows by 1 + v per block, where v is what a branch makes of a unit input: it depends on the "
-        "weights.",
+        "The variance of a ResNet's activations doubles with every block.",
+        "It grows by a factor of 1 + v per block, where v is the mean square that a branch makes of a unit input: it "
+        "depends on the weights. The RMS grows by the root of that. A token's features have a mean near 0, so their "
+        "variance is their mean square.",
         HE | arxiv(Fixup="1901.09321"),
         "The stream before training, six seeds, 16 blocks, without a norm, for three sizes of weights.",
         {

@@ -15,8 +15,8 @@ from models.insight.words import LEVEL, change_in_words, decades, factor, of_the
 from models.spec import RunConfig
 from models.trace import Frame, Trace, site_in_words
 
-EXPLODING = 100.0  # factor by which stream or gradient grows over depth
-VANISHING = 30.0  # factor by which stream or gradient falls over depth
+EXPLODING = 100.0  # factor by which the signal grows over depth, or the gradient on its way back
+VANISHING = 30.0  # factor by which one of them falls
 COLLAPSED = 0.95  # mean cosine between different samples at the end of the stream
 APART = 0.7  # of the same, below which samples have different directions
 LARGE_UPDATE = 0.3  # of a block's weights in one step: above it few runs learn, below it most do, with Adam too
@@ -24,11 +24,11 @@ DEAD = 0.5  # share of a block's ReLU units that output 0 for every token of the
 INERT = 1e-3  # largest branch over largest stream, below which the branches add nothing yet
 
 THRESHOLDS = (
-    f"Exploding: stream or gradient become more than {EXPLODING:g} times larger over depth. Vanishing: one becomes "
-    f"more than {VANISHING:g} times smaller. Collapsed: different samples end with a mean cosine above {COLLAPSED:g}. "
-    f"Inert: no branch reaches {INERT:g} of the stream. Large updates: a block changes by more than {LARGE_UPDATE:.0%} "
-    f"in a step. Dead: more than {DEAD:.0%} of a block's ReLU units give 0 for all of a fixed set of about 128 samples "
-    "or tokens. Stream gradient, weight gradient and cosine are read together."
+    f"Exploding: the signal over depth, or the gradient on its way back, becomes more than {EXPLODING:g} times larger. "
+    f"Vanishing: one of them becomes more than {VANISHING:g} times smaller. Collapsed: different samples end with a "
+    f"mean cosine above {COLLAPSED:g}. Inert: no branch reaches {INERT:g} of the stream. Large updates: a block "
+    f"changes by more than {LARGE_UPDATE:.0%} in a step. Dead: more than {DEAD:.0%} of a block's ReLU units give 0 for "
+    "all of a fixed set of about 128 samples or tokens. Stream gradient, weight gradient and cosine are read together."
 )
 
 
@@ -92,8 +92,17 @@ def cosine_sentence(cfg: RunConfig, sample_cosine: np.ndarray) -> str:
     first, last = float(sample_cosine[0]), float(sample_cosine[-1])
     if not math.isfinite(last):
         return "At the end of the stream there is no direction left to compare."
-    fate = "nearly one direction" if last > COLLAPSED else "different directions" if last < APART else "much alike"
-    return f"Different {vectors(cfg)} have a mean cosine of {first:.2f} at the input and {last:.2f} at the end: {fate}."
+    return (
+        f"Different {vectors(cfg)} have a mean cosine of {first:.2f} at the input and {last:.2f} at the end: "
+        f"{directions(last)}."
+    )
+
+
+def directions(cosine: float) -> str:
+    """How far vectors of this mean cosine point the same way."""
+    if cosine < APART:
+        return "in different directions"
+    return "in nearly one direction" if cosine > COLLAPSED else "much alike, but not in one direction"
 
 
 def loss_sentence(trace: Trace | None, row: int, guessing: float) -> str:
@@ -195,8 +204,9 @@ def judged(
             )
         )
     wrong += _large_updates(update_to_weight) + _dead_units(dead_units, of_step, what)
-    apart = f", and {what} stay apart (mean cosine {cosine})" if math.isfinite(sample_cosine[-1]) else ""
-    return wrong or [Verdict("healthy", f"Healthy: {_both(stream, gradient)}{apart}.")]
+    last = float(sample_cosine[-1])
+    end = f", and {what} end {directions(last)} (mean cosine {cosine})" if math.isfinite(last) else ""
+    return wrong or [Verdict("healthy", f"Healthy: {_both(stream, gradient)}{end}.")]
 
 
 def _large_updates(update_to_weight: np.ndarray) -> list[Verdict]:
@@ -230,7 +240,7 @@ def _of_step(frame: Frame, row: int) -> str:
 
 def _both(stream: float, gradient: float) -> str:
     return (
-        f"{change_in_words('the stream', stream, 'over depth')}, "
+        f"{change_in_words('the signal', stream, 'over depth')}, "
         f"{change_in_words('its gradient', gradient, 'on the way back')}"
     )
 

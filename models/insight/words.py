@@ -19,12 +19,13 @@ def decades(start: float, end: float) -> float:
 
 
 def factor(change: float) -> str:
-    """A change in decades, up or down, as a factor of 1 or more: "1.5", "63,000", "10²⁵"."""
-    size = abs(change)
-    if size >= WRITTEN_OUT:
-        return f"10{str(round(size)).translate(SUPERSCRIPT)}"
-    times = float(f"{10**size:.2g}")
-    return f"{times:,.0f}" if times >= 10 else f"{times:.2g}"
+    """A change in decades, up or down, as a factor of 1 or more in two digits: "1.5", "63,000", "3.0·10⁷"."""
+    whole = math.floor(abs(change))
+    digits, carried = f"{10 ** (abs(change) - whole):.1e}".split("e")
+    power = whole + int(carried)
+    if power >= WRITTEN_OUT:
+        return f"{digits}·10{str(power).translate(SUPERSCRIPT)}"
+    return f"{float(digits) * 10**power:,.0f}" if power else f"{float(digits):g}"
 
 
 def times(change: float) -> str:

@@ -32,7 +32,7 @@ WARMUP = Lesson(
     options=tuple(_WARM_FATES.values()),
     nets=_WARM,
     charts=("grad_rms", "sample_cosine", "loss"),
-    found=by_learning(_WARM_FATES, list(_WARM), DIGITS, comes_below(1.0)),
+    found=by_learning(_WARM_FATES, list(_WARM), DIGITS, comes_below(1.0), lowest=True),
     why=(
         "Adam's first steps move every weight by about the learning rate, however small its gradient is. In "
         "post-norm the output head mostly sees the work of the last blocks; when all blocks jump at once, this "

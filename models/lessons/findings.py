@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from models.insight.baseline import loss_of_guessing
-from models.insight.outcome import final_loss, recent_losses
+from models.insight.outcome import LAST, LATELY, final_loss, recent_losses
 from models.insight.words import change_in_words
 from models.lessons.lesson import Finding
 from models.trace import Trace
@@ -37,14 +37,20 @@ def recognises(share: float) -> Callable[[Trace], bool]:
     return met
 
 
-def losses_in_words(names: Sequence[str], traces: Sequence[Trace]) -> str:
-    """Each net's fate: "with a skip: loss 0.01; without: diverged at step 3"."""
+def losses_in_words(names: Sequence[str], traces: Sequence[Trace], *, lowest: bool = False) -> str:
+    """The end of every net, and with `lowest` the least mean of LATELY consecutive losses, as a sentence.
+
+    "Mean loss of the last 20 steps: with a skip: 0.01, held-out accuracy 95%; without: diverged at step 3."
+    """
     said = []
     for name, trace in zip(names, traces, strict=True):
-        end = f"diverged at step {trace.divergence.step}" if trace.divergence else f"loss {final_loss(trace):.3g}"
+        end = f"diverged at step {trace.divergence.step}" if trace.divergence else f"{final_loss(trace):.3g}"
+        lately = recent_losses(trace.loss)
+        if lowest and np.isfinite(lately).any():
+            end += f" (lowest mean of {LATELY}: {np.nanmin(lately):.3g})"
         accuracy = trace.frames[-1].held_out_accuracy if trace.frames and trace.divergence is None else float("nan")
         said.append(f"{name}: {end}" + (f", held-out accuracy {accuracy:.0%}" if np.isfinite(accuracy) else ""))
-    return "; ".join(said)
+    return f"Mean loss of the last {LAST} steps: {'; '.join(said)}."
 
 
 def by_size(
@@ -78,12 +84,17 @@ def by_learning(
     names: Sequence[str],
     guessing: float,
     fate: Callable[[Trace], bool] | None = None,
+    *,
+    lowest: bool = False,
 ) -> Callable[[Sequence[Trace]], Finding]:
-    """Chooses an option by which nets learn, or satisfy `fate`; OTHERWISE if no option names that set."""
+    """Chooses an option by which nets learn, or satisfy `fate`; OTHERWISE if no option names that set.
+
+    `lowest`: as in `losses_in_words`.
+    """
 
     def found(traces: Sequence[Trace]) -> Finding:
         fates = tuple(fate(trace) if fate else learned(trace, guessing) for trace in traces)
-        sentence = f"After the last step, {losses_in_words(names, traces)}. Guessing costs {guessing:.2f}."
+        sentence = f"{losses_in_words(names, traces, lowest=lowest)} Guessing costs {guessing:.2f}."
         return Finding(options.get(fates, OTHERWISE), sentence)
 
     return found
@@ -94,6 +105,6 @@ def also(first: Callable[[Sequence[Trace]], Finding], names: Sequence[str]) -> C
 
     def found(traces: Sequence[Trace]) -> Finding:
         finding = first(traces)
-        return Finding(finding.answer, f"{finding.sentence} After the last step, {losses_in_words(names, traces)}.")
+        return Finding(finding.answer, f"{finding.sentence} {losses_in_words(names, traces)}")
 
     return found

@@ -114,11 +114,14 @@ MEASURED: dict[str, Term] = {
     ),
     # --- verdicts ---
     "exploding": Term(
-        f"The verdict where stream or gradient become more than {EXPLODING:g} times larger over depth.",
+        f"The verdict where the signal over depth, or the gradient on its way back, becomes more than {EXPLODING:g} "
+        "times larger.",
         see=("vanishing",),
     ),
     "vanishing": Term(
-        f"The verdict where one of them becomes more than {VANISHING:g} times smaller over depth.", see=("exploding",)
+        f"The verdict where the signal over depth, or the gradient on its way back, becomes more than {VANISHING:g} "
+        "times smaller.",
+        see=("exploding",),
     ),
     "collapsed": Term(
         f"The verdict where different samples, or tokens, end with a mean cosine above {COLLAPSED:g}: nearly the same "

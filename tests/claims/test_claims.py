@@ -175,6 +175,32 @@ def test_a_stream_without_a_norm_grows_by_one_and_v_a_block() -> None:
     assert table["factor per block"] == pytest.approx([1 + gain**4 / 2 for gain in (0.5, 1.0, 1.189)], rel=0.03)
 
 
+def test_where_v_is_1_the_variance_of_the_activations_doubles_with_every_block() -> None:
+    """By hand: blocks x + w2 relu(w1 x) whose branch keeps the mean square. The claim is about what doubles."""
+    source, width, depth = np.random.default_rng(7), 256, 16
+    start = x = source.standard_normal((64, width))
+    for _ in range(depth):
+        w1, w2 = (source.standard_normal((width, width)) * np.sqrt(gain / width) for gain in (2, 1))
+        x = x + np.maximum(x @ w1, 0) @ w2
+    variance, square = np.transpose([(one.var(1).mean(), (one**2).mean()) for one in (start, x)])  # over features
+    assert variance == pytest.approx(square, rel=0.05)
+    grown = (variance[1] / variance[0]) ** (1 / depth)
+    assert grown == pytest.approx(2, rel=0.05)
+    assert outcome("doubles").table["factor per block"][-1] == pytest.approx(grown, rel=0.05)
+    assert CLAIMS["doubles"].claim.startswith("The variance of ")
+
+
+def test_the_net_that_diverges_is_the_one_whose_stream_was_measured() -> None:
+    before, after = (source.cfg for source in CLAIMS["pre-norm-stable"].needs.values())
+    assert replace(after, lr=before.lr, steps=before.steps) == before
+    values = gathered("pre-norm-stable")
+    assert (
+        f"grows {growth(values['before training']):.3g} times over {before.depth} blocks. At learning rate "
+        f"{after.lr:g} the same net diverged at step {values['learning rate 3'].divergence.step}: "
+    ) in outcome("pre-norm-stable").sentence
+    assert "the same net ends at loss " in outcome("pre-norm-stable", stable).sentence
+
+
 def test_layers_that_torch_stacks_are_copies_and_norm_first_has_no_norm_at_its_end() -> None:
     layer = torch.nn.TransformerEncoderLayer(8, 2, 16, norm_first=True)
     encoder = torch.nn.TransformerEncoder(layer, 3, enable_nested_tensor=False)

@@ -9,6 +9,7 @@ import pytest
 
 from models.export import findings
 from models.insight.verdict import (
+    EXPLODING,
     LARGE_UPDATE,
     STARTS,
     THRESHOLDS,
@@ -116,7 +117,7 @@ def test_the_activation_is_read_forward_and_the_gradient_backward():
 
 def test_tiny_numbers_are_not_rounded_to_nothing():
     said = activation_sentence(SITES, np.array([1.0, 1e-10, 1e-20, 1e-25]))
-    assert said == "The signal becomes 10²⁵ times smaller from the input to block 3."
+    assert said == "The signal becomes 1.0·10²⁵ times smaller from the input to block 3."
 
 
 @pytest.mark.parametrize(
@@ -128,8 +129,11 @@ def test_tiny_numbers_are_not_rounded_to_nothing():
         (12.4, "12"),
         (249, "250"),
         (63096, "63,000"),
-        (999_000, "1,000,000"),
-        (3e7, "10⁷"),
+        (994_000, "990,000"),
+        (999_000, "1.0·10⁶"),
+        (2.99e7, "3.0·10⁷"),
+        (3.36e7, "3.4·10⁷"),
+        (9.96e7, "1.0·10⁸"),
     ],
 )
 def test_a_factor_has_two_digits_and_is_the_same_up_and_down(size, words):
@@ -145,7 +149,7 @@ def test_a_share_above_all_is_said_as_a_multiple():
     ("weight", "expected"),
     [
         ([1.0, 1.5, 1.9], "The blocks' weight gradients are within a factor of two of each other."),
-        ([1e-8, 1.0, 1.0], "The largest of the blocks' weight gradients is 10⁸ times larger than the smallest."),
+        ([1e-8, 1.0, 1.0], "The largest of the blocks' weight gradients is 1.0·10⁸ times larger than the smallest."),
         (
             [0.0, 1.0, 1.0],
             "The blocks' weight gradients are within a factor of two of each other; 1 block receives none.",
@@ -181,14 +185,36 @@ def test_no_sentence_about_a_run_that_diverged_takes_what_is_not_finite_for_noth
 @pytest.mark.parametrize(
     ("last", "words"),
     [
-        (0.99, "nearly one direction"),
-        (0.88, "much alike"),
-        (0.5, "different directions"),
-        (math.nan, "no direction left"),
+        (0.99, "in nearly one direction"),
+        (0.88, "much alike, but not in one direction"),
+        (0.71, "much alike, but not in one direction"),
+        (0.69, "in different directions"),
     ],
 )
-def test_the_cosine_says_whether_samples_keep_their_directions(last, words):
-    assert words in cosine_sentence(RunConfig(), np.array([0.0, last]))
+def test_cosine_and_headline_say_the_same_of_where_samples_end(last, words):
+    assert cosine_sentence(RunConfig(), np.array([0.0, last])).endswith(f"{last:.2f} at the end: {words}.")
+    assert f"samples end {words} (mean cosine {last:.2f})" in headline(cosine=(0.0, last)).sentence
+
+
+def test_a_stream_that_is_lost_has_no_direction_and_the_headline_names_none():
+    assert "no direction left" in cosine_sentence(RunConfig(), np.array([0.0, math.nan]))
+    assert "samples" not in headline(cosine=(0.0, math.nan)).sentence
+
+
+def test_of_a_transformer_before_training_cosine_and_headline_agree():
+    """Its tokens end with a mean cosine between the two thresholds."""
+    cfg = RunConfig(net="transformer", device="cpu")
+    trace = profile_at_init(cfg)
+    first, *_, last = trace.frames[0].sample_cosine
+    assert 0.7 < last < 0.95
+    said = f"at the input and {last:.2f} at the end: much alike, but not in one direction."
+    assert (
+        cosine_sentence(cfg, trace.frames[0].sample_cosine)
+        == f"Different tokens have a mean cosine of {first:.2f} {said}"
+    )
+    assert (
+        f"tokens end much alike, but not in one direction (mean cosine {last:.2f})" in verdict(cfg, trace, 0).sentence
+    )
 
 
 @pytest.mark.parametrize(
@@ -278,12 +304,12 @@ def test_a_verdict_says_of_which_step_the_cosine_is_where_that_is_another():
 @pytest.mark.parametrize(
     ("profiles", "kind", "words"),
     [
-        ({}, "healthy", "samples stay apart (mean cosine 0.40)"),
-        ({"act": (1, 10, 100, 1000)}, "exploding", "the stream becomes 1,000 times larger over depth"),
+        ({}, "healthy", "samples end in different directions (mean cosine 0.40)"),
+        ({"act": (1, 10, 100, 1000)}, "exploding", "the signal becomes 1,000 times larger over depth"),
         ({"grad": (1000, 100, 10, 1)}, "exploding", "its gradient becomes 1,000 times larger on the way back"),
-        ({"act": (1, 0.1, 0.01, 0.001)}, "vanishing", "the stream becomes 1,000 times smaller over depth"),
+        ({"act": (1, 0.1, 0.01, 0.001)}, "vanishing", "the signal becomes 1,000 times smaller over depth"),
         ({"grad": (0.001, 0.01, 0.1, 1)}, "vanishing", "its gradient becomes 1,000 times smaller on the way back"),
-        ({"act": (1, 1, 0, 0), "grad": (0, 0, 1, 1)}, "vanishing", "the stream reaches exactly 0"),
+        ({"act": (1, 1, 0, 0), "grad": (0, 0, 1, 1)}, "vanishing", "the signal reaches exactly 0"),
         ({"cosine": (0.1, 0.5, 0.9, 0.99)}, "collapsed", "all samples end in nearly one direction (mean cosine 0.99)"),
         ({"branch": (0, 0, 0)}, "inert", "every block hands on hardly more than its skip"),
         ({"branch": (1e-5, 1e-5, 1e-5)}, "inert", "training has to switch the branches on"),
@@ -403,6 +429,13 @@ def test_units_that_a_large_step_has_killed_are_said():
 def test_the_thresholds_are_told_with_their_numbers():
     for number in ("100 times larger", "30 times smaller", "0.95", "0.001", f"{LARGE_UPDATE:.0%}", "50%", "about 128"):
         assert number in THRESHOLDS
+
+
+def test_the_thresholds_name_the_way_along_which_each_size_is_judged():
+    rising, falling = (1, 1, 1, 1.01 * EXPLODING), (1.01 * EXPLODING, 1, 1, 1)
+    assert headline(act=rising).kind == headline(grad=falling).kind == "exploding"
+    assert headline(act=falling).kind == headline(grad=rising).kind == "vanishing"
+    assert "the signal over depth, or the gradient on its way back, becomes more than 100 times larger" in THRESHOLDS
 
 
 def test_a_net_without_relus_has_no_dead_units():

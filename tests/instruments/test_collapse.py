@@ -246,9 +246,12 @@ def test_the_sentences_judge_by_their_numbers():
     sites = ("x0", "b01")
     assert "nearly one direction" in collapse_sentence(sites, "Vectors", 8, np.array([0.1, 0.99]), np.array([7.0, 1.1]))
     apart = collapse_sentence(sites, "The batch's tokens", 8, np.array([np.nan, 0.5]), np.array([7.0, 3.0]))
-    assert (
-        apart
-        == "The batch's tokens have a mean cosine of 0.50 at block 1: still apart; they use 3 of at most 8 directions there."
+    assert apart == (
+        "The batch's tokens have a mean cosine of 0.50 at block 1: in different directions; they use 3 of at most 8 "
+        "directions there."
+    )
+    assert "much alike, but not in" in collapse_sentence(
+        sites, "Vectors", 8, np.array([0.1, 0.8]), np.array([7.0, 3.0])
     )
     well = attention_sentence(np.array([np.nan, 0.6, 0.9]), np.array([np.nan, 2.0, 1.0]), np.array([np.nan, 0.5, 0.4]))
     assert (

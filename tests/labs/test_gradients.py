@@ -284,6 +284,19 @@ def test_a_measurement_beside_the_formula_says_both_and_the_difference():
     assert "50.0% smaller" in said
 
 
+def test_falls_that_agree_are_not_rounded_a_factor_of_ten_apart():
+    """In the net that the lab opens with, where log10 of one is below 7.5 and of the other above."""
+    cfg = RunConfig(depth=50, residual=False, norm="none", layers_per_branch=1)
+    grad, product = profile_at_init(cfg).grad_rms.astype(float), law(cfg).product
+    falls = [grad[0, -1] / grad[0, 0], product[-1] / product[0]]
+    said = compared(cfg, grad, product)
+    written = [
+        float(f"{digits}e{'⁰¹²³⁴⁵⁶⁷⁸⁹'.index(power)}") for digits, power in re.findall(r"(\S+)·10(.) times", said)
+    ]
+    assert written == [float(f"{fall:.2g}") for fall in falls]
+    assert f"They agree to {(falls[1] / falls[0]) ** (1 / 50) - 1:.1%} per layer" in said
+
+
 def test_a_gradient_that_float32_loses_is_said_to_be_lost():
     cfg = RunConfig(depth=100, residual=False, norm="none", activation="sigmoid", layers_per_branch=1)
     measured = profile_at_init(cfg).grad_rms

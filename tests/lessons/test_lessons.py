@@ -1,5 +1,6 @@
 """The lessons: each net shows what its text says, each challenge has a solution that passes and a near miss that fails."""
 
+import re
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -33,7 +34,7 @@ SHOWN = {
     "skip": ("only the net with the skip learns", "held-out accuracy 9"),
     "batch": ("only layer norm", "Guessing costs 2.30"),
     "placement": ("pre-norm and sandwich learn, post-norm does not", "held-out accuracy 9"),
-    "warmup": ("all but post-norm without a warm-up", "post-norm, warm-up 60: loss"),
+    "warmup": ("all but post-norm without a warm-up", "Guessing costs 2.30"),
     "final": ("more than three times as much", "the first loss is 5."),
     "init": ("only the net with skip and norm", "with a skip: diverged at step"),
     "gates": ("ReZero and DeepNorm", "residual only: diverged at step"),
@@ -69,11 +70,25 @@ def finished(cfg: RunConfig) -> Trace:
 @pytest.mark.parametrize("key", LESSONS)
 def test_a_lessons_nets_bear_out_what_its_text_says(key: str) -> None:
     lesson = LESSONS[key]
-    finding = lesson.found([finished(cfg) for cfg in lesson.nets.values()])
+    nets = {name: finished(cfg) for name, cfg in lesson.nets.items()}
+    finding = lesson.found(list(nets.values()))
     option, said = SHOWN[key]
     assert finding.answer == option
     assert finding.answer in lesson.options
     assert said in finding.sentence
+    _, losses = finding.sentence.split("Mean loss of the last 20 steps: ")
+    for name, trace in nets.items():
+        end = f"diverged at step {trace.divergence.step}" if trace.divergence else f"{np.mean(trace.loss[-20:]):.3g}"
+        assert f"{name}: {end}" in losses
+
+
+def test_the_lesson_that_asks_for_the_lowest_mean_of_ten_says_it() -> None:
+    lesson = LESSONS["warmup"]
+    traces = [finished(cfg) for cfg in lesson.nets.values()]
+    lowest = [min(sum(trace.loss[at : at + 10].tolist()) / 10 for at in range(141)) for trace in traces]
+    said = [float(one) for one in re.findall(r"\(lowest mean of 10: ([\d.]+)\)", lesson.found(traces).sentence)]
+    assert said == pytest.approx(lowest, rel=5e-3)
+    assert [one < 1 for one in said] == [False, True, True]
 
 
 @pytest.mark.parametrize("key", LESSONS)

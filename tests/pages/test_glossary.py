@@ -76,8 +76,9 @@ def test_a_word_with_several_meanings_keeps_them_apart():
 
 
 def test_the_verdicts_say_the_numbers_that_they_are_given_by():
-    assert f"{verdict.EXPLODING:g} times" in ENTRIES["exploding"].senses[0].text
-    assert f"{verdict.VANISHING:g} times" in ENTRIES["vanishing"].senses[0].text
+    both = "the signal over depth, or the gradient on its way back, becomes more than"
+    assert f"{both} {verdict.EXPLODING:g} times larger" in ENTRIES["exploding"].senses[0].text
+    assert f"{both} {verdict.VANISHING:g} times smaller" in ENTRIES["vanishing"].senses[0].text
     assert f"{verdict.COLLAPSED:g}" in ENTRIES["collapsed"].senses[0].text
 
 
