@@ -287,7 +287,7 @@ LENGTHS = Instrument(
 
 from models.lessons.challenges import Challenge, loss_within
 from models.insight.outcome import stream_change
-from models.lessons.findings import by_size
+from models.lessons.findings import also, by_size
 from models.lessons.lesson import Code, Lesson
 from models.spec import RunConfig
 
@@ -301,7 +301,7 @@ NARROW = Lesson(
     options=_SIZES,
     nets=_NETS,
     charts=("act_rms", "loss"),
-    found=by_size(_SIZES, (1,), stream_change, of=0, what="the signal", path="over 2 blocks"),
+    found=also(by_size(_SIZES, (1,), stream_change, of=0, what="the signal", path="over 2 blocks"), list(_NETS)),
     why="Two blocks add little.",
     sources={"He 2016 (ResNet)": "https://arxiv.org/abs/1512.03385"},
     code=Code("models/nets/sublayer.py", "Sublayer.forward"),
