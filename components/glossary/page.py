@@ -13,7 +13,6 @@ KEY = "word"
 CHOSEN, SEARCH = "glossary_word", "glossary_search"
 LONGEST = 100  # characters of a search
 MET = {
-    "": (PAGES / "start" / "start.py", "Start"),
     "playground": (PAGES / "train" / "playground.py", "Playground"),
     "compare": (PAGES / "train" / "compare.py", "Compare"),
     "anatomy": (PAGES / "explore" / "anatomy.py", "Anatomy"),

@@ -47,7 +47,7 @@ def arrive(page: str, visit: Mapping[str, str]) -> None:
     which the page's last one is restored; the addresses of Back and Forward are taken as they are.
     """
     query = st.query_params.to_dict()
-    put_again()
+    put_again(undrawn=True)
     if not HERE.there or HERE.get() != page:
         if not HERE.there:
             event("visitor_came", page=page or "start")
@@ -75,22 +75,25 @@ def put(fields: Mapping[str, Any]) -> None:
     put_again()
     known = PUT.own()
     for name, value in fields.items():
-        if drawn(name) and held(name) != value:
+        if drawn(name):
             before = [held(name), *(known[name][0] if name in known else ())]
             known[name] = [old for old in before if old != value], value, _left()
-            UNTOLD.put(True)
+            if held(name) != value:
+                UNTOLD.put(True)
         hold(name, value)
 
 
-def put_again() -> None:
+def put_again(*, undrawn: bool = False) -> None:
     """Sets widgets again if a browser that has not heard of it repeats their old values.
 
     Streamlit takes these for a change by the visitor: the callback of a widget that is also `put` calls this first.
+    `undrawn`: no widget of this run has been drawn yet. If the last run ended before it drew them, they would be drawn
+    with what this page had when it was left.
     """
     known = PUT.own()
     unheard = UNTOLD.get() or _repeats()
     for name, (before, value, left) in list(known.items()):
-        if unheard and held(name) in before:
+        if unheard and held(name) in (*before, *([value] if undrawn else ())):
             hold(name, value)
         elif not unheard and (held(name) != value or left != _left()):
             del known[name]

@@ -18,7 +18,7 @@ class Term:
 
 
 LABS = ("normalization", "gradients", "residual")
-EVERYWHERE = ("", "playground", "compare")
+EVERYWHERE = ("playground", "compare")
 _FINAL = ", ".join(name for name, placement in PLACEMENTS.items() if placement.final_norm)
 
 NET: dict[str, Term] = {

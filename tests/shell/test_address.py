@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from components.controls import panel
 from components.shell.address import _parsed
 from tests.app_page import (
     APP,
@@ -218,6 +220,24 @@ def test_a_choice_whose_run_was_cut_short_is_not_taken_back(monkeypatch: pytest.
     assert configuration(page).norm == "none"
     assert not configuration(page).residual
     assert address(page)["norm"] == "none"
+
+
+@pytest.mark.parametrize("ends", [st.stop, lambda: st.rerun()], ids=["left unfinished", "begun again"])
+def test_a_page_whose_first_run_ended_before_its_controls_shows_the_net_that_was_left(monkeypatch, ends) -> None:
+    page = playground(**SMALL)
+    page.slider(key="depth").set_value(6)
+    sound(page.run())
+    page = walk(page, COMPARE)
+    left = page.slider(key="depth").value
+    assert left != 6
+    again = panel.draw
+    cut = iter([ends])
+    with monkeypatch.context() as patch:
+        patch.setattr(panel, "draw", lambda: next(cut, again)())
+        page = walk(page, PLAYGROUND)
+    page = sound(page.run())
+    assert configuration(page).depth == page.slider(key="depth").value == 6
+    assert address(page)["depth"] == "6"
 
 
 def test_a_lesson_that_was_left_by_its_button_is_not_gone_back_to() -> None:

@@ -12,7 +12,7 @@ MOMENT = 3_000  # milliseconds that a person tries to press something
 TWICE = 0.05  # of the presses, a double click
 # Buttons and lists that lead to another page, part, lesson, example or instrument.
 WAYS = re.compile(
-    r"^\W*(?:home\s+)?(next|previous|compare|open\b|part\b|look closer|instruments|lesson|error$|topic|search|see also|word$|map$"
+    r"^\W*(?:home\s+)?(next|previous|compare|open\b|part\b|look closer|instruments|lesson|error$|topic|search|see also|term$|map$"
     r"|begin|start over|load|try|show it|navigate to home|examples?$|prepared comparison|bring|set up)",
     re.IGNORECASE,
 )
