@@ -4,6 +4,7 @@ walk: AppTest walks as a visitor does through the navigation.
 
 import itertools
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import Any
 
 import pytest
@@ -222,7 +223,7 @@ def test_a_choice_whose_run_was_cut_short_is_not_taken_back(monkeypatch: pytest.
     assert address(page)["norm"] == "none"
 
 
-@pytest.mark.parametrize("ends", [st.stop, lambda: st.rerun()], ids=["left unfinished", "begun again"])
+@pytest.mark.parametrize("ends", [st.stop, st.rerun], ids=["left unfinished", "begun again"])
 def test_a_page_whose_first_run_ended_before_its_controls_shows_the_net_that_was_left(monkeypatch, ends) -> None:
     page = playground(**SMALL)
     page.slider(key="depth").set_value(6)
@@ -230,10 +231,9 @@ def test_a_page_whose_first_run_ended_before_its_controls_shows_the_net_that_was
     page = walk(page, COMPARE)
     left = page.slider(key="depth").value
     assert left != 6
-    again = panel.draw
-    cut = iter([ends])
+    draws = chain([ends], repeat(panel.draw))
     with monkeypatch.context() as patch:
-        patch.setattr(panel, "draw", lambda: next(cut, again)())
+        patch.setattr(panel, "draw", lambda: next(draws)())  # noqa: PLW0108 - each time the next one
         page = walk(page, PLAYGROUND)
     page = sound(page.run())
     assert configuration(page).depth == page.slider(key="depth").value == 6

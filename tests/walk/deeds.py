@@ -10,9 +10,10 @@ from tests.walk.checks import Done
 
 MOMENT = 3_000  # milliseconds that a person tries to press something
 TWICE = 0.05  # of the presses, a double click
-# Buttons and lists that lead to another page, part, lesson, example or instrument.
+# Buttons and lists that lead to another page, part, lesson, example or instrument; an icon may be a word before.
 WAYS = re.compile(
-    r"^\W*(?:home\s+)?(next|previous|compare|open\b|part\b|look closer|instruments|lesson|error$|topic|search|see also|term$|map$"
+    r"^\W*(?:(?:home|[a-z]+_[a-z_]+)\s+)?"
+    r"(next|previous|compare|open\b|part\b|look closer|instruments|lesson|error$|topic|search|see also|term$|map$"
     r"|begin|start over|load|try|show it|navigate to home|examples?$|prepared comparison|bring|set up)",
     re.IGNORECASE,
 )
