@@ -7,7 +7,7 @@ from models.training.device import available_devices, resolve_device
 from models.training.frames import mean_cosine, statistics_kept
 from models.training.loss import cross_entropy
 from models.training.optimizers import OPTIMIZERS, build_optimizer
-from models.training.replay import Replays, Still, Work, finished, still_of
+from models.training.replay import Replays, Still, Work, finished, followed, still_of
 from models.training.run import Run, profile_at_init
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "build_optimizer",
     "cross_entropy",
     "finished",
+    "followed",
     "mean_cosine",
     "profile_at_init",
     "resolve_device",

@@ -121,6 +121,20 @@ def within(work: Work[Result], low: float, high: float) -> Work[Result]:
         yield low + done * (high - low)
 
 
+def followed(first: Work[Still], second: Callable[[Still], Work[Result]]) -> Work[Result]:
+    """Two pieces of work whose progress is one: half each, or all the second's where the first has nothing to do."""
+    low = 0.0
+    while True:
+        try:
+            done = next(first)
+        except StopIteration as end:
+            still: Still = end.value
+            break
+        low = 0.5
+        yield done * low
+    return (yield from within(second(still), low, 1.0))
+
+
 def even_steps(last: int, count: int) -> list[int]:
     """Up to `count` steps from 0 to `last`, evenly spaced, each once."""
     return sorted({round(last * at / (count - 1)) for at in range(count)})

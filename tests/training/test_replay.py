@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from models.instruments import INSTRUMENTS
 from models.spec import RunConfig
 from models.training import Replays, Run, finished
 
@@ -72,6 +73,15 @@ def test_a_film_sees_each_step_once_and_says_how_far_it_is():
     assert seen == [0, 5, 20]
     assert shares == sorted(shares)
     assert shares[-1] == 1
+
+
+def test_the_progress_of_an_instrument_only_grows_through_replay_and_measurement():
+    cfg, replays = RunConfig(depth=2, width=16, batch=16, steps=300), Replays()
+    first, again = (list(INSTRUMENTS["gradient shares"](replays, cfg, step=300)) for _ in range(2))
+    assert first == sorted(first)
+    assert first[0] < 0.5 < first[-1] <= 1
+    assert len(again) < len(first)
+    assert again[0] < 0.5  # nothing is trained again, so the measurement is the whole
 
 
 def test_a_film_of_a_run_that_diverges_ends_there():
