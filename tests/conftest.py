@@ -54,9 +54,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Groups 
 
 # Start servers, train lessons and maps to their ends, or copy the whole project.
 SLOW = (
-    "addnorm/", "claims/", "export/test_script.py", "insight/test_remedies.py", "lessons/test_lessons.py", "load/", "maps/",
-    "pages/test_playground.py", "project/test_benchmarks.py", "project/test_how_to_add.py", "service/test_faults.py",
-    "service/test_limits.py", "service/test_proxies.py", "service/test_service.py", "stage/test_route.py",
+    "addnorm/", "claims/", "export/test_script.py", "insight/test_four_cells.py", "insight/test_remedies.py",
+    "lessons/test_lessons.py", "load/", "maps/", "pages/test_playground.py", "pages/test_playground_refusals.py",
+    "project/test_benchmarks.py", "project/test_how_to_add.py", "service/test_faults.py", "service/test_limits.py",
+    "service/test_log.py", "service/test_proxies.py", "service/test_recorded.py", "service/test_service.py",
+    "stage/test_route.py",
 )  # fmt: skip
 
 

@@ -57,9 +57,9 @@ class Visitors:
 
     def tab(self, **how: Any) -> Any:
         """A tab that has not gone anywhere yet; `how` makes a browser context that differs from the usual one."""
+        how = {"viewport": {"width": 1280, "height": 720}, "color_scheme": "light"} | how
         if str(how) not in self._contexts:
-            usual = {"viewport": {"width": 1280, "height": 720}, "color_scheme": "light"}
-            self._contexts[str(how)] = self.browser.new_context(**usual | how)
+            self._contexts[str(how)] = self.browser.new_context(**how)
             self._contexts[str(how)].set_default_timeout(PATIENCE)
             self._contexts[str(how)].new_page().goto(self.server.url + "/healthz")
         tab = self._contexts[str(how)].new_page()

@@ -82,6 +82,7 @@ def test_the_first_visitor_of_a_fresh_server_under_a_path_may_come_by_a_deep_lin
         assert row(page) == 60
         assert page.get_by_role("dialog").count() == 0
         assert page.get_by_test_id("stPlotlyChart").count() == 0
+        page.close()  # before its server ends, whose silence it would complain of
 
 
 def test_a_trainer_that_cannot_start_is_given_up_with_a_sentence(visitors, monkeypatch, tmp_path):
