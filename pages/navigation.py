@@ -9,6 +9,7 @@ from components.shell import address, hide
 from components.shell.copy_link import copy_link
 from components.shell.drawer import drawer
 from components.shell.style import style
+from components.shell.waiting import stay
 
 HERE = Path(__file__).parent
 NAME = "Add & Norm Playground"
@@ -68,3 +69,4 @@ copy_link()
 drawer(page.url_path)
 page.run()
 address.settle()
+stay()

@@ -25,6 +25,7 @@ from tests.browser.page import (
     link,
     press,
     row,
+    settled,
     status,
     train,
     until_line,
@@ -124,3 +125,14 @@ def test_a_run_whose_tab_was_closed_is_trained_no_further_and_its_tape_is_kept(v
     press(page, "Train")
     until_step(page, 5 * seen + 1)  # what was computed before and after the tab was closed
     assert "done" not in status(page).inner_text()
+
+
+def test_a_press_on_the_page_just_left_does_not_empty_the_next(visitors):
+    page = settled(drawn(visitors(link(seed=23))))
+    left, onward = button(page, "Pin this profile"), page.get_by_role("link", name="Maps", exact=True)
+    # Both before the browser hears of the new page.
+    onward.evaluate("(link, button) => (link.click(), button.click())", left.element_handle())
+    expect(page.get_by_role("heading", level=1, name="Maps: where does it train?")).to_be_visible()
+    settled(page)
+    expect(chart(page, "")).not_to_have_count(0)
+    expect(page.get_by_role("heading", level=1, name="Maps: where does it train?")).to_be_visible()
