@@ -8,6 +8,7 @@ from streamlit.navigation.page import StreamlitPage
 from components.shell import address, hide
 from components.shell.copy_link import copy_link
 from components.shell.drawer import drawer
+from components.shell.waiting import stay
 
 HERE = Path(__file__).parent
 NAME = "Add & Norm Playground"
@@ -66,3 +67,4 @@ copy_link()
 drawer(page.url_path)
 page.run()
 address.settle()
+stay()
