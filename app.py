@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from components.shell.assets import Scripts
+from components.shell.style import Styled
 from components.stage.route import routes
 from models import log
 from models.service.client import close_trainer, trainer
@@ -73,7 +74,7 @@ app = st.App(
     MAIN,
     lifespan=lifespan,
     routes=[Route("/healthz", health), *routes()],
-    middleware=[Middleware(ReadOnly), Middleware(Scripts)],
+    middleware=[Middleware(ReadOnly), Middleware(Scripts), Middleware(Styled)],
 )
 
 # AppTest runs this file as a script: hand it the main script.

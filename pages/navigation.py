@@ -8,7 +8,7 @@ from streamlit.navigation.page import StreamlitPage
 from components.shell import address, hide
 from components.shell.copy_link import copy_link
 from components.shell.drawer import drawer
-from components.shell.style import style
+from components.shell.waiting import stay
 
 HERE = Path(__file__).parent
 NAME = "Add & Norm Playground"
@@ -63,8 +63,8 @@ title = NAME if page.title == "Start" else f"{page.title} · {NAME}"
 st.set_page_config(page_title=title)
 st.logo(str(HERE / "wordmark.svg"))
 address.arrive(page.url_path, hide.query())
-style()
 copy_link()
 drawer(page.url_path)
 page.run()
 address.settle()
+stay()

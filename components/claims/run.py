@@ -63,7 +63,7 @@ def watch(card: Card) -> bool:
     st.button("Clear", key=f"{key}_clear", icon=":material/close:", on_click=press, args=(False,))
     outcome = card.judge(gathered)
     session.ERRORS_GUESSED.own()[card.key] = GUESSES.get(str(said)) == outcome.verdict
-    show(card, outcome)
+    show(card, outcome, str(said))
     st.markdown(f"**What is true.** {card.truth}")
     st.caption("Read more: " + ", ".join(f"[{name}]({address})" for name, address in card.sources.items()))
     _open(card)
@@ -91,14 +91,13 @@ def gather(source: Source, who: Owner) -> tuple[Any, float, str]:
     return (tape.trace() if tape.done else None), tape.length / source.cfg.steps, ""
 
 
-def show(card: Card, outcome: Outcome) -> None:
-    """The verdict, its sentence, the numbers and their chart."""
+def show(card: Card, outcome: Outcome, guess: str) -> None:
+    """The verdict beside the guess, its sentence, the numbers and their chart."""
     condition = f" {outcome.condition}" if outcome.verdict == PARTLY else ""
-    said = f"{outcome.verdict[:1].upper()}{outcome.verdict[1:]}{condition}."
-    guessed = "You were right" if session.ERRORS_GUESSED.get()[card.key] else "Not quite"
-    st.markdown(
-        f"{ICONS[outcome.verdict]} **{guessed}: {said[:1].lower()}{said[1:]}** {outcome.sentence} {badge(card.badge)}"
-    )
+    said = f"{outcome.verdict}{condition}."
+    right = session.ERRORS_GUESSED.get()[card.key]
+    scored = f"You were right: {said}" if right else f"You guessed “{guess}”. Not quite: {said}"
+    st.markdown(f"{ICONS[outcome.verdict]} **{scored}** {outcome.sentence} {badge(card.badge)}")
     cells = {
         name: [one if isinstance(one, str) else number(float(one)) for one in column]
         for name, column in outcome.table.items()

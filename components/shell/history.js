@@ -5,7 +5,9 @@ const MARK = Symbol.for("one entry per press")
 export default function () {
   if (window[MARK]) return
   window[MARK] = true
-  let pressed = false
+  // A link may have been pressed before this script was there, and its page not have come yet.
+  const [{ name: first }] = performance.getEntriesByType("navigation")
+  let pressed = navigator.userActivation.hasBeenActive && location.pathname === new URL(first).pathname
   for (const kind of ["pointerdown", "keydown"]) {
     window.addEventListener(
       kind,

@@ -1,6 +1,10 @@
-"""CSS that Streamlit's theme options lack: readable text in both themes, and no motion for those who want none."""
+"""CSS that Streamlit's theme options lack: readable text in both themes, and no motion for those who want none.
 
-import streamlit as st
+It is part of every page's HTML: sent by the page's script, it would come after Streamlit's first paint and move that.
+"""
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 BADGES = {"measured": "blue", "formula": "green", "recorded": "gray"}  # the colours of where a number comes from
 
@@ -16,9 +20,10 @@ button[kind="primary"], [data-tag-index] * { color: light-dark(#ffffff, #0b1622)
 @media (max-width: 1400px) { /* Words without signs, so that Labs and Learn have room beside the sidebar. */
   [data-testid="stTopNavLink"] > span:has(> span > [data-testid="stIconMaterial"]) { display: none; }
 }
-.st-key-drawer, .st-key-history { position: absolute; }
+.st-key-drawer, .st-key-history, .st-key-copy_link { position: absolute; }
+:is(.st-key-drawer, .st-key-history, .st-key-copy_link) [data-testid="stSkeleton"] { display: none; }
 /* Start's four nets, and the playground's stack, player and charts, stand in the first screen. */
-.stMainBlockContainer { padding-top: 4.25rem; }
+.stMainBlockContainer { max-width: none; padding-top: 4.25rem; }
 .stMainBlockContainer h1 { padding: 0.25rem 0 0.5rem; }
 @media (min-width: 768px) {
   .st-key-preset [data-testid="stButtonGroup"] { display: flex; flex-direction: row; gap: 0.5rem; align-items: center; }
@@ -41,6 +46,27 @@ button[kind="primary"], [data-tag-index] * { color: light-dark(#ffffff, #0b1622)
 }
 .st-key-preset [data-testid="stButtonGroup"] > div { flex-wrap: wrap; }
 .stVerticalBlock:has(> * > .st-key-top, > .st-key-stage_playground) { gap: 0.5rem; }
+/* What is not there yet keeps its room, so that nothing moves when it comes; an empty page, which the sidebar moves, is
+   hidden. */
+[data-testid="stAppViewContainer"] > div:not(:has(
+  .stMain .stElementContainer:not(.st-key-drawer, .st-key-history, .st-key-copy_link)
+)) { visibility: hidden; }
+[data-testid="stHeader"] { visibility: visible; }
+[data-testid="stSidebar"] [data-testid="stSkeleton"] { height: 4.25rem; }
+[data-testid="stSidebar"] .st-key-residual [data-testid="stSkeleton"] { height: 1.5rem; }
+:is(.st-key-start_links, .st-key-preset) [data-testid="stSkeleton"] { height: 2rem; }
+.st-key-stage_four:not(:has(.stage-panel)) { min-height: 31.5rem; }
+.st-key-stage_story:not(:has(.stage-panel)) { min-height: 100vh; }
+.st-key-stage_playground_over:not(:has(.stage-panel)) { min-height: 13.5rem; }
+.st-key-stage_playground:not(:has(.stage-panel)) { min-height: 8.4rem; }
+.st-key-stage_playground_charts:not(:has(.stage-panel)) { min-height: 31rem; }
+@media (max-width: 767px) {
+  .st-key-preset:has([data-testid="stSkeleton"]) { flex: 1 0 100%; min-height: 6rem; }
+  .st-key-stage_four:not(:has(.stage-panel)) { min-height: 100vh; }
+  .st-key-stage_playground_over:not(:has(.stage-panel)) { min-height: 18.4rem; }
+  .st-key-stage_playground:not(:has(.stage-panel)) { min-height: 14rem; }
+  .st-key-stage_playground_charts:not(:has(.stage-panel)) { min-height: 62rem; }
+}
 @media (prefers-reduced-motion: reduce) {
   *, ::before, ::after {
     animation-duration: 0.01ms !important;
@@ -52,6 +78,46 @@ button[kind="primary"], [data-tag-index] * { color: light-dark(#ffffff, #0b1622)
 """
 
 
-def style() -> None:
-    """Puts the rules on the page, where they take no room."""
-    st.html(f"<style>{CSS}</style>")
+UNASKED = {b"accept-encoding", b"if-none-match", b"if-modified-since"}  # Streamlit's page is not the one that is sent
+END = b"</body>"  # after Streamlit's own styles, over which these win
+
+
+class Styled:
+    """Middleware that puts the rules into every page."""
+
+    def __init__(self, inner: ASGIApp) -> None:
+        self.inner = inner
+        self._style = f"<style>{CSS}</style>".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Sends a page with the rules in it, and everything else as it is."""
+        page = (
+            scope["type"] == "http"
+            and scope["method"] == "GET"
+            and "text/html" in Headers(scope=scope).get("accept", "")
+        )
+        if not page:
+            await self.inner(scope, receive, send)
+            return
+        start: list[Message] = []
+        parts: list[bytes] = []
+
+        async def complete(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                if Headers(raw=message["headers"]).get("content-type", "").startswith("text/html"):
+                    start.append(message)
+                    return
+            elif start and message["type"] == "http.response.body":
+                parts.append(message.get("body", b""))
+                if message.get("more_body"):
+                    return
+                body = b"".join(parts).replace(END, self._style + END)
+                headers = MutableHeaders(scope=start[0])
+                headers["content-length"] = str(len(body))
+                del headers["etag"], headers["last-modified"]
+                await send(start[0])
+                message = {"type": "http.response.body", "body": body}
+            await send(message)
+
+        headers = [pair for pair in scope["headers"] if pair[0] not in UNASKED]
+        await self.inner({**scope, "headers": headers}, receive, complete)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
 from components.shell import address, session
@@ -35,6 +36,21 @@ def waits(name: str, body: Callable[[], bool]) -> None:
             _again(STARTING_SECONDS if starting else SECONDS)
 
     part()
+
+
+def stay() -> None:
+    """Runs this page again if the browser has meanwhile asked for a part of the page just left.
+
+    Whoever leaves a page can still press something on it until the browser hears of the new one. Streamlit would then
+    announce the old page, for which the browser empties the new one, and draw nothing: that part no longer exists.
+    """
+    context = get_script_run_ctx()
+    if context is None or context.script_requests is None:
+        return
+    waiting, asked = context.script_requests._state, context.script_requests._rerun_data
+    left = asked.fragment_id_queue and asked.page_script_hash != context.page_script_hash
+    if waiting is ScriptRequestType.RERUN and left:
+        st.rerun()
 
 
 def _again(seconds: float) -> None:

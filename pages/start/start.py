@@ -29,8 +29,9 @@ with text.container(key="start_words"):  # one over the other, so that what is b
     if over:
         st.markdown(conclusion(*found))
 if links is not None:
-    links.page_link(STORY, label="Next: the story" if found else "The story", icon=":material/auto_stories:")
-    links.page_link(PLAYGROUND, label="The playground", icon=":material/tune:")
+    with links.container(key="start_links"):
+        st.page_link(STORY, label="Next: the story" if found else "The story", icon=":material/auto_stories:")
+        st.page_link(PLAYGROUND, label="The playground", icon=":material/tune:")
 cells.draw(found)
 if links is not None:
     ways()

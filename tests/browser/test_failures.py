@@ -6,7 +6,7 @@ import os
 import re
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -25,6 +25,7 @@ from tests.browser.page import (
     link,
     press,
     row,
+    settled,
     status,
     train,
     until_line,
@@ -34,6 +35,7 @@ from tests.browser.page import (
 from tests.load.server import Server, serving
 
 LONG = link(depth=128, width=64, steps=5000)  # longer than a fast machine computes until nobody looks at it
+REST = 1000  # milliseconds, longer than a player takes to say that it has come to rest
 EXPIRY = 10.0  # seconds after which a run that nobody looks at is no longer trained
 
 
@@ -125,3 +127,81 @@ def test_a_run_whose_tab_was_closed_is_trained_no_further_and_its_tape_is_kept(v
     press(page, "Train")
     until_step(page, 5 * seen + 1)  # what was computed before and after the tab was closed
     assert "done" not in status(page).inner_text()
+
+
+def test_a_press_on_the_page_just_left_does_not_empty_the_next(visitors):
+    page = settled(drawn(visitors(link(seed=23))))
+    left, onward = button(page, "Pin this profile"), page.get_by_role("link", name="Maps", exact=True)
+    # Both before the browser hears of the new page.
+    onward.evaluate("(link, button) => (link.click(), button.click())", left.element_handle())
+    expect(page.get_by_role("heading", level=1, name="Maps: where does it train?")).to_be_visible()
+    settled(page)
+    expect(chart(page, "")).not_to_have_count(0)
+    expect(page.get_by_role("heading", level=1, name="Maps: where does it train?")).to_be_visible()
+
+
+class Stream:
+    """What a server's script tells a tab that has not gone anywhere yet; it can be held back."""
+
+    def __init__(self, tab: Any) -> None:
+        self.begins: Callable[[bytes], bool] = lambda _: False  # whether all is held back from a message on
+        self.held: list[tuple[Any, bytes]] = []
+        tab.route_web_socket(re.compile("/_stcore/stream$"), self._pass)
+
+    def _pass(self, socket: Any) -> None:
+        def came(message: bytes) -> None:
+            if self.held or self.begins(message):
+                self.held.append((socket, message))
+            else:
+                socket.send(message)
+
+        socket.connect_to_server().on_message(came)
+
+    def let(self, count: int) -> None:
+        """Passes on the first so many messages."""
+        for _ in range(count):
+            socket, message = self.held[0]
+            socket.send(message)
+            del self.held[0]
+
+    def end(self) -> None:
+        """Passes on all that was held back, and whatever comes."""
+        self.begins = lambda _: False
+        while self.held:
+            self.let(1)
+
+
+@pytest.mark.parametrize("way", ["link", "Back"])
+def test_a_player_that_comes_to_rest_does_not_call_back_who_is_leaving(visitors, way):
+    page = visitors.tab()
+    stream = Stream(page)
+    page.goto(visitors.server.url + "/glossary")
+    page.get_by_role("link", name="Compare", exact=True).click()
+    settled(drawn(page, "Loss"))
+    stream.begins = lambda _: (
+        True
+    )  # the browser does not hear of the page it asks for until the player has come to rest
+    leave, heading = {"link": ("link.click()", "Maps: where does it train?"), "Back": ("history.back()", "Glossary")}[
+        way
+    ]
+    onward = page.get_by_role("link", name="Maps", exact=True)
+    onward.evaluate(f"(link, step) => {{ step.click(); {leave} }}", button(page, "Step").element_handle())
+    page.wait_for_timeout(REST)
+    stream.end()
+    expect(page.get_by_role("heading", level=1, name=heading)).to_be_visible()
+    settled(page)
+    expect(page.get_by_role("heading", level=1, name=heading)).to_be_visible()
+
+
+def test_back_leads_to_a_page_that_was_left_before_its_scripts_had_come(visitors):
+    page = visitors.tab()
+    stream, script = Stream(page), "one entry per press"
+    stream.begins = lambda message: script.encode() in message
+    page.goto(visitors.server.url + "/glossary")
+    page.get_by_role("link", name="Compare", exact=True).click()
+    stream.let(len(stream.held))
+    page.wait_for_function("script => Symbol.for(script) in window", arg=script)
+    stream.end()
+    settled(drawn(page, "Loss"))
+    page.go_back()
+    expect(page.get_by_role("heading", level=1, name="Glossary")).to_be_visible()

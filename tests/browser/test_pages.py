@@ -168,3 +168,14 @@ def answers(page, cell: str):
 def sentence(page, cell: str) -> str:
     """What is said of one of the four."""
     return page.locator(".stage-why span").nth(FOUR.index(cell)).inner_text()
+
+
+@pytest.mark.parametrize("path", ["/", "/story", "/playground"])
+@pytest.mark.parametrize("how", [{}, PHONE], ids=["wide", "phone"])
+def test_next_to_nothing_moves_while_a_page_comes(visitors, path, how):
+    page = visitors.tab(**how)
+    page.add_init_script(f"({SHIFTS})()")
+    page.goto(visitors.server.url + path)
+    page.locator(".stage[data-draws]").first.wait_for()
+    settled(page)
+    assert page.evaluate("window.shifted") < 0.1

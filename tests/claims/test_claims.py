@@ -491,7 +491,7 @@ def test_run_ends_with_the_verdict_and_its_numbers(key: str) -> None:
     page, said = ran(opened(key), key, "false"), outcome(key)
     assert said.sentence in words(page)
     assert said.verdict in words(page).casefold()
-    assert ("You were right" if said.verdict == FAILS else "Not quite") in words(page)
+    assert ("You were right" if said.verdict == FAILS else "You guessed “false”. Not quite") in words(page)
     assert CLAIMS[key].truth in words(page)
     assert len(page.dataframe) >= 1
     assert (said.lines is None) == (not charts(page))

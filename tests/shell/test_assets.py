@@ -12,6 +12,7 @@ import streamlit as st
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from components.shell import assets
 from components.shell.assets import Scripts
@@ -36,7 +37,7 @@ def app(folder: Path) -> Scripts:
     return Scripts(Starlette(routes=[Route("/{path:path}", _inside, methods=["GET", "HEAD", "POST"])]), folder)
 
 
-async def ask(served: Scripts, path: str, method: str = "GET", **headers: str) -> tuple[dict[str, str], bytes]:
+async def ask(served: ASGIApp, path: str, method: str = "GET", **headers: str) -> tuple[dict[str, str], bytes]:
     """The headers and the body of an answer."""
     sent: list[dict[str, Any]] = []
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
@@ -60,7 +61,7 @@ async def ask(served: Scripts, path: str, method: str = "GET", **headers: str) -
     return {k.decode(): v.decode() for k, v in sent[0]["headers"]}, b"".join(part.get("body", b"") for part in sent[1:])
 
 
-def answer(served: Scripts, path: str, method: str = "GET", **headers: str) -> tuple[dict[str, str], bytes]:
+def answer(served: ASGIApp, path: str, method: str = "GET", **headers: str) -> tuple[dict[str, str], bytes]:
     return asyncio.run(ask(served, path, method, **headers))
 
 

@@ -71,9 +71,12 @@ def address(before: Seen, done: Done, after: Seen) -> Iterator[str]:
 
 
 def thrown(before: Seen, done: Done, after: Seen) -> Iterator[str]:
-    """A press that is no way leaves one where one is."""
+    """A press that is no way leaves one where one is; sections below the title may come and go with what is chosen."""
     if not (done.moves or done.same):
-        yield from _differences(*_common(before.place, after.place))
+        was, now = _common(before.place, after.place)
+        yield from _differences(
+            *({name: text for name, text in side.items() if name != "heading 2"} for side in (was, now))
+        )
 
 
 def chart(before: Seen, done: Done, after: Seen) -> Iterator[str]:

@@ -30,6 +30,7 @@ MODES = ("one factor for all layers", "factors of my own")
 FIRST, OWN = "Half at every layer", "Factors below 1"  # the defaults of the two modes
 FACTORS, WEIGHTS, RATES = (-3.0, 3.0), (-10.0, 10.0), (0.0001, 10.0)
 WRITTEN = 8  # factors up to which a product is written out in full
+IN_A_LINE = 3
 DEEPEST = 100
 NEEDS = (
     "a deep residual net also needs branches that add little, because of a norm before each, small initial weights or "
@@ -116,8 +117,9 @@ def _factors(preset: tuple[float, ...]) -> np.ndarray:
 def _products(factors: np.ndarray) -> None:
     """The products with their numbers, and a verdict."""
     bare, skipped = arriving(factors)[0], arriving(with_skip(factors))[0]
-    st.latex(rf"\frac{{\partial x_L}}{{\partial x_0}}=\prod_l f_l={_written(factors)}={latex(bare)}")
-    st.latex(rf"\text{{with a skip}}\quad\prod_l(1+f_l)={_written(factors, plus=True)}={latex(skipped)}")
+    st.latex(_lines(r"\frac{\partial x_L}{\partial x_0}=\prod_l f_l", f"{_written(factors)}={latex(bare)}"))
+    with_plus = f"{_written(factors, plus=True)}={latex(skipped)}"
+    st.latex(_lines(r"\text{with a skip}\quad\prod_l(1+f_l)", with_plus))
     at_random = arriving(with_skip_at_random(factors))[0]
     st.markdown(
         f"**Through {len(factors)} layers {number(bare, 3)} of the gradient comes back without a skip, "
@@ -199,18 +201,25 @@ def _first_update(weight: float, rate: float, bare: float, skipped: float) -> No
     """The first layer's update with its numbers, without and with a skip."""
     for gradient, words in ((bare, ""), (skipped, r"\text{with a skip}\quad ")):
         moved = latex(updated(weight, np.array([gradient]), rate)[0], 8)
-        st.latex(rf"{words}w_1\leftarrow w-\eta\,g_1={latex(weight)}-{latex(rate)}\cdot {_bracketed(gradient)}={moved}")
+        numbers = rf"={latex(weight)}-{latex(rate)}\cdot {_bracketed(gradient)}"
+        st.latex(_lines(rf"{words}w_1\leftarrow w-\eta\,g_1", numbers, f"={moved}"))
 
 
 def _bracketed(value: float) -> str:
     return f"({latex(value)})" if value < 0 else latex(value)
 
 
+def _lines(*lines: str) -> str:
+    """A formula in lines, none of them wider than a phone."""
+    return r"\begin{aligned}" + r"\\".join(f"&{line}" for line in lines) + r"\end{aligned}"
+
+
 def _written(factors: np.ndarray, *, plus: bool = False) -> str:
-    """A product written out, as a power if all factors are equal, or abbreviated."""
+    """A product written out in lines, as a power if all factors are equal, or abbreviated."""
     terms = [_bracketed(f) for f in factors]
     terms = [f"(1{'' if f < 0 else '+'}{latex(f)})" for f in factors] if plus else terms
     if len(set(factors.tolist())) == 1:
-        return f"{terms[0]}^{{{len(terms)}}}"
+        return f"={terms[0]}^{{{len(terms)}}}"
     shown = terms if len(terms) <= WRITTEN else [*terms[:3], r"\cdots", *terms[-2:]]
-    return r"\cdot ".join(shown)
+    rows = [r"\cdot ".join(shown[at : at + IN_A_LINE]) for at in range(0, len(shown), IN_A_LINE)]
+    return "=" + r"\\&\quad\cdot ".join(rows)

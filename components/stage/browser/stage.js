@@ -16,6 +16,7 @@ import { Heading, Headline, Link, Said, Text } from "./texts.js"
 const CALM_SECONDS = 0.5 // between two pictures, with reduced motion
 const REST_SECONDS = 0.4 // after the last move, before the server hears where the playhead is
 const FOLLOW_SECONDS = 1 // between two reports of a moving playhead
+const LEAVING_SECONDS = 2 // after a link or Back, in which the next page is there
 const EAGER_SECONDS = 3 // within which a page has heard of a control
 const LATE_SECONDS = 10 // after which a growing recording without news is looked at again
 const FRAME_SECONDS = 0.04 // of drawing in one frame; the other panels wait for the next
@@ -39,6 +40,14 @@ const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches
 const places = new Map() // by the runs of a page, where its playhead was when the page was left
 const heard = new Set() // the texts with which pages asked for a start or a reset: each works once
 const once = (text) => Boolean(text) && !heard.has(text) && Boolean(heard.add(text))
+
+// Whoever has just taken a link or gone back may be leaving: what the page then says would call it back.
+let tookWay = Number.NEGATIVE_INFINITY
+const noteWay = () => {
+  tookWay = clock()
+}
+window.addEventListener("popstate", noteWay)
+window.addEventListener("click", (event) => event.target.closest?.("a[href]") && noteWay(), true)
 
 class Stage {
   constructor(root, { base, script }, parts) {
@@ -391,8 +400,8 @@ class Stage {
     const { data, playhead } = this
     this.untold = this.place() !== this.told && (!playhead.playing || data.tells === "follow")
     if (data.tells === "never") this.untold = false
-    if (!this.untold || time - this.moved < REST_SECONDS || (playhead.playing && time - this.toldAt < FOLLOW_SECONDS))
-      return
+    if (!this.untold || time - tookWay < LEAVING_SECONDS || time - this.moved < REST_SECONDS) return
+    if (playhead.playing && time - this.toldAt < FOLLOW_SECONDS) return
     Object.assign(this, { told: this.place(), toldAt: time, untold: false })
     this.connection.say() // before the page runs again, so that the server knows the same place
     this.say("at", {

@@ -1,0 +1,44 @@
+"""The rules of style stand in every page's own HTML, and nowhere else."""
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from components.shell.style import CSS, Styled
+from tests.shell.test_assets import answer
+
+PAGE = "<html><head><style>its own</style></head><body>" + "a page " * 200 + "</body></html>"
+BROWSER = {"accept": "text/html,*/*", "accept_encoding": "gzip"}
+
+
+async def _inside(request: Request) -> Response:
+    if request.url.path != "/page":
+        return PlainTextResponse("</body>")
+    known = "if-none-match" in request.headers
+    return Response(status_code=304) if known else HTMLResponse(PAGE, headers={"etag": '"old"'})
+
+
+ROUTES = [Route("/{path:path}", _inside)]
+APP = Styled(Starlette(routes=ROUTES, middleware=[Middleware(GZipMiddleware)]))
+
+
+def test_a_page_has_the_rules_after_its_own() -> None:
+    headers, body = answer(APP, "/page", **BROWSER)
+    assert body.decode() == PAGE.replace("</body>", f"<style>{CSS}</style></body>")
+    assert int(headers["content-length"]) == len(body)
+    assert "content-encoding" not in headers
+
+
+def test_a_browser_that_has_the_page_without_them_gets_it_again() -> None:
+    headers, body = answer(APP, "/page", **BROWSER, if_none_match='"old"')
+    assert CSS.encode() in body
+    assert "etag" not in headers
+
+
+def test_everything_else_is_as_it_was() -> None:
+    assert answer(APP, "/words.txt", **BROWSER)[1] == b"</body>"
+    assert answer(APP, "/page", "HEAD", accept="text/html")[1] == PAGE.encode()
+    assert answer(APP, "/page", accept="application/json")[1] == PAGE.encode()
