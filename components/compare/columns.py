@@ -34,14 +34,15 @@ def adopt() -> list[str]:
     """Before the widgets: takes the columns from the address, or the last comparison."""
     hide.adopt()
     query = _columns_in_address()
-    if not address.taken(*compare_link.KEYS, *query):
-        columns, seeds, notes = compare_link.from_query(query)
-        session.COLUMNS.put(columns)
-        session.hold(SEEDS, seeds)
-        if "digest" in st.query_params:  # it is to be run again
-            compare_link.begin()
-        session.COMPARE_NOTES.put(notes)
-        session.COLUMN_DRAWN.put(None)
+    with address.adopting(*compare_link.KEYS, *query) as fresh:
+        if fresh:
+            columns, seeds, notes = compare_link.from_query(query)
+            session.COLUMNS.put(columns)
+            session.hold(SEEDS, seeds)
+            if "digest" in st.query_params:  # it is to be run again
+                compare_link.begin()
+            session.COMPARE_NOTES.put(notes)
+            session.COLUMN_DRAWN.put(None)
     return session.COMPARE_NOTES.get()
 
 

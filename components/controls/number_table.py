@@ -91,17 +91,17 @@ def _adopt(key: str, default: np.ndarray, name: str) -> None:
     text, good, refused = st.query_params.get(name), session.TABLE_GOOD.of(key), session.TABLE_NOT_TAKEN.of(key)
     kept = session.TABLE_DEFAULT.of(key)
     before = kept.get() if kept.there else default
-    kept.put(default)
-    if good.there and (address.taken(name) or _stands(_text(good.get(), before), text)):
-        if text is None and not np.array_equal(before, default):
-            put(key, default)
-    else:
-        address.taken(name)
-        try:
-            put(key, default if text is None else _read(text))
-        except ValueError as problem:
-            put(key, default)
-            refused.put(f"The table {name} of the link was not taken. {problem}")
+    with address.adopting(name) as fresh:
+        if good.there and (not fresh or _stands(_text(good.get(), before), text)):
+            if text is None and not np.array_equal(before, default):
+                put(key, default)
+        else:
+            try:
+                put(key, default if text is None else _read(text))
+            except ValueError as problem:
+                put(key, default)
+                refused.put(f"The table {name} of the link was not taken. {problem}")
+        kept.put(default)
     if refused.get() and np.array_equal(good.get(), default):
         st.info(refused.get())
 

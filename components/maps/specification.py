@@ -82,13 +82,14 @@ def pasted() -> None:
 def _adopt() -> None:
     """Adopts the map in the address. If it cannot be read, says so and takes the default."""
     text = st.query_params.get(KEY)
-    if not address.taken(KEY) or not session.MAP_OWN.there:
-        session.MAP_REFUSED.put("")
-        try:
-            put(FIRST if text is None else MapSpec.from_json(text))
-        except ValueError as problem:
-            put(FIRST)
-            session.MAP_REFUSED.put(_quoted(problem))
+    with address.adopting(KEY) as fresh:
+        if fresh or not session.MAP_OWN.there:
+            session.MAP_REFUSED.put("")
+            try:
+                put(FIRST if text is None else MapSpec.from_json(text))
+            except ValueError as problem:
+                put(FIRST)
+                session.MAP_REFUSED.put(_quoted(problem))
     if session.MAP_REFUSED.get() and session.MAP_OWN.get() == FIRST:
         st.info(f"The link's map could not be used. {session.MAP_REFUSED.get()}")
 

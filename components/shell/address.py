@@ -6,7 +6,8 @@ visitor comes back to a page through the navigation, its address is restored, an
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -51,10 +52,10 @@ def arrive(page: str, visit: Mapping[str, str]) -> None:
     if not HERE.there or HERE.get() != page:
         if not HERE.there:
             event("visitor_came", page=page or "start")
-        HERE.put(page)
         for of_page in (TAKEN, STAGED, DEFAULTS, SAID):
             of_page.put({})
         ECHOES.put([])
+        HERE.put(page)  # last, because a rerun may interrupt
     KEPT.put({})
     RESTORED.put(not _from_history() and (not query or query in ECHOES.get()))
     if RESTORED.get():
@@ -117,13 +118,15 @@ def settle() -> None:
     _write(query | {key: value for key, value in staged.items() if value is not None})
 
 
-def taken(*names: str) -> bool:
-    """Whether the page has adopted these keys of its address already; from now on it counts as having done so."""
-    known = TAKEN.own()
+@contextmanager
+def adopting(*names: str) -> Iterator[bool]:
+    """Whether the page has still to adopt these keys of its address; at the end of the block it has done so.
+
+    Not before: a rerun may interrupt the block, and the next run would find nothing adopted and nothing to adopt.
+    """
     says = {name: st.query_params.get(name) for name in names}
-    same = says.items() <= known.items()
-    known.update(says)
-    return same
+    yield not says.items() <= TAKEN.get().items()
+    TAKEN.own().update(says)
 
 
 def kept(
@@ -147,16 +150,17 @@ def kept(
     """
     text, options = st.query_params.get(name), None if among is None else list(among)
     known, said = DEFAULTS.own(), SAID.own()
-    fresh, before = not taken(name), known.get(name)
-    moved = text is None and before is not None and before[0] == key and before[1] != default
-    known[name] = (key, default)
-    if fresh or moved or not drawn(key):
-        asked = text if fresh else None
-        value, wrong = _adopted(name, asked, default, options, bounds, many=many, exact=exact, near=near)
-        hold(key, value)
-        said[name] = wrong, value
-    elif options is not None and not many and held(key) not in (default, *options):
-        hold(key, default)
+    with adopting(name) as fresh:
+        before = known.get(name)
+        moved = text is None and before is not None and before[0] == key and before[1] != default
+        if fresh or moved or not drawn(key):
+            asked = text if fresh else None
+            value, wrong = _adopted(name, asked, default, options, bounds, many=many, exact=exact, near=near)
+            hold(key, value)
+            said[name] = wrong, value
+        elif options is not None and not many and held(key) not in (default, *options):
+            hold(key, default)
+        known[name] = (key, default)
     wrong, instead = said.get(name, ("", None))
     if wrong and held(key) == instead:
         st.info(wrong)

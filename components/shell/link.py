@@ -27,11 +27,12 @@ put = address.put
 def adopt() -> list[str]:
     """Before the widgets: puts the configuration of the address into their state; returns notes on what was changed."""
     query = st.query_params.to_dict()
-    if not address.taken("digest", *knobs(), *_strange(query)):
-        cfg, notes = RunConfig.from_query(query)
-        put({name: getattr(cfg, name) for name in knobs()})
-        session.LINK_NOTES.put(notes)
-        session.LINK_RERUN.put("digest" in query)
+    with address.adopting("digest", *knobs(), *_strange(query)) as fresh:
+        if fresh:
+            cfg, notes = RunConfig.from_query(query)
+            put({name: getattr(cfg, name) for name in knobs()})
+            session.LINK_NOTES.put(notes)
+            session.LINK_RERUN.put("digest" in query)
     return session.LINK_NOTES.get()
 
 

@@ -64,8 +64,9 @@ def _picture(cfg: RunConfig, run: int) -> list[Panel]:
 def _scene() -> int:
     """The scene in the address, else the one chosen last, else the first."""
     text = st.query_params.get("scene", "1")
-    if not address.taken("scene"):
-        session.STORY_SCENE.put(int(text) if text.isdecimal() and len(text) < 3 else 1)
+    with address.adopting("scene") as fresh:
+        if fresh:
+            session.STORY_SCENE.put(int(text) if text.isdecimal() and len(text) < 3 else 1)
     return min(max(session.STORY_SCENE.get(), 1), len(HOW))
 
 
@@ -79,10 +80,11 @@ def _go(scene: int) -> None:
 def _own() -> Choice:
     """The net that the reader has built, from the address if it holds one."""
     query = st.query_params.to_dict()
-    if not address.taken("depth", "residual", "norm") and {"depth", "residual", "norm"} & query.keys():
-        depth = query.get("depth", "")
-        asked = min(max(int(depth), 1), MOST) if depth.isdecimal() and len(depth) < 4 else FIRST.depth
-        session.STORY_OWN.put(Choice(asked, MOST, query.get("residual") == "true", query.get("norm") == "true"))
+    with address.adopting("depth", "residual", "norm") as fresh:
+        if fresh and {"depth", "residual", "norm"} & query.keys():
+            depth = query.get("depth", "")
+            asked = min(max(int(depth), 1), MOST) if depth.isdecimal() and len(depth) < 4 else FIRST.depth
+            session.STORY_OWN.put(Choice(asked, MOST, query.get("residual") == "true", query.get("norm") == "true"))
     return session.STORY_OWN.get() or FIRST
 
 

@@ -119,8 +119,9 @@ def _class() -> tuple[str, str]:
 def _mine() -> tuple[str, str]:
     """Code and key of this visitor's class: from the address, or from before leaving this page."""
     asked = st.query_params.get(CLASS, ""), st.query_params.get(OPENED, "")
-    if not address.taken(CLASS, OPENED) and valid(asked[0]) and valid_key(asked[1]):
-        session.TEACHER_CLASS.put(asked)
+    with address.adopting(CLASS, OPENED) as fresh:
+        if fresh and valid(asked[0]) and valid_key(asked[1]):
+            session.TEACHER_CLASS.put(asked)
     mine = session.TEACHER_CLASS.get()
     if all(mine):
         address.stage({CLASS: mine[0], OPENED: mine[1]})

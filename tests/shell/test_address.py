@@ -12,6 +12,8 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from components.controls import panel
+from components.shell import address as address_keeper
+from components.shell import session
 from components.shell.address import _parsed
 from tests.app_page import (
     APP,
@@ -238,6 +240,15 @@ def test_a_page_whose_first_run_ended_before_its_controls_shows_the_net_that_was
     page = sound(page.run())
     assert configuration(page).depth == page.slider(key="depth").value == 6
     assert address(page)["depth"] == "6"
+
+
+@pytest.mark.parametrize("before", [0, 1, 9], ids=lambda count: f"{count} controls set")
+def test_a_page_whose_first_run_ended_while_it_adopted_its_address_adopts_it_in_the_next(monkeypatch, before) -> None:
+    holds = chain(repeat(session.hold, before), [lambda *_: st.stop()], repeat(session.hold))
+    monkeypatch.setattr(address_keeper, "hold", lambda *said: next(holds)(*said))  # noqa: PLW0108 - each time the next
+    page = playground(**SMALL | {"depth": "6"})
+    page = sound(page.run())
+    assert configuration(page).depth == page.slider(key="depth").value == 6
 
 
 def test_a_lesson_that_was_left_by_its_button_is_not_gone_back_to() -> None:
