@@ -71,9 +71,11 @@ button[kind="primary"], [data-tag-index] * { color: light-dark(#ffffff, #0b1622)
   *, ::before, ::after {
     animation-duration: 0.01ms !important;
     animation-iteration-count: 1 !important;
-    transition-duration: 0.01ms !important;
+    transition: none !important; /* however short: what is inherited would go down the page a frame at each level */
     scroll-behavior: auto !important;
   }
+  /* Streamlit hides the button to copy a code for the moment in which Tab moves from the code to it. */
+  [data-testid="stCode"] :has([data-testid="stElementToolbarButton"]) { transition: visibility 0s 0.1s !important; }
 }
 """
 
