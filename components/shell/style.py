@@ -71,7 +71,7 @@ button[kind="primary"], [data-tag-index] * { color: light-dark(#ffffff, #0b1622)
   *, ::before, ::after {
     animation-duration: 0.01ms !important;
     animation-iteration-count: 1 !important;
-    transition-duration: 0.01ms !important;
+    transition: none !important; /* however short: what is inherited would go down the page a frame at each level */
     scroll-behavior: auto !important;
   }
 }

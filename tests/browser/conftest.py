@@ -25,7 +25,7 @@ def browser() -> Iterator[Any]:
 
     expect.set_options(timeout=PATIENCE)
     with sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=ARGS)
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=[*ARGS, "--process-per-site"])
         yield browser
         browser.close()
 
@@ -40,7 +40,7 @@ def server(browser: Any) -> Iterator[Server]:
 @dataclass
 class Visitors:
     """Opens tabs on a server and notes what went wrong in them.
-    Tabs share a cache, so that only the first loads it all.
+    Tabs of a context share a cache and, as their first stays open, a process: only one loads and compiles it all.
     """
 
     browser: Any
@@ -61,6 +61,7 @@ class Visitors:
             usual = {"viewport": {"width": 1280, "height": 720}, "color_scheme": "light"}
             self._contexts[str(how)] = self.browser.new_context(**usual | how)
             self._contexts[str(how)].set_default_timeout(PATIENCE)
+            self._contexts[str(how)].new_page().goto(self.server.url + "/healthz")
         tab = self._contexts[str(how)].new_page()
         listen(tab, self.complaints)
         self.tabs.append(tab)

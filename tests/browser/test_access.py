@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.page import PAGES, PATIENCE, button, chart, drawn, line, link, press, settled, train, until
+from tests.browser.page import PAGES, PATIENCE, PHONE, button, chart, drawn, line, link, press, settled, train, until
 
 NAVIGATION = Path(__file__).parents[2] / "pages" / "navigation.py"
 CALM = {"reduced_motion": "reduce"}  # no colour is measured half way through a transition
@@ -64,7 +64,7 @@ NAMELESS = """() => [...document.querySelectorAll(".js-plotly-plot, [data-testid
     !(el.closest("[aria-label]") ?? el.querySelector("[aria-label]"))?.getAttribute("aria-label").trim()).length"""
 
 # Streamlit slides an expander open by script, which no rule of style reaches.
-MOVING = """() => document.getAnimations().filter((a) => a.effect.getComputedTiming().duration > 1)
+MOVING = """() => document.getAnimations().filter((a) => a.transitionProperty || a.effect.getComputedTiming().duration > 1)
     .filter((a) => a.animationName || a.transitionProperty || !a.effect.target?.closest("[data-testid=stExpander]"))
     .map((a) => `${a.animationName ?? a.transitionProperty}: ${a.effect.target?.outerHTML.slice(0, 150)}`)"""
 
@@ -229,5 +229,7 @@ def test_nothing_is_animated_for_those_who_want_no_motion(visitors):
         page.wait_for_function("([el, n]) => el.data?.[0]?.x.at(-1) >= n", arg=[element, least], timeout=PATIENCE)
         seen += page.evaluate(MOVING)
     page.get_by_text("Expert", exact=True).click()
+    seen += page.evaluate(MOVING)
+    page.set_viewport_size(PHONE["viewport"])
     seen += page.evaluate(MOVING)
     assert seen == []

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from torch import nn
 
 from models.nets import build_model
-from models.service.client import close_trainer
 from models.spec import RunConfig, knobs
 from models.spec.arrangements import ARRANGEMENTS
 from models.spec.budget import (
@@ -18,23 +17,13 @@ from models.spec.budget import (
     PER_SUMMED,
     PER_TERM,
     STEP_LIMIT,
-    Machine,
     affordable,
-    calibrated,
     memory_bytes,
     over_budget,
     step_parts,
     step_seconds,
 )
 from tests.strategies import configs
-
-
-@pytest.fixture(scope="module", autouse=True)
-def no_other_machine() -> None:
-    """A trainer that other tests have left in this process may say between two estimates how fast it is."""
-    close_trainer()
-    calibrated(Machine())
-
 
 TOO_MUCH = RunConfig(depth=128, width=512, batch=128)
 LABELS = {knob.label: name for name, (_, knob) in knobs().items()}

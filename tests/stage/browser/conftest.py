@@ -20,9 +20,13 @@ def demo(browser: Any) -> Iterator[Server]:  # noqa: F811
         yield started
 
 
+@pytest.fixture(scope="package")
+def passers_by(browser: Any, demo: Server) -> Visitors:  # noqa: F811
+    return Visitors(browser, demo)
+
+
 @pytest.fixture
-def visitors(browser: Any, demo: Server) -> Iterator[Visitors]:  # noqa: F811
+def visitors(passers_by: Visitors) -> Iterator[Visitors]:
     """Visitors of the demo. Afterwards none of them may have seen an error or asked another host."""
-    crowd = Visitors(browser, demo)
-    yield crowd
-    assert crowd.leave() == []
+    yield passers_by
+    assert passers_by.leave() == []
