@@ -10,7 +10,7 @@ STACK, LOSS, BELOW_STACK = 110, 96, 210  # pixels of the living stack, the loss 
 HINT = "Space plays and pauses, → steps, R resets."
 
 # `:root` overrides the size that Streamlit sets for `html`, in which all of Streamlit is measured. The other rules make
-# room, so that player, sentence and charts fit on 1280x720 without scrolling.
+# room, so that player, sentence and charts fit on 1280x720 without scrolling, and fill a larger screen.
 STYLE = """<style>
 :root { font-size: 20px }
 @media (max-width: 700px) { :root { font-size: 18px } }
@@ -18,6 +18,11 @@ STYLE = """<style>
 .stMainBlockContainer h1 { padding: 0 0 0.5rem; font-size: 1.5rem }
 .stMainBlockContainer .stVerticalBlock { gap: 0.5rem }
 .stMainBlockContainer [class*="_speed "] { flex-basis: 8.5rem !important; width: 8.5rem !important }
+.stage.story .stage-stack { height: calc(0.85 * var(--height)) }
+@media (min-width: 1600px) and (min-height: 900px) {
+    :root { font-size: 30px }
+    .stage :is(.stage-stack, .stage-curve), .stage.story .stage-stack { height: calc(1.5 * var(--height)) }
+}
 </style>"""
 
 

@@ -40,7 +40,7 @@ CELLS = (
     Cell("Neither", {"residual": False, "norm": "none"}),
 )
 ACROSS, HALF = 2, COLUMNS // 2
-LARGE = 115  # pixels of a stack and a curve on a projector
+LARGE = 145  # pixels of a stack and a curve on a projector
 
 
 def ended() -> list[Ended]:

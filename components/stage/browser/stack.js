@@ -253,7 +253,11 @@ export class Stack {
       const ends = powers(low, high)
       for (const exponent of new Set([ends[0], ends.at(-1)])) {
         const share = (exponent - low) / (high - low)
-        pen.fillText(`1e${exponent}`, left + 12, y + (name === "act" ? 1 - share : share) * (half - 10) + 4)
+        pen.fillText(
+          `1e${exponent}`,
+          left + 12,
+          y + (name === "act" ? 1 - share : share) * (half - this.type) + this.type / 2,
+        )
       }
       if (narrow) continue
       pen.font = `${Math.min(this.type, half / 5)}px sans-serif`
