@@ -10,14 +10,15 @@ STACK, LOSS, BELOW_STACK = 110, 96, 210  # pixels of the living stack, the loss 
 HINT = "Space plays and pauses, → steps, R resets."
 
 # `:root` overrides the size that Streamlit sets for `html`, in which all of Streamlit is measured. The other rules make
-# room, so that player, sentence and charts fit on 1280x720 without scrolling, and fill a larger screen.
+# room, so that player, sentence and charts fit on 1280x720 without scrolling, and fill a larger screen; `.stApp` makes
+# them stronger than the page's own.
 STYLE = """<style>
 :root { font-size: 20px }
 @media (max-width: 700px) { :root { font-size: 18px } }
-.stMainBlockContainer { padding: 3.5rem 1.5rem 0.5rem }
-.stMainBlockContainer h1 { padding: 0 0 0.5rem; font-size: 1.5rem }
-.stMainBlockContainer .stVerticalBlock { gap: 0.5rem }
-.stMainBlockContainer [class*="_speed "] { flex-basis: 8.5rem !important; width: 8.5rem !important }
+.stApp .stMainBlockContainer { padding: 3.5rem 1.5rem 0.5rem }
+.stApp .stMainBlockContainer h1 { padding: 0 0 0.5rem; font-size: 1.5rem }
+.stApp .stMainBlockContainer .stVerticalBlock { gap: 0.5rem }
+.stApp .stMainBlockContainer [class*="_speed "] { flex-basis: 8.5rem !important; width: 8.5rem !important }
 .stage.story .stage-stack { height: calc(0.85 * var(--height)) }
 @media (min-width: 1600px) and (min-height: 900px) {
     :root { font-size: 30px }
