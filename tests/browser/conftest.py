@@ -58,11 +58,12 @@ class Visitors:
     def tab(self, **how: Any) -> Any:
         """A tab that has not gone anywhere yet; `how` makes a browser context that differs from the usual one."""
         how = {"viewport": {"width": 1280, "height": 720}, "color_scheme": "light"} | how
-        if str(how) not in self._contexts:
-            self._contexts[str(how)] = self.browser.new_context(**how)
-            self._contexts[str(how)].set_default_timeout(PATIENCE)
-            self._contexts[str(how)].new_page().goto(self.server.url + "/healthz")
-        tab = self._contexts[str(how)].new_page()
+        context = self._contexts.get(str(how))
+        if context is None:
+            context = self._contexts[str(how)] = self.browser.new_context(**how)
+            context.set_default_timeout(PATIENCE)
+            context.new_page().goto(self.server.url + "/healthz")
+        tab = context.new_page()
         listen(tab, self.complaints)
         self.tabs.append(tab)
         return tab

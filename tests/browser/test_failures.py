@@ -36,6 +36,7 @@ from tests.load.server import Server, serving
 
 LONG = link(depth=128, width=64, steps=5000)  # longer than a fast machine computes until nobody looks at it
 REST = 1000  # milliseconds, longer than a player takes to say that it has come to rest
+MAPS = "Maps: where does it train?"
 EXPIRY = 10.0  # seconds after which a run that nobody looks at is no longer trained
 
 
@@ -134,10 +135,10 @@ def test_a_press_on_the_page_just_left_does_not_empty_the_next(visitors):
     left, onward = button(page, "Pin this profile"), page.get_by_role("link", name="Maps", exact=True)
     # Both before the browser hears of the new page.
     onward.evaluate("(link, button) => (link.click(), button.click())", left.element_handle())
-    expect(page.get_by_role("heading", level=1, name="Maps: where does it train?")).to_be_visible()
+    expect(page.get_by_role("heading", level=1, name=MAPS)).to_be_visible()
     settled(page)
     expect(chart(page, "")).not_to_have_count(0)
-    expect(page.get_by_role("heading", level=1, name="Maps: where does it train?")).to_be_visible()
+    expect(page.get_by_role("heading", level=1, name=MAPS)).to_be_visible()
 
 
 class Stream:
@@ -178,12 +179,9 @@ def test_a_player_that_comes_to_rest_does_not_call_back_who_is_leaving(visitors,
     page.goto(visitors.server.url + "/glossary")
     page.get_by_role("link", name="Compare", exact=True).click()
     settled(drawn(page, "Loss"))
-    stream.begins = lambda _: (
-        True
-    )  # the browser does not hear of the page it asks for until the player has come to rest
-    leave, heading = {"link": ("link.click()", "Maps: where does it train?"), "Back": ("history.back()", "Glossary")}[
-        way
-    ]
+    # The browser does not hear of the page it asks for until the player has come to rest.
+    stream.begins = lambda _: True
+    leave, heading = ("link.click()", MAPS) if way == "link" else ("history.back()", "Glossary")
     onward = page.get_by_role("link", name="Maps", exact=True)
     onward.evaluate(f"(link, step) => {{ step.click(); {leave} }}", button(page, "Step").element_handle())
     page.wait_for_timeout(REST)

@@ -71,12 +71,13 @@ def address(before: Seen, done: Done, after: Seen) -> Iterator[str]:
 
 
 def thrown(before: Seen, done: Done, after: Seen) -> Iterator[str]:
-    """A press that is no way leaves one where one is; sections below the title may come and go with what is chosen."""
+    """A press that is no way leaves one where one is; a net that cannot be trained shows fewer sections."""
     if not (done.moves or done.same):
         was, now = _common(before.place, after.place)
-        yield from _differences(
-            *({name: text for name, text in side.items() if name != "heading 2"} for side in (was, now))
-        )
+        if before.troubles != after.troubles:
+            for place in (was, now):
+                place.pop("heading 2", None)
+        yield from _differences(was, now)
 
 
 def chart(before: Seen, done: Done, after: Seen) -> Iterator[str]:

@@ -47,6 +47,7 @@ READ = """() => {
     ],
     exceptions: all(id("stException")).map((e) => e.innerText.split("\\n")[0].trim()),
     refusals: texts(id("stAlertContentError")),
+    troubles: texts(".stage-error"),
     main: controls(main),
     side: controls(side),
     charts, links,
@@ -88,6 +89,7 @@ class Seen:
     texts: tuple[str, ...] = ()
     exceptions: tuple[str, ...] = ()
     refusals: tuple[str, ...] = ()
+    troubles: tuple[str, ...] = ()
     main: dict[str, str] = field(default_factory=dict)
     side: dict[str, str] = field(default_factory=dict)
     charts: tuple[Chart, ...] = ()
@@ -111,7 +113,7 @@ class Seen:
 def read(page: Any) -> Seen:
     """What a tab shows now."""
     found = page.evaluate(READ)
-    words = ("headings", "texts", "exceptions", "refusals", "dialogs")
+    words = ("headings", "texts", "exceptions", "refusals", "troubles", "dialogs")
     return Seen(
         address=found["address"],
         **{name: tuple(found[name]) for name in words},

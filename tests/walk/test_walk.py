@@ -96,6 +96,12 @@ def test_each_check_finds_what_it_is_for(kind, done, after):
     assert kinds(FINE, done, after) == {kind}
 
 
+def test_a_section_may_come_or_go_with_a_net_that_cannot_be_trained_and_with_nothing_else():
+    other = replace(FINE, headings=("Lessons", "This network"), address=f"{HOST}/lessons?lesson=final&device=mps")
+    assert kinds(FINE, PRESS, other) == {"thrown"}
+    assert kinds(FINE, PRESS, replace(other, troubles=("This machine has no mps.",))) == set()
+
+
 def test_every_check_says_what_it_looks_for():
     assert all(check.__doc__ for check in CHECKS)
 
