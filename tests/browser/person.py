@@ -42,9 +42,23 @@ CHOSEN = re.compile(r'heading "|combobox "|\[checked\]|\[pressed\]|slider "|spin
 class Person:
     """A person at a tab. `fears`: what may stand in a warning or a red box without being a fault."""
 
+    before: Any = None  # the tab that somebody looked at last
+
     def __init__(self, tab: Any, fears: str = "") -> None:
-        self.tab, self.fears, self.at = tab, fears, ""
-        self.main = tab.get_by_role("main")
+        self._tab, self.fears, self.at = tab, fears, ""
+
+    @property
+    def tab(self) -> Any:
+        """The tab, in front of all others: what is done in one behind them is answered seconds later."""
+        if Person.before is not self._tab:
+            self._tab.bring_to_front()
+            Person.before = self._tab
+        return self._tab
+
+    @property
+    def main(self) -> Any:
+        """The page without its navigation."""
+        return self.tab.get_by_role("main")
 
     def arrives(self, name: str, *words: str) -> "Person":
         """Waits for a page and for words on it; from now on its address is the one that must stand in the bar."""
