@@ -23,6 +23,7 @@ STYLE = """<style>
 @media (min-width: 1600px) and (min-height: 900px) {
     :root { font-size: 30px }
     .stage :is(.stage-stack, .stage-curve), .stage.story .stage-stack { height: calc(1.5 * var(--height)) }
+    .stage:not(.player) .stage-chart { height: calc(1.6 * var(--height)) }
 }
 </style>"""
 

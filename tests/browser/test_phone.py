@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.page import PHONE, button, chart, drawn, link, ranges, swipe
+from tests.browser.page import PHONE, button, chart, drawn, link, press, ranges, settled, swipe, until_at_rest
 
 CALLS_ITSELF_A_PHONE = {"user_agent": "Mozilla/5.0 (iPhone) Mobile/15E148"}
 
@@ -61,3 +61,15 @@ def test_a_wide_page_has_its_settings_beside_it_and_no_button_for_them(visitors)
     page = drawn(visitors(link(seed=20)))
     expect(page.get_by_role("combobox", name="Arrangement")).to_be_visible()
     expect(button(page, "Settings")).to_have_count(0)
+
+
+def test_a_shorter_verdict_moves_nothing_that_stands_below_it(visitors):
+    page = drawn(visitors(link(seed=20, depth=16, norm="none", init_gain=2), **PHONE))
+    verdict = page.locator(".stage-headline").first
+    expect(verdict).to_contain_text("Exploding")
+    long, at = verdict.inner_text(), button(settled(page), "Train").bounding_box()
+    press(page, "Train")
+    expect(verdict).to_contain_text("Diverged")
+    until_at_rest(page)
+    assert len(verdict.inner_text()) < len(long) / 2
+    assert button(settled(page), "Train").bounding_box() == at

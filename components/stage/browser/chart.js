@@ -96,7 +96,7 @@ export class Chart {
     Object.assign(this, { panel, last: "" })
     this.isMap = panel.figure?.data.some((trace) => trace.bind?.of === "map")
     this.ofFrames = !panel.figure || panel.figure.data.every((trace) => !trace.bind || trace.bind.of === "frame")
-    this.el.style.height = `${panel.height}px`
+    this.el.style.setProperty("--height", `${panel.height}px`)
     this.el.setAttribute("aria-label", `${panel.title}, chart`)
     this.table.setAttribute("aria-label", `${panel.title}, table`)
     this.sentence.hidden = !panel.says

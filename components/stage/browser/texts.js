@@ -20,7 +20,17 @@ export class Headline {
   draw(now) {
     const tape = now.tapes[this.panel.run]
     this.el.dataset.kind = tape?.sentence("kind", now.shown) ?? ""
-    write(this.said, tape?.sentence("verdict", now.shown) ?? "")
+    const verdict = tape?.sentence("verdict", now.shown) ?? ""
+    if (this.said.textContent === verdict) return
+    this.said.textContent = verdict
+    this.hold(`${tape?.link} ${this.el.clientWidth}`)
+  }
+
+  // Keeps the room of a net's longest verdict, so that a shorter one does not move what stands below.
+  hold(net) {
+    if (this.net !== net) this.el.style.minHeight = ""
+    this.net = net
+    this.el.style.minHeight = `${this.el.getBoundingClientRect().height}px`
   }
 }
 
