@@ -16,7 +16,8 @@ from streamlit.testing.v1 import AppTest
 from components.charts.parts import enlarged
 from components.shell.board import guesses_chart, sentence
 from components.shell.hide import MOST, PARTS, from_text
-from components.teacher.page import PLAYGROUND, link_to, qr_code
+from components.shell.qr import qr_code
+from components.teacher.page import PLAYGROUND, link_to
 from models.lessons import board as module
 from models.lessons.board import Board
 from models.lessons.lessons import LESSONS
@@ -499,6 +500,11 @@ def class_of(code: str = CODE) -> AppTest:
     return press(sound(page.run()), "Open the class")
 
 
+def member() -> AppTest:
+    """The lesson as a student of the class opens it."""
+    return opened("lessons", lesson="final", **{"class": CODE})
+
+
 def counted(page: AppTest) -> list[int]:
     """The bars of the board on a page."""
     return charts(page)["Guesses of the class"]["data"][0]["x"]
@@ -635,6 +641,28 @@ def test_the_sentence_says_who_leads_or_that_nobody_does() -> None:
     assert sentence(CODE, dict.fromkeys(OPTIONS, 0)) == f"Class {CODE}: no guess yet."
     assert sentence(CODE, {OPTIONS[0]: 1, OPTIONS[1]: 0}) == f"Class {CODE}: 1 guess, 1 for *{OPTIONS[0]}*."
     assert sentence(CODE, {OPTIONS[0]: 3, OPTIONS[1]: 3}).endswith("6 guesses, 2 options lead with 3 each.")
+
+
+def test_what_is_kept_back_only_the_teacher_sees_until_it_is_shown(board: Board) -> None:
+    teacher = press(opened("teacher", open="final", hold="true", **{"class": CODE}), "Open the class")
+    student = guessed(member(), 0)
+    assert f"Class {CODE}: 1 guess, not shown yet." in words(student)
+    assert "Guesses of the class" not in charts(student)
+    assert "1 for" in words(sound(teacher.run()))
+    projector = opened("lessons", lesson="final", view="projector", **{"class": CODE})
+    assert "1 guess, not shown yet" in words(projector)
+    teacher.toggle(key="teacher_hold").set_value(False)
+    sound(teacher.run())
+    for page in (student, projector):
+        assert "1 guess, 1 for" in words(sound(page.run()))
+    board.keep_back(CODE, "another key", True)
+    assert not board.kept_back(CODE)
+
+
+def test_a_student_is_told_before_the_guess_that_it_counts_and_for_whom(board: Board) -> None:
+    assert "A wrong guess costs nothing." in words(member())
+    board.open(CODE, "key")
+    assert f"Your first guess counts for class {CODE}, without your name." in words(member())
 
 
 def test_the_chart_of_the_board_has_a_bar_and_a_name_for_every_option() -> None:
