@@ -8,7 +8,7 @@ from components.controls import panel
 from components.shell import session
 from components.shell.address import put, put_again
 from components.shell.hide import hidden
-from models.spec import RunConfig, knobs
+from models.spec import RunConfig, knobs, plan
 
 KEY = "preset"
 
@@ -44,9 +44,8 @@ PRESETS = {
     ),
     "GPT-2 does": Preset(
         RunConfig.arranged("pre-norm + GPT-2 init", net="transformer", task="book", depth=8, batch=32),
-        "Look at the signal before training: its output matrices start smaller, so that all 8 blocks together "
-        "keep it within a factor of two. By step 60 the net predicts letters better than their frequencies alone "
-        "would.",
+        "Look at the signal before training: smaller output matrices keep it within a factor of two. By step 60 the "
+        "net predicts letters better than their frequencies do.",
     ),
 }
 
@@ -55,6 +54,11 @@ def where_to_look(cfg: RunConfig) -> str:
     """The sentence of the preset that is set, after a space; empty where none is, or where a link hides it."""
     look = next((one.look for one in PRESETS.values() if one.cfg == cfg), "")
     return f" {look}" if look and panel.arranges(knobs()) and not hidden("verdict") else ""
+
+
+def has_skip(cfg: RunConfig) -> bool:
+    """Whether some block has a skip, so that its signal is a residual stream."""
+    return any(sublayer.skip and not sublayer.identity for sublayer in plan(cfg).sublayers)
 
 
 def presets(cfg: RunConfig) -> None:

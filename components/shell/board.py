@@ -7,8 +7,7 @@ import streamlit as st
 
 from components.charts.colour import GREY
 from components.charts.parts import Figure, enlarged, finished, frame_of, note
-from components.shell import address, hide, projector, session
-from components.shell.qr import qr_code
+from components.shell import address, hide, projector, qr, session
 from components.stage.still import still_chart
 from models.lessons.board import RULE, board, valid
 from models.lessons.lesson import Lesson
@@ -57,7 +56,7 @@ def join(lesson: Lesson) -> None:
     link = f"{base}/lessons?{urlencode(query, safe=',')}"
     left, right = st.columns([1, 2], vertical_alignment="center")
     with left:
-        st.html(qr_code(link, "min(36vh, 80vw)"))
+        qr.draw(link, "min(36vh, 80vw)")
     with right:
         st.markdown("Join at")
         st.markdown(f"**{literal(link.partition('://')[2])}**")

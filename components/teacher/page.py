@@ -6,9 +6,8 @@ from urllib.parse import urlencode, urlsplit
 import streamlit as st
 
 from components.controls import settled
-from components.shell import address, hide, projector, session
+from components.shell import address, hide, projector, qr, session
 from components.shell import board as drawn_board
-from components.shell.qr import qr_code
 from models.lessons.board import GONE, MOST_CODE, RULE, board, valid, valid_key
 from models.lessons.lessons import LESSONS
 from models.spec import RunConfig, knobs
@@ -158,7 +157,7 @@ def _address(target: str, hidden: list[str], *, large: bool, code: str) -> None:
         if urlsplit(base).hostname in OWN_HOSTS:
             st.caption("Only this computer can open it: start the app under an address that your students can reach.")
         if base:
-            st.html(qr_code(whole))
+            qr.draw(whole)
     with right:
         if large:
             st.caption("For your projector, where guesses are not counted:")

@@ -260,15 +260,12 @@ def _yet_level(weight_grad_rms: np.ndarray, stream: float, gradient: float) -> s
     spread = decades(weight_grad_rms.min(), weight_grad_rms.max())
     if spread >= 1:
         return ""
-    both_fall = max(stream, gradient) < -1 and abs(stream - gradient) < 1
-    why = (
-        "the first blocks multiply a large input by a small gradient, the last ones a small input by a large gradient"
-        if both_fall
-        else "late blocks are told as much or as little as early ones"
-    )
+    size = f"{np.median(weight_grad_rms):.0e}"
+    if max(stream, gradient) < -1 and abs(stream - gradient) < 1:  # a weight's gradient is input times gradient
+        return f"; weight gradients are level, about {size}: where a block's input is large, its gradient is small"
     return (
-        f"; the weight gradients are level across blocks, within a factor of {factor(spread)} around "
-        f"{np.median(weight_grad_rms):.0e}: {why}"
+        f"; the weight gradients are level across blocks, within a factor of {factor(spread)} around {size}: late "
+        "blocks are told as much or as little as early ones"
     )
 
 

@@ -126,7 +126,7 @@ def test_a_projector_shows_the_way_to_join_on_its_first_screen_until_the_nets_ar
     assert box["y"] + box["height"] <= size[1]
     assert box["height"] >= 0.3 * size[1]
     link_ = f"{page.evaluate('location.origin')}/lessons?hide=answers,lessons&class=browser-{size[1]}"
-    assert qr_code(link_).partition("src=")[2] == f'"{code.get_attribute("src")}">'
+    assert qr_code(link_, "").partition("src=")[2] == f'"{code.get_attribute("src")}">'
     page.get_by_text(link_.partition("//")[2].replace(":", ":\u2060")).wait_for()
     label = page.get_by_test_id("stProgress").locator("p").first
     text = page.get_by_test_id("stRadioGroup").locator("label p").first
