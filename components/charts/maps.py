@@ -60,6 +60,7 @@ def panel(
     arrangement: str,
     measure: str,
     scale: Scale,
+    *,
     chosen: Cell | None = None,
 ) -> Figure:
     """The cells of one arrangement as colours: diverged cells are hatched and name the step, missing ones are empty.

@@ -160,7 +160,7 @@ def _panels(spec: MapSpec, outcomes: Sequence[Outcome], measure: str, cell: Cell
     for first in range(0, len(spec.arrangements), across):  # row by row, so that phones keep the order
         for column, name in zip(st.columns(across), spec.arrangements[first : first + across], strict=False):
             with column:
-                figure = panel(spec, outcomes, name, measure, scale, cell)
+                figure = panel(spec, outcomes, name, measure, scale, chosen=cell)
                 key = f"map_panel_{spec.digest}_{name}"
                 alt = f"Map of {name}, {MEASURES[measure].label.lower()}, chart"
                 still_chart(figure, key=key, alt=alt, height=300, on_click=partial(_picked, spec, name))

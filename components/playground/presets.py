@@ -8,7 +8,7 @@ from components.controls import panel
 from components.shell import session
 from components.shell.address import put, put_again
 from components.shell.hide import hidden
-from models.spec import RunConfig, knobs, plan
+from models.spec import RunConfig, knobs
 
 KEY = "preset"
 
@@ -54,11 +54,6 @@ def where_to_look(cfg: RunConfig) -> str:
     """The sentence of the preset that is set, after a space; empty where none is, or where a link hides it."""
     look = next((one.look for one in PRESETS.values() if one.cfg == cfg), "")
     return f" {look}" if look and panel.arranges(knobs()) and not hidden("verdict") else ""
-
-
-def has_skip(cfg: RunConfig) -> bool:
-    """Whether some block has a skip, so that its signal is a residual stream."""
-    return any(sublayer.skip and not sublayer.identity for sublayer in plan(cfg).sublayers)
 
 
 def presets(cfg: RunConfig) -> None:

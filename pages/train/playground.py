@@ -4,7 +4,7 @@ import streamlit as st
 
 from components.controls import panel, settled
 from components.playground import page
-from components.playground.presets import has_skip, presets, where_to_look
+from components.playground.presets import presets, where_to_look
 from components.shell import hide, link, projector
 from components.shell.drawer import settings
 from components.shell.naming import name_of
@@ -26,8 +26,8 @@ settled.say(cfg, notes, problem)
 if not projector.on():
     top.title("Playground", anchor=False, width="content")
     reading.markdown(
-        f"Set a network and press Train: watch :blue[**signal**]{' (residual stream)' * has_skip(cfg)}, "
-        ":violet[**gradient**] and :yellow[**loss**], block by block." + where_to_look(cfg)
+        "Set a network and press Train: watch :blue[**signal**], :violet[**gradient**] and :yellow[**loss**], block by "
+        "block." + where_to_look(cfg)
     )
     with top:
         settings()

@@ -102,7 +102,7 @@ def test_the_chosen_cell_is_framed_and_no_other():
     runs = made(SMALL, lambda cell, seed: 1.0)
     cell = Cell("plain", SMALL.x.values[-1], SMALL.y.values[0])
     for name in SMALL.arrangements:
-        framed = panel(SMALL, runs, name, "final loss", (0, 1), cell)["layout"].get("shapes", [])
+        framed = panel(SMALL, runs, name, "final loss", (0, 1), chosen=cell)["layout"].get("shapes", [])
         assert len(framed) == 2 * (name == "plain")
         for box in framed:
             assert (box["x0"] + box["x1"], box["y0"] + box["y1"]) == (2 * (len(SMALL.x.values) - 1), 0)
