@@ -16,7 +16,7 @@ from components.charts.parts import (
     listed,
     rounded_grid,
 )
-from models.maps.cells import Outcome
+from models.maps.cells import Cell, Outcome
 from models.maps.sensitivity import Width
 from models.maps.spec import MapSpec
 from models.maps.table import MEASURES, by_cell, grid
@@ -54,8 +54,19 @@ def shared_scale(spec: MapSpec, outcomes: Sequence[Outcome], measure: str, guess
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
-def panel(spec: MapSpec, outcomes: Sequence[Outcome], arrangement: str, measure: str, scale: Scale) -> Figure:
-    """The cells of one arrangement as colours: diverged cells are hatched and name the step, missing ones are empty."""
+def panel(
+    spec: MapSpec,
+    outcomes: Sequence[Outcome],
+    arrangement: str,
+    measure: str,
+    scale: Scale,
+    *,
+    chosen: Cell | None = None,
+) -> Figure:
+    """The cells of one arrangement as colours: diverged cells are hatched and name the step, missing ones are empty.
+
+    `chosen`: the cell that is framed, if it is one of them.
+    """
     kind = MEASURES[measure]
     layout = frame_of(arrangement, x=knobs()[spec.x.field][1].label, y=knobs()[spec.y.field][1].label, legend=False)
     layout["xaxis"] |= _ticks(spec.x.values)
@@ -84,7 +95,15 @@ def panel(spec: MapSpec, outcomes: Sequence[Outcome], arrangement: str, measure:
         "ygap": 1,
         "colorbar": colour_bar(kind.unit, np.array(scale) if kind.log else None),
     }
+    if chosen is not None and chosen.arrangement == arrangement:
+        layout["shapes"] = _frame(spec.x.values.index(chosen.x), spec.y.values.index(chosen.y))
     return finished([shade, *_hatched(lost, values)], layout, "")
+
+
+def _frame(column: int, row: int) -> list[dict[str, Any]]:
+    """A frame around a cell, black on white: seen on every colour in both themes."""
+    box = {"type": "rect", "x0": column - 0.5, "x1": column + 0.5, "y0": row - 0.5, "y1": row + 0.5}
+    return [box | {"line": {"color": colour, "width": width}} for colour, width in (("#ffffff", 6), ("#000000", 3))]
 
 
 def widths_chart(spec: MapSpec, widths: Sequence[Width], other: str) -> Figure:

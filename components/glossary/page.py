@@ -104,5 +104,7 @@ def _list() -> None:
 
 
 def _plain(text: str) -> str:
-    """Text with everything escaped that Markdown would interpret."""
-    return re.sub(r"([\\*_\[\]$`~#<>])", r"\\\1", text)
+    """Text with everything escaped that Markdown would interpret, but `code`."""
+    parts = text.split("`")
+    parts[::2] = [re.sub(r"([\\*_\[\]$~#<>])", r"\\\1", part) for part in parts[::2]]
+    return "`".join(parts)

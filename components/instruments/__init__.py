@@ -38,6 +38,7 @@ INSTRUMENTS: dict[str, Instrument] = {
     "Post-mortem": POST_MORTEM,
     "Check this number": CHECK,
 }
+OPEN = "instrument_opened"  # the key of the open instrument's container
 # Instruments that show only what a link may hide as another part.
 PART_OF = {"Formula over measurement": "theory", "Post-mortem": "verdict"}
 
@@ -49,11 +50,11 @@ def instruments(view: View, at: At) -> bool:
     chosen = session.INSTRUMENT.get()
     st.subheader("Instruments", anchor=False, help="Each measures the net at the step shown.")
     deck = [Card(name, INSTRUMENTS[name].question, INSTRUMENTS[name].unfit(view)) for name in offered]
-    cards("Instruments", deck, chosen, key="instruments", choose=_choose)
+    cards("Instruments", deck, chosen, key="instruments", choose=_choose, opens=OPEN)
     if chosen is None:
         return False
     instrument = INSTRUMENTS[chosen]
-    with st.container(border=True):
+    with st.container(border=True, key=OPEN):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.subheader(chosen, anchor=False, help=instrument.help)
             st.badge(instrument.badge, color=BADGES[instrument.badge])  # type: ignore[arg-type]

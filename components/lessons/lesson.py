@@ -3,7 +3,7 @@
 import streamlit as st
 
 from components.lessons import attempt, progress, runs, source
-from components.shell import address, board, projector, session, waiting
+from components.shell import address, board, session, waiting
 from components.shell.hide import hidden
 from models.lessons.lesson import Lesson
 from models.lessons.lessons import LESSONS
@@ -67,6 +67,8 @@ def project(lesson: Lesson) -> None:
         with right:
             # A fragment of its own: guesses keep coming while the nets rest.
             st.fragment(board.show, run_every=BOARD_SECONDS)(lesson, progress.done(lesson.key).guess)
+        if not progress.done(lesson.key).guess:
+            board.join(lesson)
 
 
 def _watch(lesson: Lesson) -> None:
@@ -123,12 +125,7 @@ def _guessed(lesson: Lesson) -> bool:
     st.button(
         label, key=f"{key}_settle", icon=":material/done:", type="primary", on_click=settle, disabled=guess is None
     )
-    costs = (
-        "A guess made here is not counted on the board."
-        if projector.on() and board.code()
-        else "A wrong guess costs nothing."
-    )
-    st.caption(f"Guess first; then you can train the nets. {costs}")
+    st.caption(f"Guess first; then you can train the nets. {board.counted(lesson)}")
     return False
 
 

@@ -9,6 +9,7 @@ from components.charts.maps import BEYOND, LOSS, panel, shared_scale, widths_cha
 from components.maps import specification
 from components.shell import session, waiting
 from components.shell.address import kept, put, put_again
+from components.shell.link import help_of
 from components.shell.naming import chance
 from components.shell.style import BADGES
 from components.shell.visitor import visitor
@@ -74,8 +75,9 @@ def watch(spec: MapSpec, chosen: str, measure: str) -> bool:
         )
     else:
         _progress(spec, standing, {at: one["seconds"] for at, one in done.items()})
-    _panels(spec, outcomes, measure)
-    _cell(spec)
+    cell = _chosen_cell(spec)
+    _panels(spec, outcomes, measure, cell)
+    _cell(spec, cell)
     if rate_axis(spec):
         _sensitivity(spec, outcomes)
     _downloads(spec, outcomes)
@@ -151,14 +153,14 @@ def _progress(spec: MapSpec, standing: Standing, kept: dict[int, float]) -> None
     st.progress(done / total, text=f"{done:,} of {total:,} runs · {word} · :{BADGES['measured']}-badge[measured]")
 
 
-def _panels(spec: MapSpec, outcomes: Sequence[Outcome], measure: str) -> None:
+def _panels(spec: MapSpec, outcomes: Sequence[Outcome], measure: str, cell: Cell) -> None:
     guessing = chance(configs(spec, cells(spec)[0])[0])
     scale = shared_scale(spec, outcomes, measure, guessing)
     across = min(3, len(spec.arrangements))
     for first in range(0, len(spec.arrangements), across):  # row by row, so that phones keep the order
         for column, name in zip(st.columns(across), spec.arrangements[first : first + across], strict=False):
             with column:
-                figure = panel(spec, outcomes, name, measure, scale)
+                figure = panel(spec, outcomes, name, measure, scale, chosen=cell)
                 key = f"map_panel_{spec.digest}_{name}"
                 alt = f"Map of {name}, {MEASURES[measure].label.lower()}, chart"
                 still_chart(figure, key=key, alt=alt, height=300, on_click=partial(_picked, spec, name))
@@ -167,9 +169,11 @@ def _panels(spec: MapSpec, outcomes: Sequence[Outcome], measure: str) -> None:
         if measure == LOSS
         else ""
     )
+    kind = MEASURES[measure]
+    unit = " in [nats](glossary?word=loss)" * (kind.unit == "nats")
     st.caption(
-        f"{MEASURES[measure].label}, one colour scale for all panels. Hatched: a seed diverged, at the step written "
-        f"there.{beyond} Click a cell to select it."
+        f"{kind.label}{unit}, one colour scale for all panels. Hatched: a seed diverged, at the step written "
+        f"there.{beyond} Click a cell to select it: it is framed."
     )
 
 
@@ -181,24 +185,30 @@ def _picked(spec: MapSpec, name: str, x: object, y: object) -> None:
             session.hold(CELL, Cell(name, spec.x.values[column], spec.y.values[row]))
 
 
-def _cell(spec: MapSpec) -> None:
-    """One cell, selected by a click or here, to open in the playground or add to a comparison."""
+def _chosen_cell(spec: MapSpec) -> Cell:
+    """The chosen cell; the first where none is."""
     every = cells(spec)
     kept(CELL, every[0], name="cell", among=every)
     cell: Cell = session.held(CELL)
+    return cell
+
+
+def _cell(spec: MapSpec, cell: Cell) -> None:
+    """One cell, selected by a click or here, to open in the playground or add to a comparison."""
+    every = cells(spec)
     left, middle, right = st.columns(3)
 
     def choose(name: str) -> None:
         put_again()
         session.hold(CELL, Cell(*(session.held(f"map_cell_{part}") for part in ("arrangement", "x", "y"))))
 
-    for column, part, label, options in (
-        (left, "arrangement", "Cell: arrangement", spec.arrangements),
-        (middle, "x", knobs()[spec.x.field][1].label, spec.x.values),
-        (right, "y", knobs()[spec.y.field][1].label, spec.y.values),
+    for column, part, label, tip, options in (
+        (left, "arrangement", "Cell: arrangement", None, spec.arrangements),
+        (middle, "x", knobs()[spec.x.field][1].label, help_of(spec.x.field), spec.x.values),
+        (right, "y", knobs()[spec.y.field][1].label, help_of(spec.y.field), spec.y.values),
     ):
         put({f"map_cell_{part}": getattr(cell, part)})
-        column.selectbox(label, options, key=f"map_cell_{part}", on_change=choose, args=(part,))
+        column.selectbox(label, options, key=f"map_cell_{part}", help=tip, on_change=choose, args=(part,))
     basket: list[Cell] = [one for one in session.MAP_BASKET.get() if one in every]
 
     def add() -> None:

@@ -44,9 +44,8 @@ PRESETS = {
     ),
     "GPT-2 does": Preset(
         RunConfig.arranged("pre-norm + GPT-2 init", net="transformer", task="book", depth=8, batch=32),
-        "Look at the signal before training: its output matrices start smaller, so that all 8 blocks together "
-        "keep it within a factor of two. By step 60 the net predicts letters better than their frequencies alone "
-        "would.",
+        "Look at the signal before training: smaller output matrices keep it within a factor of two. By step 60 the "
+        "net predicts letters better than their frequencies do.",
     ),
 }
 

@@ -169,6 +169,11 @@ def kept(
     return {"key": key, "persist_state": "session"}
 
 
+def base(page: str) -> str:
+    """The app's address, which may have a path, as a visitor of this page has it; empty if unknown."""
+    return (st.context.url or "").partition("?")[0].removesuffix("/").removesuffix(f"/{page}")
+
+
 def slug(option: object) -> str:
     """An option as written in an address: a number, or lower-case letters and digits with dashes between words."""
     if isinstance(option, int | float) and not isinstance(option, bool):

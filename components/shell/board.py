@@ -1,15 +1,18 @@
 """The class board in a lesson: counts a visitor's guess for the class in the link, and draws the class's guesses."""
 
 import secrets
+from urllib.parse import urlencode
 
 import streamlit as st
 
 from components.charts.colour import GREY
 from components.charts.parts import Figure, enlarged, finished, frame_of, note
-from components.shell import projector, session
+from components.shell import address, hide, projector, qr, session
 from components.stage.still import still_chart
 from models.lessons.board import RULE, board, valid
 from models.lessons.lesson import Lesson
+from models.lessons.lessons import LESSONS
+from models.spec.query import literal
 
 KEY = "class"
 ROW = 44  # pixels for a bar and the option above it
@@ -34,6 +37,31 @@ def again(lesson: Lesson) -> None:
     session.CLASS_TOLD.own().discard((code(), lesson.key))
 
 
+def counted(lesson: Lesson) -> str:
+    """What becomes of a guess in this lesson, said before it is made."""
+    if not code() or board().counts(code(), lesson.key) is None:
+        return "A wrong guess costs nothing."
+    if projector.on():
+        return "A guess made here is not counted on the board."
+    return f"Your first guess counts for class {code()}, without your name."
+
+
+def join(lesson: Lesson) -> None:
+    """On a projector, while the class joins: the students' link as a QR code and as text."""
+    base = address.base("lessons")
+    if not base or board().counts(code(), lesson.key) is None:
+        return
+    first = lesson.key == next(iter(LESSONS))
+    query = ({} if first else {"lesson": lesson.key}) | hide.query() | {KEY: code()}
+    link = f"{base}/lessons?{urlencode(query, safe=',')}"
+    left, right = st.columns([1, 2], vertical_alignment="center")
+    with left:
+        qr.draw(link, "min(36vh, 80vw)")
+    with right:
+        st.markdown("Join at")
+        st.markdown(f"**{literal(link.partition('://')[2])}**")
+
+
 def show(lesson: Lesson, guess: str) -> None:
     """Draws the class's guesses, after telling the board this visitor's, once and unless made on a projector."""
     if not code():
@@ -50,8 +78,12 @@ def show(lesson: Lesson, guess: str) -> None:
         else:
             told.add(this)
     counts = board().counts(*this)
-    if counts is not None:
-        draw(code(), counts, key=f"board_{lesson.key}", scale=projector.FACTOR if projector.on() else 1.0)
+    if counts is not None and board().kept_back(code()):
+        st.markdown(f"Class {code()}: {_guesses(sum(counts.values()))}, not shown yet.")
+    elif counts is not None and projector.on():
+        _bars(code(), counts)
+    elif counts is not None:
+        draw(code(), counts, key=f"board_{lesson.key}")
 
 
 def draw(name: str, counts: dict[str, int], *, key: str, scale: float = 1.0) -> None:
@@ -61,6 +93,14 @@ def draw(name: str, counts: dict[str, int], *, key: str, scale: float = 1.0) -> 
     still_chart(figure, key=key, alt="Guesses of the class, chart", height=height)
 
 
+def _bars(name: str, counts: dict[str, int]) -> None:
+    """The guesses of a class on a projector: a bar per option, in type as large as the rest of the page."""
+    st.markdown(sentence(name, counts))
+    top = max([*counts.values(), 4])
+    for option, count in counts.items():
+        st.progress(count / top, text=f"{option}: **{count}**")
+
+
 def sentence(name: str, counts: dict[str, int]) -> str:
     """How many have guessed, and what most of them guessed."""
     total, most = sum(counts.values()), max(counts.values())
@@ -68,7 +108,11 @@ def sentence(name: str, counts: dict[str, int]) -> str:
         return f"Class {name}: no guess yet."
     leading = [option for option, count in counts.items() if count == most]
     ahead = f"{most} for *{leading[0]}*" if len(leading) == 1 else f"{len(leading)} options lead with {most} each"
-    return f"Class {name}: {total} {'guess' if total == 1 else 'guesses'}, {ahead}."
+    return f"Class {name}: {_guesses(total)}, {ahead}."
+
+
+def _guesses(count: int) -> str:
+    return f"{count} {'guess' if count == 1 else 'guesses'}"
 
 
 def guesses_chart(counts: dict[str, int]) -> Figure:

@@ -2,6 +2,30 @@
 
 const WAYS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }
 
+const PATIENCE = 5000 // milliseconds in which what a card opens is brought into sight, unless the visitor moves first
+const OWN_WILL = ["wheel", "touchstart", "keydown", "pointerdown"]
+
+let end // of bringing something into sight
+
+// Scrolls to what a card has opened, under the key `opens`, and again while the page grows.
+const bring = (opens, name) => {
+  end?.()
+  const still = matchMedia("(prefers-reduced-motion: reduce)").matches
+  const grown = new ResizeObserver(() => {
+    const opened = document.querySelector(`.st-key-${opens}`)
+    if (opened?.querySelector("h3")?.textContent.includes(name))
+      opened.scrollIntoView({ behavior: still ? "auto" : "smooth", block: "start" })
+  })
+  grown.observe(document.querySelector(".stMainBlockContainer > *"))
+  const listening = new AbortController()
+  end = () => {
+    grown.disconnect()
+    listening.abort()
+  }
+  setTimeout(end, PATIENCE)
+  for (const kind of OWN_WILL) window.addEventListener(kind, end, { capture: true, signal: listening.signal })
+}
+
 const made = (card) => {
   for (const part of ["name", "mark", "text"]) {
     const el = card.appendChild(document.createElement("span"))
@@ -19,7 +43,11 @@ export default ({ data, parentElement, setTriggerValue }) => {
     const card = group.children[at] ?? group.appendChild(made(document.createElement("button")))
     const on = name === data.chosen
     const [title, corner, about] = card.children
-    Object.assign(card, { type: "button", disabled: Boolean(unfit), onclick: () => setTriggerValue("chosen", name) })
+    const choose = () => {
+      if (data.opens && !on) bring(data.opens, name)
+      setTriggerValue("chosen", name)
+    }
+    Object.assign(card, { type: "button", disabled: Boolean(unfit), onclick: choose })
     card.setAttribute("role", "radio")
     card.setAttribute("aria-checked", String(on))
     card.setAttribute("aria-label", name)

@@ -28,13 +28,24 @@ class Card:
     mark: str = ""
 
 
-def cards(label: str, offered: Sequence[Card], chosen: str | None, *, key: str, choose: Callable[[str], None]) -> None:
-    """Draws the cards; a click calls `choose`, a callback, with a card's name."""
+def cards(
+    label: str,
+    offered: Sequence[Card],
+    chosen: str | None,
+    *,
+    key: str,
+    choose: Callable[[str], None],
+    opens: str = "",
+) -> None:
+    """Draws the cards; a click calls `choose`, a callback, with a card's name.
+
+    `opens`: the key of the container that it opens on this page, which is brought into sight.
+    """
 
     def pressed() -> None:
         name = getattr(session.held(key), "chosen", None)
         if any(name == card.name and not card.unfit for card in offered):  # it comes from a browser
             choose(str(name))
 
-    data = {"label": label, "cards": [asdict(card) for card in offered], "chosen": chosen}
+    data = {"label": label, "cards": [asdict(card) for card in offered], "chosen": chosen, "opens": opens}
     _component(key=key, data=data, on_chosen_change=pressed)

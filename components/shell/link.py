@@ -11,6 +11,7 @@ from urllib.parse import quote
 import streamlit as st
 
 from components.shell import address, session
+from models.lessons.lessons import LESSONS as LESSONS_BY_KEY
 from models.spec import RunConfig, knobs
 from models.spec.query import FOREIGN
 
@@ -20,6 +21,7 @@ PLAYGROUND, COMPARE = PAGES / "train" / "playground.py", PAGES / "train" / "comp
 ANATOMY = PAGES / "explore" / "anatomy.py"
 START, STORY = PAGES / "start" / "start.py", PAGES / "start" / "story.py"
 LESSONS = PAGES / "learn" / "lessons.py"
+TAUGHT = ("init",)  # fields with a lesson of the same key
 
 put = address.put
 
@@ -55,9 +57,10 @@ def defined(tip: str, word: str) -> str:
 
 
 def help_of(field: str) -> str:
-    """The help text of a configuration's field."""
+    """The help text of a configuration's field, with the way to its lesson if it has one."""
     knob = knobs()[field][1]
-    return defined(knob.help, knob.label)
+    lesson = f" [Lesson {list(LESSONS_BY_KEY).index(field) + 1}](lessons?lesson={field})" if field in TAUGHT else ""
+    return defined(knob.help + lesson, knob.label)
 
 
 def dismiss_notes() -> None:

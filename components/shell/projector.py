@@ -19,6 +19,7 @@ STYLE = """<style>
 .stApp .stMainBlockContainer h1 { padding: 0 0 0.5rem; font-size: 1.5rem }
 .stApp .stMainBlockContainer .stVerticalBlock { gap: 0.5rem }
 .stApp .stMainBlockContainer [class*="_speed "] { flex-basis: 8.5rem !important; width: 8.5rem !important }
+.stApp [data-testid="stProgress"] p { font-size: 1rem }
 .stage.story .stage-stack { height: calc(0.85 * var(--height)) }
 @media (min-width: 1600px) and (min-height: 900px) {
     :root { font-size: 30px }

@@ -45,6 +45,10 @@ button[kind="primary"], [data-tag-index] * { color: light-dark(#ffffff, #0b1622)
   [data-testid="stSidebarUserContent"] { scroll-margin-top: 60px; }
 }
 .st-key-preset [data-testid="stButtonGroup"] > div { flex-wrap: wrap; }
+@media (min-width: 768px) { /* Room for the sentence of a preset and the verdict on it, so that Train stays. */
+  .st-key-reading p { min-height: 2lh; }
+  .st-key-stage_playground_over .stage-headline { min-height: 3lh; }
+}
 .stVerticalBlock:has(> * > .st-key-top, > .st-key-stage_playground) { gap: 0.5rem; }
 /* What is not there yet keeps its room, so that nothing moves when it comes; an empty page, which the sidebar moves, is
    hidden. */

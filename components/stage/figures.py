@@ -73,7 +73,7 @@ def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
 
 
 def in_player(cfg: RunConfig) -> Figure:
-    """The loss in the player: without title, its legend inside the plot."""
+    """The loss in the player: without title, its legend in the corner above the plot."""
     figure = loss(cfg)
     layout = figure["layout"]
     legend = "  ".join(
@@ -81,11 +81,14 @@ def in_player(cfg: RunConfig) -> Figure:
         for sign, name, colour in (("━", "training", LOSS), ("╍◆", "held-out", LOSS))
     )
     del layout["title"]
-    layout |= {"margin": {"l": 36, "r": 44, "t": 6, "b": 20}, "showlegend": False}
+    layout |= {"margin": {"l": 36, "r": 44, "t": 16, "b": 18}, "showlegend": False}
     layout["xaxis"] |= {"title": {"text": ""}}
-    layout["yaxis"] |= {"title": {"text": ""}, "nticks": 3}
+    # Ticks that are not seen keep the numbers clear of the playhead's dot.
+    layout["yaxis"] |= {"title": {"text": ""}, "nticks": 3, "ticks": "outside", "ticklen": 6, "tickcolor": "#0000"}
     layout["bind"] |= {"empty": " "}  # the step beside it says so
-    layout["annotations"] += [note(legend, x=1, xref="paper", y=0.5, yref="paper", xanchor="right", size=10)]
+    layout["annotations"] += [
+        note(legend, x=0, xref="paper", y=1, yref="paper", xanchor="left", yanchor="bottom", size=10)
+    ]
     return figure
 
 

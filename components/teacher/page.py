@@ -3,11 +3,10 @@
 import secrets
 from urllib.parse import urlencode, urlsplit
 
-import segno
 import streamlit as st
 
 from components.controls import settled
-from components.shell import address, hide, projector, session
+from components.shell import address, hide, projector, qr, session
 from components.shell import board as drawn_board
 from models.lessons.board import GONE, MOST_CODE, RULE, board, valid, valid_key
 from models.lessons.lessons import LESSONS
@@ -146,10 +145,9 @@ def _close(code: str, key: str) -> None:
 
 
 def _address(target: str, hidden: list[str], *, large: bool, code: str) -> None:
-    """The links: one to hand out, one for the projector if asked for, and the first with nothing hidden."""
+    """The links: one to hand out, one for the projector if asked for, and the one to hand out with nothing hidden."""
     cfg = settled.last()
-    # This page's address without its name: the app may be served below a path.
-    base = (st.context.url or "").partition("?")[0].removesuffix("/").removesuffix("/teacher")
+    base = address.base("teacher")
     st.subheader("Link", anchor=False)
     whole, wall = (f"{base}/{link_to(target, cfg, hidden, large=view, code=code)}" for view in (False, large))
     left, right = st.columns(2)  # side by side, to leave the board on screen
@@ -159,27 +157,23 @@ def _address(target: str, hidden: list[str], *, large: bool, code: str) -> None:
         if urlsplit(base).hostname in OWN_HOSTS:
             st.caption("Only this computer can open it: start the app under an address that your students can reach.")
         if base:
-            st.html(qr_code(whole))
+            qr.draw(whole)
     with right:
         if large:
             st.caption("For your projector, where guesses are not counted:")
             st.code(wall, language=None, wrap_lines=True)
         if hidden:
-            st.caption("The first with nothing hidden, for afterwards:")
+            st.caption("The link to hand out with nothing hidden, for afterwards:")
             st.code(f"{base}/{link_to(target, cfg, [], large=False, code=code)}", language=None, wrap_lines=True)
     if base:
         st.link_button("Open it in a new tab", wall, icon=":material/open_in_new:")
 
 
-def qr_code(link: str) -> str:
-    """A link as a QR code to scan from a wall: black on white in both themes."""
-    code = segno.make(link, error="m", micro=False)
-    source = code.svg_data_uri(scale=6, border=4, light="white")
-    return f'<img alt="QR code of the link to hand out" width="200" src="{source}">'
-
-
 def _board(target: str, code: str, key: str) -> None:
     st.subheader("Board", anchor=False)
+    tip = "Until then only this page shows what was guessed; on all others stands how many have guessed."
+    choice = address.kept("teacher_hold", False, name="hold")
+    board().keep_back(code, key, st.toggle("Hide until I reveal", help=tip, **choice))
 
     @st.fragment(run_every=POLL_SECONDS)
     def moving() -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.insight.outcome import gradient_change, stream_change
+from models.insight.theory import he_twice
 from models.insight.verdict import EXPLODING, LARGE_UPDATE
 from models.insight.words import change_in_words, decades, factor, of_their_size, times
 from models.spec import RunConfig
@@ -80,14 +81,14 @@ def _overflow(_cfg: RunConfig, trace: Trace) -> str:
     )
 
 
-def _loud_stream(_cfg: RunConfig, trace: Trace) -> str:
+def _loud_stream(cfg: RunConfig, trace: Trace) -> str:
     stream, gradient = stream_change(trace), gradient_change(trace)
     if stream < math.log10(EXPLODING):
         return ""
     return (
         f"Before training {change_in_words('the stream', stream, 'over depth')}, and "
-        f"{change_in_words('its gradient', gradient, 'on the way back')}{_first_update(trace)}. Depth without anything "
-        "that holds the stream is the cause."
+        f"{change_in_words('its gradient', gradient, 'on the way back')}{_first_update(trace)}. "
+        f"{he_twice(cfg) or 'Depth without anything that holds the stream is the cause.'}"
     )
 
 

@@ -80,6 +80,23 @@ def branch_gains(cfg: RunConfig, kind: str) -> tuple[float, float] | None:
     return passed.square, passed.back
 
 
+def he_twice(cfg: RunConfig) -> str:
+    """Why He's weights do not hold the signal of a branch of two matrices and one ReLU; empty for other nets."""
+    bare = {norm for sub in plan(cfg).sublayers for norm in sub.norms} == {"none"}
+    gains = branch_gains(cfg, "mlp")
+    if (
+        cfg.net != "mlp"
+        or (cfg.init, cfg.activation, cfg.layers_per_branch) != ("he", "relu", 2)
+        or not bare
+        or not gains
+    ):
+        return ""
+    return (
+        "He's factor 2 makes up for one ReLU, but stands in both matrices of a branch, which multiplies the mean "
+        f"square by {gains[0]:.3g} (see lesson 8)."
+    )
+
+
 def rate(profile: np.ndarray) -> float:
     """The factor per sublayer of a profile (S,): the least-squares line through its logarithms."""
     profile = np.asarray(profile, float)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from models.insight.theory import he_twice
 from models.insight.words import LEVEL, change_in_words, decades, factor, of_their_size, times, vectors
 from models.spec import RunConfig
 from models.trace import Frame, Trace, site_in_words
@@ -138,7 +139,8 @@ def verdict(cfg: RunConfig, trace: Trace, row: int) -> Verdict:
 def verdicts(cfg: RunConfig, trace: Trace, row: int) -> list[Verdict]:
     """The verdicts on one row of a tape, worst first; healthy if nothing is wrong.
 
-    On row 0, the untrained net, the first also says what became of other nets that started like this.
+    On row 0, the untrained net, the first also says what became of other nets that started like this, or why it starts
+    like this, where He's weights are the reason.
     """
     frame = trace.frame_at(row)
     updated = [
@@ -157,7 +159,8 @@ def verdicts(cfg: RunConfig, trace: Trace, row: int) -> list[Verdict]:
     )
     first = results[0]
     if row == 0 and first.kind in STARTS:
-        return [replace(first, sentence=f"{first.sentence} {STARTS[first.kind]}"), *results[1:]]
+        then = (first.kind == "exploding" and he_twice(cfg)) or STARTS[first.kind]
+        return [replace(first, sentence=f"{first.sentence} {then}"), *results[1:]]
     return results
 
 
@@ -190,7 +193,12 @@ def judged(
         wrong.append(Verdict("exploding", f"Exploding: {_both(stream, gradient)}."))
     elif min(stream, gradient) < -math.log10(VANISHING):
         also = f", and {one_direction}" if collapsed else ""
-        wrong.append(Verdict("vanishing", f"Vanishing: {_both(stream, gradient)}{_yet_level(weight_grad_rms)}{also}."))
+        wrong.append(
+            Verdict(
+                "vanishing",
+                f"Vanishing: {_both(stream, gradient)}{_yet_level(weight_grad_rms, stream, gradient)}{also}.",
+            )
+        )
     elif collapsed:
         wrong.append(
             Verdict("collapsed", f"Collapsed: sizes look fine ({_both(stream, gradient)}), but {one_direction}.")
@@ -245,16 +253,19 @@ def _both(stream: float, gradient: float) -> str:
     )
 
 
-def _yet_level(weight_grad_rms: np.ndarray) -> str:
-    """The remark that the weight gradients are level although the stream gradient falls, if they are."""
+def _yet_level(weight_grad_rms: np.ndarray, stream: float, gradient: float) -> str:
+    """The remark that the weight gradients are level although the stream gradient falls, if they are, and why."""
     if weight_grad_rms.min() <= 0:
         return ""
     spread = decades(weight_grad_rms.min(), weight_grad_rms.max())
     if spread >= 1:
         return ""
+    size = f"{np.median(weight_grad_rms):.0e}"
+    if max(stream, gradient) < -1 and abs(stream - gradient) < 1:  # a weight's gradient is input times gradient
+        return f"; weight gradients are level, about {size}: where a block's input is large, its gradient is small"
     return (
-        f"; the weight gradients are level across blocks, within a factor of {factor(spread)} around "
-        f"{np.median(weight_grad_rms):.0e}: late blocks are told as much or as little as early ones"
+        f"; the weight gradients are level across blocks, within a factor of {factor(spread)} around {size}: late "
+        "blocks are told as much or as little as early ones"
     )
 
 

@@ -29,10 +29,13 @@ TAKEN = "Another teacher has already opened a class with this code: choose anoth
 
 @dataclass
 class _Class:
-    """An open class: its teacher's key, when the teacher was last seen, and guesses by lesson and member."""
+    """An open class: its teacher's key, when the teacher was last seen, whether only the teacher sees the guesses yet,
+    and guesses by lesson and member.
+    """
 
     key: str
     seen: float
+    kept_back: bool = False
     guesses: dict[str, dict[str, str]] = field(default_factory=dict)
     guessed: dict[str, float] = field(default_factory=dict)
 
@@ -78,6 +81,19 @@ class Board:
                 return TAKEN
             kept.seen = self._clock()
             return ""
+
+    def keep_back(self, code: str, key: str, wanted: bool) -> None:
+        """Whether only the holder of its key sees the guesses of a class, until it is said otherwise."""
+        with self._lock:
+            kept = self._classes.get(code)
+            if kept is not None and _same(kept.key, key):
+                kept.kept_back = wanted
+
+    def kept_back(self, code: str) -> bool:
+        """Whether only the teacher sees the guesses of a class yet."""
+        with self._lock:
+            kept = self._classes.get(code)
+            return kept is not None and kept.kept_back
 
     def guess(self, code: str, lesson: str, member: str, option: str) -> str:
         """Counts a member's first guess: later ones know the answer. Returns why it is refused, or ""."""

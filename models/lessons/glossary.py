@@ -1,4 +1,4 @@
-"""The glossary: every control, option, arrangement and other term of the app, by spelling.
+"""The glossary: every control, option, arrangement and other term of the app, by spelling, numbers last.
 
 Fields, options and arrangements define themselves; all other terms are in `words` and `words_measured`. A term with
 several meanings (the control Residual, the stack ResiDual) has one entry with several senses.
@@ -61,7 +61,7 @@ def search(text: str) -> list[str]:
     """The keys of all entries that contain every word of a text; matches in the term itself come first."""
     parts = text.casefold().split()
     found = [key for key, entry in ENTRIES.items() if all(part in entry.says() for part in parts)]
-    return sorted(found, key=lambda key: (not all(part in key for part in parts), key))
+    return sorted(found, key=lambda key: not all(part in key for part in parts))
 
 
 def _senses() -> Iterator[tuple[str, Sense]]:
@@ -97,7 +97,7 @@ def _entries() -> Mapping[str, Entry]:
     for word, sense in _senses():
         before = found.get(key_of(word))
         found[key_of(word)] = Entry(before.word, (*before.senses, sense)) if before else Entry(word, (sense,))
-    return dict(sorted(found.items()))
+    return dict(sorted(found.items(), key=lambda one: (not one[0][0].isalpha(), one[0])))
 
 
 ENTRIES = _entries()

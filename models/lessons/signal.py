@@ -25,8 +25,8 @@ VANISHING = Lesson(
     key="vanishing",
     title="Vanishing",
     question=(
-        "A stack of 32 blocks, no skip, no norm. Before training, how large is the gradient at the first block "
-        "compared with that at the last?"
+        "A stack of 32 blocks, each of two layers with a ReLU between them and weights from N(0, 1/inputs); no skip, "
+        "no norm. Before training, how large is the gradient at the first block compared with that at the last?"
     ),
     options=_FADING,
     nets=_PLAIN,

@@ -112,7 +112,14 @@ class Fields:
         int, Knob("Skip repeats", "2: recursive skip, the stream is added and normed once more (Liu 2020).", 1, 2)
     ] = 1
     init: Annotated[
-        str, Knob("Initialisation", "How the branch weights are drawn.", choices=INITS, group="network")
+        str,
+        Knob(
+            "Initialisation",
+            "How the branch weights are drawn. With he, a branch of one ReLU layer keeps the mean square, one of two "
+            "doubles it.",
+            choices=INITS,
+            group="network",
+        ),
     ] = "fan-in"
     init_gain: Annotated[
         float, Knob("Init gain", "Multiplies every branch weight at the start.", 0.01, 10.0, log=True)

@@ -17,7 +17,7 @@ if projector.on():
     cfg = settled.settle(wanted)
     st.title(name_of(cfg) or "Playground", anchor=False)
 else:
-    top, reading = st.container(horizontal=True, vertical_alignment="center", key="top"), st.container()
+    top, reading = st.container(horizontal=True, vertical_alignment="center", key="top"), st.container(key="reading")
     with st.sidebar:
         wanted, problem = panel.draw()
     cfg = settled.settle(wanted)
@@ -26,8 +26,8 @@ settled.say(cfg, notes, problem)
 if not projector.on():
     top.title("Playground", anchor=False, width="content")
     reading.markdown(
-        "Set a network and press Train: watch :blue[**signal**] (residual stream), :violet[**gradient**] and "
-        ":yellow[**loss**], block by block." + where_to_look(cfg)
+        "Set a network and press Train: watch :blue[**signal**], :violet[**gradient**] and :yellow[**loss**], block by "
+        "block." + where_to_look(cfg)
     )
     with top:
         settings()

@@ -164,14 +164,29 @@ def zoom(page: Any, name: str) -> list[list[float]]:
     return ranges(page, name)
 
 
-def swipe(page: Any, over: Any, across: float) -> None:
-    """Draws a finger 150 pixels up over an element, beginning so far across it and near its foot."""
+def swipe(page: Any, over: Any, across: float, wander: float = 2) -> None:
+    """Draws a finger 150 pixels up over an element, beginning so far across it and near its foot.
+
+    `wander`: pixels that it goes to the right for every ten up.
+    """
     box = over.bounding_box()
     x, y = box["x"] + across * box["width"], box["y"] + 0.7 * box["height"]
+    _finger(page, [(x + wander * at, y - 10 * at) for at in range(16)])
+
+
+def drag(page: Any, over: Any, start: float, end: float) -> None:
+    """Draws a finger sideways over the middle of an element, from one share of its width to another."""
+    box = over.bounding_box()
+    y = box["y"] + box["height"] / 2
+    _finger(page, [(box["x"] + (start + (end - start) * at / 15) * box["width"], y) for at in range(16)])
+
+
+def _finger(page: Any, points: list[tuple[float, float]]) -> None:
+    """Puts a finger down on the first point, draws it over the others and lifts it."""
     finger = page.context.new_cdp_session(page)
-    for at in range(16):
+    for at, (x, y) in enumerate(points):
         kind = "touchMove" if at else "touchStart"
-        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x + 2 * at, "y": y - 10 * at}]})
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
     finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     finger.detach()
 

@@ -3,7 +3,22 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.page import PHONE, button, chart, drawn, link, press, ranges, settled, swipe, until_at_rest
+from tests.browser.page import (
+    PHONE,
+    button,
+    chart,
+    drag,
+    drawn,
+    link,
+    press,
+    ranges,
+    row,
+    scrubber,
+    settled,
+    swipe,
+    until_at_rest,
+    until_row,
+)
 
 CALLS_ITSELF_A_PHONE = {"user_agent": "Mozilla/5.0 (iPhone) Mobile/15E148"}
 
@@ -22,6 +37,39 @@ def test_a_swipe_over_a_chart_scrolls_the_page_and_leaves_its_axes(visitors, pat
             "([el, top]) => el.getBoundingClientRect().y < top - 50", arg=[figure.element_handle(), top]
         )
     assert ranges(page, name) == before
+
+
+@pytest.mark.parametrize("wander", [2, 9], ids=["steep", "slanting"])
+def test_a_swipe_that_begins_on_the_loss_scrolls_the_page_and_neither_moves_the_step_nor_trains(visitors, wander):
+    page = drawn(visitors(link(seed=20), **PHONE))
+    seen = page.evaluate_handle(
+        """() => {
+            const seen = [], stage = document.querySelector(".stage.player")
+            new MutationObserver(() => seen.push(stage.dataset.step)).observe(stage, { attributeFilter: ["data-step"] })
+            return seen
+        }"""
+    )
+    for _ in range(2):  # where the player stands in the page, and where it is pinned
+        figure = chart(page, "Signal by depth")
+        top = figure.bounding_box()["y"]
+        swipe(page, scrubber(page), 0.4, wander)
+        page.wait_for_function(
+            "([el, top]) => el.getBoundingClientRect().y < top - 50", arg=[figure.element_handle(), top]
+        )
+    page.evaluate("() => new Promise(requestAnimationFrame)")
+    assert row(page) == 0
+    assert set(seen.json_value()) <= {"0"}
+
+
+def test_a_tap_and_a_sideways_drag_on_the_loss_move_the_step(visitors):
+    page = drawn(visitors(link(seed=20), **PHONE))
+    box = scrubber(page).bounding_box()
+    page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    until_row(page, 29)
+    assert row(page) <= 31
+    drag(page, scrubber(page), 0.2, 0.8)
+    until_row(page, 47)
+    assert row(page) <= 49
 
 
 def test_no_bar_of_buttons_lies_over_a_charts_title(visitors):

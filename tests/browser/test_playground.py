@@ -33,6 +33,31 @@ from tests.browser.page import (
 LONG = 5000
 
 
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_an_instrument_that_is_opened_comes_into_sight_and_leaves_whoever_scrolls_alone(visitors, motion):
+    page = drawn(visitors(link(seed=22), reduced_motion=motion))
+    page.get_by_role("radio", name="Surgery").click()
+    title = page.get_by_role("heading", name="Surgery", level=3)
+    until(page, lambda: title.count() and 150 < title.bounding_box()["y"] < 300, "the title under the player")
+    expect(page.locator(".st-key-instrument_opened .stage-still").first).to_be_in_viewport()
+    page.mouse.move(800, 500)
+
+    def at_top():
+        page.mouse.wheel(0, -3000)
+        return button(page, "Train").bounding_box()["y"] > 300
+
+    until(page, at_top, "the top of the page")
+
+
+def test_a_preset_leaves_train_where_it_is(visitors):
+    page = drawn(visitors(link(seed=21)))
+    where = button(page, "Train").bounding_box()["y"]
+    for name, verdict in {"vanishes": "Vanishing", "explodes": "Exploding", "collapses": "Collapsed"}.items():
+        page.get_by_test_id("stButtonGroup").get_by_text(name, exact=True).click()
+        expect(page.locator(".stage-headline").first).to_contain_text(verdict)
+        assert button(settled(page), "Train").bounding_box()["y"] == where
+
+
 def test_charts_and_scrubber_move_while_it_trains(visitors):
     page = drawn(visitors(link(seed=1, steps=LONG)))
     before, place = line(page, "Signal by depth"), button(page, "Step").bounding_box()

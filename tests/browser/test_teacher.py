@@ -5,6 +5,7 @@ the same on a phone, and a class that guesses in other tabs.
 import pytest
 from playwright.sync_api import expect
 
+from components.shell.qr import qr_code
 from tests.browser.page import PROFILES, button, chart, drawn, link, press, row, settled, until, until_row
 
 LARGE = "&view=projector"
@@ -112,7 +113,27 @@ def test_the_board_on_a_projector_moves_while_the_nets_stand_still_and_does_not_
     projector.get_by_text("no guess yet").wait_for()
     guess(visitors(link_), 0)
     projector.get_by_text("1 guess, 1 for").wait_for()
-    assert chart(projector, "Guesses of the class").evaluate("el => el.data[0].x[0]") == 1
+    bars = projector.get_by_role("progressbar")
+    assert [float(one.get_attribute("aria-valuenow")) for one in bars.all()][:2] == [25, 0]
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (1920, 1080)])
+def test_a_projector_shows_the_way_to_join_on_its_first_screen_until_the_nets_are_shown(visitors, size):
+    _, path = opened(visitors, f"browser-{size[1]}")
+    page = visitors(f"{path}&view=projector", viewport=dict(zip(("width", "height"), size, strict=True)))
+    code = page.get_by_role("img", name="QR code of the link to hand out")
+    box = code.bounding_box()
+    assert box["y"] + box["height"] <= size[1]
+    assert box["height"] >= 0.3 * size[1]
+    link_ = f"{page.evaluate('location.origin')}/lessons?hide=answers,lessons&class=browser-{size[1]}"
+    assert qr_code(link_, "").partition("src=")[2] == f'"{code.get_attribute("src")}">'
+    page.get_by_text(link_.partition("//")[2].replace(":", ":\u2060")).wait_for()
+    label = page.get_by_test_id("stProgress").locator("p").first
+    text = page.get_by_test_id("stRadioGroup").locator("label p").first
+    sizes = [one.evaluate("el => parseFloat(getComputedStyle(el).fontSize)") for one in (label, text)]
+    assert sizes[0] >= sizes[1]
+    guess(page, 0)
+    expect(code).to_have_count(0)
 
 
 def test_a_class_that_is_closed_in_one_tab_is_not_made_again_by_the_poll_of_another(visitors):

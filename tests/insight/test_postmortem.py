@@ -61,6 +61,13 @@ def test_a_run_that_triggers_a_rule_is_explained_by_it(kind, cfg):
     assert found.first == next(rule.first for rule in RULES if rule.kind == kind)
 
 
+def test_a_plain_net_with_he_weights_is_told_what_they_do():
+    cfg = RunConfig.arranged("plain", init="he", steps=20)
+    found = postmortem(cfg, trained(cfg).trace())
+    assert found.kind == "stream explodes over depth"
+    assert found.sentence.endswith("multiplies the mean square by 2 (see lesson 8).")
+
+
 @pytest.mark.parametrize("optimizer", ["momentum", "adam"])
 def test_how_large_the_first_updates_were_is_measured_not_taken_from_the_gradient(optimizer):
     """Adam's first step is as large as the learning rate, however large the gradient is."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from models.export import findings
 from models.insight.verdict import (
@@ -24,6 +25,7 @@ from models.insight.verdict import (
     weight_sentence,
 )
 from models.insight.words import change_in_words, decades, factor, of_their_size
+from models.lessons.lessons import LESSONS
 from models.spec import RunConfig
 from models.trace import Columns, Frame, trace_of
 from models.training import Run, profile_at_init
@@ -290,6 +292,23 @@ def test_what_became_of_nets_that_start_like_this_is_said_of_the_start_alone(fie
     assert loss_sentence(run.trace(), 0, 2.3) == loss_sentence(profile_at_init(cfg), 0, 2.3)
 
 
+def test_he_weights_in_both_matrices_of_a_branch_are_named_as_what_doubles_the_signal():
+    assert list(LESSONS).index("init") + 1 == 8
+    plain = RunConfig.arranged("plain", init="he")
+    said = verdicts(plain, profile_at_init(plain), 0)[0].sentence
+    assert "multiplies the mean square by 2 (see lesson 8)" in said
+    hidden = torch.randn(100_000, 64, generator=torch.Generator().manual_seed(0)).relu().square().mean().item()
+    he = 2.0  # times 1/inputs: the mean square after W1, ReLU and W2 of an input of mean square 1
+    assert he * (he * hidden) == pytest.approx(2, rel=0.01)
+    for other in (
+        {"layers_per_branch": 1},
+        {"norm": "layer norm", "placement": "pre-norm"},
+        {"init_gain": 2.0, "init": "fan-in"},
+    ):
+        cfg = replace(plain, **other)
+        assert "lesson" not in verdicts(cfg, profile_at_init(cfg), 0)[0].sentence
+
+
 def test_a_verdict_says_of_which_step_the_cosine_is_where_that_is_another():
     cfg = RunConfig(**SHORT)
     run = Run(cfg)
@@ -408,13 +427,17 @@ def test_dead_units_and_the_cosine_are_of_a_fixed_set_of_about_128_tokens():
 
 
 def test_level_weight_gradients_are_level_at_both_ends_of_a_plain_net():
-    """Its stream gradient falls on the way back as its stream falls on the way forward: late blocks are told as little."""
+    """A weight's gradient is an input times a gradient, and the one falls forward as the other falls back."""
     cfg = RunConfig(residual=False, norm="none", device="cpu")
     trace = profile_at_init(cfg)
     weights = trace.weight_grad_rms[0]
     assert trace.grad_rms[0, -1] > 1000 * trace.grad_rms[0, 0]
     assert weights[:4].mean() == pytest.approx(weights[-4:].mean(), rel=0.7)
-    assert "late blocks are told as much or as little as early ones" in verdict(cfg, trace, 0).sentence
+    into, back = trace.act_rms[0, [0, -2]], trace.grad_rms[0, [1, -1]]  # of the first and of the last block
+    assert min(into[0] / into[1], back[1] / back[0]) > 1000
+    assert (into * back)[0] == pytest.approx((into * back)[1], rel=0.7)
+    said = f"level, about {np.median(weights):.0e}: where a block's input is large, its gradient is small"
+    assert said in verdict(cfg, trace, 0).sentence
 
 
 def test_nearly_one_direction_does_not_mean_that_nothing_can_be_learned():

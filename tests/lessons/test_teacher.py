@@ -16,7 +16,8 @@ from streamlit.testing.v1 import AppTest
 from components.charts.parts import enlarged
 from components.shell.board import guesses_chart, sentence
 from components.shell.hide import MOST, PARTS, from_text
-from components.teacher.page import PLAYGROUND, link_to, qr_code
+from components.shell.qr import qr_code
+from components.teacher.page import PLAYGROUND, link_to
 from models.lessons import board as module
 from models.lessons.board import Board
 from models.lessons.lessons import LESSONS
@@ -419,7 +420,7 @@ def test_a_guess_made_on_a_projector_starts_the_nets_and_is_never_counted(board:
     guessed(opened("lessons", lesson="final", **{"class": CODE}), 0)
     page = opened("lessons", lesson="final", view="projector", **{"class": CODE})
     assert "guess made here is not counted" in words(page)
-    assert counted(guessed(page, 2)) == [1, 0, 0]
+    assert "1 guess, 1 for" in words(guessed(page, 2))
     assert declared(page)["shared"] == " both"
     del page.query_params["view"]
     assert counted(sound(page.run())) == [1, 0, 0], "nor in the usual view afterwards"
@@ -497,6 +498,11 @@ def class_of(code: str = CODE) -> AppTest:
     page.selectbox(key="teacher_target").set_value("final")
     page.text_input(key="teacher_code").set_value(code)
     return press(sound(page.run()), "Open the class")
+
+
+def member() -> AppTest:
+    """The lesson as a student of the class opens it."""
+    return opened("lessons", lesson="final", **{"class": CODE})
 
 
 def counted(page: AppTest) -> list[int]:
@@ -637,6 +643,28 @@ def test_the_sentence_says_who_leads_or_that_nobody_does() -> None:
     assert sentence(CODE, {OPTIONS[0]: 3, OPTIONS[1]: 3}).endswith("6 guesses, 2 options lead with 3 each.")
 
 
+def test_what_is_kept_back_only_the_teacher_sees_until_it_is_shown(board: Board) -> None:
+    teacher = press(opened("teacher", open="final", hold="true", **{"class": CODE}), "Open the class")
+    student = guessed(member(), 0)
+    assert f"Class {CODE}: 1 guess, not shown yet." in words(student)
+    assert "Guesses of the class" not in charts(student)
+    assert "1 for" in words(sound(teacher.run()))
+    projector = opened("lessons", lesson="final", view="projector", **{"class": CODE})
+    assert "1 guess, not shown yet" in words(projector)
+    teacher.toggle(key="teacher_hold").set_value(False)
+    sound(teacher.run())
+    for page in (student, projector):
+        assert "1 guess, 1 for" in words(sound(page.run()))
+    board.keep_back(CODE, "another key", True)
+    assert not board.kept_back(CODE)
+
+
+def test_a_student_is_told_before_the_guess_that_it_counts_and_for_whom(board: Board) -> None:
+    assert "A wrong guess costs nothing." in words(member())
+    board.open(CODE, "key")
+    assert f"Your first guess counts for class {CODE}, without your name." in words(member())
+
+
 def test_the_chart_of_the_board_has_a_bar_and_a_name_for_every_option() -> None:
     import plotly.graph_objects as go
 
@@ -649,7 +677,7 @@ def test_the_chart_of_the_board_has_a_bar_and_a_name_for_every_option() -> None:
 
 def test_the_qr_code_is_of_the_link_that_is_handed_out() -> None:
     link = "https://host/base/lessons?lesson=vanishing&hide=answers,lessons&class=physics-1"
-    said = qr_code(link)
+    said = qr_code(link, "200px")
     assert 'alt="QR code of the link to hand out"' in said
     assert segno.make(link, error="m", micro=False).svg_data_uri(scale=6, border=4, light="white") in said
-    assert said != qr_code(link + "2")
+    assert said != qr_code(link + "2", "200px")

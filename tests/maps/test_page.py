@@ -98,6 +98,16 @@ def test_plotly_json_and_the_table_accept_every_panel(measure, done):
         table_of(figure)
 
 
+def test_the_chosen_cell_is_framed_and_no_other():
+    runs = made(SMALL, lambda cell, seed: 1.0)
+    cell = Cell("plain", SMALL.x.values[-1], SMALL.y.values[0])
+    for name in SMALL.arrangements:
+        framed = panel(SMALL, runs, name, "final loss", (0, 1), chosen=cell)["layout"].get("shapes", [])
+        assert len(framed) == 2 * (name == "plain")
+        for box in framed:
+            assert (box["x0"] + box["x1"], box["y0"] + box["y1"]) == (2 * (len(SMALL.x.values) - 1), 0)
+
+
 def test_all_panels_have_one_scale_and_a_lost_loss_does_not_take_it():
     runs = made(SMALL, lambda cell, seed: 1e6 if cell.arrangement == "plain" and cell.y == 4 else cell.y / 10)
     scale = shared_scale(SMALL, runs, "final loss", 2.0)

@@ -69,6 +69,13 @@ def test_the_words_of_the_labs_the_badges_and_the_verdicts_are_there():
         assert find(word), word
 
 
+def test_words_come_before_numbers_and_code_is_shown_as_code():
+    letters = [key[0].isalpha() for key in ENTRIES]
+    assert letters == sorted(letters, reverse=True)
+    assert search("") == list(ENTRIES)
+    assert "call them `x0`, then `b03`" in meaning(ENTRIES["site"].senses[0])
+
+
 def test_a_word_with_several_meanings_keeps_them_apart():
     assert [one.of for one in ENTRIES["residual"].senses] == ["a control", "Stack", "Arrangement"]
     assert ENTRIES["residual"].word == "Residual"

@@ -246,7 +246,7 @@ ALLOWED = {
     ("components/shell/projector.py", "st.html"): "a constant",
     ("models/cli.py", "subprocess"): "starts the app with a fixed list of arguments, no shell",
     (
-        "components/teacher/page.py",
+        "components/shell/qr.py",
         "st.html",
     ): "an image whose only variable part is the squares that segno makes of a link",
     ("models/service/connection.py", "subprocess"): "starts the worker with a fixed list of arguments, no shell",

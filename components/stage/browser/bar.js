@@ -30,7 +30,25 @@ export class Bar {
     find(".stage-step").onclick = () => moves.step()
     find(".stage-reset").onclick = () => moves.reset()
     this.select.onchange = () => moves.speed(this.select.value)
-    this.range.oninput = () => moves.seek(Number(this.range.value))
+    this.range.oninput = () => {
+      const row = Number(this.range.value)
+      if (!this.finger) return moves.seek(row)
+      this.finger.row = row
+      this.range.value = this.shown
+    }
+    // A finger on the slider may be about to scroll the page: it counts once it goes sideways, or when it is lifted.
+    const counts = () => {
+      const { row = this.shown } = this.finger ?? {}
+      this.finger = undefined
+      if (row !== this.shown) moves.seek(row)
+    }
+    this.range.onpointerdown = (event) => (this.finger = event.pointerType === "touch" ? { down: event } : undefined)
+    this.range.onpointermove = ({ clientX, clientY }) => {
+      const { down } = this.finger ?? {}
+      if (down && Math.abs(clientX - down.clientX) > Math.abs(clientY - down.clientY)) counts()
+    }
+    this.range.onpointerup = counts
+    this.range.onpointercancel = () => (this.finger = undefined) // the browser scrolls
   }
 
   // Puts a chart under the slider, which then covers its plot.
@@ -42,7 +60,7 @@ export class Bar {
 
   // `start`: the word on the main button while the playhead rests.
   show(playhead, start) {
-    this.playing = playhead.playing
+    Object.assign(this, { playing: playhead.playing, shown: playhead.shown })
     write(this.main, playhead.playing ? "Pause" : start)
     this.main.style.setProperty("--letters", start.length)
     this.main.classList.toggle("playing", playhead.playing)
