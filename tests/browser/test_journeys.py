@@ -247,6 +247,14 @@ def test_a_comparison_is_come_back_to_changed_and_kept(person):
     second.has_chosen(visitor.choices)
 
 
+def test_a_comparison_that_another_page_opened_is_come_back_to(person):
+    visitor = person("Playground", "net=transformer&task=copy&depth=2&width=16&batch=4").reads("This network")
+    visitor.follows("Compare with post-norm", "Compare", "Placement")
+    visitor.goes("Your model").goes("Anatomy").goes("Compare", "Placement").goes("Playground").goes("Maps")
+    visitor.goes("Compare", "Placement")
+    assert "post-norm" in visitor.address
+
+
 def test_a_finished_run_is_scrubbed_and_plays_again_from_the_start(person):
     visitor = person("Playground", SMALL + "&seed=33").trains(last=STEPS)
     visitor.reads(f"step {STEPS} of {STEPS}", "done", f"Step {STEPS}: loss")
