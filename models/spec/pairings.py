@@ -23,7 +23,7 @@ def _transformer(arrangement: str, **fields_: Any) -> RunConfig:
 
 def _deep(arrangement: str) -> RunConfig:
     """As narrow and short as still shows the difference, so that both are trained in half a minute."""
-    small: dict[str, Any] = {"width": 16, "batch": 8, "steps": 200}
+    small: dict[str, Any] = {"width": 16, "batch": 8, "steps": 150}
     return RunConfig.arranged(arrangement, net="transformer", task="book", depth=48, lr=0.003, **small)
 
 
