@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from components.charts.colour import GRADIENT, GREY, RED, colour_scale, shades
+from components.charts.colour import CLASSES, GRADIENT, GREY, RED, colour_scale, shades
 from components.charts.colour import LOSS as LOSS_HUE
 from components.charts.parts import (
     Figure,
@@ -23,14 +23,15 @@ from models.maps.table import MEASURES, by_cell, grid
 from models.spec import knobs
 
 HATCH = (-0.25, 0.0, 0.25)  # where the strokes of a hatched cell cross its middle
-STYLES = (  # shade, dash and symbol of an arrangement: the last two tell it apart without colour
-    (0, "solid", "circle"),
-    (1, "dash", "square"),
-    (2, "dot", "diamond"),
-    (3, "dashdot", "cross"),
-    (0, "longdash", "triangle-up"),
-    (1, "longdashdot", "x"),
+STYLES = (  # hue, dash and symbol of an arrangement: the last two tell it apart without colour
+    (CLASSES[0], "solid", "circle"),
+    (CLASSES[1], "dash", "square"),
+    (CLASSES[2], "dot", "diamond"),
+    (GREY, "dashdot", "cross"),
+    (shades(CLASSES[0])[1], "longdash", "triangle-up"),
+    (shades(CLASSES[1])[2], "longdashdot", "x"),
 )
+ASIDE = 0.06  # of the way to the next value: how far arrangements stand apart, so that none hides another
 LOSS = "final loss"
 BEYOND = 1.5  # a multiple of the loss of guessing: all runs above it share one colour
 HUES = {"gradient ratio": GRADIENT, "first non-finite step": GREY}  # of measures; the others have that of the loss
@@ -113,8 +114,8 @@ def widths_chart(spec: MapSpec, widths: Sequence[Width], other: str) -> Figure:
     layout["xaxis"] |= _ticks(tuple(places)) | {"showgrid": True}
     layout["yaxis"] |= {"rangemode": "tozero"}
     traces = []
-    for (shade, dash, symbol), name in zip(STYLES, spec.arrangements, strict=False):
-        colour = shades(GREY)[shade]
+    middle = (len(spec.arrangements) - 1) / 2
+    for at, ((colour, dash, symbol), name) in enumerate(zip(STYLES, spec.arrangements, strict=False)):
         own = [width for width in widths if width.arrangement == name]
         ends = [(float(width.decades.min()), float(width.decades.max())) for width in own]
         means = [float(width.decades.mean()) for width in own]
@@ -122,7 +123,8 @@ def widths_chart(spec: MapSpec, widths: Sequence[Width], other: str) -> Figure:
             {
                 "type": "scatter",
                 "name": name,
-                "x": [places[width.other] for width in own],
+                "x": [round(places[width.other] + ASIDE * (at - middle), 4) for width in own],
+                "text": [f"{width.other:g}" for width in own],
                 "y": [round(mean, 4) for mean in means],
                 "mode": "lines+markers",
                 "line": {"color": colour, "width": 2, "dash": dash},
@@ -135,7 +137,7 @@ def widths_chart(spec: MapSpec, widths: Sequence[Width], other: str) -> Figure:
                     "thickness": 1.2,
                     "width": 4,
                 },
-                "hovertemplate": "%{y:.3g} decades<extra>%{fullData.name}</extra>",
+                "hovertemplate": "%{text}: %{y:.3g} decades<extra>%{fullData.name}</extra>",
             }
         )
     return finished(traces, layout, "no arrangement is done at all learning rates yet")

@@ -37,9 +37,12 @@ def watch(card: Card) -> bool:
     said = st.segmented_control("True or false?", list(GUESSES), **held)
     if not running:
         label, icon = "Run", ":material/play_arrow:"
-        st.button(
-            label, key=f"{key}_run", icon=icon, type="primary", on_click=press, args=(True,), disabled=said is None
-        )
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.button(
+                label, key=f"{key}_run", icon=icon, type="primary", on_click=press, args=(True,), disabled=said is None
+            )
+            if said is None:
+                st.caption("Guess first.")
         _open(card)
         return False
     who = owner(NAME, *(source.cfg for source in card.needs.values() if isinstance(source, Trained)))

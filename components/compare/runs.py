@@ -8,7 +8,7 @@ from components.compare import share
 from components.compare.columns import LETTERS, NAME, SEEDS
 from components.shell import compare_link, link, session
 from components.shell.hide import hidden
-from components.shell.naming import chance, name_of
+from components.shell.naming import chance, names_of
 from components.stage import figures
 from components.stage.panels import COLUMNS as SPANNED
 from components.stage.panels import Chart, Heading, Headline, Link, Panel, Stack, blocks_of
@@ -80,7 +80,7 @@ def _said(
 
 def _charts(configurations: list[RunConfig], seeds: int, *, against: bool, without: Collection[str]) -> list[Panel]:
     """The shared charts; `without` names the axes that the columns do not have in common."""
-    labels = [f"{letter} {name_of(cfg)}".rstrip() for letter, cfg in zip(LETTERS, configurations, strict=False)]
+    labels = [f"{letter} {name}".rstrip() for letter, name in zip(LETTERS, names_of(configurations), strict=False)]
     sites = max((plan(cfg).sites for cfg in configurations), key=len)
     made = {}
     if "depth" not in without:

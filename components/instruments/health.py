@@ -14,6 +14,7 @@ from models import answers
 from models.answers import Health
 from models.insight.health import USUAL_UPDATE, last_update, noise_sentence, update_sentence
 from models.insight.verdict import LARGE_UPDATE
+from models.insight.words import decades
 from models.spec import plan
 
 ROLES = ("now", "formula", "other")
@@ -21,9 +22,11 @@ ROLES = ("now", "formula", "other")
 
 def draw(panel: Panel) -> None:
     found = panel.ask(answers.HEALTH)
-    update = last_update(panel.view.trace, panel.view.row)
+    trace, row = panel.view.trace, panel.view.row
+    update = last_update(trace, row)
     noise = "" if found is None else " " + _noise_sentence(found)
-    panel.say(update_sentence(update) + noise)
+    last, *_, first = trace.grad_rms[row][::-1].astype(float)
+    panel.say(update_sentence(update, decades(last, first)) + noise)
     updates, signal = st.columns(2)
     with updates:
         kept = whole_blocks(panel.cfg)

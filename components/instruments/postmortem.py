@@ -14,7 +14,7 @@ from components.shell import compare_link, link
 from components.shell.hide import hidden
 from components.stage.view import View
 from models.export.findings import progress_sentence
-from models.insight.postmortem import GROWN, postmortem
+from models.insight.postmortem import GROWN, postmortem, vanished_from
 from models.insight.remedy import failed
 from models.insight.verdict import EXPLODING, LARGE_UPDATE, verdict
 from models.spec import RunConfig
@@ -25,7 +25,7 @@ def draw(panel: Panel) -> None:
     view, trace = panel.view, panel.view.trace
     if trace.divergence is None:
         panel.say(progress_sentence(view.cfg, trace))
-        st.markdown(verdict(view.cfg, trace, view.row).sentence)
+        st.markdown(f"{verdict(view.cfg, trace, view.row).sentence} {vanished_from(trace)}")
     else:
         _explained(panel, trace, trace.divergence)
     if not hidden("export"):  # which hides the way to Compare
@@ -59,13 +59,15 @@ def _offered(panel: Panel) -> None:
     panel.waiting |= tried.waiting
     if not tried.offers:
         st.caption(tried.said)
-        return
-    st.markdown("Compare with a run that differs in nothing but:")
+    else:
+        st.markdown("Compare with a run that differs in nothing but:")
     for at, (remedy, result) in enumerate(tried.offers):
         with st.container(horizontal=True, vertical_alignment="center"):
             if st.button(remedy.label, icon=":material/compare_arrows:", key=panel.key(f"remedy_{at}")):
                 _compare(panel.cfg, replace(panel.cfg, **remedy.fields))
             st.caption(result)
+    if tried.failed:
+        st.caption(f"Tried without help: {'; '.join(tried.failed)}.")
 
 
 def last_and_first(trace: Trace, title: str, key: str) -> Figure:

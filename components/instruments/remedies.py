@@ -21,12 +21,13 @@ WAIT_SECONDS = 0.4
 class Found:
     """Changes that help, best first, each with the result of its trial, and a sentence about them all.
 
-    `waiting`: the trials are not over yet.
+    `waiting`: the trials are not over yet. `failed`: changes that were tried and did not help.
     """
 
     offers: list[tuple[Remedy, str]]
     said: str
     waiting: bool = False
+    failed: tuple[str, ...] = ()
 
 
 def found(view: View) -> Found:
@@ -47,14 +48,16 @@ def found(view: View) -> Found:
     if answer.value is None:
         return Found([], literal(sentence(answer.error)))
     tried = answer.value.tried
-    offers = [(every[at], _result(tried[at])) for at in ranked(every, tried, diverged=trace.divergence is not None)]
+    helped = ranked(every, tried, diverged=trace.divergence is not None)
+    offers = [(every[at], _result(tried[at])) for at in helped]
+    failed = tuple(one.label for at, one in enumerate(every[: len(tried)]) if at not in helped)
     if not offers:
         longest = max(trial.steps for trial in tried)
         none = f"None of {len(tried)} changes that were tried brings the loss below guessing within {longest} steps."
-        return Found([], none)
+        return Found([], none, failed=failed)
     more = f" {len(offers) - 1} more helped: see Post-mortem."
     alone = len(offers) == 1 or any_hidden(("instruments", "export"))
-    return Found(offers, f"{offers[0][1]}.{'' if alone else more}")
+    return Found(offers, f"{offers[0][1]}.{'' if alone else more}", failed=failed)
 
 
 def _result(trial: Tried) -> str:

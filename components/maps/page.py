@@ -19,16 +19,18 @@ from models.maps import Cell, MapSpec, MapStore, Outcome
 from models.maps.cells import cells, configs, duration, refused, unit_seconds, units
 from models.maps.prepared import COMMAND, PREPARED, recording
 from models.maps.process import Standing, closed, works
-from models.maps.sensitivity import rate_axis, sentence, widths
+from models.maps.sensitivity import rate_axis, sentence, warmup_sentence, widths
 from models.maps.table import MEASURES, frame_of
 from models.maps.work import own_jobs
 from models.spec import knobs
-from models.spec.pairings import MAX_COLUMNS
+from models.spec.overrides import value_in_words
+from models.spec.pairings import MAX_COLUMNS, differing
 
 OWN = "your own"
 KEY = "map"  # in the address
 PATIENCE = 2.0  # seconds that a map may take to stop once nobody wants it
 CELL = "map_cell"
+SAID = ("net", "task", "depth", "width", "steps", "batch", "optimizer", "lr", "warmup")  # of what is equal in all cells
 
 
 def draw() -> None:
@@ -48,7 +50,16 @@ def draw() -> None:
     if (refusal := refused(spec)) and chosen == OWN:
         st.error(refusal)
         return
+    st.caption(_setting(spec))
     waiting.waits(f"map_{spec.digest}", lambda: watch(spec, chosen, measure))
+
+
+def _setting(spec: MapSpec) -> str:
+    """What is equal in all cells, and the seeds."""
+    nets = [spec.config(name, spec.x.values[0], spec.y.values[0]) for name in spec.arrangements]
+    equal = [name for name in SAID if name not in (spec.x.field, spec.y.field, *differing(nets))]
+    told = (f"{knobs()[name][1].label.lower()} {value_in_words(getattr(nets[0], name))}" for name in equal)
+    return f"In all cells: {', '.join(told)}; {counted(spec.seeds, 'seed')}"
 
 
 def watch(spec: MapSpec, chosen: str, measure: str) -> bool:
@@ -57,6 +68,7 @@ def watch(spec: MapSpec, chosen: str, measure: str) -> bool:
     done = store.done()
     kept = [Outcome.unpacked(run) for one in done.values() for run in one["runs"]]
     total = len(cells(spec)) * spec.seeds
+    recorded = None if chosen == OWN else recording(chosen)
     wanted = session.MAP_WANTED.get() == spec.digest and len(kept) < total
     if wanted:
         works().want(spec, visitor())
@@ -64,12 +76,15 @@ def watch(spec: MapSpec, chosen: str, measure: str) -> bool:
     if standing.state == "failed":
         session.MAP_WANTED.put("")
         wanted = False
-    _buttons(spec, store, wanted, len(kept), total)
-    shown = recording(chosen) if chosen != OWN and not kept and not wanted else None
-    outcomes = list(shown.outcomes) if shown is not None else kept
-    if shown is not None:
+    # What others have half computed does not take the place of a recording.
+    if wanted or spec.digest in session.MAPS_BEGUN.get() or len(kept) == total:
+        recorded = None
+    _buttons(spec, store, wanted, len(kept), total, goes_on=bool(kept) and recorded is None)
+    outcomes = kept if recorded is None else list(recorded.outcomes)
+    if recorded is not None:
         st.caption(
-            f":{BADGES['recorded']}-badge[recorded] on {shown.day} with torch {shown.torch} and Python {shown.python} "
+            f":{BADGES['recorded']}-badge[recorded] on {recorded.day} with torch {recorded.torch} and Python "
+            f"{recorded.python} "
             f"by `{COMMAND}`; {counted(spec.seeds, 'seed')}, geometric mean. Compute it here to see whether it comes "
             "out the same."
         )
@@ -77,6 +92,8 @@ def watch(spec: MapSpec, chosen: str, measure: str) -> bool:
         _progress(spec, standing, {at: one["seconds"] for at, one in done.items()})
     cell = _chosen_cell(spec)
     _panels(spec, outcomes, measure, cell)
+    if said := warmup_sentence(spec, outcomes):
+        st.markdown(f"**{said}**")
     _cell(spec, cell)
     if rate_axis(spec):
         _sensitivity(spec, outcomes)
@@ -91,7 +108,7 @@ def _chosen() -> str:
     return str(st.selectbox("Map", list(names), format_func=names.__getitem__, **choice))
 
 
-def _buttons(spec: MapSpec, store: MapStore, wanted: bool, done: int, total: int) -> None:
+def _buttons(spec: MapSpec, store: MapStore, wanted: bool, done: int, total: int, *, goes_on: bool) -> None:
     blocked = closed() or refused(spec)  # a recording is shown even if it cannot be recomputed here
     begun = session.MAPS_BEGUN.own()  # by this visitor; other visitors' maps cannot be deleted
 
@@ -117,14 +134,14 @@ def _buttons(spec: MapSpec, store: MapStore, wanted: bool, done: int, total: int
             tip = "Finished runs are kept; those in progress start again."
             st.button("Pause", key="map_pause", icon=":material/pause:", type="primary", on_click=pause, help=tip)
         elif done < total and not blocked:
-            label = "Continue" if done else "Compute it here"
+            label = "Continue" if goes_on else "Compute it here"
             st.button(label, key="map_compute", icon=":material/play_arrow:", type="primary", on_click=compute)
         if done and not wanted and spec.digest in begun:
             tip = "Deletes the runs of this map that were computed here, for everybody on this server."
             st.button("Delete", key="map_cancel", icon=":material/delete:", on_click=cancel, help=tip)
         if done < total and blocked:
             st.caption(f":material/info: {blocked}")
-        elif done < total:
+        elif done < total and not wanted:  # the progress says how long it takes
             seconds = sum(map(unit_seconds, units(spec))) * (1 - done / total)
             st.caption(
                 f"{total - done:,} runs, about {duration(seconds / own_jobs())} in "

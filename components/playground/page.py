@@ -12,6 +12,7 @@ from components.playground import picture, take_home
 from components.shell import link, projector, session
 from components.shell.address import kept
 from components.shell.hide import any_hidden, hidden
+from components.shell.naming import ARRANGED
 from components.shell.waiting import waits
 from components.shell.ways_on import to_compare
 from components.stage.panels import Headline, Panel, Stack, blocks_of
@@ -26,6 +27,7 @@ from models.spec.overrides import with_override
 
 NAME = "playground"
 STACK_HEIGHT = 132
+OTHER_PLACEMENT = {"pre-norm": "post-norm", "post-norm": "pre-norm"}
 
 
 def watch(cfg: RunConfig) -> None:
@@ -103,16 +105,26 @@ def what_is_set(cfg: RunConfig) -> None:
     if hidden("export"):
         return
     with st.container(horizontal=True):
-        other = (
-            replace(cfg, residual=not cfg.residual)
-            if cfg.stack == "single"
-            else RunConfig.arranged("pre-norm", net=cfg.net)
-        )
-        to_compare([cfg, other], "Compare with...")
+        to_compare(*_opposite(cfg))
         st.page_link(
             link.ANATOMY, label="Take the block apart", icon=":material/account_tree:", query_params=cfg.to_query()
         )
     take_home.take_home(cfg, session.VIEW.get())
+
+
+def _opposite(cfg: RunConfig) -> tuple[list[RunConfig], str]:
+    """A net and the one to compare it with, and a label that says which: a transformer's other placement, else the skip
+    on or off.
+    """
+    arrangement = arrangement_of(cfg)
+    if cfg.stack != "single":
+        name, other = "pre-norm", RunConfig.arranged("pre-norm", net=cfg.net)
+    elif cfg.net == "transformer" and arrangement in OTHER_PLACEMENT:
+        name = OTHER_PLACEMENT[arrangement]
+        other = replace(cfg, placement=name)
+    else:
+        name, other = "no skip" if cfg.residual else "a skip", replace(cfg, residual=not cfg.residual)
+    return [cfg, other], "Compare with..." if any_hidden(ARRANGED) else f"Compare with {name}"
 
 
 def _leave(before: View, cfg: RunConfig) -> None:

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from components.recordings import package
 from components.shell import link, session
 from components.shell.address import kept
 from components.stage import figures
@@ -19,6 +20,7 @@ LOOK_SECONDS = 3.0  # between two looks into the folder
 TOY = "toy: "  # prefix of an arrangement's name
 LIKE = ("pre-norm", "post-norm", "residual only", "ReZero", "plain", "plain + norm")  # what addnorm.law distinguishes
 HEIGHT, TALL = 320, 340
+EXAMPLE_NAMES = {"gpt2": "tiny GPT-2"}  # of files whose own name says more than is in them
 CODE = """\
 from addnorm import watch
 
@@ -26,6 +28,16 @@ with watch(model, "recordings/run.jsonl", optimizer=optimizer) as tape:
     for x, y in batches:
         ...                # your training step, unchanged
         tape.loss(loss)"""
+COST = """\
+- Losses stay equal bit for bit, and recording never waits for the device. A recorder that fails gives one warning and
+  leaves the training alone.
+- Cost: the goal is 5% of a step at most; `python -m benchmarks watch` measures it on an MLP and a transformer.
+- File: a row has two numbers per sum and one per block of weights, about 15 bytes each; `every=10` keeps every tenth.
+- Mixed precision: AMP's scale is divided out, and an update that it leaves out is marked.
+- Gradient accumulation: the small batches before an update are one row, that of the large batch.
+- `torch.compile`: no sums are seen in a model compiled before, only loss, rate and the gradients of the weights.
+- DDP: the first process writes, with its own share of the batch. FSDP: nothing is recorded, which a warning says.
+- `addnorm.huggingface` and `addnorm.lightning` have a `WatchCallback("run.jsonl")` for their trainers."""
 FORMATS = (
     "Dotted lines mark the limits of number formats, where the axis reaches them. Sizes are root mean squares: "
     "single numbers are larger and smaller."
@@ -41,18 +53,18 @@ def draw() -> None:
         first = _chosen("Recording", [OWN, *known], "recording", OWN)
         others = [ALONE, SECOND, *(name for name in known if name != first), *(TOY + name for name in ARRANGEMENTS)]
         second = _chosen("Compare with", others, "beside", ALONE)
+        if first != OWN:
+            st.button("Drop a file", key="recordings_own", on_click=session.hold, args=(FIRST, OWN))
     if first == OWN:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown("Drop a recording below, or look at an example:", width="content")
             for name in examples():
-                label = name.removeprefix(EXAMPLE).removesuffix(".jsonl")
+                label = _shown(name).removeprefix(EXAMPLE)
                 st.button(label, key=f"recordings_{name}", on_click=session.hold, args=(FIRST, name))
-        with st.expander("How to record your model", expanded=not listed):
-            st.code(CODE, language=None, wrap_lines=True)  # highlighting is too pale for small type
-            st.markdown(
-                f"`pip install .` in the app's folder installs only the recorder. Recordings in `{folder()}` appear "
-                "in the list above while they grow; `python -m models open run.jsonl` opens one."
-            )
+    _how(expanded=first == OWN and not listed)
+    if first == OWN:
+        with st.expander("What recording does to a training"):
+            st.markdown(COST)
     runs: list[Recording | RunConfig] = [Recording(None if first == OWN else first)]
     labels: list[str | None] = [None]
     if second.startswith(TOY):
@@ -70,6 +82,35 @@ def draw() -> None:
     )
 
 
+def _how(*, expanded: bool) -> None:
+    """How to get the recorder and use it."""
+    with st.expander("How to record your model", expanded=expanded):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.download_button(
+                "Download the recorder",
+                package.package,
+                package.NAME,
+                "application/zip",
+                key="recordings_package",
+                icon=":material/download:",
+                on_click="ignore",
+            )
+            st.markdown(f"`pip install {package.NAME}` installs it; it needs nothing but torch.", width="content")
+        st.code(CODE, language=None, wrap_lines=True)  # highlighting is too pale for small type
+        st.markdown(
+            f"On the app's own machine recordings in `{folder()}` appear in the list above while they grow, and "
+            "`python -m models open run.jsonl` opens one."
+        )
+
+
+def _shown(name: str) -> str:
+    """A choice in words."""
+    if not name.startswith(EXAMPLE):
+        return name
+    own = name.removeprefix(EXAMPLE).removesuffix(".jsonl")
+    return EXAMPLE + EXAMPLE_NAMES.get(own, own)
+
+
 def _look_again(listed: set[str]) -> None:
     """Runs the page again when the folder lists other recordings than it shows."""
 
@@ -83,7 +124,7 @@ def _look_again(listed: set[str]) -> None:
 
 def _chosen(label: str, options: list[str], name: str, default: str) -> str:
     choice = kept(f"recordings_{name}", default, name=name, among=options, exact=True)
-    return str(st.selectbox(label, options, width=320, **choice))
+    return str(st.selectbox(label, options, width=320, format_func=_shown, **choice))
 
 
 def _panels(labels: list[str | None]) -> list[Panel]:

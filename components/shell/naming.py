@@ -1,9 +1,13 @@
-"""The short name of a configuration, and its loss of guessing."""
+"""The short names of configurations, and its loss of guessing."""
+
+from collections.abc import Sequence
 
 from components.shell.hide import any_hidden, hidden
 from models.insight.baseline import loss_of_guessing
-from models.spec import RunConfig, arrangement_of
+from models.spec import RunConfig, arrangement_of, knobs
 from models.spec.arrangements import architecture_fields
+from models.spec.overrides import value_in_words
+from models.spec.pairings import differing
 
 ARRANGED = tuple(architecture_fields("pre-norm", 1))  # the fields that an arrangement sets
 
@@ -15,6 +19,17 @@ def name_of(cfg: RunConfig) -> str:
     words = [arrangement] if arrangement else [word for name, word in parts.items() if not hidden(name)]
     size = [str(value) for name, value in (("depth", cfg.depth), ("width", cfg.width)) if not hidden(name)]
     return ", ".join([*words, "x".join(size)] if len(size) == 2 else words)
+
+
+def names_of(nets: Sequence[RunConfig]) -> list[str]:
+    """The short names of several configurations; equal ones also say what differs, without what a link hides."""
+    names, told = [name_of(cfg) for cfg in nets], []
+    for cfg, name in zip(nets, names, strict=True):
+        equal = [other for other, own in zip(nets, names, strict=True) if own == name]
+        more = [field for field in differing(equal) if not hidden(field)]
+        words = (f"{knobs()[field][1].label.lower()} {value_in_words(getattr(cfg, field))}" for field in more)
+        told.append(", ".join(filter(None, (name, *words))))
+    return told
 
 
 def chance(cfg: RunConfig) -> float:

@@ -35,7 +35,13 @@ button[kind="primary"], [data-tag-index] * { color: light-dark(#ffffff, #0b1622)
 .st-key-start_words { display: grid; }
 .st-key-start_words > * { grid-area: 1 / 1; }
 .st-key-start_words:has(> :nth-child(2)) > :first-child * { visibility: hidden; }
-@media (min-width: 768px) { .stElementContainer.st-key-settings { display: none; } }
+@media (min-width: 768px) {
+  .stElementContainer.st-key-settings { display: none; }
+  /* Streamlit keeps an empty sidebar on the next page where one of its lists was opened before. */
+  [data-test-script-state="notRunning"] [data-testid="stSidebar"]:has(
+    [data-testid="stSidebarUserContent"] .stVerticalBlock:empty
+  ) { display: none; }
+}
 @media (max-width: 767px) { /* The drawer's closing button stays in sight, with nothing over it. */
   [data-testid="stApp"]:has([data-testid="stSidebar"]):not(:has([data-testid="stExpandSidebarButton"])) .copy-link {
     visibility: hidden;

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import streamlit as st
 
-from components.shell import projector
+from components.shell import compare_link, projector
 from components.shell.link import COMPARE, LESSONS, PAGES, PLAYGROUND, STORY
+from models.spec.pairings import DEEP_PLACEMENTS, PAIRINGS
 
+DEEP = compare_link.to_query(PAIRINGS[DEEP_PLACEMENTS].make(), seeds=1)
 ON_PROJECTOR = {projector.KEY: projector.VALUE}
 # By reader: what for, and the pages in order with their labels; a query where one is to be opened in some way.
 WAYS: dict[str, tuple[str, tuple[tuple[Path, str, dict[str, str]], ...]]] = {
@@ -27,13 +29,17 @@ WAYS: dict[str, tuple[str, tuple[tuple[Path, str, dict[str, str]], ...]]] = {
     ),
     "An engineer": (
         "Which arrangement still trains at depth 64?",
-        ((PAGES / "explore" / "maps.py", "Maps of many runs", {}), (COMPARE, "Compare two nets", {})),
+        (
+            (PAGES / "train" / "recordings.py", "Your own model", {}),
+            (COMPARE, "Pre-norm against post-norm, 48 blocks", DEEP),
+            (PAGES / "explore" / "maps.py", "Maps of many runs", {}),
+        ),
     ),
 }
 
 
 def ways() -> None:
-    """One card per kind of reader, each with two pages."""
+    """One card per kind of reader, each with two or three pages."""
     st.subheader("Where to go from here", anchor=False)
     for place, (who, (why, pages)) in zip(st.columns(len(WAYS)), WAYS.items(), strict=True):
         with place.container(border=True):

@@ -29,18 +29,21 @@ def trace_csv(trace: Trace) -> str:
     """The CSV of a trace, with a header.
 
     loss, lr, grad_norm and clip_factor repeat for every site of a step; the columns after them are measured only at the
-    steps of frames. Some cells are empty: x0 has no branch, and what belongs to a block is at its last site.
+    steps of frames. Some cells are empty: x0 has no branch, what belongs to a block is at its last site, and the row
+    after the last update has neither a learning rate nor an update of its own.
     """
     ends = _block_ends(trace.sites)
     act, grad, branch, weight = (
         _texts(series) for series in (trace.act_rms, trace.grad_rms, trace.branch_rms, trace.weight_grad_rms)
     )
     scalars = [_texts(series) for series in (trace.loss, trace.lr, trace.grad_norm, trace.clip_factor)]
+    updated = trace.lr > 0
+    scalars[1] = [rate if there else "" for rate, there in zip(scalars[1], updated, strict=True)]
     frames = {frame.step: frame for frame in trace.frames}
     lines = [",".join(COLUMNS)]
     for row in range(len(trace)):
         step = ",".join(scalar[row] for scalar in scalars)
-        seen = _seen(frames.get(int(trace.step[row])), len(trace.sites), ends)
+        seen = _seen(frames.get(int(trace.step[row])), len(trace.sites), ends, updated=bool(updated[row]))
         for at, site in enumerate(trace.sites):
             own_branch = branch[row][at - 1] if at else ""
             own_weight = weight[row][ends[at]] if at in ends else ""
@@ -58,11 +61,12 @@ def comparison_csv(runs: Mapping[str, Sequence[Trace]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _seen(frame: Frame | None, sites: int, ends: dict[int, int]) -> list[str]:
+def _seen(frame: Frame | None, sites: int, ends: dict[int, int], *, updated: bool) -> list[str]:
     """The last five cells of a step's rows, site by site."""
     if frame is None:
         return [",,,,"] * sites
     cosine, update, dead = (_texts(one) for one in (frame.sample_cosine, frame.update_to_weight, frame.dead_units))
+    update = update if updated else [""] * len(update)
     held_out = ",".join(_texts(np.array([frame.held_out_loss, frame.held_out_accuracy])))
     blocks = [ends.get(at, -1) for at in range(sites)]
     own = ((update[block] if block >= 0 else "", dead[block] if block >= 0 and dead else "") for block in blocks)

@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from models.insight.verdict import LARGE_UPDATE
+from models.insight.verdict import LARGE_UPDATE, VANISHING
+from models.insight.words import change_in_words
 from models.trace import Trace
 
 USUAL_UPDATE = 1e-3  # of a block's weights in one step (Karpathy)
@@ -22,8 +23,11 @@ def last_update(trace: Trace, row: int) -> tuple[int, np.ndarray] | None:
     return measured[-1] if measured else None
 
 
-def update_sentence(update: tuple[int, np.ndarray] | None) -> str:
-    """How large the last measured update was beside the weights, by block."""
+def update_sentence(update: tuple[int, np.ndarray] | None, gradient: float = 0.0) -> str:
+    """How large the last measured update was beside the weights, by block.
+
+    `gradient`: the decades by which the gradient changes on its way back; of one that vanishes no update is good.
+    """
     if update is None:
         return "No update has been measured yet."
     step, ratios = update
@@ -35,6 +39,8 @@ def update_sentence(update: tuple[int, np.ndarray] | None) -> str:
         judged = f"too much in block {block}; of runs with more than {LARGE_UPDATE:.0%} few learn"
     elif most < SMALL_UPDATE:
         judged = "next to nothing"
+    elif gradient < -math.log10(VANISHING):
+        judged = change_in_words("a usual size, but the gradient behind it", gradient, "on the way back")
     else:
         judged = "most runs with updates like this learn"
     return (

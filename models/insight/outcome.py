@@ -4,15 +4,13 @@ import math
 
 import numpy as np
 
-from models.insight.verdict import COLLAPSED
+from models.insight.verdict import COLLAPSED, LAST, LEARNT
 from models.insight.words import decades
 from models.trace import Trace
 
 LEARNS, BLOWS_UP, STAYS = "learns", "blows up", "never moves"
 OUTCOMES = (LEARNS, BLOWS_UP, STAYS)
-LAST = 20  # rows whose mean is the final loss: a single batch says less
 LATELY = 10  # consecutive rows whose mean loss counts in a run: one batch alone may be lucky
-LEARNT = 0.9  # times the loss of guessing, below which a net has learned something
 LOST = 2.0  # times the loss of guessing, above which it is lost
 FADED = 0.1  # share of the signal or the gradient left over depth, below which it has faded
 

@@ -21,6 +21,8 @@ VANISHING = 30.0  # factor by which one of them falls
 COLLAPSED = 0.95  # mean cosine between different samples at the end of the stream
 APART = 0.7  # of the same, below which samples have different directions
 LARGE_UPDATE = 0.3  # of a block's weights in one step: above it few runs learn, below it most do, with Adam too
+LEARNT = 0.9  # times the loss of guessing, below which a net has learned something
+LAST = 20  # rows whose mean loss counts: a single batch says less
 DEAD = 0.5  # share of a block's ReLU units that output 0 for every token of the subset
 INERT = 1e-3  # largest branch over largest stream, below which the branches add nothing yet
 
@@ -107,7 +109,7 @@ def directions(cosine: float) -> str:
 
 
 def loss_sentence(trace: Trace | None, row: int, guessing: float) -> str:
-    """The training loss at one row of a tape, if there is one, compared with the loss of guessing."""
+    """The training loss at one row of a tape, if there is one; that of the last rows compared with guessing."""
     if trace is None or len(trace) == 0:
         return f"Not trained yet. Guessing costs {guessing:.2f}."
     loss, frame = float(trace.loss[row]), trace.frame_at(row)
@@ -115,13 +117,15 @@ def loss_sentence(trace: Trace | None, row: int, guessing: float) -> str:
         return f"The loss is not finite at step {row}."
     if row == 0:
         return f"Step 0: not trained yet, loss {loss:.3g}; guessing costs {guessing:.2f}."
-    if loss < 0.5 * guessing:
+    # A single batch says little. Up to LAST rows, of the later half of the run so far.
+    lately = float(np.mean(trace.loss[row - min(LAST - 1, row // 2) : row + 1], dtype=np.float64))
+    if lately < 0.5 * guessing:
         relation = "it learns"
-    elif loss < 0.9 * guessing:
+    elif lately < LEARNT * guessing:
         relation = "it begins to learn"
-    elif loss <= 1.1 * guessing:
+    elif lately <= 1.1 * guessing:
         relation = "no better than guessing"
-    elif loss < float(trace.loss[0]):
+    elif lately < float(trace.loss[0]):
         relation = "not yet as good as guessing"
     else:
         relation = "worse than guessing"

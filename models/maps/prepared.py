@@ -59,8 +59,8 @@ PREPARED: dict[str, Prepared] = {
     ),
     "warm-up": Prepared(
         "Warm-up and the learning rate in a transformer",
-        "Post-norm needs a warm-up and pre-norm does not, it is said (Xiong 2020, 2002.04745). Here: six blocks that "
-        "copy.",
+        "Post-norm needs a warm-up and pre-norm does not, it is said (Xiong 2020, 2002.04745). Does it show where six "
+        "blocks learn to copy sixteen symbols?",
         MapSpec(
             Axis("lr", (0.0003, 0.001, 0.003, 0.01)),
             Axis("warmup", (0, 10, 40, 120)),

@@ -8,8 +8,9 @@ from itertools import pairwise
 import numpy as np
 
 from models.insight.words import factor
-from models.maps.cells import Outcome
+from models.maps.cells import Outcome, cells
 from models.maps.spec import MapSpec
+from models.maps.table import grid
 
 
 @dataclass(frozen=True)
@@ -59,23 +60,54 @@ def widths(spec: MapSpec, outcomes: Sequence[Outcome]) -> list[Width]:
 
 
 def sentence(spec: MapSpec, measured: Sequence[Width]) -> str:
-    """Whether pre-norm is less sensitive than post-norm on this map, or which arrangement has the widest range."""
-    if not measured:
-        return "No arrangement is done at all learning rates yet."
+    """Whether pre-norm is less sensitive than post-norm on this map, or which arrangement has the widest range.
+
+    Only arrangements that are done at all values of the other axis are compared.
+    """
+    others = len(spec.y.values if rate_axis(spec) == "x" else spec.x.values)
     decades = {name: [w.decades.mean() for w in measured if w.arrangement == name] for name in spec.arrangements}
-    mean = {name: float(np.mean(own)) for name, own in decades.items() if own}
-    seeds = "1 seed" if spec.seeds == 1 else f"{spec.seeds} seeds"
+    mean = {name: float(np.mean(own)) for name, own in decades.items() if len(own) == others}
+    if len(mean) < min(2, len(spec.arrangements)):
+        return f"{len(mean)} of {len(spec.arrangements)} arrangements done: nothing to compare yet."
+    seeds, goal = "1 seed" if spec.seeds == 1 else f"{spec.seeds} seeds", f"a loss of {spec.target:g}"
     if {"pre-norm", "post-norm"} <= set(mean):
         pre, post = mean["pre-norm"], mean["post-norm"]
         claim = "holds here" if pre > post else "does not hold here"
-        return (
-            f"“Pre-norm is less sensitive to the learning rate than post-norm” {claim}: the rates that reach a loss "
-            f"of {spec.target:g} span a factor of {factor(pre)} on average against {factor(post)} ({seeds})."
-        )
+        both = f"with pre-norm {_span(pre, goal)}, with post-norm {_span(post, 'it')}"
+        return f"“Pre-norm is less sensitive to the learning rate than post-norm” {claim}: {both} ({seeds})."
     best = max(mean, key=mean.__getitem__)
+    if len(mean) == 1:
+        return f"With {best} {_span(mean[best], goal)} ({seeds})."
+    of = "" if len(mean) == len(spec.arrangements) else f" of the {len(mean)} that are done"
+    if not mean[best]:
+        return f"No arrangement{of} reaches {goal} at any rate ({seeds})."
+    return f"The widest range{of} has {best}: {_span(mean[best], goal)} ({seeds})."
+
+
+def warmup_sentence(spec: MapSpec, outcomes: Sequence[Outcome]) -> str:
+    """What a warm-up changes of the least loss at any rate, by arrangement; empty where the map is not about that."""
+    if {spec.x.field, spec.y.field} != {"lr", "warmup"} or len(outcomes) < len(cells(spec)) * spec.seeds:
+        return ""
+    warmups = spec.x.values if spec.x.field == "warmup" else spec.y.values
+    if 0 not in warmups or len(warmups) < 2:
+        return ""
+    least = []
+    for name in spec.arrangements:
+        losses = grid(spec, outcomes, name, "final loss")[0]  # (y, x)
+        rows = losses if spec.y.field == "warmup" else losses.T
+        bare = np.array([value == 0 for value in warmups])
+        if not (np.isfinite(rows[bare]).any() and np.isfinite(rows[~bare]).any()):
+            return ""
+        least.append(f"{name} {np.nanmin(rows[bare]):.2g} and {np.nanmin(rows[~bare]):.2g}")
+    return f"The least loss at any rate, without a warm-up and with one: {', '.join(least)}."
+
+
+def _span(decades: float, goal: str) -> str:
+    """A width in words."""
     return (
-        f"The widest range has {best}: the rates that reach a loss of {spec.target:g} span a factor of "
-        f"{factor(mean[best])} on average ({seeds})."
+        f"the rates that reach {goal} span a factor of {factor(decades)} on average"
+        if decades
+        else f"no rate reaches {goal}"
     )
 
 

@@ -21,6 +21,13 @@ def _transformer(arrangement: str, **fields_: Any) -> RunConfig:
     return RunConfig.arranged(arrangement, net="transformer", task="book", depth=12, batch=16, **fields_)
 
 
+def _deep(arrangement: str) -> RunConfig:
+    """As narrow and short as still shows the difference, so that both are trained in half a minute."""
+    small: dict[str, Any] = {"width": 16, "batch": 8, "steps": 150}
+    return RunConfig.arranged(arrangement, net="transformer", task="book", depth=48, lr=0.003, **small)
+
+
+DEEP_PLACEMENTS = "pre-norm and post-norm, 48 blocks"
 PAIRINGS = {
     "residual x norm": Pairing(
         "Which of the two does a deep net need?",
@@ -42,6 +49,10 @@ PAIRINGS = {
             _transformer("post-norm", lr=0.003, warmup=100),
             _transformer("pre-norm", lr=0.003),
         ),
+    ),
+    DEEP_PLACEMENTS: Pairing(
+        "Which of the two still trains 48 blocks of a transformer?",
+        lambda: (_deep("pre-norm"), _deep("post-norm")),
     ),
     "layer norm and batch norm, two samples": Pairing(
         "Which norm bears a tiny batch?",

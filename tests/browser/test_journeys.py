@@ -245,6 +245,25 @@ def test_a_comparison_is_come_back_to_changed_and_kept(person):
     second.has_chosen(visitor.choices)
 
 
+def test_a_comparison_that_another_page_opened_is_come_back_to(person):
+    visitor = person("Playground", "net=transformer&task=copy&depth=2&width=16&batch=4").reads("This network")
+    visitor.follows("Compare with post-norm", "Compare", "Placement")
+    visitor.goes("Your model").goes("Anatomy").goes("Compare", "Placement").goes("Playground").goes("Maps")
+    visitor.goes("Compare", "Placement")
+    assert "post-norm" in visitor.address
+
+
+def test_no_empty_sidebar_stays_where_a_list_of_it_was_opened_before(person):
+    visitor = person("Compare", COMPARED).reads("differs")
+    visitor.tab.get_by_role("combobox", name="Prepared comparison").click()
+    visitor.tab.get_by_role("option").first.wait_for()
+    visitor.tab.keyboard.press("Escape")
+    visitor.goes("Common errors", "33 of 33 claims")
+    expect(visitor.tab.get_by_test_id("stSidebar")).to_be_hidden()
+    visitor.goes("Compare", "differs")
+    expect(visitor.tab.get_by_test_id("stSidebar")).to_be_visible()
+
+
 def test_a_finished_run_is_scrubbed_and_plays_again_from_the_start(person):
     visitor = person("Playground", SMALL + "&seed=33").trains(last=STEPS)
     visitor.reads(f"step {STEPS} of {STEPS}", "done", f"Step {STEPS}: loss")

@@ -148,6 +148,19 @@ def test_the_table_holds_every_number_to_the_last_bit(cfg: RunConfig) -> None:
     assert [int(row["step"]) for row in rows[:: len(trace.sites)]] == list(range(cfg.steps))
 
 
+def test_the_row_after_the_last_update_has_no_rate_and_no_update() -> None:
+    cfg = RunConfig(depth=3, width=8, batch=4, steps=4, device="cpu")
+    run = Run(cfg)
+    run.advance(cfg.steps)
+    run.close()
+    rows = list(csv.DictReader(io.StringIO(trace_csv(run.trace()))))
+    last = [row for row in rows if row["step"] == "4"]
+    assert len(last) == 4
+    assert all(row["loss"] and row["grad_norm"] and row["held_out_loss"] for row in last)
+    assert {(row["lr"], row["update_to_weight"]) for row in last} == {("", "")}
+    assert {row["lr"] for row in rows if row["step"] != "4"} == {str(np.float32(cfg.lr))}
+
+
 @pytest.mark.parametrize("cfg", [RunConfig(depth=3, width=8, batch=4, steps=7, device="cpu"), TRANSFORMER])
 def test_the_table_holds_the_frames_at_their_steps_and_is_empty_there_at_all_others(cfg: RunConfig) -> None:
     trace = trained(cfg)

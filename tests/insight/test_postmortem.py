@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from models.insight.postmortem import RULES, postmortem
+from models.insight.postmortem import RULES, postmortem, vanished_from
 from models.insight.verdict import EXPLODING, LARGE_UPDATE, verdict
 from models.insight.words import decades, factor, times
 from models.spec import RunConfig
@@ -164,3 +164,19 @@ def test_a_divergence_that_no_rule_explains_is_said_to_be_unexplained():
     )
     assert found.kind == "unexplained"
     assert found.first == ("lr", "warmup", "clip")
+
+
+def test_the_step_from_which_the_gradient_vanishes_is_read_off_the_tape():
+    run = Run(RunConfig.arranged("post-norm", net="transformer", task="copy", depth=24, width=16, batch=4, lr=0.01))
+    run.advance(40)
+    trace = run.trace()
+    back = trace.grad_rms[:, 0].astype(float) / trace.grad_rms[:, -1]
+    first = max(at for at, share in enumerate(back) if share >= 1 / 30) + 1
+    assert 0 < first < 40
+    assert vanished_from(trace) == f"From step {first} on less than 1/30 of the gradient comes back to the input."
+    plain = Run(RunConfig.arranged("plain", depth=48, width=16, batch=8))
+    plain.advance(3)
+    assert vanished_from(plain.trace()).startswith("From the start less than")
+    normed = Run(RunConfig.arranged("pre-norm", depth=8, width=16, batch=8))
+    normed.advance(3)
+    assert vanished_from(normed.trace()) == ""

@@ -9,6 +9,8 @@ import pytest
 import torch
 
 from models.export import findings
+from models.insight.baseline import loss_of_guessing
+from models.insight.outcome import LEARNS, STAYS, outcome
 from models.insight.verdict import (
     EXPLODING,
     LARGE_UPDATE,
@@ -27,6 +29,7 @@ from models.insight.verdict import (
 from models.insight.words import change_in_words, decades, factor, of_their_size
 from models.lessons.lessons import LESSONS
 from models.spec import RunConfig
+from models.spec.pairings import DEEP_PLACEMENTS, PAIRINGS
 from models.trace import Columns, Frame, trace_of
 from models.training import Run, profile_at_init
 
@@ -250,6 +253,27 @@ def test_the_cosine_is_between_tokens_where_a_sample_has_several(fields, what):
 def test_the_loss_is_set_against_a_guess(last, words):
     said = loss_sentence(taped([3.0, last], frames=(1,)), 1, math.log(10))
     assert said == f"Step 1: loss {last:.3g}, held-out accuracy 51%; guessing costs 2.30: {words}."
+
+
+def test_one_lucky_batch_of_a_dead_net_is_no_beginning():
+    """Post-norm of 48 blocks: single batches of the book dip below nine tenths of guessing, the mean does not."""
+    cfg = PAIRINGS[DEEP_PLACEMENTS].make()[1]
+    guessing = loss_of_guessing(cfg.task)
+    run = Run(cfg, frames=False)
+    run.advance(90)
+    trace = run.trace()
+    said = [loss_sentence(trace, row, guessing).rpartition(": ")[2] for row in range(35, 90)]
+    assert set(said) == {"no better than guessing."}
+    lucky = replace(trace, loss=np.where(np.arange(len(trace)) == 60, 0.85 * guessing, trace.loss))
+    assert loss_sentence(lucky, 60, guessing).endswith("no better than guessing.")
+
+
+def test_the_last_sentence_about_the_loss_and_the_outcome_are_of_one_definition():
+    for share, word, became in ((0.8, "it begins to learn.", LEARNS), (0.95, "no better than guessing.", STAYS)):
+        losses = [3.0] * 30 + [2.3 * (share + 0.2 * (-1) ** k) for k in range(20)]
+        trace = taped(losses)
+        assert loss_sentence(trace, len(losses) - 1, 2.3).endswith(word)
+        assert outcome(trace, 2.3) == became
 
 
 def test_a_loss_that_is_not_there_or_not_finite_is_said_too():

@@ -238,6 +238,9 @@ def test_the_sentences_judge_by_their_numbers():
     assert "most runs" in update_sentence((8, np.array([1e-3, 2e-2]))), "Adam's usual size"
     assert "block 2; of runs with more than 30% few learn" in update_sentence((8, np.array([1e-3, 0.4])))
     assert "next to nothing" in update_sentence((8, np.array([1e-7])))
+    dead = update_sentence((8, np.array([1e-3, 2e-2])), -6.0)
+    assert "a usual size, but the gradient behind it becomes 1.0·10⁶ times smaller on the way back" in dead
+    assert "learn" not in dead
     assert "not finite" in update_sentence((8, np.array([np.inf, 1.0])))
     assert "No update" in update_sentence(None)
     assert "mostly noise" in noise_sentence(64, 8, 1.0, 640.0)

@@ -1,16 +1,19 @@
 """Instruments on the page: a closed one does no work, an open one measures the step shown and keeps its picture."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
-from components.instruments import INSTRUMENTS
+from components.instruments import INSTRUMENTS, remedies
 from components.shell.style import BADGES
+from models.answers import Trial, Tried
+from models.insight.remedy import Remedy
 from models.instruments import INSTRUMENTS as MEASURED
 from models.service.client import trainer
 from models.service.inprocess import InProcessTrainer
-from tests.app_page import SMALL, charts, playground, press, sound, trained, tried, words
+from tests.app_page import SMALL, charts, labels, playground, press, sound, trained, tried, words
 from tests.stage_page import rests
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -156,6 +159,19 @@ def test_a_post_mortem_names_the_cause_and_a_button_starts_a_comparison_that_dif
     press(page, "branch scale")
     assert page.title[0].value == "Compare"
     assert page.query_params["b"].count("branch_scale=1%2Fsqrt%28depth%29") == 1
+
+
+def test_a_post_mortem_says_what_was_tried_without_help(monkeypatch):
+    first, second, third = (Remedy(name, {"clip": 1.0}) for name in ("one change", "another", "a third"))
+    came = Trial(
+        (Tried(30, 2.4, 2.4, -1, False, False), Tried(30, 2.4, 1.0, -1, True, True))
+    )  # the third was not tried
+    answers = SimpleNamespace(ask=lambda *_, **__: SimpleNamespace(value=came, error=""))
+    monkeypatch.setattr(remedies, "candidates", lambda *_: (first, second, third))
+    monkeypatch.setattr(remedies, "trainer", lambda: answers)
+    page = opened(trained(playground(**DIVERGES)), "Post-mortem")
+    assert "another" in labels(page)
+    assert "Tried without help: one change." in words(page)
 
 
 def test_the_trainer_is_the_one_in_this_process():

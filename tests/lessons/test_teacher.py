@@ -167,7 +167,7 @@ def test_a_button_that_would_set_a_hidden_control_is_not_there() -> None:
         ("verdict", lambda page: "cosine" in said(page)),
         ("verdict", lambda page: "Post-mortem" in offered(page)),
         ("export", lambda page: "Export and share" in [one.label for one in page.expander]),
-        ("export", lambda page: "Compare with..." in [one.proto.label for one in page.get("page_link")]),
+        ("export", lambda page: "Compare with no skip" in [one.proto.label for one in page.get("page_link")]),
         ("arrangement", lambda page: "arrangement" in drawn(page)),
     ],
 )

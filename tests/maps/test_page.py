@@ -22,7 +22,7 @@ from models.maps import Axis, Cell, MapSpec, MapStore, Outcome, process
 from models.maps.cells import cells, configs, outcome, refused, units
 from models.maps.prepared import PREPARED, recording
 from models.maps.process import MapWorks, prune, works
-from models.maps.sensitivity import rate_axis, sentence, widths
+from models.maps.sensitivity import rate_axis, sentence, warmup_sentence, widths
 from models.maps.table import MEASURES
 from models.maps.unit import run_unit
 from models.spec.limits import LIMITS
@@ -156,14 +156,44 @@ def test_a_range_is_the_longest_unbroken_row_of_rates_in_decades():
 
 def test_the_sentence_of_the_lecture_is_tested_by_the_numbers():
     said = sentence(RATES, widths(RATES, reaching(0.1, 1.0)))
-    assert "holds here: the rates that reach a loss" in said
-    assert "span a factor of 100 on average" in said
-    assert "does not hold here" in sentence(RATES, widths(RATES, reaching()))
-    assert sentence(RATES, []) == "No arrangement is done at all learning rates yet."
+    assert "holds here: with pre-norm the rates that reach a loss" in said
+    assert "span a factor of 100 on average, with post-norm the rates that reach it span a factor of 10 on" in said
+    none = sentence(RATES, widths(RATES, reaching()))
+    assert "does not hold here: with pre-norm no rate reaches a loss of" in none
     alone = replace(RATES, arrangements=("pre-norm",))
-    assert "The widest range has pre-norm" in sentence(
-        alone, widths(alone, [r for r in reaching(0.1) if r.arrangement == "pre-norm"])
-    )
+    own = [r for r in reaching(0.1) if r.arrangement == "pre-norm"]
+    assert "With pre-norm the rates that reach" in sentence(alone, widths(alone, own))
+    nowhere = widths(alone, [replace(run, steps_to_target=None) for run in own])
+    assert "With pre-norm no rate reaches a loss of" in sentence(alone, nowhere)
+
+
+def test_nothing_is_concluded_over_arrangements_that_are_not_done():
+    assert sentence(RATES, []) == "0 of 2 arrangements done: nothing to compare yet."
+    assert sentence(RATES, widths(RATES, reaching(0.1)[:-1])) == "1 of 2 arrangements done: nothing to compare yet."
+    three = replace(RATES, arrangements=("plain", "post-norm", "sandwich"))
+    runs = [replace(run, steps_to_target=5) for run in made(three, lambda cell, seed: 1.0)]
+    done = [run for run in runs if run.arrangement != "sandwich"]
+    assert "The widest range of the 2 that are done has" in sentence(three, widths(three, done))
+    deeper = replace(RATES, y=Axis("depth", (2, 4)))  # post-norm is done at one depth of two
+    part = [run for run in made(deeper, lambda cell, seed: 1.0) if (run.arrangement, run.y) != ("post-norm", 4)]
+    assert sentence(deeper, widths(deeper, part)) == "1 of 2 arrangements done: nothing to compare yet."
+
+
+def test_what_a_warm_up_changes_is_said_from_the_cells():
+    spec, runs = PREPARED["warm-up"].spec, recording("warm-up").outcomes
+    said = warmup_sentence(spec, runs)
+    for name in spec.arrangements:
+        found = {}
+        for there in (False, True):
+            places = [(x, y) for x in spec.x.values for y in spec.y.values if (y > 0) is there]
+            losses = [
+                [one.final_loss for one in runs if (one.arrangement, one.x, one.y) == (name, *place)]
+                for place in places
+            ]
+            found[there] = min(math.exp(sum(map(math.log, pair)) / 2) for pair in losses)
+        assert f"{name} {found[False]:.2g} and {found[True]:.2g}" in said
+    assert warmup_sentence(spec, runs[:-1]) == ""
+    assert warmup_sentence(SMALL, made(SMALL, lambda cell, seed: 1.0)) == ""
 
 
 def test_what_is_not_done_at_all_rates_has_no_width_yet():
@@ -413,15 +443,39 @@ def test_a_map_of_ones_own_is_computed_paused_and_forgotten(folder):
     assert not (folder / digest / "units.jsonl").exists()
 
 
-def test_what_is_done_is_shown_and_can_be_gone_on_with(folder):
-    spec = PREPARED["residual x norm"].spec
+def begun(key: str) -> None:
+    """Somebody has computed the first unit of a prepared map."""
+    spec = PREPARED[key].spec
     store = MapStore(spec)
     with store.writing():
         store.add({"unit": 0, "seconds": 1.0, "runs": run_unit(spec.to_json(), 0)["runs"]})
-    page = maps(map="residual x norm")
-    assert "Continue" in labels(page)
+
+
+def test_what_others_have_half_computed_does_not_take_the_place_of_the_recording(folder):
+    begun("arrangements")
+    page = maps(map="arrangements")
+    assert "Compute it here" in labels(page)
     assert "Delete" not in labels(page), "a visitor cannot delete what others began"
-    assert f"{len(units(spec)[0])} of 240 runs" in progress(page)
+    assert progress(page) == ""
+    assert "recorded" in words(page)
+    assert "Pre-norm is less sensitive" in words(page)
+
+
+def test_what_is_done_is_shown_to_who_goes_on_with_it_with_one_time_left(folder):
+    begun("residual x norm")
+    done = len(units(PREPARED["residual x norm"].spec)[0])
+    page = maps(map="residual x norm")
+    press(page, "Compute it here")
+    assert f"of {len(cells(PREPARED['residual x norm'].spec)) * 2} runs" in progress(page)
+    assert " in 1 process" not in words(page)
+    press(page, "Pause")
+    assert "Continue" in labels(page)
+    assert int(progress(page).split()[0]) >= done
+
+
+def test_the_net_and_the_training_of_a_map_stand_in_one_line(folder):
+    said = words(maps(map="warm-up"))
+    assert "In all cells: net transformer, task copy, depth 6, width 32, steps 300, batch 16, optimiser adam;" in said
 
 
 def test_a_server_without_map_processes_shows_the_recordings_and_says_why_it_computes_none(folder, monkeypatch):

@@ -13,14 +13,16 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from components.shell import compare_link
+from components.shell.naming import names_of
 from models.export import comparison_csv, comparison_json, configuration_from
 from models.insight.baseline import loss_of_guessing
 from models.insight.compared import ahead
 from models.service.client import key_of
 from models.spec import RunConfig
 from models.spec.budget import over_budget
-from models.spec.pairings import PAIRINGS, changed, clashes, differing
+from models.spec.pairings import DEEP_PLACEMENTS, PAIRINGS, changed, clashes, differing
 from models.trace import Columns, Divergence, Frame, Trace, trace_of
+from models.training import Run
 from tests.app_page import APP, PATIENCE, address, charts, sound, words
 from tests.stage_page import bound, declared, panels, rests, runs, says, tapes
 
@@ -49,6 +51,33 @@ def test_every_prepared_comparison_differs_in_something_fits_the_budget_and_shar
     assert len({cfg.seed for cfg in configurations}) == 1
     assert not clashes(configurations)
     assert [over_budget(cfg) for cfg in configurations] == [None] * len(configurations)
+
+
+def test_of_the_deep_pair_pre_norm_learns_and_the_gradient_of_post_norm_dies() -> None:
+    pre, post = PAIRINGS[DEEP_PLACEMENTS].make()
+    assert differing((pre, post)) == ("placement",)
+    (pre_loss, pre_gradient), (post_loss, post_gradient) = (_ended(cfg) for cfg in (pre, post))
+    guessing = loss_of_guessing("book")
+    assert pre_loss < 0.95 * guessing < post_loss
+    assert pre_gradient > 1
+    assert post_gradient < 1e-6
+
+
+def _ended(cfg: RunConfig) -> tuple[float, float]:
+    """The loss at the end of a run, and the gradient at its input over that at its end."""
+    run = Run(cfg, frames=False)
+    run.advance(120)
+    trace = run.trace()
+    return float(trace.loss[-20:].mean()), float(trace.grad_rms[-1, 0] / trace.grad_rms[-1, -1])
+
+
+def test_columns_of_one_short_name_also_say_what_differs_and_nothing_that_is_hidden(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nets = PAIRINGS["post-norm and its warm-up"].make()
+    assert names_of(nets) == ["post-norm, 12x64, warm-up 0", "post-norm, 12x64, warm-up 100", "pre-norm, 12x64"]
+    monkeypatch.setattr("components.shell.naming.hidden", lambda name: name == "warmup")
+    assert names_of(nets) == ["post-norm, 12x64", "post-norm, 12x64", "pre-norm, 12x64"]
 
 
 def test_a_comparison_survives_its_own_link() -> None:

@@ -382,3 +382,16 @@ def test_a_preset_sets_the_whole_network_and_says_where_to_look_until_something_
     assert PRESETS["explodes"].look not in words(page)
     with pytest.raises(KeyError):
         playground(**SMALL, hide="norm").get_by_key("preset")
+
+
+def test_the_way_to_compare_says_with_what(trainer_in_this_process):
+    def way(**query: str) -> tuple[str, str]:
+        links = [one.proto for one in playground(**query).get("page_link")]
+        return next((one.label, one.query_string) for one in links if one.label.startswith("Compare with"))
+
+    label, query = way(net="transformer", task="copy", depth="2")
+    assert label == "Compare with post-norm"
+    assert "placement%3Dpost-norm" in query
+    assert way(net="transformer", task="copy", depth="2", placement="post-norm")[0] == "Compare with pre-norm"
+    assert way(depth="2", residual="false")[0] == "Compare with a skip"
+    assert way(depth="2", hide="residual")[0] == "Compare with..."

@@ -1,9 +1,13 @@
 """Recordings on their way to the browser, and what the page "Your model" says to its stage."""
 
+import io
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -11,6 +15,8 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from addnorm import law
+from addnorm.read import read as read_recording
+from components.recordings.package import ROOT, package
 from components.recordings.page import LIKE, OWN
 from components.stage import recordings
 from components.stage.asked import AskedRecording, Hello, read
@@ -18,7 +24,7 @@ from components.stage.figures import LIMITS
 from components.stage.recordings import Reel, opened
 from models.service.client import key_of
 from models.spec import ARRANGEMENTS, RunConfig
-from tests.app_page import APP, PATIENCE, address, press, sound, words
+from tests.app_page import APP, PATIENCE, address, labels, press, sound, words
 from tests.stage_page import declared, panels, says
 
 NOBODY: Any = None  # a trainer, whom no recording asks
@@ -113,6 +119,7 @@ def test_an_example_is_chosen_by_its_button_and_sent_and_nothing_beside_it(folde
     (name, *_) = recordings.examples()
     press(page, name.removeprefix(recordings.EXAMPLE).removesuffix(".jsonl"))
     assert page.selectbox(key="recordings_recording").value == name
+    assert "from addnorm import watch" in page.code[0].value, "how to record is there with a recording too"
     assert address(page) == {"recording": name}
     assert sent(reel(name))[1] == (recordings.EXAMPLES / name.removeprefix(recordings.EXAMPLE)).read_bytes()
     for other in ("example: ../digits.py", "example: ../../README.md", "example: /etc/passwd", "example: "):
@@ -212,6 +219,67 @@ def test_no_recording_is_the_default_and_is_not_in_the_address(folder: Path) -> 
     page = page_of()
     assert page.selectbox(key="recordings_recording").value == OWN
     assert address(page) == {}
+
+
+def test_an_example_is_called_what_it_is_and_its_links_stay(folder: Path) -> None:
+    page = page_of(recording="example: gpt2.jsonl")
+    assert declared(page)["runs"][0]["recording"] == "example: gpt2.jsonl"
+    assert "example: tiny GPT-2" in page.selectbox(key="recordings_recording").options
+    press(page, "Drop a file")
+    assert declared(page)["runs"] == [{"link": "recording=", "recording": None}]
+    assert "tiny GPT-2" in labels(page)
+
+
+# --- the recorder to take along ---
+
+LOOP = """
+import sys; sys.path.insert(0, sys.argv[1])
+import torch
+from torch import nn
+import addnorm
+torch.set_num_threads(1)
+layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, norm_first=True)
+model = nn.TransformerEncoder(layer, 3, enable_nested_tensor=False)
+optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
+x = torch.randn(4, 8, 16)
+with addnorm.watch(model, "run.jsonl", optimizer=optimizer) as tape:
+    for _ in range(5):
+        loss = (model(x) - x).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        tape.loss(loss)
+print(addnorm.__file__)
+"""
+
+
+def test_the_recorder_that_is_downloaded_is_installed_by_pip_and_records_a_training(tmp_path: Path) -> None:
+    pytest.importorskip("setuptools", minversion="77", reason="pip would fetch setuptools to build the package")
+    (tmp_path / "addnorm.zip").write_bytes(package())
+    own = tmp_path / "installed"
+    pip = ["-m", "pip", "install", "-q", "--no-index", "--no-build-isolation", "--no-deps", "--target"]
+    subprocess.run([sys.executable, *pip, own, "addnorm.zip"], cwd=tmp_path, check=True)
+    run = subprocess.run(
+        [sys.executable, "-I", "-c", LOOP, own], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
+    assert Path(run.stdout.strip()).is_relative_to(own)
+    recording = read_recording(tmp_path / "run.jsonl")
+    assert (len(recording), len(recording.sites), recording.problem) == (5, 7, "")
+
+
+def test_the_same_files_make_the_same_download_and_none_is_missing() -> None:
+    before = package()
+    package.cache_clear()
+    assert package() == before
+    modules = {f"addnorm/{path.name}" for path in (ROOT / "addnorm").glob("*.py")}
+    assert set(ZipFile(io.BytesIO(before)).namelist()) == modules | {"pyproject.toml", "LICENSE"}
+
+
+def test_a_number_in_a_recording_takes_about_as_many_bytes_as_is_said() -> None:
+    for path in recordings.EXAMPLES.glob("*.jsonl"):
+        one = read_recording(path)
+        numbers = len(one) * (2 * len(one.sites) + len(one.blocks))
+        assert path.stat().st_size / numbers == pytest.approx(15, rel=0.1)
 
 
 # --- number formats ---

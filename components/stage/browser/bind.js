@@ -444,7 +444,8 @@ export const filled = ({ data, layout }, now, held) => {
       traces.push(trace)
     }
   }
-  if (!traces.length) {
+  const says = !data.length && rest.annotations?.length // a chart that stands still and says why it is empty
+  if (!traces.length && !says) {
     const middle = { x: 0.5, xref: "paper", y: 0.5, yref: "paper", showarrow: false, font: { size: 14 } }
     annotations.push({ ...middle, text: bind.empty ?? "not trained yet" })
   }

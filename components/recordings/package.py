@@ -1,0 +1,19 @@
+"""The recorder as a zip that pip installs, made of the files that the app itself runs on."""
+
+import io
+from functools import cache
+from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+ROOT = Path(__file__).parents[2]
+NAME = "addnorm.zip"
+
+
+@cache
+def package() -> bytes:
+    """The zip: the same files make the same bytes."""
+    packed = io.BytesIO()
+    with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
+        for path in (ROOT / "LICENSE", ROOT / "pyproject.toml", *sorted((ROOT / "addnorm").glob("*.py"))):
+            archive.writestr(ZipInfo(path.relative_to(ROOT).as_posix()), path.read_bytes(), ZIP_DEFLATED)
+    return packed.getvalue()
