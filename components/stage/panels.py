@@ -85,12 +85,13 @@ class Heading(Panel):
 
 @dataclass(frozen=True)
 class Guess(Panel):
-    """A run's name, and the viewer's guess of its outcome among `options`; once there is one, `found`, the comparison.
+    """A run's name and formula, and the viewer's guess of its outcome among `options`; once `found`, the comparison.
 
     A run that diverges is answered at that step, by `diverged`; empty: not before `found`. The browser keeps the guess
     until its tab leaves the app.
     """
 
+    formula: str = ""
     options: Sequence[str] = ()
     found: str = ""
     diverged: str = ""

@@ -21,9 +21,10 @@ NAME = "four"
 
 @dataclass(frozen=True)
 class Cell:
-    """One of the four: its title, and the fields that differ from the default network."""
+    """One of the four: its title, what a block makes of x, and the fields that differ from the default network."""
 
     title: str
+    formula: str
     fields: dict[str, object]
 
     @property
@@ -34,10 +35,10 @@ class Cell:
 
 # Residual across, norm down.
 CELLS = (
-    Cell("Residual and norm", {}),
-    Cell("Norm, no residual", {"residual": False}),
-    Cell("Residual, no norm", {"norm": "none"}),
-    Cell("Neither", {"residual": False, "norm": "none"}),
+    Cell("Residual and norm", "x + F(norm(x))", {}),
+    Cell("Norm, no residual", "F(norm(x))", {"residual": False}),
+    Cell("Residual, no norm", "x + F(x)", {"norm": "none"}),
+    Cell("Neither", "F(x)", {"residual": False, "norm": "none"}),
 )
 ACROSS, HALF = 2, COLUMNS // 2
 LARGE = 145  # pixels of a stack and a curve on a projector
@@ -81,7 +82,14 @@ def _panels(run: int, cell: Cell, end: Ended | None, *, large: bool) -> list[Pan
     blocks = blocks_of(cfg)
     upper: list[Panel] = [
         Guess(
-            cell.title, run, HALF, row, options=OUTCOMES, found=found, diverged="" if hidden("verdict") else BLOWS_UP
+            cell.title,
+            run,
+            HALF,
+            row,
+            formula=cell.formula,
+            options=OUTCOMES,
+            found=found,
+            diverged="" if hidden("verdict") else BLOWS_UP,
         ),
         Stack(
             f"Signal and gradient, {name}",

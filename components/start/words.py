@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from components.shell.naming import chance
-from models.insight.outcome import BLOWS_UP, LEARNS, STAYS, because, fault, outcome, through, times
+from models.insight.outcome import BLOWS_UP, LEARNS, STAYS, because, fault, outcome, share, through, times
 from models.spec import RunConfig
 from models.trace import Trace
 
@@ -34,6 +34,11 @@ class Ended:
         return f"the signal leaves {times(through(self.trace)[0])} as large"
 
     @property
+    def left(self) -> str:
+        """How much of the signal is left after all blocks."""
+        return share(through(self.trace)[0])
+
+    @property
     def fault(self) -> str:
         """Why it has not learned, as part of a sentence."""
         return fault(self.trace, chance(self.cfg))
@@ -46,7 +51,8 @@ def conclusion(both: Ended, norm: Ended, residual: Ended, neither: Ended) -> str
     if [end.outcome for end in ends] == [LEARNS, STAYS, BLOWS_UP, STAYS]:
         return (
             f"**Only the net with both learns: {accuracy}.** At this depth and initialisation, with the residual alone "
-            f"{residual.growth}; with the norm alone it keeps its size, but {norm.fault}."
+            f"{residual.growth}; with the norm alone it keeps its size, but {norm.fault}; with neither, {neither.left} "
+            "of it is left."
         )
     return (
         f"**{_counted(ends)}.** "

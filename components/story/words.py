@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from components.shell.naming import chance
 from components.stage.view import View
-from models.insight.outcome import LEARNS, final_loss, outcome, share, through, times
+from models.insight.outcome import LEARNS, by_block, final_loss, outcome, share, through, times
 from models.service.client import Tape
 from models.spec import RunConfig
 from models.trace import Frame, Trace
@@ -60,12 +60,13 @@ def _enters(seen: Seen, digit: int) -> str:
 
 
 def _fades(seen: Seen, shallow: Seen) -> str:
-    first = f"Now {seen.cfg.depth} of these blocks instead of {shallow.cfg.depth}"
+    first = f"Now {seen.cfg.depth} of these blocks instead of {shallow.cfg.depth}, each of which makes x into F(x)"
     if not seen.before:
         return f"{first}."
     signal, gradient = through(seen.before)
     first += (
-        f": before training {share(signal)} of the signal comes through, {share(gradient)} of the gradient comes back"
+        f": before training a block passes on about {by_block(signal, seen.cfg.depth)} of the signal, so that "
+        f"{seen.cfg.depth} in a row leave {share(signal)}, and {share(gradient)} of the gradient comes back"
     )
     frame = seen.before.frame_at(0)
     answers = len(set(frame.picture["ten_guess"])) if frame and "ten_guess" in frame.picture else 0
@@ -76,11 +77,15 @@ def _fades(seen: Seen, shallow: Seen) -> str:
 def _grows(seen: Seen) -> str:
     first = (
         "The skip (residual connection), the blue ribbon, carries the signal past every block, and what the block puts "
-        "out is added to it"
+        "out is added to it, x + F(x)"
     )
     if not seen.before:
         return f"{first}."
-    first += f": nothing fades, but the sum grows, and the signal leaves {times(through(seen.before)[0])} as large"
+    signal, _ = through(seen.before)
+    first += (
+        f": nothing fades, but each block makes the sum about {by_block(signal, seen.cfg.depth)} times as large, all "
+        f"{seen.cfg.depth} together {times(signal)}"
+    )
     second = f"The loss starts at {seen.before.loss[0]:.3g}, and guessing costs {chance(seen.cfg):.2f}"
     if seen.whole and seen.whole.divergence:
         second += f"; train it, and at step {seen.whole.divergence.step} the numbers overflow"
@@ -88,7 +93,7 @@ def _grows(seen: Seen) -> str:
 
 
 def _levels(seen: Seen, shallow: Seen, digit: int) -> str:
-    first = "A norm before every block, the dots, rescales what the block reads"
+    first = "A norm before every block, the dots, rescales what the block reads, x + F(norm(x))"
     if not seen.before:
         return f"{first}."
     signal, gradient = through(seen.before)

@@ -8,7 +8,7 @@ from models.insight.verdict import COLLAPSED, LAST, LEARNT
 from models.insight.words import decades
 from models.trace import Trace
 
-LEARNS, BLOWS_UP, STAYS = "learns", "blows up", "never moves"
+LEARNS, BLOWS_UP, STAYS = "learns", "blows up", "gets stuck"
 OUTCOMES = (LEARNS, BLOWS_UP, STAYS)
 LATELY = 10  # consecutive rows whose mean loss counts in a run: one batch alone may be lucky
 LOST = 2.0  # times the loss of guessing, above which it is lost
@@ -60,7 +60,7 @@ def fault(trace: Trace, guessing: float) -> str:
             f"before training {share(signal)} of the signal comes through, {share(gradient)} of the gradient comes back"
         )
     if likeness(trace) > COLLAPSED:
-        return f"any two digits come out alike (cosine {likeness(trace):.2f})"
+        return f"any two digits come out pointing nearly the same way (cosine {likeness(trace):.2f})"
     return "nothing is wrong before training"
 
 
@@ -68,6 +68,11 @@ def through(trace: Trace) -> tuple[float, float]:
     """The factors by which the net changes the signal on its way in and the gradient on its way back, untrained."""
     ends = trace.act_rms[0, [0, -1]].astype(float), trace.grad_rms[0, [-1, 0]].astype(float)
     return tuple(float(last / first) if first else math.nan for first, last in ends)  # type: ignore[return-value]
+
+
+def by_block(factor: float, depth: int) -> str:
+    """The factor of each of `depth` equal blocks that together make `factor`, in three digits."""
+    return f"{factor ** (1 / depth):.3g}"
 
 
 def stream_change(trace: Trace) -> float:

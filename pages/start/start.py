@@ -10,10 +10,9 @@ from components.start.words import conclusion
 
 INTRODUCTION = (
     "Four copies of one network of 32 blocks learn to read digits. They differ only in whether a **residual** path "
-    "carries the signal past every block (*add*) and whether a layer **norm** rescales what each block reads. "
-    "A column is a block: above the line the size of its :blue[**signal**], below it that of the "
-    ":violet[**gradient**] (log scale); the band is the residual path, a dot a norm. Guess what each will do, then "
-    "press the button: a net that overflows answers at once, the others at the end."
+    "(the band) carries the signal past every block and whether a layer **norm** (a dot) rescales what each block "
+    "reads. A column is a block, on a log scale: above the line the size of its :blue[**signal**], below it that of "
+    "the :violet[**gradient**]. Guess what each will do, then press the button."
 )
 
 if projector.on():

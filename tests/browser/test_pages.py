@@ -99,7 +99,7 @@ def test_the_start_page_trains_four_nets_after_one_button_and_scores_what_was_gu
     press(page, "Train all four")
     until(page, lambda: row(page) == 300, "the end")
     page.get_by_text("Only the net with both learns").wait_for()
-    page.get_by_text("it never moves; you guessed: learns").wait_for()
+    page.get_by_text("it gets stuck; you guessed: learns").wait_for()
     expect(page.get_by_text("Guess what each will do")).to_be_hidden()
     assert "9 right" in answers(page, "residual and norm").inner_text()
     bottom = page.locator(".stage").evaluate("el => el.getBoundingClientRect().bottom")

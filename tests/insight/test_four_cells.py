@@ -55,11 +55,11 @@ def test_with_the_norm_after_the_add_it_learns_later():
     assert np.exp(np.log(losses).mean()) > 0.05
 
 
-def test_with_neither_it_never_moves():
+def test_with_neither_it_gets_stuck():
     np.testing.assert_allclose(final_losses(residual=False, norm="none"), np.log(10), atol=0.03)
 
 
-def test_with_the_norm_alone_it_never_moves():
+def test_with_the_norm_alone_it_gets_stuck():
     np.testing.assert_allclose(final_losses(residual=False), 2.33, atol=0.05)
 
 
@@ -130,9 +130,9 @@ def test_what_gpt_2_does_starts_level_and_soon_beats_the_letters_frequencies():
     run = Run(cfg)
     run.advance(61)
     trace = run.trace()
-    assert "all 8 blocks together keep it within a factor of two" in look
+    assert "smaller output matrices keep it within a factor of two" in look
     assert trace.act_rms[0].max() / trace.act_rms[0].min() < 2
-    assert "By step 60 the net predicts letters better than their frequencies alone would" in look
+    assert "By step 60 the net predicts letters better than their frequencies do" in look
     assert trace.loss[50:61].mean() < 0.95 * loss_of_guessing(cfg.task)
     assert verdict(cfg, trace, 0).kind == "healthy"
 

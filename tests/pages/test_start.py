@@ -59,7 +59,7 @@ def test_a_reason_is_made_from_the_numbers_before_training():
         "Before training 1/67,000 of the signal comes through, 1/63,000 of the gradient comes back: the loss stays at "
         "2.30, guessing costs 2.30."
     )
-    assert fault(tape(cosine=0.99), CHANCE) == "any two digits come out alike (cosine 0.99)"
+    assert fault(tape(cosine=0.99), CHANCE) == "any two digits come out pointing nearly the same way (cosine 0.99)"
     assert fault(tape(cosine=0.5), CHANCE) == "nothing is wrong before training"
     assert "leaves 4 times as large, the gradient comes back 0.5 times" in because(
         tape((0.1,) * 30, act=(1, 4), grad=(1, 2)), CHANCE
@@ -76,7 +76,7 @@ def test_the_conclusion_is_of_the_runs_as_they_came_out():
     assert "Only the net with both learns: 90% of unseen digits right" in said
     assert (
         "the signal leaves 77 times as large; with the norm alone it keeps its size, but any two digits come out "
-        "alike (cosine 0.99)" in said
+        "pointing nearly the same way (cosine 0.99); with neither, 1/1,000 of it is left." in said
     )
     other = conclusion(both, replace(norm, trace=tape((0.1,) * 30)), residual, neither)
     assert other.startswith("**2 of 4 learn: A; B.** C: before training the signal leaves 77 times as large")

@@ -93,8 +93,11 @@ def test_the_sentences_say_what_is_measured_before_training(small):
     guesses = profile_at_init(story.FADES).frames[0].picture["ten_guess"]
     count = len(set(guesses))
     assert ("the same answer" if count == 1 else f"{count} different answers") in said[1]
-    grown = float(re.search(r"leaves ([\d,.]+) times", said[2])[1].replace(",", ""))
-    assert grown == pytest.approx(factors(story.GROWS)[0], rel=0.05)
+    by_block = float(re.search(r"a block passes on about ([\d.]+) of the signal", said[1])[1])
+    assert by_block**story.FADES.depth == pytest.approx(signal, rel=0.05)
+    by_block, grown = re.search(r"about ([\d.]+) times as large, all \d+ together ([\d,.]+) times", said[2]).groups()
+    assert float(by_block) ** story.GROWS.depth == pytest.approx(factors(story.GROWS)[0], rel=0.05)
+    assert float(grown.replace(",", "")) == pytest.approx(factors(story.GROWS)[0], rel=0.05)
     assert f"The loss starts at {profile_at_init(story.GROWS).loss[0]:.3g}" in said[2]
     level = [float(number) for number in re.findall(r"([\d,.]+) times as large", said[3])]
     np.testing.assert_allclose(level, factors(story.LEVELS), rtol=0.05)

@@ -27,6 +27,7 @@ export class Guess {
   constructor(place) {
     const el = made(place, "div", "stage-guess")
     this.heading = made(el, "h3", "stage-heading")
+    this.formula = made(el, "code")
     this.field = made(el, "fieldset")
     this.score = made(el, "p")
     this.score.setAttribute("aria-live", "polite")
@@ -36,6 +37,7 @@ export class Guess {
     const { title, options } = panel
     this.panel = panel
     this.heading.textContent = title
+    this.formula.textContent = panel.formula
     this.field.setAttribute("aria-label", `Your guess: ${title}`)
     if (this.field.children.length !== options.length) {
       const choices = options.map((option) => {
@@ -127,8 +129,9 @@ export class Digit {
     const { which } = this.panel
     if (!this.image.firstChild) this.image.append(picture(ten.images[which]))
     const answer = ten.answers[which]
-    const why = answer === null ? ": no number is left" : ""
-    write(this.answer, `A ${which}, ${answerOf(answer)}${why} ${answer === which ? "✓" : "✗"}`)
+    const same = ten.answers.every((other) => other === answer)
+    const why = answer === null ? ": no number is left" : same ? ", like every other digit" : ""
+    write(this.answer, `A ${which}, ${answerOf(answer)}${why} ${answer !== which ? "✗" : same ? "" : "✓"}`.trim())
   }
 }
 
