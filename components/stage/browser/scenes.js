@@ -80,7 +80,7 @@ export class Scenes {
     this.parts = scenes.map(({ choice }, at) => {
       const el = made(this.list, "li", "stage-scene")
       const heading = made(el, "h2")
-      const choices = choice && new Choice(el, (chosen) => this.fire("choice", chosen)) // over the text, whose length changes
+      const own = choice && new Choice(el, (chosen) => this.fire("choice", chosen)) // over the text, whose length changes
       const text = made(el, "p")
       const link = made(this.places, "a")
       link.textContent = at + 1
@@ -90,7 +90,7 @@ export class Scenes {
         this.fire("scene", at + 1)
         this.show(at)
       })
-      return { el, heading, text, link, choice: choices }
+      return { el, heading, text, link, choice: own }
     })
     this.watch()
     this.sized ??= new ResizeObserver(() => {
