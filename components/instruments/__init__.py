@@ -1,6 +1,6 @@
 """The instruments below the playground's charts. Only the open one is drawn and measured; a closed one costs nothing.
 
-To add an instrument, write a module with its Instrument, and add a line to INSTRUMENTS.
+README's "How to add" says what belongs to a new one.
 """
 
 import streamlit as st

@@ -38,8 +38,8 @@ button[kind="primary"], [data-tag-index] * { color: light-dark(#ffffff, #0b1622)
 @media (min-width: 768px) {
   .stElementContainer.st-key-settings { display: none; }
   /* Streamlit keeps an empty sidebar on the next page where one of its lists was opened before. */
-  [data-test-script-state="notRunning"] [data-testid="stSidebar"]:has(
-    [data-testid="stSidebarUserContent"] .stVerticalBlock:empty
+  [data-test-script-state="notRunning"] [data-testid="stSidebar"]:not(
+    :has([data-testid="stSidebarUserContent"] .stElementContainer)
   ) { display: none; }
 }
 @media (max-width: 767px) { /* The drawer's closing button stays in sight, with nothing over it. */

@@ -1,6 +1,6 @@
 """Instruments: what can be measured, with torch, of a net at one step of its run.
 
-An instrument is a function and a line in INSTRUMENTS. It takes the replays, a configuration and plain arguments, yields
+An instrument takes the replays, a configuration and plain arguments, yields
 the share of its work that is done, and returns the class of `models.answers` that its question names.
 """
 

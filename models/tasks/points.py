@@ -1,4 +1,4 @@
-"""`spiral`, `circles`, `xor`, `linear`: points of the plane, one token each, drawn afresh for every batch."""
+"""Points of the plane, one token each, drawn afresh for every batch."""
 
 import math
 from collections.abc import Callable
