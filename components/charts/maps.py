@@ -104,7 +104,7 @@ def panel(
 def _frame(column: int, row: int) -> list[dict[str, Any]]:
     """A frame around a cell, black on white: seen on every colour in both themes."""
     box = {"type": "rect", "x0": column - 0.5, "x1": column + 0.5, "y0": row - 0.5, "y1": row + 0.5}
-    return [box | {"line": {"color": colour, "width": width}} for colour, width in (("#ffffff", 6), ("#000000", 3))]
+    return [box | {"line": {"color": colour, "width": width}} for colour, width in (("#ffffff", 6), ("#111111", 3))]
 
 
 def widths_chart(spec: MapSpec, widths: Sequence[Width], other: str) -> Figure:

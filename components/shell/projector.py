@@ -20,6 +20,7 @@ STYLE = """<style>
 .stApp .stMainBlockContainer .stVerticalBlock { gap: 0.5rem }
 .stApp .stMainBlockContainer [class*="_speed "] { flex-basis: 8.5rem !important; width: 8.5rem !important }
 .stApp [data-testid="stProgress"] p { font-size: 1rem }
+.stApp .st-key-stage_playground_over .stage-headline { min-height: 0 }
 .stage.story .stage-stack { height: calc(0.85 * var(--height)) }
 @media (min-width: 1600px) and (min-height: 900px) {
     :root { font-size: 30px }
