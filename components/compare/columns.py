@@ -7,6 +7,7 @@ import streamlit as st
 
 from components.controls import panel
 from components.shell import address, compare_link, hide, link, session
+from components.shell.naming import settings
 from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.spec.overrides import value_in_words
 from models.spec.pairings import MAX_COLUMNS, PAIRINGS, changed, differing
@@ -132,8 +133,7 @@ def differences() -> None:
     first = columns[0]
     equal = [name for name in ALWAYS_SAID if name not in names and not hide.hidden(name)]
     if equal:
-        words = (f"{knobs()[name][1].label.lower()} {value_in_words(getattr(first, name))}" for name in equal)
-        st.caption("Equal in all: " + ", ".join(words))
+        st.caption(f"Equal in all: {settings(first, equal)}")
 
 
 def _columns_in_address() -> dict[str, str]:

@@ -10,7 +10,7 @@ from components.maps import specification
 from components.shell import session, waiting
 from components.shell.address import kept, put, put_again
 from components.shell.link import help_of
-from components.shell.naming import chance
+from components.shell.naming import chance, settings
 from components.shell.style import BADGES
 from components.shell.visitor import visitor
 from components.shell.ways_on import to_compare, to_playground
@@ -23,7 +23,6 @@ from models.maps.sensitivity import rate_axis, sentence, warmup_sentence, widths
 from models.maps.table import MEASURES, frame_of
 from models.maps.work import own_jobs
 from models.spec import knobs
-from models.spec.overrides import value_in_words
 from models.spec.pairings import MAX_COLUMNS, differing
 
 OWN = "your own"
@@ -58,8 +57,7 @@ def _setting(spec: MapSpec) -> str:
     """What is equal in all cells, and the seeds."""
     nets = [spec.config(name, spec.x.values[0], spec.y.values[0]) for name in spec.arrangements]
     equal = [name for name in SAID if name not in (spec.x.field, spec.y.field, *differing(nets))]
-    told = (f"{knobs()[name][1].label.lower()} {value_in_words(getattr(nets[0], name))}" for name in equal)
-    return f"In all cells: {', '.join(told)}; {counted(spec.seeds, 'seed')}"
+    return f"In all cells: {settings(nets[0], equal)}; {counted(spec.seeds, 'seed')}"
 
 
 def watch(spec: MapSpec, chosen: str, measure: str) -> bool:

@@ -26,7 +26,7 @@ from models.spec.equation import equation
 from models.spec.overrides import with_override
 
 NAME = "playground"
-STACK_HEIGHT = 132
+STACK_HEIGHT = 108
 OTHER_PLACEMENT = {"pre-norm": "post-norm", "post-norm": "pre-norm"}
 
 

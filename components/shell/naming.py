@@ -1,6 +1,6 @@
 """The short names of configurations, and its loss of guessing."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from components.shell.hide import any_hidden, hidden
 from models.insight.baseline import loss_of_guessing
@@ -27,9 +27,13 @@ def names_of(nets: Sequence[RunConfig]) -> list[str]:
     for cfg, name in zip(nets, names, strict=True):
         equal = [other for other, own in zip(nets, names, strict=True) if own == name]
         more = [field for field in differing(equal) if not hidden(field)]
-        words = (f"{knobs()[field][1].label.lower()} {value_in_words(getattr(cfg, field))}" for field in more)
-        told.append(", ".join(filter(None, (name, *words))))
+        told.append(", ".join(filter(None, (name, settings(cfg, more)))))
     return told
+
+
+def settings(cfg: RunConfig, fields: Iterable[str]) -> str:
+    """Fields of a configuration in words: "depth 8, norm layer norm"."""
+    return ", ".join(f"{knobs()[field][1].label.lower()} {value_in_words(getattr(cfg, field))}" for field in fields)
 
 
 def chance(cfg: RunConfig) -> float:

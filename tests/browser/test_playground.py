@@ -76,7 +76,7 @@ def test_the_stack_the_player_and_most_of_both_charts_stand_in_the_first_screen(
     expect(page.get_by_role("group", name="Signal and gradient, block by block")).to_be_in_viewport(ratio=1)
     expect(scrubber(page)).to_be_in_viewport(ratio=1)
     for name in PROFILES:
-        expect(chart(page, name)).to_be_in_viewport(ratio=0.55)
+        expect(chart(page, name)).to_be_in_viewport(ratio=2 / 3)
 
 
 def test_a_pause_holds_the_row_and_nothing_is_sent_any_more(visitors):

@@ -278,6 +278,11 @@ LENGTHS = Instrument(
             '        figures.cosines(SITES, ["A", "B"]),\n    ]',
             "        figures.branches(SITES[1:]),\n",
         ),
+        Edit(
+            "tests/pages/test_playground.py",
+            '    for panel in page.get_by_key("panel").options:',
+            '    always.add("Branch by depth")\n',
+        ),
     ],
     "A lesson": [
         Edit(
