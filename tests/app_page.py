@@ -18,8 +18,13 @@ PATIENCE = 60
 
 def playground(**query: str) -> AppTest:
     """The playground as a visitor finds it who comes by a link."""
-    page = AppTest.from_file(APP, default_timeout=PATIENCE).run()
-    page.switch_page(PLAYGROUND)
+    return by_link(PLAYGROUND, **query)
+
+
+def by_link(script: str, **query: str) -> AppTest:
+    """A page, by its script, as a visitor finds it who comes by a link."""
+    page = AppTest.from_file(APP, default_timeout=PATIENCE)
+    page.switch_page(script)
     for key, value in query.items():
         page.query_params[key] = value
     return sound(page.run())

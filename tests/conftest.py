@@ -4,10 +4,12 @@ hypothesis without a clock, and which tests share a process.
 
 import os
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+from streamlit.components.v2 import manifest_scanner
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
@@ -87,6 +89,14 @@ def reference_machine() -> None:
     """Estimates are for the reference machine. A trainer that other tests have left could say what this one is like."""
     close_trainer()
     calibrated(Machine())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def installed_components_are_looked_for_once() -> Iterator[None]:
+    """Each AppTest would read the metadata of every installed package, which takes longer than most pages do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -4,14 +4,12 @@ from collections.abc import Callable
 
 from streamlit.testing.v1 import AppTest
 
-from tests.app_page import APP, PATIENCE, sound
+from tests.app_page import by_link, sound
 
 
 def lab(name: str, folder: str = "labs") -> AppTest:
     """The page of that name as a visitor finds it."""
-    page = AppTest.from_file(APP, default_timeout=PATIENCE).run()
-    page.switch_page(f"pages/{folder}/{name}.py")
-    return sound(page.run())
+    return by_link(f"pages/{folder}/{name}.py")
 
 
 def until(page: AppTest, true: Callable[[], bool], looks: int = 60) -> None:

@@ -11,7 +11,7 @@ from math import sqrt
 import numpy as np
 
 from models.insight.gaussian import moments
-from models.spec import INITS, RunConfig, plan
+from models.spec import INITS, NORMS, RunConfig, plan
 from models.spec.knob import Matrix
 from models.spec.plan import SublayerPlan, one_layer
 
@@ -49,7 +49,7 @@ class _Passed:
 
 
 CENTRED = 1e-9  # Gaussian mean of an activation up to which it counts as 0
-PER_TOKEN = ("none", "layer norm", "rms norm")  # for other norms no law is known
+WITH_LAW = {"none"} | {name for name, entry in NORMS.items() if entry.divisor}
 
 
 @lru_cache(maxsize=256)
@@ -74,7 +74,7 @@ def law(cfg: RunConfig) -> Law:
 def branch_gains(cfg: RunConfig, kind: str) -> tuple[float, float] | None:
     """v_f and v_b of a branch's function fed with unit mean square; None for attention and norms without a law."""
     slots = {sub.norm_mid for sub in plan(cfg).sublayers if sub.kind == kind and not sub.identity}
-    if kind == "attn" or len(slots) != 1 or not slots <= set(PER_TOKEN):
+    if kind == "attn" or len(slots) != 1 or not slots <= WITH_LAW:
         return None
     passed = _function(cfg, kind, slots.pop(), 1.0)
     return passed.square, passed.back
@@ -112,7 +112,7 @@ def _unknown(cfg: RunConfig, sublayers: tuple[SublayerPlan, ...]) -> str:
     if cfg.skip_repeats > 1:
         return "no law is known for recursive skips"
     live = [sub for sub in sublayers if not sub.identity and (_branch_weight(cfg, sub) or sub.norm_add != "none")]
-    other = {norm for sub in live for norm in sub.norms} - set(PER_TOKEN)
+    other = {norm for sub in live for norm in sub.norms} - WITH_LAW
     if other:
         return f"no law is known for {' and '.join(sorted(other))}"
     if cfg.net == "transformer" and any(
@@ -197,7 +197,7 @@ def _norm(cfg: RunConfig, norm: str, mean: float, variance: float) -> _Passed:
     """A norm divides by the root of the variance or of the mean square; it removes too few directions to matter."""
     if norm == "none":
         return _Passed(mean, variance, 1.0)
-    if norm == "layer norm":
+    if NORMS[norm].divisor == "variance":
         return _Passed(0.0, variance / (variance + cfg.eps), 1 / (variance + cfg.eps))
     size = variance + mean * mean + cfg.eps
     return _Passed(mean / sqrt(size), variance / size, 1 / size)

@@ -36,6 +36,7 @@ PER_HEAD, PER_BIASED_HEAD = 2.2e-7, 4.8e-8  # per token; the second on top, wher
 PER_WEIGHT = {"sgd": 1.8e-9, "momentum": 1.8e-9, "adam": 2.8e-9, "adamw": 2.8e-9}  # however small the batch
 PER_MULTIPLY_ADD = 1 / 44e9
 PER_TERM, PER_SUMMED = 3e-6, 1.2e-9  # in DLCL's sums over all earlier blocks, and per number in them
+ONE_KERNEL = ("none", "layer norm", "batch norm")  # norms; any other launches several
 CHEAP = ("relu", "identity")  # activations; any other costs as much per number as a norm
 ATTENTION_NUMBERS = 5  # per feature: queries, keys, values, the heads' output, the branch's output
 
@@ -86,7 +87,7 @@ def _fixed(cfg: RunConfig, sublayer: SublayerPlan) -> float:
     kind = "attn" if attention else "one layer" if one_layer(cfg, sublayer.kind) else "two layers"
     norms = sum(norm != "none" for norm in sublayer.norms) + (sublayer.repeats - 1) + 2 * (attention and cfg.qk_norm)
     positions = PER_POSITION.get(cfg.position, 0.0) * attention
-    costly = sum(norm in ("rms norm", "dynamic tanh") for norm in sublayer.norms)
+    costly = sum(norm not in ONE_KERNEL for norm in sublayer.norms)
     factors = PER_FACTOR * _factors(sublayer)
     return PER_SUBLAYER[kind] + PER_NORM * norms + PER_COSTLY_NORM * costly + factors + positions
 

@@ -20,6 +20,8 @@ class NormEntry(Entry):
 
     `symbol` is LaTeX, `short` its name in a diagram. `code` makes it from {width} and {eps}, where {switch} is the
     argument that leaves out gain and bias. `over` is what its statistics are over: "token", "batch", or nothing.
+    `divisor`: the statistic whose root it divides a token by, "variance" (of what it has centred) or "mean square",
+    from which the signal's law follows; empty for any other formula, for which no law is known.
     """
 
     symbol: str = ""
@@ -27,6 +29,7 @@ class NormEntry(Entry):
     code: str = ""
     switch: str = "affine"
     over: str = ""
+    divisor: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

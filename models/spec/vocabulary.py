@@ -29,6 +29,7 @@ NORMS: dict[str, NormEntry] = {
         code="nn.LayerNorm({width}, eps={eps}{switch})",
         switch="elementwise_affine",
         over="token",
+        divisor="variance",
     ),
     "rms norm": NormEntry(
         "scales the features of one token to unit mean square and, unlike layer norm, does not subtract their mean",
@@ -39,6 +40,7 @@ NORMS: dict[str, NormEntry] = {
         code="nn.RMSNorm({width}, eps={eps}{switch})",
         switch="elementwise_affine",
         over="token",
+        divisor="mean square",
     ),
     "batch norm": NormEntry(
         "centres and scales each feature over the batch and its tokens; uses running statistics when not training",

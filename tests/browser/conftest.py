@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import TimeoutError as NothingYet
 
-from tests.browser.chromium import ARGS, CHROMIUM, listen
+from tests.browser.chromium import ARGS, HEADLESS, SHARING, listen
 from tests.browser.page import PATIENCE
 from tests.load.server import Server, serving
 
@@ -19,13 +19,13 @@ MOMENT = 5_000  # milliseconds
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
+    if HEADLESS is None:
         pytest.skip("no Chromium")
     from playwright.sync_api import expect, sync_playwright
 
     expect.set_options(timeout=PATIENCE)
     with sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=[*ARGS, "--process-per-site"])
+        browser = started.chromium.launch(executable_path=HEADLESS, args=ARGS + SHARING)
         yield browser
         browser.close()
 

@@ -60,6 +60,8 @@ BY_COLOUR_ALONE = """() => [...document.querySelectorAll(".stage-chart")].flatMa
     })
 })"""
 
+WIDTH = "document.documentElement.scrollWidth"
+
 NAMELESS = """() => [...document.querySelectorAll(".js-plotly-plot, [data-testid=stDataFrame]")].filter((el) =>
     !(el.closest("[aria-label]") ?? el.querySelector("[aria-label]"))?.getAttribute("aria-label").trim()).length"""
 
@@ -107,6 +109,7 @@ def test_axe_finds_nothing_serious_that_is_ours(visitors, path):
     page = visitors(path, **CALM)
     page.get_by_role("heading", level=1).wait_for()
     assert in_both_themes(quiet(page)) == []
+    assert page.evaluate(WIDTH) <= 390, "wider than a phone"
     assert page.evaluate(NAMELESS) == 0
 
 
@@ -119,6 +122,7 @@ def test_axe_finds_nothing_serious_after_training_and_with_an_instrument_open(vi
     drawn(page, "Cosine of samples by depth")
     assert page.evaluate(BY_COLOUR_ALONE) == []
     assert in_both_themes(page) == []
+    assert page.evaluate(WIDTH) <= 390
 
 
 def test_no_two_lines_of_a_comparison_are_told_apart_by_colour_alone(visitors):
@@ -222,6 +226,7 @@ def test_a_block_chosen_by_keyboard_keeps_the_focus(visitors):
 
 def test_nothing_is_animated_for_those_who_want_no_motion(visitors):
     page = drawn(visitors(link(seed=66, steps=5000), **CALM))
+    assert button(page, "Train").evaluate("el => parseFloat(getComputedStyle(el).transitionDuration)") <= 0.001
     seen: list[str] = page.evaluate(MOVING)
     press(page, "Train")
     element = chart(page, "Loss").element_handle()

@@ -32,10 +32,3 @@ def test_a_long_measurement_says_how_far_it_is_and_can_be_cancelled(visitors):
     press(page, "Cancel")
     button(page, "Walk around").wait_for()
     page.get_by_text("Measuring step 0").wait_for(state="detached")
-
-
-def test_a_phone_shows_an_instrument_within_its_width(visitors):
-    page = drawn(visitors(link(), viewport={"width": 390, "height": 844}))
-    opened(page, "Collapse")
-    drawn(page, "Cosine of samples by depth")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390

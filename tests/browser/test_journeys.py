@@ -138,9 +138,11 @@ def test_a_map_is_chosen_and_shared_and_one_of_its_cells_is_opened_in_the_playgr
     expect(second.combobox("Map")).to_have_value(named)
     visitor.goes("Start").goes("Maps", "Sensitivity to the learning rate")
     expect(visitor.combobox("Map")).to_have_value(named)
-    visitor.chooses("Cell: arrangement", "post-norm")
-    visitor.chooses("Depth", "8")
-    visitor.follows("Open this run in the playground", "Playground", "This network", "post-norm")
+    for select, option in (("Cell: arrangement", "post-norm"), ("Depth", "8")):
+        before = visitor.address
+        visitor.chooses(select, option)
+        until(visitor.tab, lambda before=before: visitor.address != before, f"the address of {option}")
+    visitor.reads().follows("Open this run in the playground", "Playground", "This network", "post-norm")
     expect(visitor.slider("Depth")).to_have_value("8")
     visitor.goes_back("Maps", "Sensitivity to the learning rate")
     expect(visitor.combobox("Cell: arrangement")).to_have_value("post-norm")

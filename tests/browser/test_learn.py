@@ -1,21 +1,6 @@
-"""The learning pages in a real browser: a lesson by keyboard
-from guess to verdict, and every page on a phone in the dark.
-"""
-
-import pytest
+"""A lesson in a real browser: by keyboard from guess to verdict, left and found again where it was."""
 
 from tests.browser.page import button, press, settled, until
-
-PAGES = {"lessons": "Lessons", "errors": "Common errors", "glossary": "Glossary"}
-
-
-@pytest.mark.parametrize("path", PAGES)
-def test_a_page_opens_and_fits_a_phone_in_the_dark(visitors, path):
-    page = visitors(f"/{path}", viewport={"width": 390, "height": 844}, color_scheme="dark")
-    page.get_by_role("heading", level=1, name=PAGES[path]).wait_for()
-    page.locator("[data-testid=stMainBlockContainer] [data-testid=stWidgetLabel]").first.wait_for()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert page.get_by_role("alert").count() == 0
 
 
 def test_a_lesson_is_done_by_keyboard_from_the_guess_to_the_verdict(visitors):

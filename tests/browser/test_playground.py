@@ -125,6 +125,11 @@ def test_zoom_and_hover_survive_the_next_ticks(visitors):
 
 def test_the_loss_is_the_scrubber_a_press_on_the_curve_goes_there_and_it_stays_in_sight(visitors):
     page = train(drawn(visitors(link(seed=14))))
+    end = line(page, "Signal by depth")
+    scrubber(page).press("Home")
+    expect(status(page)).to_contain_text("step 0 of 60")
+    until(page, lambda: line(page, "Signal by depth") != end, "the profile of step 0")
+    assert len(line(page, "Loss")) == 61
     page.get_by_role("heading", name="This network").scroll_into_view_if_needed()
     plot, thumb = chart(page, "Loss").bounding_box(), scrubber(page).bounding_box()
     assert 0 < plot["y"] < 720
@@ -187,15 +192,6 @@ def test_two_viewers_share_a_tape_and_one_pauses_while_the_other_goes_on(visitor
         until_line(anna, name, line(ben, name))
 
 
-def test_scrubbing_shows_an_earlier_step(visitors):
-    page = train(drawn(visitors(link(seed=8))))
-    end = line(page, "Signal by depth")
-    scrubber(page).press("Home")
-    expect(status(page)).to_contain_text("step 0 of 60")
-    until(page, lambda: line(page, "Signal by depth") != end, "the profile of step 0")
-    assert len(line(page, "Loss")) == 61
-
-
 def test_a_phone_shows_everything_in_its_width_and_train_can_be_reached(visitors):
     page = drawn(visitors(link(seed=9), viewport={"width": 390, "height": 844}))
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -226,27 +222,34 @@ READABLE = """(el) => {
 }"""
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_and_charts_are_readable_in_both_themes(visitors, scheme):
-    page = drawn(visitors(link(seed=10), color_scheme=scheme))
-    dark = page.get_by_test_id("stApp").evaluate("el => getComputedStyle(el).backgroundColor.match(/[0-9]+/g)[0] < 128")
-    assert dark == (scheme == "dark")
-    texts = [
-        page.get_by_role("heading", level=1),
-        page.locator(".stage-headline"),
-        page.get_by_text("Residual", exact=True),
-    ]
-    texts += [button(page, "Step"), status(page)]
-    for text in texts:
-        assert text.first.evaluate(READABLE) > 3
-    for name in PROFILES:
-        colours = chart(page, name).evaluate(
-            "el => [el._fullLayout.font.color, getComputedStyle(el).getPropertyValue('--st-text-color').trim()]"
-        )
-        assert colours[0].lower() == colours[1].lower()
-        assert chart(page, name).locator(".xtick text").first.evaluate(
-            "el => getComputedStyle(el).fill"
-        ) == page.get_by_test_id("stApp").evaluate("el => getComputedStyle(el).color")
+def test_text_and_charts_are_readable_in_both_themes(visitors):
+    page = drawn(visitors(link(seed=10)))
+    app, colour = page.get_by_test_id("stApp"), "el => getComputedStyle(el).color"
+    root = "el => [getComputedStyle(el).colorScheme, getComputedStyle(el).backgroundColor.match(/[0-9]+/g)[0] < 128]"
+    themed = """el => el._fullLayout.font.color.toLowerCase()
+        === getComputedStyle(el).getPropertyValue("--st-text-color").trim().toLowerCase()"""
+    seen = set()
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        until(page, lambda scheme=scheme: app.evaluate(root) == [scheme, scheme == "dark"], f"the {scheme} theme")
+        ink = app.evaluate(colour)
+        seen.add(ink)
+        for name in PROFILES:
+            until(page, lambda name=name: chart(page, name).evaluate(themed), f"the theme's colour in {name}")
+            tick = chart(page, name).locator(".xtick text").first
+            until(
+                page, lambda tick=tick, ink=ink: tick.evaluate("el => getComputedStyle(el).fill") == ink, "its numbers"
+            )
+        texts = [
+            page.get_by_role("heading", level=1),
+            page.locator(".stage-headline"),
+            page.get_by_text("Residual", exact=True),
+            button(page, "Step"),
+            status(page),
+        ]
+        for text in texts:
+            until(page, lambda text=text: text.first.evaluate(READABLE) > 3, "a colour that is told from its ground")
+    assert len(seen) == 2
 
 
 def test_everything_has_the_name_that_people_and_tools_go_by(visitors):
@@ -256,6 +259,8 @@ def test_everything_has_the_name_that_people_and_tools_go_by(visitors):
     expect(page.get_by_role("switch", name="Residual")).to_have_count(1)
     for name in ("Arrangement", "Placement", "Norm", "Task", "Activation", "Initialisation"):
         expect(page.get_by_role("combobox", name=name, exact=True)).to_have_count(1)
+    expect(page.get_by_role("combobox", name="Arrangement", exact=True)).to_be_visible()  # beside a wide page
+    expect(button(page, "Settings")).to_have_count(0)  # which opens them where they are hidden
     for name in ("Depth", "Width", "Step shown"):
         expect(page.get_by_role("group", name=name, exact=True).get_by_role("slider")).to_have_count(1)
     for name in (*PROFILES, "Loss"):

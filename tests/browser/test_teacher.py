@@ -62,16 +62,8 @@ def test_space_presses_a_button_that_was_reached_by_keyboard_and_plays_after_one
     until_row(page, 3)
 
 
-def test_who_wants_less_motion_gets_none(visitors):
-    page = drawn(visitors(link(seed=55) + LARGE, reduced_motion="reduce"))
-    seconds = button(page, "Train").evaluate("el => parseFloat(getComputedStyle(el).transitionDuration)")
-    assert seconds <= 0.001
-
-
-@pytest.mark.parametrize(
-    "path", [link(seed=56) + LARGE, "/teacher", "/lessons?lesson=placement&view=projector&class=nobody"]
-)
-def test_teacher_mode_fits_a_phone(visitors, path):
+@pytest.mark.parametrize("path", [link(seed=56) + LARGE, "/lessons?lesson=placement&view=projector&class=nobody"])
+def test_what_a_projector_shows_fits_a_phone(visitors, path):
     page = visitors(path, viewport=PHONE, color_scheme="dark")
     page.get_by_role("heading", level=1).wait_for()
     page.locator("[data-testid=stMainBlockContainer] :is([data-testid=stWidgetLabel], .stage-speed)").first.wait_for()

@@ -24,7 +24,7 @@ from models.maps import MapSpec
 from models.maps.cells import Cell, cells
 from models.maps.prepared import PREPARED
 from models.spec import ARRANGEMENTS
-from tests.app_page import APP, PATIENCE, address, back, charts, sound, walk, words
+from tests.app_page import address, back, by_link, charts, sound, walk, words
 from tests.labs_page import lab
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -407,11 +407,7 @@ def path(name: str) -> str:
 
 def linked(name: str, **query: str) -> AppTest:
     """The page of that name as a new visitor finds it who comes by a link."""
-    page = AppTest.from_file(APP, default_timeout=PATIENCE).run()
-    page.switch_page(path(name))
-    for key, value in query.items():
-        page.query_params[key] = value
-    return sound(page.run())
+    return by_link(path(name), **query)
 
 
 def put(page: AppTest, controls: Set) -> AppTest:

@@ -22,7 +22,7 @@ from models.spec import RunConfig, knobs
 from models.spec.budget import over_budget, step_seconds
 from models.trace import Trace
 from models.training import Run, profile_at_init
-from tests.app_page import APP, PATIENCE, charts, press, sound, words
+from tests.app_page import by_link, charts, press, sound, words
 from tests.stage_page import declared, panels, rests, runs, tapes
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -210,11 +210,7 @@ def test_the_code_is_read_from_its_file() -> None:
 
 
 def lessons(**query: str) -> AppTest:
-    page = AppTest.from_file(APP, default_timeout=PATIENCE).run()
-    page.switch_page("pages/learn/lessons.py")
-    for key, value in query.items():
-        page.query_params[key] = value
-    return sound(page.run())
+    return by_link("pages/learn/lessons.py", **query)
 
 
 def guessed(page: AppTest, at: int) -> AppTest:

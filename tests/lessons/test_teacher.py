@@ -27,6 +27,7 @@ from tests.app_page import (
     APP,
     PATIENCE,
     SMALL,
+    by_link,
     charts,
     configuration,
     labels,
@@ -57,11 +58,7 @@ def board(monkeypatch: pytest.MonkeyPatch) -> Board:
 
 
 def opened(path: str, **query: str) -> AppTest:
-    page = AppTest.from_file(APP, default_timeout=PATIENCE).run()
-    page.switch_page(f"pages/learn/{path}.py")
-    for key, value in query.items():
-        page.query_params[key] = value
-    return sound(page.run())
+    return by_link(f"pages/learn/{path}.py", **query)
 
 
 def guessed(page: AppTest, at: int) -> AppTest:

@@ -27,7 +27,7 @@ from models.maps.table import MEASURES
 from models.maps.unit import run_unit
 from models.spec.limits import LIMITS
 from models.training import Run
-from tests.app_page import APP, PATIENCE, charts, labels, press, sound, words
+from tests.app_page import PATIENCE, by_link, charts, labels, press, sound, words
 from tests.maps.test_maps import SMALL, made
 from tests.waiting import until
 
@@ -322,11 +322,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def maps(**query: str) -> AppTest:
-    page = AppTest.from_file(APP, default_timeout=PATIENCE).run()
-    page.switch_page("pages/explore/maps.py")
-    for key, value in query.items():
-        page.query_params[key] = value
-    return sound(page.run())
+    return by_link("pages/explore/maps.py", **query)
 
 
 def test_a_prepared_map_is_shown_as_recorded_and_says_how_it_was_made(folder):

@@ -10,17 +10,13 @@ from models.spec import RunConfig
 from models.spec.code import block_code
 from models.spec.equation import equation
 from models.spec.overrides import with_override
-from tests.app_page import APP, PATIENCE, SMALL, address, configuration, line, sound, words
+from tests.app_page import SMALL, address, by_link, configuration, line, sound, words
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
 
 def anatomy(**query: str) -> AppTest:
-    page = AppTest.from_file(APP, default_timeout=PATIENCE).run()
-    page.switch_page("pages/explore/anatomy.py")
-    for key, value in (SMALL | query).items():
-        page.query_params[key] = value
-    return sound(page.run())
+    return by_link("pages/explore/anatomy.py", **(SMALL | query))
 
 
 def test_moving_the_norm_moves_it_in_equation_code_and_diagram() -> None:

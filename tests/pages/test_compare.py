@@ -23,7 +23,7 @@ from models.spec.budget import over_budget
 from models.spec.pairings import DEEP_PLACEMENTS, PAIRINGS, changed, clashes, differing
 from models.trace import Columns, Divergence, Frame, Trace, trace_of
 from models.training import Run
-from tests.app_page import APP, PATIENCE, address, charts, sound, words
+from tests.app_page import address, by_link, charts, sound, words
 from tests.stage_page import bound, declared, panels, rests, runs, says, tapes
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -32,11 +32,7 @@ SMALL = {"depth": 3, "width": 16, "batch": 16, "steps": 30}
 
 
 def compare(**query: str) -> AppTest:
-    page = AppTest.from_file(APP, default_timeout=PATIENCE).run()
-    page.switch_page("pages/train/compare.py")
-    for key, value in query.items():
-        page.query_params[key] = value
-    return sound(page.run())
+    return by_link("pages/train/compare.py", **query)
 
 
 def columns(*fields: dict[str, object]) -> dict[str, str]:

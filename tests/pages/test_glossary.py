@@ -18,7 +18,7 @@ from models.spec import ARRANGEMENTS, TASKS, knobs
 from models.spec.placement import PLACEMENTS
 from models.spec.scales import BRANCH_SCALES, SKIP_SCALES
 from models.spec.vocabulary import ACTIVATIONS, INITS, NETS, NORMS, STACKS
-from tests.app_page import APP, PATIENCE, back, playground, sound, unfolded, words
+from tests.app_page import back, by_link, playground, sound, unfolded, words
 from tests.labs_page import lab
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -156,9 +156,7 @@ def test_every_control_of_the_playground_leads_to_its_word(net):
 
 
 def test_every_control_of_the_comparison_leads_to_its_word():
-    page = AppTest.from_file(APP, default_timeout=PATIENCE).run()
-    page.switch_page("pages/train/compare.py")
-    sound(page.run())
+    page = by_link("pages/train/compare.py")
     assert {"Norm", "Placement", "Depth", "Arrangement"} <= leads(page)
 
 
@@ -189,11 +187,7 @@ def test_the_link_is_relative_so_that_it_holds_under_a_base_path():
 
 
 def glossary(**query: str) -> AppTest:
-    page = AppTest.from_file(APP, default_timeout=PATIENCE).run()
-    page.switch_page("pages/learn/glossary.py")
-    for key, value in query.items():
-        page.query_params[key] = value
-    return sound(page.run())
+    return by_link("pages/learn/glossary.py", **query)
 
 
 def opened(page: AppTest) -> list[str]:

@@ -11,10 +11,9 @@ from models.service.connection import ROOT
 from models.spec import ARRANGEMENTS, TASKS, RunConfig, knobs
 from models.spec.arrangements import architecture_fields
 from tests.app_page import (
-    APP,
-    PATIENCE,
     SMALL,
     address,
+    by_link,
     charts,
     configuration,
     line,
@@ -99,9 +98,7 @@ def move(page: AppTest, field: str, value: object) -> AppTest:
 
 @pytest.mark.parametrize("path", PAGES)
 def test_every_page_opens(path):
-    page = AppTest.from_file(APP, default_timeout=PATIENCE).run()
-    page.switch_page(path)
-    sound(page.run())
+    page = by_link(path)
     assert len(page.title) == 1
 
 

@@ -24,7 +24,7 @@ from components.stage.figures import LIMITS
 from components.stage.recordings import Reel, opened
 from models.service.client import key_of
 from models.spec import ARRANGEMENTS, RunConfig
-from tests.app_page import APP, PATIENCE, address, labels, press, sound, words
+from tests.app_page import address, by_link, labels, press, sound, words
 from tests.stage_page import declared, panels, says
 
 NOBODY: Any = None  # a trainer, whom no recording asks
@@ -155,11 +155,7 @@ def test_what_a_browser_may_not_say_of_a_recording_is_refused(run: dict[str, Any
 
 
 def page_of(**query: str) -> AppTest:
-    page = AppTest.from_file(APP, default_timeout=PATIENCE).run()
-    page.switch_page("pages/train/recordings.py")
-    for key, value in query.items():
-        page.query_params[key] = value
-    return sound(page.run())
+    return by_link("pages/train/recordings.py", **query)
 
 
 def test_without_a_recording_the_page_says_how_to_make_one_and_takes_a_file(folder: Path) -> None:

@@ -6,7 +6,6 @@ import re
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from components.stage.panels import Curve
 from components.stage.scenes import Scene
@@ -15,7 +14,7 @@ from components.story import words
 from models.service.client import trainer
 from models.spec import RunConfig
 from models.training import profile_at_init
-from tests.app_page import APP, PATIENCE, address, sound
+from tests.app_page import address, by_link, sound
 from tests.stage_page import declared, runs, says, tapes
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -33,11 +32,7 @@ def small(monkeypatch):
 
 
 def opened(**query):
-    page = AppTest.from_file(APP, default_timeout=PATIENCE).run()
-    page.switch_page("pages/start/story.py")
-    for key, value in query.items():
-        page.query_params[key] = value
-    return sound(page.run())
+    return by_link("pages/start/story.py", **query)
 
 
 def texts(page):

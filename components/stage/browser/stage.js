@@ -145,6 +145,7 @@ class Stage {
     if (once(data.reset)) this.moves.reset()
     if (once(data.start)) this.moves.play()
     this.theme = themeOf(this.root)
+    this.bar.show(this.playhead, this.word) // before the first frame: a button that gets its word later moves the rest
     this.go()
   }
 
