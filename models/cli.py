@@ -17,6 +17,7 @@ from urllib.parse import urlencode
 
 from models.catalogue import CATALOGUE, listing
 from models.export import configuration_from, configuration_json, digest_of, findings, trace_csv
+from models.insight.words import counted
 from models.maps import command
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, knobs
 from models.spec import overrides as overrides_text
@@ -136,7 +137,7 @@ def _signal(given: argparse.Namespace) -> int:
     torch.set_num_threads(1)
     seeds = range(cfg.seed, cfg.seed + given.seeds)
     signals = signal_at_init(cfg, seeds, given.rows)
-    _say(cfg, f"{given.seeds} {'seed' if given.seeds == 1 else 'seeds'}, geometric mean")
+    _say(cfg, f"{counted(given.seeds, 'seed')}, geometric mean")
     with np.errstate(divide="ignore", invalid="ignore"):  # a signal of exactly 0 has no logarithm
         mean_square, grad_norm = (
             np.exp(np.log(series).mean(axis=0)) for series in (signals.mean_square, signals.grad_norm)

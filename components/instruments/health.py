@@ -14,7 +14,7 @@ from models import answers
 from models.answers import Health
 from models.insight.health import USUAL_UPDATE, last_update, noise_sentence, update_sentence
 from models.insight.verdict import LARGE_UPDATE
-from models.insight.words import decades
+from models.insight.words import counted, decades
 from models.spec import plan
 
 ROLES = ("now", "formula", "other")
@@ -97,7 +97,7 @@ def _say_parts(found: Measured[Health]) -> None:
             least = "two micro-batches of 8 samples, whose statistics batch norm would use"
         st.caption(f"A batch of {found.cfg.batch} is too small: it takes {least}.")
         return
-    each = f"{parts} of {size} sample{'s' * (size > 1)} each"
+    each = f"{parts} of {counted(size, 'sample')} each"
     normed = " Batch norm takes its statistics from each micro-batch, which adds noise of its own." * noise.batch_norm
     st.caption(f"Of a micro-batch: {each}, {parts * size} of the batch's {found.cfg.batch}.{normed}")
 

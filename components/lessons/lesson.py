@@ -125,7 +125,7 @@ def _guessed(lesson: Lesson) -> bool:
     st.button(
         label, key=f"{key}_settle", icon=":material/done:", type="primary", on_click=settle, disabled=guess is None
     )
-    st.caption(f"Guess first; then you can train the nets. {board.counted(lesson)}")
+    st.caption(f"Guess first; then you can train the nets. {board.what_counts(lesson)}")
     return False
 
 

@@ -15,6 +15,7 @@ from components.shell.style import BADGES
 from components.shell.visitor import visitor
 from components.shell.ways_on import to_compare, to_playground
 from components.stage.still import still_chart
+from models.insight.words import counted
 from models.maps import Cell, MapSpec, MapStore, Outcome
 from models.maps.cells import cells, configs, duration, refused, unit_seconds, units
 from models.maps.prepared import COMMAND, PREPARED, recording
@@ -269,8 +270,3 @@ def _downloads(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
         name = f"map-{spec.digest}.json"
         st.download_button("Specification (JSON)", spec.to_json(), name, "application/json", key="map_json")
     st.caption(f"On any machine: `python -m models map map-{spec.digest}.json --out map.csv`")
-
-
-def counted(count: int, thing: str, plural: str = "s") -> str:
-    """2 seeds, 1 seed."""
-    return f"{count:,} {thing}{'' if count == 1 else plural}"

@@ -9,6 +9,7 @@ from components.charts.colour import GREY
 from components.charts.parts import Figure, enlarged, finished, frame_of, note
 from components.shell import address, hide, projector, qr, session
 from components.stage.still import still_chart
+from models.insight.words import counted
 from models.lessons.board import RULE, board, valid
 from models.lessons.lesson import Lesson
 from models.lessons.lessons import LESSONS
@@ -37,7 +38,7 @@ def again(lesson: Lesson) -> None:
     session.CLASS_TOLD.own().discard((code(), lesson.key))
 
 
-def counted(lesson: Lesson) -> str:
+def what_counts(lesson: Lesson) -> str:
     """What becomes of a guess in this lesson, said before it is made."""
     if not code() or board().counts(code(), lesson.key) is None:
         return "A wrong guess costs nothing."
@@ -79,7 +80,7 @@ def show(lesson: Lesson, guess: str) -> None:
             told.add(this)
     counts = board().counts(*this)
     if counts is not None and board().kept_back(code()):
-        st.markdown(f"Class {code()}: {_guesses(sum(counts.values()))}, not shown yet.")
+        st.markdown(f"Class {code()}: {counted(sum(counts.values()), 'guess', 'es')}, not shown yet.")
     elif counts is not None and projector.on():
         _bars(code(), counts)
     elif counts is not None:
@@ -108,11 +109,7 @@ def sentence(name: str, counts: dict[str, int]) -> str:
         return f"Class {name}: no guess yet."
     leading = [option for option, count in counts.items() if count == most]
     ahead = f"{most} for *{leading[0]}*" if len(leading) == 1 else f"{len(leading)} options lead with {most} each"
-    return f"Class {name}: {_guesses(total)}, {ahead}."
-
-
-def _guesses(count: int) -> str:
-    return f"{count} {'guess' if count == 1 else 'guesses'}"
+    return f"Class {name}: {counted(total, 'guess', 'es')}, {ahead}."
 
 
 def guesses_chart(counts: dict[str, int]) -> Figure:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from models.insight.theory import he_twice
-from models.insight.words import LEVEL, change_in_words, decades, factor, of_their_size, times, vectors
+from models.insight.words import LEVEL, change_in_words, counted, decades, factor, of_their_size, times, vectors
 from models.spec import RunConfig
 from models.trace import Frame, Trace, site_in_words
 
@@ -86,7 +86,7 @@ def weight_sentence(weight_grad_rms: np.ndarray) -> str:
         far = "The blocks' weight gradients are within a factor of two of each other"
     else:
         far = f"The largest of the blocks' weight gradients is {times(spread)} than the smallest"
-    none = f"{still} block{'s' * (still > 1)} receive{'s' * (still == 1)} none"
+    none = f"{counted(still, 'block')} receive{'s' * (still == 1)} none"
     return f"{far}; {none}." if still else f"{far}."
 
 

@@ -1,4 +1,4 @@
-"""How sentences write sizes: "63,000 times larger", "12% of their size"."""
+"""How sentences write sizes and numbers: "63,000 times larger", "12% of their size", "2 seeds"."""
 
 import math
 
@@ -31,6 +31,11 @@ def factor(change: float) -> str:
 def times(change: float) -> str:
     """A change in decades as a comparison: "63,000 times larger"."""
     return f"{factor(change)} times {'larger' if change > 0 else 'smaller'}"
+
+
+def counted(count: int, thing: str, plural: str = "s") -> str:
+    """A number of things: "2 seeds", "1 seed"."""
+    return f"{count:,} {thing}{'' if count == 1 else plural}"
 
 
 def of_their_size(share: float) -> str:

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from models.insight.words import factor
+from models.insight.words import counted, factor
 from models.maps.cells import Outcome, cells
 from models.maps.spec import MapSpec
 from models.maps.table import grid
@@ -69,7 +69,7 @@ def sentence(spec: MapSpec, measured: Sequence[Width]) -> str:
     mean = {name: float(np.mean(own)) for name, own in decades.items() if len(own) == others}
     if len(mean) < min(2, len(spec.arrangements)):
         return f"{len(mean)} of {len(spec.arrangements)} arrangements done: nothing to compare yet."
-    seeds, goal = "1 seed" if spec.seeds == 1 else f"{spec.seeds} seeds", f"a loss of {spec.target:g}"
+    seeds, goal = counted(spec.seeds, "seed"), f"a loss of {spec.target:g}"
     if {"pre-norm", "post-norm"} <= set(mean):
         pre, post = mean["pre-norm"], mean["post-norm"]
         claim = "holds here" if pre > post else "does not hold here"

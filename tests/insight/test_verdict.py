@@ -255,6 +255,7 @@ def test_the_loss_is_set_against_a_guess(last, words):
     assert said == f"Step 1: loss {last:.3g}, held-out accuracy 51%; guessing costs 2.30: {words}."
 
 
+@pytest.mark.slow
 def test_one_lucky_batch_of_a_dead_net_is_no_beginning():
     """Post-norm of 48 blocks: single batches of the book dip below nine tenths of guessing, the mean does not."""
     cfg = PAIRINGS[DEEP_PLACEMENTS].make()[1]

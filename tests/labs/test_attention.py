@@ -564,6 +564,7 @@ def test_the_graphs_follow_the_number_of_tokens(page):
     assert "A recurrent cell needs 12 steps" in words(page)
 
 
+@pytest.mark.slow
 def test_nets_are_trained_by_one_button_and_places_are_read_from_them(page):
     opened(page, "Inside trained nets")
     page.slider(key="attention_trained_depth").set_value(2)

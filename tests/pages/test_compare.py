@@ -49,6 +49,7 @@ def test_every_prepared_comparison_differs_in_something_fits_the_budget_and_shar
     assert [over_budget(cfg) for cfg in configurations] == [None] * len(configurations)
 
 
+@pytest.mark.slow
 def test_of_the_deep_pair_pre_norm_learns_and_the_gradient_of_post_norm_dies() -> None:
     pre, post = PAIRINGS[DEEP_PLACEMENTS].make()
     assert differing((pre, post)) == ("placement",)

@@ -249,6 +249,7 @@ print(addnorm.__file__)
 """
 
 
+@pytest.mark.slow
 def test_the_recorder_that_is_downloaded_is_installed_by_pip_and_records_a_training(tmp_path: Path) -> None:
     pytest.importorskip("setuptools", minversion="77", reason="pip would fetch setuptools to build the package")
     (tmp_path / "addnorm.zip").write_bytes(package())

@@ -98,6 +98,7 @@ def test_the_sentences_say_what_is_measured_before_training(small):
     np.testing.assert_allclose(level, factors(story.LEVELS), rtol=0.05)
 
 
+@pytest.mark.slow
 def test_what_training_shows_is_said_once_it_has(small):
     page = opened()
     before = texts(page)

@@ -6,6 +6,7 @@ import numpy as np
 
 from models.answers import Change
 from models.insight.lens import shown
+from models.insight.words import counted
 from models.spec.query import literal
 
 MOST, LONGEST = 20, 20  # unknown symbols listed, and characters of each
@@ -14,7 +15,7 @@ ROUNDING = 1e-9  # change of a 64-bit logit that counts as rounding
 
 def stop_sentence(stopped: str, said: Sequence[str], asked: int, end: str, limit: int) -> str:
     """Why generation stopped (`stopped`: a word from the trainer)."""
-    count = f"{len(said)} token{'' if len(said) == 1 else 's'}"
+    count = counted(len(said), "token")
     return {
         "length": f"Stopped at the length: {asked} requested, {count} generated.",
         "end": f'Stopped at the end symbol: token {len(said)} is "{shown(end)}"; {asked} were requested.'
@@ -53,7 +54,7 @@ def revision_sentence(found: Change, bare: Change, token: str) -> str:
     rounding = "" if kept == 0 else ", which is rounding" if kept < ROUNDING else ""
     verdict = "Earlier tokens never change" if kept < ROUNDING else "Earlier tokens change"
     return (
-        f'{verdict}: "{shown(token)}" is appended, and no logit at the {places} position{"s" * (places > 1)} before it '
+        f'{verdict}: "{shown(token)}" is appended, and no logit at the {counted(places, "position")} before it '
         f"moves by more than {kept:.2g}{rounding}. Without the mask one of them moves by {moved:.2g}, and the "
         f"prediction changes at {other} of {places}."
     )

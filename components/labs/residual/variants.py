@@ -7,6 +7,7 @@ import streamlit as st
 from components.shell.address import kept
 from components.shell.text import badge, latex, listed, number, vector
 from components.shell.ways_on import to_playground
+from models.insight.words import counted
 from models.labs.residual import EPS, average_weights, combined, cosine, layer_norm, recursive_skip, scaled_skip
 from models.spec import RunConfig
 from models.spec.scales import deepnorm_gain, scale_value
@@ -104,7 +105,7 @@ def _deepnorm(x: np.ndarray, branch: np.ndarray, sublayers: int) -> None:
     """DeepNorm needs smaller initial weights besides the skip weight."""
     weight, gain = scale_value("deepnorm", sublayers), deepnorm_gain(sublayers)
     st.markdown(
-        f"**DeepNorm** is more than this weight. With the {sublayers} sublayer{'s' * (sublayers > 1)} of this token "
+        f"**DeepNorm** is more than this weight. With the {counted(sublayers, 'sublayer')} of this token "
         f"the skip weight is M^(1/4) = {number(weight)}, and value, output and feed-forward matrices start "
         f"(4M)^(-1/4) = {number(gain)} times as large, while queries and keys are unchanged. With 100 blocks of two "
         f"sublayers: {number(scale_value('deepnorm', 200))} and {number(deepnorm_gain(200))}."
