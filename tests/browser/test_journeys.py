@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.page import PHONE, until
+from tests.browser.page import PHONE, choose, until
 from tests.browser.person import PAGES, PAUSE, TRAIN, Person
 
 STEPS = 40
@@ -274,8 +274,10 @@ def test_a_finished_run_is_scrubbed_and_plays_again_from_the_start(person):
     visitor.reads(f"step {middle} of {STEPS}", f"Step {middle}: loss")
     assert f"Step {STEPS}" not in visitor.says
     assert visitor.scrubs("End") == STEPS
+    choose(visitor.tab, "Speed", "5 steps/s")  # at full speed it is over before anybody has looked
     visitor.presses(TRAIN)
     until(visitor.tab, lambda: visitor.step < STEPS, "a run that plays again from its start")
+    choose(visitor.tab, "Speed", "full speed")
     until(visitor.tab, lambda: visitor.step == STEPS, "its end")
     visitor.rests().reads("done")
 
