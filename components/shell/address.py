@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -38,8 +37,6 @@ ONE_NET = ("playground", "anatomy")  # pages that show the same net
 MOST_ECHOES = 8
 NUMBERED = re.compile(r"^examples?-\d+(-and-\d+)?-")  # the prefix of options in addresses from before 2026-11-22
 
-_history = st.components.v2.component("history", js=(Path(__file__).parent / "history.js").read_text())
-
 
 def arrive(page: str, visit: Mapping[str, str]) -> None:
     """Once per script run, before the page: makes the address say what the page is to show.
@@ -61,7 +58,6 @@ def arrive(page: str, visit: Mapping[str, str]) -> None:
     if RESTORED.get():
         query = _as_left(page)
     _write({key: value for key, value in visit.items() if key not in query} | query)
-    _history(key="history", data={"page": page})
 
 
 def resume() -> None:

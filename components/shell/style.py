@@ -1,6 +1,7 @@
-"""CSS that Streamlit's theme options lack: readable text in both themes, and no motion for those who want none.
+"""What is part of every page's HTML: CSS that Streamlit's theme options lack, and the rule of the browser's history.
 
-It is part of every page's HTML: sent by the page's script, it would come after Streamlit's first paint and move that.
+Sent by the page's script, they would come after Streamlit's first paint, which the CSS would move, and after a first
+click.
 """
 
 from pathlib import Path
@@ -11,19 +12,20 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 BADGES = {"measured": "blue", "formula": "green", "recorded": "gray"}  # the colours of where a number comes from
 
 CSS = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
+HISTORY = (Path(__file__).parent / "history.js").read_text(encoding="utf-8")
 UNASKED = {b"accept-encoding", b"if-none-match", b"if-modified-since"}  # Streamlit's page is not the one that is sent
 END = b"</body>"  # after Streamlit's own styles, over which these win
 
 
 class Styled:
-    """Middleware that puts the rules into every page."""
+    """Middleware that puts CSS and HISTORY into every page."""
 
     def __init__(self, inner: ASGIApp) -> None:
         self.inner = inner
-        self._style = f"<style>{CSS}</style>".encode()
+        self._added = f"<style>{CSS}</style><script>{HISTORY}</script>".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Sends a page with the rules in it, and everything else as it is."""
+        """Sends a page with them in it, and everything else as it is."""
         page = (
             scope["type"] == "http"
             and scope["method"] == "GET"
@@ -44,7 +46,7 @@ class Styled:
                 parts.append(message.get("body", b""))
                 if message.get("more_body"):
                     return
-                body = b"".join(parts).replace(END, self._style + END)
+                body = b"".join(parts).replace(END, self._added + END)
                 headers = MutableHeaders(scope=start[0])
                 headers["content-length"] = str(len(body))
                 del headers["etag"], headers["last-modified"]
