@@ -134,7 +134,7 @@ def test_behind_nginx_as_documented_every_visitors_tape_comes_from_the_replica_o
     async def visit(url: str, query: str) -> None:
         async with Viewer(url, PAGE, query, {"Cookie": seat(url, query)}) as viewer:
             await learns(viewer)
-            await viewer.until(lambda: viewer.stage.trainer.get("ticket"), "a ticket that holds there")
+            await viewer.until(lambda: viewer.stage.trainer.get("ticket") is True, "a ticket that holds there")
             assert viewer.stage.connections == 1
 
     async def visits(url: str) -> None:
