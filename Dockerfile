@@ -13,4 +13,5 @@ USER user
 ENV PYTHONUNBUFFERED=1
 EXPOSE 8501
 HEALTHCHECK --interval=30s --timeout=5s --start-period=30s CMD curl --fail --silent http://localhost:8501/healthz || exit 1
-CMD ["streamlit", "run", "app.py", "--server.address=0.0.0.0", "--server.port=8501", "--server.headless=true", "--client.showErrorDetails=none"]
+# A Space, which says its name in SPACE_ID, has one proxy of its own before every visitor.
+CMD ["sh", "-c", "export PLAYGROUND_PROXIES=${PLAYGROUND_PROXIES:-${SPACE_ID:+1}}; exec streamlit run app.py --server.address=0.0.0.0 --server.port=8501 --server.headless=true --client.showErrorDetails=none"]

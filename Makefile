@@ -1,5 +1,5 @@
 # CONTRIBUTING.md explains the targets.
-.PHONY: app check test quick long bench
+.PHONY: app check quick test full bench
 
 app:
 	streamlit run app.py
@@ -10,14 +10,14 @@ check:
 	mypy
 	npx --yes @biomejs/biome@2.6.8 ci components
 
+quick:
+	pytest -m "first and not browser and not slow"
+
 test:
 	pytest
 
-quick:
-	pytest -m "not browser and not slow"
-
-long:
-	pytest -m long
+full:
+	pytest -m full
 
 bench:
 	python -m benchmarks

@@ -3,6 +3,7 @@
 `streamlit run app.py` finds `app`. Nothing here imports torch: the trainer loads it in a process of its own.
 """
 
+import asyncio
 import os
 import platform
 import runpy
@@ -17,9 +18,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from components.shell.assets import Scripts
+from components.shell.door import Door
+from components.shell.sockets import more_files, watch
+from components.shell.streamlits_own import session_id
 from components.shell.style import Styled
 from components.stage.route import routes
 from models import log
@@ -36,13 +39,22 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
     Pandas and most components are imported before the server answers; otherwise the first visitor would wait for them.
     """
     log.begin()
+    files = more_files()
     limits = " ".join(f"{name}={value}" for name, value in set_by_hand(os.environ).items())
-    log.event("server_started", streamlit=st.__version__, python=platform.python_version(), limits=limits or "default")
+    log.event(
+        "server_started",
+        streamlit=st.__version__,
+        python=platform.python_version(),
+        limits=limits or "default",
+        files=files,
+    )
+    watching = asyncio.create_task(watch())
     trainer()
     from components.playground import page  # noqa: F401
     from components.start import cells  # noqa: F401
 
     yield
+    watching.cancel()
     close_trainer()
     log.event("server_stopped")
 
@@ -74,9 +86,9 @@ app = st.App(
     MAIN,
     lifespan=lifespan,
     routes=[Route("/healthz", health), *routes()],
-    middleware=[Middleware(ReadOnly), Middleware(Scripts), Middleware(Styled)],
+    middleware=[Middleware(Door), Middleware(ReadOnly), Middleware(Scripts), Middleware(Styled)],
 )
 
 # AppTest runs this file as a script: hand it the main script.
-if get_script_run_ctx(suppress_warning=True):
+if session_id():
     runpy.run_path(str(MAIN))

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
+from addnorm.findings import findings
 from addnorm.law import law_in_words
 from addnorm.read import Recording, read
 from addnorm.words import first_not_finite, how_it_stands, jumps, shared_prefix, shortened, updates, verdict
@@ -64,7 +65,7 @@ def table(recording: Recording, step: int | None = None) -> Iterator[str]:
     act, grad = (list(_shown(recording, name, at)) for name in ("act", "grad"))
     for name, left, right in zip(names, act, grad, strict=True):
         yield f"{shortened(name, width):<{width}}  {left:>12}{right:>12}"
-    of_row = (words(recording, at) for words in (verdict, jumps, law_in_words, updates))
+    of_row = (words(recording, at) for words in (verdict, jumps, findings, law_in_words, updates))
     yield from (shortened(one, 500) for one in (*of_row, first_not_finite(recording), *header["notes"]) if one)
 
 

@@ -3,7 +3,8 @@
 A branch that reads a normed copy adds the same mean square at every depth, so the stream grows like the square root of
 depth; one that reads the raw stream adds in proportion to it, which makes it grow exponentially; branches that all add
 in one direction, as training may teach them, make it grow in proportion to depth; a norm after every sum keeps its size
-(Xiong 2020, 2002.04745; He 2016, 1603.05027; Yang 2019, 1902.08129 for nets without skips).
+(Xiong 2020, 2002.04745; He 2016, 1603.05027; Yang 2019, 1902.08129 for nets without skips). Other nets grow like these
+over a few sites, so a law is named where it fits clearly best, and an arrangement where the gradient agrees.
 """
 
 from __future__ import annotations
@@ -16,22 +17,27 @@ from dataclasses import dataclass, replace
 from addnorm.read import Recording, SiteInfo
 
 # "Spread" is the largest size over the smallest.
-FEWEST = 4  # sites needed to tell a law, without the first
+FEWEST = 6  # sites needed to tell a law, without the first
 SAME = 1.2  # largest spread that counts as constant, if there is
 TREND = 1.02  # no trend over depth beyond this factor or beyond two standard deviations
 CLEAR = 1.5  # smallest spread by which a law can be told
-STILL = 1.01  # largest spread of the gradient of a stream to which nothing is added
 POOR = 0.045  # RMS distance from a fit in logarithms, over the logarithm of the spread: above it the fit is poor
+APART = 1.3  # factor by which every other law must fit worse
+POWERS = {"root": 2.0, "linear": 1.0}  # the power of the size that gains as much at every site
+BETWEEN = (3.0, 4 / 3, 2 / 3, 1 / 2)  # the same of laws without a name here: depth to the 1/3, 3/4, 3/2 and 2
 SMALLEST = 1e-140  # smallest power of a size, relative to the largest, that is told from zero
+LITTLE = 1.25  # spread of stream and gradient below which the branches add little, or a norm takes it back
 NEAR = 0.25  # share by which the logarithms of two rates may differ
-APART = 1.25  # factor by which other laws must fit worse
-SURE = 2.0  # factor by which the square root must fit worse than a straight line: narrow nets scatter
+# The power of the stream by which its gradient falls with depth where every branch adds as much as the one before: 1
+# if the branch's two gains are equal (`theory.branch_gains`). Tanh without a norm has 1.8 at 24 blocks, and more below.
+RETURNS = (0.75, 1.4)
 
 LIKE = {
     "pre-norm": "every branch adds about as much as the one before",
     "post-norm": "the stream has the same size after every sum",
+    "little": "the branches add little, or a norm after every sum takes back what they add",
     "residual only": "every branch adds in proportion to the stream",
-    "ReZero": "the branches add almost nothing yet",
+    "ReZero": "site by site the same numbers, so the branches add nothing yet",
     "plain": "the size is a product over the layers",
     "plain + norm": "the size stays, and the gradient is a product over the layers",
 }
@@ -51,14 +57,11 @@ class Law:
         return {
             "constant": "has the same size at every depth",
             "slight": f"changes by a factor of {self.spread:.3g} only over depth, too little to tell a law by",
-            "root": "grows like the square root of depth",
-            "linear": "grows in proportion to depth",
-            "exponential": f"{'grows' if self.rate > 1 else 'shrinks'} exponentially, by a factor of {factor:.3g} "
-            "from site to site",
-            "none": (
-                "follows no clear law over depth: not constant, not like a square root, not in proportion, not "
-                "exponential"
-            ),
+            "root": "grows, by the best fit, like the square root of depth",
+            "linear": "grows, by the best fit, in proportion to depth",
+            "exponential": f"{'grows' if self.rate > 1 else 'shrinks'}, by the best fit, exponentially, by a factor of "
+            f"{factor:.3g} from site to site",
+            "none": "follows no law over depth clearly better than another",
         }[self.kind]
 
 
@@ -75,13 +78,13 @@ def law_of(values: Sequence[float]) -> Law:
         return Law("constant", spread)
     if spread < CLEAR:
         return Law("slight", spread)
-    root, linear, poor = _grown(values, 2), _grown(values, 1), POOR * math.log(spread)
-    clear = {
-        "root": root <= min(poor, SURE * linear, exponential / APART),
-        "linear": linear <= min(poor, root / SURE, exponential / APART),
-        "exponential": exponential <= min(poor, root / APART, linear / APART),
-    }
-    kind = next((name for name, fits in clear.items() if fits), "none")
+    rising = values if rate > 0 else [1 / value for value in values]
+    fits = {name: _grown(values, power) for name, power in POWERS.items()} | {"exponential": exponential}
+    others = [_grown(rising, power) for power in (*BETWEEN, *(POWERS.values() if rate < 0 else ()))]
+    kind = min(fits, key=fits.__getitem__)
+    best, second = sorted([*fits.values(), *others])[:2]
+    if fits[kind] > min(best, POOR * math.log(spread)) or second < APART * best:
+        return Law("none", spread)
     return Law(kind, spread, math.exp(rate) if kind == "exponential" else math.nan)
 
 
@@ -117,10 +120,12 @@ def stream_of(sites: Sequence[SiteInfo]) -> list[int]:
 
 
 def likeness(recording: Recording) -> str:
-    """The arrangement that grows like the first row, before training changes the weights; empty where none does."""
-    stream, gradient = laws(recording, 0)
+    """The arrangement that stream and gradient of the first row, before training changes the weights, are both like;
+    "little" where neither changes much over depth, empty where they are like none.
+    """
     places = stream_of(recording.sites)
-    return _alike(stream, gradient, summed=any(recording.sites[place].kind == "sum" for place in places))
+    act, grad = ([recording.row(name, 0)[place] for place in places] for name in ("act", "grad"))
+    return alike(act, grad, summed=any(recording.sites[place].kind == "sum" for place in places))
 
 
 def laws(recording: Recording, at: int) -> tuple[Law, Law]:
@@ -134,24 +139,52 @@ def law_in_words(recording: Recording, at: int) -> str:
     """The law of a row, and the arrangement that the net started like, in sentences."""
     stream, like = laws(recording, at)[0], likeness(recording)
     said = [f"At step {recording.steps[at]} the stream {stream.sentence()}."] if stream.kind else []
-    if like:
-        said.append(f"Your net {'started' if at else 'starts'} like “{like}”: {LIKE[like]}.")
+    starts = "started" if at else "starts"
+    if like == "little":
+        said.append(f"Your net {starts} with a stream and a gradient that hardly change: {LIKE[like]}.")
+    elif like:
+        said.append(f"Your net {starts} like “{like}”: {LIKE[like]}.")
+    elif all(law.kind for law in laws(recording, 0)):
+        said.append("By stream and gradient alone no arrangement can be named.")
     return " ".join(said)
 
 
-def _alike(stream: Law, gradient: Law, *, summed: bool) -> str:
-    if stream.kind == "exponential":  # a product over the layers, whose gradient is a product of the same factors
-        rate = math.log(stream.rate)
-        if gradient.kind != "exponential" or abs(math.log(gradient.rate) - rate) >= NEAR * abs(rate):
-            return ""
-        return "plain" if not summed else "residual only" if rate > 0 else ""
-    if summed:
-        still = gradient.kind != "" and gradient.spread < STILL
-        return {"root": "pre-norm", "constant": "ReZero" if still else "post-norm"}.get(stream.kind, "")
-    return "plain + norm" if (stream.kind, gradient.kind) == ("constant", "exponential") else ""
+def alike(act: Sequence[float], grad: Sequence[float], *, summed: bool) -> str:
+    """The arrangement of sizes over depth, as in `likeness`; `summed`: branches are added to a stream."""
+    stream, gradient = law_of_stream(act), law_of_stream(grad[::-1])
+    if not (stream.kind and gradient.kind):
+        return ""
+    products = _same_product(stream, gradient)
+    if not summed:
+        normed = (stream.kind, gradient.kind) == ("constant", "exponential")
+        return "plain" if products else "plain + norm" if normed else ""
+    if len({*act}) == len({*grad}) == 1:
+        return "ReZero"
+    if max(stream.spread, gradient.spread) < LITTLE:
+        return "little"
+    as_much = stream.kind == "root" and RETURNS[0] <= _power(act, grad) <= RETURNS[1]
+    fits = {"post-norm": stream.kind == "constant", "residual only": products and stream.rate > 1, "pre-norm": as_much}
+    return next((name for name, does in fits.items() if does), "")
 
 
-def _grown(values: Sequence[float], power: int) -> float:
+def _same_product(stream: Law, gradient: Law) -> bool:
+    """Whether stream and gradient are products over the layers of the same factors."""
+    if not stream.kind == gradient.kind == "exponential":
+        return False
+    rate = math.log(stream.rate)
+    return abs(math.log(gradient.rate) - rate) < NEAR * abs(rate)
+
+
+def _power(act: Sequence[float], grad: Sequence[float]) -> float:
+    """The power of the stream's size by which its gradient falls with depth: least squares in logarithms."""
+    sizes, falls = [math.log(value) for value in act], [-math.log(value) for value in grad]
+    mean = sum(sizes) / len(sizes)
+    return sum((size - mean) * fall for size, fall in zip(sizes, falls, strict=True)) / sum(
+        (size - mean) ** 2 for size in sizes
+    )
+
+
+def _grown(values: Sequence[float], power: float) -> float:
     """How far sizes are from a law by which this power of them gains the same at every site; infinite if none gains."""
     most = max(values)  # dividing by it keeps powers within the range of floats
     powers = [max((value / most) ** power, SMALLEST) for value in values]

@@ -12,6 +12,7 @@ from functools import partial
 import torch
 
 from benchmarks import (
+    attack,
     browser,
     classroom,
     cost,
@@ -51,8 +52,9 @@ BENCHMARKS: dict[str, Callable[[], Iterable[Figure]]] = {
     "updates": verdicts.updates,
     "held-out": partial(verdicts.verdicts, seed=verdicts.HELD_OUT_SEED),
     "soak": soak.soak,
+    "attack": attack.attack,
 }
-LONG = ("soak", "held-out", "tape")
+LONG = ("soak", "held-out", "tape", "attack")
 
 
 def main(arguments: list[str]) -> int:

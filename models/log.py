@@ -1,12 +1,13 @@
 """The log: one line per event on stderr, with time, level, event, and facts as key=value.
 
 It never holds what visitors type, their names or addresses. Of an error it holds the kind and place, for the message
-may repeat what was typed.
+may repeat what was typed. Of lines that are alike it holds so many a minute, and then how many more there were.
 """
 
 import json
 import logging
 import threading
+import time
 import traceback
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ FORMAT = (
     "%(asctime)s %(levelname)s %(name)s %(message)s"  # .streamlit/config.toml has the same, for what Streamlit says
 )
 ROOT = Path(__file__).resolve().parents[1]
+MOST_ALIKE, MINUTE = 100, 60.0  # lines that are alike, in so many seconds
+MOST_KINDS = 1000
 PLACES = 4  # of an error: where it was raised, and the innermost frames of our own
 
 
@@ -32,7 +35,8 @@ def begin() -> None:
     handler.setFormatter(formatter)
     LOG.handlers, LOG.propagate = [handler], False
     LOG.setLevel(logging.INFO)
-    logging.setLogRecordFactory(_one_line)
+    alike = Alike()
+    logging.setLogRecordFactory(lambda *args, **more: _one_line(alike, *args, **more))
     logging.captureWarnings(True)
     threading.excepthook = lambda failed: event("thread_failed", logging.ERROR, **told(failed.exc_value))
 
@@ -51,10 +55,46 @@ def _own(file: str) -> bool:
     return Path(file).is_relative_to(ROOT) and "site-packages" not in file
 
 
-def _one_line(*args: Any, **more: Any) -> logging.LogRecord:
-    """A log record whose traceback is part of its line."""
+class Alike:
+    """Lets so many lines of a kind through in a minute. Thread-safe.
+
+    A kind is a place in the sources, and of our own events their first word.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kinds: dict[tuple[object, ...], tuple[float, int]] = {}  # since when, how many
+
+    def left_out(self, record: logging.LogRecord) -> int | None:
+        """How many have been left out since the last of this kind; None if this is another one."""
+        own = (
+            str(record.args[0]).partition(" ")[0] if record.name == LOG.name and isinstance(record.args, tuple) else ""
+        )
+        kind, now = (record.name, record.pathname, record.lineno, own), time.monotonic()
+        with self._lock:
+            since, count = self._kinds.pop(kind, (now, 0))
+            left = 0
+            if now - since > MINUTE:
+                since, count, left = now, 0, max(0, count - MOST_ALIKE)
+            self._kinds[kind] = since, count + 1
+            if len(self._kinds) > MOST_KINDS:
+                self._kinds.pop(next(iter(self._kinds)))
+            return left if count < MOST_ALIKE else None
+
+
+def _told_in_part(record: logging.LogRecord) -> bool:
+    return not getattr(record, "left_out", False)
+
+
+def _one_line(alike: Alike, *args: Any, **more: Any) -> logging.LogRecord:
+    """A log record whose traceback is part of its line; its logger leaves out one of too many."""
     record = logging.LogRecord(*args, **more)
-    text = " ".join(record.getMessage().split())
+    left = alike.left_out(record)
+    if left is None:
+        logging.getLogger(record.name).addFilter(_told_in_part)  # which adds it once
+        record.left_out = True
+        return record
+    text = " ".join(record.getMessage().split()) + (f" alike_left_out={left}" if left else "")
     if record.exc_info:
         text += "".join(f" {name}={_plain(fact)}" for name, fact in told(record.exc_info[1]).items())
     record.msg, record.args, record.exc_info, record.exc_text = text, (), None, None

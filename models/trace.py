@@ -66,6 +66,14 @@ class Divergence:
     site: str = ""
     block: int = 0
 
+    @property
+    def rest(self) -> int:
+        """The step at which a page takes the run for over: the last finite one, if training has led there.
+
+        There the player comes to rest.
+        """
+        return min(self.step, max(1, self.step - 1))
+
     def sentence(self) -> str:
         """Where the run ended, in words."""
         place = f" at {site_in_words(self.site)}" if self.site else ""

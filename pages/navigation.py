@@ -16,16 +16,17 @@ NAME = "Add & Norm Playground"
 # Before st.navigation: the default icon of a page would be fetched from another host.
 st.set_page_config(page_title=NAME, page_icon=str(HERE / "icon.png"), layout="wide", initial_sidebar_state="auto")
 
-# By section: script, title, icon and what the menu says of it. The script's name is the page's address.
+# By section: script, title, icon and what a menu says of it. The script's name is the page's address. What stands in
+# the bar says nothing more: a tip would hang over the title of the page that was just opened until the mouse moves.
 SECTIONS = {
     "": (
-        ("start/start", "Start", "home", "Four nets, with and without skip and norm, trained side by side."),
-        ("start/story", "The story", "auto_stories", "What depth does to a digit, and what add and norm do about it."),
-        ("train/playground", "Playground", "tune", "Set depth, residual and norm, train live, watch every layer."),
-        ("train/compare", "Compare", "compare_arrows", "Two to four networks, same seed, one player, shared axes."),
-        ("train/recordings", "Your model", "monitor_heart", "Any PyTorch model, layer by layer, while it trains."),
-        ("explore/anatomy", "Anatomy", "account_tree", "One block as equation, diagram and code, to be changed."),
-        ("explore/maps", "Maps", "grid_on", "Which arrangement trains at which depth and learning rate?"),
+        ("start/start", "Start", "home"),
+        ("start/story", "The story", "auto_stories"),
+        ("train/playground", "Playground", "tune"),
+        ("train/compare", "Compare", "compare_arrows"),
+        ("train/recordings", "Your model", "monitor_heart"),
+        ("explore/anatomy", "Anatomy", "account_tree"),
+        ("explore/maps", "Maps", "grid_on"),
     ),
     "Labs": (
         ("labs/normalization", "Normalisation", "table_chart", "Every norm on a table of tokens that you edit."),
@@ -48,7 +49,7 @@ SECTIONS = {
 }
 
 
-def listed(script: str, title: str, icon: str, tip: str) -> StreamlitPage:
+def listed(script: str, title: str, icon: str, tip: str | None = None) -> StreamlitPage:
     """One entry of the navigation."""
     path = None if title == "Start" else script.partition("/")[2]
     return st.Page(

@@ -91,7 +91,7 @@ def back(page: AppTest, **query: str) -> AppTest:
     for key, value in query.items():
         page.query_params[key] = value
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("components.shell.address._from_history", lambda: True)
+        patch.setattr("components.shell.address.from_history", lambda: True)
         return sound(page.run())
 
 

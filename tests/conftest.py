@@ -4,8 +4,11 @@ hypothesis without a clock, and which tests share a process.
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
+from pathlib import Path
 
+import joblib
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
@@ -15,6 +18,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 from models.service.client import close_trainer
 from models.spec.budget import Machine, calibrated
+from tests import traces
+from tests.load.server import Server, serving
 
 torch.set_num_threads(1)
 
@@ -24,10 +29,24 @@ settings.register_profile(
 )
 settings.load_profile("repeatable")
 
-# What drives browsers or real servers runs one after another, in two processes: more side by side wait in vain.
+WORKER_BYTES = 0.7e9  # that a process of tests takes, with a server or a trainer of its own
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """As many processes as there are cores, and no more than there is memory for."""
+    room = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")] if hasattr(os, "sysconf") else []
+    with suppress(OSError, ValueError):  # a container's own limit, where it has one
+        room.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    with suppress(OSError):
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        room += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")]
+    return max(1, min([joblib.cpu_count(), *(int(most / WORKER_BYTES) for most in room)]))
+
+
+# What drives browsers or real servers, times or counts them runs one after another, in two processes at most.
 TOGETHER = {
     "journeys": ("browser/test_journeys.py", "browser/test_walk.py", "browser/test_failures.py", "stage/"),
-    "pages": ("browser/", "load/", "project/test_benchmarks.py"),
+    "pages": ("attack/", "browser/", "load/", "project/test_benchmarks.py"),
 }
 
 
@@ -54,24 +73,53 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Groups 
     return Groups(config, log) if config.getvalue("dist") == "loadscope" else None
 
 
-# Start servers, train lessons and maps to their ends, or copy the whole project.
+# Rooms and files that take more than three seconds of a processor: they start servers, train, open pages, copy the project.
 SLOW = (
-    "addnorm/", "claims/", "export/test_script.py", "insight/test_four_cells.py", "insight/test_remedies.py",
-    "lessons/test_lessons.py", "load/", "maps/", "pages/test_playground.py", "pages/test_playground_refusals.py",
-    "project/test_benchmarks.py", "project/test_how_to_add.py", "service/test_faults.py", "service/test_limits.py",
-    "service/test_log.py", "service/test_proxies.py", "service/test_recorded.py", "service/test_service.py",
-    "stage/test_route.py",
+    "addnorm/", "attack/", "claims/", "export/test_digest.py", "export/test_script.py", "export/test_take_home.py",
+    "insight/test_four_cells.py", "insight/test_postmortem.py", "insight/test_remedies.py", "insight/test_signal.py",
+    "insight/test_verdict.py", "instruments/", "labs/", "lessons/test_lessons.py", "lessons/test_teacher.py", "load/",
+    "maps/", "pages/", "project/test_benchmarks.py", "project/test_how_to_add.py", "project/test_security.py",
+    "service/", "shell/test_address.py", "spec/test_budget.py", "stage/test_pure.py", "stage/test_route.py",
+    "training/test_batched.py",
+)  # fmt: skip
+
+# Belong to the full suite alone, but for the tests in them that are marked first.
+FULL = (
+    "attack/", "browser/", "load/", "project/test_benchmarks.py", "project/test_how_to_add.py", "service/test_faults.py",
+    "service/test_proxies.py", "stage/browser/",
 )  # fmt: skip
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks what needs a browser or takes long. The longest groups come first: at the end they would run alone."""
+    """Marks each test: what it needs, `first` unless it or its file says `full`, and `full`, which is every test.
+
+    The longest groups come first: at the end they would run alone.
+    """
     for item in items:
+        file = file_of(item.nodeid)
         if "/browser/" in item.nodeid:
-            item.add_marker(pytest.mark.browser)
-        if file_of(item.nodeid).startswith(SLOW) or item.get_closest_marker("long"):
-            item.add_marker(pytest.mark.slow)
+            item.add_marker("browser")
+        if file.startswith(SLOW):
+            item.add_marker("slow")
+        if not item.get_closest_marker("full") and not file.startswith(FULL):
+            item.add_marker("first")
+        item.add_marker("full")
     items.sort(key=lambda item: group(item.nodeid) not in TOGETHER)
+
+
+@pytest.fixture(scope="session")
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of recordings of the shared server."""
+    return tmp_path_factory.mktemp("recordings")
+
+
+@pytest.fixture(scope="session")
+def server(recordings: Path) -> Iterator[Server]:
+    """One server, with its trainer, for all tests of a process that neither end nor limit it."""
+    with serving(PLAYGROUND_RECORDINGS=str(recordings)) as started:
+        started.wait_for(b'"ready"')
+        yield started
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +145,14 @@ def installed_components_are_looked_for_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def traces_of_these_tests(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Finished runs are kept where all processes of the session find them."""
+    own = tmp_path_factory.getbasetemp()
+    traces.folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "traces"
+    traces.folder.mkdir(exist_ok=True)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -12,7 +12,7 @@ from components.controls.panel import excepted
 from components.shell import session
 from components.shell.address import kept, put, put_again
 from components.shell.hide import any_hidden, hidden
-from components.shell.style import BADGES
+from components.shell.text import badge
 from components.stage.profiles import profile_of
 from components.stage.still import still_chart
 from components.stage.view import View, look, trouble
@@ -74,7 +74,7 @@ def signal(cfg: RunConfig) -> bool:
         return not refused
     session.ANATOMY_VIEW.put(view)
     if view.recorded:
-        st.caption(f"torch is loading in the trainer · :{BADGES['recorded']}-badge[recorded]")
+        st.caption(f"torch is loading in the trainer · {badge('recorded')}")
     now, before = profile_of(view), profile_of(whole) if whole else None
     sites = view.trace.sites
     for column, title, key, hue, sentence in zip(

@@ -44,5 +44,5 @@ def _block(cfg: RunConfig, block: int) -> dict[str, object]:
     else:
         kind = " ".join(name for name, on in (("no-skip", not sublayer.skip), ("no-norm", not normed)) if on)
         left = f", {PARTS[sublayer.kind]} only" if len(own) < len(plan(cfg).of_block(block)) else ""
-        says = f"{'skip' if sublayer.skip else 'no skip'}, {'norm' if normed else 'no norm'}{left}"
+        says = f"{'residual' if sublayer.skip else 'no residual'}, {'norm' if normed else 'no norm'}{left}"
     return {"number": block, "name": str(block), "kind": kind, "says": f"Block {block}: {says}"}

@@ -134,11 +134,13 @@ def _sublayer(drawing: Drawing, cfg: RunConfig, sublayer: SublayerPlan) -> None:
     middle = (start + STEP + drawing.x) / 2
     if sublayer.skip:
         drawing.wire(start + STEP, SKIP_Y, drawing.x - 12, SKIP_Y, "skip")
-        drawing.text("skip" if sublayer.skip == 1 else f"skip × {sublayer.skip:.3g}", middle, SKIP_Y - 16, "side")
+        drawing.text(
+            "residual" if sublayer.skip == 1 else f"residual × {sublayer.skip:.3g}", middle, SKIP_Y - 16, "side"
+        )
         drawing.add(SKIP_Y)
         drawing.x += 12
     else:
-        drawing.text("no skip", middle, SKIP_Y, "side")
+        drawing.text("no residual", middle, SKIP_Y, "side")
     for again in range(sublayer.repeats):
         if again and sublayer.skip:
             drawing.box("+ x" if sublayer.skip == 1 else f"+ {sublayer.skip:.3g} x", SKIP_Y, "scale")
@@ -192,5 +194,5 @@ def _title(cfg: RunConfig, sublayer: SublayerPlan) -> str:
     if sublayer.identity:
         return f"Block diagram: {cfg.net}, taken out"
     own = {key: value for at, key, value in cfg.overrides if at == sublayer.block}
-    skip = "with a skip" if sublayer.skip else "without a skip"
+    skip = "with a residual" if sublayer.skip else "without a residual"
     return f"Block diagram: {cfg.net}, {own.get('placement', cfg.placement)}, {own.get('norm', cfg.norm)}, {skip}"

@@ -54,7 +54,7 @@ def loss_chart(
     layout["shapes"], layout["annotations"] = [], []
     if chance is not None:
         layout["shapes"].append(level(y=chance, dash="dot"))
-        layout["annotations"].append(note("guessing", x=1, xref="paper", y=chance, xanchor="right", yanchor="bottom"))
+        layout["annotations"].append(note("chance", x=1, xref="paper", y=chance, xanchor="right", yanchor="bottom"))
     if not len(step):
         return finished([], layout, "not trained yet")
     if shown_step is not None:

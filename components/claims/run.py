@@ -8,7 +8,7 @@ from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
 from components.shell import session
-from components.shell.text import badge, drawn, listed, number
+from components.shell.text import badge, drawn, listed, number, typed
 from components.shell.visitor import owner
 from components.shell.ways_on import to_compare, to_playground
 from components.stage.view import sentence
@@ -67,7 +67,7 @@ def watch(card: Card) -> bool:
     outcome = card.judge(gathered)
     session.ERRORS_GUESSED.own()[card.key] = GUESSES.get(str(said)) == outcome.verdict
     show(card, outcome, str(said))
-    st.markdown(f"**What is true.** {card.truth}")
+    st.markdown(f"**What is true.** {typed(card.truth, 'recorded' if card.nets else 'formula')}")
     st.caption("Read more: " + ", ".join(f"[{name}]({address})" for name, address in card.sources.items()))
     _open(card)
     return False

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import streamlit as st
 
-from components.controls import panel
+from components.controls import panel, settled
 from components.shell import address, compare_link, hide, link, session
 from components.shell.naming import settings
 from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.spec.overrides import value_in_words
-from models.spec.pairings import MAX_COLUMNS, PAIRINGS, changed, differing
+from models.spec.pairings import MAX_COLUMNS, PAIRINGS, changed, differing, opposite
 from models.spec.query import FOREIGN
 
 NAME = "compare"
@@ -38,6 +38,9 @@ def adopt() -> list[str]:
     with address.adopting(*compare_link.KEYS, *query) as fresh:
         if fresh:
             columns, seeds, notes = compare_link.from_query(query)
+            untouched = session.RESTORED.get() and columns == session.COMPARE_GIVEN.get()
+            if untouched or not set(query) & set(compare_link.LETTERS):
+                columns = _given(columns)
             session.COLUMNS.put(columns)
             session.hold(SEEDS, seeds)
             if "digest" in st.query_params:  # it is to be run again
@@ -45,6 +48,12 @@ def adopt() -> list[str]:
             session.COMPARE_NOTES.put(notes)
             session.COLUMN_DRAWN.put(None)
     return session.COMPARE_NOTES.get()
+
+
+def _given(otherwise: list[RunConfig]) -> list[RunConfig]:
+    """The columns where nobody has chosen any: the playground's net, if this visit had one, and its opposite."""
+    session.COMPARE_GIVEN.put(opposite(settled.last())[0] if session.LAST_GOOD.there else otherwise)
+    return session.COMPARE_GIVEN.get()
 
 
 def write() -> None:
@@ -77,7 +86,9 @@ def edit() -> str:
 
 
 def say(notes: list[str], problem: str) -> None:
-    """What had to be corrected in a link, and why a change was refused."""
+    """Where the first column comes from, what had to be corrected in a link, and why a change was refused."""
+    if session.LAST_GOOD.there and session.COLUMNS.get() == opposite(settled.last())[0]:
+        st.caption("A is the net of the playground.")
     if notes:
         st.info("From the link: " + "; ".join(notes) + ".")
     if problem:

@@ -9,6 +9,8 @@ from components.shell import session
 from components.shell.link import help_of
 from models.spec import knobs
 
+LONGEST_SCALE = 40  # characters of a scale that is typed in
+
 
 def widget(name: str, value: Any, *, key: str, step: float = 0.001, **more: Any) -> None:
     """Draws the widget of a field under a key; `value`: the field's value; `step`: of numbers that are not whole."""
@@ -42,7 +44,7 @@ def parsed(name: str, value: Any) -> Any:
     kinds, _ = knobs()[name]
     if isinstance(value, str) and float in kinds:
         try:
-            return float(value)
+            return float(value[:LONGEST_SCALE])
         except ValueError:
-            return value
+            return value[:LONGEST_SCALE]
     return int(value) if kinds == (int,) and isinstance(value, float) and value.is_integer() else value

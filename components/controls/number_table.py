@@ -14,6 +14,7 @@ from models.spec.query import literal
 MOST_CELLS = 400
 LARGEST = 1e9
 LONGEST = 1500  # characters of a table in the address
+LONGEST_PASTE = 25 * MOST_CELLS
 Names = Sequence[str] | Callable[[int], Sequence[str]]  # of rows or columns; a function gives them for any number
 
 
@@ -61,7 +62,7 @@ def table(key: str, default: np.ndarray, *, name: str, rows: Names = (), columns
     try:
         session.TABLE_GOOD.of(key).put(checked(np.asarray(edited, dtype=float)))
     except ValueError as problem:
-        st.error(f"{problem} What is computed below is still the last table that was whole.")
+        st.error(f"{problem} The results below are still those of the last complete table.")
     good = session.TABLE_GOOD.of(key).get()
     link = _text(good, default)
     address.stage({name: link if _fits(link) else None})
@@ -71,6 +72,7 @@ def table(key: str, default: np.ndarray, *, name: str, rows: Names = (), columns
         text = st.text_area(
             "Numbers, a line a row",
             key=f"{key}_paste",
+            max_chars=LONGEST_PASTE,
             placeholder="1, 2, -1\n3, 1, 0.5",
             help=f"Apart by commas, spaces, tabs or semicolons; brackets are ignored. At most {MOST_CELLS} cells.",
         )

@@ -21,7 +21,7 @@ from components.shell import session
 from components.shell.address import kept
 from components.shell.cards import Card, cards
 from components.shell.hide import hidden
-from components.shell.style import BADGES
+from components.shell.text import badge
 from components.stage.tickets import At
 from components.stage.view import View
 
@@ -57,7 +57,7 @@ def instruments(view: View, at: At) -> bool:
     with st.container(border=True, key=OPEN):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.subheader(chosen, anchor=False, help=instrument.help)
-            st.badge(instrument.badge, color=BADGES[instrument.badge])  # type: ignore[arg-type]
+            st.markdown(badge(instrument.badge))
             tables = st.toggle("Tables", key="instrument_tables", help="The numbers behind the charts.")
         unfit = instrument.unfit(view)
         if unfit:

@@ -88,7 +88,8 @@ FORMULA = Instrument(
     "2, PyTorch's default 1/18, Xavier ½ m (2/(1+m))². One layer has a mean, which adds up coherently beside the "
     "variance. Hence 1 + vL and √(1 + vL) for pre-norm (Xiong 2020, arXiv 2002.04745), (1+v)^L for residual only; for "
     "LayerNorm scaling (Sun 2025, arXiv 2502.05795) this recursion gives 1 + v H_L, H_L = 1 + 1/2 + ... + 1/L, which "
-    "is not a formula of the paper. The laws are those of wide nets: a narrow net of many sublayers without a skip "
-    "strays by a factor that grows with depth over width (mean field: Poole 2016, arXiv 1606.05340; Yang 2019, arXiv "
-    "1902.08129).",
+    "is not a formula of the paper. The laws are those of wide nets (mean field: Poole 2016, arXiv 1606.05340; Yang "
+    "2019, arXiv 1902.08129): a narrow net of many sublayers strays by a factor that grows with depth over width, with "
+    "a residual or without, unless a norm stands after the sum or on what the branch reads (Hanin & Nica 2018, arXiv "
+    "1812.05994).",
 )

@@ -14,7 +14,7 @@ from models import answers
 from models.answers import Health
 from models.insight.health import USUAL_UPDATE, last_update, noise_sentence, update_sentence
 from models.insight.verdict import LARGE_UPDATE
-from models.insight.words import counted, decades
+from models.insight.words import counted
 from models.spec import plan
 
 ROLES = ("now", "formula", "other")
@@ -25,8 +25,7 @@ def draw(panel: Panel) -> None:
     trace, row = panel.view.trace, panel.view.row
     update = last_update(trace, row)
     noise = "" if found is None else " " + _noise_sentence(found)
-    last, *_, first = trace.grad_rms[row][::-1].astype(float)
-    panel.say(update_sentence(update, decades(last, first)) + noise)
+    panel.say(update_sentence(panel.cfg, trace, row) + noise)
     updates, signal = st.columns(2)
     with updates:
         kept = whole_blocks(panel.cfg)
@@ -172,11 +171,12 @@ HEALTH = Instrument(
     "Do updates fit the weights, and are units dead?",
     "measured",
     "Update to weight: |ΔW|/|W| of a block's matrices in the last update that a frame recorded; dotted is Karpathy's "
-    f"10⁻³ (makemore 3, of standard deviations), red more than {LARGE_UPDATE:.0%}, where few of the runs that were "
-    "tried learn. Adam's are a few per cent. Signal to noise: |E g|²/tr Cov(g) over k micro-batches of the step's "
-    "batch, both unbiased, of all parameters of a block. Noise scale: B = tr(Σ)/|G|² with |G|² = (B_b|g_b|² - "
-    "B_s|g_s|²)/(B_b - B_s) and tr(Σ) = (|g_s|² - |g_b|²)/(1/B_s - 1/B_b) (McCandlish 2018, arXiv 1812.06162), from "
-    "one batch of one seed, so a rough number. Gates: ReZero, LayerScale. Gains: γ of every norm. Adam (arXiv "
-    "1412.6980): RMS(m)/RMS(√v), both bias-corrected, 1 where every gradient agrees in sign and size; the share of "
-    "weights whose last |update| is within 10% of the learning rate, weight decay apart.",
+    f"10⁻³ (makemore 3, of standard deviations), red more than {LARGE_UPDATE:.0%}. Adam's first ones are one to a few "
+    "per cent where the gradient is well above its eps of 1e-8. What is said of other nets was counted on small ones "
+    "drawn at random. Signal to noise: |E g|²/tr Cov(g) over k micro-batches of the step's batch, both unbiased, of "
+    "all parameters of a block. Noise scale: B = tr(Σ)/|G|² with |G|² = (B_b|g_b|² - B_s|g_s|²)/(B_b - B_s) and tr(Σ) "
+    "= (|g_s|² - |g_b|²)/(1/B_s - 1/B_b) (McCandlish 2018, arXiv 1812.06162), from one batch of one seed, so a rough "
+    "number. Gates: ReZero, LayerScale. Gains: γ of every norm. Adam (arXiv 1412.6980): RMS(m)/RMS(√v), both "
+    "bias-corrected, 1 where every gradient agrees in sign and size; the share of weights whose last |update| is "
+    "within 10% of the learning rate, weight decay apart.",
 )

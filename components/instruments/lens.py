@@ -22,6 +22,7 @@ TEXTS = {
     "recall": "3 17 1 20 4 30 5 25 9 16 2 22 6 28 8 19 5",
     **dict.fromkeys(("copy", "reverse", "sort"), "3 1 4 1 5 9 2 6 5 3 5 8 9 7 9 3"),
 }
+LONGEST = 500  # characters of a text
 ROW = 18  # pixels: the height of a site in the map of the lens
 
 
@@ -59,7 +60,7 @@ def _asked(panel: Panel) -> Measured[Lens] | None:
         key = _text_key(panel)
         session.begin(key, TEXTS[cfg.task])
         ways = "characters, ↵ for a new line" if characters else "symbols as numbers with spaces between"
-        typed = st.text_input(f"Text, at most {cfg.tokens} tokens: {ways}", key=key)
+        typed = st.text_input(f"Text, at most {cfg.tokens} tokens: {ways}", key=key, max_chars=LONGEST)
     return panel.ask(answers.LENS, text=typed.replace("↵", "\n"), block=block)
 
 
@@ -249,7 +250,7 @@ def _go_on(panel: Panel, found: Measured[Lens]) -> None:
 
     blocked = bool(why_not) or not answered
     st.button("Next", key=panel.key("next"), icon=":material/keyboard_tab:", on_click=append, disabled=blocked)
-    how = f"Above 0 the draw after token t is random number t of seed {SEED}: the same text goes on the same way."
+    how = f"Above 0, the draw after token t uses random number t of seed {SEED}: a text always continues alike."
     st.caption(why_not or how)
     if done:
         st.markdown(" · ".join(f"`{one['token']}` {one['probability']:.1%}" for one in done))

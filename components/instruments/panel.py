@@ -12,7 +12,7 @@ from components.charts.parts import Figure, site_word, title_of
 from components.charts.table import table_of
 from components.shell import session
 from components.shell.hide import hidden
-from components.shell.visitor import visitor
+from components.shell.visitor import address, visitor
 from components.stage.still import still_chart
 from components.stage.tickets import At
 from components.stage.view import View, sentence
@@ -169,7 +169,7 @@ class Panel:
 
     def owner(self, question: str) -> Owner:
         """This visitor with this instrument; the trainer works for one screen at a time."""
-        return Owner(visitor(), self.screen, f"{self.name} {question}")
+        return Owner(visitor(), self.screen, f"{self.name} {question}", address=address())
 
     def _answer(self, question: Question[Value], step: int, args: dict[str, Any]) -> Answer[Value] | None:
         owner = self.owner(question.name)

@@ -34,7 +34,7 @@ def draw(panel: Panel) -> None:
 
 def share_chart(sites: Sequence[str], skip: np.ndarray, branch: np.ndarray) -> Figure:
     """Projections (M,) on the gradient before each sublayer, with guides at 0 and 1."""
-    series = [Series("through the skip", skip), Series("through the branch", branch, "other")]
+    series = [Series("through the residual", skip), Series("through the branch", branch, "other")]
     return linear_profile(
         title="Share of the gradient by depth", unit="share", hue=GRADIENT, sites=sites, series=series, guides=(0, 1)
     )
@@ -56,7 +56,7 @@ def _adds(panel: Panel, found: Measured[GradientShares]) -> None:
     value, sites = found.value, plan(found.cfg).branches
     panel.say(shares_sentence(sites, value.skip_projection))
     parts = [
-        Series("through the skip", value.skip_rms),
+        Series("through the residual", value.skip_rms),
         Series("through the branch", value.branch_rms, "other"),
         Series("their sum", value.sum_rms, "ghost"),
     ]
@@ -66,7 +66,7 @@ def _adds(panel: Panel, found: Measured[GradientShares]) -> None:
     )
     with np.errstate(divide="ignore", invalid="ignore"):
         lengths = value.skip_rms / (value.skip_rms + value.branch_rms)
-    panel.table("Skip over skip and branch, by length", sublayer=sites, share=lengths)
+    panel.table("Residual over residual and branch, by length", sublayer=sites, share=lengths)
     _samples(found)
 
 
@@ -88,7 +88,7 @@ def _samples(found: Measured[GradientShares] | Measured[PathLengths]) -> None:
 
 PATHS = Instrument(
     draw,
-    "Who carries the gradient: skips or branches?",
+    "Who carries the gradient: residuals or branches?",
     "measured",
     "On the batch of the step shown, in float64. With g the gradient after a sublayer y = N_add(skip(x) + f(x)), "
     "before it stands g_skip + g_branch, the two vector-Jacobian products; in ResiDual the branch also brings what "
@@ -97,6 +97,6 @@ PATHS = Instrument(
     "points against the sum. The share by length, |g_skip| / (|g_skip| + |g_branch|), is in the table. Branches passed "
     "(Veit 2016, arXiv 1605.06431): the gradient at the input is the sum of G_k, what passed exactly k branches, "
     "carried backward apart: G_k ← Sᵀ G_k + Bᵀ G_(k-1). The lengths |G_k| do not add up to |G| because the G_k are not "
-    "parallel; <G_k, G> / |G|² do add up to 1. The formula counts paths: Binomial(M, 1/2) where all M skips are open. "
-    "It says nothing of gradients.",
+    "parallel; <G_k, G> / |G|² do add up to 1. The formula counts paths: Binomial(M, 1/2) where all M residuals are "
+    "open. It says nothing of gradients.",
 )

@@ -98,7 +98,7 @@ POST_MORTEM = Instrument(
     "first that fits of a list of rules over the tape: overflow before any update; before training the stream over "
     f"depth, or the gradient on its way back, becoming more than {EXPLODING:g} times larger; first updates above "
     f"{LARGE_UPDATE:.0%} of the weights; a stream that became {GROWN:g} times larger in training. Changes are trained "
-    "for 30 steps first; those that bring the loss below guessing are offered, single changes first. After a "
-    "divergence, where none does, those that bring it down to guessing.",
+    "for 30 steps first; those that bring the loss below chance are offered, single changes first. After a "
+    "divergence, where none does, those that bring it down to chance.",
     _unfit,
 )

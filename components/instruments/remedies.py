@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from components.shell import session
 from components.shell.hide import any_hidden, hidden
-from components.shell.visitor import visitor
+from components.shell.visitor import address, visitor
 from components.stage.view import View, sentence
 from models import answers
 from models.answers import Tried
@@ -40,7 +40,7 @@ def found(view: View) -> Found:
         return Found([], "")
     asked = {"first": list(first), "without": without}
     # On the screen of the open instrument: a question from another screen would end that instrument's questions.
-    owner = Owner(visitor(), str(session.INSTRUMENT.get() or "remedies"), "remedies")
+    owner = Owner(visitor(), str(session.INSTRUMENT.get() or "remedies"), "remedies", address=address())
     answer = trainer().ask(answers.TRIAL, cfg, wait=WAIT_SECONDS, owner=owner, **asked)
     if answer is None:
         share = trainer().share(answers.TRIAL, cfg, **asked)
@@ -53,7 +53,7 @@ def found(view: View) -> Found:
     failed = tuple(one.label for at, one in enumerate(every[: len(tried)]) if at not in helped)
     if not offers:
         longest = max(trial.steps for trial in tried)
-        none = f"None of {len(tried)} changes that were tried brings the loss below guessing within {longest} steps."
+        none = f"None of {len(tried)} changes that were tried brings the loss below chance within {longest} steps."
         return Found([], none, failed=failed)
     more = f" {len(offers) - 1} more helped: see Post-mortem."
     alone = len(offers) == 1 or any_hidden(("instruments", "export"))
@@ -61,5 +61,5 @@ def found(view: View) -> Found:
 
 
 def _result(trial: Tried) -> str:
-    slow = "" if trial.learns else ", about what guessing costs"
+    slow = "" if trial.learns else ", about chance"
     return f"Tried for {trial.steps} steps: loss {trial.start:.3g} to {trial.end:.3g}{slow}"

@@ -40,7 +40,7 @@ def loss_chart(names: Sequence[str], value: Lesions, guessing: float) -> Figure:
         Series("block skipped", value.skipped_loss),
         Series("branches zeroed", value.zeroed_loss, "other"),
         Series("intact", np.full(len(names), value.loss), "ghost"),
-        Series("guessing", np.full(len(names), guessing), "formula"),
+        Series("chance", np.full(len(names), guessing), "formula"),
     ]
     return depth_profile(title="Held-out loss by cut block", unit="cross-entropy", hue=LOSS, sites=names, series=series)
 
@@ -121,7 +121,7 @@ def _cautions(cfg: RunConfig) -> list[str]:
         )
     if any(one.skip == 0 for one in kept):
         cautions.append(
-            "Where the skip is 0, zeroed branches leave nothing of the stream but the bias of a norm after the add."
+            "Where the residual is 0, zeroed branches leave nothing of the stream but the bias of a norm after the add."
         )
     if normed_over_batch(cfg):
         cautions.append(
@@ -139,5 +139,5 @@ SURGERY = Instrument(
     "block alone: skipped, x_l = x_(l-1), its norms after the add gone too; or with its branches zeroed, x_l = "
     "N_add(skip(x_(l-1)) + 0), in which only the branch is gone. In an ensemble of short paths a block is hardly "
     "missed; in a plain chain all hangs on each. A swap exchanges the weights of two blocks, which asks how much their "
-    "order matters. Guessing costs what the best answer costs that does not look at the question.",
+    "order matters. Chance is the loss of the best answer that does not look at the question.",
 )

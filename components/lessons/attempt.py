@@ -48,7 +48,7 @@ def draw(lesson: Lesson) -> None:
 
 def from_text(text: str) -> tuple[RunConfig, list[str]]:
     """The configuration in a pasted address or its query, with notes on what was corrected."""
-    query = urlsplit(text.strip()[:LONGEST]).query or text.strip()[:LONGEST].removeprefix("?")
+    query = urlsplit(text.strip()).query or text.strip().removeprefix("?")
     return RunConfig.from_query(dict(parse_qsl(query, keep_blank_values=True)[:60]))
 
 
@@ -79,7 +79,10 @@ def _brought(lesson: Lesson) -> None:
     label, tip = "Take it from the playground", "Uses the network that you last set in the playground."
     st.button(label, key=f"{name}_take", help=tip, on_click=_set, args=(name, kept))
     text = st.text_input(
-        "Link of an attempt", key=f"{name}_text", placeholder="https://.../playground?depth=16&init=he"
+        "Link of an attempt",
+        key=f"{name}_text",
+        max_chars=LONGEST,
+        placeholder="https://.../playground?depth=16&init=he",
     )
     if text.strip():
         cfg, notes = from_text(text)

@@ -5,6 +5,7 @@ import streamlit as st
 from components.lessons import attempt, progress, runs, source
 from components.shell import address, board, session, waiting
 from components.shell.hide import hidden
+from components.shell.text import typed
 from models.lessons.lesson import Lesson
 from models.lessons.lessons import LESSONS
 
@@ -48,7 +49,7 @@ def draw(lesson: Lesson) -> None:
     one = progress.done(lesson.key)
     if one.watched and one.right is not None and not hidden("answers"):
         st.subheader("Why", anchor=False)
-        st.markdown(lesson.why)
+        st.markdown(typed(lesson.why, "formula"))
         st.caption("Read more: " + ", ".join(f"[{name}]({address})" for name, address in lesson.sources.items()))
         attempt.draw(lesson)
         _code(lesson)

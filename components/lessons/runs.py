@@ -54,7 +54,7 @@ def watch(lesson: Lesson) -> bool:
 
 def watched(step: int, tapes: list[Tape]) -> bool:
     """Whether a playhead at a step has reached the end of all tapes."""
-    return all(tape.done for tape in tapes) and step >= max(tape.length for tape in tapes) - 1
+    return all(tape.done for tape in tapes) and step >= max(tape.rest for tape in tapes)
 
 
 def awaited(step: int, tapes: list[Tape]) -> bool:

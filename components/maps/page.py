@@ -11,19 +11,20 @@ from components.shell import session, waiting
 from components.shell.address import kept, put, put_again
 from components.shell.link import help_of
 from components.shell.naming import chance, settings
-from components.shell.style import BADGES
-from components.shell.visitor import visitor
+from components.shell.text import badge
+from components.shell.visitor import address, visitor
 from components.shell.ways_on import to_compare, to_playground
 from components.stage.still import still_chart
 from models.insight.words import counted
 from models.maps import Cell, MapSpec, MapStore, Outcome
-from models.maps.cells import cells, configs, duration, refused, unit_seconds, units
+from models.maps.cells import cells, configs, refused, units
 from models.maps.prepared import COMMAND, PREPARED, recording
 from models.maps.process import Standing, closed, works
 from models.maps.sensitivity import rate_axis, sentence, warmup_sentence, widths
 from models.maps.table import MEASURES, frame_of
 from models.maps.work import own_jobs
 from models.spec import knobs
+from models.spec.budget import duration, this_machine
 from models.spec.pairings import MAX_COLUMNS, differing
 
 OWN = "your own"
@@ -40,14 +41,14 @@ def draw() -> None:
         spec = specification.edited()
         with st.container(horizontal=True):
             specification.pasted()
-            st.caption(f"{len(cells(spec)):,} cells, {len(cells(spec)) * spec.seeds:,} runs")
+            st.caption(f"{spec.cells:,} cells, {spec.runs:,} runs")
     else:
         st.markdown(PREPARED[chosen].question)
         spec = PREPARED[chosen].spec
     names = {name: measure.label for name, measure in MEASURES.items()}
     choice = kept("map_measure", next(iter(names)), name="colour", among=names)
     measure = str(st.selectbox("Colour", list(names), format_func=names.__getitem__, **choice))
-    if (refusal := refused(spec)) and chosen == OWN:
+    if chosen == OWN and (refusal := refused(spec, this_machine())):
         st.error(refusal)
         return
     st.caption(_setting(spec))
@@ -63,14 +64,13 @@ def _setting(spec: MapSpec) -> str:
 
 def watch(spec: MapSpec, chosen: str, measure: str) -> bool:
     """Buttons, progress, panels and the selected cell. Returns whether the map is being computed."""
-    store = MapStore(spec)
-    done = store.done()
+    done = MapStore(spec).done()
     kept = [Outcome.unpacked(run) for one in done.values() for run in one["runs"]]
-    total = len(cells(spec)) * spec.seeds
+    total = spec.runs
     recorded = None if chosen == OWN else recording(chosen)
     wanted = session.MAP_WANTED.get() == spec.digest and len(kept) < total
     if wanted:
-        works().want(spec, visitor())
+        works().want(spec, visitor(), address())
     standing = works().standing(spec)
     if standing.state == "failed":
         session.MAP_WANTED.put("")
@@ -78,12 +78,11 @@ def watch(spec: MapSpec, chosen: str, measure: str) -> bool:
     # What others have half computed does not take the place of a recording.
     if wanted or spec.digest in session.MAPS_BEGUN.get() or len(kept) == total:
         recorded = None
-    _buttons(spec, store, wanted, len(kept), total, goes_on=bool(kept) and recorded is None)
+    _buttons(spec, wanted, len(kept), total, goes_on=bool(kept) and recorded is None)
     outcomes = kept if recorded is None else list(recorded.outcomes)
     if recorded is not None:
         st.caption(
-            f":{BADGES['recorded']}-badge[recorded] on {recorded.day} with torch {recorded.torch} and Python "
-            f"{recorded.python} "
+            f"{badge('recorded')} on {recorded.day} with torch {recorded.torch} and Python {recorded.python} "
             f"by `{COMMAND}`; {counted(spec.seeds, 'seed')}, geometric mean. Compute it here to see whether it comes "
             "out the same."
         )
@@ -107,26 +106,22 @@ def _chosen() -> str:
     return str(st.selectbox("Map", list(names), format_func=names.__getitem__, **choice))
 
 
-def _buttons(spec: MapSpec, store: MapStore, wanted: bool, done: int, total: int, *, goes_on: bool) -> None:
-    blocked = closed() or refused(spec)  # a recording is shown even if it cannot be recomputed here
-    begun = session.MAPS_BEGUN.own()  # by this visitor; other visitors' maps cannot be deleted
+def _buttons(spec: MapSpec, wanted: bool, done: int, total: int, *, goes_on: bool) -> None:
+    blocked = closed() or refused(spec, this_machine())  # a recording is shown even if it cannot be recomputed here
 
     def compute() -> None:
         session.MAP_WANTED.put(spec.digest)
-        begun.add(spec.digest)
+        session.MAPS_BEGUN.own().add(spec.digest)
+        works().begin(spec, visitor(), address())
 
     def pause() -> None:
         session.MAP_WANTED.put("")
         works().leave(spec, visitor())
 
-    def cancel() -> None:
+    def delete() -> None:
         pause()
-        if works().ended(spec, PATIENCE):
-            store.forget()
-        else:
-            st.toast(
-                "Somebody else on this server is computing this map, so it was not deleted.", icon=":material/info:"
-            )
+        if not works().delete(spec, visitor(), PATIENCE):
+            st.toast("Somebody else on this server has computed in this map, so it stays.", icon=":material/info:")
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if wanted:
@@ -135,13 +130,13 @@ def _buttons(spec: MapSpec, store: MapStore, wanted: bool, done: int, total: int
         elif done < total and not blocked:
             label = "Continue" if goes_on else "Compute it here"
             st.button(label, key="map_compute", icon=":material/play_arrow:", type="primary", on_click=compute)
-        if done and not wanted and spec.digest in begun:
+        if done and not wanted and works().deletes(spec, visitor()):
             tip = "Deletes the runs of this map that were computed here, for everybody on this server."
-            st.button("Delete", key="map_cancel", icon=":material/delete:", on_click=cancel, help=tip)
+            st.button("Delete", key="map_delete", icon=":material/delete:", on_click=delete, help=tip)
         if done < total and blocked:
             st.caption(f":material/info: {blocked}")
         elif done < total and not wanted:  # the progress says how long it takes
-            seconds = sum(map(unit_seconds, units(spec))) * (1 - done / total)
+            seconds = sum(unit.seconds(this_machine()) for unit in units(spec)) * (1 - done / total)
             st.caption(
                 f"{total - done:,} runs, about {duration(seconds / own_jobs())} in "
                 f"{counted(own_jobs(), 'process', 'es')} here"
@@ -157,16 +152,18 @@ def _progress(spec: MapSpec, standing: Standing, kept: dict[int, float]) -> None
     if not kept and standing.state == "ended":
         return
     every = units(spec)
-    done, total = sum(len(every[at]) for at in kept), sum(map(len, every))
-    cost = sum(unit_seconds(every[at]) for at in kept)
-    left = sum(unit_seconds(unit) for at, unit in enumerate(every) if at not in kept)
+    done, total = sum(len(every[at]) for at in kept), spec.runs
+    costs = [unit.seconds(this_machine()) for unit in every]
+    cost = sum(costs[at] for at in kept)
+    left = sum(costs) - cost
     pace = sum(kept.values()) / cost if cost else 1.0
+    first = f", {counted(standing.ahead, 'other map')} first"
     words = {
         "running": f"computing, about {duration(left * pace / own_jobs())} left",
-        "waiting": f"waiting for {counted(standing.ahead, 'other map')} on this server",
+        "waiting": f"waiting for its turn{first}" if standing.ahead else "starting",
     }
     word = "finished" if done == total else words.get(standing.state, "paused")
-    st.progress(done / total, text=f"{done:,} of {total:,} runs · {word} · :{BADGES['measured']}-badge[measured]")
+    st.progress(done / total, text=f"{done:,} of {total:,} runs · {word} · {badge('measured')}")
 
 
 def _panels(spec: MapSpec, outcomes: Sequence[Outcome], measure: str, cell: Cell) -> None:
@@ -181,7 +178,7 @@ def _panels(spec: MapSpec, outcomes: Sequence[Outcome], measure: str, cell: Cell
                 alt = f"Map of {name}, {MEASURES[measure].label.lower()}, chart"
                 still_chart(figure, key=key, alt=alt, height=300, on_click=partial(_picked, spec, name))
     beyond = (
-        f" Losses above {guessing * BEYOND:.2g} ({BEYOND:g} times guessing) share the last colour."
+        f" Losses above {guessing * BEYOND:.2g} ({BEYOND:g} times chance) share the last colour."
         if measure == LOSS
         else ""
     )

@@ -7,7 +7,7 @@ import streamlit as st
 from components.shell import address, session
 from components.shell.link import help_of
 from components.stage.view import sentence
-from models.maps.spec import AXES, MOST_PANELS, MOST_SEEDS, TARGETS, Axis, MapSpec
+from models.maps.spec import AXES, LONGEST, MOST_PANELS, MOST_SEEDS, TARGETS, Axis, MapSpec
 from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.spec.query import literal
 
@@ -20,6 +20,7 @@ FIRST = MapSpec(
     (("batch", 32), ("steps", 100), ("width", 32)),
 )
 BASE = ("net", "task", "depth", "width", "activation", "norm", "init", "optimizer", "lr", "batch", "warmup", "steps")
+LONGEST_AXIS = 1000  # characters of an axis, with room for the longest numbers
 OWN = "of the arrangement"  # what a map leaves to its arrangements
 LEFT = ("norm", "init")  # fields that may be left to them
 
@@ -68,7 +69,7 @@ def edited() -> MapSpec:
 def pasted() -> None:
     """A box to paste a map's JSON into."""
     with st.popover("Paste a specification", icon=":material/content_paste:"):
-        text = st.text_area("Specification (JSON)", key="map_paste", height=200)
+        text = st.text_area("Specification (JSON)", key="map_paste", height=200, max_chars=LONGEST)
         if st.button("Use it", key="map_use"):
             try:
                 spec = MapSpec.from_json(text)
@@ -131,7 +132,10 @@ def _written(value: float) -> str:
 def _axis(name: str, label: str) -> tuple[str, str]:
     chosen = st.selectbox(label, AXES, key=f"map_{name}", format_func=lambda one: knobs()[one][1].label)
     text = st.text_input(
-        "Values", key=f"map_{name}_values", help="Numbers separated by commas; each is a column or a row of cells."
+        "Values",
+        key=f"map_{name}_values",
+        max_chars=LONGEST_AXIS,
+        help="Numbers separated by commas; each is a column or a row of cells.",
     )
     return str(chosen), text
 
@@ -169,7 +173,7 @@ def _base(axes: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
 def _numbers(text: str) -> tuple[float, ...]:
     """The numbers in a text. ValueError names what is not a number."""
     found = []
-    for part in text[:500].replace(";", ",").replace(" ", ",").split(","):
+    for part in text[:LONGEST_AXIS].replace(";", ",").replace(" ", ",").split(","):
         if not part:
             continue
         try:

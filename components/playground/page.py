@@ -1,7 +1,6 @@
 """The playground below its controls: stage, charts, comparison curves, remedies, and this network's theory."""
 
 import secrets
-from dataclasses import replace
 
 import streamlit as st
 
@@ -9,6 +8,7 @@ from components.charts.diagram import show_diagram
 from components.controls import settled
 from components.instruments import instruments, remedies
 from components.playground import picture, take_home
+from components.playground.presets import where_to_look
 from components.shell import link, projector, session
 from components.shell.address import kept
 from components.shell.hide import any_hidden, hidden
@@ -24,10 +24,10 @@ from models.insight.verdict import THRESHOLDS
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of
 from models.spec.equation import equation
 from models.spec.overrides import with_override
+from models.spec.pairings import opposite
 
 NAME = "playground"
 STACK_HEIGHT = 108
-OTHER_PLACEMENT = {"pre-norm": "post-norm", "post-norm": "pre-norm"}
 
 
 def watch(cfg: RunConfig) -> None:
@@ -65,7 +65,7 @@ def _stage(cfg: RunConfig, others: list[tuple[str, Profile]]) -> None:
     """The verdict and the living stack, the player, and below it the charts."""
     large, fit = projector.on(), _fit()
     toggles = not any_hidden(("overrides", "residual"))
-    over: list[Panel] = [] if hidden("verdict") else [Headline(help=THRESHOLDS)]
+    over: list[Panel] = [] if hidden("verdict") else [Headline(help=THRESHOLDS, look=where_to_look(cfg))]
     over.append(
         Stack(blocks=blocks_of(cfg), toggles=toggles, fit=fit, height=projector.STACK if large else STACK_HEIGHT)
     )
@@ -105,26 +105,12 @@ def what_is_set(cfg: RunConfig) -> None:
     if hidden("export"):
         return
     with st.container(horizontal=True):
-        to_compare(*_opposite(cfg))
+        columns, name = opposite(cfg)
+        to_compare(columns, "Compare with..." if any_hidden(ARRANGED) else f"Compare with {name}")
         st.page_link(
             link.ANATOMY, label="Take the block apart", icon=":material/account_tree:", query_params=cfg.to_query()
         )
     take_home.take_home(cfg, session.VIEW.get())
-
-
-def _opposite(cfg: RunConfig) -> tuple[list[RunConfig], str]:
-    """A net and the one to compare it with, and a label that says which: a transformer's other placement, else the skip
-    on or off.
-    """
-    arrangement = arrangement_of(cfg)
-    if cfg.stack != "single":
-        name, other = "pre-norm", RunConfig.arranged("pre-norm", net=cfg.net)
-    elif cfg.net == "transformer" and arrangement in OTHER_PLACEMENT:
-        name = OTHER_PLACEMENT[arrangement]
-        other = replace(cfg, placement=name)
-    else:
-        name, other = "no skip" if cfg.residual else "a skip", replace(cfg, residual=not cfg.residual)
-    return [cfg, other], "Compare with..." if any_hidden(ARRANGED) else f"Compare with {name}"
 
 
 def _leave(before: View, cfg: RunConfig) -> None:

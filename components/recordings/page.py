@@ -11,14 +11,18 @@ from components.stage.panels import COLUMNS, Chart, Headline, Link, Panel, Said
 from components.stage.recordings import EXAMPLE, examples, folder, recordings
 from components.stage.stage import Recording, stage
 from models.service.client import key_of
-from models.spec import ARRANGEMENTS, RunConfig
+from models.spec import ARRANGEMENTS, RunConfig, arrangement_of
 
 NAME = "recordings"
 FIRST = "recordings_recording"  # key of the first choice
 OWN, ALONE, SECOND = "your own file", "nothing", "a second file of yours"
 LOOK_SECONDS = 3.0  # between two looks into the folder
 TOY = "toy: "  # prefix of an arrangement's name
-LIKE = ("pre-norm", "post-norm", "residual only", "ReZero", "plain", "plain + norm")  # what addnorm.law distinguishes
+# For each likeness that `addnorm.law` tells, a small net that it would say the same of.
+LIKE = {name: RunConfig.arranged(name) for name in ("pre-norm", "post-norm", "residual only", "ReZero", "plain")} | {
+    "plain + norm": RunConfig.arranged("plain + norm", depth=48, activation="tanh", layers_per_branch=1),
+    "little": RunConfig.arranged("DeepNorm"),
+}
 HEIGHT, TALL = 320, 340
 EXAMPLE_NAMES = {"gpt2": "tiny GPT-2"}  # of files whose own name says more than is in them
 CODE = """\
@@ -75,7 +79,7 @@ def draw() -> None:
         labels.append(None)
 
     def opened(at: int) -> None:
-        st.switch_page(link.PLAYGROUND, query_params=RunConfig.arranged(LIKE[at]).to_query())
+        st.switch_page(link.PLAYGROUND, query_params=[*LIKE.values()][at].to_query())
 
     stage(
         NAME, runs, _panels(labels), tells="never", verb="Play", keys="space plays, → steps, R resets", on_open=opened
@@ -136,6 +140,7 @@ def _panels(labels: list[str | None]) -> list[Panel]:
         panels.append(Headline(f"Verdict {run + 1}", run, label=letter and f"{letter}:"))
         if label is None:
             panels += [
+                Said(f"Findings {run + 1}", run, says="findings"),
                 Said(f"Growth {run + 1}", run, says="law"),
                 *_toys(run),
                 Said(f"Notes {run + 1}", run, says="notes"),
@@ -173,14 +178,14 @@ def _updates(labels: list[str | None]) -> figures.Figure:
 
 
 def _toys(run: int) -> list[Panel]:
-    """For every arrangement that a recording may resemble, a link to a small net of that kind."""
+    """For everything that a recording may be like, a link to a small net of that kind."""
     return [
         Link(
-            f"Open a small “{name}” net in the playground",
+            f"Open a small “{arrangement_of(cfg)}” net in the playground",
             run,
-            href=f"playground?{key_of(RunConfig.arranged(name))}",
-            like=name,
+            href=f"playground?{key_of(cfg)}",
+            like=like,
             opens=at,
         )
-        for at, name in enumerate(LIKE)
+        for at, (like, cfg) in enumerate(LIKE.items())
     ]

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from components.shell.session import (
     DEFAULTS,
@@ -30,6 +29,7 @@ from components.shell.session import (
     held,
     hold,
 )
+from components.shell.streamlits_own import from_history
 from models.log import event
 from models.spec.query import FOREIGN, LONGEST_VALUE, TRUTH, harmless
 
@@ -54,7 +54,7 @@ def arrive(page: str, visit: Mapping[str, str]) -> None:
         ECHOES.put([])
         HERE.put(page)  # last, because a rerun may interrupt
     KEPT.put({})
-    RESTORED.put(not _from_history() and (not query or query in ECHOES.get()))
+    RESTORED.put(not from_history() and (not query or query in ECHOES.get()))
     if RESTORED.get():
         query = _as_left(page)
     _write({key: value for key, value in visit.items() if key not in query} | query)
@@ -177,16 +177,10 @@ def slug(option: object) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", str(option).casefold()).strip("-") or str(option)
 
 
-def _from_history() -> bool:
-    """Whether this run comes from Back or Forward."""
-    context = get_script_run_ctx(suppress_warning=True)
-    return context is not None and context.is_history_navigation
-
-
 def _repeats() -> bool:
     """Whether the browser has not heard of the last address, and repeats an older one or an empty one."""
     query = st.query_params.to_dict()
-    known = HERE.there and not _from_history() and query != _left()
+    known = HERE.there and not from_history() and query != _left()
     return known and (not query or query in ECHOES.get())
 
 

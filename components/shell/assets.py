@@ -8,7 +8,6 @@ import asyncio
 import gzip
 import re
 from collections.abc import AsyncIterator
-from functools import cache
 from pathlib import Path
 
 import streamlit as st
@@ -16,19 +15,13 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-SCRIPTS = Path(st.__file__).parent / "static" / "static" / "js"
+from components.shell.streamlits_own import SCRIPTS, plotly_chunk
+
 ROUTE = "/static/js/"
 THIS_MACHINE = {"localhost", "127.0.0.1", "[::1]"}
 LEVEL = 5  # of gzip: 6 takes 20% longer and saves 1%
 PIECE = 2**16
 KEPT = "public, immutable, max-age=31536000"  # for files whose address holds a hash of their content
-
-
-@cache
-def plotly_chunk(folder: Path = SCRIPTS) -> str:
-    """The file name of Streamlit's plotly; empty unless there is exactly one."""
-    files = list(folder.glob("PlotlyChart.*.js"))
-    return files[0].name if len(files) == 1 else ""
 
 
 def base_path() -> str:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from components.charts.colour import GREY
 from components.charts.parts import Figure, enlarged, finished, frame_of, note
-from components.shell import address, hide, projector, qr, session
+from components.shell import address, hide, projector, qr, session, visitor
 from components.stage.still import still_chart
 from models.insight.words import counted
 from models.lessons.board import RULE, board, valid
@@ -74,7 +74,7 @@ def show(lesson: Lesson, guess: str) -> None:
         told.add(this)  # a teacher's guess only starts the nets, and is not counted later in the usual view either
     elif guess and this not in told:
         session.CLASS_MEMBER.put(session.CLASS_MEMBER.get() or secrets.token_hex(8))
-        if refusal := board().guess(*this, session.CLASS_MEMBER.get(), guess):
+        if refusal := board().guess(*this, session.CLASS_MEMBER.get(), guess, visitor.address()):
             st.caption(refusal)
         else:
             told.add(this)

@@ -15,7 +15,7 @@ ARRANGED = tuple(architecture_fields("pre-norm", 1))  # the fields that an arran
 def name_of(cfg: RunConfig) -> str:
     """A configuration in a few words, for a legend, without what a link hides."""
     arrangement = None if any_hidden(ARRANGED) else arrangement_of(cfg)
-    parts = {"residual": "skip" if cfg.residual else "no skip", "placement": cfg.placement, "norm": cfg.norm}
+    parts = {"residual": "residual" if cfg.residual else "no residual", "placement": cfg.placement, "norm": cfg.norm}
     words = [arrangement] if arrangement else [word for name, word in parts.items() if not hidden(name)]
     size = [str(value) for name, value in (("depth", cfg.depth), ("width", cfg.width)) if not hidden(name)]
     return ", ".join([*words, "x".join(size)] if len(size) == 2 else words)

@@ -163,6 +163,7 @@ PASTED_REFUSED: Key[str] = Key("pasted_refused", "")
 
 COLUMNS: Key[list[RunConfig]] = Key("compare_columns", [])
 COLUMN_DRAWN: Key[tuple[str, RunConfig] | None] = Key("compare_drawn", None)  # the column in the controls
+COMPARE_GIVEN: Key[list[RunConfig]] = Key("compare_given", [])  # the columns that the page itself chose last
 COMPARE_NOTES: Key[list[str]] = Key("compare_notes", [])
 
 ANATOMY_VIEW: Key[View | None] = Key("anatomy_view", None)
@@ -181,7 +182,7 @@ MAP_FILLED: Key[bool] = Key("map_filled", False)  # whether the controls hold it
 MAP_MORE: Key[dict[str, Any]] = Key("map_more", {})  # fields of its base without a control
 MAP_REFUSED: Key[str] = Key("map_refused", "")  # what was wrong with the specification in the address
 MAP_WANTED: Key[str] = Key("map_wanted", "")  # the digest of the map that is computed
-MAPS_BEGUN: Key[set[str]] = Key("maps_begun", set())  # by this visitor, who may delete them
+MAPS_BEGUN: Key[set[str]] = Key("maps_begun", set())  # in which this visitor has computed
 MAP_BASKET: Key[list[Cell]] = Key("map_basket", [])  # cells to compare
 
 TEACHER_CLASS: Key[tuple[str, str]] = Key("teacher_class", ("", ""))  # the class that is open, and its key

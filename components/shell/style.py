@@ -4,17 +4,38 @@ Sent by the page's script, they would come after Streamlit's first paint, which 
 click.
 """
 
+import re
+from base64 import b64encode
+from hashlib import sha256
 from pathlib import Path
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 BADGES = {"measured": "blue", "formula": "green", "recorded": "gray"}  # the colours of where a number comes from
+BY = {  # what hovering over a badge says
+    "measured": "Measured on a net of this page, or on random numbers drawn for it.",
+    "formula": "Computed from a formula, without a net.",
+    "recorded": "Measured earlier with the same code, and stored.",
+}
 
 CSS = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
 HISTORY = (Path(__file__).parent / "history.js").read_text(encoding="utf-8")
 UNASKED = {b"accept-encoding", b"if-none-match", b"if-modified-since"}  # Streamlit's page is not the one that is sent
 END = b"</body>"  # after Streamlit's own styles, over which these win
+# What a page may load and whom it may ask: this server. Streamlit sets styles in attributes and hands a component's
+# script to the browser as a blob. Who may frame a page is not said: a Space's does, and so does a course's.
+ALLOWED = (
+    "default-src 'self'; script-src 'self' blob: 'wasm-unsafe-eval' {scripts}; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self' data:; media-src 'self' data: blob:; worker-src 'self' blob: data:; "
+    "connect-src 'self' data: blob:; object-src 'none'; base-uri 'self'; form-action 'self'"
+)
+
+
+def policy(page: bytes) -> str:
+    """The Content-Security-Policy of a page, which names the scripts in its HTML by their content."""
+    scripts = [sha256(script).digest() for script in re.findall(rb"<script>(.*?)</script>", page, re.DOTALL)]
+    return ALLOWED.format(scripts=" ".join(f"'sha256-{b64encode(one).decode()}'" for one in scripts))
 
 
 class Styled:
@@ -49,6 +70,7 @@ class Styled:
                 body = b"".join(parts).replace(END, self._added + END)
                 headers = MutableHeaders(scope=start[0])
                 headers["content-length"] = str(len(body))
+                headers["content-security-policy"] = policy(body)
                 del headers["etag"], headers["last-modified"]
                 await send(start[0])
                 message = {"type": "http.response.body", "body": body}

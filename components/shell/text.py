@@ -1,5 +1,6 @@
 """Small pieces of the labs: numbers as text and as LaTeX, badges, figures, tables."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,13 +9,24 @@ import pandas as pd
 import streamlit as st
 
 from components.charts.parts import Figure
-from components.shell.style import BADGES
+from components.shell.style import BADGES, BY
 from components.stage.still import still_chart
 
+WRITTEN = {
+    "formula": "Written here from a formula; a test computes it.",
+    "recorded": "Measured when this was written; a test measures it again.",
+}
 
-def badge(kind: str, text: str = "") -> str:
-    """A badge (a key of BADGES) as Markdown, after the text that it is about."""
-    return f"{text} :{BADGES[kind]}-badge[{kind}]".strip()
+
+def badge(kind: str, by: str = "") -> str:
+    """A badge (a key of BADGES) as Markdown: hovering says by what a number was made, a press leads to the glossary."""
+    return f'[:{BADGES[kind]}-badge[{kind}]](glossary?word={kind} "{by or BY[kind]}")'
+
+
+def typed(text: str, kind: str) -> str:
+    """A text that somebody wrote, with a badge if it holds results, which have decimals; tests compute them again."""
+    without_papers = re.sub(r"\d{4}\.\d{5}", "", text)
+    return f"{text} {badge(kind, WRITTEN[kind])}" if re.search(r"\d\.\d|\de-\d", without_papers) else text
 
 
 def number(value: float, digits: int = 4) -> str:

@@ -3,12 +3,9 @@
 from collections.abc import Callable
 
 import streamlit as st
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from streamlit.runtime.scriptrunner import get_script_run_ctx
-from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType
-from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
 from components.shell import address, session
+from components.shell.streamlits_own import ask_again, left_part_asked_for
 from models.service.client import trainer
 
 SECONDS = 0.5  # between two runs of a part
@@ -33,7 +30,7 @@ def waits(name: str, body: Callable[[], bool]) -> None:
         if waited and (not waiting or (not started and not starting)):
             st.rerun()
         if waiting:
-            _again(STARTING_SECONDS if starting else SECONDS)
+            ask_again(STARTING_SECONDS if starting else SECONDS)
 
     part()
 
@@ -44,24 +41,5 @@ def stay() -> None:
     Whoever leaves a page can still press something on it until the browser hears of the new one. Streamlit would then
     announce the old page, for which the browser empties the new one, and draw nothing: that part no longer exists.
     """
-    context = get_script_run_ctx()
-    if context is None or context.script_requests is None:
-        return
-    waiting, asked = context.script_requests._state, context.script_requests._rerun_data
-    left = asked.fragment_id_queue and asked.page_script_hash != context.page_script_hash
-    if waiting is ScriptRequestType.RERUN and left:
+    if left_part_asked_for():
         st.rerun()
-
-
-def _again(seconds: float) -> None:
-    """Makes the browser ask for this fragment repeatedly until the page runs again.
-
-    `run_every` sends the same message, but its interval must be known before the fragment runs.
-    """
-    context, fragment = get_script_run_ctx(), ThreadState.get().fragment_id
-    if context is None or fragment is None:
-        return  # no browser is connected
-    message = ForwardMsg()
-    message.auto_rerun.interval = seconds
-    message.auto_rerun.fragment_id = fragment
-    context.enqueue(message)

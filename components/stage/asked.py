@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
-from models.service.client import config_from
+from models.service.client import config_from, key_of
 from models.spec import RunConfig
 from models.spec.query import MOST_KEYS
 
 LONGEST = 2**17  # characters of a message: room for eight of the longest links
+LONGEST_LINK = 2**14
+LONGEST_TICKET = 100
 MOST_RUNS, MOST_SEEDS, MOST_ROWS = 8, 8, 10**7
 MOST_BYTES, LONGEST_NAME = 2**32, 255
 PER_SECOND, BURST = 20.0, 60.0  # messages of one connection
@@ -55,7 +57,12 @@ class Wish:
 
 
 def read(text: str) -> Hello | Wish:
-    """Parses a message."""
+    """Reads a message whole."""
+    return understood(said(text))
+
+
+def said(text: str) -> dict[str, Any]:
+    """A message as it was said: a wish, or a hello with its ticket, whose runs have not been looked at yet."""
     if len(text) > LONGEST:
         raise ValueError(f"a message of more than {LONGEST} characters")
     try:
@@ -63,16 +70,30 @@ def read(text: str) -> Hello | Wish:
     except (ValueError, RecursionError) as error:
         raise ValueError("no JSON") from error
     kind = message.get("kind") if isinstance(message, dict) else None
-    if kind == "wish":
+    if kind not in ("hello", "wish"):
+        raise ValueError("neither a hello nor a wish")
+    ticket = message.setdefault("ticket", "")
+    if not isinstance(ticket, str):
+        raise ValueError("a ticket that is no text")
+    message["ticket"] = ticket[:LONGEST_TICKET]
+    for name in {"runs", "wants"} & message.keys():
+        _list(message, name)
+    return dict(message)
+
+
+def heavy(message: dict[str, Any]) -> bool:
+    """Whether reading a hello to its end takes milliseconds: its links have a setting for single blocks."""
+    runs = message.get("runs", [])
+    return any("overrides" in run["link"] for run in runs if isinstance(run, dict) and isinstance(run.get("link"), str))
+
+
+def understood(message: dict[str, Any]) -> Hello | Wish:
+    """What a message means."""
+    if message["kind"] == "wish":
         wants = tuple(_number(want, "want", MOST_ROWS) for want in _list(message, "wants"))
         return Wish(wants, _number(message.get("at", 0), "at", MOST_ROWS), message.get("playing") is True)
-    if kind == "hello":
-        ticket = message.get("ticket", "")
-        if not isinstance(ticket, str):
-            raise ValueError("a ticket that is no text")
-        turn = _number(message.get("turn", 0), "turn", MOST_ROWS)
-        return Hello(turn, ticket, tuple(_asked(run) for run in _list(message, "runs")))
-    raise ValueError("neither a hello nor a wish")
+    turn = _number(message.get("turn", 0), "turn", MOST_ROWS)
+    return Hello(turn, message["ticket"], tuple(_asked(run) for run in _list(message, "runs")))
 
 
 @dataclass
@@ -106,7 +127,11 @@ def _asked(run: Any) -> Asked | AskedRecording:
         return AskedRecording(*names, have, _number(run.get("want", 0), "want", MOST_ROWS))
     if not isinstance(run, dict) or not isinstance(run.get("link"), str):
         raise ValueError("a run without its link")
+    if len(run["link"]) > LONGEST_LINK:
+        raise ValueError(f"a link of more than {LONGEST_LINK} characters")
     cfg = config_from(dict(parse_qsl(run["link"], keep_blank_values=True, max_num_fields=MOST_KEYS)))
+    if run["link"] != key_of(cfg):
+        raise ValueError("a link that no page would write")
     seeds = _number(run.get("seeds", 1), "seeds", MOST_SEEDS)
     have, want = (_number(run.get(name, 0), name, MOST_ROWS) for name in ("have", "want"))
     return Asked(cfg, max(1, seeds), have, want)

@@ -140,10 +140,13 @@ def bound(trace: dict[str, Any], binding: Binding) -> dict[str, Any]:
     return trace | {"bind": binding.to_json()}
 
 
-def still(trace: dict[str, Any], values: np.ndarray) -> dict[str, Any]:
-    """The trace with numbers that stay. A log axis marks what it cannot show, as in a bound trace."""
+def still(trace: dict[str, Any], values: np.ndarray, *, ghost: bool = False) -> dict[str, Any]:
+    """The trace with numbers that stay. A log axis marks what it cannot show, as in a bound trace.
+
+    `ghost`: of the net before, which is left out where it is far off the axes of the net shown.
+    """
     numbers = [value if math.isfinite(value) else str(value) for value in np.asarray(values, float).tolist()]
-    return trace | {"bind": {"of": "still", "run": 0, "seed": 0, "values": numbers}}
+    return trace | {"bind": {"of": "still", "run": 0, "seed": 0, "values": numbers, "ghost": ghost}}
 
 
 def held(figure: Figure, *, y: str = "", line: str = "", **how: Any) -> Figure:

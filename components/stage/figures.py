@@ -20,7 +20,7 @@ from models.insight.baseline import loss_of_guessing
 from models.spec import RunConfig
 
 STEP = "step {step}"  # the browser fills in the step shown
-THIN = ", thin: before training"  # of a title: the nets before training are thin lines
+THIN = " (thin lines: before training)"  # of a title: the nets before training are thin lines
 HUES = {
     "act_rms": SIGNAL,
     "branch_rms": SIGNAL,
@@ -58,7 +58,7 @@ def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
     layout = frame_of("Loss", x="step", y="cross-entropy", hue=LOSS)
     layout["xaxis"] |= {"range": [0, cfg.steps]}
     layout["shapes"] = [level(y=guessing, dash="dot")]
-    layout["annotations"] = [note("guessing", x=1, xref="paper", y=guessing, xanchor="right", yanchor="bottom")]
+    layout["annotations"] = [note("chance", x=1, xref="paper", y=guessing, xanchor="right", yanchor="bottom")]
     training = scatter("training", [], [], LOSS) | {
         "hovertemplate": "step %{x}: %{customdata:.4g}<extra>training</extra>"
     }
@@ -81,10 +81,18 @@ def in_player(cfg: RunConfig) -> Figure:
         for sign, name, colour in (("━", "training", LOSS), ("╍◆", "held-out", LOSS))
     )
     del layout["title"]
-    layout |= {"margin": {"l": 36, "r": 44, "t": 16, "b": 18}, "showlegend": False}
-    layout["xaxis"] |= {"title": {"text": ""}}
+    layout |= {"margin": {"l": 36, "r": 60, "t": 16, "b": 18}, "showlegend": False}
+    # Who takes the slider a little beside its handle would stretch the axes instead.
+    layout["xaxis"] |= {"title": {"text": ""}, "fixedrange": True}
     # Ticks that are not seen keep the numbers clear of the playhead's dot.
-    layout["yaxis"] |= {"title": {"text": ""}, "nticks": 3, "ticks": "outside", "ticklen": 6, "tickcolor": "#0000"}
+    layout["yaxis"] |= {
+        "title": {"text": ""},
+        "fixedrange": True,
+        "nticks": 3,
+        "ticks": "outside",
+        "ticklen": 6,
+        "tickcolor": "#0000",
+    }
     layout["bind"] |= {"empty": " "}  # the step beside it says so
     layout["annotations"] += [
         note(legend, x=0, xref="paper", y=1, yref="paper", xanchor="left", yanchor="bottom", size=10)
@@ -338,7 +346,10 @@ def _diverged(run: int, label: str) -> dict[str, Any]:
 
 def _beside(others: Sequence[Series], sites: Sequence[str], hue: str) -> list[dict[str, Any]]:
     """The lines that stand still; a net of another depth has as many sites of its own."""
-    return [still(over_depth(one.name, sites, len(one.values), one.role, hue), one.values) for one in others]
+    return [
+        still(over_depth(one.name, sites, len(one.values), one.role, hue), one.values, ghost=one.role == "ghost")
+        for one in others
+    ]
 
 
 def _over_blocks(

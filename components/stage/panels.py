@@ -41,8 +41,9 @@ class Chart(Panel):
     """A figure, with a sentence above it (`says`: one of `sentences.KINDS`, or none) and its table.
 
     `before`: the sentence until there is a row. `ends`: if the run ended before its last step, the sentence says why.
-    `figure` None: the picture of the net's answers in the last frame. A new `fit` lets the held axes shrink. `scrubs`:
-    it is part of the player, and the slider covers its plot (`figures.in_player`).
+    `figure` None: the picture of the net's answers in the last frame. Another net, or a new `fit`, lets the held axes
+    shrink; a new `fit` also undoes a zoom. `scrubs`: it is part of the player, and the slider covers its plot
+    (`figures.in_player`).
     """
 
     figure: Figure | None = None
@@ -67,11 +68,15 @@ class Chart(Panel):
 
 @dataclass(frozen=True)
 class Headline(Panel):
-    """The verdict above the charts of a run; `label`: the run's name among several; `help`: how the verdict is made."""
+    """The verdict above the charts of a run; `label`: the run's name among several; `help`: how the verdict is made.
+
+    `look`: where to look before training, said at step 0 only.
+    """
 
     title: str = "Verdict"
     label: str = ""
     help: str = ""
+    look: str = ""
 
     kind: ClassVar[str] = "headline"
 

@@ -1,15 +1,18 @@
 """The recordings of a folder, sent to the browser as bytes: the browser parses them, the server does not.
 
-Only plain files directly in the folder are sent, by name: nothing that a visitor writes is used as a path.
+Only plain files directly in the folder are sent, by name: nothing that a visitor writes is used as a path. They are
+read in threads beside the event loop, for a folder may be on a machine that does not answer.
 """
 
+import asyncio
 import json
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from components.stage.asked import AskedRecording
 from components.stage.lines import HEAD
@@ -22,6 +25,10 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "recordings"  # what the scr
 EXAMPLE = "example: "  # prefix of their names
 LARGEST = 2**32  # bytes
 PIECE_BYTES = 2**18
+READ_SECONDS = 5.0  # that a folder may take
+MOST_READERS = 8  # threads that read at once; one that hangs keeps its place
+
+Result = TypeVar("Result")
 
 
 def folder() -> Path:
@@ -65,6 +72,39 @@ def opened(name: str) -> Iterator[tuple[int, os.stat_result]]:
         os.close(file)
 
 
+class Readers:
+    """Threads that read beside an event loop, so many at once. They do not keep the process from ending."""
+
+    def __init__(self, most: int = MOST_READERS) -> None:
+        self._free = asyncio.Semaphore(most)
+
+    async def read(self, what: Callable[[], Result]) -> Result:
+        """What a function returns or raises; whoever waits for it no longer leaves its thread behind."""
+        await self._free.acquire()
+        loop = asyncio.get_running_loop()
+        read: asyncio.Future[Result] = loop.create_future()
+
+        def over(result: Result | None, error: BaseException | None) -> None:
+            self._free.release()
+            if not read.done():
+                read.set_exception(error) if error else read.set_result(result)  # type: ignore[arg-type]
+
+        def run() -> None:
+            result, failed = None, None
+            try:
+                result = what()
+            except Exception as error:
+                failed = error
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(over, result, failed)
+
+        threading.Thread(target=run, name="reads a recording", daemon=True).start()
+        return await read
+
+
+_readers: dict[tuple[asyncio.AbstractEventLoop, bool], Readers] = {}  # those of the examples wait for no folder
+
+
 class Reel:
     """A recording of a connection, by its number there: sends what has been appended to the file."""
 
@@ -75,11 +115,41 @@ class Reel:
         self.number, self.turn, self.name, self.want = number, turn, asked.recording, asked.want
         self.file, self.sent = asked.file, asked.have
         self._told: dict[str, Any] = {}
+        self._reading = self._missed = False
 
     def wish(self, trainer: Trainer, seconds: float) -> None:
         """Does nothing: a recording needs no computation."""
 
-    def messages(self, trainer: Trainer, *, rate: bool) -> Iterator[str | bytes]:
+    async def read(self) -> AsyncIterator[str | bytes]:
+        """The messages, read beside the event loop; a sentence where the folder does not answer."""
+        if self._reading:
+            return  # a thread still hangs there
+        if self._missed:  # what it has read since is lost
+            self._missed, self._told = False, {}
+        readers = _readers.setdefault((asyncio.get_running_loop(), self.name.startswith(EXAMPLE)), Readers())
+        left = self.messages()
+
+        def following() -> str | bytes | None:
+            self._reading = True
+            try:
+                return next(left, None)
+            finally:
+                self._reading = False
+
+        while True:
+            try:
+                async with asyncio.timeout(READ_SECONDS):
+                    message = await readers.read(following)
+            except TimeoutError:
+                self._missed = True
+                for sentence in self._say(self.file, self.sent, "The folder of the recordings does not answer."):
+                    yield sentence
+                return
+            if message is None:
+                return
+            yield message
+
+    def messages(self) -> Iterator[str | bytes]:
         """What the browser does not have yet; a new file of the same name from its beginning."""
         try:
             with opened(self.name) as (file, facts):

@@ -6,15 +6,16 @@ a tab is closed or its machine is gone, and goes on when a tab is reloaded.
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
-from streamlit.web.server.starlette.starlette_websocket import _is_origin_allowed
 
 from components.shell.assets import base_path
-from components.stage.asked import Asked, Hello, Rate, Wish, read
+from components.shell.visitor import address_of
+from components.stage.asked import Asked, Hello, Rate, Wish, heavy, said, understood
+from components.stage.crowd import Crowd
 from components.stage.files import module
 from components.stage.lines import Line
 from components.stage.news import News
@@ -27,12 +28,12 @@ RENEW_SECONDS = 2.0
 TICK_SECONDS = 1.0  # between two looks at what is not news: the queue, the trainer, the speed
 SEND_SECONDS = 10.0  # that a browser may take to receive a message
 HELLO_SECONDS = 10.0
-PAUSE_SECONDS, EACH_SECONDS = 0.05, 0.005  # between two sends: at least, and for every open connection
-MOST_CONNECTIONS = 500
+PAUSE_SECONDS, EACH_SECONDS = 0.05, 0.005  # between two sends: at least, and for every guest
 REFUSED, CROWDED = 1008, 1013  # websocket close codes
 
-_open: set["Connection"] = set()
+CROWD = Crowd()
 _news: dict[asyncio.AbstractEventLoop, News] = {}
+_reading: dict[tuple[asyncio.AbstractEventLoop, bool], asyncio.Lock] = {}
 
 
 def routes() -> list[BaseRoute]:
@@ -43,19 +44,15 @@ def routes() -> list[BaseRoute]:
 
 async def tape(websocket: WebSocket) -> None:
     """Serves a connection until it ends."""
-    if not _is_origin_allowed(websocket.headers.get("origin"), websocket.headers.get("host")):
-        await websocket.close(REFUSED)
-        return
     await websocket.accept()
-    if len(_open) >= MOST_CONNECTIONS:
+    connection = Connection(websocket)
+    if not CROWD.admit(connection):
         await websocket.close(CROWDED, "too many connections")
         return
-    connection = Connection(websocket)
-    _open.add(connection)
     try:
         await connection.run()
     finally:
-        _open.discard(connection)
+        CROWD.leave(connection)
 
 
 class Connection:
@@ -67,27 +64,34 @@ class Connection:
 
     def __init__(self, websocket: WebSocket) -> None:
         self.websocket = websocket
+        self.address = address_of(websocket.scope)
         self.lines: list[Line | Reel] = []
-        self.wake = asyncio.Event()
-        self.ticket, self.ticket_holds = "", False
-        loop = asyncio.get_running_loop()
-        self.news = _news.setdefault(loop, News(loop))
+        self.wake, self.ended = asyncio.Event(), asyncio.Event()
+        self.ticket = ""  # a valid one: a guest's
+        self.loop = asyncio.get_running_loop()
+        self.news = _news.setdefault(self.loop, News(self.loop))
         self._renewed = 0.0
         self._told: dict[str, Any] = {}
 
+    def end(self) -> None:
+        """Ends the connection, because others need its place."""
+        self.ended.set()
+
     async def run(self) -> None:
-        """Runs until the browser leaves, sends an illegal message, or stops reading."""
+        """Runs until the browser leaves, sends an illegal message or stops reading, or its place is needed."""
         sender = asyncio.create_task(self._send_all())
         reader = asyncio.create_task(self._read_all())
-        done, pending = await asyncio.wait({sender, reader}, return_when=asyncio.FIRST_COMPLETED)
+        ended = asyncio.create_task(self.ended.wait())
+        done, pending = await asyncio.wait({sender, reader, ended}, return_when=asyncio.FIRST_COMPLETED)
         for task in pending:
             task.cancel()
         await asyncio.gather(*pending, return_exceptions=True)
         self.news.follow(self.wake, ())
         TICKETS.note(self.ticket, frozenset(), None)
         reason = next((str(error) for task in done if isinstance(error := task.exception(), ValueError)), "")
-        if self.websocket.application_state is WebSocketState.CONNECTED and reason:
-            await self.websocket.close(REFUSED, reason[:100])
+        if self.websocket.application_state is WebSocketState.CONNECTED and (reason or self.ended.is_set()):
+            crowded = CROWDED, "too many connections"
+            await self.websocket.close(*((REFUSED, reason[:100]) if reason else crowded))
         for task in done:
             if (error := task.exception()) and not isinstance(
                 error, ValueError | WebSocketDisconnect | OSError | RuntimeError
@@ -104,28 +108,41 @@ class Connection:
                 if message.get("text") is None:
                     raise ValueError("bytes, where text is due")
                 rate.spend()
-                self._hear(read(message["text"]))
+                self._hear(await self._understood(message["text"]))
                 patience.reschedule(None)
 
-    def _hear(self, said: Hello | Wish) -> None:
-        if isinstance(said, Hello):
-            owner = TICKETS.owner(said.ticket)
-            self.ticket, self.ticket_holds = said.ticket, owner is not None
+    async def _understood(self, text: str) -> Hello | Wish:
+        """What a message means. A heavy one is read beside the loop: one of a guest, one of a stranger at a time."""
+        message = said(text)
+        if not heavy(message):
+            return understood(message)
+        guest = TICKETS.owner(message["ticket"]) is not None
+        async with _reading.setdefault((self.loop, guest), asyncio.Lock()):
+            return await asyncio.to_thread(understood, message)
+
+    def _hear(self, heard: Hello | Wish) -> None:
+        if isinstance(heard, Hello):
+            owner = TICKETS.owner(heard.ticket)
+            self.ticket = heard.ticket if owner is not None else ""
+            CROWD.shown(self)
             self.lines = [
-                Line(number, run, owner, said.turn) if isinstance(run, Asked) else Reel(number, run, said.turn)
-                for number, run in enumerate(said.runs)
+                Line(number, run, owner, heard.turn) if isinstance(run, Asked) else Reel(number, run, heard.turn)
+                for number, run in enumerate(heard.runs)
             ]
             self.news.follow(self.wake, [key for line in self.lines for key in line.keys])
-        elif len(said.wants) != len(self.lines):
+        elif len(heard.wants) != len(self.lines):
             raise ValueError("a wish for other runs than those of the hello")
         else:
-            for line, want in zip(self.lines, said.wants, strict=True):
+            for line, want in zip(self.lines, heard.wants, strict=True):
                 line.want = want
-            TICKETS.note(self.ticket, frozenset(line.key for line in self.lines if line.key), At(said.at, said.playing))
+            TICKETS.note(
+                self.ticket, frozenset(line.key for line in self.lines if line.key), At(heard.at, heard.playing)
+            )
         self._renewed = 0.0
         self.wake.set()
 
     async def _send_all(self) -> None:
+        await self.wake.wait()  # for a hello
         looked = 0.0
         while True:
             service, now = trainer(), time.monotonic()
@@ -138,10 +155,11 @@ class Connection:
             if tick:
                 looked = now
             for line in lines:
-                await self._send(line.messages(service, rate=tick), line)
+                new = line.read() if isinstance(line, Reel) else _each(line.messages(service, rate=tick))
+                await self._send(new, line)
             if lines and tick:
                 await self._send_status(service)
-            await asyncio.sleep(max(PAUSE_SECONDS, EACH_SECONDS * len(_open)))
+            await asyncio.sleep(max(PAUSE_SECONDS, EACH_SECONDS * (CROWD.guests if self.ticket else len(CROWD))))
             try:
                 async with asyncio.timeout(TICK_SECONDS):
                     await self.wake.wait()
@@ -149,8 +167,8 @@ class Connection:
                 pass
             self.wake.clear()
 
-    async def _send(self, messages: Iterable[str | bytes], line: Line | Reel) -> None:
-        for message in messages:
+    async def _send(self, messages: AsyncIterator[str | bytes], line: Line | Reel) -> None:
+        async for message in messages:
             if line not in self.lines:
                 return  # a new hello has come meanwhile
             async with asyncio.timeout(SEND_SECONDS):
@@ -162,8 +180,13 @@ class Connection:
     async def _send_status(self, service: Trainer) -> None:
         status = service.status()
         sentence = "" if status.state == "ready" else status.sentence
-        told = {"state": status.state, "sentence": sentence, "ticket": self.ticket_holds}
+        told = {"state": status.state, "sentence": sentence, "ticket": bool(self.ticket)}
         if told != self._told:
             self._told = told
             async with asyncio.timeout(SEND_SECONDS):
                 await self.websocket.send_json({"kind": "trainer"} | told)
+
+
+async def _each(messages: Iterable[str | bytes]) -> AsyncIterator[str | bytes]:
+    for message in messages:
+        yield message

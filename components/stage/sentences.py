@@ -1,6 +1,6 @@
 """The sentences of the charts along a tape, made once for all viewers and sent where they change.
 
-The sentence about the loss changes at every step, but only in its numbers: it is sent as a template.
+A sentence that changes at every step, but only in its numbers, is sent as a template.
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +21,12 @@ from models.spec import RunConfig
 from models.trace import Frame, Trace
 
 KINDS = ("activation", "gradient", "loss", "weight", "cosine", "answers", "verdict", "kind")
-OF_RECORDINGS = ("update", "law", "notes")  # of recordings only, for which the browser makes all sentences (words.js)
+OF_RECORDINGS = (
+    "update",
+    "findings",
+    "law",
+    "notes",
+)  # of recordings only, for which the browser makes all sentences (words.js)
 STEP, LOSS = "{step}", "{loss}"  # which the browser fills in, the loss with three digits
 
 
@@ -37,7 +42,10 @@ def said_at(cfg: RunConfig, trace: Trace, row: int) -> dict[str, str]:
         "weight": weight_sentence(trace.weight_grad_rms[row]),
         "cosine": cosine_sentence(cfg, frame.sample_cosine) if frame else "",
         "answers": _answers(frame) if frame and row else "",
-        "verdict": fate.sentence() if fate and ended else " ".join(one.sentence for one in (first, *others)),
+        # A fate says its own step.
+        "verdict": fate.sentence()
+        if fate and ended
+        else f"Step {STEP} · {' '.join(one.sentence for one in (first, *others))}",
         "kind": "diverged" if ended else first.kind,
     }
 

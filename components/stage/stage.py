@@ -13,7 +13,8 @@ from typing import Any, Literal
 import streamlit as st
 
 from components.shell import session
-from components.shell.assets import plotly_chunk
+from components.shell.streamlits_own import plotly_chunk
+from components.shell.style import BY
 from components.shell.visitor import owner
 from components.stage.files import CSS, LOADER, VERSION
 from components.stage.lines import before, opening
@@ -106,6 +107,7 @@ def stage(
         "facts": list(facts),
         "scenes": [one.to_json(len(runs), seeds) for one in scenes],
         "scene": scene,
+        "by": BY,
     }
     _mounted(name, data, max([len(runs) - 1, *links]) + 1, on_toggle, on_open, on_scene=on_scene, on_choice=on_choice)
     return at

@@ -7,7 +7,7 @@ import streamlit as st
 
 from components.charts.parts import Figure
 from components.shell import session
-from components.shell.assets import plotly_chunk
+from components.shell.streamlits_own import plotly_chunk
 from components.stage.files import CSS, LOADER, VERSION
 
 _component = st.components.v2.component(

@@ -49,7 +49,7 @@ def ended() -> list[Ended]:
     runs = [cell.cfg for cell in CELLS]
     step, tapes = place(NAME, runs).step, [trainer().tape(cfg) for cfg in runs]
     over = all(tape.done for tape in tapes)
-    watched = over and step > 0 and (session.START_WATCHED.get() or step >= max(tape.length for tape in tapes) - 1)
+    watched = over and step > 0 and (session.START_WATCHED.get() or step >= max(tape.rest for tape in tapes))
     session.START_WATCHED.put(watched)
     if not watched or hidden("verdict"):
         return []

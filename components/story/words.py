@@ -40,7 +40,7 @@ def scenes(shallow: Seen, fades: Seen, grows: Seen, levels: Seen, own: Seen, *, 
     return [
         ("The digit enters", _enters(shallow, digit)),
         (f"{fades.cfg.depth} plain blocks fade it", _fades(fades, shallow)),
-        ("Add the skip: it blows up", _grows(grows)),
+        ("Add the residual: it blows up", _grows(grows)),
         ("Add the norm: it levels", _levels(levels, shallow, digit)),
         ("Break it yourself", _own(own)),
     ]
@@ -76,7 +76,7 @@ def _fades(seen: Seen, shallow: Seen) -> str:
 
 def _grows(seen: Seen) -> str:
     first = (
-        "The skip (residual connection), the blue ribbon, carries the signal past every block, and what the block puts "
+        "The residual, the blue band, carries the stream past every block, and what the block puts "
         "out is added to it, x + F(x)"
     )
     if not seen.before:
@@ -86,7 +86,7 @@ def _grows(seen: Seen) -> str:
         f": nothing fades, but each block makes the sum about {by_block(signal, seen.cfg.depth)} times as large, all "
         f"{seen.cfg.depth} together {times(signal)}"
     )
-    second = f"The loss starts at {seen.before.loss[0]:.3g}, and guessing costs {chance(seen.cfg):.2f}"
+    second = f"The loss starts at {seen.before.loss[0]:.3g}, and chance is {chance(seen.cfg):.2f}"
     if seen.whole and seen.whole.divergence:
         second += f"; train it, and at step {seen.whole.divergence.step} the numbers overflow"
     return f"{first}. {second}."
@@ -112,7 +112,7 @@ def _levels(seen: Seen, shallow: Seen, digit: int) -> str:
 
 
 def _own(seen: Seen) -> str:
-    first = "Drag the depth, take the skip or the norm away, and train"
+    first = "Drag the depth, take the residual or the norm away, and train"
     if not seen.before:
         return f"{first}."
     signal, gradient = through(seen.before)
@@ -125,7 +125,7 @@ def _own(seen: Seen) -> str:
     became, fate, cost = (
         outcome(seen.whole, chance(seen.cfg)),
         seen.whole.divergence,
-        f"guessing costs {chance(seen.cfg):.2f}",
+        f"chance is {chance(seen.cfg):.2f}",
     )
     how = (
         f"at step {fate.step} the numbers overflow"

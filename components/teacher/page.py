@@ -1,23 +1,25 @@
 """The page Teacher: a link to hand out, and the board of a class, whose key this page's address holds."""
 
-import secrets
+import hmac
 from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
 from components.controls import settled
-from components.shell import address, hide, projector, qr, session
+from components.shell import address, hide, projector, qr, session, visitor
 from components.shell import board as drawn_board
 from models.lessons.board import GONE, MOST_CODE, RULE, board, valid, valid_key
 from models.lessons.lessons import LESSONS
 from models.spec import RunConfig, knobs
+from models.spec.limits import class_password
 
 PLAYGROUND = "playground"
 CLASS, OPENED = (
     drawn_board.KEY,
     "key",
 )  # in this page's address: the class that is open, and the key that proves whose it is
-CODE = "teacher_code"
+CODE, PASSWORD = "teacher_code", "teacher_password"
+MOST_PASSWORD = 100  # characters
 POLL_SECONDS = 2.0
 OWN_HOSTS = ("localhost", "127.0.0.1", "::1")
 TIP = (
@@ -101,14 +103,17 @@ def _class() -> tuple[str, str]:
             return code, key
         if problem == GONE:
             st.info(
-                f"Class {code} is not open. A class is deleted when the server restarts, or some hours after its page "
-                "was closed."
+                f"Class {code} is not open. A class is deleted when the server restarts, or some time after its page "
+                "was closed. Opened again it has a new key, which this page's address will hold."
             )
         else:
             refused = problem
     session.begin(CODE, st.query_params.get(CLASS, "")[:MOST_CODE])
     tip = f"{RULE}. Students' guesses are pooled under it, without names: anyone who reloads the page can guess again."
     st.text_input("Class code", key=CODE, max_chars=MOST_CODE, placeholder="physics-1", help=tip)
+    if class_password():
+        tip = "Whoever runs this server has it. It goes into no address."
+        st.text_input("Password", key=PASSWORD, type="password", max_chars=MOST_PASSWORD, help=tip)
     st.button("Open the class", key="teacher_open", icon=":material/groups:", on_click=_open)
     if refused:
         st.error(refused)
@@ -128,11 +133,11 @@ def _mine() -> tuple[str, str]:
 
 
 def _open() -> None:
-    code = str(session.held(CODE)).strip()
-    kept, key = session.TEACHER_CLASS.get()
-    if code != kept:  # else the teacher's bookmark stays valid
-        key = secrets.token_urlsafe(9)
-    refusal = board().open(code, key)
+    code, given = str(session.held(CODE)).strip(), str(session.held(PASSWORD, ""))
+    if not hmac.compare_digest(given.encode(), class_password().encode()):
+        session.TEACHER_REFUSED.put("That is not this server's password for opening a class.")
+        return
+    key, refusal = board().open(code, visitor.address())
     session.TEACHER_REFUSED.put(refusal)
     if not refusal:
         session.TEACHER_CLASS.put((code, key))
@@ -171,7 +176,7 @@ def _address(target: str, hidden: list[str], *, large: bool, code: str) -> None:
 
 def _board(target: str, code: str, key: str) -> None:
     st.subheader("Board", anchor=False)
-    tip = "Until then only this page shows what was guessed; on all others stands how many have guessed."
+    tip = "Until then only this page shows the guesses; all others show only how many there are."
     choice = address.kept("teacher_hold", False, name="hold")
     board().keep_back(code, key, st.toggle("Hide until I reveal", help=tip, **choice))
 

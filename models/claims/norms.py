@@ -80,12 +80,13 @@ def _rms(values: Values) -> Outcome:
 
 def _dominated(values: Values) -> Outcome:
     found = values["numbers"]
-    largest, share, bound = found["largest"], found["share"], found["bound"]
+    after, share, bound = found["after"], found["share"], found["bound"]
     said = (
-        f"A feature {found['times'][-1]:,.0f} times larger comes out at {largest[-1]:.3f}, just below sqrt(d - 1) = "
-        f"{bound:.3f}, and holds {share[-1]:.1%} of the sum of squares, which is {found['sum'][-1]:.1f} for any input."
+        f"A feature {found['times'][-1]:,.0f} times larger comes out at {after[-1]:.3f}, only {bound - after[-1]:.1g} "
+        f"below the bound sqrt(d - 1), and holds {share[-1]:.1%} of the sum of squares, which is "
+        f"{found['sum'][-1]:.1f} for any input."
     )
-    table = {"times larger": found["times"], "after layer norm": largest, "share of the squares": share}
+    table = {"times larger": found["times"], "that feature after layer norm": after, "its share of the squares": share}
     return Outcome(
         HOLDS if share.max() < 0.5 else PARTLY if share.max() < DOMINATES else FAILS, said, table, "it is not too large"
     )

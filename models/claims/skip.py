@@ -54,7 +54,7 @@ def _trains(values: Values) -> Outcome:
     normed = [learned(values[name], DIGITS) for name in NORMED]
     return Outcome(
         verdict(normed),
-        f"Mean loss of the last twenty of 100 steps, 16 blocks: {in_words(ends)}. Guessing costs {DIGITS:.2f}.",
+        f"Mean loss of the last twenty of 100 steps, 16 blocks: {in_words(ends)}. Chance is {DIGITS:.2f}.",
         {"net": list(ends), "loss": list(ends.values())},
         "the norm is batch norm, and the net is not much deeper",
     )

@@ -33,28 +33,28 @@ def _winner(sign: int) -> str:
 def _warm(values: Values) -> Outcome:
     fates = {name: learned(one, DIGITS) for name, one in values.items()}
     ends = {name: final_loss(one) for name, one in values.items()}
-    table = {"net": list(values), "loss": list(ends.values()), "learns": list(fates.values())}
-    # If Adam's variance were the cause, every net with Adam would need warm-up, and none with momentum.
-    adam_needs = not fates["pre-norm, Adam"]
-    momentum_does_not = fates["post-norm, momentum"]
+    learns = ["yes" if one else "no" for one in fates.values()]
+    table = {"net": list(values), "loss": list(ends.values()), "learns": learns}
+    failed = [name for name, one in fates.items() if name != WARMED and not one]
     return Outcome(
-        verdict([adam_needs, momentum_does_not, not fates["post-norm, Adam"]]),
-        f"Mean loss of the last twenty steps, 32 blocks, guessing costs {DIGITS:.2f}: {in_words(ends)}.",
+        verdict([name in failed for name in fates if name != WARMED]),
+        f"Mean loss of the last twenty of 150 steps, chance {DIGITS:.2f}: {in_words(ends)}.",
         table,
-        "the net is also post-norm",
+        f"the net is {' or '.join(failed)}",
     )
 
 
 _WARM: dict[str, object] = {"steps": 150}  # the same nets as in the lesson on warm-up, so that tapes are shared
 _BY_ADAM: dict[str, object] = {"optimizer": "adam", "lr": 0.003}
+WARMED = "post-norm, 0.003, warm-up"
 
 CARDS = [
     Card(
         "one-learning-rate",
         "training",
         "Training at one shared learning rate shows which arrangement is better.",
-        "Each has a range of learning rates in which it learns; at a rate that suits all of them they reach the same "
-        "loss. They differ in which rates they survive.",
+        "Each has a range of learning rates in which it learns: at 0.001 pre-norm and post-norm reach the same loss, "
+        "at 0.01 post-norm is far behind. Other arrangements, such as plain, differ at 0.001 already.",
         arxiv(On_layer_normalization_in_the_transformer="2002.04745", DeepNet="2203.00555"),
         "Pre-norm and post-norm, 12 blocks, with Adam at two learning rates.",
         {f"{name}, {rate:g}": Trained(RunConfig.arranged(name, lr=rate, **ADAM)) for rate in RATES for name in PAIR},
@@ -63,16 +63,17 @@ CARDS = [
     Card(
         "warm-up",
         "training",
-        "Warm-up is needed because of Adam's variance.",
-        "Here pre-norm learns with Adam without warm-up, and deep post-norm does not: the arrangement matters too. "
-        "Large pre-norm models are still warmed up in practice.",
+        "Deep nets trained by Adam need a warm-up.",
+        "At a learning rate of 0.003 post-norm of 32 blocks does not learn without one and pre-norm does; at 0.001 "
+        "post-norm learns too. So arrangement and rate decide. The reason often given, the variance of Adam's first "
+        "steps (RAdam), is not varied here. Large pre-norm models are still warmed up in practice.",
         arxiv(RAdam="1908.03265", On_layer_normalization_in_the_transformer="2002.04745"),
-        "Four nets of 32 blocks learn the digits without warm-up or with a warm-up of 60 steps.",
+        "Four nets of 32 blocks learn the digits by Adam, one of them with a warm-up of 60 steps.",
         {
-            "pre-norm, Adam": Trained(RunConfig.arranged("pre-norm", **_BY_ADAM, **_WARM)),
-            "post-norm, Adam": Trained(RunConfig.arranged("post-norm", **_BY_ADAM, **_WARM)),
-            "post-norm, Adam, warm-up": Trained(RunConfig.arranged("post-norm", warmup=60, **_BY_ADAM, **_WARM)),
-            "post-norm, momentum": Trained(RunConfig.arranged("post-norm", **_WARM)),
+            "pre-norm, 0.003": Trained(RunConfig.arranged("pre-norm", **_BY_ADAM, **_WARM)),
+            "post-norm, 0.003": Trained(RunConfig.arranged("post-norm", **_BY_ADAM, **_WARM)),
+            WARMED: Trained(RunConfig.arranged("post-norm", warmup=60, **_BY_ADAM, **_WARM)),
+            "post-norm, 0.001": Trained(RunConfig.arranged("post-norm", **(_BY_ADAM | {"lr": 0.001}), **_WARM)),
         },
         _warm,
     ),

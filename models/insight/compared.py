@@ -45,7 +45,7 @@ def ahead(runs: Runs, row: int, guessing: float) -> str:
     if not np.isfinite(best.middle):
         verdict = "none has a finite loss"
     elif best.middle > LEARNED * guessing:
-        verdict = f"none has learned yet, guessing costs {guessing:.2f}"
+        verdict = f"none has learned yet, chance is {guessing:.2f}"
     elif not np.isfinite(second.middle):
         verdict = f"{order[0]} alone is left"
     elif second.middle < CLOSE * best.middle:
@@ -73,7 +73,7 @@ def _stand(traces: Sequence[Trace], row: int) -> _Stand:
     loss, accuracy, lost = [], [], []
     for trace in traces:
         frame, fate = trace.frame_at(row), trace.divergence
-        gone = fate is not None and row >= fate.step
+        gone = fate is not None and row >= fate.rest
         there = not gone and frame is not None and np.isfinite(frame.held_out_loss)
         loss.append(frame.held_out_loss if there and frame else np.inf)
         accuracy.append(frame.held_out_accuracy if there and frame else 0.0)

@@ -24,13 +24,19 @@ def _logistic(z: np.ndarray) -> np.ndarray:
     return 0.5 * (1 + np.tanh(z / 2))
 
 
+def _bell(z: np.ndarray) -> np.ndarray:
+    """The logistic function's slope, without the rounding to 0 of logistic(z) (1 - logistic(z)) far out."""
+    small = np.exp(-np.abs(z))
+    return np.asarray(small / (1 + small) ** 2)
+
+
 # Each activation and its slope.
 ACTIVATIONS: dict[str, tuple[Curve, Curve]] = {
     "relu": (lambda z: np.maximum(z, 0), lambda z: (z > 0).astype(float)),  # slope 0 at 0, as in PyTorch
     "gelu": (lambda z: z * _normal_cdf(z), lambda z: _normal_cdf(z) + z * np.exp(-(z**2) / 2) / sqrt(2 * np.pi)),
     "silu": (lambda z: z * _logistic(z), lambda z: _logistic(z) * (1 + z * _logistic(-z))),
-    "tanh": (np.tanh, lambda z: 1 - np.tanh(z) ** 2),
-    "sigmoid": (_logistic, lambda z: _logistic(z) * _logistic(-z)),
+    "tanh": (np.tanh, lambda z: 4 * _bell(2 * z)),
+    "sigmoid": (_logistic, _bell),
     "identity": (lambda z: z, np.ones_like),
 }
 

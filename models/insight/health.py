@@ -4,13 +4,15 @@ import math
 
 import numpy as np
 
-from models.insight.verdict import LARGE_UPDATE, VANISHING
-from models.insight.words import change_in_words
+from addnorm.findings import SMALL_UPDATE
+from models.insight.starts import EARLY, OPTIMIZERS, after_updates
+from models.insight.verdict import LARGE_UPDATE, VANISHING, verdicts
+from models.insight.words import change_in_words, decades
+from models.spec import RunConfig
 from models.trace import Trace
 
 USUAL_UPDATE = 1e-3  # of a block's weights in one step (Karpathy)
-SMALL_UPDATE = 1e-5  # update below which a block hardly learns
-FAR = 3.0  # factor between batch and noise scale from which one clearly dominates
+FAR = 3.0  # factor from the usual update, or between batch and noise scale, from which two are clearly apart
 
 
 def last_update(trace: Trace, row: int) -> tuple[int, np.ndarray] | None:
@@ -23,29 +25,40 @@ def last_update(trace: Trace, row: int) -> tuple[int, np.ndarray] | None:
     return measured[-1] if measured else None
 
 
-def update_sentence(update: tuple[int, np.ndarray] | None, gradient: float = 0.0) -> str:
-    """How large the last measured update was beside the weights, by block.
-
-    `gradient`: the decades by which the gradient changes on its way back; of one that vanishes no update is good.
+def update_sentence(cfg: RunConfig, trace: Trace, row: int) -> str:
+    """How large the last measured update before `row` was beside the weights, by block, and what became of other nets
+    of this kind with such updates, where that was counted and no other verdict speaks against it.
     """
+    update = last_update(trace, row)
     if update is None:
         return "No update has been measured yet."
     step, ratios = update
     known = ratios[~np.isnan(ratios)]
     if not np.isfinite(known).all():
         return f"The update of step {step} is not finite."
-    block, least, most = int(np.nanargmax(ratios)) + 1, float(known.min()), float(known.max())
+    least, most = float(known.min()), float(known.max())
+    smallest, largest = int(np.nanargmin(ratios)) + 1, int(np.nanargmax(ratios)) + 1
+    span = f"{least:.2g} (block {smallest}) to {most:.2g} (block {largest})" if len(known) > 1 else f"{most:.2g}"
+    said = [f"The update of step {step} changed the blocks' weights by {span} of their size{_size(least, most)}."]
+    gradient = decades(float(trace.grad_rms[row, -1]), float(trace.grad_rms[row, 0]))
+    if gradient < -math.log10(VANISHING):
+        said.append(f"{change_in_words('The gradient behind it', gradient, 'on the way back')}.")
+    kinds, large = {one.kind for one in verdicts(cfg, trace, row)}, most > LARGE_UPDATE
+    counted = after_updates(cfg, large=large) if step <= EARLY else ""
+    if counted and kinds <= ({"large updates"} if large else {"healthy"}):
+        early = f"early updates {'above' if large else 'up to'} {LARGE_UPDATE:.0%}"
+        said.append(f"{counted} with {early} learn with {OPTIMIZERS[cfg.optimizer]}.")
+    return " ".join(said)
+
+
+def _size(least: float, most: float) -> str:
+    """How sizes from `least` to `most` compare with what is usual, as the end of a sentence; empty between words."""
     if most > LARGE_UPDATE:
-        judged = f"too much in block {block}; of runs with more than {LARGE_UPDATE:.0%} few learn"
-    elif most < SMALL_UPDATE:
-        judged = "next to nothing"
-    elif gradient < -math.log10(VANISHING):
-        judged = change_in_words("a usual size, but the gradient behind it", gradient, "on the way back")
-    else:
-        judged = "most runs with updates like this learn"
-    return (
-        f"The update of step {step} changed the blocks' weights by {least:.2g} to {most:.2g} of their size: {judged}."
-    )
+        return f": more than {LARGE_UPDATE:.0%}"
+    if least < SMALL_UPDATE:
+        return ": next to nothing" if most < SMALL_UPDATE else ": some next to nothing"
+    usual = least >= USUAL_UPDATE / FAR and most <= USUAL_UPDATE * FAR
+    return f": about the usual {USUAL_UPDATE:g}" if usual else ""
 
 
 def noise_sentence(batch: int, parts: int, gradient_square: float, noise_trace: float) -> str:

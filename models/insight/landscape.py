@@ -46,7 +46,7 @@ def slice_sentence(axis: np.ndarray, loss: np.ndarray) -> str:
         return f"The loss of the net itself is not finite: there is no landscape around it.{also}"
     rim = np.concatenate([loss[0], loss[-1], loss[1:-1, 0], loss[1:-1, -1]])
     rim = rim[np.isfinite(rim)]
-    rises = f"{float(np.median(rim)):.3g} on the middle place of the rim" if len(rim) else "nothing finite on the rim"
+    rises = f"a median of {float(np.median(rim)):.3g} on the rim" if len(rim) else "nothing finite on the rim"
     shape = "flat there" if len(rim) and np.median(rim) < LEVEL * middle else "in a valley"
     lower, hollows = int((loss < middle).sum()), minima(loss)
     several = f", with {hollows} separate hollows" if hollows > max(1.0, ROUGH * loss.size) else ""

@@ -46,7 +46,7 @@ def because(trace: Trace, guessing: float) -> str:
         if became == BLOWS_UP
         else f"the loss stays at {final_loss(trace):.2f}"
     )
-    return f"{why[0].upper()}{why[1:]}: {cost}, guessing costs {guessing:.2f}."
+    return f"{why[0].upper()}{why[1:]}: {cost}, chance is {guessing:.2f}."
 
 
 def fault(trace: Trace, guessing: float) -> str:

@@ -16,18 +16,18 @@ def shares_sentence(sites: Sequence[str], skip_projection: np.ndarray) -> str:
     if not np.isfinite(skip_projection).any():
         return "No gradient reaches the adds, or it is not finite: there is no share of it to tell."
     if not skip_projection.any():
-        return "No skip carries any gradient: all of it comes through the branches."
+        return "No residual carries any gradient: all of it comes through the branches."
     middle, least = float(np.nanmedian(skip_projection)), int(np.nanargmin(skip_projection))
     who = (
-        "the skips carry most of it"
+        "the residuals carry most of it"
         if middle > DOMINANT
         else "the branches carry most of it"
         if middle < FAINT
         else "both count"
     )
     return (
-        f"At the middle one of the adds {middle:.0%} of the gradient comes through the skip, so {who}; "
-        f"least at {site_in_words(sites[least])}, {skip_projection[least]:.0%}."
+        f"At the median add, {middle:.0%} of the gradient comes through the residual, so {who}; the least, "
+        f"{skip_projection[least]:.0%}, at {site_in_words(sites[least])}."
     )
 
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from addnorm.findings import lost_gradient, vanished
 from models.insight.outcome import gradient_change, stream_change
 from models.insight.theory import he_twice
-from models.insight.verdict import EXPLODING, LARGE_UPDATE, VANISHING
+from models.insight.verdict import EXPLODING, LARGE_UPDATE
 from models.insight.words import change_in_words, decades, factor, of_their_size, times
 from models.spec import RunConfig
 from models.trace import Trace
@@ -60,12 +61,9 @@ def postmortem(cfg: RunConfig, trace: Trace) -> PostMortem:
 
 def vanished_from(trace: Trace) -> str:
     """From which step on the gradient vanishes on its way back until the end of a tape; empty where it does not."""
-    fallen = [decades(float(row[-1]), float(row[0])) < -math.log10(VANISHING) for row in trace.grad_rms]
-    if not fallen or not fallen[-1]:
-        return ""
-    first = int(trace.step[len(fallen) - 1 - fallen[::-1].index(False) + 1]) if not all(fallen) else 0
-    since = f"From step {first} on" if first else "From the start"
-    return f"{since} less than 1/{VANISHING:g} of the gradient comes back to the input."
+    ends = trace.grad_rms[:, [-1, 0]].astype(float)
+    start = vanished(*ends.T.tolist())
+    return "" if start is None else lost_gradient(int(trace.step[start]), "the input")
 
 
 def _last_and_first(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -58,9 +58,9 @@ def ranked(remedies: Sequence[Remedy], tried: Sequence[Tried], *, diverged: bool
 
 
 def failed(cfg: RunConfig, trace: Trace, row: int) -> bool:
-    """Whether a run has diverged by this row, or ends here no better than guessing."""
+    """Whether a run diverges after this row, or has, or ends here no better than guessing."""
     if trace.divergence is not None:
-        return row >= trace.divergence.step
+        return row >= trace.divergence.rest
     return row == cfg.steps and final_loss(trace) >= LEARNT * loss_of_guessing(cfg.task)
 
 

@@ -12,9 +12,9 @@ from models.trace import site_in_words
 SKIP, ZERO, UNNORM, SWAP = "skip a block", "zero its branches", "remove a norm", "swap two blocks"
 OPERATIONS = {
     SKIP: "The block hands on what it reads: its branches and its norms after the add are both gone.",
-    ZERO: "The branches add 0; what stands on the skip path and after the add stays, its norm too.",
+    ZERO: "The branches add 0; what stands on the residual path and after the add stays, its norm too.",
     UNNORM: "One slot lets everything through as it comes, without gain and bias.",
-    SWAP: "Two blocks exchange all their weights and statistics; fixed factors and skips stay where they are.",
+    SWAP: "Two blocks exchange all their weights and statistics; fixed factors and residuals stay where they are.",
 }
 
 NOT_LEARNED = 0.9  # held-out loss over the loss of guessing, above which a net has nothing to lose
@@ -84,9 +84,9 @@ def lesion_sentence(names: Sequence[str], intact: float, skipped: np.ndarray, gu
     if fatal == 0 and slight == len(cost):
         fate = "no single block is missed"
     elif fatal == len(cost):
-        fate = "without any one of them it guesses, or does worse"
+        fate = "without any one of them it is at chance, or worse"
     else:
-        lost = f", and without any one of {fatal} it does no better than guessing" if fatal else ""
+        lost = f", and without any one of {fatal} it does no better than chance" if fatal else ""
         fate = f"{slight} of {len(cost)} are hardly missed{lost}"
     return f"Taking one block out changes the held-out loss, {figures}: {fate}."
 
@@ -102,7 +102,7 @@ def trained_without(losses: Mapping[str, float], cuts: Mapping[str, float], gues
         return f"At step {step} a held-out loss is not finite: nothing can be compared."
     if whole > NOT_LEARNED * guessing:
         return (
-            f"At step {step} the whole net has a held-out loss of {whole:.3g}, guessing {guessing:.3g}: nothing is "
+            f"At step {step} the whole net has a held-out loss of {whole:.3g}, chance {guessing:.3g}: nothing is "
             "learned yet."
         )
     missed = (losses["ffn"] - whole) / (guessing - whole)

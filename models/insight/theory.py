@@ -52,7 +52,7 @@ CENTRED = 1e-9  # Gaussian mean of an activation up to which it counts as 0
 WITH_LAW = {"none"} | {name for name, entry in NORMS.items() if entry.divisor}
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def law(cfg: RunConfig) -> Law:
     """The law of a configuration at initialisation, fed with Gaussian numbers of unit mean square."""
     sublayers = plan(cfg).sublayers

@@ -2,8 +2,8 @@
 
 Stream gradient, weight gradient and sample cosine are read together: a net can have level gradients and still turn all
 inputs into nearly one direction, and a plain net's stream gradient can fall over depth while its weight gradients stay
-level. `python -m benchmarks verdicts` counts what became of nets by their verdict before training; the thresholds and
-the sentences of STARTS come from its table.
+level. `python -m benchmarks verdicts` counts what became of nets by their verdict before training (`starts`), on which
+the thresholds rest.
 """
 
 import math
@@ -11,16 +11,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from addnorm import findings
+from models.insight.starts import became
 from models.insight.theory import he_twice
 from models.insight.words import LEVEL, change_in_words, counted, decades, factor, of_their_size, times, vectors
 from models.spec import RunConfig
 from models.trace import Frame, Trace, site_in_words
 
 EXPLODING = 100.0  # factor by which the signal grows over depth, or the gradient on its way back
-VANISHING = 30.0  # factor by which one of them falls
+VANISHING = findings.VANISHING  # factor by which one of them falls
 COLLAPSED = 0.95  # mean cosine between different samples at the end of the stream
 APART = 0.7  # of the same, below which samples have different directions
-LARGE_UPDATE = 0.3  # of a block's weights in one step: above it few runs learn, below it most do, with Adam too
+LARGE_UPDATE = 0.3  # of a block's weights in one step (`starts.UPDATES`)
 LEARNT = 0.9  # times the loss of guessing, below which a net has learned something
 LAST = 20  # rows whose mean loss counts: a single batch says less
 DEAD = 0.5  # share of a block's ReLU units that output 0 for every token of the subset
@@ -33,16 +35,6 @@ THRESHOLDS = (
     f"changes by more than {LARGE_UPDATE:.0%} in a step. Dead: more than {DEAD:.0%} of a block's ReLU units give 0 for "
     "all of a fixed set of about 128 samples or tokens. Stream gradient, weight gradient and cosine are read together."
 )
-
-
-# What became of nets by their verdict before training. The benchmark fails if this is no longer so.
-STARTS = {
-    "healthy": "Most nets that start like this learn.",
-    "inert": "Most nets that start like this learn.",
-    "exploding": "Most nets that start like this diverge, or learn slowly or not at all.",
-    "vanishing": "Most nets that start like this learn nothing in 200 steps; with Adam some do.",
-    "collapsed": "More than half of the nets that start like this learn nothing in 200 steps.",
-}
 
 
 @dataclass(frozen=True)
@@ -111,12 +103,12 @@ def directions(cosine: float) -> str:
 def loss_sentence(trace: Trace | None, row: int, guessing: float) -> str:
     """The training loss at one row of a tape, if there is one; that of the last rows compared with guessing."""
     if trace is None or len(trace) == 0:
-        return f"Not trained yet. Guessing costs {guessing:.2f}."
+        return f"Not trained yet. Chance is {guessing:.2f}."
     loss, frame = float(trace.loss[row]), trace.frame_at(row)
     if not math.isfinite(loss):
         return f"The loss is not finite at step {row}."
     if row == 0:
-        return f"Step 0: not trained yet, loss {loss:.3g}; guessing costs {guessing:.2f}."
+        return f"Step 0: not trained yet, loss {loss:.3g}; chance is {guessing:.2f}."
     # A single batch says little. Up to LAST rows, of the later half of the run so far.
     lately = float(np.mean(trace.loss[row - min(LAST - 1, row // 2) : row + 1], dtype=np.float64))
     if lately < 0.5 * guessing:
@@ -124,15 +116,15 @@ def loss_sentence(trace: Trace | None, row: int, guessing: float) -> str:
     elif lately < LEARNT * guessing:
         relation = "it begins to learn"
     elif lately <= 1.1 * guessing:
-        relation = "no better than guessing"
+        relation = "no better than chance"
     elif lately < float(trace.loss[0]):
-        relation = "not yet as good as guessing"
+        relation = "not yet as good as chance"
     else:
-        relation = "worse than guessing"
+        relation = "worse than chance"
     accuracy = ""
     if frame is not None and math.isfinite(frame.held_out_accuracy):
         accuracy = f", held-out accuracy {frame.held_out_accuracy:.0%}{_of_step(frame, row)}"
-    return f"Step {row}: loss {loss:.3g}{accuracy}; guessing costs {guessing:.2f}: {relation}."
+    return f"Step {row}: loss {loss:.3g}{accuracy}; chance is {guessing:.2f}: {relation}."
 
 
 def verdict(cfg: RunConfig, trace: Trace, row: int) -> Verdict:
@@ -143,8 +135,8 @@ def verdict(cfg: RunConfig, trace: Trace, row: int) -> Verdict:
 def verdicts(cfg: RunConfig, trace: Trace, row: int) -> list[Verdict]:
     """The verdicts on one row of a tape, worst first; healthy if nothing is wrong.
 
-    On row 0, the untrained net, the first also says what became of other nets that started like this, or why it starts
-    like this, where He's weights are the reason.
+    On row 0, the untrained net, the first also says what became of other nets of this kind that started like this,
+    where that was counted, or why it starts like this, where He's weights are the reason.
     """
     frame = trace.frame_at(row)
     updated = [
@@ -162,10 +154,8 @@ def verdicts(cfg: RunConfig, trace: Trace, row: int) -> list[Verdict]:
         what=vectors(cfg),
     )
     first = results[0]
-    if row == 0 and first.kind in STARTS:
-        then = (first.kind == "exploding" and he_twice(cfg)) or STARTS[first.kind]
-        return [replace(first, sentence=f"{first.sentence} {then}"), *results[1:]]
-    return results
+    then = "" if row else (first.kind == "exploding" and he_twice(cfg)) or became(cfg, first.kind)
+    return [replace(first, sentence=f"{first.sentence} {then}"), *results[1:]] if then else results
 
 
 def judged(
@@ -211,7 +201,7 @@ def judged(
         wrong.append(
             Verdict(
                 "inert",
-                "Inert branches: every block hands on hardly more than its skip; training has to switch the branches "
+                "Inert branches: no block adds anything noticeable to the stream; training has to switch the branches "
                 "on.",
             )
         )
@@ -242,7 +232,7 @@ def _dead_units(dead_units: np.ndarray, of_step: str, what: str) -> list[Verdict
         return []
     block, share = int(np.nanargmax(dead_units)) + 1, float(np.nanmax(dead_units))
     silent = f"{share:.0%} of the units of block {block} give 0 for all {what} of a fixed set{of_step}"
-    return [Verdict("dead", f"Dead units: {silent}; what they give 0 for teaches them nothing.")]
+    return [Verdict("dead", f"Dead units: {silent}; such {what} teach them nothing.")]
 
 
 def _of_step(frame: Frame, row: int) -> str:

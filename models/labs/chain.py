@@ -1,8 +1,11 @@
-"""A gradient on its way back through a chain of layers, factor by factor, and each layer's update."""
+"""A gradient on its way back through a chain of layers, factor by factor, and the derivative by each weight."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+
+Curve = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -36,15 +39,52 @@ def by_branches(factors: np.ndarray) -> np.ndarray:
     return found
 
 
-def updated(weight: float, gradients: np.ndarray, rate: float) -> np.ndarray:
+@dataclass(frozen=True)
+class Derivatives:
+    """What ∂(½(x_L - t)²)/∂w_l is the product of: `error` x_L - t, and for every layer (L,) the product of the later
+    layers' factors, its own activation's slope and its input.
+    """
+
+    prediction: float
+    error: float
+    later: np.ndarray
+    slopes: np.ndarray
+    inputs: np.ndarray
+
+    @property
+    def by_weight(self) -> np.ndarray:
+        """The derivative by each weight (L,)."""
+        return self.error * self.later * self.slopes * self.inputs
+
+
+def derivatives(
+    weights: np.ndarray, x: float, target: float, activation: tuple[Curve, Curve], *, skip: bool
+) -> Derivatives:
+    """Forward and back through x_l = φ(w_l x_{l-1}), or x_l = x_{l-1} + φ(w_l x_{l-1}) with a skip.
+
+    `activation`: φ and its slope.
+    """
+    value, slope = activation
+    stream = [float(x)]
+    for weight in weights:
+        stream.append(skip * stream[-1] + float(value(np.array(weight * stream[-1]))))
+    inputs = np.array(stream[:-1])
+    slopes = slope(weights * inputs)
+    later = arriving(skip + weights * slopes)[1:]
+    return Derivatives(stream[-1], stream[-1] - target, later, slopes, inputs)
+
+
+def updated(weights: np.ndarray, gradients: np.ndarray, rate: float) -> np.ndarray:
     """w - rate * gradient for every layer (L,)."""
-    return weight - rate * np.asarray(gradients, float)
+    return np.asarray(weights, float) - rate * np.asarray(gradients, float)
 
 
-def standing_still(weight: float, gradients: np.ndarray, rate: float) -> np.ndarray:
+def standing_still(weights: np.ndarray, gradients: np.ndarray, rate: float) -> np.ndarray:
     """Whether each layer's weight is unchanged by its update in float32, (L,)."""
-    step = np.asarray(rate * np.asarray(gradients, float), np.float32)
-    return np.asarray(np.float32(weight) - step == np.float32(weight))
+    with np.errstate(over="ignore"):
+        step = np.asarray(rate * np.asarray(gradients, float), np.float32)
+    own = np.asarray(weights, np.float32)
+    return np.asarray(own - step == own)
 
 
 PRESETS = {

@@ -1,9 +1,13 @@
 """Properties of norms: how layer norm is often written by hand, Jacobians, leaks between tokens, the cost of scale."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 
 from models.labs.normalization import normalised
 
+SATURATED = 0.1  # share of an activation's largest slope below which it is saturated
 MOST_STEPS = 200_000
 TINY_EPS = 2.0**-23  # torch's default eps of rms norm in 32 bits
 
@@ -56,6 +60,28 @@ def with_outlier(x_TD: np.ndarray, token: int, feature: int, far: float) -> np.n
 def left_over(x_TD: np.ndarray, token: int, feature: int, method: str, eps: float = 1e-5) -> float:
     """The range of all other tokens' normalised numbers in a feature."""
     return float(np.ptp(np.delete(normalised(x_TD, method, eps=eps).values[:, feature], token)))
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """An activation's slopes over a table: largest |input|, share that is saturated, least slope, RMS of the slope."""
+
+    largest: float
+    saturated: float
+    least: float
+    rms: float
+
+
+def slopes(x_TD: np.ndarray, slope: Callable[[np.ndarray], np.ndarray], *, normed: bool, eps: float = 1e-5) -> Slopes:
+    """An activation's slope, largest at 0, at every number of a table (T, D), or of the table behind layer norm."""
+    z = normalised(x_TD, "layer norm", eps=eps).values if normed else np.asarray(x_TD, float)
+    found, most = slope(z), float(slope(np.zeros(1))[0])
+    return Slopes(
+        float(np.abs(z).max()),
+        float((found < SATURATED * most).mean()),
+        float(found.min()),
+        float(np.sqrt((found**2).mean())),
+    )
 
 
 def sized(x_D: np.ndarray, spread: float) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Add & norm on one token, sublayer by sublayer: a branch's input and output, the sum, the norm. Tokens are (D,)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,7 +25,10 @@ class Normed:
 
 @dataclass(frozen=True)
 class Step:
-    """One sublayer: the stream before it, its branch's input and output, the sum, the stream after, and its norms."""
+    """One sublayer: the stream before it, its branch's input and output, the sum, the stream after, and its norms.
+
+    `open`: the features whose sum a ReLU after the add lets through (D,), None without one.
+    """
 
     before: np.ndarray
     read: np.ndarray
@@ -35,6 +38,7 @@ class Step:
     norm_in: Normed | None = None
     norm_out: Normed | None = None
     norm_add: Normed | None = None
+    open: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -83,13 +87,18 @@ def walk(
     placement: str,
     *,
     skip: float = 1.0,
+    relu: bool = False,
     eps: float = EPS,
 ) -> list[Step]:
-    """The sublayers y = N_add(skip * x + N_out(F(N_in(x)))) in sequence, with the given outputs for F."""
+    """The sublayers y = N_add(skip * x + N_out(F(N_in(x)))) in sequence, with the given outputs for F.
+
+    `relu`: the stream is relu(y), as in the first residual nets (He 2015, 1512.03385).
+    """
     steps: list[Step] = []
     stream = np.asarray(token, float)
     for output in branches:
-        steps.append(_step(stream, np.asarray(output, float), PLACEMENTS[placement], skip, eps))
+        step = _step(stream, np.asarray(output, float), PLACEMENTS[placement], skip, eps)
+        steps.append(replace(step, after=np.maximum(step.after, 0), open=step.after > 0) if relu else step)
         stream = steps[-1].after
     return steps
 
@@ -105,16 +114,19 @@ def _step(x: np.ndarray, output: np.ndarray, slots: Placement, skip: float, eps:
 
 
 def left_over(steps: Sequence[Step], *, skip: float = 1.0, eps: float = EPS) -> np.ndarray:
-    """The factors of the token and of each output (M + 1,) in the end of the stream.
+    """The factors of the token and of each output (M + 1, D) in the end of the stream, by feature.
 
     A skip multiplies what came before by its weight; a norm after the add divides everything by its deviation, and
-    centres it: the end is then the sum of the centred parts.
+    centres it: the end is then the sum of the centred parts. A ReLU after the add cuts the features whose sum is
+    negative. With both a norm after the add and a ReLU no such factors exist.
     """
-    factors = np.ones(len(steps) + 1)
+    factors = np.ones((len(steps) + 1, len(steps[0].before)))
     for at, step in enumerate(steps):
         factors[: at + 1] *= skip
         if step.norm_add:
             factors[: at + 2] /= np.sqrt(step.norm_add.variance + eps)
+        if step.open is not None:
+            factors[: at + 2] *= step.open
     return factors
 
 

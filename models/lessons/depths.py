@@ -34,7 +34,8 @@ WARMUP = Lesson(
     charts=("grad_rms", "sample_cosine", "loss"),
     found=by_learning(_WARM_FATES, list(_WARM), DIGITS, comes_below(1.0), lowest=True),
     why=(
-        "Adam's first steps move every weight by about the learning rate, however small its gradient is. In "
+        "Adam's first steps move every weight by about the learning rate, however small its gradient is (down to "
+        "about Adam's epsilon, 1e-8). In "
         "post-norm the output head mostly sees the work of the last blocks; when all blocks jump at once, this "
         "changes completely, and the net ends up where all samples look alike, from where it does not recover. Small "
         "first steps avoid that. They do not make it robust: at the full learning rate its loss may jump up again, "
@@ -76,7 +77,7 @@ INIT = Lesson(
     question=(
         "He's initialisation is designed so that ReLU layers keep the mean square of their signal. Three nets of 32 "
         "layers use it: plain, with a skip around each layer, and with skip and pre-norm. Which get below half the "
-        "loss of guessing in 120 steps?"
+        "loss at chance in 120 steps?"
     ),
     options=tuple(_LEVEL_FATES.values()),
     nets=_LEVEL,
@@ -180,7 +181,7 @@ COLLAPSE = Lesson(
         "them have a positive cosine, and layer by layer the cosine climbs towards 1: what remains of the input is a "
         "small difference on top of a large common part. The output head then sees nearly the same vector for every "
         "digit. Batch norm removes that common part, because it subtracts each feature's mean over the batch: with "
-        "it the cosine settles near 0.4. A skip carries the differences past the layers; how much of them arrives "
+        "it the cosine settles near a third. A skip carries the differences past the layers; how much of them arrives "
         "depends on what lies on the skip path. In a transformer the same happens to tokens, because attention "
         "averages them."
     ),

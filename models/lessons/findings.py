@@ -94,7 +94,7 @@ def by_learning(
 
     def found(traces: Sequence[Trace]) -> Finding:
         fates = tuple(fate(trace) if fate else learned(trace, guessing) for trace in traces)
-        sentence = f"{losses_in_words(names, traces, lowest=lowest)} Guessing costs {guessing:.2f}."
+        sentence = f"{losses_in_words(names, traces, lowest=lowest)} Chance is {guessing:.2f}."
         return Finding(options.get(fates, OTHERWISE), sentence)
 
     return found

@@ -103,14 +103,14 @@ _HEADS = {
     "with a final norm": RunConfig(init="he", steps=60),
     "without": without_final_norm(32, init="he", steps=60),
 }
-_SURE = ("about the loss of guessing", "about twice as much", "more than three times as much")
+_SURE = ("about the loss at chance", "about twice as much", "more than three times as much")
 
 _FIRST_LOSS = by_ratio(
     _SURE,
     (1.5, 3),
     lambda trace: float(trace.loss[0]) / DIGITS,
     of=1,
-    sentence="Without a final norm the first loss is {:.2g} times that of guessing.",
+    sentence="Without a final norm the first loss is {:.2g} times that at chance.",
 )
 
 FINAL = Lesson(
@@ -118,7 +118,7 @@ FINAL = Lesson(
     title="Why the final norm",
     question=(
         "32 pre-norm blocks with He's initialisation. Pre-norm nets have one more norm, between the last block and "
-        "the output head. Without it, how large is the loss before training, compared with guessing (2.30)?"
+        "the output head. Without it, how large is the loss before training, compared with chance (2.30)?"
     ),
     options=_SURE,
     nets=_HEADS,

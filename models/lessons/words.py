@@ -24,30 +24,32 @@ _FINAL = ", ".join(name for name, placement in PLACEMENTS.items() if placement.f
 NET: dict[str, Term] = {
     # --- the net ---
     "stream": Term(
-        "The signal of the net: the vector of each sample or token that runs from the embedding to the output head, "
-        "and to which the branches add. With open skips it is the channel through which blocks communicate.",
+        "What flows through the net (the residual stream): the vector of each sample or token that runs from the "
+        "embedding to the output head, and to which the branches add. With residuals on, it is the channel through "
+        "which blocks communicate.",
         r"x_0,\ldots,x_M",
         "Elhage 2021, A mathematical framework for transformer circuits",
         met=("playground", "anatomy", "residual"),
-        see=("branch", "skip", "site", "width"),
+        see=("branch", "residual", "site", "width"),
     ),
     "branch": Term(
         "What a sublayer computes from the stream before it is added: the F in x + F(x).",
         r"F(x)",
         met=("playground", "anatomy", "residual"),
-        see=("skip", "sublayer", "branch share"),
+        see=("residual", "sublayer", "branch share"),
     ),
-    "skip": Term(
-        "The path that carries the stream past a branch to the add, times the skip weight. Without a residual it is "
-        "absent.",
+    "residual": Term(
+        "The path that carries the stream past a branch to the add (skip connection, shortcut), times the skip weight.",
         r"a\,x",
         "He 2015, 1512.03385",
         ("playground", "anatomy", "residual"),
-        ("residual", "skip weight", "identity"),
+        ("skip weight", "identity"),
     ),
-    "add": Term("The sum of skip and branch at the end of a sublayer.", r"a\,x+s\,F(x)", met=("anatomy", "residual")),
+    "add": Term(
+        "The sum of residual and branch at the end of a sublayer.", r"a\,x+s\,F(x)", met=("anatomy", "residual")
+    ),
     "sublayer": Term(
-        "One branch with its skip and its norms. An MLP block has one, a transformer block two: attention, then "
+        "One branch with its residual and its norms. An MLP block has one, a transformer block two: attention, then "
         "feed-forward; M counts them.",
         r"y=N_\text{add}(a\,x+s\,N_\text{out}(F(c\,N_\text{in}(x))))",
         met=("playground", "anatomy"),
@@ -93,6 +95,14 @@ NET: dict[str, Term] = {
         met=("normalization", "playground"),
         see=("affine",),
     ),
+    "ReLU after the add": Term(
+        "The first residual nets pass the sum of skip and branch through ReLU: the skip is cut wherever the sum is "
+        "negative, so it is no identity. Later nets leave the sum alone and put ReLU into the branch.",
+        r"x_{l+1}=\operatorname{relu}(x_l+F(x_l))",
+        "He 2015, 1512.03385; without it: He 2016, 1603.05027",
+        ("residual",),
+        ("residual", "identity", "add"),
+    ),
     "gate": Term(
         "A learned number, or one per channel, that multiplies a branch and starts at 0 or near it.",
         r"x+\alpha F(x)",
@@ -113,6 +123,21 @@ NET: dict[str, Term] = {
         "vector.",
         met=("playground", "autoregression"),
         see=("context", "stream"),
+    ),
+    "subword": Term(
+        "A piece of a word as a token, as in most language models: byte-pair encoding starts from characters and joins "
+        "the most frequent pair of neighbours, again and again. Frequent words become one token, rare ones several.",
+        source="Sennrich 2016, 1508.07909",
+        met=("autoregression",),
+        see=("token", "one-hot"),
+    ),
+    "recurrent net": Term(
+        "A net that reads a sequence one token after another and keeps a state. Sequences differ in length, so batch "
+        "norm would have other statistics at every step; layer norm was made for it.",
+        r"h_t=f(h_{t-1},x_t)",
+        "Ba 2016, 1607.06450",
+        ("normalization", "attention"),
+        ("layer norm", "batch norm"),
     ),
     "one-hot": Term(
         "A row of zeros with a 1 at a symbol's number. Multiplied by the embedding table it gives that symbol's row, "
@@ -231,9 +256,15 @@ NET: dict[str, Term] = {
     ),
     "covariate shift": Term(
         "Inputs whose distribution differs between training and inference.",
-        source=(
-            "Ioffe & Szegedy 2015, 1502.03167, argue with it for batch norm; Santurkar 2018, 1805.11604, dispute that"
-        ),
+        source="Shimodaira 2000",
         met=("normalization",),
+        see=("internal covariate shift",),
+    ),
+    "internal covariate shift": Term(
+        "The change of a layer's inputs during training because the layers before it learn. Batch norm was proposed "
+        "against it; later work found that batch norm helps even where noise puts such a shift back.",
+        source="Ioffe & Szegedy 2015, 1502.03167; disputed by Santurkar 2018, 1805.11604",
+        met=("normalization",),
+        see=("covariate shift", "batch norm"),
     ),
 }

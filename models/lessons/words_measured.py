@@ -12,8 +12,7 @@ MEASURED: dict[str, Term] = {
         see=("stream",),
     ),
     "signal": Term(
-        "What flows through the net, also called the residual stream. Its size, and that of its gradient, is "
-        "measured at every site.",
+        "The size of the stream, as RMS, at every site. Before training it says whether the input reaches the end.",
         met=EVERYWHERE,
         see=("rms", "site"),
     ),
@@ -32,11 +31,12 @@ MEASURED: dict[str, Term] = {
         "Cross-entropy in nats: minus the logarithm of the probability of the right class, on average.",
         r"-\ln p_\text{right}",
         met=EVERYWHERE,
-        see=("guessing", "held-out"),
+        see=("chance", "held-out"),
     ),
-    "guessing": Term(
-        "The loss of the best answer that does not look at the question: giving every class the share that it has of "
-        "the answers (in `sort`, of the answers at its place). ln(classes) where all are equally frequent.",
+    "chance": Term(
+        "The loss of the best answer that does not look at the question (the loss of guessing): giving every class the "
+        "share that it has of the answers (in `sort`, of the answers at its place). ln(classes) where all are equally "
+        "frequent.",
         r"-\sum_c p_c\ln p_c",
         met=EVERYWHERE,
         see=("loss",),
@@ -55,7 +55,7 @@ MEASURED: dict[str, Term] = {
     ),
     "update to weight": Term(
         "The length of one update of a block's matrices relative to their own length; 0.001 is a rule of "
-        "thumb, Adam's first ones are a few per cent.",
+        "thumb, Adam's first ones are one to a few per cent.",
         r"|\Delta W|/|W|",
         see=("large updates",),
     ),
@@ -129,7 +129,7 @@ MEASURED: dict[str, Term] = {
         see=("sample cosine",),
     ),
     "inert": Term(
-        f"The verdict where no branch reaches {INERT:g} of the stream: every block hands on hardly more than its skip.",
+        f"The verdict where no branch reaches {INERT:g} of the stream.",
         see=("branch share",),
     ),
     "large updates": Term(
@@ -165,7 +165,7 @@ MEASURED: dict[str, Term] = {
         "A short fingerprint of a run's numbers in a shared link, which shows whether a repeated run gives the same."
     ),
     "recursive skip": Term(
-        "A skip that adds the stream and normalises the sum repeatedly.",
+        "A residual that adds the stream and normalises the sum repeatedly.",
         r"N(x+N(x+F(x)))",
         "Liu 2020, Rethinking skip connection with layer normalization",
         ("residual", "playground"),

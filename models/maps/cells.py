@@ -1,7 +1,6 @@
 """The cells of a map, the outcomes of their runs, and the units of work with their cost."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
@@ -9,9 +8,17 @@ from typing import Any
 import numpy as np
 
 from models.insight.outcome import LATELY, final_loss, gradient_change, recent_losses
-from models.maps.spec import MapSpec
+from models.maps.spec import MOST_RUNS, MapSpec
 from models.spec import RunConfig
-from models.spec.budget import PER_FURTHER_SEED, RUN_LIMIT, STEP_LIMIT, duration, memory_bytes, step_parts, step_seconds
+from models.spec.budget import (
+    PER_FURTHER_SEED,
+    RUN_LIMIT,
+    STEP_LIMIT,
+    Machine,
+    duration,
+    memory_bytes,
+    step_parts,
+)
 from models.spec.limits import LIMITS
 from models.trace import Trace
 
@@ -21,10 +28,9 @@ LEAST_TOGETHER = 4  # however long they take: batching saves more than a crash c
 UNIT_SECONDS = 60.0  # about how much work a crash may lose
 UNIT_BYTES = 5e8
 MAP_SECONDS = LIMITS.map_seconds  # seconds of one core that a map may cost
-MOST_CELLS = 2000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Cell:
     """One cell of a map: its panel and its values on the axes."""
 
@@ -72,7 +78,32 @@ class Outcome:
         return Outcome(**values)
 
 
-Unit = tuple[tuple[Cell, RunConfig], ...]
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Runs that are trained as one: of each its cell and its seed. They differ only in TOGETHER.
+
+    `steps`, `fixed`, `growing`: of each of them, its steps and the two costs of one on the reference machine.
+    """
+
+    runs: tuple[tuple[Cell, int], ...]
+    steps: int
+    fixed: float
+    growing: float
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def configs(self, spec: MapSpec) -> list[RunConfig]:
+        """The configurations of its runs."""
+        return [spec.config(cell.arrangement, cell.x, cell.y, seed) for cell, seed in self.runs]
+
+    def step_seconds(self, machine: Machine) -> float:
+        """The estimated seconds of a step of one of its runs alone, on one core."""
+        return machine.fixed * self.fixed + machine.growing * self.growing
+
+    def seconds(self, machine: Machine) -> float:
+        """The estimated seconds of the unit on one core."""
+        return self.step_seconds(machine) * self.steps * (1 + (len(self) - 1) * PER_FURTHER_SEED)
 
 
 def outcome(cell: Cell, cfg: RunConfig, trace: Trace, target: float) -> Outcome:
@@ -103,60 +134,61 @@ def configs(spec: MapSpec, cell: Cell) -> list[RunConfig]:
     return [spec.config(cell.arrangement, cell.x, cell.y, seed) for seed in range(spec.seeds)]
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=16)
 def units(spec: MapSpec) -> tuple[Unit, ...]:
-    """All runs of a map in units of work, always the same; the runs of a unit differ only in TOGETHER."""
-    every: list[list[tuple[Cell, RunConfig]]] = []
-    open_units: dict[RunConfig, list[tuple[Cell, RunConfig]]] = {}
+    """All runs of a map in units of work, always the same. ValueError with a sentence if a cell is not legal."""
+    every: list[tuple[list[tuple[Cell, int]], RunConfig]] = []
+    latest: dict[RunConfig, list[tuple[Cell, int]]] = {}
+    stand_ins: dict[tuple[Any, ...], RunConfig] = {}
     for cell in cells(spec):
-        for cfg in configs(spec, cell):
-            alike = replace(cfg, **{name: getattr(RunConfig, name) for name in TOGETHER})
-            unit = open_units.get(alike)
-            if unit is None or len(unit) >= _most(cfg):
-                unit = open_units[alike] = []
-                every.append(unit)
-            unit.append((cell, cfg))
-    return tuple(tuple(unit) for unit in every)
+        try:
+            cfg = configs(spec, cell)[0]
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"A cell of this map is no legal configuration ({_place(spec, cell)}): {error}.") from None
+        axes = ((spec.x.field, cell.x), (spec.y.field, cell.y))
+        apart = (cell.arrangement, *(value for field, value in axes if field not in TOGETHER))
+        if apart not in stand_ins:
+            stand_ins[apart] = replace(cfg, **{name: getattr(RunConfig, name) for name in TOGETHER})
+        alike = stand_ins[apart]
+        for seed in range(spec.seeds):
+            runs = latest.get(alike)
+            if runs is None or len(runs) >= _most(alike):
+                runs = latest[alike] = []
+                every.append((runs, alike))
+            runs.append((cell, seed))
+    return tuple(Unit(tuple(runs), alike.steps, *step_parts(alike)) for runs, alike in every)
 
 
-def unit_seconds(unit: Unit) -> float:
-    """The estimated seconds of a unit on one core."""
-    cfg = unit[0][1]
-    return step_seconds(cfg) * cfg.steps * (1 + (len(unit) - 1) * PER_FURTHER_SEED)
-
-
-@lru_cache(maxsize=32)
-def refused(spec: MapSpec) -> str:
-    """Why this map cannot be run and what would fit, in a sentence; empty if it can."""
-    for sentence in _illegal(spec):
-        return sentence
-    count = len(cells(spec))
-    seconds = sum(map(unit_seconds, units(spec)))
-    if count > MOST_CELLS:
-        return f"This map has {count:,} cells; at most {MOST_CELLS:,} are taken."
+def refused(spec: MapSpec, machine: Machine) -> str:
+    """Why this map cannot be run on a machine and what would fit, in a sentence; empty if it can."""
+    if spec.runs > MOST_RUNS:  # before any of them is made
+        of_seeds = f" of {spec.seeds} seeds" if spec.seeds > 1 else ""
+        return f"This map has {spec.runs:,} runs, in {spec.cells:,} cells{of_seeds}; at most {MOST_RUNS:,} are taken."
+    try:
+        every = units(spec)
+    except ValueError as error:
+        return str(error)
+    for unit in every:
+        step = unit.step_seconds(machine)
+        if step > STEP_LIMIT or step * unit.steps > RUN_LIMIT:
+            taken = f"a step would take {step:.2g} s"
+            return f"A cell of this map is over the budget of one run ({_place(spec, unit.runs[0][0])}): {taken}."
+    seconds = sum(unit.seconds(machine) for unit in every)
     if seconds > MAP_SECONDS:
         share = MAP_SECONDS / seconds
         return (
-            f"This map is over budget: its {count:,} cells would take about {duration(seconds)} of one core, and "
-            f"{duration(MAP_SECONDS)} is the limit. About {max(1, int(count * share)):,} such cells fit, "
-            f"or {max(1, int(dict(spec.base).get('steps', RunConfig.steps) * share))} steps."
+            f"This map is over budget: its {spec.cells:,} cells would take about {duration(seconds)} of one core, and "
+            f"{duration(MAP_SECONDS)} is the limit. About {max(1, int(spec.cells * share)):,} such cells fit, "
+            f"or {max(1, int(every[0].steps * share))} steps."
         )
     return ""
 
 
-def _illegal(spec: MapSpec) -> Iterator[str]:
-    for cell in cells(spec):
-        place = f"{cell.arrangement}, {spec.x.field} {cell.x:g}, {spec.y.field} {cell.y:g}"
-        try:
-            cfg = configs(spec, cell)[0]
-        except (ValueError, TypeError) as error:
-            yield f"A cell of this map is no legal configuration ({place}): {error}."
-            continue
-        if step_seconds(cfg) > STEP_LIMIT or step_seconds(cfg) * cfg.steps > RUN_LIMIT:
-            taken = f"a step would take {step_seconds(cfg):.2g} s"
-            yield f"A cell of this map is over the budget of one run ({place}): {taken}."
+def _place(spec: MapSpec, cell: Cell) -> str:
+    return f"{cell.arrangement}, {spec.x.field} {cell.x:g}, {spec.y.field} {cell.y:g}"
 
 
+@lru_cache(maxsize=64)
 def _most(cfg: RunConfig) -> int:
     """How many such runs are trained as one."""
     alone = sum(step_parts(cfg)) * cfg.steps  # on the reference machine, so that units are the same everywhere

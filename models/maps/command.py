@@ -10,12 +10,13 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from models.maps.cells import cells, refused, unit_seconds, units
+from models.maps.cells import refused, units
 from models.maps.cluster import ClusterError
 from models.maps.spec import MapSpec
 from models.maps.store import MapStore
 from models.maps.table import frame_of
 from models.maps.work import SCHEDULER, own_jobs, work
+from models.spec.budget import this_machine
 
 ENDED = 143  # the exit code after SIGTERM
 NICENESS = 10
@@ -36,60 +37,63 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fall-back", action="store_true", help="compute here if the cluster cannot")
     parser.add_argument("--force", action="store_true", help="run it even where it is over budget")
     parser.add_argument(
-        "--attached", action="store_true", help="end when stdin does: for a program that starts this one"
+        "--attached",
+        action="store_true",
+        help="end when stdin does, and after the units in progress when it says anything: for a program that starts "
+        "this one",
     )
 
 
 def run(given: argparse.Namespace) -> int:
     """Computes the map and writes it; returns the exit code. ValueError with a sentence for bad input."""
     spec = MapSpec.from_json(read_text(given.spec))
-    if not given.force and (refusal := refused(spec)):
-        raise ValueError(f"{refusal} --force runs it all the same." if "over budget" in refusal else refusal)
+    if not given.force and (refusal := refused(spec, this_machine())):
+        raise ValueError(refusal if "no legal configuration" in refusal else f"{refusal} --force runs it all the same.")
     _check_out(given.out)
     if not 0 <= given.jobs <= 256:
         raise ValueError(f"--jobs is {given.jobs}; legal is 1 to 256")
-    store = MapStore(spec, Path(given.folder) if given.folder else None)
+    store, enough = MapStore(spec, Path(given.folder) if given.folder else None), threading.Event()
     signal.signal(signal.SIGTERM, _end)
     if given.attached:
         if hasattr(os, "nice"):
             os.nice(NICENESS)  # the processes of the work inherit it
-        threading.Thread(target=_end_with_stdin, daemon=True).start()
+        threading.Thread(target=_heed_stdin, args=(enough,), daemon=True).start()
     try:
         if given.fresh:
             store.forget()
-        stopped = _compute(store, given)
+        stopped = _compute(store, given, enough)
         if given.out:
             _write(store, given.out)
     except OSError as error:
         raise ValueError(
             f"{store.path} cannot be written: {error.strerror or error}. What was done before is kept."
         ) from None
-    print(f"{len(store.outcomes())} of {len(cells(spec)) * spec.seeds} runs are kept in {store.path}")
+    print(f"{len(store.outcomes())} of {spec.runs} runs are kept in {store.path}")
     return 130 if stopped else 0
 
 
-def _compute(store: MapStore, given: argparse.Namespace) -> bool:
+def _compute(store: MapStore, given: argparse.Namespace, enough: threading.Event) -> bool:
     """Computes what is missing; returns whether it was stopped by hand."""
     scheduler = os.environ.get(SCHEDULER, "")
     try:
-        return _watched(store, scheduler, given.jobs)
+        return _watched(store, scheduler, given.jobs, enough)
     except ClusterError as problem:
         if not given.fall_back:
             raise
         print(f"{problem} Computing on this machine instead.", file=sys.stderr)
-        return _watched(store, "", given.jobs)
+        return _watched(store, "", given.jobs, enough)
 
 
-def _watched(store: MapStore, scheduler: str, jobs: int) -> bool:
+def _watched(store: MapStore, scheduler: str, jobs: int, enough: threading.Event) -> bool:
     """Computes what is missing, with progress on stderr: runs done, and the time left at this pace."""
     every = units(store.spec)
-    costs = {at: unit_seconds(unit) for at, unit in enumerate(every)}
-    total, done = sum(map(len, every)), sum(len(every[at]) for at in store.done())
+    costs = {at: unit.seconds(this_machine()) for at, unit in enumerate(every)}
+    total, done = store.spec.runs, sum(len(every[at]) for at in store.done())
     open_cost, began, finished = sum(costs[at] for at in store.missing()), time.monotonic(), 0.0
     where = f"on {scheduler}" if scheduler else f"in {jobs or own_jobs()} processes"
     print(f"{done} of {total} runs are done; the rest {where}", file=sys.stderr)
     try:
-        for kept in work(store, scheduler=scheduler, jobs=jobs):
+        for kept in work(store, scheduler=scheduler, jobs=jobs, enough=enough.is_set):
             done += len(kept["runs"])
             finished += costs[kept["unit"]]
             left = (time.monotonic() - began) / finished * (open_cost - finished)
@@ -138,8 +142,8 @@ def _end(_signal: int, _frame: FrameType | None) -> NoReturn:
     os._exit(ENDED)
 
 
-def _end_with_stdin() -> None:
-    """Waits for the end of stdin, which comes when the process that started this one ends."""
+def _heed_stdin(enough: threading.Event) -> None:
+    """Says that it is enough once there is anything on stdin, and ends this process with the one that started it."""
     while os.read(0, 4096):  # not sys.stdin: this thread would still hold its lock at the end
-        pass
+        enough.set()
     os.kill(os.getpid(), signal.SIGTERM)

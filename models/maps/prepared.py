@@ -36,7 +36,7 @@ _DIGITS = (("batch", 32), ("steps", 120), ("width", 32))
 PREPARED: dict[str, Prepared] = {
     "residual x norm": Prepared(
         "Residual x norm over depth",
-        "How deep may a net be with a skip, with a norm, with both, with neither, and how far off may its "
+        "How deep may a net be with a residual, with a norm, with both, with neither, and how far off may its "
         "initialisation be?",
         MapSpec(
             Axis("depth", (2, 4, 8, 16, 32, 64)),
@@ -62,10 +62,10 @@ PREPARED: dict[str, Prepared] = {
         "Post-norm needs a warm-up and pre-norm does not, it is said (Xiong 2020, 2002.04745). Does it show where six "
         "blocks learn to copy sixteen symbols?",
         MapSpec(
-            Axis("lr", (0.0003, 0.001, 0.003, 0.01)),
-            Axis("warmup", (0, 10, 40, 120)),
+            Axis("lr", (0.001, 0.003, 0.01)),
+            Axis("warmup", (0, 40, 120)),
             ("post-norm", "pre-norm", "DeepNorm"),
-            (("batch", 16), ("depth", 6), ("net", "transformer"), ("steps", 300), ("task", "copy"), ("width", 32)),
+            (("batch", 16), ("depth", 6), ("net", "transformer"), ("steps", 800), ("task", "copy"), ("width", 32)),
             seeds=2,
             target=1.0,
         ),

@@ -81,25 +81,34 @@ def sentence(spec: MapSpec, measured: Sequence[Width]) -> str:
     of = "" if len(mean) == len(spec.arrangements) else f" of the {len(mean)} that are done"
     if not mean[best]:
         return f"No arrangement{of} reaches {goal} at any rate ({seeds})."
-    return f"The widest range{of} has {best}: {_span(mean[best], goal)} ({seeds})."
+    return f"The widest range{of} is that of {best}: {_span(mean[best], goal)} ({seeds})."
 
 
 def warmup_sentence(spec: MapSpec, outcomes: Sequence[Outcome]) -> str:
-    """What a warm-up changes of the least loss at any rate, by arrangement; empty where the map is not about that."""
+    """What a warm-up changes at the rate where it helps most, by arrangement; empty where the map is not about that."""
     if {spec.x.field, spec.y.field} != {"lr", "warmup"} or len(outcomes) < len(cells(spec)) * spec.seeds:
         return ""
-    warmups = spec.x.values if spec.x.field == "warmup" else spec.y.values
+    by_rate = spec.x.field == "lr"
+    rates, warmups = (spec.x.values, spec.y.values) if by_rate else (spec.y.values, spec.x.values)
     if 0 not in warmups or len(warmups) < 2:
         return ""
-    least = []
+    said = []
     for name in spec.arrangements:
         losses = grid(spec, outcomes, name, "final loss")[0]  # (y, x)
-        rows = losses if spec.y.field == "warmup" else losses.T
-        bare = np.array([value == 0 for value in warmups])
-        if not (np.isfinite(rows[bare]).any() and np.isfinite(rows[~bare]).any()):
+        rows = np.where(np.isfinite(losses), losses, np.inf)  # a run that diverged helps nobody
+        rows = rows if by_rate else rows.T
+        warmed = np.array([value != 0 for value in warmups])
+        without, best = rows[~warmed][0], rows[warmed].min(0)
+        if not np.isfinite(best).any():
             return ""
-        least.append(f"{name} {np.nanmin(rows[bare]):.2g} and {np.nanmin(rows[~bare]):.2g}")
-    return f"The least loss at any rate, without a warm-up and with one: {', '.join(least)}."
+        helped = np.divide(without, best, out=np.zeros(len(rates)), where=np.isfinite(best))
+        at = int(helped.argmax())
+        before = f"{without[at]:.2g}" if np.isfinite(without[at]) else "diverged"
+        said.append(f"{name} at {rates[at]:g}: {before} and {best[at]:.2g}")
+    return (
+        "Final loss without a warm-up and with the best one, at the learning rate where it helps most: "
+        f"{'; '.join(said)}."
+    )
 
 
 def _span(decades: float, goal: str) -> str:

@@ -16,8 +16,9 @@ AXES = ("depth", "lr", "width", "init_gain", "batch", "warmup")
 MOST_PANELS = 6
 MOST_VALUES = 24  # on one axis
 MOST_SEEDS = 8
+MOST_RUNS = 1000  # of all cells and seeds
 TARGETS = (0.001, 100.0)  # of a loss
-LONGEST = 100_000  # characters of a specification
+LONGEST = 10_000  # characters of a specification, four times what a legal one has
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,16 @@ class MapSpec:
     def digest(self) -> str:
         """The identity of a map: 16 hexadecimal digits from its content, whatever the order of the JSON."""
         return hashlib.sha256(json.dumps(self._content(), sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def cells(self) -> int:
+        """How many cells it has."""
+        return len(self.arrangements) * len(self.x.values) * len(self.y.values)
+
+    @property
+    def runs(self) -> int:
+        """How many runs it has, a seed of a cell each."""
+        return self.cells * self.seeds
 
     def config(self, arrangement: str, x: float, y: float, seed: int = 0) -> RunConfig:
         """The configuration of one run of a cell. ValueError with a sentence if it is not legal."""

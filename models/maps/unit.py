@@ -20,9 +20,11 @@ def run_unit(specification: str, at: int) -> dict[str, Any]:
     began = time.perf_counter()
     spec = MapSpec.from_json(specification)
     unit = units(spec)[at]
-    runs = Batched([cfg for _, cfg in unit], frames=(unit[0][1].steps,))
-    runs.advance(unit[0][1].steps)
-    outcomes = [outcome(cell, cfg, trace, spec.target) for (cell, cfg), trace in zip(unit, runs.traces(), strict=True)]
+    configs = unit.configs(spec)
+    runs = Batched(configs, frames=(unit.steps,))
+    runs.advance(unit.steps)
+    each = zip(unit.runs, configs, runs.traces(), strict=True)
+    outcomes = [outcome(cell, cfg, trace, spec.target) for (cell, _), cfg, trace in each]
     return {"unit": at, "seconds": time.perf_counter() - began, "runs": [run.packed() for run in outcomes]}
 
 

@@ -6,7 +6,7 @@ Both do their own scheduling, transport and retries. MAPS_SCHEDULER names a clus
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from models.maps.cluster import on_cluster
@@ -24,8 +24,11 @@ def own_jobs() -> int:
     return max(1, min(len(_cores()) - 1, LIMITS.map_processes))
 
 
-def work(store: MapStore, *, scheduler: str = "", jobs: int = 0) -> Iterator[dict[str, Any]]:
-    """Computes and stores every missing unit, and yields each when it is stored.
+def work(
+    store: MapStore, *, scheduler: str = "", jobs: int = 0, enough: Callable[[], bool] = lambda: False
+) -> Iterator[dict[str, Any]]:
+    """Computes and stores every missing unit, and yields each when it is stored. On this machine no unit is begun once
+    it is `enough`.
 
     ValueError with a sentence if another process has the map or the cluster cannot compute it (ClusterError); OSError
     if a result cannot be written.
@@ -34,19 +37,21 @@ def work(store: MapStore, *, scheduler: str = "", jobs: int = 0) -> Iterator[dic
         missing, text = store.missing(), store.spec.to_json()
         if not missing:
             return
-        results = on_cluster(scheduler, text, missing) if scheduler else _here(text, missing, jobs or own_jobs())
+        here = not scheduler
+        results = _here(text, missing, jobs or own_jobs(), enough) if here else on_cluster(scheduler, text, missing)
         for kept in results:
             store.add(kept)
             yield kept
 
 
-def _here(text: str, missing: Sequence[int], jobs: int) -> Iterator[dict[str, Any]]:
+def _here(text: str, missing: Sequence[int], jobs: int, enough: Callable[[], bool]) -> Iterator[dict[str, Any]]:
     from joblib import Parallel, delayed, parallel_config
 
     own = {"idle_worker_timeout": IDLE_SECONDS, "initializer": _end_with, "initargs": (os.getpid(),)}
     with parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1, **own):
-        yield from Parallel(batch_size=1, return_as="generator_unordered")(
-            delayed(run_unit)(text, at) for at in missing
+        # Without more in advance than there are processes, for what is given out is computed.
+        yield from Parallel(batch_size=1, pre_dispatch="n_jobs", return_as="generator_unordered")(
+            delayed(run_unit)(text, at) for at in missing if not enough()
         )
 
 

@@ -7,10 +7,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from models.answers import Question, Value
-from models.log import event
+from models.log import event, told
 from models.service.connection import Connection
 from models.service.interface import RENEW_SECONDS, SENTENCES, WISH_SECONDS, Answer, Status, Trainer
 from models.service.messages import config_from, key_of, tape_key
@@ -18,7 +19,7 @@ from models.service.owners import Owners
 from models.service.shelf import ANSWER_BYTES, TAPE_BYTES, Shelf, question_message, want_message
 from models.service.tape import Tape
 from models.service.wire import Message
-from models.service.wishes import Owner
+from models.service.wishes import NOBODY, Owner
 from models.spec import RunConfig
 from models.spec.budget import Machine, calibrated
 
@@ -39,7 +40,7 @@ __all__ = [
 
 COMMAND = (sys.executable, "-m", "models.service.worker")
 BACK_OFF = (0.5, 1.0, 2.0, 4.0)
-FAILURE_LIMIT = 5
+FAILURE_LIMIT, REST_SECONDS = 5, 60.0  # failures in a row after which a worker is tried only so often
 SETTLED_SECONDS = 5.0
 
 
@@ -59,9 +60,11 @@ class WorkerTrainer:
         self.command, self.back_off = command, back_off
         self._shelf = Shelf(tape_bytes, answer_bytes)
         self._trains, self._measures = Owners(), Owners()
-        self._connection: Connection | None = None
+        self._running: Connection | None = None
+        self._connection: Connection | None = None  # the same, once it is ready
         self._lives = 0
         self._failures = 0
+        self._ready_at = float("inf")
         self._status = Status("starting", SENTENCES["starting"])
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._supervise, name="trainer", daemon=True)
@@ -70,6 +73,8 @@ class WorkerTrainer:
     def status(self) -> Status:
         """The state of the trainer."""
         with self._shelf.lock:  # whoever hears that the trainer has failed finds no wish left
+            if not (self._thread.is_alive() or self._closing.is_set()):
+                return Status("failed", SENTENCES["unattended"])
             return self._status
 
     def busy(self) -> tuple[int, int]:
@@ -87,14 +92,14 @@ class WorkerTrainer:
     ) -> Tape:
         """Asks for `until` rows. After an error it is tried again, but not at once."""
         with self._shelf.lock:
-            tape, session = self._shelf.tape(cfg, seeds), owner.session if owner else ""
+            tape = self._shelf.kept(cfg, seeds)
             if owner:
                 for key in self._trains.want(owner, {tape.key} | owner.runs, self._shelf.tapes):
                     self.release(self._shelf.tapes[key], owner)
-            idle = tape.done or tape.resting or until <= tape.length or self._status.state == "failed"
+            idle = tape.done or tape.resting or until <= tape.length or self.status().state == "failed"
             if not idle:
-                tape.wish(until, seconds, session)
-                self._post(want_message(tape, until, seconds, self._lives, session) if self._connection else None)
+                wish = tape.wish(until, seconds, owner or NOBODY)
+                self._post(want_message(tape, wish, self._lives) if self._connection else None)
             return tape
 
     def release(self, tape: Tape, owner: Owner) -> None:
@@ -116,14 +121,17 @@ class WorkerTrainer:
         self, question: Question[Value], cfg: RunConfig, wait: float = 0.0, owner: Owner | None = None, **args: Any
     ) -> Answer[Value] | None:
         """The answer to a question, from the shelf or the worker; identical open questions are sent once."""
-        message = question_message(question, cfg, args)
+        try:
+            message = question_message(question, cfg, args, owner or NOBODY)
+        except ValueError as too_long:
+            return Answer(None, str(too_long))
         key, shelf = message["key"], self._shelf
         with shelf.lock:
             if owner:
                 for other in self._measures.want(owner, {key}, shelf.open):
                     self._give_up_on(other)
             answer = shelf.answer(key, question)
-            if answer is None and self._status.state != "failed":
+            if answer is None and self.status().state != "failed":
                 asked = shelf.open.get(key)
                 if asked is None:
                     shelf.open[key] = message | {"at": time.monotonic()}
@@ -134,18 +142,19 @@ class WorkerTrainer:
             if answer is None and wait > 0:
                 shelf.changed.wait_for(lambda: key not in shelf.open, wait)
                 answer = shelf.answer(key, question)
-            if answer is None and self._status.state == "failed":
-                return Answer(None, self._status.sentence)
+            if answer is None and (status := self.status()).state == "failed":
+                return Answer(None, status.sentence)
             return answer
 
     def share(self, question: Question[Value], cfg: RunConfig, **args: Any) -> float:
         """How much of an answer is done, from 0 to 1."""
-        with self._shelf.lock:
+        with self._shelf.lock, suppress(ValueError):  # one that is too long is never asked
             return self._shelf.shares.get(question_message(question, cfg, args)["key"], 0.0)
+        return 0.0
 
     def cancel(self, question: Question[Value], cfg: RunConfig, **args: Any) -> None:
         """Notes that nobody waits for this answer any more."""
-        with self._shelf.lock:
+        with self._shelf.lock, suppress(ValueError):
             self._drop(question_message(question, cfg, args)["key"])
 
     def close(self) -> None:
@@ -153,7 +162,7 @@ class WorkerTrainer:
         with self._shelf.lock:
             self._closing.set()
             self._give_up(SENTENCES["closed"])
-            connection = self._connection
+            connection = self._running
         if connection is not None:
             connection.close()
         self._thread.join(timeout=5)
@@ -168,7 +177,7 @@ class WorkerTrainer:
         self._post({"kind": "cancel", "key": key})
 
     def _post(self, message: Message | None) -> None:
-        """Sends to the worker, if there is one; a new worker is told everything that is still wanted."""
+        """Sends to the worker, if one is ready; a new one is then told everything that is still wanted."""
         if self._connection is not None and message is not None:
             self._connection.post(message)
 
@@ -177,63 +186,76 @@ class WorkerTrainer:
         self._shelf.give_up()
 
     def _supervise(self) -> None:
-        """The thread of this trainer: starts the worker, files what it sends, and restarts it when it ends."""
+        """The thread of this trainer: starts the worker, files what it sends, and restarts it when it ends.
+
+        After FAILURE_LIMIT failures in a row it is given up and, from then on, started once in REST_SECONDS.
+        """
         while not self._closing.is_set():
             ending = self._live()
             with self._shelf.lock:
-                self._connection = None
+                self._connection = self._running = None
                 if self._closing.is_set():
                     return
                 event("trainer_ended", logging.WARNING, how=ending, failures=self._failures)
-                if self._failures >= FAILURE_LIMIT:
+                given_up = self._failures >= FAILURE_LIMIT
+                if given_up:
                     event("trainer_given_up", logging.ERROR)
-                    self._give_up(
-                        f"The trainer cannot run: it ended {self._failures} times in a row, last {ending}. "
-                        "What is drawn stays; the server's log says why, and a restart of the server tries again."
-                    )
-                    return
-                self._shelf.worker_lost(at_work=self._status.state == "ready")
-                self._status = Status("restarting", SENTENCES["restarting"].format(ending=ending), ending=ending)
-            self._closing.wait(self.back_off[min(max(self._failures, 1), len(self.back_off)) - 1])
+                    self._give_up(SENTENCES["given up"].format(times=self._failures, ending=ending, rest=REST_SECONDS))
+                else:
+                    self._shelf.worker_lost(at_work=self._status.state == "ready")
+                    self._status = Status("restarting", SENTENCES["restarting"].format(ending=ending), ending=ending)
+            rest = self.back_off[min(max(self._failures, 1), len(self.back_off)) - 1]
+            self._closing.wait(REST_SECONDS if given_up else rest)
 
     def _live(self) -> str:
         """Runs one life of the worker; returns how it ended, in words. Only a life that never settled is a failure."""
-        ready_at = float("inf")
+        self._ready_at = float("inf")
         try:
             connection = Connection(self.command)
         except OSError as error:
             self._failures += 1
             return f"because {self.command[0]} did not start ({error.strerror})"
-        self._greet(connection)
-        for message in connection.messages():
-            if message["kind"] == "ready":
-                ready_at = time.monotonic()
-                speed = message["machine"]
-                calibrated(Machine(**speed))
-                known = {f"slower_{what}": times for what, times in speed.items()} | message["versions"]
-                event("trainer_ready", pid=message["pid"], devices=",".join(message["devices"]), **known)
-                with self._shelf.lock:
-                    if not self._closing.is_set():
-                        known = message["versions"], tuple(message["devices"]), message["pid"]
-                        self._status = Status("ready", SENTENCES["ready"], *known, ending=self._status.ending)
-            else:
-                self._shelf.apply(message)
-        settled = time.monotonic() - ready_at > SETTLED_SECONDS
-        self._failures = 0 if settled else self._failures + 1
-        return connection.ending()
-
-    def _greet(self, connection: Connection) -> None:
-        """Tells a new worker what is still wanted."""
         with self._shelf.lock:
-            self._lives += 1
-            self._connection = connection
-            for tape in self._shelf.wanted():
-                for wish in tape.live_wishes():
-                    self._post(want_message(tape, wish.until, wish.seconds, self._lives, wish.session))
-            for question in self._shelf.open.values():
-                self._post(question)
+            self._running = connection
             if self._closing.is_set():
                 connection.post(None)
+        ending = ""
+        try:
+            for message in connection.messages():
+                self._hear(message, connection)
+        except Exception as error:  # what it sent cannot be filed, so its tapes would have gaps: it begins anew
+            event("trainer_not_understood", logging.ERROR, **told(error))
+            ending = "because something that it said was not understood"
+        ended = connection.ending()
+        settled = time.monotonic() - self._ready_at > SETTLED_SECONDS
+        self._failures = 0 if settled else self._failures + 1
+        return ending or ended
+
+    def _hear(self, message: Message, connection: Connection) -> None:
+        """Files a message of the worker; one that is ready is told what is wanted."""
+        if message["kind"] != "ready":
+            return self._shelf.apply(message)
+        self._ready_at = time.monotonic()
+        speed = message["machine"]
+        calibrated(Machine(**speed))
+        known = {f"slower_{what}": times for what, times in speed.items()} | message["versions"]
+        event("trainer_ready", pid=message["pid"], devices=",".join(message["devices"]), **known)
+        with self._shelf.lock:
+            if not self._closing.is_set():
+                known = message["versions"], tuple(message["devices"]), message["pid"]
+                self._status = Status("ready", SENTENCES["ready"], *known, ending=self._status.ending)
+                self._greet(connection)
+        return None
+
+    def _greet(self, connection: Connection) -> None:
+        """Tells a worker what is still wanted: no sooner than it is ready, so that it is known what it died over."""
+        self._lives += 1
+        self._connection = connection
+        for tape in self._shelf.wanted():
+            for wish in tape.live_wishes():
+                self._post(want_message(tape, wish, self._lives))
+        for question in self._shelf.open.values():
+            self._post(question)
 
 
 # When this module is reloaded (an editor saves it), it must find the existing trainer, so it is kept on `sys`.

@@ -1,5 +1,6 @@
 """One life of the worker process and the two pipes to it."""
 
+import logging
 import os
 import queue
 import signal
@@ -10,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from models.log import event, told
 from models.service import wire
 from models.service.wire import Message
 from models.spec.limits import LIMITS
@@ -90,6 +92,9 @@ class Connection:
         assert stdin is not None
         with suppress(OSError):  # a broken pipe: the reading side reports the death
             while (message := self._outbox.get()) is not None:
-                wire.send(stdin, message)  # type: ignore[arg-type]
+                try:
+                    wire.send(stdin, message)  # type: ignore[arg-type]
+                except ValueError as error:  # nothing of it was written: the others go on
+                    event("message_not_sent", logging.ERROR, **told(error))
         with suppress(OSError):
             stdin.close()

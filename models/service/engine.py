@@ -4,7 +4,7 @@ import gc
 import logging
 import sys
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -16,8 +16,9 @@ from models.instruments import INSTRUMENTS
 from models.log import event, told
 from models.service.messages import config_from, key_of, packed
 from models.service.questions import QUESTIONS
+from models.service.sharing import Payer, Turns, payers, ranked
 from models.service.wire import Message
-from models.service.wishes import Wishes
+from models.service.wishes import Wish, Wishes
 from models.spec import RunConfig
 from models.spec.budget import Machine, held_bytes, over_budget
 from models.spec.limits import LIMITS
@@ -31,6 +32,8 @@ TRAINED_RUNS = LIMITS.runs
 JOB_SECONDS = 90.0  # how long an answer is worked on after it was last asked for: hidden tabs ask once a minute
 MOST_JOBS, MOST_WAITING_JOBS = 16, 1000  # answers in work at the same time, and answers that may wait for them
 SOON_ROWS = 40  # a wish for this few more rows (a step, a slow playhead) does not queue behind whole runs
+FIRST_ROWS = 2  # of a run, which its first turn brings however slow it is
+MOST_NEW, NEW_BYTES = 16, KEPT_BYTES / 4  # sessions without a place whose first SOON_ROWS rows do not queue either
 TOLD_SECONDS = 0.25  # between reports on the progress of an answer
 
 
@@ -54,9 +57,23 @@ class Slot:
         return 0 if self.run.done else self.wishes.furthest(self.run.step)
 
     @property
+    def rows(self) -> int:
+        """The rows that are there."""
+        return self.run.step if self.run else 0
+
+    @property
     def soon(self) -> bool:
         """Whether few more rows are enough."""
-        return self.goal - (self.run.step if self.run else 0) <= SOON_ROWS
+        return self.goal - self.rows <= SOON_ROWS
+
+    @property
+    def wishers(self) -> list[Payer]:
+        """Who wants more rows."""
+        return (
+            []
+            if self.run is not None and self.run.done
+            else [Payer(wish.session, wish.address) for wish in self.wishes.alive(self.rows)]
+        )
 
 
 @dataclass
@@ -65,6 +82,7 @@ class Job:
 
     work: Work[Any]
     until: float
+    payer: Payer
     told: float = 0.0
     begun: bool = False
 
@@ -72,7 +90,9 @@ class Job:
 class Engine:
     """Trains and answers in slices. `emit` takes every message; errors become messages too.
 
-    Runs are kept by key; when room is short, the one that has been unwanted longest goes first.
+    Runs are kept by key; when room is short, the one that has been unwanted longest goes first. `trained`: the runs
+    that have a place; `passing`: those that are trained without one. `turns`: all of them and the answers in work, the
+    one whose turn was longest ago first.
     """
 
     def __init__(self, emit: Callable[[Message], None]) -> None:
@@ -82,9 +102,12 @@ class Engine:
         self.replays = Replays(self._live)
         self.turns: OrderedDict[str, None] = OrderedDict()
         self.trained: dict[str, None] = {}
-        self.passed: set[str] = set()  # trained runs that skipped the queue, as long as few more rows are enough
-        self.queue: dict[str, None] = {}
-        self._queue_told: list[str] = []
+        self.passing: set[str] = set()
+        self.wanted: dict[str, None] = {}
+        self.queue: list[str] = []
+        self._paid: dict[str, Payer] = {}
+        self._shares = Turns()
+        self._at_told = ""
 
     def hello(self, pid: int, machine: Machine) -> None:
         """Announces versions, devices, and how slow this machine is."""
@@ -104,8 +127,8 @@ class Engine:
             return self._refuse(key, error)
         self.slots[key] = slot
         self.slots.move_to_end(key)
-        self.turns[key] = None
-        slot.wishes.add(message["until"], message["seconds"], message["session"])
+        self.wanted[key] = None
+        slot.wishes.add(Wish(*(message[part] for part in Wish._fields)))
         if message["since"] is not None:
             slot.rows_sent, slot.frames_sent, slot.columns_sent = message["since"], [], False
             if slot.run is not None:
@@ -121,29 +144,25 @@ class Engine:
     def work(self) -> bool:
         """Does one slice of work on the run or answer whose turn it is; returns whether anything is still wanted."""
         self._let_in()
-        while self.turns:
-            key, _ = self.turns.popitem(last=False)
-            if key in self.jobs:
-                self.turns[key] = None
-                if self._may_go_on(self.jobs[key]):
-                    self._go_on(key)
-                    return True
-                continue
-            slot = self.slots.get(key)
-            if slot is None or not slot.goal:
-                continue
-            if key not in self.trained:
-                self.queue[key] = None
-                self._let_in()
-            if key in self.trained:
-                self.turns[key] = None
-                self.advance(key, slot.goal, SLICE_SECONDS)
-                return True
-        return bool(self.queue)
+        self._begin_jobs()
+        going = {key: self._paid[key] for key in self.turns if key in self.trained or key in self.passing}
+        going |= {key: self.jobs[key].payer for key in self.turns if key in self.jobs and self.jobs[key].begun}
+        if not going:
+            return False
+        key = self._shares.next({key: going[key] for key in self.turns if key in going})
+        self.turns.move_to_end(key)
+        if key in self.jobs:
+            self._go_on(key)
+        elif goal := self.slots[key].goal:
+            new = self.slots[key].rows < FIRST_ROWS  # whoever pressed Train sees a step before a whole round is over
+            self.advance(key, min(goal, FIRST_ROWS) if new else goal, None if new else SLICE_SECONDS)
+        self._shares.charge(going[key], going.values())
+        return True
 
     def advance(self, key: str, goal: int, seconds: float | None = None) -> None:
         """Trains a run to `goal` rows, or for `seconds`, and sends the result."""
         slot, began = self.slots[key], time.monotonic()
+        self._at("")
         try:
             if slot.run is None:
                 slot.run = Run(slot.cfg) if slot.seeds == 1 else SeedRuns(slot.cfg, _seeds(slot))
@@ -162,12 +181,14 @@ class Engine:
     def answer(self, message: Message) -> None:
         """Answers one question, says why not, or starts an answer that takes longer."""
         key = message["key"]
+        self._at(key)
         try:
             question, cfg = message["question"], config_from(message["query"])
             if question not in {about_torch.name for about_torch in OF_TORCH}:
                 _within_budget(cfg)
             if question in INSTRUMENTS:
-                self._begin(key, INSTRUMENTS[question](self.replays, cfg, **message["args"]))
+                payer = Payer(message.get("session", ""), message.get("address", ""), "answer")
+                self._begin(key, payer, INSTRUMENTS[question](self.replays, cfg, **message["args"]))
             elif question in QUESTIONS:
                 self._reply(key, QUESTIONS[question](cfg, message["args"]))
             else:
@@ -197,22 +218,33 @@ class Engine:
         slot = self.slots.get(key_of(cfg))
         return slot.run if slot is not None and isinstance(slot.run, Run) else None
 
-    def _begin(self, key: str, work: Work[Any]) -> None:
+    def _begin(self, key: str, payer: Payer, work: Work[Any]) -> None:
         if len(self.jobs) >= MOST_WAITING_JOBS:
             raise ValueError(f"{MOST_WAITING_JOBS} measurements wait already; try again in a minute")
-        self.jobs[key] = Job(work, time.monotonic() + JOB_SECONDS)
+        self.jobs[key] = Job(work, time.monotonic() + JOB_SECONDS, payer)
         self.turns[key] = None
 
-    def _may_go_on(self, job: Job) -> bool:
-        """Whether a job gets its turn: it has begun, there is room to begin it, or it must be dropped."""
-        job.begun = job.begun or sum(other.begun for other in self.jobs.values()) < MOST_JOBS
-        return job.begun or time.monotonic() > job.until
+    def _begin_jobs(self) -> None:
+        """Begins answers as far as there is room, as many of each session; a session's first needs less of it.
+
+        Those that nobody waits for any more are dropped.
+        """
+        now = time.monotonic()
+        for key in [key for key, job in self.jobs.items() if now > job.until]:
+            self.cancel(key)
+        begun = Counter(job.payer for job in self.jobs.values() if job.begun)
+        each = max(1, MOST_JOBS // max(1, len({job.payer for job in self.jobs.values()})))
+        for job in self.jobs.values():
+            mine = begun[job.payer]
+            room = 2 * MOST_JOBS if not mine else MOST_JOBS if mine < each else 0
+            if not job.begun and begun.total() < room:
+                job.begun = True
+                begun[job.payer] += 1
 
     def _go_on(self, key: str) -> None:
         """Does a slice of work on an answer, and sends the answer or the progress."""
         job, began = self.jobs[key], time.monotonic()
-        if began > job.until:
-            return self.cancel(key)
+        self._at(key)
         try:
             done = next(job.work)
             while time.monotonic() - began < SLICE_SECONDS:
@@ -229,35 +261,50 @@ class Engine:
         return None
 
     def _let_in(self) -> None:
-        """Moves runs from the queue into training, first come first served, as far as there is room; one always trains.
+        """Chooses the runs that are trained, as many of each session as far as there is room; one always trains.
 
-        A run that has its wanted rows gives up its place, and the reader is told which still wait. Runs that need few
-        more rows skip the queue, as long as few are enough.
+        A run that has its wanted rows gives up its place, and so does the second of a session for the first of another;
+        the reader is told which wait. Runs that need few more rows pass the queue, as long as few are enough, and so
+        does the first run of a session without a place, until it has a few.
         """
-        self.trained = {key: None for key in self.trained if self._goal(key)}
-        for key in [key for key in self.passed if key not in self.trained or not self.slots[key].soon]:
-            self.passed.discard(key)
-            if key in self.trained and len(self.trained) > TRAINED_RUNS:
-                del self.trained[key]  # its next turn puts it into the queue
-        held = sum(_held(self.slots[key]) for key in self.trained)
-        full = False
-        for key in list(self.queue):
-            if self._goal(key):
-                slot, needed = self.slots[key], _held(self.slots[key])
-                crowded = len(self.trained) >= TRAINED_RUNS
-                if self.trained and (((full or crowded) and not slot.soon) or held + needed > KEPT_BYTES):
-                    full = True
-                    continue
-                if full or crowded:
-                    self.passed.add(key)
-                self.trained[key], self.turns[key], held = None, None, held + needed
-            del self.queue[key]
-        if list(self.queue) != self._queue_told:
-            self._queue_told = list(self.queue)
-            self.emit({"kind": "queue", "keys": self._queue_told})
+        wishers = {key: who for key in self.wanted if key in self.slots and (who := self.slots[key].wishers)}
+        self.wanted, self._paid = dict.fromkeys(wishers), payers(wishers)
+        trained: dict[str, None] = {}
+        waiting: list[str] = []
+        held = 0.0
+        for key in ranked(self._paid, self.trained, TRAINED_RUNS):
+            needed = _held(self.slots[key])
+            fits = len(trained) < TRAINED_RUNS and (not trained or held + needed <= KEPT_BYTES)
+            if fits and (key in self.trained or not waiting):
+                trained[key], held = None, held + needed
+            else:
+                waiting.append(key)
+        placed, new = {self._paid[key] for key in trained}, 0
+        self.trained, self.passing = trained, set()
+        for key in waiting:
+            slot, payer, needed = self.slots[key], self._paid[key], _held(self.slots[key])
+            is_new = payer not in placed and slot.rows < SOON_ROWS and new < MOST_NEW
+            room = KEPT_BYTES + NEW_BYTES if is_new else KEPT_BYTES
+            if (is_new or slot.soon) and held + needed <= room:
+                self.passing.add(key)
+                placed, new, held = placed | {payer}, new + is_new, held + needed
+        for key in [key for key in (*trained, *self.passing) if key not in self.turns]:
+            self.turns[key] = None
+            self.turns.move_to_end(key, last=False)  # among those who have had as many turns, a newcomer is first
+        for key in [
+            key for key in self.turns if key not in self.jobs and key not in trained and key not in self.passing
+        ]:
+            del self.turns[key]
+        queue = [key for key in waiting if key not in self.passing]
+        if queue != self.queue:
+            self.queue = queue
+            self.emit({"kind": "queue", "keys": queue})
 
-    def _goal(self, key: str) -> int:
-        return self.slots[key].goal if key in self.slots else 0
+    def _at(self, key: str) -> None:
+        """Says which question is worked on from now on, or none: what the worker dies over is not asked for ever."""
+        if key != self._at_told:
+            self._at_told = key
+            self.emit({"kind": "at", "key": key})
 
     def _reply(self, key: str, value: Any, error: str = "") -> None:
         """Sends an answer; if it cannot be sent, the error is sent instead."""
@@ -301,12 +348,20 @@ class Engine:
         self.emit({"kind": "error", "key": key, "sentence": sentence(error)})
 
     def _make_room(self) -> None:
-        """Drops the runs unwanted longest, if room is short: their tapes are drawn, and they can be computed again."""
+        """Drops runs, if room is short: their tapes are drawn, and they can be computed again.
+
+        Those unwanted longest go first, then those that wait, the last of the queue first.
+        """
         held = sum(_held(slot) for slot in self.slots.values() if slot.run is not None)
         for key, slot in list(self.slots.items())[:-1]:
-            crowded = len(self.slots) > KEPT_RUNS or held > KEPT_BYTES
-            if len(self.slots) > MOST_RUNS or (crowded and not slot.goal):
+            if (len(self.slots) > KEPT_RUNS or held > KEPT_BYTES) and not slot.goal:
                 held -= _held(slot) if slot.run is not None else 0
+                del self.slots[key]
+        for key in [key for key in reversed(self.queue) if key in self.slots]:
+            slot = self.slots[key]
+            if held > KEPT_BYTES + NEW_BYTES and slot.run is not None:
+                held, slot.run = held - _held(slot), None
+            if len(self.slots) > MOST_RUNS:
                 del self.slots[key]
 
 

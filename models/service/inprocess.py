@@ -10,7 +10,7 @@ from models.service.interface import SENTENCES, WISH_SECONDS, Answer, Status
 from models.service.shelf import Shelf, question_message, want_message
 from models.service.tape import Tape
 from models.service.wire import Message
-from models.service.wishes import Owner
+from models.service.wishes import Owner, Wish
 from models.spec import RunConfig
 from models.spec.budget import Machine
 
@@ -49,9 +49,9 @@ class InProcessTrainer:
     ) -> Tape:
         """Trains towards `until` rows."""
         with self._shelf.lock:
-            tape = self._shelf.tape(cfg, seeds)
+            tape = self._shelf.kept(cfg, seeds)
             if not (tape.done or tape.resting or until <= tape.length or self._closed):
-                self._engine.want(want_message(tape, until, seconds, 1))
+                self._engine.want(want_message(tape, Wish(until, seconds), 1))
                 if tape.key in self._engine.slots:
                     self._engine.advance(tape.key, min(until, tape.length + self.steps_per_want))
             return tape
@@ -71,7 +71,10 @@ class InProcessTrainer:
         self, question: Question[Value], cfg: RunConfig, wait: float = 0.0, owner: Owner | None = None, **args: Any
     ) -> Answer[Value] | None:
         """The answer to a question, computed before this returns."""
-        message = question_message(question, cfg, args)
+        try:
+            message = question_message(question, cfg, args)
+        except ValueError as too_long:
+            return Answer(None, str(too_long))
         with self._shelf.lock:
             if self._shelf.answer(message["key"], question) is None and not self._closed:
                 self._engine.answer(message)

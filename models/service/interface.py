@@ -17,8 +17,13 @@ SENTENCES = {
     "starting": "The trainer is starting: it loads PyTorch, which takes a few seconds.",
     "ready": "The trainer is ready.",
     "restarting": (
-        "The trainer ended {ending} and is started again; what is drawn stays, and unfinished runs are computed again."
+        "The trainer ended {ending} and is being restarted; the charts stay, and unfinished runs are computed again."
     ),
+    "given up": (
+        "The trainer cannot run: it ended {times} times in a row, last {ending}. What is drawn stays; the server's log "
+        "says why. It is tried again every {rest:g} s."
+    ),
+    "unattended": "The trainer cannot run: nobody looks after it any more. A restart of the server helps.",
     "closed": "The trainer is closed.",
 }
 
@@ -79,7 +84,7 @@ class Trainer(Protocol):
     def listen(self, hear: Callable[[str], None]) -> None:
         """Calls `hear` with the key of every tape or answer that changes; an empty key stands for any.
 
-        The call is made in the thread that receives messages, so it must be quick and must not fail.
+        The call is made in the thread that receives messages, so it must be quick; one that fails is logged.
         """
 
     def place(self, tape: Tape) -> int:

@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from functools import cache, lru_cache
+from functools import cache
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 from urllib.parse import urlencode
 
 from models.spec import RunConfig
+from models.spec.remembered import remembered
 
 
-@lru_cache(maxsize=4096)
+@remembered(4 * 2**20)
 def key_of(cfg: RunConfig) -> str:
     """The identity of a run: its link, which is the same in every process."""
     return urlencode(cfg.to_query())

@@ -1,26 +1,35 @@
 """The shelf: tapes and answers that the web process keeps, both bounded in bytes."""
 
 import json
+import logging
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import sha256
 from threading import Condition, RLock
 from typing import Any
 
 from models.answers import Question, Value
+from models.log import event, told
 from models.service.interface import Answer
 from models.service.messages import tape_key, unpacked
 from models.service.tape import Tape
 from models.service.wire import Message, size
+from models.service.wishes import NOBODY, Owner, Wish
 from models.spec import RunConfig
 
 TAPE_BYTES = 256 * 2**20
 ANSWER_BYTES = 64 * 2**20
-LIVES = 3  # deaths of the worker after which the work it died over is given up
+MOST_ERRORS, LONGEST_ERROR = 256, 1000  # answers without a value that are kept, and characters of each
+LIVES = 2  # deaths of the worker after which the work it died over is given up
+LONGEST_QUESTION = 2**16  # bytes of a question's configuration and arguments: eight times the longest that a page asks
 
 
 class Shelf:
-    """Tapes and answers by key, the least recently used dropped first. Callers hold `lock`."""
+    """Tapes and answers by key, the least recently used dropped first. Callers hold `lock`.
+
+    `errors`: answers without a value, kept just long enough to be shown to whoever asked.
+    """
 
     def __init__(self, tape_bytes: int = TAPE_BYTES, answer_bytes: int = ANSWER_BYTES) -> None:
         self.tape_bytes, self.answer_bytes = tape_bytes, answer_bytes
@@ -28,20 +37,29 @@ class Shelf:
         self.changed = Condition(self.lock)
         self.tapes: OrderedDict[str, Tape] = OrderedDict()
         self.answers: OrderedDict[str, Answer[Any]] = OrderedDict()
+        self.errors: OrderedDict[str, Answer[Any]] = OrderedDict()
+        self.at = ""  # the question that the worker works on now
         self.open: dict[str, Message] = {}
         self.queue: list[str] = []  # runs that wait for a place, the next first
         self.shares: dict[str, float] = {}  # how much of the answer to an open question is done
         self.listeners: list[Callable[[str], None]] = []
+        self._deaf: set[Callable[[str], None]] = set()  # listeners that failed when they were last told
 
     def tape(self, cfg: RunConfig, seeds: int = 1) -> Tape:
-        """The tape of a configuration; empty if it was never wanted or has been dropped."""
+        """The tape of a configuration; an empty one, which is not kept, if it was never wanted or has been dropped."""
         key = tape_key(cfg, seeds)
         with self.lock:
-            tape = self.tapes.get(key)
-            if tape is None:
-                tape = self.tapes[key] = Tape(cfg, key, seeds)
-                self._drop_tapes()
+            if key not in self.tapes:
+                return Tape(cfg, key, seeds)
             self.tapes.move_to_end(key)
+            return self.tapes[key]
+
+    def kept(self, cfg: RunConfig, seeds: int = 1) -> Tape:
+        """The tape of a configuration, kept from now on: for whoever may have it trained."""
+        with self.lock:
+            tape = self.tape(cfg, seeds)
+            self.tapes[tape.key] = tape
+            self._drop_tapes()
             return tape
 
     def wanted(self) -> list[Tape]:
@@ -52,10 +70,12 @@ class Shelf:
     def answer(self, key: str, question: Question[Value]) -> Answer[Value] | None:
         """The answer to a question, if it is here."""
         with self.lock:
+            if key in self.errors:
+                return None if self.errors[key].stale else self.errors[key]
             answer = self.answers.get(key)
-            if answer is None or answer.stale:
+            if answer is None:
                 return None
-            if answer.value is not None and not isinstance(answer.value, question.answer):
+            if not isinstance(answer.value, question.answer):
                 answer = self.answers[key] = replace(answer, value=unpacked(question.answer, answer.value))
             self.answers.move_to_end(key)
             return answer
@@ -63,8 +83,11 @@ class Shelf:
     def apply(self, message: Message) -> None:
         """Files a message from the engine."""
         with self.lock:
+            if message["kind"] == "at":
+                self.at = message["key"]
+                return
             if message["kind"] == "answer":
-                self._file(message["key"], Answer(message["value"], message["error"], size(message["value"])))
+                self._file(message["key"], message["value"], message["error"])
             elif message["kind"] == "answering":
                 self.shares[message["key"]] = message["share"]
             elif message["kind"] == "queue":
@@ -101,63 +124,87 @@ class Shelf:
             self._tell()
 
     def worker_lost(self, at_work: bool) -> None:
-        """Notes the death of the worker; gives up work over which it died LIVES times, as that may be what kills it."""
+        """Notes the death of the worker; gives up work over which it died LIVES times, as that may be what kills it.
+
+        That is the question that it said it was at, or else everything that is wanted. `at_work`: whether it had been
+        sent any of that.
+        """
         with self.lock:
-            self.queue = []
+            self.queue, at, self.at = [], self.at, ""
+            asked = {at: self.open[at]} if at in self.open else dict(self.open)
             for tape in self.wanted():
-                tape.worker_lost(at_work)
+                tape.worker_lost(at_work and at not in self.open)
                 if tape.deaths >= LIVES:
                     tape.fail(f"The trainer died {LIVES} times while this run was wanted; a smaller one may help.")
                     tape.deaths = 0
-            for key, question in list(self.open.items()):
+            for key, question in asked.items():
                 question["deaths"] = question.get("deaths", 0) + at_work
                 if question["deaths"] >= LIVES:
-                    self._file(
-                        key, Answer(None, f"The trainer died {LIVES} times over this question; a smaller net may help.")
-                    )
+                    self._file(key, None, f"The trainer died {LIVES} times over this question; a smaller net may help.")
             self._tell()
 
     def _tell(self, key: str = "") -> None:
-        """Wakes all waiting threads, and tells the listeners which key has changed; an empty key stands for any."""
+        """Wakes all waiting threads, and tells the listeners which key has changed; an empty key stands for any.
+
+        One that fails holds up nobody, and is logged once until it hears again.
+        """
         self.changed.notify_all()
         for hear in self.listeners:
-            hear(key)
+            try:
+                hear(key)
+                self._deaf.discard(hear)
+            except Exception as error:
+                if hear not in self._deaf:
+                    event("listener_failed", logging.ERROR, **told(error))
+                    self._deaf.add(hear)
 
-    def _file(self, key: str, answer: Answer[Any]) -> None:
+    def _file(self, key: str, value: Any, error: str) -> None:
         self.drop(key)
-        self.answers[key] = answer
-        self.answers.move_to_end(key)
+        self.answers.pop(key, None)
+        self.errors.pop(key, None)
+        if error:
+            self.errors[key] = Answer(None, error if len(error) <= LONGEST_ERROR else f"{error[:LONGEST_ERROR]} ...")
+            while len(self.errors) > MOST_ERRORS:
+                self.errors.popitem(last=False)
+            return
+        self.answers[key] = Answer(value, nbytes=size(value) + size(key))
         held = sum(kept.nbytes for kept in self.answers.values())
         while held > self.answer_bytes and len(self.answers) > 1:
             held -= self.answers.popitem(last=False)[1].nbytes
 
     def _drop_tapes(self) -> None:
-        """Drops tapes to make room, but none in training: it would only be computed again."""
+        """Drops tapes to make room, those without a row first, but none in training: it would be computed again."""
         held = sum(tape.nbytes for tape in self.tapes.values())
-        for key, tape in list(self.tapes.items())[:-1] if held > self.tape_bytes else []:
+        if held <= self.tape_bytes:
+            return
+        for key, tape in sorted(list(self.tapes.items())[:-1], key=lambda held: held[1].length > 0):
             if held > self.tape_bytes and not tape.wanted:
                 held -= tape.nbytes
                 del self.tapes[key]
 
 
-def question_message(question: Question[Any], cfg: RunConfig, args: dict[str, Any]) -> Message:
-    """The message of a question to the engine; equal questions have equal keys."""
+def question_message(question: Question[Any], cfg: RunConfig, args: dict[str, Any], owner: Owner = NOBODY) -> Message:
+    """The message of a question to the engine; equal questions have equal keys.
+
+    ValueError, before anything is made of it, if its configuration and arguments are longer than LONGEST_QUESTION.
+    """
     query = cfg.to_query()
-    key = json.dumps([question.name, query, args], sort_keys=True)
-    return {"kind": "ask", "key": key, "question": question.name, "query": query, "args": args}
+    if size(query) + size(args) > LONGEST_QUESTION:
+        raise ValueError(f"this question is too long: its settings and texts have more than {LONGEST_QUESTION:,} bytes")
+    key = sha256(json.dumps([question.name, query, args], sort_keys=True).encode()).hexdigest()
+    who = {"session": owner.session, "address": owner.address}
+    return {"kind": "ask", "key": key, "question": question.name, "query": query, "args": args, **who}
 
 
-def want_message(tape: Tape, until: int, seconds: float, connection: int, session: str = "") -> Message:
+def want_message(tape: Tape, wish: Wish, connection: int) -> Message:
     """The message of a wish to the engine; on a new connection it says how many rows are here already."""
     since = None if tape.connection == connection else tape.length
     tape.connection = connection
     return {
         "kind": "want",
         "key": tape.key,
-        "query": tape.query,
+        "query": tape.cfg.to_query(),
         "seeds": tape.seeds,
-        "until": until,
-        "seconds": seconds,
-        "session": session,
+        **wish._asdict(),
         "since": since,
     }

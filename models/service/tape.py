@@ -11,8 +11,9 @@ import numpy as np
 
 from models.service.messages import unpacked
 from models.service.wire import Message, size
-from models.service.wishes import Wish, Wishes
+from models.service.wishes import NOBODY, Owner, Wish, Wishes
 from models.spec import RunConfig
+from models.spec.remembered import config_bytes
 from models.trace import Columns, Divergence, Frame, Trace, trace_of
 
 OBJECT_BYTES = 4096
@@ -25,7 +26,6 @@ class Tape:
 
     def __init__(self, cfg: RunConfig, key: str, seeds: int = 1) -> None:
         self.cfg, self.key, self.seeds = cfg, key, seeds
-        self.query = cfg.to_query()
         self.length = 0
         self.columns: Columns | None = None
         self.done = False
@@ -34,7 +34,7 @@ class Tape:
         self.parameters = 0
         self.device = ""
         self.compute_rate = 0.0
-        self.nbytes = OBJECT_BYTES
+        self.nbytes = OBJECT_BYTES + config_bytes(cfg) + len(key)
         self.deaths = 0
         self.lost = False  # whether its worker died, and the new one is not as far yet
         self.connection = 0
@@ -52,6 +52,12 @@ class Tape:
     def divergence(self) -> Divergence | None:
         """Where the first seed diverged, if it did."""
         return self.divergences[0]
+
+    @property
+    def rest(self) -> int:
+        """The last step so far; once all seeds have diverged, the one at which a page takes the run for over."""
+        fates = [fate.rest for fate in self.divergences if fate is not None]
+        return max(fates) if len(fates) == self.seeds else max(0, self.length - 1)
 
     @property
     def frames(self) -> list[Frame]:
@@ -108,10 +114,12 @@ class Tape:
         with self._lock:
             return self._frames[seed][start:]
 
-    def wish(self, until: int, seconds: float, session: str = "") -> None:
-        """Notes that somebody wants `until` rows. All steps bring the closing row with them."""
+    def wish(self, until: int, seconds: float, owner: Owner = NOBODY) -> Wish:
+        """Notes that somebody wants `until` rows, and returns the wish. All steps bring the closing row with them."""
+        wish = Wish(min(until, self.cfg.steps), seconds, owner.session, owner.address)
         with self._lock:
-            self.wishes.add(min(until, self.cfg.steps), seconds, session)
+            self.wishes.add(wish)
+        return wish
 
     def release(self, session: str) -> None:
         """Notes that a session wants no more rows."""

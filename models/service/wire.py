@@ -17,11 +17,17 @@ Message = dict[str, Any]
 
 
 def send(stream: BinaryIO, message: Message) -> None:
-    """Writes a message of dicts, lists, strings, numbers and numpy arrays. ValueError for anything else."""
+    """Writes a message of dicts, lists, strings, numbers and numpy arrays.
+
+    ValueError, with nothing written, for anything else and for what would be too long to be received.
+    """
     arrays: list[np.ndarray] = []
     body = _packed(message, arrays)
     header = {"body": body, "arrays": [[array.dtype.str, list(array.shape)] for array in arrays]}
-    stream.write(b"".join([json.dumps(header).encode(), b"\n", *(array.tobytes() for array in arrays)]))
+    line = json.dumps(header).encode() + b"\n"
+    if len(line) > LONGEST_LINE:
+        raise ValueError(f"a message of {len(line):,} bytes beside its arrays; legal are at most {LONGEST_LINE:,}")
+    stream.write(b"".join([line, *(array.tobytes() for array in arrays)]))
     stream.flush()
 
 

@@ -7,13 +7,17 @@ from typing import NamedTuple
 class Owner(NamedTuple):
     """On whose behalf something is wanted: a session, its current screen, and a part of that screen.
 
-    `runs`: the keys of all tapes that this part shows.
+    `runs`: the keys of all tapes that this part shows. `address`: the client's, empty where it is not known.
     """
 
     session: str
     screen: str
     part: str = ""
     runs: frozenset[str] = frozenset()
+    address: str = ""
+
+
+NOBODY = Owner("", "")
 
 
 class Wish(NamedTuple):
@@ -21,19 +25,20 @@ class Wish(NamedTuple):
 
     until: int
     seconds: float
-    session: str
+    session: str = ""
+    address: str = ""
 
 
 class Wishes:
     """Wishes with a deadline each, so that a viewer who stays never prolongs the wish of one who left."""
 
     def __init__(self) -> None:
-        self._deadlines: dict[tuple[int, str], float] = {}
+        self._deadlines: dict[tuple[int, str, str], float] = {}
 
-    def add(self, until: int, seconds: float, session: str = "") -> None:
-        """Adds a wish for `until` rows that lives for `seconds`."""
-        wish = until, session
-        self._deadlines[wish] = max(time.monotonic() + seconds, self._deadlines.get(wish, 0.0))
+    def add(self, wish: Wish) -> None:
+        """Adds a wish."""
+        what = wish.until, wish.session, wish.address
+        self._deadlines[what] = max(time.monotonic() + wish.seconds, self._deadlines.get(what, 0.0))
 
     def furthest(self, rows: int) -> int:
         """The most rows that a live wish asks for, or 0 if none asks for more than `rows`."""
@@ -43,7 +48,7 @@ class Wishes:
         """The live wishes for more than `rows`; all others are forgotten."""
         now = time.monotonic()
         self._deadlines = {wish: end for wish, end in self._deadlines.items() if wish[0] > rows and end > now}
-        return [Wish(until, end - now, session) for (until, session), end in self._deadlines.items()]
+        return [Wish(until, end - now, *who) for (until, *who), end in self._deadlines.items()]
 
     def release(self, session: str) -> None:
         """Forgets the wishes of a session."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from models.log import begin, event, told
 from models.service import wire
+from models.service.sharing import Questions
 from models.service.wire import Message
 from models.spec.budget import calibrated
 from models.spec.limits import LIMITS
@@ -49,8 +50,8 @@ def main() -> None:
 
 
 def serve(engine: "Engine", inbox: "queue.SimpleQueue[Message]") -> None:
-    """Works in slices, with one question in between, newest first: what a control asks now matters most."""
-    questions: list[Message] = []
+    """Works in slices, with one question in between."""
+    questions = Questions(OPEN_QUESTIONS)
     busy = False
     while True:
         while not inbox.empty() or not (busy or questions):
@@ -65,12 +66,10 @@ def serve(engine: "Engine", inbox: "queue.SimpleQueue[Message]") -> None:
             elif message["kind"] == "ping":
                 engine.emit({"kind": "pong"})
             elif message["kind"] == "cancel":
-                questions = [question for question in questions if question["key"] != message["key"]]
+                questions.cancel(message["key"])
                 engine.cancel(message["key"])
-            else:
-                questions.append(message)
-        while len(questions) > OPEN_QUESTIONS:
-            engine.emit({"kind": "dropped", "key": questions.pop(0)["key"]})
+            elif (dropped := questions.put(message)) is not None:
+                engine.emit({"kind": "dropped", "key": dropped["key"]})
         if questions:
             engine.answer(questions.pop())
         busy = engine.work()

@@ -49,19 +49,19 @@ ARRANGEMENTS = {
         {"residual": False, "placement": "mid-norm"},
     ),
     "residual only": Arrangement(
-        "The skip keeps the signal alive, and every branch adds to it: it grows with depth.",
+        "The residual keeps the signal alive, and every branch adds to it: it grows with depth.",
         "He 2016, 1603.05027",
         "The bare idea of ResNet (2015); on its own the starting point of Fixup, SkipInit and ReZero.",
         {"norm": "none"},
     ),
     "post-norm": Arrangement(
-        "The original Transformer: each sum is normed, so the skip path runs through every norm.",
+        "The original Transformer: each sum is normed, so the residual path runs through every norm.",
         "Vaswani 2017, 1706.03762",
         "The Transformer (2017), BERT (2018), RoBERTa (2019).",
         {"placement": "post-norm"},
     ),
     "pre-norm": Arrangement(
-        "The branch reads a normed copy and the skip path stays free; the stream grows, so later branches weigh less.",
+        "The branch reads a normed copy and the residual stays free; the stream grows, so later branches weigh less.",
         "Xiong 2020, 2002.04745; GPT-2",
         "GPT-2 (2019), GPT-3, ViT, LLaMA and most language models since.",
         {"placement": "pre-norm"},
@@ -94,13 +94,14 @@ ARRANGEMENTS = {
         {"placement": "res-post-norm", "norm": "rms norm", "qk_norm": True},
     ),
     "DeepNorm": Arrangement(
-        "Post-norm with a heavier skip, M^(1/4), and smaller first weights, (4M)^(-1/4).",
+        "Post-norm with a heavier residual, M^(1/4), and smaller first weights, (4M)^(-1/4).",
         "Wang 2022 (DeepNet), 2203.00555",
-        "DeepNet with 1,000 layers (2022), GLM-130B (2022).",
+        "DeepNet with 1,000 layers (2022), GLM-130B (2022, other constants).",
         {"placement": "post-norm", "skip_scale": "deepnorm", "init": "deepnorm"},
     ),
     "ReZero": Arrangement(
-        "No norm: every branch starts switched off behind one learned number.",
+        "No norm: every branch starts switched off behind one learned number (in the authors' code attention and "
+        "feed-forward share one).",
         "Bachlechner 2020, 2003.04887",
         "Deep character-level transformers (2020).",
         {"norm": "none", "branch_scale": "zero gate"},
@@ -131,19 +132,19 @@ ARRANGEMENTS = {
         {"placement": "pre-norm", "stack": "dlcl"},
     ),
     "scaled skip": Arrangement(
-        "Post-norm with a skip twice as heavy as the branch: N(2x + f(x)).",
+        "Post-norm with a residual twice as heavy as the branch: N(2x + f(x)).",
         "Liu 2020, Rethinking skip connection with layer normalization",
         "Studies on image classification and translation (2020).",
         {"placement": "post-norm", "skip_scale": 2.0},
     ),
     "recursive skip": Arrangement(
-        "Post-norm twice: the stream is added and normed once more, which weighs the skip up by what the norm finds.",
+        "Post-norm twice: the stream is added and normed again, which weighs the residual up by what the norm finds.",
         "Liu 2020, Rethinking skip connection with layer normalization",
         "Studies on image classification and translation (2020).",
         {"placement": "post-norm", "skip_repeats": 2},
     ),
     "Keel": Arrangement(
-        "Post-norm with a skip M times heavier and a normed branch input. The paper's first block differs; that is "
+        "Post-norm with a residual M times heavier and a normed branch input. The paper's first block differs; that is "
         "not built here.",
         "Chen & Wei 2026, 2601.19895",
         "Studies of very deep language models (2026).",

@@ -8,12 +8,12 @@ is for the reference machine; at its start the trainer measures two small nets t
 import math
 from bisect import bisect
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from models.spec.config import RunConfig
 from models.spec.fields import knobs
 from models.spec.limits import LIMITS
-from models.spec.plan import SUBLAYER_KINDS, SublayerPlan, one_layer, plan
+from models.spec.plan import SUBLAYER_KINDS, SublayerPlan, one_layer, sublayers_by_cost
+from models.spec.remembered import remembered
 
 STEP_LIMIT = LIMITS.step_seconds  # one training step, and with it the signal at initialisation
 RUN_LIMIT = LIMITS.run_seconds  # a whole run
@@ -58,20 +58,25 @@ def calibrated(machine: Machine) -> None:
     _machine = machine
 
 
+def this_machine() -> Machine:
+    """The machine that estimates are for."""
+    return _machine
+
+
 def step_seconds(cfg: RunConfig) -> float:
     """The seconds of one probed training step on this machine."""
     fixed, growing = step_parts(cfg)
     return _machine.fixed * fixed + _machine.growing * growing
 
 
-@lru_cache(maxsize=1024)
+@remembered(2 * 2**20)
 def step_parts(cfg: RunConfig) -> tuple[float, float]:
     """The seconds of one probed step on the reference machine: its fixed cost, and what grows with size."""
     fixed, growing = PER_STEP, 0.0
-    for sublayer in plan(cfg).sublayers:
+    for sublayer, count in sublayers_by_cost(cfg):
         if not sublayer.identity:
-            fixed += _fixed(cfg, sublayer)
-            growing += _growing(cfg, sublayer)
+            fixed += count * _fixed(cfg, sublayer)
+            growing += count * _growing(cfg, sublayer)
     numbers = cfg.batch * cfg.tokens * cfg.width
     if cfg.stack == "dlcl":
         terms = cfg.depth**2 / 2

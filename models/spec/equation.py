@@ -12,12 +12,20 @@ def equation(cfg: RunConfig, block: int | None = None) -> str:
     left = plan(cfg).left_of_block(block or cfg.depth)
     lines = [rf"x \leftarrow {sublayer_equation(cfg, left[-1])}"]
     lines += [line for sublayer in left if not sublayer.identity for line in _branch_lines(cfg, sublayer)]
+    end = "x_M"
     if cfg.stack == "residual":
-        lines += [rf"y \leftarrow y + f(x),\qquad \text{{out}} = x_M + {normed(cfg.norm, 'y_M')}"]
+        lines += [rf"y \leftarrow y + {branch_equation(cfg, left[-1])},\qquad y_0 = x_0"]
+        end = f"x_M + {normed(cfg.norm, 'y_M')}"
     if cfg.stack == "dlcl":
-        lines += [rf"x_{{l+1}} = \textstyle\sum_{{k\le l}} W_{{l+1,k}}\,{normed(cfg.norm, 'y_k')}"]
-    if plan(cfg).final_norm != "none":
-        lines += [rf"\text{{logits}} = W\,{NORMS[plan(cfg).final_norm].symbol}(x_M)"]
+        lines += [
+            rf"x_{{l+1}} = \textstyle\sum_{{k=0}}^{{l}} W_{{l+1,k}}\,{normed(cfg.norm, 'y_k')}",
+            r"y_0\text{: embedding},\quad y_k\text{: output of block }k",
+        ]
+        end = "x_{L+1}"
+    final = plan(cfg).final_norm
+    if (final, cfg.stack) != ("none", "single"):
+        read = normed(final, end) if final != "none" else f"({end})" if "+" in end else end
+        lines += [rf"\text{{logits}} = W\,{read}"]
     return r"\begin{aligned}" + r"\\ ".join("&" + line for line in lines) + r"\end{aligned}"
 
 
@@ -25,14 +33,19 @@ def sublayer_equation(cfg: RunConfig, sublayer: SublayerPlan) -> str:
     """LaTeX of what the stream becomes in a sublayer."""
     if sublayer.identity:
         return "x"
+    skip = f"{_weight(cfg.skip_scale, SKIP_SCALES)}x + " if sublayer.skip else ""
+    total = normed(sublayer.norm_add, skip + branch_equation(cfg, sublayer))
+    return normed(sublayer.norm_add, skip + total) if sublayer.repeats > 1 else total
+
+
+def branch_equation(cfg: RunConfig, sublayer: SublayerPlan) -> str:
+    """LaTeX of what a sublayer adds to the stream; 0 where it was taken out."""
+    if sublayer.identity:
+        return "0"
     inner = normed(sublayer.norm_in, "x")
     if cfg.input_scale != "one":
-        inner = rf"{inner}/\sqrt{{l}}" if sublayer.norm_in != "none" else r"x/\sqrt{l}"
-    branch = normed(sublayer.norm_out, f"F({inner})")
-    branch = _weight(cfg.branch_scale, BRANCH_SCALES) + branch
-    skip = f"{_weight(cfg.skip_scale, SKIP_SCALES)}x + " if sublayer.skip else ""
-    total = normed(sublayer.norm_add, skip + branch)
-    return normed(sublayer.norm_add, skip + total) if sublayer.repeats > 1 else total
+        inner = rf"{inner}/\sqrt{{l}}"
+    return _weight(cfg.branch_scale, BRANCH_SCALES) + normed(sublayer.norm_out, f"F({inner})")
 
 
 def normed(norm: str, inner: str) -> str:
@@ -60,5 +73,6 @@ def _branch_lines(cfg: RunConfig, sublayer: SublayerPlan) -> list[str]:
     added = {"relative bias": r"+b_{\beta(i-j)}", "alibi": r"-2^{-8h/H}|i-j|"}.get(cfg.position, "")
     if cfg.position == "rotary":
         query, key = rf"(R\,{query})", rf"(R\,{key})"
-    heads = rf"\operatorname{{softmax}}({query}\,{key}^\top/\sqrt{{d_k}}{added})\,v"
-    return [rf"F_\text{{attn}}(z) = W_O\,{normed(sublayer.norm_mid, heads)}"]
+    masked = [r"m_{ij} = -\infty\ \text{for}\ j > i\text{, else}\ 0"] if cfg.mask == "causal" else []
+    heads = rf"\operatorname{{softmax}}({query}\,{key}^\top/\sqrt{{d_k}}{added}{'+m_{ij}' if masked else ''})\,v"
+    return [rf"F_\text{{attn}}(z) = W_O\,{normed(sublayer.norm_mid, heads)}", *masked]

@@ -60,7 +60,12 @@ class Fields:
         "causal"
     )
     residual: Annotated[
-        bool, Knob("Residual", "On: a skip carries the stream past every branch. Off: the skip is 0.", group="network")
+        bool,
+        Knob(
+            "Residual",
+            "On: a residual connection carries the stream past every branch. Off: it does not.",
+            group="network",
+        ),
     ] = True
     placement: Annotated[
         str,
@@ -90,7 +95,7 @@ class Fields:
         Knob("QK-norm", "RMS norm on queries and keys, each head by itself, whatever the norm is.", nets=TRANSFORMER),
     ] = False
     skip_scale: Annotated[
-        float | str, Knob("Skip weight", "The number on the skip path, or a rule.", 0.0, 256.0, rules=SKIP_SCALES)
+        float | str, Knob("Skip weight", "The factor on the residual path, or a rule.", 0.0, 256.0, rules=SKIP_SCALES)
     ] = 1.0
     branch_scale: Annotated[
         float | str,

@@ -62,9 +62,15 @@ VARIABLES: dict[str, Variable] = {
         "Maps kept on disk of those that visitors have asked for; of more, the one that was worked on longest ago is "
         "forgotten.",
     ),
+    "PLAYGROUND_PROXIES": Variable(
+        "proxies", 0, 0, 9, "proxies",
+        "Proxies of your own through which every visitor comes, each of which appends to `X-Forwarded-For`: so many "
+        "entries from its right is the visitor's address. 0: nobody's header is believed.",
+    ),
 }  # fmt: skip
 
 
+CLASS_PASSWORD = "PLAYGROUND_CLASS_PASSWORD"  # of those who may open a class
 STEPS_IN_SILENCE = 5  # a step may take this many times its estimate
 
 
@@ -83,6 +89,7 @@ class Limits:
     map_processes: int
     map_seconds: float
     maps: int
+    proxies: int
 
 
 def limits_from(environment: Mapping[str, str]) -> Limits:
@@ -95,6 +102,11 @@ def limits_from(environment: Mapping[str, str]) -> Limits:
             "one"
         )
     return limits
+
+
+def class_password(environment: Mapping[str, str] = os.environ) -> str:
+    """The password that opening a class asks for; empty where anybody may."""
+    return environment.get(CLASS_PASSWORD, "").strip()
 
 
 def set_by_hand(environment: Mapping[str, str]) -> dict[str, str]:

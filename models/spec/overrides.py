@@ -20,6 +20,12 @@ OVERRIDE_KEYS = {
     "placement": tuple(PLACEMENTS),
     "identity": (False, True, *PARTS),
 }
+_LEGAL = {(key, value) for key, values in OVERRIDE_KEYS.items() for value in values}
+
+
+def most_overrides(depth: int) -> int:
+    """How many exceptions a net can have: one for each block and key."""
+    return depth * len(OVERRIDE_KEYS)
 
 
 def checked_overrides(overrides: Iterable[Override], depth: int) -> tuple[Override, ...]:
@@ -33,7 +39,7 @@ def checked_overrides(overrides: Iterable[Override], depth: int) -> tuple[Overri
             raise ValueError(f"overrides names block {block!r}; legal is 1 to {depth}")
         if not isinstance(key, str) or key not in OVERRIDE_KEYS:
             raise ValueError(f"overrides names {key!r}; legal is one of {', '.join(OVERRIDE_KEYS)}")
-        if not any(value is legal or (isinstance(value, str) and value == legal) for legal in OVERRIDE_KEYS[key]):
+        if not isinstance(value, bool | str) or (key, value) not in _LEGAL:
             raise ValueError(
                 f"overrides sets {key} of block {block} to {value!r}; legal is one of {OVERRIDE_KEYS[key]}"
             )
@@ -92,7 +98,7 @@ def _ranges(overrides: tuple[Override, ...]) -> list[tuple[int, int, str, str | 
 
 
 def from_text(text: str, depth: int) -> tuple[Override, ...]:
-    """The inverse of `to_text`; ValueError for text that it would not write."""
+    """The inverse of `to_text`. ValueError for text that it would not write, before more is expanded than a net has."""
     overrides: list[Override] = []
     for part in filter(None, text.split(",")):
         blocks, key, word = ([*part.split(".", 2), "", ""])[:3]
@@ -101,9 +107,11 @@ def from_text(text: str, depth: int) -> tuple[Override, ...]:
         if not (first.isdecimal() and last.isdecimal() and max(len(first), len(last)) <= 4 and int(first) <= int(last)):
             raise ValueError(f"overrides names block {blocks[:12]!r}; legal is 1 to {depth}")
         value: str | bool = {"true": True, "false": False}.get(word, word)
-        for block in range(int(first), int(last) + 1):
-            overrides.append((block, key, value))
-            checked_overrides(overrides[-1:], depth)
+        if int(last) > depth:
+            raise ValueError(f"overrides names block {int(last)}; legal is 1 to {depth}")
+        overrides += [(block, key, value) for block in range(int(first), int(last) + 1)]
+        if len(overrides) > most_overrides(depth):
+            raise ValueError(f"overrides has more than {most_overrides(depth)}; legal is one for each block and key")
     return checked_overrides(overrides, depth)
 
 

@@ -1,12 +1,14 @@
 """Prepared comparisons: questions, and the configurations that answer them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from models.spec.arrangements import arrangement_of
 from models.spec.config import RunConfig
 
 MAX_COLUMNS = 4
+OTHER_PLACEMENT = {"pre-norm": "post-norm", "post-norm": "pre-norm"}
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ PAIRINGS = {
         ),
     ),
     "residual on and off": Pairing(
-        "What does the skip alone change?",
+        "What does the residual alone change?",
         lambda: (RunConfig(), RunConfig(residual=False)),
     ),
     "post-norm and its warm-up": Pairing(
@@ -59,7 +61,7 @@ PAIRINGS = {
         lambda: (RunConfig(depth=16, batch=2), RunConfig(depth=16, batch=2, norm="batch norm")),
     ),
     "DeepNorm and post-norm, 48 blocks": Pairing(
-        "What do a heavier skip and smaller first weights do?",
+        "What do a heavier residual and smaller first weights do?",
         lambda: (RunConfig.arranged("DeepNorm", depth=48), RunConfig.arranged("post-norm", depth=48)),
     ),
     "He init with and without norm, 48 blocks": Pairing(
@@ -72,6 +74,21 @@ PAIRINGS = {
         ),
     ),
 }
+
+
+def opposite(cfg: RunConfig) -> tuple[list[RunConfig], str]:
+    """A net beside the one to compare it with, and the name of that: a transformer's other placement, else the residual
+    on or off.
+    """
+    arrangement = arrangement_of(cfg)
+    if cfg.stack != "single":
+        name, other = "pre-norm", RunConfig.arranged("pre-norm", net=cfg.net)
+    elif cfg.net == "transformer" and arrangement in OTHER_PLACEMENT:
+        name = OTHER_PLACEMENT[arrangement]
+        other = replace(cfg, placement=name)
+    else:
+        name, other = "no residual" if cfg.residual else "a residual", replace(cfg, residual=not cfg.residual)
+    return [cfg, other], name
 
 
 def differing(columns: Sequence[RunConfig]) -> tuple[str, ...]:

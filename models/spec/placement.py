@@ -23,13 +23,13 @@ class Placement:
 PLACEMENTS = {
     "none": Placement("no slot is filled", r"x+F(x)", "He 2015, 1512.03385, whose branches hold batch norm"),
     "post-norm": Placement(
-        "the sum of skip and branch is normed: the norm sits on the skip path",
+        "the sum of residual and branch is normed: the norm sits on the residual path",
         r"N(x+F(x))",
         "Vaswani 2017, 1706.03762",
         norm_add=True,
     ),
     "pre-norm": Placement(
-        "the branch reads a normed copy; the skip path stays free, and a final norm stands before the head",
+        "the branch reads a normed copy; the residual path stays free, and a final norm stands before the head",
         r"x+F(N(x))",
         "Xiong 2020, 2002.04745",
         norm_in=True,

@@ -1,14 +1,15 @@
 """A configuration resolved sublayer by sublayer: the one value behind model, equation, diagram and code."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from models.spec.config import RunConfig
 from models.spec.placement import PLACEMENTS
+from models.spec.remembered import config_bytes, remembered
 from models.spec.scales import GATES, gate_start, scale_value
 from models.spec.vocabulary import NORMS
 
 SUBLAYER_KINDS = {"mlp": ("mlp",), "transformer": ("attn", "ffn")}
+SUBLAYER_BYTES = 250
 
 
 @dataclass(frozen=True)
@@ -66,12 +67,27 @@ class StackPlan:
         return ("x0", *self.branches)
 
 
-@lru_cache(maxsize=256)
+def _bytes(cfg: RunConfig) -> int:
+    return config_bytes(cfg) + SUBLAYER_BYTES * cfg.depth * len(SUBLAYER_KINDS[cfg.net])
+
+
+@remembered(8 * 2**20, _bytes)
 def plan(cfg: RunConfig) -> StackPlan:
     """The plan of a configuration, with its rules, placement and overrides resolved."""
     kinds = SUBLAYER_KINDS[cfg.net]
     sublayers = tuple(_sublayer(cfg, block, kind) for block in range(1, cfg.depth + 1) for kind in kinds)
     return StackPlan(sublayers, cfg.norm if PLACEMENTS[cfg.placement].final_norm else "none")
+
+
+def sublayers_by_cost(cfg: RunConfig) -> list[tuple[SublayerPlan, int]]:
+    """Sublayers that stand for all of them where only cost counts, each with the number of those like it.
+
+    Without exceptions, all blocks but the first cost the same, so no depth takes long to look through.
+    """
+    single = {1} | {block for block, _, _ in cfg.overrides}
+    like = [block for block in range(1, cfg.depth + 1) if block not in single]
+    counts = dict.fromkeys(sorted(single), 1) | ({like[0]: len(like)} if like else {})
+    return [(_sublayer(cfg, block, kind), count) for block, count in counts.items() for kind in SUBLAYER_KINDS[cfg.net]]
 
 
 def norms_of(cfg: RunConfig) -> set[str]:

@@ -74,7 +74,7 @@ RULES = (
     Rule(
         lambda c: c.stack == "residual" and not c.residual,
         lambda c: (
-            "stack residual (ResiDual) is made of skips, and residual is off; legal is residual on, or stack single"
+            "stack residual (ResiDual) is made of residuals, and residual is off; legal is residual on, or stack single"
         ),
         lambda c: {"residual": True},
     ),

@@ -18,7 +18,9 @@ BRANCH_SCALES = {
     "1/sqrt(depth)": Entry("1/sqrt(M), M the number of sublayers", r"1/\sqrt M"),
     "1/sqrt(2)": Entry("1/sqrt(2)", r"1/\sqrt2"),
     "zero gate": Entry(
-        "one learned number per branch, zero at first", r"\alpha_l", "Bachlechner 2020 (ReZero), 2003.04887"
+        "one learned number per branch, zero at first; in ReZero's own code attention and feed-forward share one",
+        r"\alpha_l",
+        "Bachlechner 2020 (ReZero), 2003.04887",
     ),
     "layer scale": Entry(
         "one learned number per channel, small at first: 0.1 up to 18 blocks, 1e-5 up to 24, 1e-6 beyond",

@@ -10,7 +10,7 @@ from components.start.words import conclusion
 
 INTRODUCTION = (
     "Four copies of one network of 32 blocks learn to read digits. They differ only in whether a **residual** path "
-    "(the band) carries the signal past every block and whether a layer **norm** (a dot) rescales what each block "
+    "(the band) carries the stream past every block and whether a layer **norm** (a dot) rescales what each block "
     "reads. A column is a block, on a log scale: above the line the size of its :blue[**signal**], below it that of "
     "the :violet[**gradient**]. Guess what each will do, then press the button."
 )

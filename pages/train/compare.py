@@ -7,8 +7,8 @@ from components.shell.drawer import settings
 
 st.title("Compare", anchor=False)
 st.markdown(
-    "Put two to four networks side by side and train them together: shared axes show where their signals (residual "
-    "streams) and gradients differ, and which of them learn."
+    "Put two to four networks side by side and train them together: shared axes show where their signals and "
+    "gradients differ, and which of them learn."
 )
 settings()
 notes = columns.adopt()

@@ -4,7 +4,7 @@ import streamlit as st
 
 from components.controls import panel, settled
 from components.playground import page
-from components.playground.presets import presets, where_to_look
+from components.playground.presets import presets
 from components.shell import hide, link, projector
 from components.shell.drawer import settings
 from components.shell.naming import name_of
@@ -17,7 +17,7 @@ if projector.on():
     cfg = settled.settle(wanted)
     st.title(name_of(cfg) or "Playground", anchor=False)
 else:
-    top, reading = st.container(horizontal=True, vertical_alignment="center", key="top"), st.container(key="reading")
+    top, reading = st.container(horizontal=True, vertical_alignment="center", key="top"), st.container()
     with st.sidebar:
         wanted, problem = panel.draw()
     cfg = settled.settle(wanted)
@@ -27,7 +27,7 @@ if not projector.on():
     top.title("Playground", anchor=False, width="content")
     reading.markdown(
         "Set a network and press Train: watch :blue[**signal**], :violet[**gradient**] and :yellow[**loss**], block by "
-        "block." + where_to_look(cfg)
+        "block."
     )
     with top:
         settings()

@@ -4,6 +4,8 @@ import json
 import math
 import random
 import subprocess
+from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from shutil import which
@@ -11,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from addnorm.findings import HELPS, findings
 from addnorm.format import SCALARS, SERIES
 from addnorm.law import law_in_words, likeness
 from addnorm.read import Reader, Recording
@@ -35,7 +38,7 @@ const fed = (parts) => {
     step: tape.step(row),
     skipped: tape.skipped.has(row),
     numbers: Object.keys(tape.tracks).map((track) => tape.at(track, row).map(bare)),
-    words: ["verdict", "law", "update"].map((kind) => tape.sentence(kind, tape.step(row))),
+    words: ["verdict", "law", "update", "findings"].map((kind) => tape.sentence(kind, tape.step(row))),
   }))
   const [names, blocks] = [tape.sites.map(({ name }) => name), tape.blocks.map(({ name }) => name)]
   const stands = tape.header ? NOWS.map((now) => words.howItStands(tape, now)) : []
@@ -73,6 +76,7 @@ def in_python(data: bytes) -> dict[str, Any]:
                 " ".join(filter(None, (verdict(found, at), jumps(found, at), first_not_finite(found)))),
                 law_in_words(found, at),
                 updates(found, at),
+                findings(found, at),
             ],
         }
         for at, step in enumerate(found.steps)
@@ -241,6 +245,68 @@ def test_both_readers_name_the_same_site_of_the_largest_jump() -> None:
     assert found == [in_python(data) for data in files]
     for said in ("grows most at site ", "falls most on the way back through ", "falls to exactly 0 at ", "rises from "):
         assert sum(said in one["rows"][0]["words"][0] for one in found) > 5
+
+
+def test_both_readers_find_the_same_of_a_run_that_goes_wrong() -> None:
+    """Losses that stall, blocks that stand still and a gradient that is lost, from some step on or not at all."""
+    draw, files = random.Random(5), []
+    sites = [{**SITE, "kind": "output", "name": f"layer {at}"} for at in range(8)]
+    blocks = [{"name": f"block {at}", "site": at, "parameters": 4} for at in range(3)]
+    for _ in range(60):
+        turn = [draw.randint(1, 90) for _ in range(4)]
+        shrink, step, entries = draw.choice((1.0, 0.5)), 0, []
+        for at in range(70):
+            step += draw.choice((1, 1, 5))
+            loss = 0.98 ** min(at, turn[0]) + draw.gauss(0, 0.002)
+            act = [shrink**place for place in range(8)]
+            grad = [(0.5 if at > turn[1] or shrink < 1 else 0.9) ** (7 - place) for place in range(8)]
+            update = [1e-6 if at > turn[2 + block % 2] else 1e-3 for block in range(3)] if at % 4 == 0 else [None] * 3
+            row = {**ROW, "step": step, "loss": draw.choice((loss,) * 30 + (None,)), "act": act, "grad": grad}
+            lr = draw.choice((0.1, 0.1, 0.0, None))
+            entries.append({**row, "weight_grad": [0.1] * 3, "update": update, "lr": lr, "skipped": at % 9 == 8})
+        if draw.random() < 0.1:
+            entries[-1]["act"][3] = "NaN"
+        files.append(lines({**HEADER, "sites": sites, "blocks": blocks}, *entries, END))
+    found = in_browser([[data] for data in files])
+    assert found == [in_python(data) for data in files]
+    said = [row["words"][3] for one in found for row in one["rows"]]
+    for words in ("The loss has not fallen by 2% since step ", "blocks stand still now", " by 0.001% of its size.",
+                  "less than 1/30 of the gradient comes back to layer 0.", HELPS["plain"]):  # fmt: skip
+        assert 0 < sum(words in one for one in said) < len(said)
+
+
+def test_both_readers_name_the_same_law_and_the_same_arrangement() -> None:
+    """Sizes of every law and of laws between them, streams that sum and layers that do not, with and without noise."""
+    draw, files = random.Random(4), []
+    grown: list[Callable[[int, float], float]] = [
+        lambda at, c: math.sqrt(1 + c * at),
+        lambda at, c: 1 + c * at,
+        lambda at, c: math.exp(0.1 * c * at),
+        lambda at, c: math.exp(-0.1 * c * at),
+        lambda at, c: (1 + c * at) ** 0.75,
+        lambda at, c: (1 + c * at) ** -0.5,
+        lambda at, c: 1 + 0.01 * math.sin(at) * c,
+        lambda at, c: 1.0,
+    ]
+    for _ in range(600):
+        kind, count, c = draw.choice(("sum", "output")), draw.randint(5, 40), draw.choice((0.5, 1.0, 2.0))
+        noise = draw.choice((0.0, 0.0, 0.01))
+        stream, gradient = draw.choice(grown), draw.choice(grown)
+        if draw.random() < 0.5:
+            gradient = stream  # as it is in the arrangements that have names
+        act = [stream(at, c) * math.exp(draw.gauss(0, noise)) for at in range(count)]
+        grad = [gradient(at, c) * math.exp(draw.gauss(0, noise)) for at in range(count)][::-1]
+        sites = [{**SITE, "kind": kind, "name": f"site {at}"} for at in range(count)]
+        rows = [{**ROW, "step": step, "act": act, "grad": grad} for step in range(2)]
+        files.append(lines({**HEADER, "sites": sites}, *rows, END))
+    found = in_browser([[data] for data in files])
+    assert found == [in_python(data) for data in files]
+    named = Counter(one["like"] for one in found)
+    assert set(named) == {"", "little", "pre-norm", "post-norm", "residual only", "ReZero", "plain", "plain + norm"}
+    said = " ".join(one["rows"][1]["words"][1] for one in found)
+    for words in ("square root", "in proportion to depth", "grows, by the best fit, exp", "shrinks", "no law over depth",
+                  "the same size", "too little", "no arrangement can be named", "hardly change"):  # fmt: skip
+        assert words in said
 
 
 def test_the_bounds_are_the_same() -> None:

@@ -37,6 +37,7 @@ def test_readme_shows_the_recordings_as_they_are_shown(
         assert said.endswith(below)
 
 
+@pytest.mark.full
 def test_the_digits_example(tmp_path: Path) -> None:
     from examples.digits import main as example
 
@@ -47,6 +48,7 @@ def test_the_digits_example(tmp_path: Path) -> None:
     assert begins_like("digits.jsonl", recording)
 
 
+@pytest.mark.full
 def test_the_trainer_example(tmp_path: Path) -> None:
     pytest.importorskip("transformers", reason="transformers is not installed")
     pytest.importorskip("accelerate", reason="accelerate is not installed")
@@ -61,6 +63,7 @@ def test_the_trainer_example(tmp_path: Path) -> None:
     assert read(SHIPPED / "gpt2.jsonl").sites == recording.sites  # its numbers hang on the number of steps
 
 
+@pytest.mark.full
 def test_the_x_transformers_example(tmp_path: Path) -> None:
     pytest.importorskip("x_transformers", reason="x-transformers is not installed")
     from examples.x_transformer import main as example

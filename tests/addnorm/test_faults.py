@@ -289,6 +289,7 @@ def test_a_model_that_runs_without_gradients_is_not_recorded_and_that_is_said(tm
     assert read(tape.path).whole
 
 
+@pytest.mark.full
 def test_a_compiled_model_is_warned_about_and_its_weights_are_recorded(tmp_path: Path) -> None:
     inner = net()
     model = torch.compile(inner, backend="eager", dynamic=False)
@@ -324,6 +325,7 @@ def test_what_cannot_be_watched_is_refused_in_a_sentence(model: nn.Module, sente
     tape.close()
 
 
+@pytest.mark.full
 def test_under_ddp_the_first_process_writes_and_the_others_do_not(tmp_path: Path) -> None:
     script = f"""
         import sys; sys.path.insert(0, {str(ROOT)!r})
@@ -397,6 +399,7 @@ def test_a_model_on_two_devices_is_recorded_as_on_one(tmp_path: Path) -> None:
         assert list(both.series[name]) == pytest.approx(list(alone.series[name]), rel=1e-4, nan_ok=True)
 
 
+@pytest.mark.full
 def test_a_program_that_ends_without_closing_still_ends_its_recording(tmp_path: Path) -> None:
     script = f"""
         import sys; sys.path.insert(0, {str(ROOT)!r})
@@ -411,6 +414,7 @@ def test_a_program_that_ends_without_closing_still_ends_its_recording(tmp_path: 
     assert (recording.whole, len(recording)) == (True, 3)
 
 
+@pytest.mark.full
 def test_a_forked_process_writes_nothing(tmp_path: Path) -> None:
     script = f"""
         import os, sys; sys.path.insert(0, {str(ROOT)!r})

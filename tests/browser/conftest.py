@@ -1,4 +1,4 @@
-"""One browser and one server for all browser tests; each test has visitors of its own, whose console must stay clean."""
+"""One browser for all browser tests; each test has visitors of its own, whose console must stay clean."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -10,7 +10,7 @@ from playwright.sync_api import TimeoutError as NothingYet
 
 from tests.browser.chromium import ARGS, HEADLESS, SHARING, listen
 from tests.browser.page import PATIENCE
-from tests.load.server import Server, serving
+from tests.load.server import Server
 
 pytest.register_assert_rewrite("tests.browser.person")  # so that what a person notices is told in full
 
@@ -28,13 +28,6 @@ def browser() -> Iterator[Any]:
         browser = started.chromium.launch(executable_path=HEADLESS, args=ARGS + SHARING)
         yield browser
         browser.close()
-
-
-@pytest.fixture(scope="package")
-def server(browser: Any) -> Iterator[Server]:
-    with serving() as started:
-        started.wait_for()
-        yield started
 
 
 @dataclass

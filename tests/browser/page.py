@@ -63,6 +63,22 @@ def settled(page: Any) -> Any:
     return page
 
 
+# Half a second of frames in which nothing in the page has changed.
+STILL = """() => new Promise((then) => {
+    let frames = 0
+    const changes = new MutationObserver(() => { frames = 0 })
+    changes.observe(document.body, { attributes: true, characterData: true, childList: true, subtree: true })
+    const next = () => (++frames > 30 ? then(changes.disconnect()) : requestAnimationFrame(next))
+    next()
+})"""
+
+
+def still(page: Any) -> Any:
+    """The page, once nothing in it moves or is written any more."""
+    page.evaluate(STILL)
+    return page
+
+
 def press(page: Any, name: str) -> None:
     """Clicks a button of the main area."""
     button(page, name).click()

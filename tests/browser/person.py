@@ -6,6 +6,7 @@ an address of another page. Waits for content, never for time.
 """
 
 import re
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -33,6 +34,17 @@ PAGES = {
     "Teacher": ("/teacher", "Learn", "Teacher"),
 }
 MOMENT = 2000  # milliseconds
+ANSWER = 10_000  # milliseconds within which a busy server begins the script again for what was chosen
+# Notes that the script is run again: what is pressed sooner is pressed on the page from before.
+BEGUN_AGAIN = """() => {
+    const app = document.querySelector('[data-testid="stApp"]')
+    window.begunAgain = false
+    new MutationObserver((_, seen) => {
+        if (app.dataset.testScriptState !== "running") return
+        window.begunAgain = true
+        seen.disconnect()
+    }).observe(app, { attributeFilter: ["data-test-script-state"] })
+}"""
 TRAIN, PAUSE, SCRUBBER = "Train", "Pause", "Step shown"
 PROGRAMMERS = re.compile(r"Traceback|\bNone is\b|\bundefined\b|\bnan\b|Page not found")
 # What a page says of its choices; the step shown is where this visitor was, which no address keeps.
@@ -159,10 +171,13 @@ class Person:
             except Error:  # it was drawn anew at that moment, or closed again
                 self.tab.keyboard.press("Escape")
                 return False
+            self.tab.evaluate(BEGUN_AGAIN)
             offered.click()
             return True
 
         until(self.tab, opened, f"{option} of {select}")
+        with suppress(Error):  # the option that was chosen already is no news
+            self.tab.wait_for_function("() => window.begunAgain", timeout=ANSWER)
         settled(self.tab)
 
     def types(self, field: str, value: str) -> None:
@@ -220,20 +235,23 @@ class Person:
         settled(self.tab)
         return self.step
 
-    @property
-    def choices(self) -> list[str]:
-        """Headings and what is chosen, as somebody hears them who cannot see the page."""
+    def _chosen(self) -> list[str]:
+        """Headings and what is chosen at this moment, as somebody hears them who cannot see the page."""
         lines = self.tab.locator("body").aria_snapshot().splitlines()
         return [line.strip(" -:") for line in lines if CHOSEN.search(line) and SCRUBBER not in line]
 
     @property
-    def steady_choices(self) -> list[str]:
-        """The choices once two looks, half a second apart, find the same: parts of a page come one after the other."""
-        seen: list[list[str]] = [self.choices]
+    def choices(self) -> list[str]:
+        """Headings and what is chosen, once two looks at a page at rest, half a second apart, find the same: its parts
+        come one after the other, and a script that is begun again rests for a moment in the middle of them.
+        """
+        settled(self.tab)
+        seen: list[list[str]] = [self._chosen()]
 
         def same() -> bool:
             self.tab.wait_for_timeout(500)
-            seen.append(self.choices)
+            settled(self.tab)
+            seen.append(self._chosen())
             return seen[-1] == seen[-2]
 
         until(self.tab, same, "a page at rest")
@@ -242,13 +260,13 @@ class Person:
     def has_chosen(self, choices: list[str]) -> None:
         """Waits until headings and choices are these; where they never are, says which differ."""
         try:
-            until(self.tab, lambda: self.choices == choices, "the same choices")
+            until(self.tab, lambda: self._chosen() == choices, "the same choices")
         except AssertionError:
-            assert self.choices == choices
+            assert self._chosen() == choices
 
     def reloads(self, *words: str) -> "Person":
         """Loads the page anew, which must show the same address, headings and choices."""
-        before, kept = self.steady_choices, self.address
+        before, kept = self.choices, self.address
         self.tab.reload()
         self.main.wait_for()
         self.has_chosen(before)

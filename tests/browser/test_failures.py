@@ -5,8 +5,9 @@ nothing that was drawn is lost, and it goes on where it can.
 import os
 import re
 import signal
-import time
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from playwright.sync_api import expect
 
 from models.spec import RunConfig
 from models.training import Run
+from tests import waiting
 from tests.browser.page import (
     PATIENCE,
     button,
@@ -38,12 +40,11 @@ from tests.load.server import Server, serving
 LONG = link(depth=128, width=64, steps=5000)  # longer than a fast machine computes until nobody looks at it
 REST = 1000  # milliseconds, longer than a player takes to say that it has come to rest
 MAPS = "Maps: where does it train?"
-EXPIRY = 10.0  # seconds after which a run that nobody looks at is no longer trained
 
 
 @pytest.fixture(scope="module")
-def left(browser: Any) -> Iterator[tuple[Server, int, float]]:
-    """A server whose only visitor pressed Train on a long run and closed the tab: the server, the step seen, the time."""
+def left(browser: Any) -> Iterator[tuple[Server, int]]:
+    """A server whose only visitor pressed Train on a long run and closed the tab: the server, and the step seen."""
     with serving() as server:
         server.wait_for()
         page = browser.new_page()
@@ -54,10 +55,11 @@ def left(browser: Any) -> Iterator[tuple[Server, int, float]]:
         seen = last_step(page)
         page.close()
         assert server.health()["training"] == 1
-        yield server, seen, time.monotonic()
+        yield server, seen
 
 
-def test_a_worker_that_is_killed_is_restarted_and_the_same_rows_come_out(visitors, left):
+@pytest.mark.first
+def test_a_worker_that_is_killed_is_restarted_and_the_same_rows_come_out(visitors):
     page = drawn(visitors(link(seed=21, steps=200, depth=16)))
     choose(
         page, "Speed", "25 steps/s"
@@ -127,12 +129,8 @@ def test_where_plotly_cannot_be_found_the_charts_are_plain_lines(visitors):
 
 
 def test_a_run_whose_tab_was_closed_is_trained_no_further_and_its_tape_is_kept(visitors, left):
-    server, seen, closed = left
-    while server.health()["training"]:
-        assert (
-            time.monotonic() < closed + EXPIRY + 60
-        )  # the tests before this one have taken their time, and the machine is busy
-        time.sleep(0.5)
+    server, seen = left
+    waiting.until(lambda: not server.health()["training"], "the end of a run that nobody looks at")
     page = drawn(visitors(LONG, server=server.url))
     assert button(page, "Train").is_visible()
     expect(status(page)).to_contain_text("parameters")  # which are known of a tape that is there
@@ -219,3 +217,59 @@ def test_back_leads_to_a_page_that_was_left_before_any_script_had_come(visitors)
     settled(drawn(page, "Loss"))
     page.go_back()
     expect(page.get_by_role("heading", level=1, name="Glossary")).to_be_visible()
+
+
+SPACE = (
+    '<iframe src="{url}" width="100%" height="700" sandbox="allow-downloads allow-forms allow-modals '
+    "allow-pointer-lock allow-popups allow-popups-to-escape-sandbox allow-same-origin allow-scripts "
+    'allow-storage-access-by-user-activation"></iframe>'
+)
+
+
+@pytest.fixture
+def space(visitors: Any) -> Iterator[str]:
+    """The address of a page of another origin that shows the app in a frame, as the hub shows a Space."""
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(SPACE.format(url=visitors.server.url + link(seed=25)).encode())
+
+        def log_message(self, *_: Any) -> None:
+            """Says nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_where_a_frame_denies_the_clipboard_the_link_is_shown_to_be_copied_by_hand(visitors, space):
+    page = visitors("/", server=space)
+    app = page.frame_locator("iframe")
+    app.get_by_role("figure", name=re.compile("^Signal by depth")).locator(".main-svg").first.wait_for()
+    app.get_by_role("combobox", name="Arrangement").wait_for()
+    app.get_by_text("Residual", exact=True).click()
+    expect(app.get_by_role("switch", name="Residual")).not_to_be_checked()
+    copy, field = app.get_by_role("button", name="Copy link"), app.get_by_role("textbox", name="Copy this link:")
+    until(page, lambda: "residual=false" in page.frames[1].evaluate("location.href"), "the address of the change")
+    copy.click()
+    expect(field).to_have_value(page.frames[1].evaluate("location.href"))
+    expect(field).to_have_value(re.compile("^" + re.escape(visitors.server.url + "/playground?")))
+    expect(field).to_be_in_viewport(ratio=1)
+    expect(copy).to_have_text("Copy link")
+    assert field.evaluate("el => el.value.slice(el.selectionStart, el.selectionEnd) === el.value")
+    expect(field).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(field).to_be_hidden()
+    expect(copy).to_be_focused()
+
+
+def test_on_a_page_of_its_own_the_link_is_copied(visitors):
+    page = drawn(visitors(link(seed=25)))
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == page.url

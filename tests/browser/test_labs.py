@@ -61,3 +61,10 @@ def test_a_net_that_trains_is_not_asked_to_speak_and_goes_on_with_the_text_where
     expect(button(page, "Next token")).to_be_enabled()
     press(settled(page), "Next token")
     page.get_by_text("The net wrote 2 of these tokens.").wait_for()
+
+
+def test_hovering_over_a_badge_says_by_what_its_number_was_made(visitors):
+    page = settled(visitors("/gradients"))
+    badge = page.get_by_role("link", name="formula").first
+    expect(badge).to_have_attribute("title", "Computed from a formula, without a net.")
+    assert badge.get_attribute("href").endswith("glossary?word=formula")

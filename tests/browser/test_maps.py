@@ -1,8 +1,10 @@
 """The map page in a real browser: a click chooses a cell, and a map of one's own is computed while one looks."""
 
+from tests.browser.page import settled
+
 
 def test_a_click_in_a_panel_chooses_its_cell(visitors):
-    page = visitors("/maps")
+    page = settled(visitors("/maps"))
     chart = page.get_by_role("figure", name="Map of residual only, final loss, chart")
     chart.scroll_into_view_if_needed()
     plot = chart.locator(".nsewdrag.drag").first

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.page import PHONE, button, chart, drawn, line, press, row, scrubber, settled, until, until_row
+from tests.browser.page import PHONE, button, chart, drawn, line, press, row, scrubber, settled, still, until, until_row
 
 SMALL = "depth=3&width=16&batch=16&steps=40"
 FOUR = ("residual and norm", "norm, no residual", "residual, no norm", "neither")
@@ -31,7 +31,7 @@ def test_columns_that_have_all_diverged_stop_at_the_last_end_and_say_where_each_
     status.wait_for()
     steps = [int(step) for step in re.search(r"A at step (\d+), B at step (\d+)", status.inner_text()).groups()]
     assert steps[0] != steps[1]
-    assert row(page) == max(steps)
+    assert row(page) == max(steps) - 1
     for label, step in zip("AB", steps, strict=True):
         page.locator(".stage-headline").filter(has_text=f"{label} Diverged at step {step}").wait_for()
     crosses = "el => el.data.filter((trace) => trace.name === 'diverged').map((trace) => trace.x[0])"
@@ -42,7 +42,7 @@ def test_the_stacks_of_all_columns_have_one_scale_and_each_column_leads_to_the_p
     page = drawn(visitors(f"/compare?a={quote(SMALL)}&b={quote(SMALL + '&init_gain=5&norm=none')}"))
     press(page, "Step")
     until_row(page, 1)
-    until(page, lambda: len(set(page.locator(".stage-stack canvas").evaluate_all(SCALES))) == 1, "one scale")
+    until(page, lambda: page.locator(".stage-stack canvas").evaluate_all(DIFFERENT) <= 4, "one scale")
     page.get_by_role("link", name="Open in the playground").last.click()
     page.wait_for_url("**/playground?**norm=none**")
     drawn(page)
@@ -51,20 +51,25 @@ def test_the_stacks_of_all_columns_have_one_scale_and_each_column_leads_to_the_p
     until_row(page, 1)
 
 
-SCALES = """(all) => all.map((one) => {  // what stands beside the columns, below the letter
-    const { width, height } = one, left = width - 80, top = 30
-    return one.getContext("2d").getImageData(left, top, width - left, height - top).data.join()
-})"""
+# How many points differ visibly between what stands beside the columns of two stacks, below the letter.
+DIFFERENT = """(all) => {
+    const [first, ...others] = all.map((one) => {
+        const { width, height } = one, left = width - 80, top = 30
+        return one.getContext("2d").getImageData(left, top, width - left, height - top).data
+    })
+    if (others.length === 0) return Number.POSITIVE_INFINITY
+    return Math.max(...others.map((other) => other.filter((value, at) => Math.abs(value - first[at]) > 64).length))
+}"""
 
 
 def test_a_click_on_a_block_opens_it_and_its_skip_can_be_cut_there(visitors):
     page = visitors(f"/anatomy?{SMALL}")
-    drawn(page, "Signal by depth")
+    drawn(settled(page), "Signal by depth")
     whole = line(page, "Signal by depth")
-    page.get_by_role("button", name="Block 2: skip, norm").click()
-    page.get_by_role("button", name="Block 2: skip, norm", pressed=True).wait_for()
+    page.get_by_role("button", name="Block 2: residual, norm").click()
+    page.get_by_role("button", name="Block 2: residual, norm", pressed=True).wait_for()
     page.get_by_text("Residual in this block").click()
-    page.get_by_role("button", name="Block 2: no skip, norm").wait_for()
+    page.get_by_role("button", name="Block 2: no residual, norm").wait_for()
     page.wait_for_function("() => location.search.includes('overrides=2.residual.false')")
     page.wait_for_function(
         "whole => { const el = document.querySelector('[aria-label^=\"Signal by depth\"]');"
@@ -124,7 +129,7 @@ def test_nothing_on_the_start_page_moves_while_the_four_train(visitors, how):
     press(page, "Train all four")
     until(page, lambda: row(page) == 300, "the end")
     expect(page.get_by_text("Only the net with both learns")).to_be_visible()
-    settled(page).wait_for_timeout(500)
+    still(settled(page))
     assert page.evaluate("window.shifted") < 0.005
 
 

@@ -64,7 +64,7 @@ def test_a_swipe_that_begins_on_the_loss_scrolls_the_page_and_neither_moves_the_
 
 
 def test_a_tap_and_a_sideways_drag_on_the_loss_move_the_step(visitors):
-    page = drawn(visitors(link(seed=20), **PHONE))
+    page = settled(drawn(visitors(link(seed=20), **PHONE)))
     box = scrubber(page).bounding_box()
     page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     until_row(page, 29)
@@ -111,4 +111,4 @@ def test_a_shorter_verdict_moves_nothing_that_stands_below_it(visitors):
     expect(verdict).to_contain_text("Diverged")
     until_at_rest(page)
     assert len(verdict.inner_text()) < len(long) / 2
-    assert button(settled(page), "Train").bounding_box() == at
+    assert button(settled(page), "Train").bounding_box() == pytest.approx(at, abs=1)

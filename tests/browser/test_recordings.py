@@ -1,15 +1,16 @@
 """The page "Your model" in a real browser: a recording of the folder, a file of one's own, a file that grows."""
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from addnorm.findings import findings
 from addnorm.read import Recording, read
 from addnorm.words import verdict
+from components.stage.recordings import EXAMPLES
 from models.spec import RunConfig
 from tests.addnorm.loops import net, recorded
 from tests.addnorm.test_read import END, HEADER, ROW, SITE
@@ -25,27 +26,19 @@ from tests.browser.page import (
     settled,
     status,
     until,
+    until_line,
     until_row,
 )
-from tests.load.server import Server, serving
 
 DEPTH = ("Signal by depth", "Gradient by depth")
 STEPS = 12
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the recording of a small residual net."""
-    found = tmp_path_factory.mktemp("recordings")
-    recorded(net(6), found, STEPS)
-    return found
-
-
-@pytest.fixture(scope="module")
-def at(browser: Any, folder: Path) -> Iterator[Server]:
-    with serving(PLAYGROUND_RECORDINGS=str(folder)) as started:
-        started.wait_for()
-        yield started
+def folder(recordings: Path) -> Path:
+    """The server's folder, with the recording of a small residual net in it."""
+    recorded(net(6), recordings, STEPS)
+    return recordings
 
 
 def shows(page: Any, recording: Recording, step: int) -> None:
@@ -55,9 +48,9 @@ def shows(page: Any, recording: Recording, step: int) -> None:
         until(page, lambda title=title, wanted=wanted: line(page, title) == wanted, f"step {step} of {title}")
 
 
-def test_a_recording_is_opened_played_left_found_again_reloaded_and_shared(visitors, at, folder):
+def test_a_recording_is_opened_played_left_found_again_reloaded_and_shared(visitors, folder):
     recording = read(folder / "run.jsonl")
-    page = visitors("/recordings", server=at.url)
+    page = visitors("/recordings")
     settled(page)
     choose(page, "Recording", "run.jsonl")
     shows(drawn(page, *DEPTH), recording, STEPS - 1)
@@ -80,15 +73,15 @@ def test_a_recording_is_opened_played_left_found_again_reloaded_and_shared(visit
     shows(drawn(page, *DEPTH), recording, 1)
     page.reload()
     shows(drawn(page, *DEPTH), recording, STEPS - 1)
-    other = visitors(page.evaluate("location.pathname + location.search"), server=at.url)
+    other = visitors(page.evaluate("location.pathname + location.search"))
     shows(drawn(other, *DEPTH), recording, STEPS - 1)
 
 
-def test_a_file_of_ones_own_is_read_in_the_browser_and_the_server_is_not_given_it(visitors, at, folder, tmp_path):
+def test_a_file_of_ones_own_is_read_in_the_browser_and_the_server_is_not_given_it(visitors, folder, tmp_path):
     recording = read(folder / "run.jsonl")
     own = tmp_path / "mine.jsonl"
     own.write_bytes((folder / "run.jsonl").read_bytes() + b'{"step":')
-    page = visitors("/recordings", server=at.url)
+    page = visitors("/recordings")
     told: list[str] = []
     page.on("request", lambda request: told.append(request.post_data or ""))
     page.on("websocket", lambda socket: socket.on("framesent", lambda frame: told.append(str(frame))))
@@ -108,23 +101,74 @@ def test_a_file_of_ones_own_is_read_in_the_browser_and_the_server_is_not_given_i
     shows(drawn(page, *DEPTH), recording, STEPS - 1)
 
 
-def test_a_hostile_file_draws_no_link_and_what_was_whole_is_shown(visitors, at, tmp_path):
+@pytest.mark.first
+def test_a_hostile_file_draws_no_link_and_what_was_whole_is_shown(visitors, tmp_path):
     evil = "<a href='https://evil.example/'>here</a><img src=x onerror=alert(1)>\u202e" + "x" * 300
     header = {**HEADER, "model": evil, "notes": [evil], "sites": [{**SITE, "name": evil}, {**SITE, "name": evil}]}
     own = tmp_path / "evil.jsonl"
     own.write_text("\n".join(json.dumps(one) for one in (header, ROW, {**ROW, "step": 1, "act": [1, 1e999]})) + "\n")
-    page = visitors("/recordings", server=at.url)
+    page = visitors("/recordings")
     settled(page)
     page.get_by_label("File", exact=True).set_input_files(own)
     page.get_by_role("alert").filter(has_text="Line 3 is not JSON").wait_for()
     drawn(page, *DEPTH)
-    assert line(page, DEPTH[0]) == [1.0, 2.0]
+    until_line(page, DEPTH[0], [1.0, 2.0])
     assert page.locator("a[href*=evil], img[src=x]").count() == 0
 
 
-def test_beside_a_recording_a_net_of_the_playground_trains_along(visitors, at, folder):
+LEAST, MOST = 5e-324, 1.7976931348623157e308
+LONG_NAME = "<b>x</b>\u202e" + "n" * 990
+HOSTILE = {  # its lines, and what the page says of it
+    "the ends of what a number can be": (
+        [HEADER, *({**ROW, "step": at, "loss": loss, "lr": MOST, "grad_norm": LEAST, "act": [LEAST, MOST],
+                    "grad": [MOST, LEAST], "weight_grad": [MOST], "update": [LEAST]}
+                   for at, loss in enumerate((MOST, LEAST, MOST, 1.0)))],
+        "4 rows",
+    ),
+    "losses far below and above 0": (
+        [HEADER, *({**ROW, "step": at, "loss": loss, "act": [MOST, 0.0], "grad": [0.0, LEAST], "update": [MOST]}
+                   for at, loss in enumerate((-MOST, MOST, -LEAST, "NaN", "-Infinity")))],
+        "5 rows",
+    ),
+    "steps as far apart as can be": ([HEADER, ROW, {**ROW, "step": 2**53 - 1}], "2 rows"),
+    "names of prototypes and markup": (
+        [{**HEADER, "model": "__proto__", "meta": {"__proto__": {"device": "x"}}, "optimizer": {"name": "constructor"},
+          "sites": [{**SITE, "name": name} for name in ("__proto__", "constructor", "__proto__", LONG_NAME, "", "a.b")],
+          "blocks": [{"name": "toString", "site": 0, "parameters": 4}]},
+         {**ROW, "act": [1.0] * 6, "grad": [1.0] * 6}],
+        "1 row",
+    ),
+    "as many sites as a recording may have": (
+        [{**HEADER, "sites": [{**SITE, "name": f"{at}.{'x' * 100}"} for at in range(20_000)]},
+         *({**ROW, "step": at, "act": [1.0] * 20_000, "grad": [0.5] * 20_000} for at in range(3))],
+        "3 rows",
+    ),
+    "more sites than that": ([{**HEADER, "sites": [SITE] * 20_001}], "Line 1 has more than 20000 sites."),
+    "nested deeply": (["[" * 200_000], "Line 1 is not JSON, or is nested too deeply."),
+    "no sites": ([{**HEADER, "sites": [], "blocks": []}, {**ROW, "act": [], "grad": [], "weight_grad": []}], "1 row"),
+}  # fmt: skip
+
+
+def test_no_hostile_file_is_an_error_in_the_page(visitors):
+    page = visitors("/recordings")
+    settled(page)
+    for name, (lines, said) in HOSTILE.items():
+        text = "\n".join(one if isinstance(one, str) else json.dumps(one) for one in lines) + "\n"
+        file = {"name": f"<i>{name}</i>.jsonl", "mimeType": "", "buffer": text.encode()}
+        page.get_by_label("File", exact=True).set_input_files(file)
+        page.get_by_text(said).first.wait_for()
+        if "row" in said:
+            status(page).filter(has_text=f"i>{name[:20]}").wait_for()
+            settled(page)
+            press(page, "Reset")
+            press(page, "Step")
+        settled(page)
+        assert page.evaluate("[{}.device, document.querySelectorAll('.stage i, .stage b').length]") == [None, 0], name
+
+
+def test_beside_a_recording_a_net_of_the_playground_trains_along(visitors, folder):
     recording = read(folder / "run.jsonl")
-    page = visitors("/recordings?recording=run.jsonl&beside=toy:%20pre-norm", server=at.url)
+    page = visitors("/recordings?recording=run.jsonl&beside=toy:%20pre-norm")
     drawn(page, *DEPTH)
     toy = RunConfig.arranged("pre-norm").depth + 1
     until(page, lambda: [len(line(page, title, "dash")) for title in DEPTH] == [toy, toy], "both lines of the toy")
@@ -132,8 +176,8 @@ def test_beside_a_recording_a_net_of_the_playground_trains_along(visitors, at, f
     shows(page, recording, STEPS - 1)
 
 
-def test_the_table_of_a_chart_over_sites_says_once_what_their_names_share(visitors, at):
-    page = visitors("/recordings?recording=example:%20gpt2.jsonl", server=at.url)
+def test_the_table_of_a_chart_over_sites_says_once_what_their_names_share(visitors):
+    page = visitors("/recordings?recording=example:%20gpt2.jsonl")
     drawn(page, *DEPTH)
     button(page, "Table of Signal by depth").click()
     table = page.get_by_role("table", name="Signal by depth")
@@ -143,11 +187,25 @@ def test_the_table_of_a_chart_over_sites_says_once_what_their_names_share(visito
     assert chart(page, DEPTH[0]).evaluate("el => el.data[0].text[1]") == "transformer.h.0.attn"
 
 
-def test_a_recording_without_its_last_line_grows_until_its_rows_stay_away(visitors, at, folder):
+def test_what_matters_so_far_is_said_at_the_playhead(visitors):
+    """The loss of the example stalls at step 120; before that there is nothing to say."""
+    recording = read(EXAMPLES / "digits.jsonl")
+    said = findings(recording, len(recording) - 1)
+    assert said.startswith("The loss has not fallen by 2% since step 120: ")
+    page = visitors("/recordings?recording=example:%20digits.jsonl")
+    shows(drawn(page, *DEPTH), recording, len(recording) - 1)
+    found = page.get_by_text(said)
+    found.wait_for()
+    press(page, "Reset")
+    shows(page, recording, 0)
+    found.wait_for(state="hidden")
+
+
+def test_a_recording_without_its_last_line_grows_until_its_rows_stay_away(visitors, folder):
     path = folder / "stopped.jsonl"
     created = datetime.now(UTC) - timedelta(seconds=50)
     path.write_text(json.dumps({**HEADER, "created": created.isoformat(timespec="seconds")}) + "\n")
-    page = visitors("/recordings?recording=stopped.jsonl", server=at.url)
+    page = visitors("/recordings?recording=stopped.jsonl")
     status(page).filter(has_text="0 rows, growing").wait_for()
     status(page).filter(has_text="0 rows, no row for 1 min: paused or killed").wait_for()
     with path.open("a") as file:
@@ -156,9 +214,9 @@ def test_a_recording_without_its_last_line_grows_until_its_rows_stay_away(visito
     status(page).filter(has_text="1 row, ended by KeyboardInterrupt").wait_for()
 
 
-def test_a_recording_that_grows_is_followed(visitors, at, folder):
+def test_a_recording_that_grows_is_followed(visitors, folder):
     path = folder / "growing.jsonl"
-    page = settled(visitors("/recordings", server=at.url))
+    page = settled(visitors("/recordings"))
     page.get_by_text("Drop a recording").wait_for()
     path.write_text(json.dumps(HEADER) + "\n" + json.dumps(ROW) + "\n")
     box = page.get_by_role("combobox", name="Recording", exact=True)

@@ -26,13 +26,13 @@ def scroll(page, to: str) -> None:
 
 def test_scrolling_leads_through_the_scenes_and_the_picture_stays(visitors):
     page = visitors("/story")
-    until(page, lambda: picture(page) == "2 without skip", "the shallow net")
+    until(page, lambda: picture(page) == "2 without residual", "the shallow net")
     until(
         page,
         lambda: "read as 3 ✓" in page.locator(".stage-digit").inner_text(),
         "a net that has learned to read the digit",
     )
-    for number, shown in (("2", "32 without skip"), ("3", "32 with skip")):
+    for number, shown in (("2", "32 without residual"), ("3", "32 with residual")):
         scroll(page, number)
         until(page, lambda shown=shown: picture(page) == shown, f"the net of scene {number}")
         top = page.locator(".stage-picture").evaluate("el => el.getBoundingClientRect().top")
@@ -47,28 +47,31 @@ def test_scrolling_leads_through_the_scenes_and_the_picture_stays(visitors):
 
 def test_a_link_opens_a_scene_and_the_keyboard_goes_on_to_the_reader_s_own_net(visitors):
     page = visitors("/story?scene=3", reduced_motion="reduce")
-    until(page, lambda: scene(page) == "3" and picture(page) == "32 with skip", "the scene of the link")
+    until(page, lambda: scene(page) == "3" and picture(page) == "32 with residual", "the scene of the link")
     page.get_by_role("navigation", name="Scenes").get_by_role("link", name="5").press("Enter")
-    until(page, lambda: picture(page) == "24 with skip", "the reader's net")
+    until(page, lambda: picture(page) == "24 with residual", "the reader's net")
     page.wait_for_url("**scene=5")
     depth = page.get_by_role("slider", name="Depth")
     depth.focus()
     for _ in range(3):
         depth.press("ArrowRight")
-    until(page, lambda: picture(page) == "27 with skip", "27 blocks")
+    until(page, lambda: picture(page) == "27 with residual", "27 blocks")
     page.wait_for_url("**depth=27**")
-    page.get_by_role("checkbox", name="Skip").press("Space")
-    until(page, lambda: picture(page) == "27 without skip", "no skip")
+    page.get_by_role("checkbox", name="Residual").press("Space")
+    until(page, lambda: picture(page) == "27 without residual", "no skip")
     assert scene(settled(page)) == "5"
     page.reload()
-    until(page, lambda: scene(page) == "5" and picture(page) == "27 without skip", "the same net")
+    until(page, lambda: scene(page) == "5" and picture(page) == "27 without residual", "the same net")
 
 
 def test_on_a_phone_the_picture_leaves_the_lower_half_to_a_scene_s_words_and_controls(visitors):
     page = visitors("/story?scene=5", **PHONE)
-    until(page, lambda: scene(page) == "5" and picture(page) == "24 with skip", "the scene of the link")
-    foot = page.locator(".stage-picture").evaluate("el => el.getBoundingClientRect().bottom")
+    until(page, lambda: scene(page) == "5" and picture(page) == "24 with residual", "the scene of the link")
+    foot = settled(page).locator(".stage-picture").evaluate("el => el.getBoundingClientRect().bottom")
     assert foot < 422
-    heading, control = page.get_by_role("heading", name="Break it yourself"), page.get_by_role("checkbox", name="Skip")
+    heading, control = (
+        page.get_by_role("heading", name="Break it yourself"),
+        page.get_by_role("checkbox", name="Residual"),
+    )
     until(page, lambda: foot - 1 <= heading.bounding_box()["y"], "its heading below the picture")
     until(page, lambda: control.bounding_box()["y"] < 844, "the reader's net on the same screen")

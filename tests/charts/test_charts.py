@@ -228,7 +228,7 @@ def test_the_loss_of_guessing_and_the_shown_step_are_lines():
     guessing, shown = figure["layout"]["shapes"]
     assert (guessing["y0"], guessing["y1"], guessing["line"]["dash"]) == (2.3, 2.3, "dot")
     assert (shown["x0"], shown["x1"], shown["line"]["dash"]) == (17, 17, "solid")
-    assert [note["text"] for note in figure["layout"]["annotations"]] == ["guessing"]
+    assert [note["text"] for note in figure["layout"]["annotations"]] == ["chance"]
 
 
 def test_held_out_losses_are_marks_at_their_frames():

@@ -81,7 +81,7 @@ def figures() -> dict[str, list[Figure]]:
         prediction_chart("t", "u", SITES, np.ones((2, 3)), ONES, hue=SIGNAL),
         spectrum_chart(ONES),
         curve_chart("t", list(ACTIVATIONS), False, 0.0),
-        memory_chart({"a": ONES, "b": ONES, "c": ONES}),
+        memory_chart({"a": ONES, "b": ONES, "c": ONES, "d": ONES}),
         revision_chart("t", ["a", "b", "c"], ONES, ONES),
         candidates_chart("t", ["a", "b"], np.array([0.5, 0.5]), np.array([0.9, 0.1]), 0),
         likeliest_chart("t", ["a", "b"], np.array([0.5, 0.5])),

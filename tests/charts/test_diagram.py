@@ -27,7 +27,9 @@ def _drawn(placement, *inner):
         return [*words, N]
 
     places = SimpleNamespace(first=norm, mid=norm, out=norm, add=norm)
-    return hand.PLACEMENTS[placement]([], function, places, lambda words: words, lambda words: [*words, "skip", "+"])
+    return hand.PLACEMENTS[placement](
+        [], function, places, lambda words: words, lambda words: [*words, "residual", "+"]
+    )
 
 
 MLP = ("W₁", None, "relu", "W₂")
@@ -90,7 +92,7 @@ def test_without_the_residual_there_is_no_skip_line_and_no_add(net):
     assert len(_classed(on, "line", "skip")) == len(_classed(on, "circle", "add")) == sublayers
     assert not _classed(off, "line", "skip")
     assert not _classed(off, "circle", "add")
-    assert _words(off).count("no skip") == sublayers
+    assert _words(off).count("no residual") == sublayers
 
 
 def test_a_skip_weight_of_zero_is_no_skip():
@@ -98,7 +100,8 @@ def test_a_skip_weight_of_zero_is_no_skip():
 
 
 @pytest.mark.parametrize(
-    ("scale", "label"), [(1.0, "skip"), (2.0, "skip × 2"), ("deepnorm", "skip × 2.38"), ("depth", "skip × 32")]
+    ("scale", "label"),
+    [(1.0, "residual"), (2.0, "residual × 2"), ("deepnorm", "residual × 2.38"), ("depth", "residual × 32")],
 )
 def test_the_weight_of_the_skip_is_written_on_it(scale, label):
     assert label in _words(RunConfig(skip_scale=scale))
@@ -110,7 +113,7 @@ def test_the_weight_of_the_skip_is_written_on_it(scale, label):
 )
 def test_the_weight_or_gate_of_the_branch_is_its_last_box(scale, label):
     words = _words(RunConfig(branch_scale=scale, placement="sandwich"))
-    assert words[words.index("skip") - 2 : words.index("skip")] == [N, label]
+    assert words[words.index("residual") - 2 : words.index("residual")] == [N, label]
 
 
 def test_a_branch_of_weight_one_has_no_box_for_it():
@@ -150,7 +153,7 @@ def test_a_recursive_skip_adds_and_norms_once_more(scale, again):
 
 def test_a_recursive_skip_without_a_skip_only_norms_once_more():
     words = _words(RunConfig.arranged("recursive skip", depth=4, residual=False))
-    assert words[words.index("no skip") + 1 : words.index("head")] == [N, N]
+    assert words[words.index("no residual") + 1 : words.index("head")] == [N, N]
 
 
 @pytest.mark.parametrize("net", NETS)

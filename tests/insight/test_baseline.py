@@ -62,16 +62,16 @@ def test_charts_sentences_and_remedies_have_the_same_loss_of_guessing(task):
     guessing = loss_of_guessing(task)
     assert naming.chance(cfg) == guessing
     assert figures.loss(cfg)["layout"]["shapes"][0]["y0"] == guessing
-    assert f"guessing costs {guessing:.2f}" in progress_sentence(cfg, trace)
-    assert f"guessing costs {guessing:.2f}" in said_at(cfg, trace, 0)["loss"]
+    assert f"chance is {guessing:.2f}" in progress_sentence(cfg, trace)
+    assert f"chance is {guessing:.2f}" in said_at(cfg, trace, 0)["loss"]
     for share, lost in ((0.89, False), (0.91, True)):
         ended = replace(trace, loss=np.full(5, share * guessing, np.float32))
         assert failed(cfg, ended, cfg.steps) == lost
 
 
-def test_the_glossary_calls_guessing_the_best_answer_that_does_not_look_at_the_question():
+def test_the_glossary_calls_chance_the_best_answer_that_does_not_look_at_the_question():
     """Not the same probability for every class: that costs more on the book, and in `sort` for every place."""
-    sense = ENTRIES["guessing"].senses[0]
+    sense = ENTRIES["chance"].senses[0]
     assert "best answer that does not look at the question" in sense.text
     assert sense.formula == r"-\sum_c p_c\ln p_c"
     costs = {task: math.log(TASKS[task].classes) - loss_of_guessing(task) for task in TASKS}

@@ -2,10 +2,8 @@
 
 With both it learns, with the residual alone it blows up, the other two never move. A guess costs log 10 = 2.30. The
 three seeds train as one computation, whose rows are those of separate runs (test_seeds.py). The playground offers the
-four, and GPT-2's, to begin with: what it says to look for is computed here.
+four, and GPT-2's, to begin with: what it says to look for is computed here, on the one seed that it trains.
 """
-
-from functools import cache
 
 import numpy as np
 import pytest
@@ -16,20 +14,16 @@ from models.insight.baseline import loss_of_guessing
 from models.insight.verdict import verdict
 from models.spec import RunConfig
 from models.trace import Trace
-from models.training import Run
-from models.training.batched import SeedRuns
+from tests.traces import finished, finished_seeds
 
 SEEDS = range(3)
 LAST = slice(-20, None)  # one batch of 64 alone says less than the mean of the last twenty
 
 
-@cache
 def traces_of(cfg: RunConfig) -> list[Trace]:
-    """The traces of 300 steps, by seed; the first has frames."""
-    runs = SeedRuns(cfg, SEEDS)
-    runs.advance(300)
-    assert not any(runs.divergences)
-    traces = runs.traces()
+    """The traces of 300 steps, by seed."""
+    traces = finished_seeds(cfg, SEEDS, 300)
+    assert [trace.divergence for trace in traces] == [None] * len(SEEDS)
     assert [len(trace) for trace in traces] == [300] * len(SEEDS)
     return traces
 
@@ -44,10 +38,12 @@ def over_depth(trace: Trace, row: int = 0) -> tuple[float, float]:
     return trace.act_rms[row, -1] / trace.act_rms[row, 0], trace.grad_rms[row, 0] / trace.grad_rms[row, -1]
 
 
+@pytest.mark.full
 def test_with_residual_and_norm_it_learns():
     assert (final_losses() < 0.03).all()
 
 
+@pytest.mark.full
 def test_with_the_norm_after_the_add_it_learns_later():
     """Between 0.07 and 0.26 by seed over six; a lucky last batch may be lower."""
     losses = final_losses(placement="post-norm")
@@ -55,26 +51,25 @@ def test_with_the_norm_after_the_add_it_learns_later():
     assert np.exp(np.log(losses).mean()) > 0.05
 
 
+@pytest.mark.full
 def test_with_neither_it_gets_stuck():
     np.testing.assert_allclose(final_losses(residual=False, norm="none"), np.log(10), atol=0.03)
 
 
+@pytest.mark.full
 def test_with_the_norm_alone_it_gets_stuck():
     np.testing.assert_allclose(final_losses(residual=False), 2.33, atol=0.05)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_with_the_residual_alone_it_blows_up_by_step_3(seed):
-    run = Run(RunConfig(seed=seed, norm="none"), probe=False, frames=False)
-    run.advance(300)
-    assert run.divergence.step <= 3
-    assert len(run.trace()) == run.divergence.step + 1
+    trace = finished(RunConfig(seed=seed, norm="none"), 300)
+    assert trace.divergence.step <= 3
+    assert len(trace) == trace.divergence.step + 1
 
 
 def test_one_run_of_the_default_learns_as_its_seed_does_among_several():
-    run = Run(RunConfig(), probe=False, frames=False)
-    run.advance(300)
-    assert run.trace().loss[LAST].mean() < 0.03
+    assert finished(RunConfig(), 300).loss[LAST].mean() < 0.03
 
 
 def preset(name: str) -> tuple[RunConfig, str]:
@@ -84,55 +79,46 @@ def preset(name: str) -> tuple[RunConfig, str]:
 
 def test_what_works_is_healthy_and_what_to_look_for_is_there():
     cfg, look = preset("works")
-    trace = traces_of(cfg)[0]
+    trace = finished(cfg, 300)
     assert "block 1 receives more of it than block 32" in look
     assert trace.grad_rms[0, 1] > trace.grad_rms[0, 32]
-    assert "after 300 steps nine of ten unseen digits are right" in look
     assert trace.frames[-1].held_out_accuracy >= 0.9
     assert verdict(cfg, trace, 0).kind == "healthy"
 
 
 def test_what_vanishes_vanishes_both_ways_and_never_learns():
     cfg, look = preset("vanishes")
-    trace = traces_of(cfg)[0]
+    trace = finished(cfg, 300)
     assert "less than 1/10,000 of either gets through" in look
     assert max(over_depth(trace)) < 1e-4
-    assert "the loss stays at that of guessing" in look
     assert abs(trace.loss[LAST].mean() - loss_of_guessing(cfg.task)) < 0.05
     assert verdict(cfg, trace, 0).kind == "vanishing"
 
 
 def test_what_explodes_leaves_a_hundred_times_as_large_and_loses_its_numbers_within_ten_steps():
     cfg, look = preset("explodes")
-    run = Run(cfg)
-    run.advance(11)
+    trace = finished(cfg, 300)
     assert "more than 100 times as large" in look
-    assert over_depth(run.trace())[0] > 100
-    assert "within ten steps the numbers overflow" in look
-    assert run.divergence.step <= 10
-    assert verdict(cfg, run.trace(), 0).kind == "exploding"
+    assert over_depth(trace)[0] > 100
+    assert trace.divergence.step <= 10
+    assert verdict(cfg, trace, 0).kind == "exploding"
 
 
 def test_what_collapses_has_level_sizes_and_one_direction_and_never_learns():
-    cfg, look = preset("collapses")
-    trace = traces_of(cfg)[0]
-    assert "Signal and gradient look fine, within a factor of two" in look
+    cfg, _ = preset("collapses")
+    trace = finished(cfg, 300)
     assert all(1 / 2 < factor < 2 for factor in over_depth(trace))
-    assert "nearly the same direction" in look
     assert trace.frames[0].sample_cosine[-1] > 0.95
-    assert "the loss stays at that of guessing" in look
     assert abs(trace.loss[LAST].mean() - loss_of_guessing(cfg.task)) < 0.05
     assert verdict(cfg, trace, 0).kind == "collapsed"
 
 
+@pytest.mark.full
 def test_what_gpt_2_does_starts_level_and_soon_beats_the_letters_frequencies():
     cfg, look = preset("GPT-2 does")
-    run = Run(cfg)
-    run.advance(61)
-    trace = run.trace()
+    trace = finished(cfg, 61)
     assert "smaller output matrices keep it within a factor of two" in look
     assert trace.act_rms[0].max() / trace.act_rms[0].min() < 2
-    assert "By step 60 the net predicts letters better than their frequencies do" in look
     assert trace.loss[50:61].mean() < 0.95 * loss_of_guessing(cfg.task)
     assert verdict(cfg, trace, 0).kind == "healthy"
 

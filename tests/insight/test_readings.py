@@ -9,9 +9,8 @@ from addnorm.probe import watching
 from models.insight import signal_at_init
 from models.nets import build_model
 from models.nets.norms import build_norm
-from models.spec import ARRANGEMENTS, INITS, NORMS, PLACEMENTS, RunConfig, knobs
+from models.spec import ARRANGEMENTS, PLACEMENTS, RunConfig
 from models.spec.pairings import PAIRINGS
-from models.spec.vocabulary import OPTIMIZERS
 from models.training import Run
 
 
@@ -30,12 +29,10 @@ def test_he_init_keeps_the_plain_net_of_its_pairing_level_and_lets_the_residual_
     assert growth(two_layers) > 1e12, "He's factor of 2 is for one layer: of two, each block doubles the mean square"
 
 
-def test_rms_norm_does_not_keep_the_mean_and_says_so():
+def test_rms_norm_does_not_keep_the_mean():
     normed = nn.RMSNorm(3)(torch.tensor([3.0, 4.0, 5.0]))
     assert normed.mean().item() == pytest.approx(0.98, abs=0.01)
     assert normed.square().mean().item() == pytest.approx(1.0, abs=1e-3)
-    assert "does not subtract their mean" in NORMS["rms norm"].reading
-    assert "unit mean square" in NORMS["rms norm"].reading
 
 
 @pytest.mark.parametrize("net", ["mlp", "transformer"])
@@ -61,7 +58,6 @@ def test_adams_first_steps_are_the_learning_rate_and_later_ones_mostly_smaller()
     later = step()
     assert later.median() < 0.5
     assert (later < 1).double().mean() > 0.9
-    assert "first steps of the learning rate in every weight, later ones mostly smaller" in OPTIMIZERS["adam"].reading
 
 
 def test_what_a_sandwich_adds_has_the_size_of_its_norms_gain():
@@ -73,12 +69,10 @@ def test_what_a_sandwich_adds_has_the_size_of_its_norms_gain():
     assert "has the size of the norm's gain, 1 at first" in PLACEMENTS["sandwich"].reading
 
 
-def test_rms_norm_has_no_bias_and_dynamic_tanh_no_eps_and_the_controls_say_what_they_act_on():
+def test_rms_norm_has_no_bias_and_dynamic_tanh_no_eps():
     assert not [name for name, _ in build_norm("rms norm", 4).named_parameters() if name == "bias"]
     x = torch.randn(3, 4)
     torch.testing.assert_close(build_norm("dynamic tanh", 4, 1.0)(x), build_norm("dynamic tanh", 4, 1e-5)(x))
-    assert "RMS norm has a gain alone" in knobs()["affine"][1].help
-    assert "or RMS norm's mean square" in knobs()["eps"][1].help
 
 
 def test_a_final_norm_after_post_norm_changes_nothing_at_the_start_and_something_once_gains_have_moved():
@@ -96,12 +90,11 @@ def test_a_final_norm_after_post_norm_changes_nothing_at_the_start_and_something
     assert moved() > 0.05
 
 
-def test_that_gpt2s_init_adds_about_half_is_said_of_relu_branches_of_two_layers():
+def test_gpt2s_init_adds_more_than_half_with_branches_of_one_layer_or_without_relu():
     """One layer leaves a mean that adds up over the blocks; the identity throws nothing away."""
     name = "pre-norm + GPT-2 init"
     assert growth(RunConfig.arranged(name, depth=64, layers_per_branch=1)) > 5
     assert growth(RunConfig.arranged(name, depth=64, activation="identity")) > 1.8
-    assert "of two layers, with ReLU" in ARRANGEMENTS[name].reading
 
 
 def test_layernorm_scaling_grows_like_a_logarithm_with_relu_branches_of_two_layers_and_faster_with_others():
@@ -112,7 +105,6 @@ def test_layernorm_scaling_grows_like_a_logarithm_with_relu_branches_of_two_laye
     law = 1 + sum(1 / block for block in range(1, 65)) / 2
     assert growth(RunConfig.arranged(name, depth=64, layers_per_branch=1)) > 5 * law
     assert growth(RunConfig.arranged(name, depth=64, activation="sigmoid")) > 3 * law
-    assert "where branches have two layers with ReLU" in ARRANGEMENTS[name].reading
 
 
 def test_the_plain_nets_of_the_resnet_paper_had_batch_norm_and_stand_with_those_that_have_a_norm():
@@ -126,7 +118,6 @@ def test_torchs_own_biases_are_drawn_and_the_nets_here_start_at_zero():
     assert nn.Linear(64, 64).bias.abs().max() > 0.05
     model = build_model(RunConfig(depth=2, init="torch"))
     assert all(not p.any() for name, p in model.named_parameters() if name.endswith("w1.bias"))
-    assert "PyTorch draws its biases" in INITS["torch"].reading
 
 
 def test_mid_norm_is_sub_ln_in_attention_only():
@@ -135,7 +126,6 @@ def test_mid_norm_is_sub_ln_in_attention_only():
     order = [name for name, _ in block.ffn.function.named_children()]
     assert order.index("w1") < order.index("norm_mid") < order.index("activation")
     assert isinstance(block.ffn.norm_in, nn.Identity)
-    assert "only the norm in attention" in PLACEMENTS["mid-norm"].source
 
 
 def test_qk_norm_is_by_head_where_olmo_2_norms_the_whole_projection():
@@ -143,4 +133,3 @@ def test_qk_norm_is_by_head_where_olmo_2_norms_the_whole_projection():
         build_model(RunConfig.arranged("res-post-norm + QK-norm", net="transformer", depth=1)).stream.blocks["b01"].attn
     )
     assert attention.function.norm_q.normalized_shape == (16,)
-    assert "here each head has its own" in ARRANGEMENTS["res-post-norm + QK-norm"].reading

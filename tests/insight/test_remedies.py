@@ -56,7 +56,7 @@ IN_SHORT = ("no norm", "a norm without a place", "a learning rate of 10", "stuck
 @pytest.mark.parametrize(
     "cfg",
     [
-        pytest.param(cfg, id=name, marks=() if name in IN_SHORT else pytest.mark.long)
+        pytest.param(cfg, id=name, marks=() if name in IN_SHORT else pytest.mark.full)
         for name, cfg in {**DIVERGING, "stuck": STUCK}.items()
     ],
 )

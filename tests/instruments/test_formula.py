@@ -16,7 +16,7 @@ from scipy import integrate
 from scipy import stats as scipy_stats
 
 from components.charts.colour import SIGNAL
-from components.instruments.formula import prediction_chart
+from components.instruments.formula import FORMULA, prediction_chart
 from models.insight import signal_at_init
 from models.insight.formula import formula_sentence, middle, relative
 from models.insight.gaussian import moments
@@ -206,6 +206,7 @@ def test_the_predicted_gains_of_a_branch_are_the_measured_ones(init, expansion):
 
 @pytest.mark.parametrize("name", ARRANGEMENTS)
 @pytest.mark.parametrize("net", ["mlp", "transformer"])
+@pytest.mark.full
 def test_the_measurement_of_every_arrangement_has_its_shape_and_a_sentence(name, net):
     cfg = RunConfig.arranged(name, net=net, depth=2, width=16, device="cpu")
     found = finished(signal(Replays(), cfg, step=7))
@@ -277,3 +278,18 @@ def test_the_panel_draws_the_formula_over_the_seeds_once_for_all_steps():
     sound(page.run())
     assert "No law is known for batch norm" in words(page)
     assert "formula" not in [trace["name"] for trace in charts(page)["Gradient over its end at the start"]["data"]]
+
+
+def test_a_narrow_deep_net_strays_with_a_skip_too_unless_a_norm_holds_the_sum_or_what_branches_read():
+    """Hanin & Nica 2018, arXiv 1812.05994: the variance of the logarithm grows with depth over width."""
+
+    def over_the_law(arrangement, width):
+        cfg = RunConfig.arranged(arrangement, depth=48, width=width, device="cpu")
+        found = signal_at_init(cfg, seeds=range(16), rows=64)
+        return float(np.exp(np.log(found.mean_square[:, -1]).mean()) / law(cfg).mean_square[-1])
+
+    assert over_the_law("residual only", 16) < 0.3
+    assert over_the_law("residual only", 16) < 0.5 * over_the_law("residual only", 64)
+    for normed in ("pre-norm", "post-norm"):
+        assert over_the_law(normed, 16) == pytest.approx(1, abs=0.25)
+    assert "with a residual or without, unless a norm stands after the sum or on what the branch reads" in FORMULA.help

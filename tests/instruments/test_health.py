@@ -11,10 +11,12 @@ from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
 
 from components.charts.colour import NORM
-from components.instruments.health import by_block, signal_chart, spread_chart, update_chart
+from components.instruments.health import HEALTH, by_block, signal_chart, spread_chart, update_chart
 from models.insight.health import last_update, noise_sentence, update_sentence
 from models.instruments.health import adam_state, gates_and_gains, health, signal_and_noise, two_batches
+from models.lessons.glossary import find
 from models.spec import ARRANGEMENTS, RunConfig
+from models.trace import Columns, Frame, trace_of
 from models.training import Replays, Run, finished
 from tests.app_page import SMALL, charts, playground, sound, trained, words
 
@@ -129,6 +131,7 @@ def test_a_number_of_parts_that_no_batch_has_is_refused(parts):
 
 
 @pytest.mark.parametrize(("arrangement", "net"), list(product(ARRANGEMENTS, NETS)))
+@pytest.mark.full
 def test_signal_and_noise_of_every_arrangement_add_up_to_the_gradient_of_the_tape(arrangement, net):
     cfg = RunConfig.arranged(arrangement, **TINY, **NETS[net])
     still = still_at(cfg, 2)
@@ -234,21 +237,65 @@ def test_a_run_that_diverged_has_no_finite_noise_and_says_so():
 
 
 def test_the_sentences_judge_by_their_numbers():
-    assert "most runs with updates like this learn" in update_sentence((8, np.array([np.nan, 1e-3, 2e-3])))
-    assert "most runs" in update_sentence((8, np.array([1e-3, 2e-2]))), "Adam's usual size"
-    assert "block 2; of runs with more than 30% few learn" in update_sentence((8, np.array([1e-3, 0.4])))
-    assert "next to nothing" in update_sentence((8, np.array([1e-7])))
-    dead = update_sentence((8, np.array([1e-3, 2e-2])), -6.0)
-    assert "a usual size, but the gradient behind it becomes 1.0·10⁶ times smaller on the way back" in dead
-    assert "learn" not in dead
-    assert "not finite" in update_sentence((8, np.array([np.inf, 1.0])))
-    assert "No update" in update_sentence(None)
     assert "mostly noise" in noise_sentence(64, 8, 1.0, 640.0)
     assert "change little" in noise_sentence(64, 8, 1.0, 6.0)
     assert "balanced" in noise_sentence(64, 8, 1.0, 64.0)
     assert "told from its noise" in noise_sentence(64, 8, -1.0, 64.0)
     assert "exactly 0" in noise_sentence(64, 8, 0.0, 0.0)
     assert "too small" in noise_sentence(1, 0, np.nan, np.nan)
+
+
+def test_adams_first_update_is_smaller_where_the_gradient_is_below_its_eps():
+    run = Run(
+        RunConfig.arranged("plain", depth=48, width=32, batch=32, steps=10, device="cpu", optimizer="adam", lr=1e-3)
+    )
+    run.advance(1)
+    assert run.trace().weight_grad_rms[0].max() < 1e-8
+    assert run.frames[0].update_to_weight.max() < 0.002
+
+
+def updated(sizes, gradient=(1.0, 1.0, 1.0)):
+    """A tape of two rows whose first update changed its two blocks by these sizes."""
+    columns = Columns(("x0", "b01", "b02"), ("b01", "b02"), 2)
+    rows = np.ones((10, columns.width), np.float32)
+    rows[:, columns.slices["grad_rms"]] = gradient
+    blank = np.full(3, 0.1)
+    return trace_of(columns, rows, [Frame(8, blank, np.array(sizes, np.float32), 1.0, 0.5)])
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [
+        ((9e-4, 2e-3), "by 0.0009 (block 1) to 0.002 (block 2) of their size: about the usual 0.001."),
+        ((4.6e-9, 7.2e-5), "by 4.6e-09 (block 1) to 7.2e-05 (block 2) of their size: some next to nothing."),
+        ((1e-7, 5e-8), "by 5e-08 (block 2) to 1e-07 (block 1) of their size: next to nothing."),
+        ((1e-3, 2e-2), "by 0.001 (block 1) to 0.02 (block 2) of their size."),
+        ((1e-3, 0.4), "by 0.001 (block 1) to 0.4 (block 2) of their size: more than 30%."),
+        ((np.nan, 1e-3), "by 0.001 of their size: about the usual 0.001."),
+        ((np.inf, 1.0), "is not finite."),
+    ],
+)
+def test_the_least_update_is_named_too_and_called_usual_only_near_the_usual(sizes, words):
+    said = update_sentence(RunConfig(**TINY, optimizer="sgd"), updated(sizes), 9)
+    assert said.startswith("The update of step 8 ")
+    assert said.endswith(words)
+
+
+def test_an_update_is_not_praised_where_the_gradient_behind_it_vanishes():
+    said = update_sentence(RunConfig(**TINY), updated((1e-3, 2e-3), (1e-6, 1e-3, 1.0)), 9)
+    assert said.endswith("The gradient behind it becomes 1.0·10⁶ times smaller on the way back.")
+    assert "learn" not in said
+    assert update_sentence(RunConfig(**TINY), updated((1e-3, 2e-3)), 8) == "No update has been measured yet."
+
+
+@pytest.mark.parametrize(("width", "lr", "share"), [(64, 1e-3, 0.008), (256, 1e-3, 0.016), (64, 3e-3, 0.024)])
+def test_adams_first_update_is_one_to_a_few_per_cent(width, lr, share):
+    """Every weight moves by the rate, and a weight of a fan-in matrix is one over the root of the width."""
+    run = Run(RunConfig(depth=2, width=width, batch=32, steps=10, device="cpu", optimizer="adam", lr=lr))
+    run.advance(1)
+    assert run.frames[0].update_to_weight == pytest.approx(share, rel=0.15)
+    assert "Adam's first ones are one to a few per cent where the gradient is well above its eps" in HEALTH.help
+    assert "Adam's first ones are one to a few per cent" in find("update to weight").senses[0].text
 
 
 def test_the_last_update_is_that_of_the_last_frame_that_measured_one():

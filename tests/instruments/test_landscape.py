@@ -97,6 +97,7 @@ def test_a_cell_is_the_loss_of_the_net_with_its_weights_moved_by_hand():
 
 @pytest.mark.usefixtures("few_cells")
 @pytest.mark.parametrize("cfg", EVERY, ids=name_of)
+@pytest.mark.full
 def test_the_middle_of_every_slice_is_the_loss_of_the_tape(cfg):
     run = Run(cfg)
     run.advance(4)
@@ -161,6 +162,7 @@ def test_the_sharpness_is_the_largest_eigenvalue_of_the_full_hessian(cfg):
 
 
 @pytest.mark.parametrize("work", [1e9, 1.0], ids=["one part", "a part for each sample"])
+@pytest.mark.full
 def test_a_product_with_a_vector_is_that_of_the_full_hessian_and_of_attention_too(monkeypatch, work):
     monkeypatch.setattr(curvature, "PART_WORK", work)
     cfg = RunConfig(
@@ -286,7 +288,7 @@ def test_the_sentences_judge_by_their_numbers():
     bowl = np.array([[4.0, 2.0, 4.0], [2.0, 1.0, 2.0], [4.0, 0.5, math.inf]])
     text = slice_sentence(axis, bowl)
     assert (
-        "From 1 at the net the loss goes to 2 on the middle place of the rim, ±1 filter lengths away: the net lies in "
+        "From 1 at the net the loss goes to a median of 2 on the rim, ±1 filter lengths away: the net lies in "
         "a valley" in text
     )
     assert "1 of 9 cells lie lower than the net. 1 of 9 cells are not finite." in text

@@ -70,7 +70,7 @@ def test_every_instrument_has_a_badge_that_exists_and_help_that_says_what_it_is(
 def test_a_card_asks_its_question_and_says_why_it_is_no_use_to_this_net():
     offered = shown_cards(playground(**SMALL))
     assert list(offered) == list(INSTRUMENTS)
-    assert offered["Where the gradient came from"]["text"] == "Who carries the gradient: skips or branches?"
+    assert offered["Where the gradient came from"]["text"] == "Who carries the gradient: residuals or branches?"
     assert {name for name, card in offered.items() if card["unfit"]} == {"Attention and lens", "Post-mortem"}
     assert "An MLP has no attention" in offered["Attention and lens"]["unfit"]
     assert not shown_cards(playground(**SMALL, net="transformer"))["Attention and lens"]["unfit"]

@@ -205,8 +205,11 @@ def test_the_paths_are_counted_where_every_branch_can_be_passed_or_not():
 
 def test_the_sentences_say_what_carries_the_gradient():
     text = shares_sentence(("b01", "b02", "b03"), np.array([0.5, 0.9, 0.8]))
-    assert "80% of the gradient comes through the skip, so the skips carry most of it; least at block 1, 50%" in text
-    assert "No skip" in shares_sentence(("b01",), np.zeros(1))
+    assert (
+        "80% of the gradient comes through the residual, so the residuals carry most of it; the least, 50%, at block 1."
+        in text
+    )
+    assert "No residual" in shares_sentence(("b01",), np.zeros(1))
     assert "1.25 of 2 branches on average, half of it 1 or fewer" in lengths_sentence(np.array([0.25, 0.25, 0.5]))
 
 
@@ -225,7 +228,7 @@ def test_the_panel_shows_both_measurements():
     page.session_state["instrument"] = "Where the gradient came from"
     page.session_state["instrument_tables"] = True
     sound(page.run())
-    assert "of the gradient comes through the skip" in words(page)
+    assert "of the gradient comes through the residual" in words(page)
     assert "of 4 branches on average" in words(page)
     assert {
         "Share of the gradient by depth",

@@ -74,6 +74,22 @@ VISITS: dict[str, tuple[str, list[Set], dict[str, str]]] = {
         ],
         {"part": "an-outlier", "feature": "1", "far": "30"},
     ),
+    "saturation": (
+        "normalization",
+        [
+            [("segmented_control", "normalization_part", "tanh and sigmoid")],
+            [("number_input", "normalization_times", 30.0)],
+        ],
+        {"part": "tanh-and-sigmoid", "times": "30"},
+    ),
+    "a recurrent net": (
+        "normalization",
+        [
+            [("segmented_control", "normalization_part", "A recurrent net")],
+            [("slider", "normalization_rnn_count", 3), ("number_input", "normalization_rnn_seed", 7)],
+        ],
+        {"part": "a-recurrent-net", "batch": "3", "seed": "7"},
+    ),
     "overfitting": (
         "normalization",
         [
@@ -259,7 +275,10 @@ VISITS: dict[str, tuple[str, list[Set], dict[str, str]]] = {
             [
                 ("number_input", "gradients_factor", -0.5),
                 ("slider", "gradients_depth", 12),
-                ("number_input", "gradients_weight", 1.5),
+                ("number_input", "gradients_input", 2.0),
+                ("number_input", "gradients_target", -0.5),
+                ("selectbox", "gradients_phi", "tanh"),
+                ("selectbox", "gradients_layer", 3),
                 ("number_input", "gradients_lr", 0.25),
                 ("multiselect", "gradients_shown", ["sigmoid", "relu"]),
                 ("slider", "gradients_z", -1.5),
@@ -277,7 +296,10 @@ VISITS: dict[str, tuple[str, list[Set], dict[str, str]]] = {
             "example": "a-factor-above-1",
             "factor": "-0.5",
             "length": "12",
-            "weight": "1.5",
+            "input": "2",
+            "target": "-0.5",
+            "phi": "tanh",
+            "layer": "3",
             "lr": "0.25",
             "activations": "sigmoid,relu",
             "z": "-1.5",
@@ -307,6 +329,7 @@ VISITS: dict[str, tuple[str, list[Set], dict[str, str]]] = {
                 ("table", "residual_token", "1 2\n3 5\n0 0.5\n1 1"),
                 ("selectbox", "residual_placement", "sandwich"),
                 ("number_input", "residual_skip", 1.5),
+                ("toggle", "residual_relu", True),
                 ("slider", "residual_memory_size", 0.5),
                 ("number_input", "residual_memory_seed", 9),
                 ("slider", "residual_variants_weight", 3.5),
@@ -321,6 +344,7 @@ VISITS: dict[str, tuple[str, list[Set], dict[str, str]]] = {
             "table": "1,2;3,5;0,0.5;1,1",
             "placement": "sandwich",
             "skip": "1.5",
+            "relu": "true",
             "size": "0.5",
             "seed": "9",
             "weight": "3.5",
@@ -344,7 +368,12 @@ VISITS: dict[str, tuple[str, list[Set], dict[str, str]]] = {
                 ("number_input", "autoregression_length", 3),
                 ("selectbox", "autoregression_end_book", "\n"),
             ],
-            [("selectbox", "autoregression_position", 1), ("selectbox", "autoregression_head", "head 2")],
+            [
+                ("selectbox", "autoregression_position", 1),
+                ("selectbox", "autoregression_head", "head 2"),
+                ("text_input", "autoregression_subword_text", "a whale"),
+                ("slider", "autoregression_joins", 20),
+            ],
         ],
         {
             "example": "stop-at-a-full-stop-or-at-the-length",
@@ -358,6 +387,8 @@ VISITS: dict[str, tuple[str, list[Set], dict[str, str]]] = {
             "end-book": "\n",
             "place": "1",
             "head": "head-2",
+            "pieces": "a whale",
+            "joins": "20",
         },
     ),
     "another task": (
@@ -427,7 +458,12 @@ def seen(page: AppTest) -> tuple[Any, ...]:
     return words(page), [one.value for one in page.latex], charts(page), [one.value for one in page.code], str(tables)
 
 
-@pytest.mark.parametrize("visit", VISITS)
+OF_EACH_LAB = ("an outlier", "one head", "gradients", "residual", "autoregression", "a map of one's own")
+
+
+@pytest.mark.parametrize(
+    "visit", [pytest.param(visit, marks=() if visit in OF_EACH_LAB else pytest.mark.full) for visit in VISITS]
+)
 def test_what_is_set_stands_in_the_address_and_is_found_by_it_and_after_a_walk(visit: str) -> None:
     name, runs, says = VISITS[visit]
     page = sound(lab(name, path(name).split("/")[1]))

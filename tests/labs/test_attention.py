@@ -419,6 +419,7 @@ def test_gives_the_first_token_itself_alone(page):
 @pytest.mark.parametrize(
     ("name", "note"), [("X times W", "from this X and W"), ("The same with a causal mask", "Under")]
 )
+@pytest.mark.full
 def test_the_note_of_an_example_goes_as_soon_as_anything_is_set_otherwise_and_comes_back(page, name, note):
     page.selectbox(key="attention_head_preset").select(name)
     sound(page.run())
@@ -564,7 +565,7 @@ def test_the_graphs_follow_the_number_of_tokens(page):
     assert "A recurrent cell needs 12 steps" in words(page)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_nets_are_trained_by_one_button_and_places_are_read_from_them(page):
     opened(page, "Inside trained nets")
     page.slider(key="attention_trained_depth").set_value(2)
@@ -582,6 +583,7 @@ def test_nets_are_trained_by_one_button_and_places_are_read_from_them(page):
     assert {"Position read from the stream", "Loss by position"} <= set(charts(page))
 
 
+@pytest.mark.full
 def test_a_learned_table_is_shown_and_refuses_longer_texts(page):
     opened(page, "Inside trained nets")
     page.slider(key="attention_trained_depth").set_value(1)
@@ -605,6 +607,7 @@ def test_a_walk_to_another_page_loses_nothing(page):
     assert words(page) == before
 
 
+@pytest.mark.full
 def test_while_the_nets_train_what_was_measured_stays_and_says_of_which_step_it_is(page):
     opened(page, "Inside trained nets")
     for name, value in (("depth", 1), ("steps", 20)):

@@ -46,6 +46,7 @@ def test_the_prompts_of_all_examples_can_be_read():
         assert found.unknown == ()
 
 
+@pytest.mark.full
 def test_a_net_of_this_page_learns_to_say_a_sequence_again_token_by_token():
     run = Run(configuration("copy", "pre-norm", 1, 300), probe=False, frames=False)
     before = finished(continuation(still_of(run), text=SIXTEEN, count=20))
@@ -268,6 +269,7 @@ def test_training_changes_what_the_net_says_and_every_position_and_head_can_be_l
     assert 'At token 3, "l"' in words(page)
 
 
+@pytest.mark.full
 def test_while_the_net_trains_it_is_not_asked_to_speak_and_what_it_said_stays(page):
     assert declared(page)["tells"] == "follow"  # so that the page hears when it begins
     press(page, "Next token")

@@ -7,9 +7,11 @@ import torch
 from torch import nn
 
 from components.labs.normalization.descent import shares
+from components.labs.normalization.recurrent import said as recurrent_said
 from components.labs.normalization.steps import cell_line, joined, number, set_lines, signed
 from components.labs.normalization.swallows import directions
 from components.labs.normalization.table import cell, letter, statistics
+from models.insight.gaussian import ACTIVATIONS
 from models.labs.normalization import METHODS, fresh, normalised, remembered, sharing
 from models.labs.normalization_laws import (
     TINY_EPS,
@@ -21,10 +23,12 @@ from models.labs.normalization_laws import (
     left_over,
     shortfall,
     sized,
+    slopes,
     squares,
     told,
     with_outlier,
 )
+from models.labs.recurrent import read
 from models.labs.tables import TABLES
 from models.service.questions import layer_norm
 from models.spec import RunConfig
@@ -41,6 +45,62 @@ def close(found, expected, digits=3):
 
 
 # --- the worked examples ---
+
+
+@pytest.mark.parametrize(("activation", "most"), [("tanh", 1.0), ("sigmoid", 0.25)])
+@pytest.mark.parametrize("normed", [False, True])
+def test_the_slopes_behind_a_table_are_torchs_and_a_norm_keeps_them_from_saturating(activation, most, normed):
+    """By torch's layer norm and its derivative of the activation; saturated: below a tenth of the largest slope."""
+    for times in (1.0, 10.0, 100.0):
+        x = torch.tensor(times * SOME)
+        z = (nn.functional.layer_norm(x, (6,), eps=1e-5) if normed else x).requires_grad_()
+        (slope,) = torch.autograd.grad(getattr(torch, activation)(z).sum(), z)
+        found = slopes(times * SOME, ACTIVATIONS[activation][1], normed=normed)
+        assert found.rms == pytest.approx(slope.square().mean().sqrt().item(), rel=1e-5)
+        assert found.least == pytest.approx(slope.min().item(), rel=1e-5, abs=1e-12)
+        assert found.saturated == pytest.approx((slope < 0.1 * most).double().mean().item())
+        assert found.largest == pytest.approx(z.abs().max().item())
+        if normed:
+            assert found.largest <= np.sqrt(5) * (1 + 1e-9)
+            assert found.rms > 0.5 * most
+    if not normed:
+        assert found.rms < 0.2 * most
+        assert found.saturated > 0.9
+
+
+@pytest.mark.parametrize("seed", [0, 4])
+def test_a_recurrent_cell_reads_with_batch_norm_over_the_sequences_that_are_left_and_with_layer_norm_over_features(
+    seed,
+):
+    """By torch's layers, from the same draws: lengths, two matrices, inputs."""
+    found = read(6, seed)
+    source = np.random.default_rng(seed)
+    lengths = sorted(source.integers(2, 10, 6).tolist(), reverse=True)
+    lengths[0] = 9
+    assert found.lengths == lengths
+    w_h, w_x = (torch.tensor(source.standard_normal((16, 16)) / 4) for _ in range(2))
+    x = torch.tensor(source.standard_normal((6, 9, 16)))
+    for over, by, sizes in (("batch", found.by_batch, found.batch_size), ("layer", found.by_layer, found.layer_size)):
+        h = torch.zeros(6, 16, dtype=torch.float64)
+        for step in range(9):
+            left = sum(length > step for length in lengths)
+            assert found.left[step] == left
+            summed = h[:left] @ w_h + x[:left, step] @ w_x
+            if over == "layer":
+                normed = nn.functional.layer_norm(summed, (16,))
+            else:
+                assert found.mean[step] == pytest.approx(summed[:, 0].mean().item())
+                assert found.variance[step] == pytest.approx(summed[:, 0].var(correction=0).item())
+                train = nn.BatchNorm1d(16, dtype=torch.float64)
+                normed = train(summed).detach() if left > 1 else torch.zeros_like(summed)  # which torch refuses
+            assert by[step] == pytest.approx(normed[0, 0].item(), abs=1e-6)
+            assert sizes[step] == pytest.approx(normed[0].square().mean().sqrt().item(), abs=1e-5)
+            h = torch.cat([torch.tanh(normed), h[left:]])
+    alone = found.left.count(1)
+    assert found.batch_size[-1] == (0 if alone else pytest.approx(found.batch_size[-1]))
+    assert found.layer_size == pytest.approx([1] * 9, abs=1e-4)
+    assert f"step 9 over {found.left[-1]}." in recurrent_said(found)
+    assert ("turns it into zeros" in recurrent_said(found)) == (alone > 0)
 
 
 def test_layer_norm_of_one_token():
@@ -443,6 +503,8 @@ PARTS = {
     "Gain and bias": "comes out of layer norm as it went in",
     "Who sees whom": "**batch norm** moves 3 of 3 tokens",
     "An outlier": "the others share",
+    "tanh and sigmoid": "With numbers 10 times larger tanh has a slope of",
+    "A recurrent net": "step 1 takes its statistics over 6 of them",
     "Overfitting and landscape": "to reduce overfitting",
     "What scale costs": (
         "must stay below 2 / 10,000, or the steepest direction diverges; here it is half of that, and the flat one takes "

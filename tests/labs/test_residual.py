@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from components.charts.table import table_of
 from components.labs import several
 from components.labs.residual.memory import memory_chart, remembered, sizes
-from components.labs.residual.token import slip
+from components.labs.residual.token import relu_said, slip
 from components.labs.residual.trained import NETS, SIZE, TASKS, configuration, share_figure, shares
 from components.labs.residual.variants import effective_weight, found
 from components.labs.residual.words import aside_sentence
@@ -173,9 +173,52 @@ def test_the_end_of_the_stream_is_the_sum_of_what_is_left_of_every_write(placeme
     np.testing.assert_allclose(sum(f * p for f, p in zip(factors, pieces, strict=True)), steps[-1].after, atol=1e-12)
 
 
+@pytest.mark.parametrize("skip", [0.0, 1.0, 2.5])
+@pytest.mark.parametrize("placement", [one for one in WALKED if not PLACEMENTS[one].norm_add])
+def test_a_relu_after_the_add_is_walked_as_torch_does_and_cuts_the_skips_gradient_where_the_sum_is_negative(
+    placement, skip
+):
+    """By torch: relu(skip x + F) sublayer by sublayer, and the gradient of its end's sum with respect to the token."""
+    x = start = torch.tensor(TOKEN, requires_grad=True)
+    for output in BRANCHES:
+        written = torch.tensor(output)
+        if PLACEMENTS[placement].norm_out:
+            written = (written - written.mean()) / (written.var(correction=0) + EPS).sqrt()
+        x = torch.relu(skip * x + written)
+    steps = walk(TOKEN, BRANCHES, placement, skip=skip, relu=True)
+    np.testing.assert_allclose(steps[-1].after, x.detach().numpy(), atol=1e-12)
+    (gradient,) = torch.autograd.grad(x.sum(), start)
+    factors = left_over(steps, skip=skip)
+    np.testing.assert_allclose(factors[0], gradient.numpy(), atol=1e-12)
+    pieces = [TOKEN, *(step.written for step in steps)]
+    np.testing.assert_allclose(sum(f * p for f, p in zip(factors, pieces, strict=True)), steps[-1].after, atol=1e-12)
+
+
+def test_what_a_relu_after_the_add_leaves_of_a_token_is_counted_and_written_out():
+    """By hand: [1, 2, -1] + [-3, 0, 0.5] = [-2, 2, -0.5]; only the second feature of x goes on."""
+    steps = walk(np.array([1.0, 2, -1]), [np.array([-3.0, 0, 0.5]), np.array([1.0, 1, 1])], "none", relu=True)
+    np.testing.assert_allclose(steps[0].after, [0, 2, 0])
+    np.testing.assert_allclose(steps[1].after, [1, 3, 1])
+    np.testing.assert_array_equal(left_over(steps), [[0, 1, 0], [0, 1, 0], [1, 1, 1]])
+    assert "leaves 1 of 3 features of x a way to the end" in relu_said(steps)
+
+
+def test_random_branches_forget_a_token_sooner_behind_a_relu_after_every_add():
+    """By hand, at the end of 24 blocks: the cosine with x of relu(... relu(x + F1) ... + F24)."""
+    source = np.random.default_rng(0)
+    x = source.normal(size=48)
+    x /= np.sqrt(np.mean(x**2))
+    end = x
+    for write in source.normal(size=(24, 48)):
+        end = np.where(end + write > 0, end + write, 0)
+    found = remembered(48, 24, 1.0, 0)
+    assert found["skip, ReLU after the add"][-1] == pytest.approx(end @ x / np.linalg.norm(end) / np.linalg.norm(x))
+    assert len(found) == 4
+
+
 def test_pre_norm_forgets_nothing_and_post_norm_fades_the_oldest_most():
     np.testing.assert_array_equal(left_over(walk(TOKEN, BRANCHES, "pre-norm")), 1)
-    fading = left_over(walk(TOKEN, 3 * BRANCHES, "post-norm"))
+    fading = left_over(walk(TOKEN, 3 * BRANCHES, "post-norm"))[:, 0]
     assert fading[0] == fading[1] < fading[2] < fading[3]
 
 
@@ -326,6 +369,7 @@ def trained_shares():
     }
 
 
+@pytest.mark.full
 def test_layers_that_start_off_say_less_on_a_line_and_on_random_sequences_than_on_a_spiral(trained_shares):
     first = trained_shares["pre-norm, branches off at first"]
     size = {task: np.sqrt(np.mean(values**2)) for task, values in first.items()}
@@ -426,7 +470,7 @@ def test_at_size_0_the_block_is_the_identity(page):
     page.slider(key="residual_memory_size").set_value(0.0)
     sound(page.run())
     assert "The block is the identity, because F = 0" in words(page)
-    assert "after every add, and without a skip nothing is left" in words(page)
+    assert "with a ReLU there, and without a skip nothing is left" in words(page)
     assert "nan" not in words(page)
 
 
@@ -448,6 +492,7 @@ def test_the_other_skips_follow_their_controls(page):
     assert "block 2 reads 0.25 N(y0) + 0.75 N(y1)" in words(page)
 
 
+@pytest.mark.full
 def test_three_nets_are_trained_by_one_button_and_what_was_measured_is_said(page):
     page.slider(key="residual_trained_depth").set_value(2)
     sound(page.run())
@@ -464,6 +509,7 @@ def test_three_nets_are_trained_by_one_button_and_what_was_measured_is_said(page
     assert "At step 0 the branches add 0 of the stream" in words(page)
 
 
+@pytest.mark.full
 def test_a_net_that_has_ended_is_shown_at_its_end_and_all_others_at_the_step_of_the_slowest(page):
     short, *others = cfgs = [configuration(next(iter(NETS)), task, 4) for task in TASKS]
     while not trainer().want(short, short.steps).done:

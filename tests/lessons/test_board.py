@@ -7,7 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.lessons import board as module
-from models.lessons.board import AGE_SECONDS, CLASSES, GONE, MEMBERS, MOST_KEY, TAKEN, Board, valid
+from models.lessons.board import (
+    AGE_SECONDS,
+    AWAY_SECONDS,
+    CLASSES,
+    GONE,
+    MEMBERS,
+    OF_ADDRESS,
+    TAKEN,
+    UNUSED_SECONDS,
+    Board,
+    valid,
+)
 from models.lessons.lessons import LESSONS
 
 LESSON = "vanishing"
@@ -30,10 +41,26 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def board(clock: Clock) -> Board:
-    made = Board(clock)
-    assert made.open("physics-1", "key") == ""
-    return made
+def empty(clock: Clock) -> Board:
+    return Board(clock)
+
+
+@pytest.fixture
+def key(empty: Board) -> str:
+    """Of the class physics-1, which is open."""
+    return opened(empty, "physics-1")
+
+
+@pytest.fixture
+def board(empty: Board, key: str) -> Board:
+    return empty
+
+
+def opened(board: Board, code: str, address: str = "") -> str:
+    """Opens a class; its key."""
+    key, refusal = board.open(code, address)
+    assert (bool(key), refusal) == (True, "")
+    return key
 
 
 def total(board: Board, code: str = "physics-1", lesson: str = LESSON) -> int:
@@ -60,7 +87,7 @@ def test_the_first_guess_counts(board: Board) -> None:
 
 
 def test_classes_and_lessons_are_counted_apart(board: Board) -> None:
-    board.open("physics-2", "other")
+    opened(board, "physics-2")
     board.guess("physics-1", LESSON, "one", FIRST)
     assert total(board, "physics-2") == 0
     assert total(board, lesson="exploding") == 0
@@ -79,43 +106,50 @@ def test_a_forged_guess_is_no_guess(board: Board, lesson: str, option: str) -> N
     assert total(board) == 0
 
 
-def test_only_who_opened_a_class_may_clear_or_close_it(board: Board) -> None:
+def test_only_who_opened_a_class_may_clear_or_close_it(board: Board, key: str) -> None:
     board.guess("physics-1", LESSON, "one", FIRST)
     board.clear("physics-1", "wrong", LESSON)
     board.close("physics-1", "wrong")
-    assert "already opened" in board.open("physics-1", "wrong")
+    assert board.open("physics-1") == ("", TAKEN)
     assert total(board) == 1
-    board.clear("physics-1", "key", LESSON)
+    board.clear("physics-1", key, LESSON)
     assert total(board) == 0
-    board.close("physics-1", "key")
+    board.close("physics-1", key)
     assert total(board) == -1
 
 
-def test_looking_after_a_class_keeps_it_and_opens_none(board: Board, clock: Clock) -> None:
-    assert board.look_after("physics-9", "key") == GONE
+@pytest.mark.parametrize(("guessed", "seconds"), [(True, AGE_SECONDS), (False, UNUSED_SECONDS)])
+def test_looking_after_a_class_keeps_it_and_opens_none(
+    board: Board, key: str, clock: Clock, guessed: bool, seconds: float
+) -> None:
+    """A class is kept for hours from its first guess on, before that as long as somebody may be on the way to it."""
+    if guessed:
+        board.guess("physics-1", LESSON, "one", FIRST)
+        board.clear("physics-1", key, LESSON)
+    assert board.look_after("physics-9", key) == GONE
     assert board.look_after("physics-1", "wrong") == TAKEN
-    clock.now += AGE_SECONDS - 1
+    clock.now += seconds - 1
     assert board.look_after("physics-1", "wrong") == TAKEN
-    assert board.look_after("physics-1", "key") == ""
-    clock.now += AGE_SECONDS - 1
+    assert board.look_after("physics-1", key) == ""
+    clock.now += seconds - 1
     assert total(board) == 0
     clock.now += 1
-    assert board.look_after("physics-1", "key") == GONE
+    assert board.look_after("physics-1", key) == GONE
     assert total(board) == total(board, "physics-9") == -1
 
 
-def test_a_key_has_its_bounds() -> None:
-    made = Board()
-    for key in ("", "x" * (MOST_KEY + 1)):
-        assert "1 to 64 characters" in made.open("physics-1", key)
-        assert made.counts("physics-1", LESSON) is None
-    assert made.open("physics-1", "x" * MOST_KEY) == ""
+def test_a_class_has_a_new_key_each_time_it_is_opened(board: Board, key: str, clock: Clock) -> None:
+    clock.now += UNUSED_SECONDS
+    assert opened(board, "physics-1") != key
+    assert board.look_after("physics-1", key) == TAKEN
+    board.close("physics-1", key)
+    assert total(board) == 0
 
 
-def test_clearing_a_lesson_leaves_the_others(board: Board) -> None:
+def test_clearing_a_lesson_leaves_the_others(board: Board, key: str) -> None:
     board.guess("physics-1", LESSON, "one", FIRST)
     board.guess("physics-1", "skip", "one", LESSONS["skip"].options[0])
-    board.clear("physics-1", "key", LESSON)
+    board.clear("physics-1", key, LESSON)
     assert (total(board), total(board, lesson="skip")) == (0, 1)
 
 
@@ -127,22 +161,70 @@ def test_a_guess_too_many_is_refused_but_one_that_counts_may_still_be_changed(bo
     assert total(board) == MEMBERS
 
 
-def test_a_class_too_many_is_refused_until_one_is_closed_or_forgotten(board: Board, clock: Clock) -> None:
-    for number in range(CLASSES - 1):
-        assert board.open(f"class-{number}", "key") == ""
-    assert f"holds at most {CLASSES} classes" in board.open("late", "key")
-    assert board.open("physics-1", "key") == "", "one that is open can still be looked after"
-    board.close("class-0", "key")
-    assert board.open("late", "key") == ""
-    clock.now += AGE_SECONDS
-    assert board.open("next-day", "key") == ""
+def test_the_members_of_a_class_may_all_come_from_one_address(board: Board) -> None:
+    for member in range(MEMBERS):
+        assert board.guess("physics-1", LESSON, str(member), FIRST, "school") == ""
+    assert total(board) == MEMBERS
+
+
+def test_one_clients_many_sessions_do_not_keep_a_class_off_its_board(board: Board) -> None:
+    for session in range(2 * MEMBERS):
+        board.guess("physics-1", LESSON, f"session {session}", FIRST, "stranger")
+    assert total(board) == MEMBERS
+    for student in range(MEMBERS // 2):
+        assert board.guess("physics-1", LESSON, f"student {student}", SECOND, "school") == ""
+    counts = board.counts("physics-1", LESSON)
+    assert counts is not None
+    assert (counts[FIRST], counts[SECOND]) == (MEMBERS // 2, MEMBERS // 2)
+    assert "is full" in board.guess("physics-1", LESSON, "session 0 again", FIRST, "stranger")
+    assert board.guess("physics-1", LESSON, "session 0", SECOND, "stranger") == "", "the first ones stay"
+
+
+def test_a_class_too_many_is_refused_until_one_is_closed_or_forgotten(board: Board, key: str, clock: Clock) -> None:
+    keys = [opened(board, f"class-{number}", str(number)) for number in range(CLASSES - 1)]
+    assert f"holds at most {CLASSES} classes" in board.open("late")[1]
+    assert board.look_after("physics-1", key) == "", "one that is open can still be looked after"
+    board.close("class-0", keys[0])
+    opened(board, "late")
+    clock.now += UNUSED_SECONDS
+    opened(board, "next-day")
     assert total(board) == -1
 
 
-def test_old_guesses_go_even_while_the_teachers_tab_stays_open(board: Board, clock: Clock) -> None:
+def test_where_all_classes_are_taken_one_without_a_guess_and_a_page_goes_first(board: Board, clock: Clock) -> None:
+    keys = {f"class-{number}": opened(board, f"class-{number}", str(number)) for number in range(CLASSES - 1)}
+    board.guess("physics-1", LESSON, "one", FIRST)
+    board.guess("class-0", LESSON, "one", FIRST)
+    clock.now += AWAY_SECONDS + 1
+    for code, key in keys.items():
+        if code not in ("class-0", "class-7"):
+            assert board.look_after(code, key) == ""
+    opened(board, "late")
+    gone = [code for code in ("physics-1", *keys) if board.counts(code, LESSON) is None]
+    assert gone == ["class-7"]
+    assert "all are taken" in board.open("too-late")[1]
+
+
+def test_one_address_does_not_take_all_classes_and_its_own_make_room_for_it(board: Board, clock: Clock) -> None:
+    keys = [opened(board, f"mine-{number}", "stranger") for number in range(OF_ADDRESS)]
+    assert "From your network" in board.open("one-more", "stranger")[1]
+    opened(board, "other", "school")
+    clock.now += AWAY_SECONDS + 1
+    assert board.look_after("mine-1", keys[1]) == ""
+    opened(board, "one-more", "stranger")
+    assert [total(board, code) for code in ("mine-0", "mine-1", "other", "physics-1")] == [-1, 0, 0, 0]
+
+
+def test_the_board_holds_no_address(board: Board) -> None:
+    opened(board, "physics-2", "203.0.113.7")
+    board.guess("physics-2", LESSON, "one", FIRST, "203.0.113.7")
+    assert "203.0.113.7" not in str(board._classes)
+
+
+def test_old_guesses_go_even_while_the_teachers_tab_stays_open(board: Board, key: str, clock: Clock) -> None:
     board.guess("physics-1", LESSON, "one", FIRST)
     clock.now += AGE_SECONDS - 1
-    board.open("physics-1", "key")
+    board.look_after("physics-1", key)
     assert total(board) == 1
     clock.now += 1
     assert total(board) == 0
@@ -152,13 +234,13 @@ def test_old_guesses_go_even_while_the_teachers_tab_stays_open(board: Board, clo
 def test_a_code_is_letters_digits_and_hyphens_or_it_is_refused(code: str) -> None:
     plain = 1 <= len(code) <= 24 and all(c.isascii() and (c.isalnum() or c == "-") for c in code)
     assert valid(code) == plain
-    assert (Board().open(code, "key") == "") == plain
+    assert [bool(one) for one in Board().open(code)] == [plain, not plain]
 
 
 @given(st.from_regex(r"[A-Za-z0-9-]{1,24}", fullmatch=True))
 def test_every_plain_code_opens_a_class(code: str) -> None:
     made = Board()
-    assert made.open(code, "key") == ""
+    opened(made, code)
     assert total(made, code) == 0
 
 
@@ -178,14 +260,14 @@ def test_whatever_happens_the_board_keeps_its_bounds(events: list) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "CLASSES", 2)
         patch.setattr(module, "MEMBERS", 3)
-        made = Board(clock)
+        made, keys = Board(clock), {}
         for kind, first, second in events:
             if kind == "open":
-                made.open(first, second)
+                keys[first] = made.open(first, second)[0] or keys.get(first, "")
             elif kind == "look after":
-                made.look_after(first, second)
+                made.look_after(first, keys.get(first, second))
             elif kind == "guess":
-                made.guess(first, LESSON, second, FIRST)
+                made.guess(first, LESSON, second, FIRST, "school" if second < "3" else second)
             else:
                 clock.now += first
             there = [total(made, code) for code in "abcd"]

@@ -22,6 +22,7 @@ from models.lessons import board as module
 from models.lessons.board import Board
 from models.lessons.lessons import LESSONS
 from models.spec import RunConfig, knobs
+from models.spec.limits import CLASS_PASSWORD
 from models.spec.query import PLAIN
 from tests.app_page import (
     APP,
@@ -134,6 +135,7 @@ def test_a_folded_group_of_hidden_controls_is_not_there_at_all() -> None:
     assert "Training" not in [one.label for one in playground(**SMALL, hide=group).expander]
 
 
+@pytest.mark.full
 def test_a_button_that_would_set_a_hidden_control_is_not_there() -> None:
     bad = {
         "depth": "64",
@@ -164,7 +166,7 @@ def test_a_button_that_would_set_a_hidden_control_is_not_there() -> None:
         ("verdict", lambda page: "cosine" in said(page)),
         ("verdict", lambda page: "Post-mortem" in offered(page)),
         ("export", lambda page: "Export and share" in [one.label for one in page.expander]),
-        ("export", lambda page: "Compare with no skip" in [one.proto.label for one in page.get("page_link")]),
+        ("export", lambda page: "Compare with no residual" in [one.proto.label for one in page.get("page_link")]),
         ("arrangement", lambda page: "arrangement" in drawn(page)),
     ],
 )
@@ -206,6 +208,7 @@ def test_what_cannot_be_hidden_is_named() -> None:
     assert "nothing called depth" not in said
 
 
+@pytest.mark.full
 def test_a_lessons_answers_are_kept_back_until_a_link_without_that_is_opened() -> None:
     page = watched(guessed(opened("lessons", lesson="final", hide="answers"), 2))
     assert {"Gradient by depth", "Signal by depth", "Loss"} <= set(charts(page))
@@ -267,7 +270,7 @@ def test_a_comparison_does_not_tell_apart_by_what_a_link_hides() -> None:
 
     page = walked(playground(**SMALL), "train/compare", **COLUMNS)
     told = words(page)
-    assert legend(page) == ["A pre-norm, 4x16", "B no skip, pre-norm, layer norm, 4x16"]
+    assert legend(page) == ["A pre-norm, 4x16", "B no residual, pre-norm, layer norm, 4x16"]
     assert "| Residual | **on** | **off** |" in told
     assert "norm layer" in told
     page = walked(playground(**SMALL, hide="residual,norm"), "train/compare", **COLUMNS)
@@ -300,6 +303,7 @@ def test_what_puts_blocks_back_is_not_there_where_it_would_set_what_is_hidden() 
         assert (back in labels(walked(page, "explore/anatomy", **query))) == there
 
 
+@pytest.mark.full
 def test_a_post_mortem_offers_no_remedy_that_is_hidden_nor_a_way_to_compare_that_is() -> None:
     bad = SMALL | {"depth": "32", "norm": "none", "placement": "none"}
 
@@ -567,41 +571,63 @@ def test_a_teachers_address_with_a_code_alone_has_it_ready_to_be_opened() -> Non
     assert len(long.text_input(key="teacher_code").value) == module.MOST_CODE
 
 
-def test_an_address_alone_opens_no_class_and_has_it_ready_to_be_opened_with_its_key(board: Board) -> None:
-    page = opened("teacher", **{"class": CODE, "key": "bookmarked"})
+KNOWN = "known-to-a-stranger"
+
+
+def test_an_address_alone_opens_no_class_and_the_button_gives_it_a_key_that_no_address_has_named(board: Board) -> None:
+    page = opened("teacher", **{"class": CODE, "key": KNOWN})
     assert board.counts(CODE, "final") is None
     assert "is not open" in words(page)
     assert page.text_input(key="teacher_code").value == CODE
     assert f"Class **{CODE}** is open." in words(press(page, "Open the class"))
-    assert address_bar(page) == {"class": CODE, "key": "bookmarked"}
-    assert board.look_after(CODE, "bookmarked") == ""
+    kept = address_bar(page)
+    assert kept["class"] == CODE
+    assert kept["key"] not in ("", KNOWN)
+    assert board.look_after(CODE, KNOWN) == module.TAKEN
+    assert board.look_after(CODE, kept["key"]) == ""
+    board.guess(CODE, "final", "one", OPTIONS[0])
+    stranger = opened("teacher", **{"class": CODE, "key": KNOWN})
+    assert "Clear the board" not in labels(stranger)
+    assert "Close the class" not in labels(stranger)
 
 
-def test_after_a_restart_of_the_server_the_teachers_open_page_and_bookmark_go_on_with_one_click(
+def test_after_a_restart_of_the_server_a_teachers_open_page_opens_the_class_again_and_its_address_follows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     page = class_of()
-    kept = address_bar(page)
+    before = address_bar(page)
     monkeypatch.setattr(module, "_board", Board())
     assert "is not open" in words(sound(page.run()))
     assert "Clear the board" not in labels(page)
     assert "Clear the board" in labels(press(page, "Open the class"))
-    assert address_bar(page) == kept
-    assert f"Class **{CODE}** is open." in words(opened("teacher", **kept))
-
-
-def test_another_code_than_the_addresss_is_opened_with_a_key_of_its_own() -> None:
-    page = opened("teacher", **{"class": CODE, "key": "bookmarked"})
-    page.text_input(key="teacher_code").set_value("other")
-    press(sound(page.run()), "Open the class")
-    assert address_bar(page)["class"] == "other"
-    assert address_bar(page)["key"] != "bookmarked"
+    after = address_bar(page)
+    assert after | {"key": ""} == before | {"key": ""}
+    assert after["key"] != before["key"]
+    assert f"Class **{CODE}** is open." in words(opened("teacher", **after))
+    assert "already opened" in words(opened("teacher", **before))
 
 
 def test_a_key_that_is_too_long_is_as_none() -> None:
     page = press(opened("teacher", **{"class": CODE, "key": "x" * 65}), "Open the class")
     assert f"Class **{CODE}** is open." in words(page)
     assert len(address_bar(page)["key"]) < 20
+
+
+def test_where_the_operator_has_set_a_password_a_class_is_opened_with_it_alone(
+    board: Board, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert "teacher_password" not in {one.key for one in opened("teacher").text_input}
+    monkeypatch.setenv(CLASS_PASSWORD, "réservé")
+    for wrong in ("", "reserve", "réservé2"):
+        page = opened("teacher", **{"class": CODE})
+        page.text_input(key="teacher_password").set_value(wrong)
+        assert "not this server's password" in words(press(sound(page.run()), "Open the class"))
+        assert board.counts(CODE, "final") is None
+    page.text_input(key="teacher_password").set_value("réservé")
+    assert f"Class **{CODE}** is open." in words(press(sound(page.run()), "Open the class"))
+    assert "teacher_password" not in {one.key for one in page.text_input}
+    assert set(address_bar(page)) == {"class", "key"}
+    assert "serv" not in capfd.readouterr().err
 
 
 def test_a_class_that_was_closed_in_one_tab_is_not_made_again_by_another(board: Board) -> None:
@@ -658,7 +684,7 @@ def test_what_is_kept_back_only_the_teacher_sees_until_it_is_shown(board: Board)
 
 def test_a_student_is_told_before_the_guess_that_it_counts_and_for_whom(board: Board) -> None:
     assert "A wrong guess costs nothing." in words(member())
-    board.open(CODE, "key")
+    board.open(CODE)
     assert f"Your first guess counts for class {CODE}, without your name." in words(member())
 
 

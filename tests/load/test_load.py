@@ -1,24 +1,14 @@
 """Several people at once, through Streamlit's own protocol: the page answers all of them, and every run goes on."""
 
 import asyncio
-from collections.abc import Iterator
 from contextlib import AsyncExitStack
 
-import pytest
-
-from tests.load.server import Server, serving
+from tests.load.server import Server
 from tests.load.viewer import PAGE, Viewer
 from tests.service.test_faults import LONG
 from tests.waiting import PATIENCE
 
 SMALL = "depth=4&width=16&batch=16"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with serving() as running:
-        running.wait_for(b'"ready"')
-        yield running
 
 
 def test_three_people_train_a_run_each_and_every_run_advances(server: Server) -> None:

@@ -46,8 +46,9 @@ class Viewer:
 
     `headers`: of its websockets. `session`: one of Streamlit's to come back to. `stage`: the page's; a page has one.
     `reruns`: seconds from each request to the end of the run that answered it. `exceptions`: texts, ever shown.
-    `unanswered`: how often it came back, and Streamlit sent the answer to the connection that was lost, for its loop
-    over sessions still held that one. Then it asks again, as whoever sees nothing happen clicks.
+    `cuts`: how often its connection has ended. `unanswered`: how often it came back, and Streamlit sent the answer to
+    the connection that was lost, for its loop over sessions still held that one. Then it asks again, as whoever sees
+    nothing happen clicks.
     """
 
     url: str
@@ -58,6 +59,7 @@ class Viewer:
     reruns: list[float] = field(default_factory=list)
     exceptions: list[str] = field(default_factory=list)
     unanswered: int = 0
+    cuts: int = 0
     _shown: dict[tuple[int, ...], Shown] = field(default_factory=dict)
     _states: dict[str, WidgetState] = field(default_factory=dict)
     _timers: dict[str, tuple[float, asyncio.Task[None]]] = field(default_factory=dict)
@@ -179,6 +181,11 @@ class Viewer:
             getattr(shown.element, kind).body for kind in ("markdown", "alert") for shown in self._elements(kind)
         )
 
+    @property
+    def progress(self) -> str:
+        """What the progress bars on the page say."""
+        return "\n".join(shown.element.progress.text for shown in self._elements("progress"))
+
     def shows(self, label: str) -> bool:
         """Whether there is a button whose label starts so."""
         return any(shown.element.button.label.startswith(label) for shown in self._elements("button"))
@@ -245,6 +252,8 @@ class Viewer:
             except (OSError, WebSocketException):
                 pass
             self._connected = False
+            self.cuts += 1
+            await self._something_came()
             self._stop_timers()
             await asyncio.sleep(BACK_OFF)
 

@@ -12,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.maps import Axis, Cell, MapSpec, Outcome
-from models.maps.cells import MOST_TOGETHER, TOGETHER, cells, configs, outcome, refused, units
+from models.maps.cells import MAP_SECONDS, MOST_TOGETHER, TOGETHER, cells, configs, outcome, refused, units
+from models.maps.spec import LONGEST, MOST_PANELS, MOST_RUNS, MOST_SEEDS, MOST_VALUES
 from models.maps.table import MEASURES, frame_of, grid
 from models.maps.unit import run_unit
-from models.spec import RunConfig
+from models.spec import ARRANGEMENTS, RunConfig
+from models.spec.budget import Machine, step_parts
 from models.spec.pairings import differing
 from models.training import Run
 
@@ -88,7 +90,7 @@ def test_whatever_the_json_holds_it_is_a_specification_or_a_sentence(content):
         with suppress(ValueError):
             spec = MapSpec.from_json(text)
             assert MapSpec.from_json(spec.to_json()) == spec
-            assert isinstance(refused(spec), str)
+            assert isinstance(refused(spec, Machine()), str)
 
 
 def test_a_cell_is_the_arrangement_with_its_values():
@@ -100,10 +102,12 @@ def test_a_cell_is_the_arrangement_with_its_values():
 def test_every_run_is_in_one_unit_whose_runs_differ_only_in_what_is_trained_together():
     spec = replace(SMALL, x=Axis("lr", tuple(0.001 * k for k in range(1, 13))), seeds=3)
     found = units(spec)
-    runs = [run for unit in found for run in unit]
-    assert len(runs) == len(set(runs)) == 2 * 2 * 12 * 3
+    runs = [run for unit in found for run in unit.runs]
+    assert len(runs) == len(set(runs)) == spec.runs == 2 * 2 * 12 * 3
     for unit in found:
-        assert set(differing([cfg for _, cfg in unit])) <= set(TOGETHER)
+        configs_ = unit.configs(spec)
+        assert set(differing(configs_)) <= set(TOGETHER)
+        assert {(cfg.steps, *step_parts(cfg)) for cfg in configs_} == {(unit.steps, unit.fixed, unit.growing)}
         assert len(unit) <= MOST_TOGETHER
     assert len(found) < len(runs) / 8
 
@@ -112,7 +116,7 @@ def test_a_unit_comes_to_what_its_runs_come_to_alone():
     for at, unit in enumerate(units(SMALL)):
         kept = run_unit(SMALL.to_json(), at)
         assert kept["unit"] == at
-        for (cell, cfg), packed in zip(unit, kept["runs"], strict=True):
+        for (cell, _), cfg, packed in zip(unit.runs, unit.configs(SMALL), kept["runs"], strict=True):
             run = Run(cfg)
             run.advance(cfg.steps)
             alone, together = outcome(cell, cfg, run.trace(), SMALL.target), Outcome.unpacked(packed)
@@ -223,5 +227,48 @@ def test_the_table_names_its_units_and_writes_whole_numbers_whole():
     ],
 )
 def test_a_map_that_cannot_be_run_is_refused_with_what_would_fit(change, sentence):
-    assert re.search(sentence, refused(replace(SMALL, **change)))
-    assert refused(SMALL) == ""
+    assert re.search(sentence, refused(replace(SMALL, **change), Machine()))
+    assert refused(SMALL, Machine()) == ""
+
+
+def test_a_map_is_refused_by_the_speed_of_the_machine_it_is_asked_for_whatever_was_asked_before():
+    seconds = sum(unit.seconds(Machine()) for unit in units(SMALL))
+    slow = Machine(*(2 * MAP_SECONDS / seconds,) * 2)
+    limits = {"STEP_LIMIT": math.inf, "RUN_LIMIT": math.inf}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in limits.items():
+            patch.setattr(f"models.maps.cells.{name}", value)
+        said = [refused(SMALL, machine) for machine in (Machine(), slow, Machine())]
+    assert [("over budget" in one) for one in said] == [False, True, False]
+    assert "such cells fit" in said[1]
+
+
+def largest(seeds=MOST_SEEDS):
+    """The largest map that can be written down."""
+    many = range(1, MOST_VALUES + 1)
+    axes = Axis("width", tuple(8 * k for k in many)), Axis("depth", tuple(many))
+    return MapSpec(*axes, tuple(ARRANGEMENTS)[:MOST_PANELS], seeds=seeds)
+
+
+def test_a_map_of_too_many_runs_is_refused_before_any_of_them_is_made(monkeypatch):
+    monkeypatch.setattr(MapSpec, "config", lambda *_: pytest.fail("a run was made"))
+    monkeypatch.setattr("models.maps.cells.cells", lambda _: pytest.fail("a cell was made"))
+    for spec in (largest(), largest(seeds=1), replace(largest(), x=Axis("lr", TWENTY[:8]))):
+        assert spec.runs > MOST_RUNS
+        assert f"{spec.runs:,} runs" in refused(spec, Machine())
+        assert f"at most {MOST_RUNS:,}" in refused(spec, Machine())
+
+
+def test_what_is_refused_is_not_kept():
+    before = units.cache_info().currsize
+    for depth in range(50, 128):
+        spec = replace(SMALL, y=Axis("depth", (depth,)), base=(("net", "transformer"), ("task", "copy")))
+        assert "no legal configuration" in refused(spec, Machine())
+    assert units.cache_info().currsize == before
+
+
+def test_a_text_longer_than_a_specification_is_not_read(monkeypatch):
+    assert len(replace(largest(), x=Axis("lr", tuple(k / 7e5 for k in range(1, 25)))).to_json()) < LONGEST / 4
+    monkeypatch.setattr("models.maps.spec.json.loads", lambda _: pytest.fail("it was read"))
+    with pytest.raises(ValueError, match=f"at most {LONGEST}"):
+        MapSpec.from_json("[" * (LONGEST + 1))

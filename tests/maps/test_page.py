@@ -6,6 +6,7 @@ import json
 import math
 import os
 import signal
+import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -21,16 +22,19 @@ from components.maps.specification import FIRST
 from models.maps import Axis, Cell, MapSpec, MapStore, Outcome, process
 from models.maps.cells import cells, configs, outcome, refused, units
 from models.maps.prepared import PREPARED, recording
-from models.maps.process import MapWorks, prune, works
+from models.maps.process import MapWorks, Standing, prune, works
 from models.maps.sensitivity import rate_axis, sentence, warmup_sentence, widths
 from models.maps.table import MEASURES
 from models.maps.unit import run_unit
+from models.spec import TASKS
+from models.spec.budget import Machine
 from models.spec.limits import LIMITS
 from models.training import Run
 from tests.app_page import PATIENCE, by_link, charts, labels, press, sound, words
-from tests.maps.test_maps import SMALL, made
+from tests.maps.test_maps import BASE, SMALL, made
 from tests.waiting import until
 
+DOWN = 0.2  # of the loss of guessing: below it a net has learned nearly all
 RECORDED_TOLERANCE = 0.1  # of a loss: another processor sums in another order, and training makes more of it
 
 
@@ -44,10 +48,10 @@ def test_every_run_of_a_prepared_map_is_recorded(key):
     assert len(kept.outcomes) == len(cells(spec)) * spec.seeds == len(set(kept.outcomes))
     assert {Cell(run.arrangement, run.x, run.y) for run in kept.outcomes} == set(cells(spec))
     assert kept.torch.startswith("2.13.0")
-    assert refused(spec) == ""
+    assert refused(spec, Machine()) == ""
 
 
-@pytest.mark.long
+@pytest.mark.full
 @pytest.mark.parametrize("key", PREPARED)
 def test_three_cells_of_a_prepared_map_come_out_as_recorded(key):
     spec, kept = PREPARED[key].spec, recording(key)
@@ -64,7 +68,11 @@ def test_three_cells_of_a_prepared_map_come_out_as_recorded(key):
         assert fresh.gradient_ratio == pytest.approx(recorded.gradient_ratio, abs=1e-3)
         assert (fresh.diverged is None) == (recorded.diverged is None)
         if recorded.diverged is None:
-            assert fresh.final_loss == pytest.approx(recorded.final_loss, rel=RECORDED_TOLERANCE, abs=0.02)
+            # After 800 steps a loss on its way down is chance in its digits; that it has come down is not.
+            low = DOWN * math.log(TASKS[cfg.task].classes)
+            assert (fresh.final_loss < low and recorded.final_loss < low) or fresh.final_loss == pytest.approx(
+                recorded.final_loss, rel=RECORDED_TOLERANCE, abs=0.02
+            )
 
 
 def test_a_recording_of_another_specification_is_none(monkeypatch):
@@ -173,7 +181,7 @@ def test_nothing_is_concluded_over_arrangements_that_are_not_done():
     three = replace(RATES, arrangements=("plain", "post-norm", "sandwich"))
     runs = [replace(run, steps_to_target=5) for run in made(three, lambda cell, seed: 1.0)]
     done = [run for run in runs if run.arrangement != "sandwich"]
-    assert "The widest range of the 2 that are done has" in sentence(three, widths(three, done))
+    assert "The widest range of the 2 that are done is that of" in sentence(three, widths(three, done))
     deeper = replace(RATES, y=Axis("depth", (2, 4)))  # post-norm is done at one depth of two
     part = [run for run in made(deeper, lambda cell, seed: 1.0) if (run.arrangement, run.y) != ("post-norm", 4)]
     assert sentence(deeper, widths(deeper, part)) == "1 of 2 arrangements done: nothing to compare yet."
@@ -183,16 +191,35 @@ def test_what_a_warm_up_changes_is_said_from_the_cells():
     spec, runs = PREPARED["warm-up"].spec, recording("warm-up").outcomes
     said = warmup_sentence(spec, runs)
     for name in spec.arrangements:
-        found = {}
-        for there in (False, True):
-            places = [(x, y) for x in spec.x.values for y in spec.y.values if (y > 0) is there]
-            losses = [
-                [one.final_loss for one in runs if (one.arrangement, one.x, one.y) == (name, *place)]
-                for place in places
-            ]
-            found[there] = min(math.exp(sum(map(math.log, pair)) / 2) for pair in losses)
-        assert f"{name} {found[False]:.2g} and {found[True]:.2g}" in said
+        found = []
+        for rate in spec.x.values:
+            losses = {
+                warmup: [one.final_loss for one in runs if (one.arrangement, one.x, one.y) == (name, rate, warmup)]
+                for warmup in spec.y.values
+            }
+            means = {warmup: math.exp(sum(map(math.log, pair)) / 2) for warmup, pair in losses.items()}
+            best = min(mean for warmup, mean in means.items() if warmup)
+            found.append((means[0] / best, f"{name} at {rate:g}: {means[0]:.2g} and {best:.2g}"))
+        assert max(found)[1] in said
     assert warmup_sentence(spec, runs[:-1]) == ""
+    lost = [replace(one, final_loss=None, diverged=3) if one.y == 0 else one for one in runs]
+    assert f"{spec.arrangements[0]} at " in warmup_sentence(spec, lost)
+    assert ": diverged and " in warmup_sentence(spec, lost)
+
+
+def test_the_prepared_map_of_warm_ups_is_trained_long_enough_to_show_that_post_norm_needs_one_and_pre_norm_does_not():
+    """Geometric means of the recorded losses: at 0.003 post-norm stays near ln 16 without a warm-up."""
+    spec, runs = PREPARED["warm-up"].spec, recording("warm-up").outcomes
+
+    def ends(name, rate, warmup):
+        losses = [one.final_loss for one in runs if (one.arrangement, one.x, one.y) == (name, rate, warmup)]
+        return math.exp(sum(map(math.log, losses)) / len(losses))
+
+    assert dict(spec.base)["steps"] == 800
+    assert ends("post-norm", 0.003, 0) > 0.8 * math.log(16)
+    assert min(ends("post-norm", 0.003, warmup) for warmup in (40, 120)) < 0.1
+    assert ends("pre-norm", 0.003, 0) < 0.02
+    assert ends("post-norm", 0.001, 0) < 0.2  # a low rate needs none
     assert warmup_sentence(SMALL, made(SMALL, lambda cell, seed: 1.0)) == ""
 
 
@@ -239,7 +266,7 @@ def made_works(tmp_path):
 def test_a_wanted_map_is_computed_by_a_process_and_ends(made_works, tmp_path):
     these = made_works()
     assert these.standing(SMALL).state == "ended"
-    these.want(SMALL, "me")
+    these.begin(SMALL, "me")
     until(lambda: these.standing(SMALL).state in ("ended", "failed"), "the end of the map")
     assert these.standing(SMALL).state == "ended", these.standing(SMALL).sentence
     assert len(MapStore(SMALL, tmp_path).outcomes()) == 16
@@ -258,9 +285,7 @@ def test_maps_wait_in_the_order_in_which_they_were_wanted_and_go_when_nobody_wan
     these.leave(SMALL, "you")
     time.sleep(0.5)
     assert these.standing(SMALL).state == "running", "somebody else's leaving ends nothing"
-    assert not these.ended(SMALL, 0.1)
     these.leave(SMALL, "me")
-    assert these.ended(SMALL, PATIENCE)
     until(lambda: these.standing(second).state == "running", "a map that is running")
     assert these.standing(SMALL).state == "ended"
 
@@ -271,8 +296,8 @@ def test_who_wants_another_map_gives_up_the_one_before(made_works):
     these.want(SMALL, "me")
     these.want(second, "you")
     these.want(second, "me")
-    assert these.ended(SMALL, PATIENCE)
     until(lambda: these.standing(second).state == "running", "a map that is running")
+    assert these.standing(SMALL).state == "ended"
 
 
 def test_the_maps_kept_for_pages_are_bounded_and_those_of_the_command_line_stay(tmp_path):
@@ -291,24 +316,188 @@ def test_a_map_that_nobody_asks_for_any_more_is_ended(made_works):
     these = made_works(command=SLEEPS, seconds=0.5)
     these.want(SMALL, "me")
     until(lambda: these.standing(SMALL).state == "running", "a map that is running")
-    process = these._wanted[SMALL.digest].process
-    until(lambda: these.standing(SMALL).state == "ended", "a map that is ended")
+    process = these._wanted[SMALL.digest].turn.process
+    until(lambda: process.returncode is not None, "the end of its process")
     assert process.returncode == -signal.SIGTERM
+    assert these.standing(SMALL).state == "ended"
 
 
-def test_a_map_that_fails_says_why_until_it_is_wanted_again(made_works):
-    these = made_works(command=(sys.executable, "-c", "import sys; sys.exit('python -m models: the disk is full')"))
-    these.want(SMALL, "me")
+FAILS = (sys.executable, "-c", "import sys; sys.exit('python -m models: the disk is full')")
+ENDS = (sys.executable, "-c", "")
+
+
+@pytest.mark.parametrize(
+    ("command", "said"), [(FAILS, "the disk is full"), (ENDS, "The map ended before all of its runs were done.")]
+)
+def test_a_map_that_fails_is_not_begun_again_by_who_still_wants_it_but_by_the_button(
+    made_works, monkeypatch, command, said
+):
+    these, begun = made_works(command=command), []
+    monkeypatch.setattr(process, "event", lambda name, **_: begun.append(name) if name == "map_begun" else None)
+    these.begin(SMALL, "me")
     until(lambda: these.standing(SMALL).state == "failed", "a map that is failed")
-    assert these.standing(SMALL).sentence == "the disk is full"
+    for viewer in ("me", "you") * 5:
+        these.want(SMALL, viewer)
+        assert these.standing(SMALL) == Standing("failed", sentence=said)
+    assert begun == ["map_begun"]
+    these.begin(SMALL, "you")
+    until(lambda: len(begun) == 2, "another beginning")
+    until(lambda: these.standing(SMALL).state == "failed", "a map that is failed")
 
 
-def test_a_folder_that_cannot_be_written_is_a_sentence(tmp_path):
+def test_a_folder_that_cannot_be_written_is_a_sentence_that_stands(tmp_path):
     (tmp_path / "file").write_text("")
     these = MapWorks(tmp_path / "file")
-    these.want(SMALL, "me")
+    these.begin(SMALL, "me")
     until(lambda: these.standing(SMALL).state == "failed", "a map that is failed")
+    these.want(SMALL, "me")
     assert "cannot be kept" in these.standing(SMALL).sentence
+
+
+def test_a_map_that_is_too_much_is_not_begun_however_it_is_asked_for(made_works):
+    these = made_works(command=SLEEPS)
+    too_much = replace(SMALL, y=Axis("depth", (128,)), base=(("width", 512), ("batch", 512)))
+    these.begin(too_much, "me")
+    these.want(too_much, "me")
+    assert these.standing(too_much).state == "ended"
+
+
+def test_what_the_page_takes_its_process_takes_whatever_the_reference_machine_would_need(made_works, monkeypatch):
+    """The process that computes a map has measured nothing, and would refuse it."""
+    monkeypatch.setenv("PLAYGROUND_STEP_SECONDS", "0.001")
+    these = made_works()
+    (written := these.folder / "spec.json").write_text(SMALL.to_json())
+    command = [*process.COMMAND, str(written), "--folder", str(these.folder)]
+    alone = subprocess.run(command, cwd=process.ROOT, capture_output=True, check=False)
+    assert b"over the budget of one run" in alone.stderr
+    these.begin(SMALL, "me")
+    until(lambda: these.standing(SMALL).state in ("ended", "failed"), "the end of the map")
+    assert these.standing(SMALL) == Standing("ended")
+
+
+# A process that works on a map as long as it is let: on a byte of its stdin it ends as after its units.
+WAITS = (sys.executable, "-c", "import sys; sys.exit(0 if sys.stdin.buffer.read(1) else 143)")
+
+
+def turns_of(these, monkeypatch, names, count):
+    """The first turns that maps get, by name."""
+    had = []
+    monkeypatch.setattr(
+        process, "event", lambda name, **facts: had.append(names[facts["map"]]) if name == "map_begun" else None
+    )
+    return lambda: until(lambda: len(had) >= count, "the turns") or had[:count]
+
+
+def four():
+    """Four maps with their names."""
+    specs = [replace(SMALL, target=target) for target in (0.1, 0.2, 0.3, 0.4)]
+    return specs, {spec.digest: name for spec, name in zip(specs, "abcd", strict=True)}
+
+
+def test_maps_take_turns_and_new_ones_have_theirs_first(made_works, monkeypatch):
+    these = made_works(command=WAITS, turn=0.2)
+    (long, *others), names = four()
+    first = turns_of(these, monkeypatch, names, 6)
+    these.begin(long, "me", "one")
+    until(lambda: these.standing(long).state == "running", "a map that is running")
+    for at, spec in enumerate(others):
+        these.begin(spec, f"viewer {at}", f"address {at}")
+    assert first() == ["a", "b", "c", "d", "a", "b"]
+
+
+def test_many_maps_of_one_address_take_turns_with_one_of_another(made_works, monkeypatch):
+    these = made_works(command=WAITS, turn=0.2)
+    (*mine, other), names = four()
+    first = turns_of(these, monkeypatch, names, 8)
+    for at, spec in enumerate(mine):
+        these.begin(spec, f"session {at}", "one")
+    until(lambda: any(these.standing(spec).state == "running" for spec in mine), "a map that is running")
+    these.begin(other, "somebody", "another")
+    had = first()
+    assert had[1] == "d"
+    assert had[4:].count("d") == 2, "every other turn, where each session would have every fourth"
+
+
+def test_a_map_alone_goes_on_beyond_its_turn(made_works, monkeypatch):
+    these = made_works(command=WAITS, turn=0.1)
+    (only, late, *_), names = four()
+    first = turns_of(these, monkeypatch, names, 2)
+    these.begin(only, "me")
+    until(lambda: these.standing(only).state == "running", "a map that is running")
+    turn = these._wanted[only.digest].turn
+    until(lambda: time.monotonic() - turn.since > 0.6, "several turns")
+    assert these._wanted[only.digest].turn is turn
+    these.begin(late, "you")
+    assert first() == ["a", "b"]
+
+
+def test_a_map_whose_unit_is_longer_than_patience_hands_over_and_is_waited_for_longer_the_next_time(
+    made_works, monkeypatch
+):
+    monkeypatch.setattr("models.maps.process.PATIENCE_SECONDS", 0.2)
+    these = made_works(command=SLEEPS, turn=0.1)
+    (stubborn, other, *_), names = four()
+    first = turns_of(these, monkeypatch, names, 4)
+    for viewer, spec in (("me", stubborn), ("you", other)):
+        these.begin(spec, viewer)
+    assert first() == ["a", "b", "a", "b"]
+    assert these._wanted[stubborn.digest].patience > 0.2
+
+
+@pytest.mark.slow
+def test_three_small_maps_are_done_long_before_a_long_one_that_began_first(made_works):
+    """With the command itself, which hands over between two units and loses none."""
+    these = made_works(turn=5.0)
+    long = replace(SMALL, x=Axis("batch", tuple(range(8, 20))), base=(*BASE[:2], ("steps", 200)))
+    small = [replace(SMALL, y=Axis("depth", (2,)), arrangements=(name,)) for name in ("plain", "pre-norm", "ReZero")]
+    these.begin(long, "me", "one")
+    until(lambda: MapStore(long, these.folder).done(), "the first unit of the long one")
+    for at, spec in enumerate(small):
+        these.begin(spec, f"viewer {at}", f"address {at}")
+    stores = [MapStore(spec, these.folder) for spec in small]
+    until(lambda: not any(store.missing() for store in stores), "the small ones")
+    kept = MapStore(long, these.folder)
+    assert 0 < len(kept.done()) < len(units(long))
+    lines = (kept.path / "units.jsonl").read_text().splitlines()
+    assert len(lines) == len({json.loads(line)["unit"] for line in lines}), "no unit is computed twice"
+
+
+def test_only_who_began_an_empty_map_may_delete_it_and_nobody_once_others_have_gone_on_with_it(made_works):
+    these = made_works(command=WAITS)
+    store = MapStore(SMALL, these.folder)
+    these.begin(SMALL, "me")
+    with store.writing():
+        store.add({"unit": 0, "seconds": 1.0, "runs": []})
+    assert [these.deletes(SMALL, viewer) for viewer in ("me", "you", "")] == [True, False, False]
+    assert not these.delete(SMALL, "you", 0)
+    assert store.done()
+    these.begin(SMALL, "you")
+    assert not any(these.deletes(SMALL, viewer) for viewer in ("me", "you"))
+    assert not these.delete(SMALL, "me", 0)
+    these.leave(SMALL, "you")
+    assert not these.delete(SMALL, "me", PATIENCE)
+    assert store.done()
+    these.begin(SMALL, "you")
+    assert not these.deletes(SMALL, "you"), "who goes on with a map has not begun it"
+
+
+def test_who_began_a_map_deletes_it_once_its_process_has_ended(made_works):
+    these = made_works(command=WAITS)
+    store = MapStore(SMALL, these.folder)
+    these.begin(SMALL, "me")
+    with store.writing():
+        store.add({"unit": 0, "seconds": 1.0, "runs": []})
+    until(lambda: these.standing(SMALL).state == "running", "a map that is running")
+    assert these.delete(SMALL, "me", PATIENCE)
+    assert not store.done()
+
+
+def test_what_is_remembered_of_maps_is_bounded(made_works, monkeypatch):
+    monkeypatch.setattr(process, "MOST_KNOWN", 3)
+    these = made_works(command=WAITS)
+    for spec in four()[0]:
+        these.begin(spec, "me")
+    assert len(these._beginners) == 3
 
 
 # --- the page ---
@@ -471,7 +660,7 @@ def test_what_is_done_is_shown_to_who_goes_on_with_it_with_one_time_left(folder)
 
 def test_the_net_and_the_training_of_a_map_stand_in_one_line(folder):
     said = words(maps(map="warm-up"))
-    assert "In all cells: net transformer, task copy, depth 6, width 32, steps 300, batch 16, optimiser adam;" in said
+    assert "In all cells: net transformer, task copy, depth 6, width 32, steps 800, batch 16, optimiser adam;" in said
 
 
 def test_a_server_without_map_processes_shows_the_recordings_and_says_why_it_computes_none(folder, monkeypatch):
@@ -485,14 +674,10 @@ def test_a_server_without_map_processes_shows_the_recordings_and_says_why_it_com
 
 def test_a_prepared_map_over_this_servers_budget_is_shown_all_the_same(folder, monkeypatch):
     monkeypatch.setattr("models.maps.cells.MAP_SECONDS", 1.0)
-    refused.cache_clear()
-    try:
-        page = maps(map="arrangements")
-        assert "Compute it here" not in labels(page)
-        assert "This map is over budget" in words(page)
-        assert "Map of post-norm, final loss" in charts(page)
-    finally:
-        refused.cache_clear()
+    page = maps(map="arrangements")
+    assert "Compute it here" not in labels(page)
+    assert "This map is over budget" in words(page)
+    assert "Map of post-norm, final loss" in charts(page)
 
 
 def test_the_base_shows_what_a_transformer_really_trains_with(folder):

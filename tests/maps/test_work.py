@@ -164,8 +164,8 @@ def running(pid):
     "how",
     [
         signal.SIGKILL,
-        pytest.param(signal.SIGTERM, marks=pytest.mark.long),
-        pytest.param("stdin", marks=pytest.mark.long),
+        pytest.param(signal.SIGTERM, marks=pytest.mark.full),
+        pytest.param("stdin", marks=pytest.mark.full),
     ],
 )
 def test_a_map_that_is_cut_off_leaves_no_process_and_is_resumed_with_no_unit_lost_or_done_twice(tmp_path, how):
@@ -314,7 +314,7 @@ def worker(tmp_path, opened, scheduler):
         yield start
 
 
-@pytest.mark.long
+@pytest.mark.full
 def test_a_cluster_that_is_started_by_the_printed_commands_gives_the_same_numbers_though_it_loses_a_worker(
     tmp_path, opened, scheduler, worker
 ):
@@ -346,7 +346,7 @@ def refusal(tmp_path, scheduler, monkeypatch, capsys):
     return capsys.readouterr().err.splitlines()[-1].removeprefix("python -m models: ")
 
 
-@pytest.mark.long
+@pytest.mark.full
 def test_a_cluster_without_workers_is_refused_and_so_is_one_that_loses_all(
     tmp_path, scheduler, worker, monkeypatch, capsys
 ):
@@ -366,7 +366,7 @@ def test_a_cluster_without_workers_is_refused_and_so_is_one_that_loses_all(
         list(going_on)
 
 
-@pytest.mark.long
+@pytest.mark.full
 def test_a_worker_that_cannot_import_the_project_or_has_another_one_is_refused(
     tmp_path, scheduler, worker, monkeypatch, capsys
 ):
@@ -386,7 +386,7 @@ def test_a_worker_that_cannot_import_the_project_or_has_another_one_is_refused(
     )
 
 
-@pytest.mark.long
+@pytest.mark.full
 def test_a_cluster_with_another_torch_is_refused(tmp_path, scheduler, worker, monkeypatch, capsys):
     from models.maps import cluster
 
@@ -396,7 +396,7 @@ def test_a_cluster_with_another_torch_is_refused(tmp_path, scheduler, worker, mo
     assert said == f"The scheduler {scheduler} has torch {version('torch').partition('+')[0]}, this machine has 1.0."
 
 
-@pytest.mark.long
+@pytest.mark.full
 def test_a_unit_that_fails_on_the_cluster_ends_the_command_with_what_it_said(scheduler, worker):
     from models.maps import cluster
 

@@ -121,7 +121,7 @@ def test_attention_and_feed_forward_net_of_a_block_are_taken_out_one_by_one() ->
     assert out[:6] == whole[:6]
     assert out[6] == out[5], "after attention the block adds nothing"
     assert r"F_\text{ffn}" not in page.latex[0].value
-    assert _block(configuration(page), 3)["says"] == "Block 3: skip, norm, attention only"
+    assert _block(configuration(page), 3)["says"] == "Block 3: residual, norm, attention only"
     page.segmented_control(key="anatomy_taken_out").set_value("nothing")
     sound(page.run())
     assert page.session_state["overrides"] == ()
@@ -131,9 +131,9 @@ def test_the_row_of_blocks_says_what_each_block_has() -> None:
     cfg = RunConfig(depth=4, overrides=((2, "residual", False), (3, "norm", "none"), (4, "identity", True)))
     found = [(block["kind"], block["says"]) for block in (_block(cfg, number) for number in range(1, 5))]
     assert found == [
-        ("", "Block 1: skip, norm"),
-        ("no-skip", "Block 2: no skip, norm"),
-        ("no-norm", "Block 3: skip, no norm"),
+        ("", "Block 1: residual, norm"),
+        ("no-skip", "Block 2: no residual, norm"),
+        ("no-norm", "Block 3: residual, no norm"),
         ("identity", "Block 4: taken out"),
     ]
 

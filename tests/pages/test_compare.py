@@ -22,9 +22,9 @@ from models.spec import RunConfig
 from models.spec.budget import over_budget
 from models.spec.pairings import DEEP_PLACEMENTS, PAIRINGS, changed, clashes, differing
 from models.trace import Columns, Divergence, Frame, Trace, trace_of
-from models.training import Run
 from tests.app_page import address, by_link, charts, sound, words
 from tests.stage_page import bound, declared, panels, rests, runs, says, tapes
+from tests.traces import finished
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
@@ -49,7 +49,7 @@ def test_every_prepared_comparison_differs_in_something_fits_the_budget_and_shar
     assert [over_budget(cfg) for cfg in configurations] == [None] * len(configurations)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_of_the_deep_pair_pre_norm_learns_and_the_gradient_of_post_norm_dies() -> None:
     pre, post = PAIRINGS[DEEP_PLACEMENTS].make()
     assert differing((pre, post)) == ("placement",)
@@ -62,9 +62,7 @@ def test_of_the_deep_pair_pre_norm_learns_and_the_gradient_of_post_norm_dies() -
 
 def _ended(cfg: RunConfig) -> tuple[float, float]:
     """The loss at the end of a run, and the gradient at its input over that at its end."""
-    run = Run(cfg, frames=False)
-    run.advance(120)
-    trace = run.trace()
+    trace = finished(cfg, 120)
     return float(trace.loss[-20:].mean()), float(trace.grad_rms[-1, 0] / trace.grad_rms[-1, -1])
 
 
@@ -292,7 +290,7 @@ def ran(losses: list[float], accuracy: float = 0.5, fate: int | None = None) -> 
     [
         ({"A": [[2, 0.5]], "B": [[2, 1.0]]}, "At step 1 A is ahead, B has 2 times its loss. Held-out loss: A 0.5"),
         ({"A": [[2, 1.0]], "B": [[2, 1.05]]}, "A and B are level"),
-        ({"A": [[2, 2.2]], "B": [[2, 2.4]]}, "none has learned yet, guessing costs 2.30"),
+        ({"A": [[2, 2.2]], "B": [[2, 2.4]]}, "none has learned yet, chance is 2.30"),
         ({"A": [[2, 0.5], [2, 0.6]], "B": [[2, 1.0], [2, 0.9]]}, "times its loss, for every seed"),
         ({"A": [[2, 0.5], [2, 0.9]], "B": [[2, 1.0], [2, 0.8]]}, "times its loss, not for every seed"),
     ],

@@ -23,11 +23,10 @@ from components.stage.asked import AskedRecording, Hello, read
 from components.stage.figures import LIMITS
 from components.stage.recordings import Reel, opened
 from models.service.client import key_of
-from models.spec import ARRANGEMENTS, RunConfig
+from models.spec import RunConfig
 from tests.app_page import address, by_link, labels, press, sound, words
 from tests.stage_page import declared, panels, says
 
-NOBODY: Any = None  # a trainer, whom no recording asks
 HEAD = 16  # bytes
 
 
@@ -44,7 +43,7 @@ def reel(name: str, file: str = "", have: int = 0) -> Reel:
 def sent(one: Reel) -> tuple[list[dict[str, Any]], bytes]:
     """What comes of a recording: what is said, and its bytes, whose heads must fit."""
     said, data, start = [], b"", None
-    for message in one.messages(NOBODY, rate=True):
+    for message in one.messages():
         if isinstance(message, str):
             said.append(json.loads(message))
             continue
@@ -201,11 +200,11 @@ def test_the_toy_of_the_arrangement_that_a_recording_starts_like_is_one_press_aw
     (folder / "run.jsonl").write_text("")
     page = page_of(recording="run.jsonl")
     links = [panel for panel in panels(page, "link").values() if panel["like"]]
-    assert [panel["like"] for panel in links] == list(LIKE) == list(law.LIKE)
-    assert set(LIKE) < set(ARRANGEMENTS)
+    assert {panel["like"] for panel in links} == set(LIKE) == set(law.LIKE)
     for panel in links:
-        assert panel["href"] == f"playground?{key_of(RunConfig.arranged(panel['like']))}"
-    says(page, {"opened": links[2]["opens"]})
+        assert panel["href"] == f"playground?{key_of(LIKE[panel['like']])}"
+    (residual_only,) = (panel for panel in links if panel["like"] == "residual only")
+    says(page, {"opened": residual_only["opens"]})
     assert page.title[0].value == "Playground"
     assert address(page).items() >= {"norm": "none"}.items()
 
@@ -249,7 +248,7 @@ print(addnorm.__file__)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_recorder_that_is_downloaded_is_installed_by_pip_and_records_a_training(tmp_path: Path) -> None:
     pytest.importorskip("setuptools", minversion="77", reason="pip would fetch setuptools to build the package")
     (tmp_path / "addnorm.zip").write_bytes(package())

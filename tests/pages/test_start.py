@@ -53,11 +53,11 @@ def test_a_run_that_diverged_blew_up_whatever_it_had_learned_before():
 def test_a_reason_is_made_from_the_numbers_before_training():
     assert because(tape(act=(1, 485.2), diverged=Divergence(2, "branch")), CHANCE) == (
         "Before training the signal leaves 490 times as large, and at step 2 the numbers overflow: the loss is 2.3 at step 0, "
-        "guessing costs 2.30."
+        "chance is 2.30."
     )
     assert because(tape(act=(1, 1.5e-5), grad=(3e-8, 1.9e-3)), CHANCE) == (
         "Before training 1/67,000 of the signal comes through, 1/63,000 of the gradient comes back: the loss stays at "
-        "2.30, guessing costs 2.30."
+        "2.30, chance is 2.30."
     )
     assert fault(tape(cosine=0.99), CHANCE) == "any two digits come out pointing nearly the same way (cosine 0.99)"
     assert fault(tape(cosine=0.5), CHANCE) == "nothing is wrong before training"

@@ -50,7 +50,7 @@ def test_every_scene_is_of_its_own_run_and_shows_the_same_panels(small):
     assert [scene["title"] for scene in scenes] == [
         "The digit enters",
         "20 plain blocks fade it",
-        "Add the skip: it blows up",
+        "Add the residual: it blows up",
         "Add the norm: it levels",
         "Break it yourself",
     ]
@@ -98,7 +98,7 @@ def test_the_sentences_say_what_is_measured_before_training(small):
     np.testing.assert_allclose(level, factors(story.LEVELS), rtol=0.05)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_what_training_shows_is_said_once_it_has(small):
     page = opened()
     before = texts(page)
@@ -116,6 +116,7 @@ def test_what_training_shows_is_said_once_it_has(small):
     assert f"2 plain blocks read {trace.frames[-1].held_out_accuracy:.0%}, since digits this small need no" in after[3]
 
 
+@pytest.mark.full
 def test_no_scene_says_more_than_two_sentences(small):
     page = opened()
     tapes(page)

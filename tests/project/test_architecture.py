@@ -3,6 +3,7 @@ of imports, torch away from the pages, no paths of a machine.
 """
 
 import ast
+import re
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -70,6 +71,13 @@ def imports(module: str) -> Imports:
 
 def within(module: str, rooms: tuple[str, ...]) -> bool:
     return any(module == room or module.startswith(room + ".") for room in rooms)
+
+
+def modules(*rooms: str) -> list[str]:
+    """All modules of some rooms, of which there must be some."""
+    found = [name for name in SOURCES if within(name, rooms)]
+    assert found
+    return found
 
 
 def ours(module: str) -> bool:
@@ -160,11 +168,14 @@ def own_room(module: str) -> str:
     return ".".join(module.split(".")[: 2 if module.startswith("models.") else 1])
 
 
-@pytest.mark.parametrize("module", [name for name in SOURCES if room_of(name)])
-def test_imports_point_in_one_direction(module):
-    allowed = (*MAY_IMPORT[room_of(module) or ""], own_room(module))
-    astray = {name for name in imports(module).all if ours(name) and not within(name, allowed)}
-    assert not astray
+def test_imports_point_in_one_direction():
+    astray = [
+        f"{module} imports {name}"
+        for module in modules(*MAY_IMPORT)
+        for name in imports(module).all
+        if ours(name) and not within(name, (*MAY_IMPORT[room_of(module) or ""], own_room(module)))
+    ]
+    assert astray == []
 
 
 KIT = ("charts", "stage", "shell", "controls", "instruments")  # rooms that every page may use
@@ -176,32 +187,46 @@ def page_room(module: str) -> str:
     return ".".join(parts[:2] if parts[0] == "labs" and len(parts) > 2 else parts[:1])
 
 
-@pytest.mark.parametrize("module", [name for name in SOURCES if name.startswith("components.")])
-def test_a_page_uses_its_own_room_and_the_kit_and_no_page_is_used_by_another(module):
-    own, used = page_room(module), imports(module)
-    # What the session keeps for a page is named there by its type alone.
-    names = used.at_load if module == SESSION else used.all
-    rooms = {page_room(name) for name in names if name.startswith("components.")}
-    assert rooms - {own, own.split(".")[0], *KIT} == set()
+def test_a_page_uses_its_own_room_and_the_kit_and_no_page_is_used_by_another():
+    astray = []
+    for module in [name for name in modules("components") if name != "components"]:
+        own, used = page_room(module), imports(module)
+        # What the session keeps for a page is named there by its type alone.
+        names = used.at_load if module == SESSION else used.all
+        rooms = {page_room(name) for name in names if name.startswith("components.")}
+        astray += [f"{module} uses {room}" for room in rooms - {own, own.split(".")[0], *KIT}]
+    assert astray == []
 
 
 SESSION = "components.shell.session"
 
 
-@pytest.mark.parametrize(
-    "module", [name for name in SOURCES if within(name, ("app", "pages", "components")) and name != SESSION]
-)
-def test_what_the_session_keeps_is_named_in_one_place(module):
+def test_what_the_session_keeps_is_named_in_one_place():
     """Nobody else reaches into the session's state, and what a
     widget holds is asked for by the name that its page gave it.
     """
-    tree = ast.parse(SOURCES[module].read_text(encoding="utf-8"))
-    assert not [
-        node.lineno for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "session_state"
-    ]
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
-    widgets = [node for node in calls if ast.unparse(node.func).split(".")[-1] in ("held", "hold", "begin")]
-    assert not [ast.unparse(node) for node in widgets if isinstance(node.args[0], ast.Constant)]
+    astray = []
+    for module in [name for name in modules("app", "pages", "components") if name != SESSION]:
+        for node in ast.walk(ast.parse(SOURCES[module].read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute) and node.attr == "session_state":
+                astray.append(f"{module}, line {node.lineno}: session_state")
+            if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+                name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+                astray += [f"{module}: {ast.unparse(node)}"] if name in ("held", "hold", "begin") else []
+    assert astray == []
+
+
+def test_every_text_that_a_visitor_may_type_has_an_end():
+    """Streamlit cuts a text at `max_chars` on the server too, whatever a browser claims."""
+    endless = []
+    for module in modules("pages", "components"):
+        for node in ast.walk(ast.parse(SOURCES[module].read_text("utf-8"))):
+            name = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
+            if name in ("chat_input", "file_uploader") or (
+                name in ("text_input", "text_area") and "max_chars" not in [given.arg for given in node.keywords]
+            ):
+                endless.append(f"{module}, line {node.lineno}: {name}")
+    assert endless == []
 
 
 def test_every_place_of_the_session_has_a_name_of_its_own():
@@ -222,19 +247,45 @@ def test_the_service_asks_for_its_torch_side_only_when_it_runs():
             assert not imports(module).at_load & set(TORCH_SIDE_OF_SERVICE), module
 
 
-@pytest.mark.parametrize("module", [name for name in SOURCES if within(name, ("models",))])
-def test_nothing_in_the_models_draws(module):
-    assert not {name for name in imports(module).all if within(name, ("streamlit", "plotly"))}
+def importing(rooms: tuple[str, ...], foreign: tuple[str, ...]) -> list[str]:
+    """The imports of foreign packages in some rooms, at load or later."""
+    found = [(module, name) for module in modules(*rooms) for name in imports(module).all]
+    return [f"{module} imports {name}" for module, name in found if within(name, foreign)]
 
 
-@pytest.mark.parametrize("module", [name for name in SOURCES if within(name, ("models.spec",))])
-def test_the_description_of_a_run_is_plain_python(module):
-    assert not {name for name in imports(module).all if within(name, ("torch", "numpy", "pandas"))}
+def test_nothing_in_the_models_draws():
+    assert importing(("models",), ("streamlit", "plotly")) == []
+    assert importing(("components",), ("streamlit",)) != []  # what it looks for, it finds
 
 
-@pytest.mark.parametrize("module", [name for name in SOURCES if within(name, ("models.spec",))])
-def test_the_description_of_a_run_hides_no_circle_in_its_functions(module):
-    assert imports(module).all == imports(module).at_load
+def test_the_description_of_a_run_is_plain_python_without_a_circle_hidden_in_its_functions():
+    assert importing(("models.spec",), ("torch", "numpy", "pandas")) == []
+    assert [name for name in modules("models.spec") if imports(name).all != imports(name).at_load] == []
+
+
+# --- what Streamlit does not promise to keep stays in one place ---
+
+STREAMLITS_OWN = "components.shell.streamlits_own"
+PROMISED = ("streamlit", "streamlit.delta_generator", "streamlit.navigation.page")  # the two for annotations
+UNPROMISED = re.compile(
+    r"\b(get_script_run_ctx|script_requests|_rerun_data|ThreadState|ForwardMsg|_is_origin_allowed|session_id\s*=|"
+    r"is_history_navigation|PlotlyChart\.|_scriptrunner|st\._[a-z]\w+|streamlit\._[a-z]\w+)"
+)
+
+
+def test_what_streamlit_does_not_promise_is_used_in_one_place():
+    astray = []
+    for module in [name for name in SOURCES if ours(name) and name != STREAMLITS_OWN]:
+        used = {name for name in imports(module).all if within(name, ("streamlit",))}
+        # `from streamlit import a` may name a module or what a module holds.
+        unpromised = [name for name in used if not (name in PROMISED or name.rpartition(".")[0] in PROMISED[1:])]
+        unpromised += UNPROMISED.findall(SOURCES[module].read_text(encoding="utf-8"))
+        astray += [f"{module} uses {name}" for name in unpromised]
+    assert astray == []
+
+
+def test_streamlit_is_pinned_exactly():
+    assert re.search(r"^streamlit==\d+\.\d+\.\d+$", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
 
 
 # --- torch stays away from the pages ---
@@ -259,11 +310,11 @@ def trail(asked: dict[str, str], module: str) -> str:
     return module if not asked[module] else f"{trail(asked, asked[module])} -> {module}"
 
 
-@pytest.mark.parametrize("module", [name for name in SOURCES if within(name, ("app", "pages", "components"))])
-def test_no_page_loads_torch_not_even_by_way_of_others(module):
-    asked = loaded(module)
-    assert [trail(asked, name) for name in asked if within(name, ("torch",))] == []
-    assert not {name for name in imports(module).all if within(name, ("torch",))}
+def test_no_page_loads_torch_not_even_by_way_of_others():
+    web = modules("app", "pages", "components")
+    found = [(asked, name) for asked in map(loaded, web) for name in asked if within(name, ("torch",))]
+    assert [trail(asked, name) for asked, name in found] == []
+    assert importing(("app", "pages", "components"), ("torch",)) == []
 
 
 def test_the_walk_does_find_torch_where_it_is():

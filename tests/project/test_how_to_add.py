@@ -456,7 +456,7 @@ for name, fields in NETS.items():
     spec = MapSpec(Axis("depth", (3,)), Axis("batch", (8,)), ("pre-norm",), base=tuple(base.items()))
     (cell,) = run_unit(spec.to_json(), 0)["runs"]
     assert (cell["x"], cell["y"]) == (3, 8)
-    alone = Run(units(spec)[0][0][1], frames=False)
+    alone = Run(units(spec)[0].configs(spec)[0], frames=False)
     alone.advance(6)
     np.testing.assert_allclose(cell["final_loss"], alone.trace().loss.mean(), rtol=1e-3, err_msg=name)
     print(name)

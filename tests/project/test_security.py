@@ -336,5 +336,6 @@ def test_scripts_stand_in_files_of_their_own():
 def test_the_server_is_told_to_take_little_and_to_show_no_agent_in():
     settings: dict[str, Any] = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text("utf-8"))
     assert settings["server"]["maxMessageSize"] <= 10
+    assert settings["server"]["maxWidgetStateSize"] <= 1
     assert settings["server"]["maxUploadSize"] <= 1
     assert not {"enableAgentApi", "enableStaticServing", "enableXsrfProtection", "enableCORS"} & set(settings["server"])

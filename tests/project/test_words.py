@@ -16,8 +16,6 @@ UNKNOWN = {
     "notes that no visitor has": r"\b[Tt]he (lecture )?notes\b|\b[Nn]otes'",
     "a numbered example": r"\bExamples? \d",
     "a site's name in the data": r"(\s|^)(x0|b\d\d)\b[ .,:;']|\s(x0|b\d\d)\b",
-    "an old label": r"^(Below|Fit the axes|Clear ghost and pin|What is set|Take it home|Begin anew with it|Token that looks)$",
-    "odd English": r"how large beside|goes on with (the|your)|Nothing that was said is revised|\bnorm in use\b",
 }
 
 
@@ -49,8 +47,6 @@ def test_no_text_of_a_page_has_words_that_a_visitor_does_not_know(what: str) -> 
         ("a numbered example", "Example 9: six scores"),
         ("a site's name in the data", "from the end back to x0, a factor"),
         ("a site's name in the data", "Attention of b01"),
-        ("an old label", "Below"),
-        ("odd English", "The net goes on with your prompt"),
     ],
 )
 def test_such_a_word_would_be_found(what: str, text: str) -> None:

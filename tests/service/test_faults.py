@@ -90,17 +90,14 @@ def as_computed(viewer: Viewer) -> bool:
     return came.tobytes() == run.rows(0)[: len(came)].tobytes()
 
 
-@pytest.mark.parametrize("times", [2, pytest.param(10, marks=pytest.mark.long)])
-def test_a_worker_that_is_killed_again_and_again_computes_the_same_rows_in_the_end(
-    monkeypatch: pytest.MonkeyPatch, times: int
-) -> None:
+def test_a_worker_that_is_killed_ten_times_computes_the_same_rows_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "SETTLED_SECONDS", 0.0)  # lives are short here
     cfg = RunConfig(depth=2, width=16, batch=16, steps=800, device="cpu")
     trainer = WorkerTrainer(back_off=[0.0])
 
     async def killed() -> None:
         tape, pids = trainer.want(cfg, cfg.steps, seconds=PATIENCE), set()
-        for _ in range(times):
+        for _ in range(10):
             while not (
                 tape.length and tape.deaths == 0 and trainer.status().state == "ready"
             ):  # this life has brought rows
@@ -111,7 +108,7 @@ def test_a_worker_that_is_killed_again_and_again_computes_the_same_rows_in_the_e
                 await asyncio.sleep(0.01)
         while not (tape.done or tape.error):
             await asyncio.sleep(0.01)
-        assert (len(pids), tape.error, trainer.status().ending) == (times, "", "by SIGKILL")
+        assert (len(pids), tape.error, trainer.status().ending) == (10, "", "by SIGKILL")
         run = Run(cfg)
         run.advance(cfg.steps)
         run.close()
@@ -131,7 +128,7 @@ def test_a_step_that_hangs_is_ended_said_and_computed_again(server: Server) -> N
         async with visit(server, f"{LONG}&seed=1") as viewer:
             before, worker = await trains(viewer, 5), server.worker()
             os.kill(worker, signal.SIGSTOP)
-            said = f"The trainer ended because it had said nothing for {SILENCE} s and is started again"
+            said = f"The trainer ended because it had said nothing for {SILENCE} s and is being restarted"
             await viewer.until(lambda: said in viewer.stage.trainer.get("sentence", ""), "what happened", PATIENCE)
             assert viewer.step >= before
             await trains(viewer, 20)
@@ -265,6 +262,7 @@ def forged(viewer: Viewer) -> Iterator[WidgetState]:
         yield WidgetState(id=stage, json_value=json.dumps(said))
 
 
+@pytest.mark.first
 def test_a_visitor_who_forges_values_spoils_at_most_an_own_page(server: Server) -> None:
     async def forge() -> None:
         async with visit(server, own_run()) as neighbour:
@@ -289,6 +287,7 @@ def test_a_visitor_who_forges_values_spoils_at_most_an_own_page(server: Server) 
     played(forge())
 
 
+@pytest.mark.first
 def test_whoever_speaks_to_the_tape_without_a_page_trains_nothing_and_harms_nobody(server: Server) -> None:
     """What the route says to each of these is in tests/stage/test_route.py."""
 
@@ -352,6 +351,7 @@ def test_a_hundred_sessions_that_open_and_close_leave_the_server_as_it_was(serve
     played(hundred())
 
 
+@pytest.mark.first
 def test_a_configuration_at_every_limit_at_once_is_refused_with_what_fits(server: Server) -> None:
     query = {name: f"{knob.high:.15g}" for name, (_, knob) in knobs().items() if knob.high}
     cfg, _ = RunConfig.from_query(query)

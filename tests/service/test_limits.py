@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,10 @@ from models.service.connection import ROOT
 from models.service.engine import Engine
 from models.service.messages import key_of
 from models.service.owners import MOST_SESSIONS, Owners
+from models.service.sharing import CLASS, Payer, Questions, Turns, ranked
 from models.service.shelf import Shelf, question_message, want_message
 from models.service.wire import Message
-from models.service.wishes import Owner, Wishes
+from models.service.wishes import Owner, Wish, Wishes
 from models.spec import RunConfig
 from models.spec.budget import held_bytes
 from models.spec.limits import VARIABLES, Limits, limits_from
@@ -73,6 +75,7 @@ def in_a_server(code: str, **environment: str) -> str:
     return done.stdout
 
 
+@pytest.mark.full
 def test_a_refusal_says_what_this_servers_limit_is_and_what_fits() -> None:
     code = (
         "from models.spec import RunConfig; from models.spec.budget import over_budget; "
@@ -87,6 +90,7 @@ def test_a_refusal_says_what_this_servers_limit_is_and_what_fits() -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/limits").exists(), reason="looks into /proc")
+@pytest.mark.full
 def test_what_exceeds_the_workers_address_space_is_said_and_the_worker_lives_on() -> None:
     code = """
 import time
@@ -113,6 +117,7 @@ trainer.close()
 
 
 @pytest.mark.skipif(not Path("/proc/self/limits").exists(), reason="a limit of Linux")
+@pytest.mark.full
 def test_a_machine_that_bounds_processes_below_our_default_gets_a_trainer_all_the_same() -> None:
     code = """
 import resource, time
@@ -133,6 +138,7 @@ def test_silence_is_longer_than_an_honest_step() -> None:
         limits_from({"PLAYGROUND_SILENCE": "30", "PLAYGROUND_STEP_SECONDS": "10"})
 
 
+@pytest.mark.full
 def test_a_server_below_the_default_network_opens_with_a_smaller_one() -> None:
     code = """
 from models.spec import RunConfig
@@ -177,10 +183,10 @@ class Readers:
         self.heard.append(message)
         self.shelf.apply(message)
 
-    def want(self, cfg: RunConfig, seconds: float = 60.0, session: str = "", until: int = 0) -> None:
-        tape, rows = self.shelf.tape(cfg), until or cfg.steps
-        tape.wish(rows, seconds, session)
-        self.engine.want(want_message(tape, rows, seconds, 1, session))
+    def want(self, cfg: RunConfig, seconds: float = 60.0, session: str = "", until: int = 0, address: str = "") -> None:
+        tape = self.shelf.kept(cfg)
+        wish = tape.wish(until or cfg.steps, seconds, Owner(session, "", address=address))
+        self.engine.want(want_message(tape, wish, 1))
 
     def places(self, *runs: RunConfig) -> list[int]:
         return [self.shelf.place(self.shelf.tape(cfg)) for cfg in runs]
@@ -225,9 +231,8 @@ def test_a_run_that_nobody_wants_any_more_leaves_the_queue(readers: Readers) -> 
     runs = [small(seed) for seed in range(4)]
     for cfg in runs:
         readers.want(cfg, session=f"session {cfg.seed}")
-    for _ in range(4):
-        readers.engine.work()
-    assert readers.places(*runs) == [0, 0, 1, 2]
+    while not all(readers.lengths(*runs[2:])) or readers.places(*runs) != [0, 0, 1, 2]:
+        assert readers.engine.work(), "newcomers get their first rows and then wait"
     readers.engine.release(key_of(runs[2]), "session 2")
     readers.engine.release(key_of(runs[0]), "session 0")
     readers.engine.work()
@@ -235,7 +240,7 @@ def test_a_run_that_nobody_wants_any_more_leaves_the_queue(readers: Readers) -> 
     while readers.engine.work():
         pass
     assert readers.lengths(runs[1], runs[3]) == [41, 41]
-    assert readers.shelf.tape(runs[2]).length == 0
+    assert readers.lengths(runs[2]) == [10]
 
 
 def test_runs_that_do_not_fit_into_memory_together_wait_and_one_is_always_trained(
@@ -332,6 +337,7 @@ def test_a_part_of_a_screen_that_wants_something_else_gives_up_what_no_other_par
     assert owners.want(Owner("anna", "one", "right"), ["c"], known) == {"b"}
 
 
+@pytest.mark.full
 def test_the_runs_of_one_part_never_take_each_others_place() -> None:
     runs = [small(seed) for seed in range(70, 73)]
     who = Owner("anna", "page", "player", frozenset(map(key_of, runs)))
@@ -356,12 +362,13 @@ def test_what_sessions_hold_is_bounded() -> None:
 
 def test_a_wish_that_is_given_up_leaves_those_of_others() -> None:
     wishes = Wishes()
-    wishes.add(50, 60.0, "anna")
-    wishes.add(20, 60.0, "ben")
+    wishes.add(Wish(50, 60.0, "anna"))
+    wishes.add(Wish(20, 60.0, "ben"))
     wishes.release("anna")
     assert wishes.furthest(0) == 20
 
 
+@pytest.mark.full
 def test_the_trainer_trains_and_measures_for_one_screen_of_a_session_at_a_time(tmp_path: Path) -> None:
     long = [replace(small(seed), steps=5000) for seed in (50, 51)]
     trainer, path = bent(SLOW), tmp_path / "work"
@@ -385,6 +392,7 @@ def test_the_trainer_trains_and_measures_for_one_screen_of_a_session_at_a_time(t
         trainer.close()
 
 
+@pytest.mark.full
 def test_what_two_sessions_want_goes_on_when_one_turns_away(tmp_path: Path) -> None:
     trainer, path = bent(SLOW), tmp_path / "work"
     try:
@@ -399,3 +407,160 @@ def test_what_two_sessions_want_goes_on_when_one_turns_away(tmp_path: Path) -> N
         until(lambda: pieces(path) > done, "further work")
     finally:
         trainer.close()
+
+
+# --- sharing out ---
+
+
+def test_a_newcomer_gets_rows_at_once_where_others_fill_all_places_with_many_runs_each(
+    readers: Readers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "TRAINED_RUNS", 8)
+    many = [small(seed, steps=400) for seed in range(12)]
+    for at, cfg in enumerate(many):
+        readers.want(cfg, session=f"session {at // 4}")
+    for _ in range(40):
+        readers.engine.work()
+    assert sum(map(bool, readers.places(*many))) == 4
+    newcomer = small(20, steps=400)
+    readers.want(newcomer, session="newcomer")
+    for _ in range(4):
+        readers.engine.work()
+    assert readers.lengths(newcomer)[0] > 0
+    for _ in range(40):
+        readers.engine.work()
+    trained = [at for at, place in enumerate(readers.places(*many)) if not place]
+    assert sorted(Counter(at // 4 for at in trained).values()) == [2, 2, 3], (
+        "of three sessions, one place of eight less"
+    )
+    assert readers.places(newcomer) == [0]
+
+
+def test_whoever_has_one_run_is_not_trained_slower_by_somebodys_four(readers: Readers) -> None:
+    turns = Turns()
+    one, four = Payer("one", "here"), Payer("four", "here")
+    wanting = {"a": four, "b": four, "c": four, "d": four, "mine": one}
+    had = Counter[str]()
+    for _ in range(80):
+        key = turns.next(wanting)
+        had[key] += 1
+        turns.charge(wanting[key], wanting.values())
+        wanting = {key: wanting[key] for key in [*(other for other in wanting if other != key), key]}
+    assert had == {"mine": 40, "a": 10, "b": 10, "c": 10, "d": 10}
+
+
+def test_a_class_of_one_address_has_every_place_and_equal_turns_where_nobody_else_is(
+    readers: Readers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "TRAINED_RUNS", 30)
+    pupils = [small(seed) for seed in range(30)]
+    for cfg in pupils:
+        readers.want(cfg, session=f"pupil {cfg.seed}", address="school")
+    readers.engine.work()
+    assert len(readers.engine.trained) == 30
+    assert readers.places(*pupils) == [0] * 30
+    while readers.engine.work():
+        pass
+    assert readers.lengths(*pupils) == [41] * 30
+
+
+def test_an_address_that_fills_all_places_gives_up_half_of_them_for_others_and_no_more() -> None:
+    crowd = {f"run {at}": Payer(f"session {at}", "crowd") for at in range(8)}
+    guests = {f"guest {at}": Payer(f"guest {at}", "home") for at in range(2)}
+    assert ranked(crowd | guests, crowd, 8)[:8] == [f"run {at}" for at in range(4)] + [
+        "guest 0",
+        "guest 1",
+        "run 4",
+        "run 5",
+    ]
+    assert ranked(crowd, crowd, 8) == list(crowd)
+
+
+def test_of_an_address_with_more_sessions_than_a_class_has_each_pays_more_for_its_turns() -> None:
+    turns, crowd, guest = Turns(), [Payer(str(at), "crowd") for at in range(2 * CLASS)], Payer("guest", "home")
+    wanting = {payer.session: payer for payer in [*crowd, guest]}
+    had = Counter[str]()
+    for _ in range(10 * len(wanting)):
+        key = turns.next(wanting)
+        had[key] += 1
+        turns.charge(wanting[key], wanting.values())
+    most = max(had[payer.session] for payer in crowd)
+    assert 2 * most - 2 <= had["guest"] <= 2 * most + 2
+
+
+def test_whoever_leaves_and_comes_back_has_not_had_less(readers: Readers) -> None:
+    turns, stays, leaves = Turns(), Payer("stays", ""), Payer("leaves", "")
+    had = Counter[str]()
+    for _ in range(40):
+        wanting = {"stays": stays, "leaves": leaves}
+        key = turns.next(wanting)
+        had[key] += 1
+        turns.charge(wanting[key], wanting.values())
+        if key == "leaves":
+            assert turns.next({"stays": stays}) == "stays"
+            turns.charge(stays, [stays])
+            had["stays"] += 1
+    assert had["leaves"] <= had["stays"]
+
+
+def test_newcomers_beyond_the_places_get_a_few_rows_each_and_only_so_many_at_once(
+    readers: Readers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "MOST_NEW", 2)
+    runs = [small(seed, steps=400) for seed in range(6)]
+    for cfg in runs:
+        readers.want(cfg, session=f"session {cfg.seed}")
+    readers.engine.work()
+    assert (len(readers.engine.trained), len(readers.engine.passing)) == (2, 2)
+    while not all(length >= 10 for length in readers.lengths(*runs)):
+        assert readers.engine.work()
+        assert len(readers.engine.passing) <= 2
+    readers.engine.work()
+    assert (readers.places(*runs), readers.engine.passing) == ([0, 0, 1, 2, 3, 4], set())
+
+
+def test_wanted_runs_beyond_what_is_held_are_forgotten_from_the_end_of_the_queue(
+    readers: Readers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "MOST_RUNS", 6)
+    mine = small(0, steps=400)
+    readers.want(mine, session="mine")
+    readers.engine.work()
+    for seed in range(1, 30):
+        readers.want(small(seed, steps=400), session="other")
+        readers.engine.work()
+    assert key_of(mine) in readers.engine.trained
+    assert len(readers.engine.slots) <= 7
+
+
+def test_the_questions_of_one_session_do_not_take_the_turns_or_the_room_of_others() -> None:
+    waiting = Questions(5)
+    questions = [{"key": f"{session}{at}", "session": session} for session in "ab" for at in range(3)]
+    dropped = [waiting.put(question) for question in [*questions, {"key": "c0", "session": "c"}]]
+    assert [one and one["key"] for one in dropped] == [None] * 5 + ["a0", "b0"]
+    waiting.cancel("b1")
+    assert [waiting.pop()["key"] for _ in range(len(waiting))] == ["a2", "b2", "c0", "a1"]
+    assert len(waiting) == 0
+
+
+def test_a_session_s_first_measurement_begins_where_others_have_many_in_work(
+    readers: Readers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+
+    def slow(_replays: object, _cfg: RunConfig, at: str) -> Work[dict[str, Any]]:
+        begun.append(at)
+        while True:
+            yield 0.5
+
+    monkeypatch.setattr(engine, "MOST_JOBS", 2)
+    monkeypatch.setitem(engine.INSTRUMENTS, "slow", slow)
+    for at in range(5):
+        who = Owner("many", "")
+        readers.engine.answer(question_message(Question("slow", dict), small(0), {"at": f"many {at}"}, who))
+    for _ in range(4):
+        readers.engine.work()
+    readers.engine.answer(question_message(Question("slow", dict), small(0), {"at": "one"}, Owner("one", "")))
+    for _ in range(4):
+        readers.engine.work()
+    assert begun == ["many 0", "many 1", "one"]

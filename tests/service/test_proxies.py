@@ -27,8 +27,9 @@ NGINX = shutil.which("nginx")
 
 @pytest.fixture(scope="module")
 def replicas() -> Iterator[list[Server]]:
-    """Two servers below a path."""
-    with serving(STREAMLIT_SERVER_BASE_URL_PATH=BASE) as first, serving(STREAMLIT_SERVER_BASE_URL_PATH=BASE) as second:
+    """Two servers below a path, behind a proxy."""
+    told = {"STREAMLIT_SERVER_BASE_URL_PATH": BASE, "PLAYGROUND_PROXIES": "1"}
+    with serving(**told) as first, serving(**told) as second:
         for one in (first, second):
             one.wait_for(b'"ready"')
         yield [first, second]

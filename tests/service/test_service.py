@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +32,7 @@ from models.service.messages import key_of
 from models.service.shelf import Shelf
 from models.spec import RunConfig
 from models.spec.budget import over_budget
+from models.spec.remembered import config_bytes, remembered
 from models.training import Run
 from tests.waiting import PATIENCE, until
 
@@ -271,6 +273,7 @@ def test_an_unknown_question_is_answered_in_words(worker: WorkerTrainer) -> None
     assert "no question 'meaning'" in answer.error
 
 
+@pytest.mark.full
 def test_running_out_of_memory_is_said_and_the_worker_lives_on() -> None:
     trainer = bent("import torch\ndef fail(c, a): raise torch.OutOfMemoryError('x')\nquestions.QUESTIONS['big'] = fail")
     try:
@@ -322,6 +325,7 @@ def test_the_same_question_is_computed_once() -> None:
         trainer.close()
 
 
+@pytest.mark.full
 def test_of_many_questions_the_newest_is_answered_first(tmp_path: Path) -> None:
     # The first is held until the last has been posted, so that the others pile up.
     gate = "def gated(c, a):\n    while not os.path.exists(a['gate']): time.sleep(0.01)\n    return a"
@@ -330,6 +334,7 @@ def test_of_many_questions_the_newest_is_answered_first(tmp_path: Path) -> None:
     try:
         open_gate = tmp_path / "open"
         trainer.ask(Question("gated", dict), SMALL, gate=str(open_gate))
+        until(lambda: trainer._shelf.at, "the worker at the gate")
         for n in range(5):
             trainer.ask(Question("note", dict), SMALL, n=n)
         open_gate.touch()
@@ -361,6 +366,7 @@ def pieces(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
+@pytest.mark.full
 def test_a_long_answer_says_how_far_it_is_while_runs_go_on(tmp_path: Path) -> None:
     trainer, path = bent(SLOW), tmp_path / "work"
     try:
@@ -376,6 +382,7 @@ def test_a_long_answer_says_how_far_it_is_while_runs_go_on(tmp_path: Path) -> No
         trainer.close()
 
 
+@pytest.mark.full
 def test_a_cancelled_answer_is_worked_on_no_more_and_can_be_asked_for_again(tmp_path: Path) -> None:
     trainer, path = bent(SLOW), tmp_path / "work"
     try:
@@ -392,6 +399,7 @@ def test_a_cancelled_answer_is_worked_on_no_more_and_can_be_asked_for_again(tmp_
         trainer.close()
 
 
+@pytest.mark.full
 def test_an_answer_that_nobody_asks_for_any_more_is_dropped(tmp_path: Path) -> None:
     trainer, path = bent("from models.service import engine\nengine.JOB_SECONDS = 0.3\n" + SLOW), tmp_path / "work"
     try:
@@ -408,6 +416,7 @@ def test_an_answer_that_nobody_asks_for_any_more_is_dropped(tmp_path: Path) -> N
         trainer.close()
 
 
+@pytest.mark.full
 def test_asking_on_keeps_an_answer_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "RENEW_SECONDS", 0.1)
     trainer, path = bent("from models.service import engine\nengine.JOB_SECONDS = 2.0\n" + SLOW), tmp_path / "work"
@@ -424,6 +433,7 @@ def test_asking_on_keeps_an_answer_alive(tmp_path: Path, monkeypatch: pytest.Mon
         trainer.close()
 
 
+@pytest.mark.full
 def test_a_long_answer_outlives_the_worker(tmp_path: Path) -> None:
     trainer, path = bent(SLOW), tmp_path / "work"
     try:
@@ -461,7 +471,9 @@ def test_an_instrument_with_wrong_arguments_is_refused_in_words(worker: WorkerTr
 # Death and resurrection
 
 
-def test_a_killed_worker_leaves_the_picture_and_the_rows_come_out_equal() -> None:
+def test_a_killed_worker_leaves_the_picture_and_the_rows_come_out_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+    logged: list[tuple[str, object]] = []
+    monkeypatch.setattr(client, "event", lambda what, *_, **facts: logged.append((what, facts.get("how"))))
     trainer = WorkerTrainer(back_off=[0.05])
     try:
         cfg = RunConfig(depth=4, width=32, batch=32, steps=400, device="cpu")
@@ -478,6 +490,7 @@ def test_a_killed_worker_leaves_the_picture_and_the_rows_come_out_equal() -> Non
         assert trainer.tape(cfg) is tape
         finished(tape)
         assert trainer.status().pid != first_pid
+        assert logged[:3] == [("trainer_ready", None), ("trainer_ended", "by SIGKILL"), ("trainer_ready", None)]
         assert not tape.recomputing
         assert rows_of(tape).tobytes() == expected(cfg).tobytes()
         assert drawn.tobytes() == rows_of(tape)[: len(drawn)].tobytes()
@@ -490,6 +503,7 @@ def test_a_killed_worker_leaves_the_picture_and_the_rows_come_out_equal() -> Non
         trainer.close()
 
 
+@pytest.mark.full
 def test_an_open_question_outlives_the_worker_but_does_not_kill_it_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shelf, "LIVES", 2)
     trainer = bent("questions.QUESTIONS['die'] = lambda c, a: os._exit(9)")
@@ -520,6 +534,7 @@ def test_a_worker_that_cannot_start_is_given_up_with_a_sentence(command: list[st
         trainer.close()
 
 
+@pytest.mark.full
 def test_a_worker_that_talks_nonsense_is_replaced_not_believed() -> None:
     trainer = WorkerTrainer(
         [sys.executable, "-c", "print('hello', flush=True); import time; time.sleep(600)"], back_off=[0.01]
@@ -531,6 +546,7 @@ def test_a_worker_that_talks_nonsense_is_replaced_not_believed() -> None:
         trainer.close()
 
 
+@pytest.mark.full
 def test_the_worker_ends_with_its_parent_even_while_a_step_hangs() -> None:
     setup = "questions.QUESTIONS['hang'] = lambda c, a: (os.write(2, b'hanging'), time.sleep(600)) and {}"
     process = subprocess.Popen(
@@ -609,6 +625,7 @@ def test_the_worker_listens_on_nothing(worker: WorkerTrainer) -> None:
     assert not [link for link in links if link.startswith("socket:")]
 
 
+@pytest.mark.full
 def test_what_the_worker_prints_does_not_disturb_the_wire() -> None:
     trainer = bent(
         "questions.QUESTIONS['shout'] = lambda c, a: (print('loud'), os.write(1, b'louder\\n')) and {'said': 1}"
@@ -646,10 +663,10 @@ def progress(tape: Tape, rows: int) -> dict[str, Any]:
 
 def test_tapes_are_dropped_by_weight_the_longest_unused_first_and_never_while_wanted() -> None:
     kept = Shelf(tape_bytes=100_000)
-    tapes = [kept.tape(RunConfig(seed=seed, steps=5000)) for seed in range(4)]
+    tapes = [kept.kept(RunConfig(seed=seed, steps=5000)) for seed in range(4)]
     tapes[1].wish(5000, PATIENCE)
     for tape in tapes:
-        kept.tape(tape.cfg)
+        kept.kept(tape.cfg)
         kept.apply(progress(tape, 2000))
     assert list(kept.tapes) == [tapes[1].key, tapes[3].key]
     assert tapes[0].trace() is not None
@@ -658,7 +675,7 @@ def test_tapes_are_dropped_by_weight_the_longest_unused_first_and_never_while_wa
 def test_a_dropped_tape_starts_afresh_and_is_not_confused_by_rows_meant_for_the_old_one() -> None:
     cfg = RunConfig(steps=100)
     kept = Shelf()
-    tape = kept.tape(cfg)
+    tape = kept.kept(cfg)
     kept.apply(progress(tape, 10) | {"start": 50, "columns": None, "length": 60})
     assert tape.length == 0
     kept.apply(progress(tape, 10))
@@ -683,6 +700,212 @@ def test_the_engine_forgets_unwanted_runs_and_brings_them_back(monkeypatch: pyte
     trainer._shelf.tapes.clear()
     tape = trainer.want(cfgs[0], 3)
     assert rows_of(tape).tobytes() == expected(cfgs[0], 3).tobytes()
+
+
+# What comes from outside, and what goes wrong inside
+
+
+def test_a_look_up_keeps_nothing_and_only_who_wants_rows_makes_a_tape(worker: WorkerTrainer) -> None:
+    before = len(worker._shelf.tapes)
+    for seed in range(7000, 7050):
+        assert worker.tape(RunConfig(seed=seed)).length == 0
+    assert len(worker._shelf.tapes) == before
+    assert worker.want(RunConfig(seed=7000), 0) is worker.tape(RunConfig(seed=7000))
+
+
+@pytest.mark.parametrize(("depth", "overrides"), [(16, ()), (128, ("norm", "none")), (128, ("residual", False))])
+def test_a_tape_weighs_what_it_takes(depth: int, overrides: tuple[Any, ...]) -> None:
+    """Configuration and link are counted, however many exceptions for single blocks there are."""
+    odd = tuple((block, *overrides) for block in range(1, depth + 1, 2)) if overrides else ()
+    kept, count = Shelf(), 40
+    kept.kept(RunConfig(depth=depth, overrides=odd))  # what is loaded by the first is not the others'
+    tracemalloc.start()
+    began = tracemalloc.get_traced_memory()[0]
+    for seed in range(1, count + 1):
+        kept.kept(RunConfig(depth=depth, overrides=odd, seed=seed))
+    taken = (tracemalloc.get_traced_memory()[0] - began) / count
+    tracemalloc.stop()
+    weighed = sum(tape.nbytes for tape in kept.tapes.values()) / len(kept.tapes)
+    assert 0.8 * taken < weighed < 3 * taken
+
+
+def test_empty_tapes_are_dropped_before_any_with_rows() -> None:
+    kept = Shelf(tape_bytes=150_000)
+    finished_long_ago = kept.kept(RunConfig(steps=5000))
+    kept.apply(progress(finished_long_ago, 2000))
+    for seed in range(1, 200):
+        kept.kept(RunConfig(seed=seed))
+    assert finished_long_ago.key in kept.tapes
+    assert sum(tape.nbytes for tape in kept.tapes.values()) < 160_000
+
+
+def test_what_follows_from_a_configuration_is_remembered_up_to_a_number_of_bytes() -> None:
+    made: list[RunConfig] = []
+    known = remembered(10 * config_bytes(RunConfig()))(lambda cfg: made.append(cfg) or len(made))
+    cfgs = [RunConfig(seed=seed) for seed in range(20)]
+    first = [known(cfg) for cfg in cfgs]
+    assert [known(cfg) for cfg in cfgs[-10:]] == first[-10:]
+    assert len(made) == 20
+    known(cfgs[0])
+    assert len(made) == 21
+
+
+@pytest.mark.parametrize("long", [{"text": "\x01" * 10**6}, {"row": [0.0] * 10**4}])
+def test_a_question_that_is_too_long_is_refused_and_neither_sent_nor_kept(
+    worker: WorkerTrainer, long: dict[str, Any]
+) -> None:
+    until(lambda: worker.status().state == "ready", "the worker")
+    pid, shelf_ = worker.status().pid, worker._shelf
+    before = len(shelf_.open), len(shelf_.errors), len(shelf_.answers)
+    answer = worker.ask(answers.LENS, SMALL, wait=PATIENCE, step=0, **long)
+    assert answer is not None
+    assert "too long" in answer.error
+    assert (len(shelf_.open), len(shelf_.errors), len(shelf_.answers)) == before
+    assert worker.share(answers.LENS, SMALL, step=0, **long) == 0.0
+    worker.cancel(answers.LENS, SMALL, step=0, **long)
+    assert finished(worker.want(SMALL, SMALL.steps)).done
+    assert worker.status().pid == pid
+
+
+def test_errors_are_few_and_short_and_weigh_on_no_answer() -> None:
+    kept = Shelf()
+    kept.apply({"kind": "answer", "key": "good", "value": {"x": 1.0}, "error": ""})
+    tracemalloc.start()
+    began = tracemalloc.get_traced_memory()[0]
+    for at in range(20):
+        kept.apply({"kind": "answer", "key": str(at), "value": None, "error": f"{at}" + "x" * 3_000_000})
+    assert tracemalloc.get_traced_memory()[0] - began < 1e6
+    tracemalloc.stop()
+    for at in range(2 * shelf.MOST_ERRORS):
+        kept.apply({"kind": "answer", "key": f"more {at}", "value": None, "error": "no"})
+    assert len(kept.errors) == shelf.MOST_ERRORS
+    assert list(kept.answers) == ["good"]
+
+
+def test_the_key_of_a_question_has_a_fixed_length_and_an_answer_counts_it() -> None:
+    short, long = (shelf.question_message(answers.LENS, SMALL, {"text": "x" * count}) for count in (1, 5000))
+    assert short["key"] != long["key"]
+    assert len(short["key"]) == len(long["key"]) == 64
+    kept = Shelf(answer_bytes=10_000)
+    for at in range(1000):
+        kept.apply({"kind": "answer", "key": f"{at:064}", "value": {}, "error": ""})
+    assert len(kept.answers) < 10_000 / 64
+
+
+def test_the_line_of_a_message_that_could_not_be_received_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "LONGEST_LINE", 1000)
+    pipe = io.BytesIO()
+    with pytest.raises(ValueError, match="at most 1,000"):
+        wire.send(pipe, {"text": "x" * 1000})
+    assert not pipe.getvalue()
+
+
+def test_only_the_question_that_the_worker_was_at_is_blamed_for_its_death() -> None:
+    setup = """
+def die(c, a):
+    os._exit(9)
+def gated(c, a):
+    while not os.path.exists(a['gate']): time.sleep(0.01)
+    return a
+questions.QUESTIONS |= {'die': die, 'gated': gated, 'note': lambda c, a: a}
+"""
+    trainer = bent(setup)
+    try:
+        until(lambda: trainer.status().state == "ready", "the worker")
+        with trainer._shelf.lock:  # so that all are asked before any is answered
+            for at in range(5):
+                trainer.ask(Question("note", dict), SMALL, at=at)
+            trainer.ask(Question("die", dict), SMALL)
+        answer = trainer.ask(Question("die", dict), SMALL, wait=PATIENCE)
+        assert answer is not None
+        assert f"died {shelf.LIVES} times over this question" in answer.error
+        for at in range(5):
+            note = trainer.ask(Question("note", dict), SMALL, wait=PATIENCE, at=at)
+            assert note is not None
+            assert note.value == {"at": at}
+    finally:
+        trainer.close()
+
+
+def test_a_worker_that_was_given_up_is_tried_again_and_works_where_it_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "REST_SECONDS", 0.1)
+    mended = tmp_path / "mended"
+    trainer = bent(f"if not os.path.exists({str(mended)!r}): raise SystemExit(7)")
+    try:
+        until(lambda: trainer.status().state == "failed", "the limit")
+        assert "tried again every 0.1 s" in trainer.status().sentence
+        mended.touch()
+        until(lambda: trainer.status().state == "ready", "a worker that can start")
+        assert finished(trainer.want(SMALL, SMALL.steps)).length == SMALL.steps + 1
+    finally:
+        trainer.close()
+
+
+def test_a_listener_that_raises_holds_up_nobody_and_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    trainer = WorkerTrainer()
+    heard: list[str] = []
+
+    def raises(_key: str) -> None:
+        raise RuntimeError("a secret")
+
+    try:
+        trainer.listen(raises)
+        trainer.listen(heard.append)
+        tape = finished(trainer.want(SMALL, SMALL.steps))
+        assert tape.length == SMALL.steps + 1
+        assert tape.key in heard
+        assert trainer.status().state == "ready"
+        said = [record.getMessage() for record in caplog.records if "listener_failed" in record.getMessage()]
+        assert len(said) == 1
+        assert "RuntimeError" in said[0]
+        assert "secret" not in said[0]
+    finally:
+        trainer.close()
+
+
+def test_a_message_that_cannot_be_filed_restarts_the_worker_and_the_rows_come_out_equal(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    trainer = WorkerTrainer(back_off=[0.0])
+    raised: list[str] = []
+    apply = trainer._shelf.apply
+
+    def fails_once(message: dict[str, Any]) -> None:
+        if message["kind"] == "progress" and not raised:
+            raised.append(message["key"])
+            raise RuntimeError("a secret")
+        apply(message)
+
+    monkeypatch.setattr(trainer._shelf, "apply", fails_once)
+    try:
+        tape = finished(trainer.want(SMALL, SMALL.steps, seconds=PATIENCE))
+        assert raised == [tape.key]
+        assert rows_of(tape).tobytes() == expected(SMALL).tobytes()
+        assert "not understood" in trainer.status().ending
+        said = [record.getMessage() for record in caplog.records if "trainer_not_understood" in record.getMessage()]
+        assert len(said) == 1
+        assert "secret" not in said[0]
+    finally:
+        trainer.close()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_trainer_that_nobody_looks_after_any_more_says_that_it_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ends(_self: WorkerTrainer) -> str:
+        raise SystemExit
+
+    monkeypatch.setattr(WorkerTrainer, "_live", ends)
+    trainer = WorkerTrainer()
+    try:
+        until(lambda: trainer.status().state == "failed", "the end of the thread")
+        assert "nobody looks after it" in trainer.status().sentence
+        answer = trainer.ask(answers.PROFILE, SMALL)
+        assert answer is not None
+        assert answer.error == trainer.status().sentence
+    finally:
+        trainer.close()
 
 
 # In process, and the one of this process
@@ -728,8 +951,8 @@ def test_a_reloaded_module_closes_the_trainer_of_its_predecessor(monkeypatch: py
 
 
 def test_equal_configurations_share_a_tape_and_others_do_not(worker: WorkerTrainer) -> None:
-    assert worker.tape(RunConfig(seed=5)) is worker.tape(RunConfig(seed=5))
-    assert worker.tape(RunConfig(seed=5)) is not worker.tape(RunConfig(seed=6))
+    assert worker.want(RunConfig(seed=5), 0) is worker.tape(RunConfig(seed=5))
+    assert worker.want(RunConfig(seed=6), 0) is not worker.tape(RunConfig(seed=5))
     assert key_of(RunConfig(lr=0.5, seed=2)) == "lr=0.5&seed=2"
 
 

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from models.export import configuration_from, configuration_json
-from models.spec import ARRANGEMENTS, NETS, RunConfig, arrangement_of, knobs
+from models.spec import ARRANGEMENTS, NETS, RunConfig, arrangement_of, knobs, overrides
 from models.spec.overrides import from_text, in_words, mix_ln, to_text
 from models.spec.query import FOREIGN, harmless, refusal
 from tests.strategies import configs
@@ -136,6 +136,19 @@ def test_overrides_that_make_no_sense_are_ignored_with_a_note(text):
     assert cfg == RunConfig(depth=4)
     assert len(notes) == 1
     assert notes[0].endswith("overrides ignored")
+
+
+def test_no_more_is_expanded_than_a_net_has_blocks_and_keys(monkeypatch):
+    expanded = []
+    monkeypatch.setattr(overrides, "checked_overrides", lambda found, depth: expanded.append(len(found)) or ())
+    every = [f"1-128.{key}.{values[0]}".lower() for key, values in overrides.OVERRIDE_KEYS.items()]
+    from_text(",".join(every), 128)
+    assert expanded == [overrides.most_overrides(128)]
+    with pytest.raises(ValueError, match="more than 512"):
+        from_text(",".join(every * 400), 128)
+    with pytest.raises(ValueError, match="block 9999"):
+        from_text("1-9999.norm.none", 128)
+    assert len(expanded) == 1
 
 
 # --- what comes from outside ---

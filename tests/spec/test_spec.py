@@ -6,7 +6,9 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+import torch
 
+from models.nets import build_model
 from models.spec import (
     ARRANGEMENTS,
     BRANCH_SCALES,
@@ -97,9 +99,9 @@ def test_a_number_is_legal_up_to_its_bounds_and_refused_beyond_them(name):
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, True, False, None, "4", (4,), 4j])
-def test_what_is_not_a_number_of_the_right_kind_is_refused(name, value):
-    assert repr(value) in refusal(**{name: value})
+def test_what_is_not_a_number_of_the_right_kind_is_refused(name):
+    for value in (math.nan, math.inf, -math.inf, True, False, None, "4", (4,), 4j):
+        assert repr(value) in refusal(**{name: value})
 
 
 @pytest.mark.parametrize("name", WHOLE)
@@ -434,14 +436,54 @@ def test_below_the_equation_stand_the_branch_the_stack_and_the_final_norm():
     assert r"\text{logits} = W\,\operatorname{LN}(x_M)" in equation(RunConfig(placement="pre-norm"))
     assert "logits" not in equation(RunConfig(placement="post-norm"))
     transformer = equation(RunConfig(net="transformer", qk_norm=True))
-    assert r"\operatorname{softmax}(\operatorname{RMS}(q)\,\operatorname{RMS}(k)^\top/\sqrt{d_k})\,v" in transformer
-    assert r"W_{l+1,k}\,\operatorname{LN}(y_k)" in equation(RunConfig.arranged("DLCL"))
+    assert r"\operatorname{softmax}(\operatorname{RMS}(q)\,\operatorname{RMS}(k)^\top/\sqrt{d_k}+m_{ij})" in transformer
 
 
-def test_residuals_second_stream_is_joined_with_the_norm_that_is_set():
-    assert r"\text{out} = x_M + \operatorname{LN}(y_M)" in equation(RunConfig.arranged("ResiDual"))
-    assert r"\text{out} = x_M + \operatorname{RMS}(y_M)" in equation(RunConfig.arranged("ResiDual", norm="rms norm"))
-    assert r"\text{out} = x_M + y_M" in equation(RunConfig.arranged("ResiDual", norm="none"))
+def test_an_attention_that_hides_later_tokens_shows_its_mask_and_one_that_does_not_has_none():
+    for position in ("learned", "rotary", "relative bias", "alibi"):
+        hidden, open_ = (
+            equation(RunConfig(net="transformer", position=position, mask=mask)) for mask in ("causal", "none")
+        )
+        assert r"+m_{ij})\,v" in hidden
+        assert r"m_{ij} = -\infty\ \text{for}\ j > i" in hidden
+        assert "m_{ij}" not in open_
+
+
+def test_the_head_of_dlcl_reads_the_weighted_sum_that_its_equation_shows():
+    """By torch alone: W LN(sum of W[L + 1, k] LN(y_k)), y_k what block k has put out."""
+    cfg = RunConfig.arranged("DLCL", depth=4, width=16, seed=3)
+    net, source = build_model(cfg), torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for weights in net.stream.weights:  # away from the average, with which a wrong row would not show
+            weights.copy_(torch.rand(len(weights), generator=source))
+    outputs = []
+    net.stream.start_tap.register_forward_hook(lambda *seen: outputs.append(seen[2]))
+    for block in net.stream.blocks.values():
+        block["mlp"].register_forward_hook(lambda *seen: outputs.append(seen[2]))
+    logits = net(torch.randn(8, 1, 64, generator=source))
+
+    def normed(x):
+        return (x - x.mean(-1, keepdim=True)) / (x.var(-1, correction=0, keepdim=True) + cfg.eps).sqrt()
+
+    read = sum(weight * normed(y) for weight, y in zip(net.stream.weights[-1], outputs, strict=True))
+    torch.testing.assert_close(normed(read) @ net.head.weight.T + net.head.bias, logits)
+    assert (normed(outputs[-1]) @ net.head.weight.T + net.head.bias - logits).abs().max() > 0.1
+    text = equation(cfg)
+    assert r"x_{l+1} = \textstyle\sum_{k=0}^{l} W_{l+1,k}\,\operatorname{LN}(y_k)" in text
+    assert r"y_0\text{: embedding},\quad y_k\text{: output of block }k" in text
+    assert r"\text{logits} = W\,\operatorname{LN}(x_{L+1})" in text
+
+
+def test_residuals_second_stream_collects_the_same_branch_from_the_input_on_and_joins_at_the_head():
+    text = equation(RunConfig.arranged("ResiDual"))
+    assert r"x \leftarrow \operatorname{LN}(x + F(x))" in text
+    assert r"y \leftarrow y + F(x),\qquad y_0 = x_0" in text
+    assert r"\text{logits} = W\,(x_M + \operatorname{LN}(y_M))" in text
+    assert r"(x_M + \operatorname{RMS}(y_M))" in equation(RunConfig.arranged("ResiDual", norm="rms norm"))
+    assert r"\text{logits} = W\,(x_M + y_M)" in equation(RunConfig.arranged("ResiDual", norm="none"))
+    halved = equation(RunConfig.arranged("ResiDual", branch_scale=0.5, placement="sandwich"))
+    assert r"y \leftarrow y + 0.5\,\operatorname{LN}(F(\operatorname{LN}(x)))" in halved
+    assert r"\text{logits} = W\,\operatorname{LN}(x_M + \operatorname{LN}(y_M))" in halved
 
 
 @pytest.mark.parametrize("net", NETS)

@@ -156,7 +156,8 @@ def test_the_sentences_of_every_row_are_those_of_the_insights_and_equal_neighbou
         assert said(tape, "activation", row) == activation_sentence(SITES, trace.act_rms[row])
         assert said(tape, "gradient", row) == gradient_sentence(SITES, trace.grad_rms[row])
         assert said(tape, "loss", row) == loss_sentence(trace, row, math.log(10))
-        assert said(tape, "verdict", row) == " ".join(one.sentence for one in verdicts(SMALL, trace, row))
+        judged = " ".join(one.sentence for one in verdicts(SMALL, trace, row))
+        assert said(tape, "verdict", row) == f"Step {row} · {judged}"
     for changes in sentences.along(tape).changes.values():
         assert all(one[1] != other[1] for one, other in pairwise(changes))
     assert len(sentences.along(tape).changes["loss"]) < len(trace)

@@ -5,11 +5,11 @@ they are computed, wishes, tickets, and whoever behaves badly.
 import asyncio
 import json
 import os
-import signal
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,13 +20,14 @@ from hypothesis import given
 from hypothesis import strategies as some
 from starlette.applications import Starlette
 from starlette.websockets import WebSocketState
-from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.exceptions import ConnectionClosed
 
-from components.stage import asked, route
+from components.stage import asked, recordings, route
 from components.stage.tickets import TICKETS, Tickets
 from models.service import client
 from models.service.client import Owner, tape_key
 from models.spec import RunConfig
+from models.spec.overrides import OVERRIDE_KEYS
 from models.training import Run
 from tests.stage.browserless import Browser
 from tests.waiting import until
@@ -201,9 +202,8 @@ def test_without_a_ticket_nothing_is_trained_and_what_is_there_comes(url: str, n
     with Browser(url) as page:
         page.hello(known, ticket=ticket(known), want=ALL).until_done()
         page.hello(known, unknown, ticket=name, want=ALL).until_done(0)
-        while not page.trainer:
+        while page.trainer.get("ticket") is not False:
             page.take()
-    assert page.trainer["ticket"] is False
     assert client.trainer().tape(unknown).length == 0
     assert not client.trainer().tape(unknown).wanted
 
@@ -236,6 +236,7 @@ def test_an_old_ticket_is_none_and_the_longest_unused_goes_first() -> None:
 # --- whoever behaves badly ---
 
 LINK = client.key_of(SMALL)
+BLOCKS = "depth=128&overrides=" + "1-128.norm.none," * 600
 BAD = {
     "no JSON": "{",
     "a number": "7",
@@ -248,6 +249,9 @@ BAD = {
     "no link": {"kind": "hello", "ticket": "", "runs": [{}]},
     "another link": {"kind": "hello", "ticket": "", "runs": [{"link": "depth=9999"}]},
     "an unknown setting": {"kind": "hello", "ticket": "", "runs": [{"link": "evil=1"}]},
+    "a link that no page writes": {"kind": "hello", "ticket": "", "runs": [{"link": f"{LINK}&net=mlp"}]},
+    "a longer link than any": {"kind": "hello", "ticket": "", "runs": [{"link": "seed=" + "9" * 2**14}]},
+    "blocks without end": {"kind": "hello", "ticket": "", "runs": [{"link": BLOCKS}] * 8},
     "many settings": {"kind": "hello", "ticket": "", "runs": [{"link": "&".join(f"k{at}=1" for at in range(5000))}]},
     "a ticket of lists": {"kind": "hello", "ticket": [[]], "runs": [{"link": LINK}]},
     "rows below none": {"kind": "hello", "ticket": "", "runs": [{"link": LINK, "have": -1}]},
@@ -311,6 +315,17 @@ def test_whoever_says_nothing_is_let_go(url: str, monkeypatch: pytest.MonkeyPatc
         end_of(page)
 
 
+def test_the_longest_link_of_a_page_is_read() -> None:
+    """One whose settings change from block to block, so that no two are a range."""
+    two = {key: (values[-1], max(values[:-1], key=str)) for key, values in OVERRIDE_KEYS.items() if key != "identity"}
+    blocks = tuple((at, key, values[at % 2]) for at in range(1, 129) for key, values in two.items())
+    cfg = RunConfig(depth=128, overrides=blocks + tuple((at, "identity", bool(at % 2)) for at in range(1, 129)))
+    link = client.key_of(cfg)
+    assert asked.LONGEST_LINK / 2 < len(link) < asked.LONGEST_LINK
+    hello = json.dumps({"kind": "hello", "ticket": "", "runs": [{"link": link}] * asked.MOST_RUNS})
+    assert [run.cfg for run in asked.read(hello).runs] == [cfg] * asked.MOST_RUNS  # type: ignore[union-attr]
+
+
 words = some.sampled_from(["kind", "runs", "wants", "ticket", "turn", "link", "hello", "wish"]) | some.text(max_size=9)
 trees = some.recursive(
     some.none() | some.booleans() | some.integers() | words,
@@ -325,19 +340,11 @@ def test_whatever_is_said_is_a_message_or_a_value_error(text: str) -> None:
         assert isinstance(asked.read(text), asked.Hello | asked.Wish)
 
 
-def test_another_origin_is_refused_and_ones_own_is_not(url: str) -> None:
-    with pytest.raises(InvalidStatus) as refused:
-        Browser(url, origin="https://evil.example")
-    assert refused.value.response.status_code == 403
-    own = url.replace("ws://", "http://").removesuffix("/tape")
-    with Browser(url, origin=own) as page:
-        page.hello(SMALL, ticket=ticket(SMALL), want=ALL).until_done()
-
-
 class Deaf:
     """A websocket whose other side says hello and then reads nothing: what is sent never arrives."""
 
     application_state = WebSocketState.CONNECTED
+    scope = {"type": "websocket", "client": ("127.0.0.1", 1), "headers": []}  # noqa: RUF012
 
     def __init__(self, hello: str) -> None:
         self.said = [{"type": "websocket.receive", "text": hello}]
@@ -373,26 +380,75 @@ def test_a_reader_that_does_not_read_is_let_go_with_nothing_kept_for_it(
 
 
 def test_there_is_an_end_to_how_many_connections_are_open(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(route, "MOST_CONNECTIONS", 0)
+    monkeypatch.setattr(route.CROWD, "most", 0)
     with Browser(url) as page:
         ended = end_of(page)
     assert ended.rcvd is not None
     assert ended.rcvd.code == route.CROWDED
 
 
+def test_where_it_is_full_a_stranger_ends_for_a_newcomer_and_a_guest_gets_rows(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    until(lambda: len(route.CROWD) == 0, "the end of all others")
+    monkeypatch.setattr(route.CROWD, "most", 2)
+    mine, cfg = ticket(other(97)), other(97)
+    with Browser(url) as guest:
+        guest.hello(cfg, ticket=mine, want=ALL).until_rows(1)
+        with Browser(url) as stranger, Browser(url) as newcomer:
+            ended = end_of(stranger)
+            newcomer.hello(cfg, ticket=mine).until_done()
+            guest.until_done()
+    assert ended.rcvd is not None
+    assert ended.rcvd.code == route.CROWDED
+
+
+def test_strangers_do_not_slow_what_guests_are_sent(url: str) -> None:
+    until(lambda: len(route.CROWD) == 0, "the end of all others")
+    with Browser(url) as guest, Browser(url), Browser(url) as stranger:
+        guest.hello(SMALL, ticket=ticket(SMALL), want=ALL).until_done()
+        stranger.hello(SMALL, ticket="forged").until_done()
+        assert (route.CROWD.guests, len(route.CROWD)) == (1, 3)
+
+
+def test_of_too_many_connections_with_one_ticket_the_oldest_ends(url: str) -> None:
+    mine = ticket(SMALL)
+    pages = [Browser(url).hello(SMALL, ticket=mine, want=ALL).until_done() for _ in range(5)]
+    ended = end_of(pages[0])
+    assert ended.rcvd is not None
+    assert ended.rcvd.code == route.CROWDED
+    for page in pages[1:]:
+        page.hello(SMALL, ticket=mine).until_done().leave()
+
+
 # --- what goes wrong on the way ---
 
 
-def test_a_trainer_that_is_killed_in_mid_run_leaves_the_connection_and_the_rows_come_out_equal(url: str) -> None:
-    cfg = RunConfig(depth=2, width=16, batch=16, steps=400, seed=95, device="cpu")
-    with Browser(url) as page:
-        page.hello(cfg, ticket=ticket(cfg), want=ALL).until_rows(5)
-        before = {at: row.copy() for at, row in page.runs[0].rows.items()}
-        os.kill(client.trainer().status().pid, signal.SIGKILL)
-        page.until_done()
-    matrix = page.runs[0].matrix()
-    assert np.array_equal(matrix, computed(cfg))
-    assert all(np.array_equal(matrix[at], row) for at, row in before.items())
+def test_a_folder_that_does_not_answer_stalls_nobody_else_and_is_read_when_it_does(
+    url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "far.jsonl").write_text("{}\n")
+    monkeypatch.setenv(recordings.FOLDER, str(tmp_path))
+    monkeypatch.setattr(recordings, "READ_SECONDS", 0.2)
+    answers, openat = threading.Event(), os.open
+
+    def hangs(path: Any, *how: Any) -> int:
+        if str(path).endswith("far.jsonl"):
+            answers.wait()
+        return openat(path, *how)
+
+    monkeypatch.setattr(recordings.os, "open", hangs)
+    cfg = other(98)
+    with Browser(url) as far, Browser(url) as near:
+        far.say({"kind": "hello", "turn": 1, "ticket": "", "runs": [{"recording": "far.jsonl"}]})
+        while "does not answer" not in (said := str(far.socket.recv(timeout=60))):
+            pass
+        near.hello(cfg, ticket=ticket(cfg), want=ALL).until_done()
+        assert json.loads(said)["file"] == ""
+        answers.set()
+        while isinstance(came := far.socket.recv(timeout=60), str):
+            pass
+    assert came.endswith(b"{}\n")
 
 
 def test_rows_reach_everybody_who_watches_one_run(url: str) -> None:
@@ -407,6 +463,7 @@ def test_rows_reach_everybody_who_watches_one_run(url: str) -> None:
 
 
 @pytest.mark.parametrize(("base", "below"), [("", ""), ("class", "/class"), ("/class/room/", "/class/room")])
+@pytest.mark.full
 def test_the_routes_stand_below_the_servers_base_path(monkeypatch: pytest.MonkeyPatch, base: str, below: str) -> None:
     monkeypatch.setattr(st, "get_option", lambda name: base if name == "server.baseUrlPath" else None)
     paths = [one.path for one in route.routes()]  # type: ignore[attr-defined]

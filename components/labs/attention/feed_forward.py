@@ -79,7 +79,7 @@ def cut_chart(names: list[str], value: Sublayers, guessing: float) -> Figure:
         Series("feed-forward skipped", value.without["ffn"].loss),
         Series("attention skipped", value.without["attn"].loss, "other"),
         Series("intact", np.full(len(names), value.loss), "ghost"),
-        Series("guessing", np.full(len(names), guessing), "formula"),
+        Series("chance", np.full(len(names), guessing), "formula"),
     ]
     return depth_profile(
         title="Held-out loss by cut sublayer", unit="cross-entropy", hue=LOSS, sites=names, series=series
@@ -110,7 +110,7 @@ def _show(panels: dict[str, Panel]) -> bool:
         names = site_names([block_name(block) for block in range(1, whole.cfg.depth + 1)], whole.cfg.depth)
         drawn(cut_chart(names, whole.value, guessing), "Held-out loss by cut sublayer", f"{NAME}_cut")
         st.caption(
-            "Whole held-out split, eval mode, one seed; no training after a sublayer is skipped. Guessing costs "
+            "Whole held-out split, eval mode, one seed; no training after a sublayer is skipped. Chance is "
             f"{number(guessing, 3)} nats. A net trained without a part has learned to do without it; a net that loses "
             "it has not."
         )

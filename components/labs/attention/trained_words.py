@@ -22,7 +22,7 @@ def place_sentence(accuracy: Mapping[str, np.ndarray], chance: float, step: int)
         return f"At step {step} a stream is not finite somewhere, so no position can be read there."
     ends = (
         f"At step {step} a token's position is read correctly at the end of the stream {kept[-1]:.0%} of the time "
-        f"with skips and {lost[-1]:.0%} without; guessing gives {chance:.0%}."
+        f"with skips and {lost[-1]:.0%} without; chance is {chance:.0%}."
     )
     if kept[0] < 3 * chance:
         return (
@@ -38,8 +38,8 @@ def place_sentence(accuracy: Mapping[str, np.ndarray], chance: float, step: int)
 
 
 def place_chart(sites: Sequence[str], accuracy: Mapping[str, np.ndarray], chance: float) -> Figure:
-    """Share of positions read correctly, by site; dotted: guessing."""
-    title, unit = "Position read from the stream", "share read correctly; dotted: guessing"
+    """Share of positions read correctly, by site; dotted: chance."""
+    title, unit = "Position read from the stream", "share read correctly; dotted: chance"
     series, guides = by_name(accuracy), (chance,)
     return linear_profile(title=title, unit=unit, hue=SIGNAL, sites=sites, series=series, bounds=SHARE, guides=guides)
 

@@ -105,7 +105,7 @@ def said(found: Translation, at: int, guessing: float) -> str:
         return f"At step {int(found.steps[at])} the held-out loss is not finite."
     block, head = np.unravel_index(int(aim.argmax()), aim.shape)
     return (
-        f"At step {int(found.steps[at])} the held-out loss is {number(held_out, 3)} nats (guessing "
+        f"At step {int(found.steps[at])} the held-out loss is {number(held_out, 3)} nats (chance "
         f"{number(guessing, 3)}), and {found.accuracy[at]:.1%} of the symbols are right. Head {head + 1} of block "
         f"{block + 1} aims best: {aim.max():.0%} of its weight is on source positions that hold the symbol to be "
         f"written; equal weights would put {found.even:.0%} there."
@@ -138,5 +138,5 @@ def loss_chart(found: Translation, guessing: float) -> Figure:
         Series("training", np.array([loss[min(int(step), len(loss) - 1)] for step in steps])),
         Series("held-out", np.asarray(found.held_out, float), "other"),
     ]
-    unit, guides = "nats; dotted: guessing", (0.0, guessing)
+    unit, guides = "nats; dotted: chance", (0.0, guessing)
     return lines("Loss of the pair", over="step", at=steps.tolist(), unit=unit, hue=LOSS, series=series, guides=guides)

@@ -7,6 +7,7 @@ from components.instruments.panel import Panel
 from components.labs import several
 from components.labs.autoregression import inside as autoregression_inside
 from components.labs.autoregression import rows as autoregression_rows
+from components.labs.autoregression import subwords as autoregression_subwords
 from components.labs.autoregression import text as autoregression_text
 from components.labs.autoregression.examples import EXAMPLES
 from components.labs.autoregression.text import NAME, control
@@ -70,8 +71,8 @@ def watch(cfg: RunConfig) -> bool:
         return waiting
     _likely(views[0])
     panel = Panel(NAME, views[0], at)
-    names = ("Continue a prompt", "Earlier tokens", "Block by block", "A token's row")
-    prompt, earlier, within, embedding = parts(NAME, names)
+    names = ("Continue a prompt", "Earlier tokens", "Block by block", "A token's row", "Pieces of words")
+    prompt, earlier, within, embedding, subwords = parts(NAME, names)
     with prompt:
         read = autoregression_text.draw(panel)
     if read is not None:
@@ -81,6 +82,8 @@ def watch(cfg: RunConfig) -> bool:
             autoregression_inside.refined(panel, read[0])
         with embedding:
             autoregression_rows.looked_up(panel, read[0])
+    with subwords:
+        autoregression_subwords.draw()
     return waiting or panel.waiting
 
 

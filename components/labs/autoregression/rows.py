@@ -40,9 +40,9 @@ def looked_up(panel: Panel, text: str) -> None:
     )
     st.caption(
         "Before training all rows are random, and similar only by chance; only symbols that are read get a gradient. "
-        "Here a token is a character or a symbol of the task. Larger nets split words into pieces (byte pairs, "
-        f"Sennrich 2016, 1508.07909): GPT-2 has {GPT2[0]:,} of them, and a table of {GPT2[0]:,} x {GPT2[1]} = "
-        f"{GPT2[0] * GPT2[1] / 1e6:.1f} million numbers."
+        "Here a token is a character or a symbol of the task. Larger nets read subwords (see Pieces of words): GPT-2 "
+        f"has {GPT2[0]:,} of them, and a table of {GPT2[0]:,} x {GPT2[1]} = "
+        f"{GPT2[0] * GPT2[1] / 1e6:.1f} million numbers. {badge('formula')}"
     )
 
 

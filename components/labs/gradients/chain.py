@@ -1,6 +1,7 @@
-"""A chain of factors by hand: their product, the +1 of the skip, and the update that each layer gets."""
+"""A chain of factors by hand: their product, the +1 of the skip, and the derivative by each weight."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -13,12 +14,15 @@ from components.labs.examples import choose, numbered
 from components.shell import session
 from components.shell.address import kept
 from components.shell.link import defined, help_of
-from components.shell.text import badge, drawn, latex, listed, number
+from components.shell.text import badge, drawn, latex, listed, number, typed
+from models.insight.gaussian import ACTIVATIONS
 from models.labs.chain import (
     PRESETS,
+    Derivatives,
     Preset,
     arriving,
     by_branches,
+    derivatives,
     standing_still,
     updated,
     with_skip,
@@ -28,7 +32,7 @@ from models.labs.chain import (
 KEY = "gradients"
 MODES = ("one factor for all layers", "factors of my own")
 FIRST, OWN = "Half at every layer", "Factors below 1"  # the defaults of the two modes
-FACTORS, WEIGHTS, RATES = (-3.0, 3.0), (-10.0, 10.0), (0.0001, 10.0)
+FACTORS, TOKENS, RATES = (-3.0, 3.0), (-10.0, 10.0), (0.0001, 10.0)
 WRITTEN = 8  # factors up to which a product is written out in full
 IN_A_LINE = 3
 DEEPEST = 100
@@ -56,7 +60,7 @@ def draw() -> None:
     preset, reading = _example(), st.container()
     factors = _factors(preset.factors)
     if np.array_equal(factors, preset.factors):
-        reading.caption(preset.reading)
+        reading.caption(typed(preset.reading, "formula"))
     _products(factors)
     drawn(chain_chart(factors), "Gradient along the chain", f"{KEY}_chain")
     _updates(factors)
@@ -152,44 +156,56 @@ def _fate(gradient: float) -> str:
     return "gone" if size < 0.01 else "large" if size > 100 else "kept"
 
 
-def _updates(factors: np.ndarray) -> None:
-    """w - lr * gradient for every layer, without and with a skip, and which weights do not change in float32."""
+def _updates(weights: np.ndarray) -> None:
+    """The derivative by one weight with its numbers, and every weight's update, without and with a skip."""
     st.markdown(
-        "**What is left for the weights:** every layer's weight changes by minus the learning rate times the "
-        "gradient at its output."
+        "**What is left for one weight.** Let the factors be the weights $w_l$ of a chain $x_l=\\varphi(z_l)$, "
+        "$z_l=w_l\\,x_{l-1}$, with the loss $L=\\frac12(x_L-t)^2$. The derivative by a weight is prediction minus "
+        "target, times the weights and slopes of all later layers, times its own slope, times its input:"
     )
+    left, middle, right = st.columns(3)
+    x = left.number_input("Input $x_0$", *TOKENS, step=0.5, **kept(f"{KEY}_input", 1.0, name="input", bounds=TOKENS))
+    choice = kept(f"{KEY}_target", 1.0, name="target", bounds=TOKENS)
+    target = middle.number_input("Target $t$", *TOKENS, step=0.5, **choice)
+    tip = "φ. The factor by which a layer multiplies the gradient is now its weight times the slope of φ at its z."
+    choice = kept(f"{KEY}_phi", "identity", name="phi", among=ACTIVATIONS)
+    activation = str(right.selectbox("Activation of the chain", list(ACTIVATIONS), help=tip, **choice))
     left, right = st.columns(2)
-    weight = left.number_input(
-        "Weight", *WEIGHTS, step=0.1, **kept(f"{KEY}_weight", 0.5, name="weight", bounds=WEIGHTS)
-    )
+    count = len(weights)
+    layers = range(1, count + 1)
+    at = int(left.selectbox("Layer", layers, **kept(f"{KEY}_layer", 1, name="layer", among=layers)))
     choice = kept(f"{KEY}_lr", 0.1, name="lr", bounds=RATES)
     rate = right.number_input("Learning rate", *RATES, step=0.01, format="%g", help=help_of("lr"), **choice)
-    bare, skipped = arriving(factors)[1:], arriving(with_skip(factors))[1:]
-    _first_update(weight, rate, bare[0], skipped[0])
-    st.markdown(f"{changes(weight, rate, bare, skipped)} {badge('formula')}")
-    rows = {
-        "layer": range(1, len(factors) + 1),
-        "factor": factors,
-        "gradient": bare,
-        "w - lr * gradient": updated(weight, bare, rate),
-        "1 + factor": with_skip(factors),
-        "gradient with skip": skipped,
-        "w - lr * gradient with skip": updated(weight, skipped, rate),
-    }
-    with st.popover("Every layer's update", icon=":material/table:", key=f"{KEY}_updates"):
-        listed("Every layer's update", {name: [number(v, 8) for v in values] for name, values in rows.items()}, 300)
+    bare, skipped = (derivatives(weights, x, target, ACTIVATIONS[activation], skip=skip) for skip in (False, True))
+    for found, plus, words in ((bare, "", ""), (skipped, "1+", r"\text{with a skip}\\&")):
+        st.latex(_one_weight(found, weights, at, target, rate, plus=plus, words=words))
+    st.markdown(f"{changes(weights, rate, bare.by_weight, skipped.by_weight)} {badge('formula')}")
+    rows: dict[str, Any] = {"layer": range(1, count + 1), "weight": weights}
+    for found, words in ((bare, ""), (skipped, " with skip")):
+        rows |= {
+            f"input{words}": found.inputs,
+            f"slope{words}": found.slopes,
+            f"later layers{words}": found.later,
+            f"derivative{words}": found.by_weight,
+            f"w - lr * derivative{words}": updated(weights, found.by_weight, rate),
+        }
+    with st.popover("Every weight's derivative", icon=":material/table:", key=f"{KEY}_updates"):
+        listed(
+            "Every weight's derivative", {name: [number(v, 6) for v in values] for name, values in rows.items()}, 300
+        )
         st.caption(
-            "The gradient is that at the layer's output; the derivative of each layer by its own weight is taken as 1."
+            "derivative = (prediction - target) * later layers * slope * input. "
+            f"Prediction - target is {number(bare.error, 4)} without a skip, {number(skipped.error, 4)} with one."
         )
 
 
-def changes(weight: float, rate: float, bare: np.ndarray, skipped: np.ndarray) -> str:
-    """How many weights stay in float32, by the gradients (L,) without and with a skip; if none, the first change."""
-    still, still_skipped = (int(standing_still(weight, gradients, rate).sum()) for gradients in (bare, skipped))
+def changes(weights: np.ndarray, rate: float, bare: np.ndarray, skipped: np.ndarray) -> str:
+    """How many weights stay in float32, by the derivatives (L,) without and with a skip; if none, the first change."""
+    still, still_skipped = (int(standing_still(weights, gradients, rate).sum()) for gradients in (bare, skipped))
     if still or still_skipped:
         return (
             f"In float32 {still} of {len(bare)} weights stay as they are without a skip, {still_skipped} with one: "
-            f"their update is 0 or below the last digit of {number(weight)}."
+            "their update is 0 or below their last digit."
         )
     return (
         f"All {len(bare)} weights change, the first by {number(-rate * bare[0], 3)} without a skip and by "
@@ -197,12 +213,23 @@ def changes(weight: float, rate: float, bare: np.ndarray, skipped: np.ndarray) -
     )
 
 
-def _first_update(weight: float, rate: float, bare: float, skipped: float) -> None:
-    """The first layer's update with its numbers, without and with a skip."""
-    for gradient, words in ((bare, ""), (skipped, r"\text{with a skip}\quad ")):
-        moved = latex(updated(weight, np.array([gradient]), rate)[0], 8)
-        numbers = rf"={latex(weight)}-{latex(rate)}\cdot {_bracketed(gradient)}"
-        st.latex(_lines(rf"{words}w_1\leftarrow w-\eta\,g_1", numbers, f"={moved}"))
+def _one_weight(
+    found: Derivatives, weights: np.ndarray, at: int, target: float, rate: float, *, plus: str, words: str
+) -> str:
+    """The derivative by the weight of layer `at` and its update, with their numbers, in LaTeX."""
+    gradient = found.by_weight[at - 1]
+    error = rf"({latex(found.prediction)}-{_bracketed(target)})"
+    parts = [_bracketed(float(part[at - 1])) for part in (found.later, found.slopes, found.inputs)]
+    product = r"\cdot ".join([error, *parts])
+    factor = rf"({plus}w_k\,\varphi'(z_k))" if plus else r"w_k\,\varphi'(z_k)"
+    moved = latex(updated(weights, found.by_weight, rate)[at - 1], 8)
+    return _lines(
+        rf"{words}\frac{{\partial L}}{{\partial w_{{{at}}}}}=(x_L-t)\cdot\prod_{{k>{at}}}{factor}",
+        rf"\quad\cdot\;\varphi'(z_{{{at}}})\cdot x_{{{at - 1}}}",
+        rf"={product}",
+        rf"={latex(gradient)}",
+        rf"w_{{{at}}}\leftarrow {latex(weights[at - 1])}-{latex(rate)}\cdot {_bracketed(gradient)}={moved}",
+    )
 
 
 def _bracketed(value: float) -> str:

@@ -5,7 +5,7 @@ import numpy as np
 from components.shell.text import number
 from models.insight.gaussian import moments
 from models.insight.theory import branch_gains, law
-from models.insight.words import LEVEL, change_in_words, decades, times
+from models.insight.words import LEVEL, change_in_words, decades, factor, times
 from models.spec import RunConfig
 
 EXPLODES = 1.0  # decades over all layers above which a product explodes
@@ -59,7 +59,7 @@ def expected(cfg: RunConfig) -> str:
     )
     change = decades(1.0, float(predicted[0]))
     if cfg.residual and cfg.norm == "none":
-        fate = "explodes" if change > EXPLODES else "stays bounded"
+        fate = "explodes" if change > EXPLODES else f"grows only {factor(change)} times"
         if law(cfg).gradient is None and change <= EXPLODES:
             fate = "grows more than the formula says"
         return (
@@ -85,8 +85,8 @@ def expected(cfg: RunConfig) -> str:
             f"{gains} He's initialisation preserves sizes on average over weights. A single seed of a narrow deep net "
             "can be off by a factor of ten: try six seeds."
         )
-    factor = f"√{number(backward, 3)} = {number(backward**0.5, 3)}"
-    return f"{gains} So the first layer passes on {factor} of the gradient's length, and all layers multiply."
+    passed = f"√{number(backward, 3)} = {number(backward**0.5, 3)}"
+    return f"{gains} So the first layer passes on {passed} of the gradient's length, and all layers multiply."
 
 
 def _balance(change: float) -> str:

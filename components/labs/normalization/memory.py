@@ -7,6 +7,7 @@ import streamlit as st
 from components.controls import number_table as table
 from components.shell import session
 from components.shell.address import kept
+from components.shell.text import badge
 from models.labs.normalization import MOMENTUM, Running, fresh, normalised, remembered
 
 KEY = "normalization"
@@ -72,6 +73,6 @@ def _shifted(values: np.ndarray, running: Running) -> np.ndarray:
         f"Adding {shift:g} to every number moves the result of batch norm by up to {batch:.4g}, that of layer norm by "
         f"{layer:.1g}. This is a shift between training and inference. Internal covariate shift, the change of a "
         "layer's inputs while earlier layers learn, is a different matter; later work disputes that it explains why "
-        "batch norm helps (Santurkar 2018, 1805.11604)."
+        f"batch norm helps (Santurkar 2018, 1805.11604). {badge('formula')}"
     )
     return moved

@@ -13,6 +13,8 @@ from components.labs.lines import lines
 from components.labs.normalization.descent import scale_and_descent
 from components.labs.normalization.few import overfitting
 from components.labs.normalization.outlier import outlier
+from components.labs.normalization.recurrent import recurrent
+from components.labs.normalization.saturation import saturation
 from components.labs.normalization.swallows import swallowed
 from components.shell.text import badge, drawn
 from components.shell.waiting import waits
@@ -155,5 +157,7 @@ PARTS: dict[str, Part] = {
     "Who sees whom": who_sees_whom,
     "What scale costs": scale_and_descent,
     "An outlier": outlier,
+    "tanh and sigmoid": saturation,
+    "A recurrent net": recurrent,
     "Overfitting and landscape": overfitting,
 }

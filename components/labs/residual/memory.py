@@ -1,5 +1,7 @@
 """The stream as a memory: x + F(x) keeps x, and F = 0 is the identity; without the skip x is lost."""
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
@@ -66,7 +68,8 @@ def _after_many_blocks(size: float) -> None:
     st.markdown(
         f"{BLOCKS} blocks each add a random vector of {number(size)} times the token's size: at the end the stream's "
         f"cosine with x is {number(said['skip'][-1], 3)} with a skip, {number(said['skip, post-norm'][-1], 3)} with a "
-        f"norm after every add, and {without}. {badge('formula')}"
+        f"norm after every add, {number(said['skip, ReLU after the add'][-1], 3)} with a ReLU there, and {without}. "
+        f"{badge('formula')}"
     )
 
 
@@ -76,16 +79,21 @@ def remembered(width: int, blocks: int, size: float, seed: int) -> dict[str, np.
     x = source.normal(size=width)
     x /= np.sqrt(np.mean(x**2))
     writes = size * source.normal(size=(blocks, width))
-    ways = {"skip": ("none", 1.0), "skip, post-norm": ("post-norm", 1.0), "no skip": ("none", 0.0)}
+    ways: dict[str, dict[str, Any]] = {
+        "skip": {},
+        "skip, post-norm": {"placement": "post-norm"},
+        "skip, ReLU after the add": {"relu": True},
+        "no skip": {"skip": 0.0},
+    }
     return {
-        name: np.array([1.0, *(cosine(step.after, x) for step in walk(x, writes, placement, skip=skip))])
-        for name, (placement, skip) in ways.items()
+        name: np.array([1.0, *(cosine(step.after, x) for step in walk(x, writes, **({"placement": "none"} | way)))])
+        for name, way in ways.items()
     }
 
 
 def memory_chart(found: dict[str, np.ndarray]) -> Figure:
     """The result of `remembered` over the blocks."""
-    roles = ("now", "other", "initial")
+    roles = ("now", "other", "formula", "initial")
     series = [Series(name, values, role) for (name, values), role in zip(found.items(), roles, strict=True)]
     sites = ["x0", *(block_name(at) for at in range(1, BLOCKS + 1))]
     return linear_profile(

@@ -37,16 +37,27 @@ def draw() -> np.ndarray:
     skip = right.number_input(
         "Skip weight", *SKIPS, step=0.5, help=tip, **kept(f"{KEY}_skip", 1.0, name="skip", bounds=SKIPS)
     )
-    steps = walk(values[0], values[1:], str(placement), skip=skip)
+    steps = walk(values[0], values[1:], str(placement), skip=skip, relu=_relu(str(placement)))
     if not steps:
         st.info("Add a second row: it is the output of the first branch.")
         return values
-    st.latex(rf"y={_weighted(PLACEMENTS[str(placement)].formula, skip)}")
+    formula = _weighted(PLACEMENTS[str(placement)].formula, skip)
+    st.latex(rf"x\leftarrow\operatorname{{relu}}({formula})" if steps[0].open is not None else f"y={formula}")
     for at, step in enumerate(steps, start=1):
         _step(at, step, skip)
     _what_was_read(steps, values, str(placement), skip)
     _reads_and_writes(steps, values, skip)
     return values
+
+
+def _relu(placement: str) -> bool:
+    """Whether a ReLU follows the add; a norm there takes its place."""
+    tip = defined(
+        "As in the first residual nets: the stream is relu(x + F). Not with a norm after the add.", "ReLU after the add"
+    )
+    normed = PLACEMENTS[placement].norm_add
+    chosen = st.toggle("ReLU after the add", disabled=normed, help=tip, **kept(f"{KEY}_relu", False, name="relu"))
+    return bool(chosen) and not normed
 
 
 def row_names(count: int) -> list[str]:
@@ -95,6 +106,10 @@ def _step(at: int, step: Step, skip: float) -> None:
     )
     if step.norm_add:
         lines.append(_normed("norm", step.norm_add))
+    if step.open is not None:
+        cut = [f"{feature}" for feature, through in enumerate(step.open, start=1) if not through]
+        closed = f"; cut, in skip and branch: feature {' and '.join(cut)}" if cut else "; nothing is cut"
+        lines.append(f"relu: max(0, sum) = **{vector(step.after.round(3))}**{closed}")
     st.markdown("  \n".join(lines))
 
 
@@ -123,7 +138,7 @@ def _what_was_read(steps: list[Step], values: np.ndarray, placement: str, skip: 
             else f"In pre-norm it is the stream that stays un-normalised, here {vector(second.before)} of RMS "
             f"{number(rms, 3)}; the second branch reads the normalised copy {vector(second.read.round(3))}."
         )
-    if placement in ("sandwich", "post-norm", "res-post-norm"):
+    if placement in ("sandwich", "post-norm", "res-post-norm") and steps[0].open is None:
         names = ("post-norm", "sandwich", "res-post-norm")
         ends = {name: walk(values[0], values[1:], name, skip=skip)[-1].after.round(3) for name in names}
         st.markdown(
@@ -151,7 +166,7 @@ def _reads_and_writes(steps: list[Step], values: np.ndarray, skip: float) -> Non
     names = ["x", *(f"output {at}" for at in range(1, len(steps) + 1))]
     shares = {
         "part": [*names, "their sum"],
-        "times": [*(number(f) for f in factors), ""],
+        "times": [*(_times(f) for f in factors), ""],
         "in the stream's end": [
             *(vector((f * piece).round(3)) for f, piece in zip(factors, centred, strict=True)),
             vector(
@@ -161,10 +176,12 @@ def _reads_and_writes(steps: list[Step], values: np.ndarray, skip: float) -> Non
     }
     listed("What is left of every output", pd.DataFrame(shares))
     st.markdown(
-        f"**The end of the stream is a sum of the token and all outputs, with x times {number(factors[0], 3)}.** "
+        f"**The end of the stream is a sum of the token and all outputs, with x times {_times(factors[0])}.** "
         + (
             "Every norm after an add rescales all that came before, so the oldest outputs fade or grow with each one."
             if steps[-1].norm_add
+            else relu_said(steps)
+            if steps[-1].open is not None
             else "No output is ever changed: the stream is a memory."
             if skip == 1
             else "Each skip multiplies all that came before by its weight."
@@ -174,6 +191,22 @@ def _reads_and_writes(steps: list[Step], values: np.ndarray, skip: float) -> Non
     normed = layer_norm(steps[-1].after)
     if not steps[-1].norm_add and PLACEMENTS[session.held(f"{KEY}_placement")].final_norm:
         st.caption(f"This placement has a final norm, so the output head reads {vector(normed.values.round(3))}.")
+
+
+def relu_said(steps: list[Step]) -> str:
+    """How many features of the token are never cut by a ReLU after the add, so that the skip is no identity."""
+    through = np.all([step.open for step in steps if step.open is not None], axis=0)
+    return (
+        f"The ReLU after the add leaves {int(through.sum())} of {len(through)} features of x a way to the end: where "
+        "a sum is negative its slope is 0, for the gradient of the skip too. So the skip is no identity, and the "
+        "stream is never negative (He 2015, 1512.03385); a year later its authors took that ReLU away "
+        "(He 2016, 1603.05027)."
+    )
+
+
+def _times(factors: np.ndarray) -> str:
+    """The factor of all features, or those of each."""
+    return number(factors[0], 3) if np.all(factors == factors[0]) else vector(factors, 3)
 
 
 def _weighted(formula: str, skip: float) -> str:

@@ -108,7 +108,7 @@ def _deepnorm(x: np.ndarray, branch: np.ndarray, sublayers: int) -> None:
         f"**DeepNorm** is more than this weight. With the {counted(sublayers, 'sublayer')} of this token "
         f"the skip weight is M^(1/4) = {number(weight)}, and value, output and feed-forward matrices start "
         f"(4M)^(-1/4) = {number(gain)} times as large, while queries and keys are unchanged. With 100 blocks of two "
-        f"sublayers: {number(scale_value('deepnorm', 200))} and {number(deepnorm_gain(200))}."
+        f"sublayers: {number(scale_value('deepnorm', 200))} and {number(deepnorm_gain(200))}. {badge('formula')}"
     )
 
 

@@ -4,7 +4,9 @@ import { sharedPrefix, shortened } from "./recording.js"
 
 const MAX_POINTS = 300
 const [MAP_STEPS, MAP_SITES] = [150, 150]
+const FAR = 2 // decades beyond a log axis, from which on a ghost is left out
 const SHARE = [-0.03, 1.05] // the range of a linear axis with no value but 0
+const [SMALLEST, LARGEST] = [1e-300, 1e300] // drawn: beyond them plotly and the ends of an axis leave what numbers can be
 const [RED, GREY] = ["#d84a3a", "#80858f"]
 const CROSSED = 0.97 // the height of crosses, as a share of the top of the axis
 const [TITLE_ROOM, LEGEND_ROW, LEGEND_TYPE, LEGEND_SIGN] = [30, 17, 11, 42] // pixels
@@ -17,6 +19,11 @@ const TOP_RIGHT = { x: 1, xref: "paper", xanchor: "right", y: 1, yref: "paper", 
 const finite = Number.isFinite
 const four = (value) => Number(value.toPrecision(4)) // significant digits
 const word = (value) => (finite(value) ? String(four(value)) : Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf")
+const drawable = (value) => {
+  const size = Math.abs(value)
+  if (size > LARGEST && finite(value)) return Math.sign(value) * LARGEST
+  return size < SMALLEST && size > 0 ? Math.sign(value) * SMALLEST : value
+}
 const orGap = (values) => Array.from(values, (value) => (finite(value) ? value : null))
 const round3 = (value) => Math.round(value * 1000) / 1000
 
@@ -153,7 +160,7 @@ const FILL = {
   }),
   row(trace, tape, now) {
     const { bind } = trace
-    const place = (one) => (bind.first ? 0 : Math.min(now.position, one.length - 1))
+    const place = (one) => (bind.first ? 0 : one.drawnAt(now))
     const of = (one) => (one?.length ? folded(bind, one, (seed) => one.vector(bind.track, place(one), seed)) : [])
     const other = bind.against === null ? null : of(now.tapes[bind.against])
     const values = against(of(tape), other, (value, base) => value / base)
@@ -162,7 +169,7 @@ const FILL = {
   },
   ratio(trace, tape, now) {
     const { track, over, seed } = trace.bind
-    const of = (name) => tape.vector(name, Math.min(now.position, tape.length - 1), seed)
+    const of = (name) => tape.vector(name, tape.drawnAt(now), seed)
     const values = tape.length ? against(of(track), of(over), (value, base) => value / base) : []
     return { ...trace, values }
   },
@@ -236,13 +243,18 @@ const AXES = {
     return { traces: traces.map((trace) => ({ ...trace, y: of(trace) })) }
   },
   log(traces, _, held) {
-    const drawn = traces.map((trace) => trace.values ?? trace.y)
-    const [low, high] = logRange(held.y, ...drawn)
-    if (drawn.some((values) => values.length)) held.y = [low, high]
+    const numbers = (shown) => shown.map((trace) => trace.values ?? trace.y)
+    const drawn = numbers(traces.filter((trace) => !trace.bind?.ghost))
+    const own = logRange(held.y, ...drawn)
+    if (drawn.some((values) => values.length)) held.y = own
+    const [least, greatest] = [10 ** (own[0] - FAR), 10 ** (own[1] + FAR)]
+    const near = (trace) => !trace.bind?.ghost || trace.values.every((value) => value >= least && value <= greatest)
+    const [low, high] = logRange(own, ...numbers(traces.filter(near)))
     const inside = 0.002 * (high - low) // plotly drops a mark that rounding has pushed over the edge
     const all = traces.flatMap((trace) => {
       const { values } = trace
       if (!values) return [trace]
+      if (!near(trace)) return [leftOut(trace, "far off this axis")]
       const line = { ...trace, y: Array.from(values, (value) => (value > 0 && finite(value) ? value : null)) }
       if (trace.bind.fold && trace.bind.fold !== "median") return [line]
       return [
@@ -257,11 +269,11 @@ const AXES = {
   },
   // Covers 0 and all finite values, with some room.
   linear(traces, _, held) {
-    const values = traces.flatMap((trace) => Array.from(trace.values ?? trace.y)).filter(finite)
-    const [least, greatest] = (held.y = [
-      Math.min(...values, ...(held.y ?? [0])),
-      Math.max(...values, ...(held.y ?? [0])),
-    ])
+    let [least, greatest] = held.y ?? [0, 0]
+    for (const trace of traces)
+      for (const value of trace.values ?? trace.y)
+        if (finite(value)) [least, greatest] = [Math.min(least, value), Math.max(greatest, value)]
+    held.y = [least, greatest]
     const room = 0.06 * (greatest - least)
     const [low, high] = room ? [least - room, greatest + room] : SHARE
     return { traces: withGaps(traces, "no value", low), yaxis: { range: [low, high] } }
@@ -296,6 +308,16 @@ const AXES = {
     return { traces: all, yaxis: { range: [0, top] }, annotations: largest > top ? [beyond] : [] }
   },
 }
+
+// The legend's entry of a ghost that is not drawn; `declared`: its name there until then.
+const leftOut = ({ bind: _, values: __, name, ...trace }, why) => ({
+  ...trace,
+  name: `${name}: ${why}`,
+  declared: name,
+  hoverinfo: "skip",
+  x: [null],
+  y: [null],
+})
 
 // Lines with gaps where a value is not finite, and marks there at the lower edge.
 const withGaps = (traces, name, low) =>
@@ -402,8 +424,12 @@ const lostCells = (trace) => {
 export const roomAbove = (declared, drawn, width, held, measure) => {
   const { legend, margin, showlegend } = declared.layout
   if (!showlegend) return margin.t
-  const lines = declared.data.filter((one) => one.showlegend !== false && one.bind?.of !== "crosses")
-  const all = [...lines, ...drawn.data.filter((one) => one.legendgroup)]
+  const renamed = drawn.data.filter((one) => one.declared)
+  const lines = declared.data.filter(
+    (one) =>
+      one.showlegend !== false && one.bind?.of !== "crosses" && !renamed.some((other) => other.declared === one.name),
+  )
+  const all = [...lines, ...renamed, ...drawn.data.filter((one) => one.legendgroup)]
   const names = [...new Set(all.map(({ name }) => name))]
   const scale = legend.font.size / LEGEND_TYPE
   const widths = names.map((name) => LEGEND_SIGN + measure(name, legend.font.size))
@@ -423,7 +449,10 @@ export const filled = ({ data, layout }, now, held) => {
     const tape = now.tapes[trace.bind.run]
     if (!tape?.header && trace.bind.of !== "still") return { ...trace, x: trace.x ?? [], values: [] }
     const full = FILL[trace.bind.of](trace, tape, now)
-    return { ...full, name: full.name.replace("{step}", now.shown) }
+    if (trace.bind.ghost && !full.values.every(finite)) return leftOut(full, "not finite")
+    const within = { values: full.values.map(drawable), ...(full.whole && { whole: full.whole.map(drawable) }) }
+    const said = (text) => text?.replace("{step}", now.shown)
+    return { ...full, ...within, name: said(full.name), ...(full.meta && { meta: said(full.meta) }) }
   })
   const xaxis = { ...rest.xaxis, ...(bind.depth && overDepth(bound, now.tapes, rest.xaxis)) }
   const axis = AXES[bind.y ?? ""](bound, bind, held)
@@ -436,7 +465,7 @@ export const filled = ({ data, layout }, now, held) => {
     const { traces: parts, words } = lostCells(one)
     if (words.length) annotations.push({ ...TOP_RIGHT, text: `cells: ${words.join(", ")}`, yanchor: "bottom" })
     for (const { bind: _, values: __, whole: ___, cells: ____, inside: _____, ...trace } of parts) {
-      if (!(trace.z ? trace.z[0]?.length : trace.y?.some((value) => value !== null))) continue
+      if (!trace.declared && !(trace.z ? trace.z[0]?.length : trace.y?.some((value) => value !== null))) continue
       if (trace.legendgroup) {
         trace.showlegend = !inLegend.has(trace.legendgroup) // one entry for each kind of mark
         inLegend.add(trace.legendgroup)

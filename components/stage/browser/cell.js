@@ -173,15 +173,15 @@ export class Curve {
       down = loss <= top
     }
     parts.push(svg("path", { class: "line", d: path.join("") }))
-    parts.push(svg("text", { x: width - RIGHT, y: y(level) - 5, "text-anchor": "end" }, "guessing"))
-    const shown = Math.min(now.shown, tape.length - 1)
+    parts.push(svg("text", { x: width - RIGHT, y: y(level) - 5, "text-anchor": "end" }, "chance"))
+    const shown = Math.floor(tape.drawnAt(now))
     const loss = tape.number("loss", shown)
     if (loss <= top) parts.push(svg("circle", { class: "now", cx: x(shown), cy: y(loss), r: 3.5 }))
     if (beyond.length) parts.push(...this.edge(beyond, x))
     this.el.replaceChildren(...parts)
     this.el.setAttribute("viewBox", `0 0 ${width} ${height}`)
     if (!now.playing)
-      this.el.setAttribute("aria-label", `${title}: ${brief(loss)} at step ${shown}, guessing ${brief(level)}`)
+      this.el.setAttribute("aria-label", `${title}: ${brief(loss)} at step ${shown}, chance ${brief(level)}`)
   }
 
   // Losses above the axis: an arrow at each such step, a cross where the loss is not finite, and the last one in words.

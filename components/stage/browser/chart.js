@@ -15,13 +15,14 @@ const THEME = ["text-color", "border-color", "font"]
 const TABLE_SECONDS = 0.5 // between two tables of a moving chart
 const MAP_SECONDS = 0.5 // between two pictures of a moving map
 const touch = matchMedia("(pointer: coarse)").matches // dragging scrolls the page, never a chart
+const hovers = matchMedia("(hover: hover)").matches && !touch // else plotly's buttons would stand there all the time
 const CONFIG = {
   responsive: true,
   displaylogo: false,
   showSendToCloud: false,
-  displayModeBar: touch ? false : "hover",
-  // "Reset axes" would be a second button named Reset; a double click resets the axes, too.
-  modeBarButtonsToRemove: ["resetScale2d", "select2d", "lasso2d"],
+  doubleClick: false, // plotly would go back to the axes of the first drawing, and at the second time to none of ours
+  // What a drag does without a button is left out: beside the title of a narrow chart's axis there is room for four.
+  modeBarButtonsToRemove: ["zoomIn2d", "zoomOut2d", "autoScale2d", "resetScale2d", "select2d", "lasso2d"],
 }
 
 export const AGAIN = "again" // what `draw` returns if it has to be called again
@@ -81,7 +82,7 @@ export class Chart {
       table: find(".stage-table"),
       button: find("button"),
     })
-    this.held = {}
+    Object.assign(this, { held: {}, undone: 0 })
     this.alt.id = `stage-alt-${++charts}`
     this.el.setAttribute("aria-describedby", this.alt.id)
     this.button.onclick = () => {
@@ -120,10 +121,10 @@ export class Chart {
     const { panel } = this
     if (panel.says) {
       const tape = now.tapes[panel.run]
-      const end = panel.ends ? tape?.end(now.shown) : ""
-      const text = end || tape?.sentence(panel.says, now.shown) || panel.before
+      const told = tape?.toldAt(now)
+      const text = (panel.ends && tape?.end(told)) || tape?.sentence(panel.says, told) || panel.before
       write(this.sentence, text)
-      this.sentence.classList.toggle("lost", Boolean(end))
+      this.sentence.classList.toggle("lost", Boolean(panel.ends && tape?.end(told)))
     }
     const figure = panel.figure ?? (started(now) && now.tapes[panel.run]?.frame(now.shown)?.picture)
     // Until the first row of another net comes, or if it is refused, the last net's picture stays and turns pale.
@@ -131,6 +132,8 @@ export class Chart {
     this.place.classList.toggle("awaited", awaited)
     if (awaited) return
     if (!figure?.data) return this.clear(Plotly)
+    const nets = now.tapes.map(({ link }) => link).join(" ")
+    if (nets !== this.nets) Object.assign(this, { nets, held: {} }) // the axes are those of the nets shown
     if (this.isMap && now.playing && now.time - (this.painted ?? 0) < MAP_SECONDS) return
     this.painted = now.time
     this.figure = filled(figure, now, this.held)
@@ -153,11 +156,23 @@ export class Chart {
     this.last = drawn
     if (!this.live) this.el.replaceChildren()
     const layout = structuredClone(themed(this.figure.layout, theme)) // plotly writes the zoom into what it is given
+    layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: layout.font.color, activecolor: layout.font.color }
+    layout.xaxis.uirevision = layout.yaxis.uirevision = `${panel.fit} ${this.undone}` // which holds the zoom
+    // Made once: plotly draws a chart with another function in it from scratch.
+    const undo = () => ({ name: "undo", title: "Undo zoom", icon: Plotly.Icons.home, click: () => this.unzoom() })
+    const displayModeBar = hovers && !panel.scrubs && "hover"
+    this.config ??= { ...CONFIG, displayModeBar, modeBarButtonsToAdd: [undo()] }
+    this.unzoom = () => {
+      Object.assign(this, { undone: this.undone + 1, last: "", painted: 0 })
+      this.draw(now, Plotly, theme)
+    }
+    const fresh = !this.live
     this.live = true
     // Plotly draws asynchronously, and fails if the chart has been cleared in the meantime.
-    Plotly.react(this.el, this.figure.data, layout, CONFIG).catch((error) => {
+    Plotly.react(this.el, this.figure.data, layout, this.config).catch((error) => {
       if (this.live) throw error
     })
+    if (fresh) this.el.on("plotly_doubleclick", () => this.unzoom())
   }
 
   clear(Plotly) {

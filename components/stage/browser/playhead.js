@@ -8,10 +8,10 @@ const MEASURED_SECONDS = 2 // over which the rate of arrivals is measured
 const BUFFER_SECONDS = 0.3 // of rows that are held back, so that bursts do not show
 const LONGEST_TICK = 0.25 // seconds: a page that was hidden goes on from where it was
 
-// How far several tapes reach together: to the end of the slowest that is not over, or else of the longest.
+// How far several tapes reach together: to the end of the slowest that is not over, or else to the rest of the longest.
 export const reach = (tapes) => {
   const going = tapes.filter((tape) => !tape.over)
-  const ends = (going.length ? going : tapes).map((tape) => Math.max(0, tape.length - 1))
+  const ends = (going.length ? going : tapes).map(({ length, playsTo = length - 1 }) => Math.max(0, playsTo))
   return { there: going.length ? Math.min(...ends) : Math.max(0, ...ends), over: !going.length }
 }
 

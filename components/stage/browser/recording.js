@@ -262,7 +262,8 @@ export class RecordedTape extends Tape {
       this.tracks[TRACKS[name]] = { name: TRACKS[name], start, width }
       start += width
     }
-    this.width = start
+    const named = (places) => places.map(({ name }) => plain(name))
+    Object.assign(this, { width: start, named: { sites: named(this.sites), blocks: named(this.blocks) } })
     this.header = { seeds: 1, width: start, said: entry }
     this.touch(0)
   }
@@ -377,7 +378,7 @@ export class RecordedTape extends Tape {
 
   // The names of the places of a track.
   names(track) {
-    return (track === "act_rms" || track === "grad_rms" ? this.sites : this.blocks).map(({ name }) => plain(name))
+    return track === "act_rms" || track === "grad_rms" ? this.named.sites : this.named.blocks
   }
 
   sentence(kind, step) {

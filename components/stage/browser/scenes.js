@@ -17,7 +17,7 @@ class Choice {
     this.depth = made(depth, "input")
     Object.assign(this.depth, { type: "range", min: 1, step: 1 })
     this.depth.setAttribute("aria-label", "Depth")
-    const [residual, norm] = ["Skip", "Norm"].map((word) => {
+    const [residual, norm] = ["Residual", "Norm"].map((word) => {
       const label = made(this.el, "label")
       const box = made(label, "input")
       box.type = "checkbox"

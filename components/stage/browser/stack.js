@@ -94,7 +94,7 @@ export class Stack {
 
   words(at) {
     const { name, skip } = this.panel.blocks[at]
-    return `${name}: signal ${word(this.values.act[at])}, gradient ${word(this.values.grad[at])}, ${skip ? "with" : "without"} skip`
+    return `${name}: signal ${word(this.values.act[at])}, gradient ${word(this.values.grad[at])}, ${skip ? "with" : "without"} residual`
   }
 
   draw(now, _, theme) {
@@ -106,19 +106,18 @@ export class Stack {
     this.group.classList.toggle("small", height < SMALL)
     this.type = TYPE * Number.parseFloat(getComputedStyle(this.group).fontSize)
     const { blocks } = this.panel
-    const position = Math.min(now.position, tape.length - 1)
+    const position = tape.drawnAt(now)
     const of = (track) => tape.vector(track, position)
     const [act, grad, branch] = ["act_rms", "grad_rms", "branch_rms"].map(of)
     this.values = { act: blocks.map(({ site }) => act[site]), grad: blocks.map(({ site }) => grad[site]) }
     const scaled = this.panel.scale === "shared" ? now.tapes.filter(({ length }) => length) : [tape]
     for (const name of TRACKS) {
-      const seen = (position) =>
-        scaled.map((other) => {
-          const row = now.alone && other !== tape ? 0 : Math.min(position, other.length - 1)
-          return other.vector(`${name}_rms`, row)
-        })
-      const first = logRange(undefined, ...seen(0))
-      const [low, high] = logRange(this.held[name], ...seen(now.position))
+      const seen = (row) => scaled.map((other) => other.vector(`${name}_rms`, row(other)))
+      const first = logRange(undefined, ...seen(() => 0))
+      const [low, high] = logRange(
+        this.held[name],
+        ...seen((other) => (now.alone && other !== tape ? 0 : other.drawnAt(now))),
+      )
       this.held[name] = [Math.max(low, first[0] - ROOM), Math.min(high, first[1] + ROOM)]
     }
     const wide = (this.canvas.width = Math.round((this.width ?? this.place.clientWidth) * devicePixelRatio))
@@ -162,7 +161,7 @@ export class Stack {
         pen.lineWidth = 2
         pen.strokeRect(left + 1, top + 1, body - 1, 2 * half - 2)
       }
-      const label = `${this.words(at)}${this.panel.toggles ? "; switch the skip" : ""}`
+      const label = `${this.words(at)}${this.panel.toggles ? "; switch the residual" : ""}`
       if (!now.playing) this.row.children[at].setAttribute("aria-label", label)
     })
     pen.strokeStyle = ink

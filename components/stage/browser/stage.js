@@ -285,6 +285,13 @@ class Stage {
     this.wish()
   }
 
+  // The step that the server hears of: a run that diverged at the first step rests at step 0, but has been trained.
+  get step() {
+    const { playhead, active } = this
+    const trained = !playhead.shown && active.every((tape) => tape.lost)
+    return trained ? Math.max(...active.map((tape) => tape.toldAt(playhead))) : playhead.shown
+  }
+
   // How many rows of each run are wanted, and where the playhead is. The rows of a scene are wanted from the scene before.
   wishes() {
     const { active } = this
@@ -294,7 +301,7 @@ class Stage {
       const shown = active.includes(tape) ? this.playhead.wanted() : 0
       return soon.some((scene) => scene.whole && scene.run === run) ? tape.last + 1 : Math.min(shown, tape.last + 1)
     })
-    return { wants, at: this.playhead.shown, playing: this.playhead.playing }
+    return { wants, at: this.step, playing: this.playhead.playing }
   }
 
   // Asks for a frame, one for everything that happens before it.
@@ -320,14 +327,19 @@ class Stage {
     if (this.scene?.plays && over && there && calm() && !this.arrived) {
       this.arrived = true
       playhead.seek(there) // with reduced motion the end is shown at once
+      playhead.ended = true
     }
-    const before = playhead.shown
+    const { shown: before, playing } = playhead
     playhead.tick(time, { there, over })
+    if (playing && playhead.ended) playhead.position = there // its last row may have come before the news that it is lost
     this.stopAtLoss(before)
-    if (over && !playhead.playing) playhead.position = Math.min(playhead.position, there)
+    const end = Math.max(0, ...active.map((tape) => tape.length - 1))
+    if (playhead.ended) playhead.furthest = Math.max(playhead.furthest, end) // a divergence has been seen, too
+    if (over && !playhead.playing) playhead.position = Math.min(playhead.position, end)
     this.wish()
     const quiet = calm()
-    const position = Math.min(quiet || !playhead.playing ? playhead.shown : playhead.position, Math.max(there, 0))
+    const until = over && !playhead.playing ? end : Math.max(there, 0)
+    const position = Math.min(quiet || !playhead.playing ? playhead.shown : playhead.position, until)
     const shown = Math.floor(position)
     const now = {
       tapes,
@@ -393,7 +405,7 @@ class Stage {
   }
 
   place() {
-    return `${this.playhead.shown} ${this.playhead.playing}`
+    return `${this.step} ${this.playhead.playing}`
   }
 
   // Tells the server where the playhead is: at rest, and with "follow" once a second while it plays.
@@ -406,7 +418,7 @@ class Stage {
     Object.assign(this, { told: this.place(), toldAt: time, untold: false })
     this.connection.say() // before the page runs again, so that the server knows the same place
     this.say("at", {
-      step: playhead.shown,
+      step: this.step,
       playing: playhead.playing,
       runs: data.runs.map((run) => run.link),
       ended: this.ended,
@@ -421,7 +433,8 @@ class Stage {
     const recorded = tapes.filter((tape) => tape.names)
     const facts = [`step ${now.shown} of ${steps}`, ...recorded.map((tape) => tape.facts()).filter(Boolean)]
     const rate = states.reduce((sum, state) => sum + state.rate, 0)
-    if (rate) facts.push(`${brief(rate)} steps/s${tapes.length > 1 ? " together" : ""}`)
+    const together = tapes.length > 1 ? " together" : ""
+    if (rate) facts.push(`${brief(rate)} step${brief(rate) === "1" ? "" : "s"}/s${together}`)
     const known = !recorded.length && states.find((state) => state.device)
     if (known)
       facts.push(known.device, ...(tapes.length > 1 ? [] : [`${known.parameters.toLocaleString("en")} parameters`]))
@@ -432,10 +445,10 @@ class Stage {
     const awaited = playhead.playing && behind
     const place = Math.max(...states.map((state) => state.place))
     if (connection.refusal) facts.push(`the server refused the connection: ${connection.refusal}`)
-    else if (this.remote.length && !connection.connected) facts.push("connecting; what is drawn stays")
+    else if (this.remote.length && !connection.connected) facts.push("connecting; the charts stay as they are")
     else if (recorded.length < tapes.length && connection.trainer?.sentence) facts.push(connection.trainer.sentence)
-    else if (states.some((state) => state.recomputing)) facts.push("recomputing this run, what is drawn stays")
-    else if (place) facts.push(`waiting at place ${place} of the queue, for no more runs fit beside those that train`)
+    else if (states.some((state) => state.recomputing)) facts.push("recomputing this run; the charts stay as they are")
+    else if (place) facts.push(`waiting as number ${place} in the queue: no more runs fit beside those in training`)
     else if (awaited || (playhead.shown && behind)) facts.push("computing")
     else if (playhead.ended && recorded.length < tapes.length) facts.push(this.ending())
     if (this.stopped && !playhead.playing) facts.push(this.stopped)
@@ -452,6 +465,7 @@ class Stage {
     const badge = document.createElement("span")
     badge.className = `stage-badge ${kind}`
     badge.textContent = kind
+    badge.title = data.by[kind]
     this.status.replaceChildren(`${text} · `, badge)
   }
 

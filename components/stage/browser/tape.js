@@ -55,6 +55,28 @@ export class Tape {
     return this.state.fates.length > 0 && this.state.fates.every(Boolean)
   }
 
+  // The row that a player plays to: the last one, of a run that diverged the last finite one.
+  get playsTo() {
+    return Math.max(0, Math.min(this.lost ? this.endsAt - 1 : Infinity, this.length - 1))
+  }
+
+  // The step at which the last seed diverged, of a run that is lost.
+  get endsAt() {
+    return Math.max(...this.state.fates.map(({ step }) => step))
+  }
+
+  // Where a run is drawn: what is lost is marked for whoever stands at that very step, and the last finite row otherwise.
+  drawnAt({ position, shown, playing }) {
+    if (this.lost && (playing || shown !== this.endsAt)) return Math.min(position, this.playsTo)
+    return Math.min(position, this.length - 1)
+  }
+
+  // The row that sentences are about: at the rest of a run that was seen to diverge, its divergence.
+  toldAt({ shown, furthest }) {
+    const seen = this.lost && shown >= this.playsTo && furthest >= this.endsAt
+    return seen ? this.endsAt : shown
+  }
+
   // Why the run ended at or before a row: an error or a divergence; empty while it goes on.
   end(row) {
     return this.state.error || (this.fate && row >= this.fate.step ? this.fate.sentence : "")

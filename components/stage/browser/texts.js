@@ -2,12 +2,13 @@
 
 import { made, onPlainClick, write } from "./dom.js"
 
-// The verdict above the charts; after a divergence, where it began.
+// The verdict above the charts; after a divergence, where it began. Before training also where to look.
 export class Headline {
   constructor(place) {
     this.el = made(place, "p", "stage-headline")
     this.label = made(this.el, "strong")
     this.said = made(this.el, "span")
+    this.look = made(this.el, "span", "stage-look")
   }
 
   declare(panel) {
@@ -19,10 +20,13 @@ export class Headline {
 
   draw(now) {
     const tape = now.tapes[this.panel.run]
-    this.el.dataset.kind = tape?.sentence("kind", now.shown) ?? ""
-    const verdict = tape?.sentence("verdict", now.shown) ?? ""
-    if (this.said.textContent === verdict) return
+    const told = tape?.toldAt(now)
+    this.el.dataset.kind = tape?.sentence("kind", told) ?? ""
+    const verdict = tape?.sentence("verdict", told) ?? ""
+    const look = verdict && told === 0 && this.panel.look ? ` ${this.panel.look}` : ""
+    if (this.said.textContent === verdict && this.look.textContent === look) return
     this.said.textContent = verdict
+    this.look.textContent = look
     this.hold(`${tape?.link} ${this.el.clientWidth}`)
   }
 
@@ -64,9 +68,10 @@ export class Link {
 
   draw(now) {
     const { run, says, before, text, like } = this.panel
-    if (like) this.el.closest(".stage-panel").hidden = now.tapes[run]?.like !== like
+    const tape = now.tapes[run]
+    if (like) this.el.closest(".stage-panel").hidden = tape?.like !== like
     if (!says) return
-    write(this.said, text || now.tapes[run]?.sentence(says, now.shown) || before)
+    write(this.said, text || tape?.sentence(says, tape.toldAt(now)) || before)
   }
 }
 

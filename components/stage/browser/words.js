@@ -1,17 +1,21 @@
-// The sentences about a row of a recording, which hold for any net. Twin of addnorm/words.py and addnorm/law.py.
+// The sentences about a row of a recording, which hold for any net. Twin of addnorm/words.py, law.py and findings.py.
 
 import { brief } from "./tape.js"
 
 const LEVEL = 2 // a factor below which a change is none, over depth and from site to site
 const NEAR = 0.25 // how far, as a share, the rates of signal and gradient may differ and still be the same
-const [FEWEST, SAME, TREND, CLEAR, STILL] = [4, 1.2, 1.02, 1.5, 1.01]
-const [POOR, APART, SURE, SMALLEST] = [0.045, 1.25, 2, 1e-140]
+const [FEWEST, SAME, TREND, CLEAR, LITTLE] = [6, 1.2, 1.02, 1.5, 1.25]
+const [POOR, APART, SMALLEST] = [0.045, 1.3, 1e-140]
+const POWERS = { root: 2, linear: 1 } // the power of the size that gains as much at every site
+const BETWEEN = [3, 4 / 3, 2 / 3, 1 / 2] // the same of laws without a name here
+const RETURNS = [0.75, 1.4] // power of the stream by which its gradient falls where every branch adds as much
 
 const LIKE = {
   "pre-norm": "every branch adds about as much as the one before",
   "post-norm": "the stream has the same size after every sum",
   "residual only": "every branch adds in proportion to the stream",
-  ReZero: "the branches add almost nothing yet",
+  ReZero: "site by site the same numbers, so the branches add nothing yet",
+  little: "the branches add little, or a norm after every sum takes back what they add",
   plain: "the size is a product over the layers",
   "plain + norm": "the size stays, and the gradient is a product over the layers",
 }
@@ -171,12 +175,14 @@ const lawOf = (values) => {
   const trend = Math.abs(rate * (logs.length - 1))
   if (spread <= SAME && trend <= Math.max(2 * exponential, Math.log(TREND))) return { law: "constant", spread }
   if (spread < CLEAR) return { law: "slight", spread }
-  const [root, linear, poor] = [grown(values, 2), grown(values, 1), POOR * Math.log(spread)]
-  if (root <= Math.min(poor, SURE * linear, exponential / APART)) return { law: "root", spread }
-  if (linear <= Math.min(poor, root / SURE, exponential / APART)) return { law: "linear", spread }
-  if (exponential <= Math.min(poor, root / APART, linear / APART))
-    return { law: "exponential", spread, rate: Math.exp(rate) }
-  return { law: "none", spread }
+  const rising = rate > 0 ? values : values.map((value) => 1 / value)
+  const named = Object.entries(POWERS).map(([law, power]) => ({ law, far: grown(values, power) }))
+  const fits = [...named, { law: "exponential", far: exponential }]
+  const others = [...BETWEEN, ...(rate < 0 ? Object.values(POWERS) : [])].map((power) => grown(rising, power))
+  const { law, far } = fits.reduce((one, other) => (other.far < one.far ? other : one))
+  const [best, second] = [...fits.map((one) => one.far), ...others].sort((one, other) => one - other)
+  if (far > Math.min(best, POOR * Math.log(spread)) || second < APART * best) return { law: "none", spread }
+  return { law, spread, rate: law === "exponential" ? Math.exp(rate) : NaN }
 }
 
 // The sites of the longest stream without its first: between two starts, those of the most common shape.
@@ -197,21 +203,44 @@ const streamOf = (sites) => {
 const SAID = {
   constant: () => "has the same size at every depth",
   slight: ({ spread }) => `changes by a factor of ${brief(spread)} only over depth, too little to tell a law by`,
-  root: () => "grows like the square root of depth",
-  linear: () => "grows in proportion to depth",
+  root: () => "grows, by the best fit, like the square root of depth",
+  linear: () => "grows, by the best fit, in proportion to depth",
   exponential: ({ rate }) =>
-    `${rate > 1 ? "grows" : "shrinks"} exponentially, by a factor of ${brief(Math.max(rate, 1 / rate))} from site to site`,
-  none: () =>
-    "follows no clear law over depth: not constant, not like a square root, not in proportion, not exponential",
+    `${rate > 1 ? "grows" : "shrinks"}, by the best fit, exponentially, by a factor of ` +
+    `${brief(Math.max(rate, 1 / rate))} from site to site`,
+  none: () => "follows no law over depth clearly better than another",
 }
 
-const alike = (stream, gradient, summed) => {
-  // Where the stream is a product over the layers, so is its gradient, of the same factors.
-  const products = Math.abs(Math.log(gradient.rate) - Math.log(stream.rate)) < NEAR * Math.abs(Math.log(stream.rate))
-  if (summed && stream.law === "root") return "pre-norm"
-  if (summed && stream.law === "constant") return gradient.law && gradient.spread < STILL ? "ReZero" : "post-norm"
-  if (stream.law === "exponential" && products) return !summed ? "plain" : stream.rate > 1 ? "residual only" : ""
-  return !summed && stream.law === "constant" && gradient.law === "exponential" ? "plain + norm" : ""
+// Whether stream and gradient are products over the layers of the same factors.
+const sameProduct = (stream, gradient) => {
+  if (stream.law !== "exponential" || gradient.law !== "exponential") return false
+  const rate = Math.log(stream.rate)
+  return Math.abs(Math.log(gradient.rate) - rate) < NEAR * Math.abs(rate)
+}
+
+// The power of the stream's size by which its gradient falls with depth: least squares in logarithms.
+const powerOf = (act, grad) => {
+  const [sizes, falls] = [act.map(Math.log), grad.map((value) => -Math.log(value))]
+  const mean = sizes.reduce((sum, size) => sum + size, 0) / sizes.length
+  const rise = sizes.reduce((sum, size, at) => sum + (size - mean) * falls[at], 0)
+  return rise / sizes.reduce((sum, size) => sum + (size - mean) ** 2, 0)
+}
+
+const alike = (act, grad, summed) => {
+  const [stream, gradient] = [lawOfStream(act), lawOfStream([...grad].reverse())]
+  if (!stream.law || !gradient.law) return ""
+  const products = sameProduct(stream, gradient)
+  if (!summed) {
+    const normed = stream.law === "constant" && gradient.law === "exponential"
+    return products ? "plain" : normed ? "plain + norm" : ""
+  }
+  if (new Set(act).size === 1 && new Set(grad).size === 1) return "ReZero"
+  if (Math.max(stream.spread, gradient.spread) < LITTLE) return "little"
+  if (stream.law === "constant") return "post-norm"
+  if (products && stream.rate > 1) return "residual only"
+  if (stream.law !== "root") return ""
+  const power = powerOf(act, grad)
+  return RETURNS[0] <= power && power <= RETURNS[1] ? "pre-norm" : ""
 }
 
 // If sublayers alternate between two sizes, every second site of a stream may follow a law that all of them do not.
@@ -223,31 +252,108 @@ const lawOfStream = (values) => {
   return second.law === "exponential" ? { ...second, rate: Math.sqrt(second.rate) } : second
 }
 
-// The growth law of the stream in a row, and the arrangement whose stream and gradient start with these laws.
-const read = (tape, row) => {
+// The sizes of stream and gradient over depth in a row.
+const overDepth = (tape, row) => {
   const places = streamOf(tape.sites)
-  const values = (track) => {
+  return ["act_rms", "grad_rms"].map((track) => {
     const all = tape.at(track, row)
     return places.map((at) => all[at])
-  }
-  const [stream, gradient] = [lawOfStream(values("act_rms")), lawOfStream(values("grad_rms").reverse())]
-  const summed = places.some((at) => tape.sites[at].kind === "sum")
-  return { stream, like: alike(stream, gradient, summed) }
+  })
 }
 
-// The arrangement that the first row resembles; in later rows growth depends on what was learned.
-export const likeness = (tape) => read(tape, 0).like
+// The arrangement that stream and gradient of the first row are both like; in later rows they depend on what was learned.
+export const likeness = (tape) => {
+  const summed = streamOf(tape.sites).some((at) => tape.sites[at].kind === "sum")
+  return alike(...overDepth(tape, 0), summed)
+}
 
 const law = (tape, row) => {
-  const { stream } = read(tape, row)
-  const like = likeness(tape)
+  const stream = lawOfStream(overDepth(tape, row)[0])
+  const [act, grad] = overDepth(tape, 0)
+  const [like, starts] = [likeness(tape), row ? "started" : "starts"]
   const said = stream.law ? [`At step ${tape.step(row)} the stream ${SAID[stream.law](stream)}.`] : []
-  if (like) said.push(`Your net ${row ? "started" : "starts"} like “${like}”: ${LIKE[like]}.`)
+  if (like === "little") said.push(`Your net ${starts} with a stream and a gradient that hardly change: ${LIKE[like]}.`)
+  else if (like) said.push(`Your net ${starts} like “${like}”: ${LIKE[like]}.`)
+  else if (lawOfStream(act).law && lawOfStream(grad.reverse()).law)
+    said.push("By stream and gradient alone no arrangement can be named.")
+  return said.join(" ")
+}
+
+// --- what matters so far, since which step, and what helps small nets that start alike ---
+
+const [VANISHING, SMALL_UPDATE, LAST, PART, FALL, STALL] = [30, 1e-5, 20, 10, 0.02, 3]
+
+const HELPS = {
+  plain: "a skip around every block and a norm on what each branch reads",
+  "plain + norm": "a skip around every block",
+  "residual only": "a norm on what each branch reads, or a last matrix of each branch that starts at zero",
+  "post-norm": "moving the norm from the sum to what each branch reads",
+}
+
+// The first place from which on all hold until the end; null if the last does not.
+const since = (holds) => {
+  const first = holds.lastIndexOf(false) + 1
+  return first < holds.length ? first : null
+}
+
+// The row since which the loss has not fallen by FALL, with the mean loss there and now; null if it has lately.
+const stalled = (losses) => {
+  const window = Math.max(LAST, Math.floor(losses.length / PART))
+  if (losses.length < 2 * window) return null
+  const sums = [0]
+  for (const loss of losses) sums.push(sums.at(-1) + loss)
+  const means = sums.slice(window).map((sum, at) => (sum - sums[at]) / window)
+  const now = means.at(-1)
+  const reached = means.findIndex((mean) => mean <= now + FALL * Math.abs(now))
+  if (STALL * (means.length - 1 - reached) < losses.length) return null
+  return { place: reached + window - 1, before: means[reached], now }
+}
+
+const rowsUntil = (row) => Array.from({ length: row + 1 }, (_, at) => at)
+
+const stalledInWords = (tape, row) => {
+  const rows = rowsUntil(row).filter((at) => tape.at("loss", at)[0] !== undefined)
+  const losses = rows.map((at) => tape.at("loss", at)[0])
+  const found = losses.every(Number.isFinite) ? stalled(losses) : null
+  if (!found) return ""
+  const { place, before, now } = found
+  const step = tape.step(rows[place])
+  return `The loss has not fallen by 2% since step ${step}: ${brief(before)} there and ${brief(now)} now, on average.`
+}
+
+// Which blocks the updates hardly change, though the learning rate is not 0.
+const stillInWords = (tape, row) => {
+  const rows = tape.updates.filter((at) => at <= row && !tape.skipped.has(at) && tape.at("lr", at)[0] !== 0)
+  const sizes = rows.map((at) => tape.at("update", at))
+  const still = [...(sizes.at(-1) ?? []).keys()].filter((block) => sizes.at(-1)[block] < SMALL_UPDATE)
+  if (!still.length) return ""
+  const step = tape.step(rows[since(sizes.map((size) => size[still[0]] < SMALL_UPDATE))])
+  const others = still.length > 1 ? `; ${still.length} of ${tape.blocks.length} blocks stand still now` : ""
+  return `No update measured since step ${step} changed ${tape.blocks[still[0]].name} by 0.001% of its size${others}.`
+}
+
+const gradientInWords = (tape, row) => {
+  const lostAt = (at) => {
+    const grad = measured(tape.at("grad_rms", at))
+    return grad.length > 1 && Number.isFinite(grad.at(-1)) && grad[0] < grad.at(-1) / VANISHING
+  }
+  const start = since(rowsUntil(row).map(lostAt))
+  if (start === null) return ""
+  const { name } = tape.sites[tape.at("grad_rms", row).findIndex((size) => size !== undefined)]
+  const when = tape.step(start) ? `From step ${tape.step(start)} on` : "From the start"
+  return `${when} less than 1/${VANISHING} of the gradient comes back to ${name}.`
+}
+
+const findings = (tape, row) => {
+  const said = [stalledInWords, stillInWords, gradientInWords].map((one) => one(tape, row)).filter(Boolean)
+  const helps = HELPS[likeness(tape)]
+  if (helps && (said.length || tape.first)) said.push(`Small nets that start like it learn with ${helps}.`)
   return said.join(" ")
 }
 
 const SENTENCES = {
   verdict: (tape, row) => [verdict(tape, row), jumps(tape, row), firstLost(tape)].filter(Boolean).join(" "),
+  findings,
   law,
   notes: (tape) => tape.header.said.notes.join(" "),
   weight: weights,

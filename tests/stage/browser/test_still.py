@@ -1,15 +1,18 @@
 """Charts that stand still, in a browser: zoom, hover, theme and click hold while their data is exchanged."""
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from playwright.sync_api import TimeoutError as NothingYet
 from playwright.sync_api import expect
 from streamlit.testing.v1 import AppTest
 
-from components.shell.assets import plotly_chunk
+from components.shell.streamlits_own import plotly_chunk
 from tests.stage.demo import PAGE
 
+MOMENT = 1_000  # milliseconds after which a mouse that was not heard is moved again
 GROWN = "() => chart().data[0].x.length"
 TENTH = """() => { // where the line is at 10
     const box = chart().getBoundingClientRect(), axes = chart()._fullLayout
@@ -42,8 +45,8 @@ def zoom(page: Any) -> None:
         page.mouse.down()
         page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 150, steps=6)
         page.mouse.up()
-        page.wait_for_timeout(1000)
-        if page.evaluate("() => chart()._fullLayout.xaxis.range[0] > 10"):
+        with suppress(NothingYet):
+            page.wait_for_function("() => chart()._fullLayout.xaxis.range[0] > 10", timeout=MOMENT)
             return
     raise AssertionError("the drag did not zoom")
 
@@ -90,8 +93,8 @@ def test_hover_survives_new_data(growing: Any) -> None:
     for nudge in range(20):  # a busy browser may still be drawing when the mouse comes
         page.mouse.move(x - 3 + nudge % 2, y)
         page.mouse.move(x, y)
-        page.wait_for_timeout(250)
-        if page.locator(".hoverlayer .hovertext").count():
+        with suppress(NothingYet):
+            page.locator(".hoverlayer .hovertext").first.wait_for(timeout=MOMENT)
             break
     waits_for_points(page, more=15)
     page.wait_for_selector(".hoverlayer .hovertext")
@@ -103,8 +106,8 @@ def test_a_click_on_a_point_is_heard(growing: Any) -> None:
     x, y = page.evaluate(TENTH)
     for _ in range(20):
         page.mouse.click(x, y)
-        page.wait_for_timeout(500)
-        if page.get_by_text("clicked at 10").count():
+        with suppress(NothingYet):
+            page.get_by_text("clicked at 10").wait_for(timeout=MOMENT)
             return
     raise AssertionError("the click was not heard")
 
@@ -115,7 +118,7 @@ def test_a_chart_has_its_height_and_its_lines_before_plotly_is_there(visitors: A
     page.goto(f"{visitors.server.url}/?still=1")
     figure = page.get_by_role("figure", name="Loss, chart")
     figure.locator("svg.stage-sketch polyline").wait_for(state="attached")
-    assert figure.bounding_box()["height"] == 280
+    assert figure.bounding_box()["height"] == pytest.approx(280, abs=1)
     page.get_by_role("button", name="Table of Loss").click()
     expect(page.get_by_role("region", name="Loss, table").get_by_role("row").nth(1)).to_contain_text("loss")
 

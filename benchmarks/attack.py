@@ -1,0 +1,23 @@
+"""What the others notice while a stranger attacks the server: its health, a newcomer's first row, memory kept."""
+
+import asyncio
+from collections.abc import Iterator
+
+from benchmarks.report import Figure
+from tests.attack import connections, questions, rooms
+from tests.attack.attack import AFTERWARDS, Attack, harm
+from tests.load.server import serving
+
+ATTACKS: tuple[Attack, ...] = (*connections.ATTACKS, *questions.ATTACKS, *rooms.ATTACKS)
+
+
+def attack() -> Iterator[Figure]:
+    """Three figures for each attack, on a server of its own."""
+    for one in sorted(ATTACKS, key=lambda one: one.number):
+        with serving(before=one.before, log=None, **one.environment) as server:
+            server.wait_for(b'"ready"')
+            done = asyncio.run(harm(one, server))
+        what = f"{one.number} {one.what}"
+        yield Figure(f"{what}: worst /healthz", done.health, "s", at_most=0.5)
+        yield Figure(f"{what}: newcomer's first row", done.first_row, "s", at_most=1.0)
+        yield Figure(f"{what}: kept after {AFTERWARDS:g} s", done.kept / 1e6, "MB", at_most=20.0)

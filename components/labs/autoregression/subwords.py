@@ -1,0 +1,60 @@
+"""Pieces of words as tokens: byte-pair encoding of the book, and how it splits a text."""
+
+import streamlit as st
+
+from components.labs.autoregression.text import NAME
+from components.shell.address import kept
+from components.shell.text import badge, listed
+from models.insight.lens import shown
+from models.labs.subwords import MOST, READ, Join, learned, pieces
+
+EXAMPLE = "The whale was unbelievably white."
+LONGEST = 80  # characters of a text
+LATEST = 8  # joins that are listed
+
+
+def draw() -> None:
+    """A text and a number of joins, and the tokens that come of them."""
+    st.subheader("Pieces of words", anchor=False)
+    st.markdown(
+        "Here a token is a character. Larger nets read subwords: byte-pair encoding starts from characters and joins "
+        "the two neighbours that stand side by side most often, again and again, so that frequent words become one "
+        "token and rare ones stay several."
+    )
+    choice = kept(f"{NAME}_subword_text", EXAMPLE, name="pieces", bounds=(1, LONGEST))
+    text = str(st.text_input("Text to split", max_chars=LONGEST, **choice)) or EXAMPLE
+    count = int(st.slider("Joins", 0, MOST, step=10, **kept(f"{NAME}_joins", 200, name="joins", bounds=(0, MOST))))
+    joins, symbols = learned()
+    found = pieces(text, count)
+    st.code(" | ".join(_seen(one) for one in found), language=None, wrap_lines=True)
+    st.markdown(f"**{said(text, len(found), count, symbols)}** {badge('formula')}")
+    listed("Latest joins", _table(joins, count))
+    st.caption(
+        f"Learned from the first {READ:,} characters of the book; a space belongs to the word after it. The price is "
+        "the table of the embedding and the output head, which need a row for every token (Sennrich 2016, 1508.07909)."
+    )
+
+
+def said(text: str, tokens: int, joins: int, symbols: int) -> str:
+    """How many tokens the text has, and what that changes for a net."""
+    return (
+        f"{len(text)} characters become {tokens} tokens, so attention scores {tokens * tokens:,} pairs instead of "
+        f"{len(text) ** 2:,}; the vocabulary grows from {symbols} to {symbols + joins} tokens."
+    )
+
+
+def _seen(piece: str) -> str:
+    """A piece with its spaces visible."""
+    return "".join(shown(one) for one in piece)
+
+
+def _table(joins: tuple[Join, ...], count: int) -> dict[str, list[object]]:
+    """The last joins that are in use."""
+    first = max(0, count - LATEST)
+    used = list(enumerate(joins[first:count], start=first + 1))
+    return {
+        "join": [at for at, _ in used],
+        "neighbours": [f"{_seen(one.left)} + {_seen(one.right)}" for _, one in used],
+        "one token": [_seen(one.left + one.right) for _, one in used],
+        "side by side": [one.count for _, one in used],
+    }

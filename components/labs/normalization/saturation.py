@@ -1,0 +1,74 @@
+"""What a norm before tanh or sigmoid does to their slopes: how many numbers are saturated, and what slope is left."""
+
+import numpy as np
+import streamlit as st
+
+from components.charts.colour import GRADIENT
+from components.labs.lines import by_name, lines
+from components.shell.address import kept
+from components.shell.text import badge, drawn, listed, number
+from models.insight.gaussian import ACTIVATIONS
+from models.labs.normalization_laws import SATURATED, Slopes, slopes
+
+KEY = "normalization"
+CURVES = ("tanh", "sigmoid")
+TIMES, SIZES = (1.0, 100.0), (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+
+
+def saturation(values: np.ndarray, row: int, eps: float, _names: list[str]) -> None:
+    """The table times a factor, through tanh and sigmoid, with and without a layer norm before them."""
+    tip = "Multiplies every number of the table, as larger weights in the layer before would."
+    choice = kept(f"{KEY}_times", 10.0, name="times", bounds=TIMES)
+    times = float(st.number_input("Times", *TIMES, step=1.0, format="%g", help=tip, width=220, **choice))
+    st.latex(r"\tanh'(z)=1-\tanh^2(z)\qquad\sigma'(z)=\sigma(z)\,(1-\sigma(z))")
+    found = {
+        (curve, normed): slopes(times * values, ACTIVATIONS[curve][1], normed=normed, eps=eps)
+        for curve in CURVES
+        for normed in (False, True)
+    }
+    st.markdown(f"**{said(times, found['tanh', False], found['tanh', True])}** {badge('formula')}")
+    listed(
+        "Slopes with and without a norm",
+        {
+            "activation": [curve for curve, _ in found],
+            "before it": ["layer norm" if normed else "nothing" for _, normed in found],
+            "largest |z|": [number(one.largest) for one in found.values()],
+            "saturated": [f"{one.saturated:.0%}" for one in found.values()],
+            "least slope": [number(one.least, 3) for one in found.values()],
+            "RMS of the slope": [number(one.rms, 3) for one in found.values()],
+        },
+    )
+    rows = {
+        f"{curve}, {'layer norm' if normed else 'nothing'} before it": [
+            slopes(size * values, ACTIVATIONS[curve][1], normed=normed, eps=eps).rms for size in SIZES
+        ]
+        for curve in CURVES
+        for normed in (False, True)
+    }
+    title = "Slope by size of the input"
+    figure = lines(
+        title,
+        over="table times",
+        at=[f"{size:g}" for size in SIZES],
+        unit="RMS of the slope",
+        hue=GRADIENT,
+        series=by_name(rows, ("now", "other", "initial", "formula")),
+        log=True,
+    )
+    drawn(figure, title, f"{KEY}_saturation")
+    features = values.shape[1]
+    st.caption(
+        f"Saturated: less than {SATURATED:.0%} of the largest slope is left. Layer norm fixes the mean square at 1, so "
+        f"no |z| exceeds √(d - 1) = {np.sqrt(features - 1):.3g}, and of many features at most 1/c² lie beyond c. This "
+        "was the first reason for norms in nets with tanh and sigmoid (Ioffe & Szegedy 2015, 1502.03167); gain and "
+        f"bias can undo it. {badge('formula')}"
+    )
+
+
+def said(times: float, bare: Slopes, normed: Slopes) -> str:
+    """What the norm does to tanh's slope, in a sentence."""
+    return (
+        f"With numbers {times:g} times larger tanh has a slope of {number(bare.rms, 3)} (RMS) without a norm, and of "
+        f"{number(normed.rms, 3)} behind layer norm; saturated are {bare.saturated:.0%} and {normed.saturated:.0%} of "
+        "the numbers."
+    )

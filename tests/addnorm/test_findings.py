@@ -1,0 +1,144 @@
+"""What matters in a recording: said where it is so, from the right step, and what helps does help."""
+
+import json
+import math
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from torch import nn
+
+from addnorm import watch
+from addnorm.findings import HELPS, findings, since, stalled, vanished
+from addnorm.law import likeness
+from addnorm.read import Reader, Recording, read
+from components.recordings.page import LIKE
+from models.insight.baseline import loss_of_guessing
+from models.insight.outcome import LEARNS, outcome
+from models.spec import RunConfig
+from models.training import Run
+from tests.addnorm.test_read import END, HEADER, ROW, SITE
+
+
+def told(rows: list[dict[str, Any]], blocks: int = 2) -> Recording:
+    """A recording of these rows, with what they lack filled in: two sites, and blocks that are called block 0 and on."""
+    sites = [{**SITE, "name": f"site {at}"} for at in range(2)]
+    named = [{"name": f"block {at}", "site": at, "parameters": 4} for at in range(blocks)]
+    filled = [{**ROW, "weight_grad": [0.1] * blocks, "step": at} | row for at, row in enumerate(rows)]
+    reader = Reader()
+    for entry in ({**HEADER, "sites": sites, "blocks": named}, *filled, {**END, "rows": len(rows)}):
+        reader.feed(json.dumps(entry).encode() + b"\n")
+    found = reader.finish()
+    assert not found.problem
+    return found
+
+
+def test_a_run_that_goes_well_has_no_findings() -> None:
+    falling = [{"loss": 0.97**at, "update": [1e-3, 2e-3]} for at in range(120)]
+    assert findings(told(falling), 119) == ""
+    assert findings(told(falling[:1]), 0) == ""
+
+
+@pytest.mark.parametrize("turn", [40, 60])
+def test_a_loss_that_has_stalled_is_said_with_the_step(turn: int) -> None:
+    draw = random.Random(0)
+    losses = [2.0 * 0.98 ** min(at, turn) + draw.gauss(0, 0.01) for at in range(140)]
+    found = stalled(losses)
+    assert found is not None
+    place, then, now = found
+    assert turn - 5 <= place <= turn + 20
+    assert then == pytest.approx(now, rel=0.03)
+    said = findings(told([{"loss": loss} for loss in losses]), 139)
+    assert said.startswith(f"The loss has not fallen by 2% since step {place}: ")
+    assert findings(told([{"loss": loss} for loss in losses]), turn) == "", "nothing has stalled by then"
+    assert stalled(losses[:30]) is None, "too few rows to tell"
+
+
+def test_a_loss_that_rises_again_has_not_fallen_either() -> None:
+    losses = [2.0 - 0.01 * at for at in range(60)] + [1.4 + 0.01 * at for at in range(60)]
+    found = stalled(losses)
+    assert found is not None
+    assert found[0] < 60
+
+
+def test_blocks_that_stand_still_are_named_with_the_step_unless_the_rate_is_zero() -> None:
+    rows = [{"update": [1e-3, 1e-3 if at < 8 else 2e-6]} for at in range(16)]
+    assert findings(told(rows), 15) == "No update measured since step 8 changed block 1 by 0.001% of its size."
+    assert findings(told(rows), 7) == ""
+    both = [{"update": [1e-6, 1e-6]} for _ in range(4)]
+    assert findings(told(both), 3) == (
+        "No update measured since step 0 changed block 0 by 0.001% of its size; 2 of 2 blocks stand still now."
+    )
+    assert findings(told([{**row, "lr": 0.0} for row in both]), 3) == ""
+    assert findings(told([{**row, "skipped": True} for row in both]), 3) == ""
+    assert findings(told([{**row, "update": [None, "NaN"]} for row in both]), 3) == ""
+
+
+def test_a_lost_gradient_is_said_with_the_step() -> None:
+    rows = [{"grad": [1.0 if at < 3 else 0.01, 1.0]} for at in range(6)]
+    assert findings(told(rows), 5) == "From step 3 on less than 1/30 of the gradient comes back to site 0."
+    assert findings(told(rows[3:]), 2).startswith("From the start less than 1/30 of the gradient ")
+    assert findings(told(rows), 2) == ""
+    assert vanished([1.0, math.inf], [0.01, 0.01]) is None
+    assert [since(holds) for holds in ([], [False], [True, False], [False, True], [True, True])] == [
+        None,
+        None,
+        None,
+        1,
+        0,
+    ]
+
+
+# By likeness: a net that starts so and does not learn, and the changes that HELPS names.
+FAILING: dict[str, tuple[RunConfig, list[dict[str, Any]]]] = {
+    "plain": (
+        RunConfig.arranged("plain", depth=24, width=32, batch=32, steps=150, device="cpu"),
+        [{"residual": True, "norm": "layer norm", "placement": "pre-norm"}],
+    ),
+    "plain + norm": (
+        RunConfig.arranged(
+            "plain + norm",
+            depth=48,
+            width=32,
+            batch=32,
+            steps=150,
+            device="cpu",
+            activation="tanh",
+            layers_per_branch=1,
+        ),
+        [{"residual": True}],
+    ),
+    "residual only": (
+        RunConfig.arranged("residual only", depth=32, width=32, batch=32, steps=150, device="cpu"),
+        [{"norm": "layer norm", "placement": "pre-norm"}, {"init": "zero last"}],
+    ),
+    "post-norm": (
+        RunConfig.arranged("post-norm", depth=64, width=32, batch=32, steps=150, device="cpu"),
+        [{"placement": "pre-norm"}],
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("like", HELPS)
+def test_what_is_said_to_help_helps_a_net_that_starts_so(like: str, tmp_path: Path) -> None:
+    assert like in LIKE
+    failing, changes = FAILING[like]
+    run = Run(failing)
+    sites = "auto" if failing.residual else ["stream.blocks.*.stream_tap"]
+    with watch(run.model, tmp_path / "run.jsonl", sites=sites) as tape:
+        x, y = run.task.batch(0)
+        loss = nn.functional.cross_entropy(run.model(x).flatten(0, -2), y.flatten())
+        loss.backward()
+        tape.step(loss=loss)
+    assert likeness(read(tape.path)) == like
+    assert became(failing) != LEARNS
+    assert [became(replace(failing, **change)) for change in changes] == [LEARNS] * len(changes)
+
+
+def became(cfg: RunConfig) -> str:
+    run = Run(cfg, frames=False)
+    run.advance(cfg.steps)
+    return outcome(run.trace(), loss_of_guessing(cfg.task))

@@ -1,0 +1,133 @@
+"""Maps and classes belong to those who began them, whatever a stranger asks for."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from models.lessons.board import OF_ADDRESS
+from models.maps import MapStore
+from models.maps.cells import units
+from tests.attack import rooms
+from tests.attack.rooms import SMALL, TEACHER, at, own
+from tests.load.server import Server, serving
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("maps")
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("log") / "server.txt"
+
+
+@pytest.fixture(scope="module")
+def server(folder: Path, log: Path) -> Iterator[Server]:
+    """A server whose maps lie in a folder of their own, behind a proxy that says whose address is whose."""
+    with serving(log=log, **rooms.ENVIRONMENT | {"MAPS_FOLDER": str(folder)}) as running:
+        running.wait_for(b'"ready"')
+        yield running
+
+
+@pytest.mark.first
+def test_maps_of_too_many_runs_are_refused_and_nothing_of_them_is_kept(server: Server, folder: Path) -> None:
+    before = server.memory()
+    for said in asyncio.run(rooms.largest_maps(server)):
+        assert "This map has 27,648 runs" in said
+    assert server.memory() - before < 100e6, "a map of so many runs took 48 MB"
+    assert not list(folder.iterdir())
+
+
+def test_a_text_that_no_map_needs_is_not_read(server: Server) -> None:
+    said = asyncio.run(rooms.endless_text(server))
+    assert "20000 characters long" in said, said
+
+
+def test_one_client_leaves_classes_for_the_teachers_of_other_addresses(server: Server) -> None:
+    async def story() -> list[str]:
+        tabs = await rooms.take_classes(server, OF_ADDRESS + 2)
+        async with at(server, "teacher", {"class": "physics-1"}, TEACHER) as teacher:
+            await teacher.press("Open the class")
+            await teacher.settled()
+            said = [*(tab.text for tab in tabs), teacher.text]
+            await teacher.press("Close the class")
+            await teacher.settled()
+        for tab in tabs:
+            if tab.shows("Close the class"):
+                await tab.press("Close the class")
+                await tab.settled()
+            await tab.__aexit__(None, None, None)
+        return said
+
+    *stranger, teacher = asyncio.run(story())
+    assert sum("is open." in said for said in stranger) == OF_ADDRESS
+    assert all("From your network" in said for said in stranger if "is open." not in said)
+    assert "Class **physics-1** is open." in teacher
+
+
+@pytest.mark.first
+def test_a_key_that_a_stranger_has_put_into_a_link_opens_nothing(server: Server) -> None:
+    async def story() -> tuple[str, str, bool, str]:
+        teacher, stranger = await rooms.known_key(server)
+        told = teacher.text, stranger.text, stranger.shows("Close the class"), teacher.query
+        await teacher.press("Close the class")
+        await teacher.settled()
+        for tab in (teacher, stranger):
+            await tab.__aexit__(None, None, None)
+        return told
+
+    teacher, stranger, closes, query = asyncio.run(story())
+    assert "Class **physics-1** is open." in teacher
+    assert "key=known" not in query
+    assert "key=" in query
+    assert "already opened" in stranger
+    assert not closes
+
+
+def test_a_map_that_cannot_be_written_is_begun_once_and_says_why(server: Server, folder: Path, log: Path) -> None:
+    rooms.unwritable(folder, SMALL)
+
+    async def story() -> str:
+        viewer = await rooms.full_folder(server)
+        await viewer.until(lambda: "cannot be written" in viewer.text, "what has happened")
+        for _ in range(5):
+            await viewer.forge()
+            await viewer.settled()
+        said = viewer.text
+        assert viewer.shows("Compute it here")
+        await viewer.__aexit__(None, None, None)
+        return said
+
+    assert "cannot be written" in asyncio.run(story())
+    assert log.read_text().count(f"map_begun map={SMALL.digest}") == 1
+
+
+def test_what_somebody_has_computed_is_not_a_strangers_to_delete(server: Server, folder: Path) -> None:
+    spec = replace(SMALL, seeds=2, target=0.2)
+    rooms.begun(folder, spec, units=len(units(spec)) - 1)
+    before = (folder / spec.digest / "units.jsonl").read_bytes()
+    assert asyncio.run(rooms.others_map(server, spec)) == {"Continue"}
+    assert (folder / spec.digest / "units.jsonl").read_bytes().startswith(before)
+
+
+def test_a_small_map_does_not_wait_for_the_end_of_a_long_one(server: Server, folder: Path) -> None:
+    spec = replace(SMALL, arrangements=("plain",), target=0.3)
+
+    async def story() -> None:
+        stranger = await rooms.long_map(server)
+        async with at(server, "maps", own(spec), TEACHER) as viewer:
+            await viewer.press("Compute it here")
+            await viewer.until(lambda: "finished" in viewer.progress, "the small map", 180)
+        await stranger.press("Pause")
+        await stranger.settled()
+        await stranger.__aexit__(None, None, None)
+
+    asyncio.run(story())
+    assert not MapStore(spec, folder).missing()
+    assert MapStore(rooms.LONG, folder).missing()

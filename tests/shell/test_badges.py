@@ -1,0 +1,61 @@
+"""Where a number on a page comes from: a badge says measured, recorded or formula, and hovering says by what."""
+
+import re
+
+import pytest
+
+from components.shell.style import BADGES, BY
+from components.shell.text import WRITTEN, badge, typed
+from models.claims.claims import CLAIMS
+from models.lessons.glossary import find
+from models.lessons.lessons import LESSONS
+from tests.app_page import sound, words
+from tests.labs_page import lab
+
+pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
+
+DECIMAL = re.compile(r"\d\.\d|\de-\d")
+
+
+@pytest.mark.parametrize("kind", BADGES)
+def test_a_badge_leads_to_its_word_and_hovering_says_by_what(kind):
+    assert badge(kind).startswith(f"[:{BADGES[kind]}-badge[{kind}]](glossary?word={kind} ")
+    assert badge(kind).endswith(f'"{BY[kind]}")')
+    assert badge(kind, "by hand").endswith('"by hand")')
+    assert find(kind) is not None
+    assert not any(mark in BY[kind] + WRITTEN.get(kind, "") for mark in '"()[]')  # it stands in a link's title
+
+
+def test_a_written_text_has_a_badge_where_it_tells_results_and_none_for_papers_and_counts():
+    assert typed("off by 13.4 %.", "formula") == f"off by 13.4 %. {badge('formula', WRITTEN['formula'])}"
+    assert typed("down to 1e-8.", "recorded").endswith(badge("recorded", WRITTEN["recorded"]))
+    for text in ("32 blocks", "He 2015, 1512.03385", "as 1/4", "level"):
+        assert typed(text, "formula") == text
+
+
+@pytest.mark.parametrize("key", ["by-hand", "rms-norm", "copies"])
+def test_what_is_true_of_a_claim_has_a_badge_where_it_tells_numbers(key):
+    page = lab("errors", "learn")
+    page.query_params["error"] = key
+    page = sound(page.run())
+    page.get_by_key(f"error_{key}_guess").set_value("false")
+    page = sound(page.run())
+    next(one for one in page.button if one.label == "Run").click()
+    for _ in range(5):
+        page = sound(page.run())
+    said = next(line for line in words(page).splitlines() if line.startswith("**What is true.**"))
+    assert ("-badge[" in said) == bool(DECIMAL.search(CLAIMS[key].truth))
+
+
+def test_numbers_that_cards_and_lessons_tell_have_decimals_if_they_are_results():
+    """So that the badge finds them: whole numbers in these texts are settings, bounds and counts."""
+    assert {key for key, card in CLAIMS.items() if DECIMAL.search(card.truth)} == {
+        "by-hand",
+        "spread-of-one",
+        "rms-norm",
+        "batch-norm-momentum",
+        "he-keeps",
+        "one-learning-rate",
+        "warm-up",
+    }
+    assert {key for key, lesson in LESSONS.items() if DECIMAL.search(lesson.why)} >= {"vanishing", "exploding"}

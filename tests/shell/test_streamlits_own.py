@@ -1,0 +1,93 @@
+"""What broke when Streamlit has changed: a test for each of its own names that the app needs."""
+
+import re
+from dataclasses import fields
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests
+from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
+from streamlit.testing.v1 import AppTest
+
+from components.shell import streamlits_own
+from components.shell.streamlits_own import SCRIPTS, from_history, left_part_asked_for, plotly_chunk, session_id
+
+ROOT = Path(__file__).parents[2]
+
+
+def page_of_a_session() -> None:
+    import streamlit as st
+
+    from components.shell.streamlits_own import session_id
+
+    st.text(session_id())
+
+
+def test_a_session_has_an_id() -> None:
+    """Where this fails, all visitors are one to the trainer, and each ends what another one trains."""
+    assert session_id() == ""
+    assert AppTest.from_function(page_of_a_session).run().text[0].value
+
+
+@pytest.mark.parametrize("history", [True, False])
+def test_a_run_says_whether_it_comes_from_back_or_forward(history: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where this fails, Back leads to the address that was left instead of the one before."""
+    assert "is_history_navigation" in {field.name for field in fields(ScriptRunContext)}
+    run = SimpleNamespace(is_history_navigation=history)
+    monkeypatch.setattr(streamlits_own, "get_script_run_ctx", lambda **_: run)
+    assert from_history() is history
+
+
+@pytest.mark.parametrize(("asked_of", "left"), [("the page before", True), ("this page", False)])
+def test_a_run_hears_that_the_browser_asks_for_a_part_of_the_page_before(asked_of, left, monkeypatch) -> None:
+    """Where this fails, whoever presses something while a page changes gets an empty page."""
+    requests = ScriptRequests()
+    run = SimpleNamespace(script_requests=requests, page_script_hash="this page")
+    monkeypatch.setattr(streamlits_own, "get_script_run_ctx", lambda **_: run)
+    assert not left_part_asked_for()
+    data = requests._rerun_data
+    requests.request_rerun(type(data)(fragment_id="part", page_script_hash=asked_of))
+    assert left_part_asked_for() is left
+
+
+def page_that_waits() -> None:
+    import streamlit as st
+    from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+    from components.shell.streamlits_own import ask_again
+
+    sent = []
+    get_script_run_ctx().enqueue = sent.append
+
+    @st.fragment
+    def part() -> None:
+        ask_again(0.5)
+
+    ask_again(0.25)
+    part()
+    del get_script_run_ctx().enqueue
+    kinds = [message.WhichOneof("type") for message in sent]
+    (asked,) = [message.auto_rerun for message in sent if message.WhichOneof("type") == "auto_rerun"]
+    st.text(f"{kinds.count('auto_rerun')} {asked.interval} {bool(asked.fragment_id)}")
+
+
+def test_a_fragment_has_its_browser_ask_for_it_again_and_nothing_else_has() -> None:
+    """Where this fails, a part that waits for an answer waits until the visitor presses something."""
+    page = AppTest.from_function(page_that_waits).run()
+    assert not page.exception
+    assert page.text[0].value == "1 0.5 True"
+
+
+def test_streamlits_plotly_is_one_script() -> None:
+    """Where this fails, no chart of the stage is drawn."""
+    assert (SCRIPTS / plotly_chunk()).is_file()
+
+
+def test_every_part_of_the_page_that_our_styles_and_scripts_name_is_one_of_streamlits() -> None:
+    """Where this fails, a rule of style or a script of ours no longer finds what it was written for."""
+    sources = [path for kind in ("css", "js") for path in (ROOT / "components").rglob(f"*.{kind}")]
+    named = {name for path in sources for name in re.findall(r"\bst[A-Z]\w+", path.read_text("utf-8"))}
+    streamlit = " ".join(path.read_text("utf-8") for path in SCRIPTS.glob("*.js"))
+    assert len(named) > 5
+    assert [name for name in sorted(named) if name not in streamlit] == []
