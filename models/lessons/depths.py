@@ -189,7 +189,7 @@ COLLAPSE = Lesson(
         "Dong 2021 (attention loses rank)": "https://arxiv.org/abs/2103.03404",
         "Noci 2022 (signal propagation in Transformers)": "https://arxiv.org/abs/2206.03126",
     },
-    code=Code("models/training/frames.py", "mean_cosines"),
+    code=Code("addnorm/cosine.py", "mean_cosines"),
     challenge=Challenge(
         "Keep the samples apart in 32 layers with a layer norm and no skip: a mean sample cosine of at most 0.3 "
         "before training, and a loss of 1.5 within 120 steps. You may change only activation and initialisation.",
