@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from addnorm import watch
+from addnorm.cosine import cosines_of
 from addnorm.probe import norms
 from addnorm.read import read
 from benchmarks.loops import Bare
@@ -21,6 +22,7 @@ from models.spec import RunConfig
 from models.training import Run
 from tests.addnorm.loops import Block, batch, looking, net, recorded, rms, train
 from tests.addnorm.other_peoples import CASES
+from tests.training.test_probe import nothing_waits
 
 
 def outcome(output: Any) -> Tensor:
@@ -133,6 +135,12 @@ def test_a_single_vector_has_no_cosine_and_vectors_of_zeros_are_left_out(tmp_pat
     nothing, measured = recorded_of(torch.zeros(3, 4), "nothing.jsonl")
     assert math.isnan(nothing)
     assert measured == [1]
+
+
+def test_cosines_wait_for_no_device() -> None:
+    measured = [(0, torch.randn(40, 4)), (1, torch.randn(2, 30, 4)), (2, torch.zeros(40, 4))]
+    with nothing_waits():
+        cosines_of(measured)
 
 
 def test_the_sample_cosine_of_several_small_batches_is_their_mean_and_only_full_rows_have_one(tmp_path: Path) -> None:
