@@ -181,9 +181,9 @@ COLLAPSE = Lesson(
         "them have a positive cosine, and layer by layer the cosine climbs towards 1: what remains of the input is a "
         "small difference on top of a large common part. The output head then sees nearly the same vector for every "
         "digit. Batch norm removes that common part, because it subtracts each feature's mean over the batch: with "
-        "it the cosine settles near a third. A skip carries the differences past the layers; how much of them arrives "
-        "depends on what lies on the skip path. In a transformer the same happens to tokens, because attention "
-        "averages them."
+        "it the cosine settles near a third (1/π for ReLUs of unrelated inputs). A skip carries the differences past "
+        "the layers; how much of them arrives depends on what lies on the skip path. In a transformer the same happens "
+        "to tokens, because attention averages them."
     ),
     sources={
         "Dong 2021 (attention loses rank)": "https://arxiv.org/abs/2103.03404",
