@@ -1,6 +1,6 @@
 """What matters in a recording so far, since which step, and what helps small nets that start like it.
 
-What inputs have become, how good a guess would be and what the task is are not in a recording: nothing is said of them.
+How good a guess would be and what the task is are not in a recording: nothing is said of them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from addnorm.read import Recording
 from addnorm.words import first_not_finite, measured_by_site
 
 VANISHING = 30.0  # factor by which the gradient falls on its way back, from which it is called lost
+ALIKE = 0.95  # mean cosine between different inputs, above which they have nearly one direction
 SMALL_UPDATE = 1e-5  # of a block's weights in one step: below it a block stands still
 LAST, PART = 20, 10  # rows whose mean loss counts, or this part of all where that is more
 FALL, STALL = 0.02, 3  # the share by which the loss must fall, in this part of all rows
@@ -53,7 +54,7 @@ def stalled(losses: Sequence[float]) -> tuple[int, float, float] | None:
 
 def findings(recording: Recording, at: int) -> str:
     """The findings up to a row, in sentences; empty where there is nothing to say."""
-    said = [one for one in (_loss(recording, at), _still(recording, at), _gradient(recording, at)) if one]
+    said = [one for one in (of(recording, at) for of in (_loss, _still, _gradient, _alike)) if one]
     helps = HELPS.get(likeness(recording), "")
     if helps and (said or first_not_finite(recording)):
         said.append(f"Small nets that start like it learn with {helps}.")
@@ -102,5 +103,22 @@ def _gradient(recording: Recording, at: int) -> str:
 
 def lost_gradient(step: int, place: str) -> str:
     """Since which step the gradient is lost on its way to a place, in a sentence."""
-    since_when = f"From step {step} on" if step else "From the start"
-    return f"{since_when} less than 1/{VANISHING:g} of the gradient comes back to {place}."
+    return f"{_from(step)} less than 1/{VANISHING:g} of the gradient comes back to {place}."
+
+
+def _alike(recording: Recording, at: int) -> str:
+    """Since when inputs that differ at the first site end in nearly one direction."""
+    rows = [row for row in range(at + 1) if any(recording.measured("sample_cosine", row))]
+    measured = [measured_by_site(recording, "sample_cosine", row) for row in rows]
+    start = since([found[0][1] <= ALIKE < found[-1][1] for found in measured])
+    if start is None:
+        return ""
+    apart = " and ".join(f"{cosine:.3g} at {site}" for site, cosine in (measured[-1][0], measured[-1][-1]))
+    return (
+        f"{_from(recording.steps[rows[start]])} inputs become alike over depth: the mean cosine between different ones "
+        f"is {apart}."
+    )
+
+
+def _from(step: int) -> str:
+    return f"From step {step} on" if step else "From the start"

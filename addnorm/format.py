@@ -9,7 +9,9 @@ VERSION = 1  # of the format; a reader refuses a higher one
 NAN, INFINITE, NEGATIVE = "NaN", "Infinity", "-Infinity"
 NAMED = {NAN: math.nan, INFINITE: math.inf, NEGATIVE: -math.inf}  # JSON has no such numbers
 
-SERIES = ("act", "grad", "weight_grad", "update")  # two by site, two by block; updates are measured in some rows only
+SITE_SERIES, BLOCK_SERIES = ("act", "grad", "sample_cosine"), ("weight_grad", "update")
+SERIES = SITE_SERIES + BLOCK_SERIES
+SOMETIMES = ("sample_cosine", "update")  # measured in some rows only
 SCALARS = ("loss", "lr", "grad_norm")
 
 Number = float | str | None

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from addnorm.format import NAMED, SCALARS, SERIES, VERSION
+from addnorm.format import NAMED, SCALARS, SERIES, SITE_SERIES, SOMETIMES, VERSION
 
 LONGEST_LINE = 8 << 20  # bytes
 MOST_SITES = 20_000
@@ -95,7 +95,7 @@ class Recording:
 
     def width(self, name: str) -> int:
         """How many numbers of a series or scalar a row has."""
-        return 1 if name in SCALARS else len(self.sites) if name in ("act", "grad") else len(self.blocks)
+        return 1 if name in SCALARS else len(self.sites) if name in SITE_SERIES else len(self.blocks)
 
 
 class Reader:
@@ -181,12 +181,12 @@ class Reader:
         step = count(entry, "step")
         if found.steps and step <= found.steps[-1]:
             raise FaultError(f"is of step {step}, after step {found.steps[-1]}")
-        self._numbers += 2 * len(found.sites) + 2 * len(found.blocks) + len(SCALARS) + 2
+        self._numbers += sum(map(found.width, SERIES + SCALARS)) + 2
         if self._numbers > MOST_NUMBERS:
             raise FaultError("is one row too many; the rows before it are shown")
         scalars = {name: number(entry.get(name), name) for name in SCALARS}
         seconds = number(entry.get("seconds"), "seconds")
-        rows = {name: numbers(entry.get(name), name, found.width(name), may_lack=name == "update") for name in SERIES}
+        rows = {name: numbers(entry.get(name), name, found.width(name), may_lack=name in SOMETIMES) for name in SERIES}
         skipped = entry.get("skipped", False)
         if not isinstance(skipped, bool):
             raise FaultError("has a skipped that is neither true nor false")

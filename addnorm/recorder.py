@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from addnorm.blocks import Block, blocks_by_name, blocks_of
+from addnorm.cosine import cosines_of
 from addnorm.header import header
 from addnorm.model import bare, is_compiled, refused
 from addnorm.probe import Hook, Probe
@@ -31,7 +32,7 @@ from addnorm.writer import Writer
 
 Wanted = Literal["auto"] | str | Iterable[str] | Mapping[str, nn.Module]
 
-UPDATES = 64  # rows between two measured updates, after the first ones
+SELDOM = 64  # rows between two with updates and cosines, after the first ones
 LONGEST = 500  # characters kept of an error
 
 _watched: WeakKeyDictionary[nn.Module, Tape] = WeakKeyDictionary()
@@ -99,7 +100,7 @@ class Tape:
         self._weights: Weights | None = None  # from the header on
         self._probe: Probe | None = None
         self._tracer: Tracer | None = None
-        self._first: dict[int, Part] = {}  # what the traced pass measured, by node
+        self._first: dict[int, tuple[Part, list[Fetch]]] = {}  # what the traced pass measured, by node
         self._first_sites: dict[int, int] = {}  # sites by the node that they turned out to be
         self._rows = Rows(self._write)
         self._row = Row(0)
@@ -253,14 +254,17 @@ class Tape:
         self._probe.expect(at for at, node in enumerate(nodes) if not node.differentiable)
         self._first_sites = {site.node: at for at, site in enumerate(sites)}
         for node, at in self._first_sites.items():
-            if (part := self._first.get(node)) is not None:
+            if (first := self._first.get(node)) is not None:
+                part, cosines = first
                 self._row.parts.append(Part(part.fetch, [("act", at, count) for _, _, count in part.targets]))
+                self._row.cosines += [([at], cosine) for cosine in cosines]
         self._first = {}
         self._head()
 
     def _measure_once(self, node: int, tensor: Tensor) -> None:
         """Measures a tensor of the traced pass: any at a boundary may turn out to be a site."""
-        (self._first[node],) = parts_of([("act", 0, tensor.detach())])
+        (part,) = parts_of([("act", 0, tensor.detach())])
+        self._first[node] = part, [cosine for _, cosine in cosines_of([(0, tensor.detach())])]
         if tensor.requires_grad:
             row = self._row
             hook = tensor.register_hook(lambda grad: self._safely(lambda: self._first_gradient(row, node, grad)))
@@ -283,6 +287,8 @@ class Tape:
             elif (tensor := probe.unspoilt(at)) is not None:
                 measured.append(("act", at, tensor))
         self._row.parts += parts_of(measured, already)
+        if _is_full(self._steps, self._every):
+            self._row.cosines += cosines_of([(at, tensor) for name, at, tensor in measured if name == "act"])
         probe.forget()
 
     # --- rows ---
@@ -309,7 +315,7 @@ class Tape:
             row.seconds, row.skipped = time.monotonic() - self._began, skipped
             self._rows.add(row)
             self._newest = row
-            if not skipped and not self._closure and _update_is_measured(self._steps, self._every):
+            if not skipped and not self._closure and _is_full(self._steps, self._every):
                 self._before = (row, self._weights.samples())
         elif wanted and not self._passes and self._steps == 0:
             _say("a step was taken without a forward pass of the model with gradients; it is not recorded")
@@ -432,10 +438,10 @@ class Tape:
         self._end("recorder", reason)
 
 
-def _update_is_measured(step: int, every: int) -> bool:
-    """Of rows 0, 1, 2, 4, 8, ..., UPDATES, and then of every UPDATES-th."""
+def _is_full(step: int, every: int) -> bool:
+    """Whether a row has updates and cosines: rows 0, 1, 2, 4, 8, ..., SELDOM, and then every SELDOM-th."""
     row = step // every
-    return row % UPDATES == 0 or (row < UPDATES and row & (row - 1) == 0)
+    return row % SELDOM == 0 or (row < SELDOM and row & (row - 1) == 0)
 
 
 def _unscaled(scaler: Any, optimizer: Any) -> bool:

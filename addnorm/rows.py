@@ -78,6 +78,7 @@ class Row:
     step: int
     seconds: float = 0.0
     parts: list[Part] = field(default_factory=list)
+    cosines: list[tuple[list[int], Fetch]] = field(default_factory=list)  # by site, for each forward pass
     losses: list[Fetch] = field(default_factory=list)
     own_loss: bool = False  # told by the training loop, not found in the model's output
     lr: float | Fetch | None = None
@@ -89,7 +90,7 @@ class Row:
         """All numbers on their way."""
         late = [self.scale] if self.scale else []
         late += [self.lr] if isinstance(self.lr, Fetch) else []
-        return [*(part.fetch for part in self.parts), *self.losses, *late]
+        return [*(part.fetch for part in self.parts), *(fetch for _, fetch in self.cosines), *self.losses, *late]
 
     def ready(self) -> bool:
         """Whether all numbers have arrived."""
@@ -117,6 +118,8 @@ class Row:
             "grad": series("grad", sites, 1 / scale),
             "weight_grad": series("weight_grad", blocks, weight_factor),
         }
+        if self.cosines:
+            line["sample_cosine"] = [encoded(cosine) for cosine in self._mean_cosines(sites)]
         if any(name == "old" for name, _ in squares):
             line["update"] = [
                 encoded(_ratio(squares.get(("change", at)), squares.get(("old", at)))) for at in range(blocks)
@@ -124,6 +127,13 @@ class Row:
         if self.skipped:
             line["skipped"] = True
         return line
+
+    def _mean_cosines(self, sites: int) -> list[float | None]:
+        found: list[list[float]] = [[] for _ in range(sites)]
+        for places, fetch in self.cosines:
+            for at, cosine in zip(places, fetch.values(), strict=True):
+                found[at].append(cosine)
+        return [sum(one) / len(one) if one else None for one in found]
 
     def _sums(self) -> tuple[dict[tuple[str, int], float], dict[tuple[str, int], int]]:
         squares: dict[tuple[str, int], float] = {}

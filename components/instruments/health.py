@@ -172,11 +172,11 @@ HEALTH = Instrument(
     "measured",
     "Update to weight: |ΔW|/|W| of a block's matrices in the last update that a frame recorded; dotted is Karpathy's "
     f"10⁻³ (makemore 3, of standard deviations), red more than {LARGE_UPDATE:.0%}. Adam's first ones are one to a few "
-    "per cent where the gradient is well above its eps of 1e-8. What is said of other nets was counted on small ones "
-    "drawn at random. Signal to noise: |E g|²/tr Cov(g) over k micro-batches of the step's batch, both unbiased, of "
-    "all parameters of a block. Noise scale: B = tr(Σ)/|G|² with |G|² = (B_b|g_b|² - B_s|g_s|²)/(B_b - B_s) and tr(Σ) "
-    "= (|g_s|² - |g_b|²)/(1/B_s - 1/B_b) (McCandlish 2018, arXiv 1812.06162), from one batch of one seed, so a rough "
-    "number. Gates: ReZero, LayerScale. Gains: γ of every norm. Adam (arXiv 1412.6980): RMS(m)/RMS(√v), both "
-    "bias-corrected, 1 where every gradient agrees in sign and size; the share of weights whose last |update| is "
-    "within 10% of the learning rate, weight decay apart.",
+    "per cent (measured at widths 64 and 256) where the gradient is well above its eps of 1e-8. What is said of other "
+    "nets was counted on small ones drawn at random. Signal to noise: |E g|²/tr Cov(g) over k micro-batches of the "
+    "step's batch, both unbiased, of all parameters of a block. Noise scale: B = tr(Σ)/|G|² with |G|² = (B_b|g_b|² - "
+    "B_s|g_s|²)/(B_b - B_s) and tr(Σ) = (|g_s|² - |g_b|²)/(1/B_s - 1/B_b) (McCandlish 2018, arXiv 1812.06162), from "
+    "one batch of one seed, so a rough number. Gates: ReZero, LayerScale. Gains: γ of every norm. Adam (arXiv "
+    "1412.6980): RMS(m)/RMS(√v), both bias-corrected, 1 where every gradient agrees in sign and size; the share of "
+    "weights whose last |update| is within 10% of the learning rate, weight decay apart.",
 )

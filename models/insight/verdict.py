@@ -20,7 +20,7 @@ from models.trace import Frame, Trace, site_in_words
 
 EXPLODING = 100.0  # factor by which the signal grows over depth, or the gradient on its way back
 VANISHING = findings.VANISHING  # factor by which one of them falls
-COLLAPSED = 0.95  # mean cosine between different samples at the end of the stream
+COLLAPSED = findings.ALIKE  # mean cosine between different samples at the end of the stream
 APART = 0.7  # of the same, below which samples have different directions
 LARGE_UPDATE = 0.3  # of a block's weights in one step (`starts.UPDATES`)
 LEARNT = 0.9  # times the loss of guessing, below which a net has learned something

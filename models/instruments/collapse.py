@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from addnorm.cosine import mean_cosines
 from addnorm.probe import accumulate_dtype
 from models.answers import Collapse
 from models.instruments.attention import attention_in, attention_of, visible
 from models.nets.branches import Attention
 from models.training import Still, Work, cross_entropy, statistics_kept, watching
-from models.training.frames import mean_cosines
 
 SETS = 32  # samples of the batch that are measured, where each is a set
 VECTORS = 256  # tokens that are measured, where the whole batch is one set

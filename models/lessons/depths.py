@@ -181,15 +181,15 @@ COLLAPSE = Lesson(
         "them have a positive cosine, and layer by layer the cosine climbs towards 1: what remains of the input is a "
         "small difference on top of a large common part. The output head then sees nearly the same vector for every "
         "digit. Batch norm removes that common part, because it subtracts each feature's mean over the batch: with "
-        "it the cosine settles near a third. A skip carries the differences past the layers; how much of them arrives "
-        "depends on what lies on the skip path. In a transformer the same happens to tokens, because attention "
-        "averages them."
+        "it the cosine settles near a third (1/π for ReLUs of unrelated inputs). A skip carries the differences past "
+        "the layers; how much of them arrives depends on what lies on the skip path. In a transformer the same happens "
+        "to tokens, because attention averages them."
     ),
     sources={
         "Dong 2021 (attention loses rank)": "https://arxiv.org/abs/2103.03404",
         "Noci 2022 (signal propagation in Transformers)": "https://arxiv.org/abs/2206.03126",
     },
-    code=Code("models/training/frames.py", "mean_cosines"),
+    code=Code("addnorm/cosine.py", "mean_cosines"),
     challenge=Challenge(
         "Keep the samples apart in 32 layers with a layer norm and no skip: a mean sample cosine of at most 0.3 "
         "before training, and a loss of 1.5 within 120 steps. You may change only activation and initialisation.",

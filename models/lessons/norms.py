@@ -118,7 +118,7 @@ FINAL = Lesson(
     title="Why the final norm",
     question=(
         "32 pre-norm blocks with He's initialisation. Pre-norm nets have one more norm, between the last block and "
-        "the output head. Without it, how large is the loss before training, compared with chance (2.30)?"
+        "the output head. Without it, how large is the loss before training, compared with chance (ln 10 = 2.30)?"
     ),
     options=_SURE,
     nets=_HEADS,

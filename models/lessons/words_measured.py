@@ -55,7 +55,7 @@ MEASURED: dict[str, Term] = {
     ),
     "update to weight": Term(
         "The length of one update of a block's matrices relative to their own length; 0.001 is a rule of "
-        "thumb, Adam's first ones are one to a few per cent.",
+        "thumb, Adam's first ones are one to a few per cent (measured at widths 64 and 256).",
         r"|\Delta W|/|W|",
         see=("large updates",),
     ),

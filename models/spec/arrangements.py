@@ -68,7 +68,7 @@ ARRANGEMENTS = {
     ),
     "pre-norm + GPT-2 init": Arrangement(
         "Pre-norm whose output matrices start smaller by sqrt(M): at the start all branches together (of two layers, "
-        "with ReLU) add at most about half to the mean square of the stream, at any depth.",
+        "with ReLU) add at most about half to the mean square of the stream, at any depth (formula).",
         "Radford 2019 (GPT-2)",
         "GPT-2 (2019), Megatron-LM, nanoGPT.",
         {"placement": "pre-norm", "init": "gpt2"},

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from addnorm.cosine import mean_cosines
 from addnorm.probe import accumulate_dtype, watching
 from models.nets import Net
 from models.spec import RunConfig
@@ -14,7 +15,7 @@ from models.tasks.base import NO_LOSS
 from models.trace import Frame
 from models.training.batched_rows import block_norms
 from models.training.dead import counting_dead, shares
-from models.training.frames import FrameTaker, evaluating, mean_cosines, statistics_kept
+from models.training.frames import FrameTaker, evaluating, statistics_kept
 from models.training.loss import cross_entropies
 
 

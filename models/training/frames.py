@@ -10,7 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from addnorm.probe import accumulate_dtype, watching
+from addnorm.cosine import mean_cosines
+from addnorm.probe import watching
 from models.nets import Net
 from models.spec import RunConfig
 from models.spec.plan import normed_over_batch
@@ -108,18 +109,6 @@ class FrameTaker:
 def mean_cosine(x: Tensor) -> Tensor:
     """Mean cosine between different vectors of (..., D), (). Zero vectors are left out; NaN for fewer than two."""
     return mean_cosines(x.flatten(0, -2)[None])[0]
-
-
-def mean_cosines(x_KND: Tensor) -> Tensor:
-    """Mean cosine between different vectors within each of K sets of N, (K,); see `mean_cosine`."""
-    x = x_KND.to(accumulate_dtype(x_KND.device))
-    length = x.norm(dim=-1, keepdim=True)
-    alive = (length > 0) & length.isfinite()
-    directions = torch.where(alive, x / length, 0.0)
-    count = alive.sum((-2, -1))
-    pairs = count * (count - 1)
-    # A single vector has no pair: rounding would make its 0 / 0 infinite.
-    return torch.where(pairs > 0, (directions.sum(-2).square().sum(-1) - count) / pairs, torch.nan)
 
 
 @contextmanager

@@ -118,6 +118,10 @@ ODD = [
     lines(HEADER) + b'{"__proto__":{"step":1},"constructor":1}\n', lines({**HEADER, "versions": None}),
     lines({**HEADER, "optimizer": []}), lines({**HEADER, "addnorm": 1.5}), lines({**HEADER, "addnorm": True}),
     lines(HEADER, {**ROW, "skipped": None}), lines(HEADER, {**ROW, "skipped": True}), lines(HEADER, {**ROW, "update": None}),
+    lines(HEADER, {**ROW, "sample_cosine": None}),
+    lines(HEADER, {**ROW, "sample_cosine": [0.5]}), lines(HEADER, {**ROW, "sample_cosine": [1e308, -1e308]}),
+    lines(HEADER, {**ROW, "sample_cosine": {}}), lines(HEADER, {**ROW, "sample_cosine": [0.5, None]}),
+    lines(HEADER, {**ROW, "sample_cosine": ["NaN", "Infinity"]}), lines(HEADER, {**ROW, "sample_cosine": [0.25, 0.97]}),
     lines(HEADER, {**ROW, "act": None}), lines({**HEADER, "sites": []}, {**ROW, "act": [], "grad": []}),
     *(lines(HEADER) + deep(kind, levels, closed) for kind in (b"[", b"{") for levels in (6, 7, 8, 50_000)
       for closed in (True, False)),
@@ -252,6 +256,7 @@ def test_both_readers_find_the_same_of_a_run_that_goes_wrong() -> None:
     draw, files = random.Random(5), []
     sites = [{**SITE, "kind": "output", "name": f"layer {at}"} for at in range(8)]
     blocks = [{"name": f"block {at}", "site": at, "parameters": 4} for at in range(3)]
+    cosines: list[Any] = [None, None, [None] * 8, ["NaN"] + [0.1] * 7, [None, 0.2, *[0.99] * 5, None]]
     for _ in range(60):
         turn = [draw.randint(1, 90) for _ in range(4)]
         shrink, step, entries = draw.choice((1.0, 0.5)), 0, []
@@ -262,6 +267,8 @@ def test_both_readers_find_the_same_of_a_run_that_goes_wrong() -> None:
             grad = [(0.5 if at > turn[1] or shrink < 1 else 0.9) ** (7 - place) for place in range(8)]
             update = [1e-6 if at > turn[2 + block % 2] else 1e-3 for block in range(3)] if at % 4 == 0 else [None] * 3
             row = {**ROW, "step": step, "loss": draw.choice((loss,) * 30 + (None,)), "act": act, "grad": grad}
+            alike = [0.3, *[0.5] * 6, 0.99 if at > turn[0] else 0.9]
+            row["sample_cosine"] = alike if at % 4 == 0 else draw.choice(cosines)
             lr = draw.choice((0.1, 0.1, 0.0, None))
             entries.append({**row, "weight_grad": [0.1] * 3, "update": update, "lr": lr, "skipped": at % 9 == 8})
         if draw.random() < 0.1:
@@ -271,7 +278,8 @@ def test_both_readers_find_the_same_of_a_run_that_goes_wrong() -> None:
     assert found == [in_python(data) for data in files]
     said = [row["words"][3] for one in found for row in one["rows"]]
     for words in ("The loss has not fallen by 2% since step ", "blocks stand still now", " by 0.001% of its size.",
-                  "less than 1/30 of the gradient comes back to layer 0.", HELPS["plain"]):  # fmt: skip
+                  "less than 1/30 of the gradient comes back to layer 0.", HELPS["plain"],
+                  " on inputs become alike over depth: the mean cosine between different ones is 0.3 at layer 0 and 0.99 "):  # fmt: skip
         assert 0 < sum(words in one for one in said) < len(said)
 
 

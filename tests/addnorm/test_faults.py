@@ -99,8 +99,8 @@ def failing(*_args: Any, **_kwargs: Any) -> Any:
 
 @pytest.mark.parametrize(
     "place",
-    ["addnorm.recorder.parts_of", "addnorm.recorder.find_sites", "addnorm.trace.Tracer._node", "addnorm.probe.Probe._keep",
-     "addnorm.weights.Weights.gradients", "addnorm.rows.Row.line", "addnorm.recorder.header"],
+    ["addnorm.recorder.parts_of", "addnorm.recorder.cosines_of", "addnorm.recorder.find_sites", "addnorm.trace.Tracer._node",
+     "addnorm.probe.Probe._keep", "addnorm.weights.Weights.gradients", "addnorm.rows.Row.line", "addnorm.recorder.header"],
 )  # fmt: skip
 def test_a_fault_of_ours_is_a_warning_and_the_losses_stay_what_they_are(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

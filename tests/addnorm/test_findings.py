@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from addnorm import watch
 from addnorm.findings import HELPS, findings, since, stalled, vanished
@@ -89,6 +90,56 @@ def test_a_lost_gradient_is_said_with_the_step() -> None:
         1,
         0,
     ]
+
+
+def test_inputs_that_become_alike_over_depth_are_said_with_the_step() -> None:
+    rows = [{"sample_cosine": [0.25, 0.5 if at < 4 else 0.971]} if at % 2 == 0 else {} for at in range(8)]
+    assert findings(told(rows), 7) == (
+        "From step 4 on inputs become alike over depth: the mean cosine between different ones is 0.25 at site 0 and "
+        "0.971 at site 1."
+    )
+    assert findings(told(rows), 3) == ""
+    assert findings(told(rows[4:]), 3).startswith("From the start inputs become alike over depth: ")
+    for other in ([0.96, 0.97], [None, "NaN"], [0.25, 0.95]):
+        assert findings(told([*rows, {"sample_cosine": other}]), 8) == ""
+
+
+def test_a_net_whose_inputs_become_alike_is_told_from_one_whose_do_not(tmp_path: Path) -> None:
+    said = {}
+    for name, residual in (("plain", False), ("residual", True)):
+        torch.manual_seed(0)
+        model = Stack(24, residual)
+        x = torch.randn(64, 32)
+        with watch(model, tmp_path / f"{name}.jsonl", sites=["layers.*"]) as tape:
+            loss = model(x).square().mean()
+            loss.backward()
+            tape.step(loss=loss)
+        said[name] = findings(read(tape.path), 0)
+    assert "From the start inputs become alike over depth" in said["plain"]
+    assert "alike" not in said["residual"]
+
+
+class Stack(nn.Module):
+    """ReLU layers with He's weights, with or without a skip and a norm."""
+
+    def __init__(self, depth: int, residual: bool) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([Layer(residual) for _ in range(depth)])
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+class Layer(nn.Module):
+    def __init__(self, residual: bool) -> None:
+        super().__init__()
+        self.linear, self.residual = nn.Linear(32, 32, bias=False), residual
+        nn.init.kaiming_normal_(self.linear.weight, nonlinearity="relu")
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + 0.1 * self.linear(x).relu() if self.residual else self.linear(x).relu()
 
 
 # By likeness: a net that starts so and does not learn, and the changes that HELPS names.

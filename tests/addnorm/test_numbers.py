@@ -4,7 +4,7 @@ playground's own tape holds, and the training knows nothing of it.
 
 import math
 from collections.abc import Mapping
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from addnorm import watch
+from addnorm.cosine import cosines_of
 from addnorm.probe import norms
 from addnorm.read import read
 from benchmarks.loops import Bare
@@ -21,6 +22,7 @@ from models.spec import RunConfig
 from models.training import Run
 from tests.addnorm.loops import Block, batch, looking, net, recorded, rms, train
 from tests.addnorm.other_peoples import CASES
+from tests.training.test_probe import nothing_waits
 
 
 def outcome(output: Any) -> Tensor:
@@ -72,6 +74,92 @@ def test_activation_and_gradient_are_those_of_plain_hooks_and_the_losses_stay_wh
         assert recording.row("grad", row) == pytest.approx(grad, rel=1e-5)
     assert all((*recording.measured("act", 0), *recording.measured("grad", 0)))
     assert all(math.isfinite(value) and value > 0 for value in (*recording.row("act", 0), *recording.row("grad", 0)))
+
+
+def mean_cosine(vectors: Tensor) -> float:
+    """Over all pairs of different rows, one by one."""
+    rows = vectors.detach().double()
+    return float(
+        torch.stack([torch.cosine_similarity(one, other, dim=0) for one, other in combinations(rows, 2)]).mean()
+    )
+
+
+def kept_at(model: nn.Module, path: Path, x: Tensor) -> tuple[dict[str, Tensor], dict[str, float]]:
+    """The outputs of a model's parts in a first pass, kept by hooks of our own, and the cosines that are recorded."""
+    kept: dict[str, Tensor] = {}
+    for name, part in model.named_children():
+        part.register_forward_hook(
+            lambda _part, _given, output, name=name: kept.update({name: output.detach().clone()})
+        )
+    with watch(model, path, sites=["*"]) as tape:
+        loss = model(x).square().mean()
+        loss.backward()
+        tape.step(loss=loss)
+    recording = read(path)
+    assert not recording.problem
+    found = zip(recording.sites, recording.row("sample_cosine", 0), strict=True)
+    return kept, {site.name: cosine for site, cosine in found}
+
+
+@pytest.mark.parametrize("shape", [(5, 4), (2, 3, 4), (5, 4, 6, 6)])
+def test_the_sample_cosine_is_that_of_all_pairs_of_tokens_or_samples(shape: tuple[int, ...], tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    first, last = (nn.Conv2d(4, 3, 3), nn.ReLU()) if len(shape) == 4 else (nn.Linear(4, 8), nn.ReLU())
+    kept, found = kept_at(nn.Sequential(first, last), tmp_path / "run.jsonl", torch.randn(shape))
+    assert len(found) == 2
+    for name, tensor in kept.items():
+        vectors = tensor.flatten(0, -2) if len(shape) == 3 else tensor.flatten(1)
+        assert found[name] == pytest.approx(mean_cosine(vectors), rel=1e-6)
+
+
+def test_of_a_large_batch_sixteen_vectors_stand_for_all_and_not_one_position_of_the_sequences(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    x = torch.randn(32, 32, 8)
+    x[:, 0] = x[:, -1] = 1.0  # the first and the last token are the same in every sequence
+    kept, found = kept_at(nn.Sequential(nn.Linear(8, 64)), tmp_path / "run.jsonl", x)
+    assert found["0"] == pytest.approx(mean_cosine(kept["0"][:, ::5].flatten(0, 1)[::2]), abs=0.1)
+    assert found["0"] < 0.5
+
+
+def test_a_single_vector_has_no_cosine_and_vectors_of_zeros_are_left_out(tmp_path: Path) -> None:
+    def recorded_of(x: Tensor, name: str) -> tuple[float, list[int]]:
+        model = nn.Sequential(nn.Identity(), nn.Linear(4, 4))
+        with watch(model, tmp_path / name, sites=["0"]) as tape:
+            tape.step(loss=model(x).sum())
+        recording = read(tape.path)
+        return recording.row("sample_cosine", 0)[0], list(recording.measured("sample_cosine", 0))
+
+    assert recorded_of(torch.ones(1, 4), "one.jsonl")[1] == [0]
+    opposite = torch.tensor([[1.0, 0, 0, 0], [0, 0, 0, 0], [-2.0, 0, 0, 0]])
+    assert recorded_of(opposite, "zeros.jsonl") == (-1.0, [1])
+    nothing, measured = recorded_of(torch.zeros(3, 4), "nothing.jsonl")
+    assert math.isnan(nothing)
+    assert measured == [1]
+
+
+def test_cosines_wait_for_no_device() -> None:
+    measured = [(0, torch.randn(40, 4)), (1, torch.randn(2, 30, 4)), (2, torch.zeros(40, 4))]
+    with nothing_waits():
+        cosines_of(measured)
+
+
+def test_the_sample_cosine_of_several_small_batches_is_their_mean_and_only_full_rows_have_one(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh())
+    optimizer, seen = torch.optim.SGD(model.parameters(), 0.0), []
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer, sites=["1"]) as tape:
+        for _ in range(6):
+            parts = [torch.randn(6, 4), torch.randn(6, 4)]
+            for part in parts:
+                model(part).mean().backward()
+            optimizer.step()
+            expected = [mean_cosine(model[1](model[0](part))) for part in parts]
+            seen.append(sum(expected) / 2)
+    recording = read(tape.path)
+    full = [row for row in range(6) if any(recording.measured("sample_cosine", row))]
+    assert full == [row for row in range(6) if any(recording.measured("update", row))] == [0, 1, 2, 4]
+    for row in full:
+        assert recording.row("sample_cosine", row)[0] == pytest.approx(seen[row], rel=1e-5)
 
 
 def test_hidden_states_as_gpt2_itself_gives_them_are_what_is_recorded(tmp_path: Path) -> None:

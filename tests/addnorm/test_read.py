@@ -98,6 +98,11 @@ FAULTS: dict[str, tuple[list[Any], bytes, str]] = {
         b"",
         "Line 3 has 3 numbers of act where there should be 2.",
     ),
+    "too few cosines": (
+        [HEADER, ROW, {**ROW, "step": 1, "sample_cosine": [0.5]}],
+        b"",
+        "Line 3 has 1 numbers of sample_cosine where there should be 2.",
+    ),
     "no list": ([HEADER, ROW, {**ROW, "step": 1, "grad": {"0": 1}}], b"", "Line 3 has grad that is no list."),
     "a step twice": ([HEADER, ROW, ROW], b"", "Line 3 is of step 0, after step 0."),
     "a step below 0": ([HEADER, ROW, {**ROW, "step": -1}], b"", "Line 3 has a step that is no count."),

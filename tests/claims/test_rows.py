@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from models.claims.claims import CLAIMS
+from models.claims.training import ADAM
 from models.generator import generator
 from models.lessons.lessons import LESSONS
 from models.maps.prepared import PREPARED, recording
@@ -561,6 +562,20 @@ def test_every_row_of_a_card_comes_out_the_same_by_another_computation(key: str)
             else:
                 near = TRAINED if key in LONG else {"rel": NEAR.get(key, 1e-3), "abs": 2e-6}
                 assert float(one) == pytest.approx(float(other), **near), name
+
+
+@pytest.mark.full
+def test_what_the_card_on_the_learning_rate_says_of_its_nets_and_of_plain_is_so() -> None:
+    nets = CLAIMS["one-learning-rate"].needs
+    ends = {name: last_loss(source.cfg) for name, source in nets.items()}
+    plain = last_loss(RunConfig.arranged("plain", lr=0.001, **ADAM))
+    assert ends["pre-norm, 0.001"] == pytest.approx(ends["post-norm, 0.001"], abs=0.03)
+    assert ends["post-norm, 0.01"] > 5 * ends["pre-norm, 0.01"]
+    assert plain > 5 * ends["pre-norm, 0.001"]
+    assert (
+        "at 0.001 pre-norm and post-norm reach the same loss, at 0.01 post-norm is far behind"
+        in CLAIMS["one-learning-rate"].truth
+    )
 
 
 def test_no_card_is_left_out() -> None:

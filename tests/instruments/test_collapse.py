@@ -11,6 +11,7 @@ import torch
 from scipy import stats
 from torch.nn.functional import cross_entropy
 
+from addnorm.cosine import mean_cosines
 from components.instruments.collapse import rank_chart
 from models.insight.collapse import attention_sentence, collapse_sentence
 from models.instruments.attention import attention_of
@@ -18,7 +19,6 @@ from models.instruments.collapse import attention_numbers, collapse, site_number
 from models.nets.branches import Attention
 from models.spec import ARRANGEMENTS, RunConfig, plan
 from models.training import Replays, Run, finished
-from models.training.frames import mean_cosines
 from tests.app_page import SMALL, charts, playground, sound, words
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")

@@ -294,8 +294,13 @@ def test_adams_first_update_is_one_to_a_few_per_cent(width, lr, share):
     run = Run(RunConfig(depth=2, width=width, batch=32, steps=10, device="cpu", optimizer="adam", lr=lr))
     run.advance(1)
     assert run.frames[0].update_to_weight == pytest.approx(share, rel=0.15)
-    assert "Adam's first ones are one to a few per cent where the gradient is well above its eps" in HEALTH.help
-    assert "Adam's first ones are one to a few per cent" in find("update to weight").senses[0].text
+    assert (
+        "Adam's first ones are one to a few per cent (measured at widths 64 and 256) where the gradient" in HEALTH.help
+    )
+    assert (
+        "Adam's first ones are one to a few per cent (measured at widths 64 and 256)"
+        in find("update to weight").senses[0].text
+    )
 
 
 def test_the_last_update_is_that_of_the_last_frame_that_measured_one():

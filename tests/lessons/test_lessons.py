@@ -159,7 +159,7 @@ def test_layer_and_rms_norm_let_samples_become_alike_and_batch_norm_holds_them_a
         ends[norm] = float(np.mean([one[-1] for one in cosines]))
     assert min(ends["layer norm"], ends["rms norm"]) > 0.95
     assert ends["batch norm"] == pytest.approx(0.37, abs=0.05)
-    assert "settles near a third" in LESSONS["collapse"].why
+    assert "settles near a third (1/π for ReLUs" in LESSONS["collapse"].why
 
 
 def test_the_cosine_of_samples_under_batch_norm_settles_near_a_third_by_hand() -> None:

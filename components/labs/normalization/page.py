@@ -13,6 +13,7 @@ from components.labs.normalization.parts import PARTS
 from components.labs.normalization.steps import steps
 from components.shell import session
 from components.shell.address import kept
+from components.shell.text import typed
 from models.labs.normalization import ACROSS_TOKENS, CELL, GROUP, METHODS, SEQUENCE, Normed, normalised
 from models.labs.tables import TABLES, Example
 
@@ -79,7 +80,7 @@ def _chosen_table() -> tuple[Example, np.ndarray]:
 
     example = TABLES[choose(KEY, TABLES, load, first=FIRST, again=True)]
     if example.note:
-        st.info(example.note)
+        st.info(typed(example.note, "formula"))
     return example, table.table(KEY, example.values, name="table", rows=example.rows, columns=example.columns)
 
 

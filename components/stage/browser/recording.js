@@ -19,8 +19,11 @@ const NAMED = new Map([
 const KINDS = ["start", "sum", "output"]
 const ENDS = ["done", "error", "recorder"]
 const SCALARS = ["loss", "lr", "grad_norm"]
-const SERIES = ["act", "grad", "weight_grad", "update"]
-const TRACKS = { act: "act_rms", grad: "grad_rms", weight_grad: "weight_grad_rms", update: "update" }
+const SITE_SERIES = ["act", "grad", "sample_cosine"]
+const SERIES = [...SITE_SERIES, "weight_grad", "update"]
+const SOMETIMES = ["sample_cosine", "update"] // measured in some rows only
+const TRACKS = { act: "act_rms", grad: "grad_rms", weight_grad: "weight_grad_rms" } // those with other names here
+const trackOf = (series) => TRACKS[series] ?? series
 
 class FaultError extends Error {}
 const fault = (text) => {
@@ -64,7 +67,7 @@ const number = (value, name) => {
 }
 
 const numbers = (value, name, width) => {
-  if ((value === null || value === undefined) && name === "update") return Array(width).fill(null)
+  if ((value === null || value === undefined) && SOMETIMES.includes(name)) return Array(width).fill(null)
   if (!Array.isArray(value)) fault(`has ${name} that is no list`)
   if (value.length !== width) fault(`has ${value.length} numbers of ${name} where there should be ${width}`)
   return value.map((item) => number(item, name))
@@ -250,7 +253,7 @@ export class RecordedTape extends Tape {
   }
 
   widthOf(series) {
-    return series === "act" || series === "grad" ? this.sites.length : this.blocks.length
+    return SITE_SERIES.includes(series) ? this.sites.length : this.blocks.length
   }
 
   takeHeader(entry) {
@@ -259,7 +262,7 @@ export class RecordedTape extends Tape {
     for (const name of SCALARS) this.tracks[name] = { name, start: start++, width: 1 }
     for (const name of SERIES) {
       const width = this.widthOf(name)
-      this.tracks[TRACKS[name]] = { name: TRACKS[name], start, width }
+      this.tracks[trackOf(name)] = { name: trackOf(name), start, width }
       start += width
     }
     const named = (places) => places.map(({ name }) => plain(name))
@@ -285,7 +288,7 @@ export class RecordedTape extends Tape {
       this.rows[to] = values[at] ?? NaN
       this.known[to] = values[at] === null ? 0 : 1
     }
-    if (series[3].some((value) => value !== null)) this.updates.push(this.count)
+    if (series.at(-1).some((value) => value !== null)) this.updates.push(this.count)
     if (skipped) this.skipped.add(this.count)
     this.steps.push(step)
     this.count += 1
@@ -378,7 +381,7 @@ export class RecordedTape extends Tape {
 
   // The names of the places of a track.
   names(track) {
-    return track === "act_rms" || track === "grad_rms" ? this.named.sites : this.named.blocks
+    return SITE_SERIES.some((series) => trackOf(series) === track) ? this.named.sites : this.named.blocks
   }
 
   sentence(kind, step) {

@@ -281,7 +281,7 @@ const law = (tape, row) => {
 
 // --- what matters so far, since which step, and what helps small nets that start alike ---
 
-const [VANISHING, SMALL_UPDATE, LAST, PART, FALL, STALL] = [30, 1e-5, 20, 10, 0.02, 3]
+const [VANISHING, ALIKE, SMALL_UPDATE, LAST, PART, FALL, STALL] = [30, 0.95, 1e-5, 20, 10, 0.02, 3]
 
 const HELPS = {
   plain: "a skip around every block and a norm on what each branch reads",
@@ -344,8 +344,25 @@ const gradientInWords = (tape, row) => {
   return `${when} less than 1/${VANISHING} of the gradient comes back to ${name}.`
 }
 
+// Since when vectors that differ at the first site end in nearly one direction.
+const alikeInWords = (tape, row) => {
+  const rows = rowsUntil(row).filter((at) => tape.at("sample_cosine", at).some((cosine) => cosine !== undefined))
+  const ends = rows.map((at) => {
+    const found = tape.at("sample_cosine", at).map((cosine, site) => ({ cosine, site: tape.sites[site] }))
+    const known = found.filter(({ cosine }) => cosine !== undefined)
+    return [known[0], known.at(-1)]
+  })
+  const start = since(ends.map(([first, last]) => first.cosine <= ALIKE && ALIKE < last.cosine))
+  if (start === null) return ""
+  const when = tape.step(rows[start]) ? `From step ${tape.step(rows[start])} on` : "From the start"
+  const [first, last] = ends.at(-1)
+  const apart = `${brief(first.cosine)} at ${first.site.name} and ${brief(last.cosine)} at ${last.site.name}`
+  return `${when} inputs become alike over depth: the mean cosine between different ones is ${apart}.`
+}
+
 const findings = (tape, row) => {
-  const said = [stalledInWords, stillInWords, gradientInWords].map((one) => one(tape, row)).filter(Boolean)
+  const kinds = [stalledInWords, stillInWords, gradientInWords, alikeInWords]
+  const said = kinds.map((one) => one(tape, row)).filter(Boolean)
   const helps = HELPS[likeness(tape)]
   if (helps && (said.length || tape.first)) said.push(`Small nets that start like it learn with ${helps}.`)
   return said.join(" ")
