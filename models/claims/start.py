@@ -107,7 +107,7 @@ CARDS = [
         "is smaller still; ReLU with Xavier shrinks by sqrt(1/2), with torch's default weights by sqrt(1/6).",
         {"Glorot & Bengio 2010": "https://proceedings.mlr.press/v9/glorot10a.html"}
         | arxiv(Delving_deep_into_rectifiers="1502.01852"),
-        "The gradient's length before training, six seeds, 16 one-layer blocks without skip and norm.",
+        "The gradient's length before training, six seeds, 16 one-layer blocks without residual or norm.",
         {
             name: untrained(
                 RunConfig.arranged("plain", activation=name.split(",")[0], init=name.split(", ")[1], **DEEP)

@@ -284,8 +284,8 @@ const law = (tape, row) => {
 const [VANISHING, SMALL_UPDATE, LAST, PART, FALL, STALL] = [30, 1e-5, 20, 10, 0.02, 3]
 
 const HELPS = {
-  plain: "a skip around every block and a norm on what each branch reads",
-  "plain + norm": "a skip around every block",
+  plain: "a residual around every block and a norm on what each branch reads",
+  "plain + norm": "a residual around every block",
   "residual only": "a norm on what each branch reads, or a last matrix of each branch that starts at zero",
   "post-norm": "moving the norm from the sum to what each branch reads",
 }
