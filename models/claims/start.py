@@ -136,7 +136,7 @@ CARDS = [
         "wider than deep scatters less around the mean (here from 0.42 to 2.6), yet some seeds are off by more than a "
         "factor of 2.",
         arxiv(Delving_deep_into_rectifiers="1502.01852", Products_of_many_random_matrices="1812.05994"),
-        "A thin and a wide ReLU net of 32 one-layer blocks, six seeds each; kept if all are within a factor of 2.",
+        "A narrow and a wide ReLU net of 32 one-layer blocks, six seeds each; kept if all are within a factor of 2.",
         {
             f"width {width}": untrained(
                 RunConfig.arranged("plain", init="he", layers_per_branch=1, depth=32, width=width)

@@ -25,7 +25,7 @@ WARMUP = Lesson(
     key="warmup",
     title="Warm-up",
     question=(
-        "32 blocks trained by Adam at a learning rate of 0.003: post-norm, post-norm with a warm-up (the learning "
+        "32 blocks trained with Adam at a learning rate of 0.003: post-norm, post-norm with a warm-up (the learning "
         "rate rises from 0 over the first 60 steps), and pre-norm without. Which reach a loss below 1 (mean of 10 "
         "batches) at any time in 150 steps?"
     ),
@@ -36,11 +36,10 @@ WARMUP = Lesson(
     why=(
         "Adam's first steps move every weight by about the learning rate, however small its gradient is (down to about "
         "Adam's epsilon, 1e-8). In post-norm the output head mostly sees the work of the last blocks; when all blocks "
-        "jump at once, this changes completely, and the net ends up where all samples look alike, from where it does "
-        "not recover. Small first steps avoid that. They do not make it robust: at the full learning rate its loss may "
-        "jump up again, which a decaying learning rate prevents. In pre-norm the input passes all blocks along the "
-        "residuals, so the same steps do little harm. Large pre-norm models still use warm-up: the risk is smaller, "
-        "not zero."
+        "jump at once, this changes completely, and the net ends up where all samples look alike and does not recover. "
+        "Small first steps avoid that. They do not make it robust: at the full learning rate its loss may jump up "
+        "again, which a decaying learning rate prevents. In pre-norm the input passes all blocks along the residuals, "
+        "so the same steps do little harm. Large pre-norm models still use warm-up: the risk is smaller, not zero."
     ),
     sources={
         "Xiong 2020": "https://arxiv.org/abs/2002.04745",

@@ -73,10 +73,10 @@ PLACE = Lesson(
     found=by_learning(_FREE, list(_PLACED), DIGITS),
     why="Before training post-norm looks best of the three: signal and gradient are level. Watch the sample cosine. "
     "The norm after the add scales residual and branch down together, so that only $(1+v)^{-L/2}$ of the input "
-    "arrives, where $v$ is the mean square that a branch adds: with $v = 1/2$ and 64 blocks 2e-6. What arrives instead "
-    "is the work of the last blocks, which ReLU has made alike for all samples. Where the residual passes no norm, the "
-    "input arrives whole. The price of pre-norm is a signal that grows as $\\sqrt{1+vL}$, so that later blocks count "
-    "for less.",
+    "arrives, where $v$ is the mean square that a branch adds: with $v = 1/2$ and 64 blocks that is 2e-6. What arrives "
+    "instead is the work of the last blocks, which ReLU has made alike for all samples. Where the residual passes no "
+    "norm, the input arrives whole. The price of pre-norm is a signal that grows as $\\sqrt{1+vL}$, so that later "
+    "blocks count for less.",
     sources={
         "Vaswani 2017 (post-norm)": "https://arxiv.org/abs/1706.03762",
         "Xiong 2020 (pre-norm)": "https://arxiv.org/abs/2002.04745",

@@ -165,8 +165,9 @@ def _updates(weights: np.ndarray) -> None:
     """The derivative by one weight with its numbers, and every weight's update, without and with a residual."""
     st.markdown(
         "**What is left for one weight.** Let the factors be the weights $w_l$ of a chain $x_l=\\varphi(z_l)$, "
-        "$z_l=w_l\\,x_{l-1}$, with the loss $L=\\frac12(x_L-t)^2$. The derivative by a weight is prediction minus "
-        "target, times the weights and slopes of all later layers, times its own slope, times its input:"
+        "$z_l=w_l\\,x_{l-1}$, with the loss $L=\\frac12(x_L-t)^2$. The derivative with respect to a weight is "
+        "prediction minus target, times the weights and slopes of all later layers, times its own slope, times its "
+        "input:"
     )
     left, middle, right = st.columns(3)
     x = left.number_input("Input $x_0$", *TOKENS, step=0.5, **kept(f"{KEY}_input", 1.0, name="input", bounds=TOKENS))

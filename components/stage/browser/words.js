@@ -202,7 +202,7 @@ const streamOf = (sites) => {
 
 const SAID = {
   constant: () => "has the same size at every depth",
-  slight: ({ spread }) => `changes by a factor of ${brief(spread)} only over depth, too little to tell a law by`,
+  slight: ({ spread }) => `changes only by a factor of ${brief(spread)} over depth, too little to tell a law by`,
   root: () => "grows, by the best fit, like the square root of depth",
   linear: () => "grows, by the best fit, in proportion to depth",
   exponential: ({ rate }) =>
