@@ -21,8 +21,8 @@ FALL, STALL = 0.02, 3  # the share by which the loss must fall, in this part of 
 
 # By likeness, what lets small nets that start so and fail learn; tests train them.
 HELPS = {
-    "plain": "a skip around every block and a norm on what each branch reads",
-    "plain + norm": "a skip around every block",
+    "plain": "a residual around every block and a norm on what each branch reads",
+    "plain + norm": "a residual around every block",
     "residual only": "a norm on what each branch reads, or a last matrix of each branch that starts at zero",
     "post-norm": "moving the norm from the sum to what each branch reads",
 }

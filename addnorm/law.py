@@ -56,7 +56,7 @@ class Law:
         factor = max(self.rate, 1 / self.rate)
         return {
             "constant": "has the same size at every depth",
-            "slight": f"changes by a factor of {self.spread:.3g} only over depth, too little to tell a law by",
+            "slight": f"changes only by a factor of {self.spread:.3g} over depth, too little to tell a law by",
             "root": "grows, by the best fit, like the square root of depth",
             "linear": "grows, by the best fit, in proportion to depth",
             "exponential": f"{'grows' if self.rate > 1 else 'shrinks'}, by the best fit, exponentially, by a factor of "

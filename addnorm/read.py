@@ -127,7 +127,7 @@ class Reader:
         found = self.recording
         if not found.problem and self._rest:
             self._line += 1
-            self._stop("is cut off; what was whole before it is shown" if found.header else "is no recording")
+            self._stop("is cut off; what came before it is shown" if found.header else "is not a recording")
         elif not found.problem and not found.header:
             found.problem = "The file is empty."
         return found
@@ -170,9 +170,9 @@ class Reader:
             count(entry, key)
         for key in ("versions", "meta"):
             if not isinstance(entry.get(key, {}), dict):
-                raise FaultError(f"has a {key} that is no object")
+                raise FaultError(f"has a {key} that is not an object")
         if not isinstance(entry.get("optimizer"), dict | None):
-            raise FaultError("has an optimizer that is no object")
+            raise FaultError("has an optimizer that is not an object")
         found = self.recording
         found.header, found.sites, found.blocks = entry, sites, blocks
 
@@ -208,7 +208,7 @@ def read(path: str | os.PathLike[str], *, growing: bool = False) -> Recording:
     reader = Reader()
     try:
         if not Path(path).is_file():
-            raise OSError(f"{path} is no file" if Path(path).exists() else f"there is no file {path}")
+            raise OSError(f"{path} is not a file" if Path(path).exists() else f"there is no file {path}")
         with Path(path).open("rb") as file:
             left = LARGEST_FILE
             while not reader.recording.problem and (piece := file.read(min(PIECE, left))):
@@ -230,7 +230,7 @@ def parsed(line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise FaultError(UNREADABLE) from None
     if not isinstance(entry, dict):
-        raise FaultError("is no object")
+        raise FaultError("is not an object")
     if too_deep(entry):
         raise FaultError(UNREADABLE)
     return entry
@@ -266,13 +266,13 @@ def number(value: Any, name: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise FaultError(f"has a value of {name} that is no number")
+        raise FaultError(f"has a value of {name} that is not a number")
     try:
         found = float(value)
     except OverflowError:
         found = math.inf
     if not math.isfinite(found):
-        raise FaultError(f"has a value of {name} beyond all numbers")
+        raise FaultError(f"has a value of {name} that is too large")
     return found
 
 
@@ -281,7 +281,7 @@ def numbers(value: Any, name: str, width: int, *, may_lack: bool = False) -> lis
     if value is None and may_lack:
         return [None] * width
     if not isinstance(value, list):
-        raise FaultError(f"has {name} that is no list")
+        raise FaultError(f"has {name} that is not a list")
     if len(value) != width:
         raise FaultError(f"has {len(value)} numbers of {name} where there should be {width}")
     return [number(item, name) for item in value]
@@ -291,7 +291,7 @@ def count(entry: dict[str, Any], key: str) -> int:
     """A whole number from 0 to LARGEST_COUNT. Raises FaultError."""
     value = as_count(entry.get(key))
     if value is None:
-        raise FaultError(f"has a {key} that is no count")
+        raise FaultError(f"has a {key} that is not a count")
     return value
 
 
@@ -306,7 +306,7 @@ def text(entry: dict[str, Any], key: str) -> str:
     """A text of bounded length. Raises FaultError."""
     value = entry.get(key)
     if not isinstance(value, str):
-        raise FaultError(f"has a {key} that is no text")
+        raise FaultError(f"has a {key} that is not text")
     if len(value) > LONGEST_NAME:
         raise FaultError(f"has a {key} that is too long")
     return value
@@ -316,7 +316,7 @@ def listed(entry: dict[str, Any], key: str) -> list[Any]:
     """A list of bounded length. Raises FaultError."""
     value = entry.get(key)
     if not isinstance(value, list):
-        raise FaultError(f"has {key} that are no list")
+        raise FaultError(f"has {key} that are not a list")
     if len(value) > MOST_SITES:
         raise FaultError(f"has more than {MOST_SITES} {key}")
     return value
@@ -325,7 +325,7 @@ def listed(entry: dict[str, Any], key: str) -> list[Any]:
 def site_of(item: Any) -> SiteInfo:
     """A site of the header. Raises FaultError."""
     if not isinstance(item, dict):
-        raise FaultError("has a site that is no object")
+        raise FaultError("has a site that is not an object")
     shape = item.get("shape")
     if not isinstance(shape, list) or len(shape) > 16:
         raise FaultError("has a site without a shape")
@@ -339,7 +339,7 @@ def site_of(item: Any) -> SiteInfo:
 def block_of(item: Any) -> BlockInfo:
     """A block of the header. Raises FaultError."""
     if not isinstance(item, dict):
-        raise FaultError("has a block that is no object")
+        raise FaultError("has a block that is not an object")
     return BlockInfo(text(item, "name"), count(item, "site"), count(item, "parameters"))
 
 

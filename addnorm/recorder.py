@@ -84,7 +84,7 @@ class Tape:
         called: bool = True,
     ) -> None:
         if every < 1:
-            raise ValueError(f"every: {every} is no number of steps")
+            raise ValueError(f"every: {every} is not a number of steps")
         try:
             json.dumps(meta, allow_nan=False)
         except (TypeError, ValueError) as error:

@@ -170,7 +170,7 @@ def chosen_modules(model: nn.Module, wanted: str | Iterable[str] | Mapping[str, 
         inside_model = {id(module) for module in model.modules()}
         for name, module in wanted.items():
             if not isinstance(module, nn.Module) or id(module) not in inside_model:
-                raise ValueError(f"sites: {name} is no module of this model")
+                raise ValueError(f"sites: {name} is not a module of this model")
         return dict(wanted)
     named = {name: module for name, module in model.named_modules() if name}
     found: dict[str, nn.Module] = {}

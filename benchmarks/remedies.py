@@ -44,8 +44,8 @@ FAILING = {
     "pre-norm, learning rate 10": _named("pre-norm", depth=16, lr=10.0),
     "pre-norm, skip weight 256": _named("pre-norm", depth=16, skip_scale=256.0),
     "ReZero, learning rate 1": _named("ReZero", depth=16, lr=1.0),
-    "batch norm, no skip": _named("plain", depth=48, norm="batch norm", placement="pre-norm", lr=1.0),
-    "layer norm, no skip": _named("pre-norm", depth=48, residual=False, lr=0.3),
+    "batch norm, no residual": _named("plain", depth=48, norm="batch norm", placement="pre-norm", lr=1.0),
+    "layer norm, no residual": _named("pre-norm", depth=48, residual=False, lr=0.3),
     "dynamic tanh, learning rate 3": _named("pre-norm", depth=32, norm="dynamic tanh", lr=3.0),
     "transformer, SGD at 10": _named(
         "pre-norm", net="transformer", task="copy", optimizer="sgd", lr=10.0, depth=3, batch=8

@@ -159,7 +159,7 @@ def _signal(given: argparse.Namespace) -> int:
 def _open(given: argparse.Namespace) -> int:
     path = Path(given.path).resolve()
     if not path.is_file() or path.suffix != ".jsonl":
-        raise ValueError(f"{given.path} is no recording: a file that ends in .jsonl is expected")
+        raise ValueError(f"{given.path} is not a recording: a file that ends in .jsonl is expected")
     app = Path(__file__).parents[1] / "app.py"
     flags = ("--server.headless=true", "--server.address=localhost")
     command = [sys.executable, "-m", "streamlit", "run", str(app), *flags]

@@ -4,7 +4,7 @@ import streamlit as st
 
 from components.claims import run
 from components.shell import address, cards, session, waiting
-from models.claims.card import TOPICS, Card
+from models.claims.card import TOPICS, Card, topic_in_words
 from models.claims.claims import CLAIMS, matching
 
 KEY, CHOICE = "error", "error_choice"
@@ -26,14 +26,14 @@ def grid() -> None:
     about = address.kept(TOPIC, ALL, name="topic", among=topics)
     left, right = st.columns([2, 1])
     text = left.text_input("Search", max_chars=LONGEST, placeholder="warm-up, eps, batch ...", **search)
-    topic = right.selectbox("Topic", topics, **about)
+    topic = right.selectbox("Topic", topics, format_func=topic_in_words, **about)
     left_over = matching(text, "" if topic == ALL else topic)
     st.caption(f"{len(left_over)} of {len(CLAIMS)} claims")
     if not left_over:
         st.info("No claim contains all these words.")
         return
     titles = {_title(card): card for card in left_over}
-    offered = [cards.Card(title, card.topic, mark=run.mark(card)) for title, card in titles.items()]
+    offered = [cards.Card(title, topic_in_words(card.topic), mark=run.mark(card)) for title, card in titles.items()]
     cards.cards("Claim", offered, None, key="errors", choose=lambda title: _open(titles[title].key))
 
 

@@ -27,12 +27,12 @@ def parsed(text: str) -> np.ndarray:
     cells = [[cell for cell in re.split(r"[,;\s]+", line.strip(" ,;\t")) if cell] for line in lines]
     count = sum(len(row) for row in cells)
     if not count:
-        raise ValueError("There is no number in it.")
+        raise ValueError("It contains no numbers.")
     if count > MOST_CELLS:
-        raise ValueError(f"The table has {count:,} cells; at most {MOST_CELLS} are taken.")
+        raise ValueError(f"The table has {count:,} cells; at most {MOST_CELLS} are allowed.")
     lengths = sorted({len(row) for row in cells})
     if len(lengths) > 1:
-        raise ValueError(f"All rows must be of one length; here they have from {lengths[0]} to {lengths[-1]} cells.")
+        raise ValueError(f"All rows must have the same length; here they have {lengths[0]} to {lengths[-1]} cells.")
     return checked(np.array([[_number(cell) for cell in row] for row in cells]))
 
 
@@ -42,9 +42,9 @@ def checked(values: np.ndarray) -> np.ndarray:
         raise ValueError("A token needs at least two features: two columns or more.")
     if not np.isfinite(values).all():
         row, column = np.argwhere(~np.isfinite(values))[0] + 1
-        raise ValueError(f"Row {row}, column {column} holds no finite number.")
+        raise ValueError(f"Row {row}, column {column} is not a finite number.")
     if np.abs(values).max() > LARGEST:
-        raise ValueError(f"Numbers up to {LARGEST:,.0f} are taken; here is {np.abs(values).max():.3g}.")
+        raise ValueError(f"Numbers up to {LARGEST:,.0f} are allowed; here is {np.abs(values).max():.3g}.")
     return values
 
 
@@ -70,11 +70,11 @@ def table(key: str, default: np.ndarray, *, name: str, rows: Names = (), columns
         st.caption("This table is too large for a link.")
     with st.popover("Paste a table", icon=":material/content_paste:"):
         text = st.text_area(
-            "Numbers, a line a row",
+            "Numbers, one row per line",
             key=f"{key}_paste",
             max_chars=LONGEST_PASTE,
             placeholder="1, 2, -1\n3, 1, 0.5",
-            help=f"Apart by commas, spaces, tabs or semicolons; brackets are ignored. At most {MOST_CELLS} cells.",
+            help=f"Separated by commas, spaces, tabs or semicolons; brackets are ignored. At most {MOST_CELLS} cells.",
         )
         if st.button("Use it", key=f"{key}_use"):
             _use(key, text)
@@ -102,7 +102,7 @@ def _adopt(key: str, default: np.ndarray, name: str) -> None:
                 put(key, default if text is None else _read(text))
             except ValueError as problem:
                 put(key, default)
-                refused.put(f"The table {name} of the link was not taken. {problem}")
+                refused.put(f"The table {name} from the link was not used. {problem}")
         kept.put(default)
     if refused.get() and np.array_equal(good.get(), default):
         st.info(refused.get())
@@ -127,7 +127,7 @@ def _fits(text: str | None) -> bool:
 def _read(text: str) -> np.ndarray:
     """Parses the table of an address; ValueError with a sentence."""
     if not _fits(text):
-        raise ValueError(f"It has {len(text):,} characters; a link holds {LONGEST:,} of a table.")
+        raise ValueError(f"It has {len(text):,} characters; a link holds at most {LONGEST:,}.")
     return parsed(text.replace(";", "\n"))
 
 
@@ -135,7 +135,7 @@ def _use(key: str, text: str) -> None:
     try:
         values = parsed(text)
     except ValueError as problem:
-        st.error(f"{problem} The table is as it was.")
+        st.error(f"{problem} The table is unchanged.")
         return
     put(key, values)
     st.rerun()

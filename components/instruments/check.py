@@ -103,8 +103,8 @@ CHECK = Instrument(
     "the loss along a direction u of length 1, <gradient, u>; along the gradient itself that is its length. By "
     "difference: (L(+h) - L(-h)) / 2h, where h u is added to all weight matrices of the block at once, or to the "
     "stream at the block's last site for all samples and tokens together. Steps h of 1e-2 to 1e-7 times the length of "
-    "what is moved are tried; taken is the one whose difference changes least from the next larger one, without "
-    "looking at the gradient. Its error falls with h² until the rounding of the loss, 2e-16 L / h, takes over. A ReLU "
-    "input that changes its sign within the step is counted as a kink. The other table has the RMS of both gradients "
-    "in float64 and as the tape has them, in float32.",
+    "what is moved are tried, and the one whose difference changes least from that of the next larger step is taken, "
+    "without looking at the gradient. Its error falls with h² until the rounding of the loss, 2e-16 L / h, takes over. "
+    "A ReLU input that changes its sign within the step is counted as a kink. The other table has the RMS of both "
+    "gradients in float64 and as the tape has them, in float32.",
 )

@@ -59,7 +59,7 @@ def _stream(panel: Panel, found: Measured[Collapse], sites: tuple[str, ...]) -> 
 
 def _why_no_attention(found: Measured[Collapse]) -> str:
     if found.cfg.net == "transformer":
-        return "A sample has one token here, and attention over one token has nothing to choose."
+        return "A sample has one token here, and attention over one token has nothing to choose from."
     return "An MLP has no attention, so there is none to look at."
 
 
@@ -100,11 +100,11 @@ COLLAPSE = Instrument(
     "Do different inputs stay different on their way up?",
     "measured",
     "On the batch of the step shown, by site, means over sets of vectors X: the tokens of one sample for a transformer "
-    "(at most 32 samples), those of the batch for an MLP (at most 256). Cosine: mean over pairs of different "
-    "vectors. Distance from the mean: |X - 1x̄ᵀ|/|X|, Frobenius norms, x̄ the mean vector (Dong 2021, arXiv "
-    "2103.03404). Effective rank: exp H(s/Σs), H the entropy and s the singular values of the uncentred X (Roy & "
-    "Vetterli 2007); participation ratio: (Σs²)²/Σs⁴; both are 1 where all vectors share a direction. Attention by "
-    "block: entropy -Σ p ln p / ln n, n tokens that a row may see, rows that see only themselves left out, 1 where "
-    "attention is even; the largest logit q·k/√d (Zhai 2023, arXiv 2303.06296); (|∂W_q|² + |∂W_k|²) / (|∂W_q|² + "
-    "|∂W_k|² + |∂W_v|²), dotted 2/3 where all three get alike.",
+    "(at most 32 samples), those of the batch for an MLP (at most 256). Cosine: mean over pairs of different vectors. "
+    "Distance from the mean: |X - 1x̄ᵀ|/|X|, Frobenius norms, x̄ the mean vector (Dong 2021, arXiv 2103.03404). "
+    "Effective rank: exp H(s/Σs), H the entropy and s the singular values of the uncentred X (Roy & Vetterli 2007); "
+    "participation ratio: (Σs²)²/Σs⁴; both are 1 where all vectors share a direction. Attention by block: entropy -Σ p "
+    "ln p / ln n, n tokens that a row may see, rows that see only themselves left out, 1 where attention is even; the "
+    "largest logit q·k/√d (Zhai 2023, arXiv 2303.06296); (|∂W_q|² + |∂W_k|²) / (|∂W_q|² + |∂W_k|² + |∂W_v|²), dotted: "
+    "2/3, its value where all three are equally large.",
 )

@@ -94,7 +94,7 @@ def _say_parts(found: Measured[Health]) -> None:
         least = "two samples"
         if noise.batch_norm:
             least = "two micro-batches of 8 samples, whose statistics batch norm would use"
-        st.caption(f"A batch of {found.cfg.batch} is too small: it takes {least}.")
+        st.caption(f"A batch of {found.cfg.batch} is too small: this needs {least}.")
         return
     each = f"{parts} of {counted(size, 'sample')} each"
     normed = " Batch norm takes its statistics from each micro-batch, which adds noise of its own." * noise.batch_norm

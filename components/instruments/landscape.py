@@ -132,10 +132,11 @@ def _sharpness(panel: Panel) -> None:
 def _cautions(cfg: RunConfig, value: Sharpness) -> list[str]:
     """What the eigenvalue and the edge of stability depend on."""
     cautions = [
-        "Each step has a batch of its own, and the line is that of training on all data at once: here it is a guide."
+        "Each step has a batch of its own, and the line is that of training on all data at once: here it is only a "
+        "guide."
     ]
     if value.samples and value.samples < cfg.batch:
-        cautions.append(f"To bound the work: on the first {value.samples} of the batch's {cfg.batch} samples.")
+        cautions.append(f"To limit the work: on the first {value.samples} of the batch's {cfg.batch} samples.")
     if cfg.clip:
         cautions.append("Clipping shortens long gradients, so steps may stay stable above the line.")
     if cfg.weight_decay and cfg.optimizer in ("sgd", "momentum"):
@@ -149,7 +150,7 @@ def _cautions(cfg: RunConfig, value: Sharpness) -> list[str]:
 
 def _jacobian(panel: Panel) -> None:
     if panel.cfg.width > WIDEST:
-        st.info(f"The Jacobian of the stack is taken up to a width of {WIDEST}: it is a square of that many rows.")
+        st.info(f"The Jacobian of the stack is taken up to a width of {WIDEST}: it has that many rows and columns.")
         return
     found = panel.ask_by_button(answers.STREAM_JACOBIAN, "Take the stack's Jacobian at the step shown")
     if found is None:
@@ -169,9 +170,9 @@ LANDSCAPE = Instrument(
     "measured",
     "On the batch of the step shown, in train mode. The slice is L(θ + a d + b e), d and e random directions whose "
     "every row is scaled to the length of the net's own, d_i ← d_i |θ_i| / |d_i|; biases, gains and gates stay (Li "
-    "2018, arXiv 1712.09913). A plane through a space of so many directions shows two of them. Sharpness is the "
-    "largest eigenvalue of the Hessian of that loss by all parameters, in float64, by power iteration on "
-    "Hessian-vector products until |Hv - λv| < 0.02 |λ|, at most 100. Gradient descent on a quadratic is stable below "
-    "2/η, with momentum β below 2(1 + β)/η (Cohen 2021, arXiv 2103.00065). Jacobian: singular values of ∂x_M/∂x0 at "
-    "one sample or token, the others held fixed, by one backward pass per feature.",
+    "2018, arXiv 1712.09913). A plane shows only two of a great many directions. Sharpness is the largest eigenvalue "
+    "of the Hessian of that loss with respect to all parameters, in float64, by power iteration on Hessian-vector "
+    "products until |Hv - λv| < 0.02 |λ|, at most 100. Gradient descent on a quadratic is stable below 2/η, with "
+    "momentum β below 2(1 + β)/η (Cohen 2021, arXiv 2103.00065). Jacobian: singular values of ∂x_M/∂x0 at one sample "
+    "or token, the others held fixed, by one backward pass per feature.",
 )

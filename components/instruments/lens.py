@@ -106,23 +106,22 @@ def notes(found: Measured[Lens], position: int) -> list[str]:
     if cfg.task not in TEXTS:
         lines.append(f"Held-out sample {found.args['sample']} of 0 to {value.samples - 1}.")
     if not value.asked[position]:
-        lines.append("Training takes no loss at this position: the net has never been told what to say here.")
+        lines.append("Training has no loss at this position: the net was never taught what to say here.")
     if cfg.mask == "none" and len(value.tokens) > 1:
         lines.append("Without a mask every token sees the later ones, in training its own answer too.")
     if value.batch_norm:
         lines.append(
-            "Batch norm uses its running statistics here, not those of a batch, as when a net is used; at step 0 it "
-            "has none."
+            "Batch norm uses its running statistics here, not those of a batch, as at inference; at step 0 it has none."
         )
     if cfg.stack == "residual":
         lines.append(
-            "ResiDual: read at a site is x + N(y), what its end would be there, y the sum of the input and all "
-            "branches so far."
+            "ResiDual: what is read at a site is x + N(y), as if the net ended there; y is the sum of the input and "
+            "all branches so far."
         )
     if cfg.stack == "dlcl":
         lines.append(
-            "DLCL: read after a block is the weighted sum that comes next, of the next block or, at last, of the head. "
-            "After attention there is no such sum, so nothing is read."
+            "DLCL: what is read after a block is the weighted sum that comes next, that of the next block or, after "
+            "the last, of the head. After attention there is no such sum, so nothing is read."
         )
     return lines
 
@@ -250,7 +249,7 @@ def _go_on(panel: Panel, found: Measured[Lens]) -> None:
 
     blocked = bool(why_not) or not answered
     st.button("Next", key=panel.key("next"), icon=":material/keyboard_tab:", on_click=append, disabled=blocked)
-    how = f"Above 0, the draw after token t uses random number t of seed {SEED}: a text always continues alike."
+    how = f"Above 0, the draw after token t uses random number t of seed {SEED}: a text always goes on the same way."
     st.caption(why_not or how)
     if done:
         st.markdown(" · ".join(f"`{one['token']}` {one['probability']:.1%}" for one in done))

@@ -131,7 +131,7 @@ class Panel:
         answer = self._answer(question, step, args)
         if answer is None:
             share = trainer().share(question, self.cfg, step=step, **args)
-            other = "" if same else " of what was set before"
+            other = "" if same else " of the previous settings"
             before = "" if kept is None else f" What is shown is step {kept.step}{other}."
             st.caption(f"Measuring step {step}: {share:.0%}.{before}")
             return kept
@@ -146,7 +146,7 @@ class Panel:
         if under_way is None or under_way[0] != self.cfg:
             wanted = (self.cfg, self.step, args)
             if kept is not None:
-                other = "" if kept.cfg == self.cfg else " of what was set before"
+                other = "" if kept.cfg == self.cfg else " of the previous settings"
                 st.caption(f"Measured at step {kept.step}{other}.")
             fresh = kept is not None and (kept.cfg, kept.step, kept.args) == wanted
             start = self.key(f"{question.name}_start")

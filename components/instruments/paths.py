@@ -83,7 +83,7 @@ def _samples(found: Measured[GradientShares] | Measured[PathLengths]) -> None:
     if samples == batch:
         return
     apart = " Batch norm takes its statistics over these alone." if normed_over_batch(found.cfg) else ""
-    st.caption(f"To bound the work: on the first {samples} of the batch's {batch} samples.{apart}")
+    st.caption(f"To limit the work: on the first {samples} of the batch's {batch} samples.{apart}")
 
 
 PATHS = Instrument(
@@ -96,7 +96,7 @@ PATHS = Instrument(
     "<g_part, g_skip + g_branch> / |g_skip + g_branch|², whose two shares add up to 1; one is above 1 where the other "
     "points against the sum. The share by length, |g_skip| / (|g_skip| + |g_branch|), is in the table. Branches passed "
     "(Veit 2016, arXiv 1605.06431): the gradient at the input is the sum of G_k, what passed exactly k branches, "
-    "carried backward apart: G_k ← Sᵀ G_k + Bᵀ G_(k-1). The lengths |G_k| do not add up to |G| because the G_k are not "
-    "parallel; <G_k, G> / |G|² do add up to 1. The formula counts paths: Binomial(M, 1/2) where all M residuals are "
-    "open. It says nothing of gradients.",
+    "carried backward separately: G_k ← Sᵀ G_k + Bᵀ G_(k-1). The lengths |G_k| do not add up to |G| because the G_k "
+    "are not parallel; <G_k, G> / |G|² do add up to 1. The formula counts paths: Binomial(M, 1/2) where all M "
+    "residuals are open. It says nothing of gradients.",
 )

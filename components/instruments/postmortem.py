@@ -60,14 +60,14 @@ def _offered(panel: Panel) -> None:
     if not tried.offers:
         st.caption(tried.said)
     else:
-        st.markdown("Compare with a run that differs in nothing but:")
+        st.markdown("Compare with a run that differs only in:")
     for at, (remedy, result) in enumerate(tried.offers):
         with st.container(horizontal=True, vertical_alignment="center"):
             if st.button(remedy.label, icon=":material/compare_arrows:", key=panel.key(f"remedy_{at}")):
                 _compare(panel.cfg, replace(panel.cfg, **remedy.fields))
             st.caption(result)
     if tried.failed:
-        st.caption(f"Tried without help: {'; '.join(tried.failed)}.")
+        st.caption(f"Tried without success: {'; '.join(tried.failed)}.")
 
 
 def last_and_first(trace: Trace, title: str, key: str) -> Figure:

@@ -53,7 +53,7 @@ def found(view: View) -> Found:
     failed = tuple(one.label for at, one in enumerate(every[: len(tried)]) if at not in helped)
     if not offers:
         longest = max(trial.steps for trial in tried)
-        none = f"None of {len(tried)} changes that were tried brings the loss below chance within {longest} steps."
+        none = f"None of the {len(tried)} changes tried brings the loss below chance within {longest} steps."
         return Found([], none, failed=failed)
     more = f" {len(offers) - 1} more helped: see Post-mortem."
     alone = len(offers) == 1 or any_hidden(("instruments", "export"))

@@ -138,6 +138,6 @@ SURGERY = Instrument(
     "operation; nothing is trained afterwards. The lesion curve (Veit 2016, arXiv 1605.06431) repeats it for each "
     "block alone: skipped, x_l = x_(l-1), its norms after the add gone too; or with its branches zeroed, x_l = "
     "N_add(skip(x_(l-1)) + 0), in which only the branch is gone. In an ensemble of short paths a block is hardly "
-    "missed; in a plain chain all hangs on each. A swap exchanges the weights of two blocks, which asks how much their "
-    "order matters. Chance is the loss of the best answer that does not look at the question.",
+    "missed; in a plain chain everything depends on each. A swap exchanges the weights of two blocks, which asks how "
+    "much their order matters. Chance is the loss of the best answer that does not look at the question.",
 )

@@ -19,6 +19,7 @@ def choose(
     first: str = "",
     name: str = "example",
     again: bool = False,
+    shown: Callable[[str], str] = str,
 ) -> str:
     """A list of examples; choosing one hands it to `load`, as does the button `again`. Returns the chosen name."""
     state = f"{key}_preset"
@@ -28,7 +29,7 @@ def choose(
 
     place, beside = st.columns([3, 1], vertical_alignment="bottom") if again else (st.container(), None)
     choice = kept(state, first or next(iter(examples)), name=name, among=examples)
-    chosen = str(place.selectbox("Examples", list(examples), on_change=put, **choice))
+    chosen = str(place.selectbox("Examples", list(examples), format_func=shown, on_change=put, **choice))
     if beside is not None:
         beside.button("Load example", key=f"{key}_again", on_click=put, width="stretch")
     return chosen

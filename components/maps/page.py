@@ -121,7 +121,7 @@ def _buttons(spec: MapSpec, wanted: bool, done: int, total: int, *, goes_on: boo
     def delete() -> None:
         pause()
         if not works().delete(spec, visitor(), PATIENCE):
-            st.toast("Somebody else on this server has computed in this map, so it stays.", icon=":material/info:")
+            st.toast("Somebody else on this server has computed part of this map, so it stays.", icon=":material/info:")
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if wanted:

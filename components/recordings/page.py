@@ -33,14 +33,14 @@ with watch(model, "recordings/run.jsonl", optimizer=optimizer) as tape:
         ...                # your training step, unchanged
         tape.loss(loss)"""
 COST = """\
-- Losses stay equal bit for bit, and recording never waits for the device. A recorder that fails gives one warning and
-  leaves the training alone.
+- Losses stay the same bit for bit, and recording never waits for the device. A recorder that fails gives one warning
+  and leaves the training alone.
 - Cost: the goal is 5% of a step at most; `python -m benchmarks watch` measures it on an MLP and a transformer.
 - File: a row has two numbers per sum and one per block of weights, about 15 bytes each; `every=10` keeps every tenth.
-- Mixed precision: AMP's scale is divided out, and an update that it leaves out is marked.
+- Mixed precision: AMP's scale is divided out, and an update that it skips is marked.
 - Gradient accumulation: the small batches before an update are one row, that of the large batch.
-- `torch.compile`: no sums are seen in a model compiled before, only loss, rate and the gradients of the weights.
-- DDP: the first process writes, with its own share of the batch. FSDP: nothing is recorded, which a warning says.
+- `torch.compile`: no sums are seen in a model compiled beforehand, only loss, rate and the gradients of the weights.
+- DDP: the first process writes, with its own share of the batch. FSDP: nothing is recorded, and a warning says so.
 - `addnorm.huggingface` and `addnorm.lightning` have a `WatchCallback("run.jsonl")` for their trainers."""
 FORMATS = (
     "Dotted lines mark the limits of number formats, where the axis reaches them. Sizes are root mean squares: "
@@ -67,7 +67,7 @@ def draw() -> None:
                 st.button(label, key=f"recordings_{name}", on_click=session.hold, args=(FIRST, name))
     _how(expanded=first == OWN and not listed)
     if first == OWN:
-        with st.expander("What recording does to a training"):
+        with st.expander("What recording does to training"):
             st.markdown(COST)
     runs: list[Recording | RunConfig] = [Recording(None if first == OWN else first)]
     labels: list[str | None] = [None]

@@ -70,7 +70,7 @@ class Door:
 
 
 UNKNOWN_HOST = (
-    "This server is not reached by this name. Its operator can allow it: server.allowedHosts, or PLAYGROUND_PROXIES "
+    "This server does not answer to this name. Its operator can allow it: server.allowedHosts, or PLAYGROUND_PROXIES "
     "where a proxy stands before it.\n"
 )
 

@@ -16,12 +16,12 @@ from models.spec.query import harmless
 KEY = "hide"
 PARTS = {
     "arrangement": "the picker that sets several controls at once",
-    "verdict": "what the app says of the numbers, post-mortem and remedies",
+    "verdict": "what the app says about the numbers, post-mortem and remedies",
     "theory": "formula over measurement, reading, diagram, equation and code of the block",
     "instruments": "the row of instruments",
-    "export": "take it home, and the ways to Compare and Anatomy",
+    "export": "export and share, and the links to Compare and Anatomy",
     "answers": "in lessons: verdicts, finding, why, challenge and code",
-    "lessons": "the way to other lessons",
+    "lessons": "the links to other lessons",
 }
 MOST = 60  # names that are read
 

@@ -74,7 +74,7 @@ def said(text: str) -> dict[str, Any]:
         raise ValueError("neither a hello nor a wish")
     ticket = message.setdefault("ticket", "")
     if not isinstance(ticket, str):
-        raise ValueError("a ticket that is no text")
+        raise ValueError("a ticket that is not text")
     message["ticket"] = ticket[:LONGEST_TICKET]
     for name in {"runs", "wants"} & message.keys():
         _list(message, name)

@@ -61,12 +61,12 @@ def opened(name: str) -> Iterator[tuple[int, os.stat_result]]:
     """
     place, file_name = (EXAMPLES, name.removeprefix(EXAMPLE)) if name.startswith(EXAMPLE) else (folder(), name)
     if not file_name.endswith(ENDING) or Path(file_name).name != file_name or "\0" in file_name:
-        raise FileNotFoundError(f"{name!r} is no recording")
+        raise FileNotFoundError(f"{name!r} is not a recording")
     file = os.open(place / file_name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         facts = os.fstat(file)
         if not stat.S_ISREG(facts.st_mode):
-            raise FileNotFoundError(f"{name!r} is no recording")
+            raise FileNotFoundError(f"{name!r} is not a recording")
         yield file, facts
     finally:
         os.close(file)

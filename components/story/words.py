@@ -60,7 +60,7 @@ def _enters(seen: Seen, digit: int) -> str:
 
 
 def _fades(seen: Seen, shallow: Seen) -> str:
-    first = f"Now {seen.cfg.depth} of these blocks instead of {shallow.cfg.depth}, each of which makes x into F(x)"
+    first = f"Now {seen.cfg.depth} of these blocks instead of {shallow.cfg.depth}, each of which turns x into F(x)"
     if not seen.before:
         return f"{first}."
     signal, gradient = through(seen.before)
@@ -76,8 +76,8 @@ def _fades(seen: Seen, shallow: Seen) -> str:
 
 def _grows(seen: Seen) -> str:
     first = (
-        "The residual, the blue band, carries the stream past every block, and what the block puts "
-        "out is added to it, x + F(x)"
+        "The residual, the blue band, carries the stream past every block, and the block's output is added to it, x + "
+        "F(x)"
     )
     if not seen.before:
         return f"{first}."

@@ -33,7 +33,7 @@ def _explodes(values: Values) -> Outcome:
         verdict([1 / HEALTHY < one < HEALTHY for one in normed]),
         f"{said}.",
         {"net": list(found), "gradient, start over end": list(found.values())},
-        "there is a skip",
+        "there is a residual",
         gradient_lines(values),
     )
 
@@ -103,15 +103,15 @@ CARDS = [
         "batch-norm-cures",
         "batch norm",
         "Batch norm fixes vanishing and exploding gradients.",
-        "It keeps the size of the signal, not of the gradient: in a deep net without skips the gradient grows "
-        "exponentially on its way back. With skips it does not.",
+        "It keeps the size of the signal, not of the gradient: in a deep net without residuals the gradient grows "
+        "exponentially on its way back. With residuals it does not.",
         BATCH | arxiv(Mean_field_theory_of_batch_norm="1902.08129"),
-        "Signal and gradient of 32 blocks before training, six seeds: batch norm without and with skips, and a plain "
-        "net.",
+        "Signal and gradient of 32 blocks before training, six seeds: batch norm without and with residuals, and a "
+        "plain net.",
         {
-            "batch norm, no skip": untrained(RunConfig.arranged("plain + norm", norm="batch norm", **DEEP)),
-            "batch norm, skips": untrained(RunConfig(norm="batch norm", **DEEP)),  # type: ignore[arg-type]
-            "no norm, no skip": untrained(RunConfig.arranged("plain", init="orthogonal", **DEEP)),
+            "batch norm, no residual": untrained(RunConfig.arranged("plain + norm", norm="batch norm", **DEEP)),
+            "batch norm, residual": untrained(RunConfig(norm="batch norm", **DEEP)),  # type: ignore[arg-type]
+            "no norm, no residual": untrained(RunConfig.arranged("plain", init="orthogonal", **DEEP)),
         },
         _explodes,
     ),

@@ -14,6 +14,11 @@ HOLDS, FAILS, PARTLY = "the claim holds", "the claim fails", "the claim holds on
 TOPICS = ("norms", "batch norm", "placement", "skip", "initialisation", "attention", "training", "reading charts")
 
 
+def topic_in_words(topic: str) -> str:
+    """A topic's name, which holds another word in addresses."""
+    return "residual" if topic == "skip" else topic
+
+
 @dataclass(frozen=True)
 class Computed:
     """Numbers computed by numpy: a key of `models.claims.numbers.NUMBERS`."""
@@ -101,7 +106,7 @@ def untrained(cfg: RunConfig) -> Asked:
 
 
 def in_words(found: Mapping[str, float]) -> str:
-    """Numbers by name, as text: "no skip: 0.25; with skip: 1.5"; one that is not finite has diverged."""
+    """Numbers by name, as text: "no residual: 0.25; residual: 1.5"; one that is not finite has diverged."""
     return "; ".join(f"{name}: {one:.3g}" if np.isfinite(one) else f"{name}: diverged" for name, one in found.items())
 
 

@@ -1,7 +1,7 @@
 """The common errors as cards by key, in the order of the page."""
 
 from models.claims import attention, batch, charts, norms, placement, skip, start, training
-from models.claims.card import Card
+from models.claims.card import Card, topic_in_words
 
 PARTS = (norms, batch, placement, skip, start, attention, training, charts)
 CLAIMS: dict[str, Card] = {card.key: card for part in PARTS for card in part.CARDS}
@@ -14,5 +14,5 @@ def matching(text: str = "", topic: str = "") -> list[Card]:
         card
         for card in CLAIMS.values()
         if topic in ("", card.topic)
-        and all(word in f"{card.claim} {card.truth} {card.topic}".casefold() for word in words)
+        and all(word in f"{card.claim} {card.truth} {topic_in_words(card.topic)}".casefold() for word in words)
     ]

@@ -66,7 +66,7 @@ def _vanishes(values: Values) -> Outcome:
         verdict([one < VANISHED for one in found.values()]),
         f"Gradient at the start of the stream over that at its end: {in_words(found)}. Vanished: below {VANISHED:g}.",
         {"net": list(found), "gradient, start over end": list(found.values())},
-        "the branches return less gradient than the norms take from the skip",
+        "the branches return less gradient than the norms take from the residual",
         gradient_lines({name: one for name, one in values.items() if "MLP" in name}),
     )
 
@@ -184,7 +184,7 @@ CARDS = [
         "post-norm-vanishes",
         "placement",
         "Post-norm has vanishing gradients.",
-        "Before training that depends on the branches: every norm after the add shrinks the skip's gradient, and "
+        "Before training that depends on the branches: every norm after the add shrinks the residual's gradient, and "
         "ReLU branches return about as much, in an MLP and in a plain encoder; sigmoid branches of two layers return "
         "less, and it vanishes. In training it may shrink in any of them: tokens become alike, queries and keys get "
         "almost no gradient, and updates are too large.",

@@ -1,4 +1,4 @@
-"""Common errors about the skip and about branches that start at 0."""
+"""Common errors about the residual and about branches that start at 0."""
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from models.spec import RunConfig
 UNCHANGED = 2.0  # factor over depth up to which a gradient counts as unchanged
 DOUBLE = 0.05  # relative distance from 2 up to which a factor per block is a doubling
 LEVEL = 1.0  # decades over depth up to which a gradient looks level
-NORMED = ("layer norm, no skip", "batch norm, no skip")  # the nets that the claim about norm alone concerns
+NORMED = ("layer norm, no residual", "batch norm, no residual")  # the nets that the claim about norm alone concerns
 DEEP: dict[str, object] = {"depth": 32, "width": 64}
 SHALLOWER: dict[str, object] = {"depth": 16, "width": 64, "steps": 100}
 CLOSED: dict[str, object] = {"depth": 8, "width": 32, "batch": 32, "steps": 3}
@@ -143,10 +143,10 @@ CARDS = [
         arxiv(Mean_field_theory_of_batch_norm="1902.08129", Deep_residual_learning="1512.03385"),
         "Four nets of 16 blocks with the same initial weights learn the digits for 100 steps.",
         {
-            "layer norm, no skip": Trained(RunConfig.arranged("plain + norm", **SHALLOWER)),
-            "batch norm, no skip": Trained(RunConfig.arranged("plain + norm", norm="batch norm", **SHALLOWER)),
-            "no norm, no skip": Trained(RunConfig.arranged("plain", **SHALLOWER)),
-            "layer norm and skip": Trained(RunConfig.arranged("pre-norm", **SHALLOWER)),
+            "layer norm, no residual": Trained(RunConfig.arranged("plain + norm", **SHALLOWER)),
+            "batch norm, no residual": Trained(RunConfig.arranged("plain + norm", norm="batch norm", **SHALLOWER)),
+            "no norm, no residual": Trained(RunConfig.arranged("plain", **SHALLOWER)),
+            "layer norm and residual": Trained(RunConfig.arranged("pre-norm", **SHALLOWER)),
         },
         _trains,
     ),

@@ -107,7 +107,7 @@ CARDS = [
         "is smaller still; ReLU with Xavier shrinks by sqrt(1/2), with torch's default weights by sqrt(1/6).",
         {"Glorot & Bengio 2010": "https://proceedings.mlr.press/v9/glorot10a.html"}
         | arxiv(Delving_deep_into_rectifiers="1502.01852"),
-        "The gradient's length before training, six seeds, 16 one-layer blocks without skip and norm.",
+        "The gradient's length before training, six seeds, 16 one-layer blocks without residual or norm.",
         {
             name: untrained(
                 RunConfig.arranged("plain", activation=name.split(",")[0], init=name.split(", ")[1], **DEEP)
@@ -136,7 +136,7 @@ CARDS = [
         "wider than deep scatters less around the mean (here from 0.42 to 2.6), yet some seeds are off by more than a "
         "factor of 2.",
         arxiv(Delving_deep_into_rectifiers="1502.01852", Products_of_many_random_matrices="1812.05994"),
-        "A thin and a wide ReLU net of 32 one-layer blocks, six seeds each; kept if all are within a factor of 2.",
+        "A narrow and a wide ReLU net of 32 one-layer blocks, six seeds each; kept if all are within a factor of 2.",
         {
             f"width {width}": untrained(
                 RunConfig.arranged("plain", init="he", layers_per_branch=1, depth=32, width=width)

@@ -63,12 +63,12 @@ CARDS = [
     Card(
         "warm-up",
         "training",
-        "Deep nets trained by Adam need a warm-up.",
+        "Deep nets trained with Adam need a warm-up.",
         "At a learning rate of 0.003 post-norm of 32 blocks does not learn without one and pre-norm does; at 0.001 "
         "post-norm learns too. So arrangement and rate decide. The reason often given, the variance of Adam's first "
         "steps (RAdam), is not varied here. Large pre-norm models are still warmed up in practice.",
         arxiv(RAdam="1908.03265", On_layer_normalization_in_the_transformer="2002.04745"),
-        "Four nets of 32 blocks learn the digits by Adam, one of them with a warm-up of 60 steps.",
+        "Four nets of 32 blocks learn the digits with Adam, one of them with a warm-up of 60 steps.",
         {
             "pre-norm, 0.003": Trained(RunConfig.arranged("pre-norm", **_BY_ADAM, **_WARM)),
             "post-norm, 0.003": Trained(RunConfig.arranged("post-norm", **_BY_ADAM, **_WARM)),

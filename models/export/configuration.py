@@ -60,7 +60,7 @@ def _from_json(text: str) -> tuple[RunConfig, list[str]]:
 def _configured(fields: dict[str, Any]) -> tuple[RunConfig, list[str]]:
     known = {name: value for name, value in fields.items() if name in knobs()}
     notes = [f"there is no setting {harmless(name)}: ignored" for name in fields if name not in knobs()]
-    notes += [f"{name} is not said: {getattr(RunConfig, name)!r}" for name in knobs() if name not in known]
+    notes += [f"{name} is not given: {getattr(RunConfig, name)!r}" for name in knobs() if name not in known]
     try:
         return RunConfig(**known), notes
     except (ValueError, TypeError, OverflowError) as error:

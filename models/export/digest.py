@@ -52,7 +52,7 @@ def compare(digest: str, trace: Trace, torch_version: str | None = None) -> Comp
     for step, number in known:
         if not _agree(number, float(trace.loss[step])):
             apart = _apart(float(trace.loss[step]), number)
-            return Comparison(False, f"The loss departs from the link's at step {step}: {apart} {versions}.")
+            return Comparison(False, f"The loss first differs from the link's at step {step}: {apart} {versions}.")
     if len(trace) < rows and trace.divergence is not None:
         return Comparison(
             False, f"The run ended after {len(trace)} steps here, the link's went on to {rows} {versions}."
@@ -62,7 +62,7 @@ def compare(digest: str, trace: Trace, torch_version: str | None = None) -> Comp
     for name, number, here in zip(ENDS, numbers[-len(ENDS) :], _ends(trace, rows - 1), strict=True):
         if not _agree(number, here):
             apart = _apart(here, number)
-            return Comparison(False, f"The losses agree, but the {name} departs from the link's: {apart} {versions}.")
+            return Comparison(False, f"The losses agree, but the {name} differs from the link's: {apart} {versions}.")
     return Comparison(
         True, f"Same result: {len(known)} losses and both ends of the stream agree to {DIGITS} digits {versions}."
     )

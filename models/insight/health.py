@@ -73,7 +73,7 @@ def noise_sentence(batch: int, parts: int, gradient_square: float, noise_trace: 
         return "The gradient cannot be told from its noise with this batch: the noise scale is beyond what it can tell."
     scale = max(0.0, noise_trace / gradient_square)
     if scale > FAR * batch:
-        judged = "the step is mostly noise, and a larger batch would still pay"
+        judged = "the step is mostly noise, and a larger batch would still pay off"
     elif scale < batch / FAR:
         judged = "the gradient is clear, and a larger batch would change little"
     else:

@@ -86,7 +86,7 @@ def sharpness_sentence(
     said = f"The sharpness is {last:.3g} at step {steps[-1]}{came}"
     line = float(edge(optimizer, rate)[-1])
     if not math.isfinite(line):
-        return f"{said}; {optimizer} has no plain line to hold it against.{loose}"
+        return f"{said}; {optimizer} has no plain line to compare it with.{loose}"
     where = (
         "above"
         if last > NEAR * line
@@ -104,7 +104,7 @@ def jacobian_sentence(values: np.ndarray) -> str:
     if not np.isfinite(values).all():
         return "The Jacobian of the stack is not finite."
     if values[0] == 0:
-        return "The end of the stream does not hear of the input at all: the whole Jacobian is 0."
+        return "The end of the stream does not depend on the input at all: the whole Jacobian is 0."
     kept = values[values > ROUNDING * len(values) * values[0]]
     gone = len(values) - len(kept)
     condition = float(kept[0] / kept[-1])

@@ -85,7 +85,7 @@ def _overflow(_cfg: RunConfig, trace: Trace) -> str:
     grown = f"multiplies the stream by {_per_sublayer(good)}" if len(good) > 1 else "leaves it"
     return (
         f"Before any update: each sublayer {grown}, and {max(1, len(good) - 1)} are enough to leave the range of "
-        "float32. The net at its start is the cause, no learning rate helps."
+        "float32. The net at its start is the cause: no learning rate helps."
     )
 
 
@@ -96,7 +96,7 @@ def _loud_stream(cfg: RunConfig, trace: Trace) -> str:
     return (
         f"Before training {change_in_words('the stream', stream, 'over depth')}, and "
         f"{change_in_words('its gradient', gradient, 'on the way back')}{_first_update(trace)}. "
-        f"{he_twice(cfg) or 'Depth without anything that holds the stream is the cause.'}"
+        f"{he_twice(cfg) or 'Depth with nothing to hold the stream is the cause.'}"
     )
 
 
@@ -107,8 +107,8 @@ def _loud_gradient(_cfg: RunConfig, trace: Trace) -> str:
     return (
         f"Before training {change_in_words('the stream', stream, 'over depth')}, but "
         f"{change_in_words('its gradient', gradient, 'on the way back')}{_first_update(trace)}. Each sublayer "
-        f"multiplies the gradient by about {_per_sublayer(trace.grad_rms[0][::-1])}, and depth without anything that "
-        "holds it is the cause."
+        f"multiplies the gradient by about {_per_sublayer(trace.grad_rms[0][::-1])}, and depth with nothing to hold it "
+        "is the cause."
     )
 
 

@@ -59,7 +59,7 @@ def cut_sentence(what: str, loss: Sequence[float], accuracy: Sequence[float], ch
         return f"The held-out loss is not finite before anything is cut: {what} can show nothing."
     answers = f"; {changed:.0%} of the held-out answers change"
     if not math.isfinite(after):
-        return f"{what}: the held-out loss goes from {before:.3g} to what is not finite{answers}."
+        return f"{what}: the held-out loss goes from {before:.3g} to a number that is not finite{answers}."
     return (
         f"{what}: the held-out loss goes from {before:.3g} to {after:.3g}, the accuracy from {accuracy[0]:.1%} to "
         f"{accuracy[1]:.1%}{answers}."
@@ -73,7 +73,7 @@ def lesion_sentence(names: Sequence[str], intact: float, skipped: np.ndarray, gu
     cost = np.where(np.isfinite(skipped), skipped - intact, np.inf)
     worst, middle = int(np.argmax(cost)), float(np.median(cost))
     most = f"{cost[worst]:+.2g}" if np.isfinite(cost[worst]) else "no finite loss at all"
-    figures = f"most for {site_in_words(names[worst])} ({most}), {middle:+.2g} for the middle one"
+    figures = f"most for {site_in_words(names[worst])} ({most}), {middle:+.2g} for the median block"
     if intact > NOT_LEARNED * guessing:
         return (
             "A net that has not learned yet has nothing to lose; taking one block out changes the held-out loss: "

@@ -232,7 +232,7 @@ def _dead_units(dead_units: np.ndarray, of_step: str, what: str) -> list[Verdict
         return []
     block, share = int(np.nanargmax(dead_units)) + 1, float(np.nanmax(dead_units))
     silent = f"{share:.0%} of the units of block {block} give 0 for all {what} of a fixed set{of_step}"
-    return [Verdict("dead", f"Dead units: {silent}; such {what} teach them nothing.")]
+    return [Verdict("dead", f"Dead units: {silent}; from such {what} they learn nothing.")]
 
 
 def _of_step(frame: Frame, row: int) -> str:
@@ -259,7 +259,7 @@ def _yet_level(weight_grad_rms: np.ndarray, stream: float, gradient: float) -> s
         return f"; weight gradients are level, about {size}: where a block's input is large, its gradient is small"
     return (
         f"; the weight gradients are level across blocks, within a factor of {factor(spread)} around {size}: late "
-        "blocks are told as much or as little as early ones"
+        "blocks get as much or as little as early ones"
     )
 
 

@@ -159,7 +159,7 @@ def codes(cfg: RunConfig, text: str) -> list[int]:
             )
         if piece not in names:
             raise ValueError(
-                f"{piece[:20]!r} is no symbol of {cfg.task}; legal are whole numbers from 0 to {task.vocabulary - 1}"
+                f"{piece[:20]!r} is not a symbol of {cfg.task}; legal are whole numbers from 0 to {task.vocabulary - 1}"
             )
     return [names[piece] for piece in written]
 

@@ -111,6 +111,6 @@ PRESETS = {
     ),
     "A factor above 1": Preset((1.5,) * 20, "The opposite failure: the product explodes."),
     "A branch that cancels its skip": Preset(
-        (-1.0,) + (0.5,) * 5, "A factor of -1 with a skip gives 1 - 1 = 0: the +1 alone guarantees nothing."
+        (-1.0,) + (0.5,) * 5, "A factor of -1 with a residual gives 1 - 1 = 0: the +1 alone guarantees nothing."
     ),
 }

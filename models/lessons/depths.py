@@ -25,7 +25,7 @@ WARMUP = Lesson(
     key="warmup",
     title="Warm-up",
     question=(
-        "32 blocks trained by Adam at a learning rate of 0.003: post-norm, post-norm with a warm-up (the learning "
+        "32 blocks trained with Adam at a learning rate of 0.003: post-norm, post-norm with a warm-up (the learning "
         "rate rises from 0 over the first 60 steps), and pre-norm without. Which reach a loss below 1 (mean of 10 "
         "batches) at any time in 150 steps?"
     ),
@@ -34,13 +34,12 @@ WARMUP = Lesson(
     charts=("grad_rms", "sample_cosine", "loss"),
     found=by_learning(_WARM_FATES, list(_WARM), DIGITS, comes_below(1.0), lowest=True),
     why=(
-        "Adam's first steps move every weight by about the learning rate, however small its gradient is (down to "
-        "about Adam's epsilon, 1e-8). In "
-        "post-norm the output head mostly sees the work of the last blocks; when all blocks jump at once, this "
-        "changes completely, and the net ends up where all samples look alike, from where it does not recover. Small "
-        "first steps avoid that. They do not make it robust: at the full learning rate its loss may jump up again, "
-        "which a decaying learning rate prevents. In pre-norm the input passes all blocks along the skip, so the "
-        "same steps do little harm. Large pre-norm models still use warm-up: the risk is smaller, not zero."
+        "Adam's first steps move every weight by about the learning rate, however small its gradient is (down to about "
+        "Adam's epsilon, 1e-8). In post-norm the output head mostly sees the work of the last blocks; when all blocks "
+        "jump at once, this changes completely, and the net ends up where all samples look alike and does not recover. "
+        "Small first steps avoid that. They do not make it robust: at the full learning rate its loss may jump up "
+        "again, which a decaying learning rate prevents. In pre-norm the input passes all blocks along the residuals, "
+        "so the same steps do little harm. Large pre-norm models still use warm-up: the risk is smaller, not zero."
     ),
     sources={
         "Xiong 2020": "https://arxiv.org/abs/2002.04745",
@@ -60,14 +59,14 @@ WARMUP = Lesson(
 _ONE_LAYER = {"layers_per_branch": 1, "init": "he", "steps": STEPS}
 _LEVEL = {
     "plain": RunConfig.arranged("plain", **_ONE_LAYER),
-    "with a skip": RunConfig.arranged("residual only", **_ONE_LAYER),
-    "with skip and norm": RunConfig(**_ONE_LAYER),  # type: ignore[arg-type]
+    "with a residual": RunConfig.arranged("residual only", **_ONE_LAYER),
+    "with residual and norm": RunConfig(**_ONE_LAYER),  # type: ignore[arg-type]
 }
 _LEVEL_FATES: dict[tuple[bool, ...], str] = {
     (True, True, True): "all three learn",
-    (True, False, True): "plain, and with skip and norm",
-    (False, True, True): "with a skip, and with skip and norm",
-    (False, False, True): "only the net with skip and norm",
+    (True, False, True): "plain, and with residual and norm",
+    (False, True, True): "all but the plain net",
+    (False, False, True): "only the net with residual and norm",
     (False, False, False): "none learns",
 }
 
@@ -76,30 +75,30 @@ INIT = Lesson(
     title="Init against norm",
     question=(
         "He's initialisation is designed so that ReLU layers keep the mean square of their signal. Three nets of 32 "
-        "layers use it: plain, with a skip around each layer, and with skip and pre-norm. Which get below half the "
-        "loss at chance in 120 steps?"
+        "layers use it: plain, with a residual around each layer, and with residual and pre-norm. Which get below half "
+        "the loss at chance in 120 steps?"
     ),
     options=tuple(_LEVEL_FATES.values()),
     nets=_LEVEL,
     charts=("act_rms", "sample_cosine", "loss"),
     found=by_learning(_LEVEL_FATES, list(_LEVEL), DIGITS),
     why=(
-        "An initialisation suits one arrangement. He's factor 2 makes up for what ReLU discards in a plain net: "
-        "there the signal stays level (on average over seeds; one narrow net may be far off). Put a skip around the "
-        "same layer, and its output is added to what was there: the mean square doubles, or worse, since ReLU's "
-        "outputs share a mean and add up. A norm fixes the size whatever the weights are, at every training step; an "
+        "An initialisation suits one arrangement. He's factor 2 makes up for what ReLU discards in a plain net: there "
+        "the signal stays level (on average over seeds; one narrow net may be far off). Put a residual around the same "
+        "layer, and its output is added to what was there: the mean square doubles, or worse, since ReLU's outputs "
+        "share a mean and add up. A norm fixes the size whatever the weights are, at every training step; an "
         "initialisation only at the first. And a level signal alone does not save the plain net: look at its sample "
         "cosine."
     ),
     sources={
         "He 2015": "https://arxiv.org/abs/1502.01852",
-        "Zhang 2019 (Fixup: init for nets with skips)": "https://arxiv.org/abs/1901.09321",
+        "Zhang 2019 (Fixup: init for residual nets)": "https://arxiv.org/abs/1901.09321",
         "Hanin & Rolnick 2018": "https://arxiv.org/abs/1803.01719",
     },
     code=Code("models/nets/initialisation.py", "initialise"),
     challenge=Challenge(
-        "No norm, 32 blocks with a skip: keep the signal (residual stream) within a factor of 1.5 before training, "
-        "and reach a loss of 0.1 within 100 steps. You may change only the initialisation.",
+        "No norm, 32 blocks with residuals: keep the signal within a factor of 1.5 before training, and reach a loss "
+        "of 0.1 within 100 steps. You may change only the initialisation.",
         RunConfig.arranged("residual only", steps=100),
         ("init",),
         (stream_within(1.5), loss_within(0.1, 100)),
@@ -110,7 +109,7 @@ _DEEP = {name: RunConfig.arranged(name, **SLIM) for name in ("residual only", "p
 _DEEP_FATES: dict[tuple[bool, ...], str] = {
     (True, True, True, True): "all four learn",
     (False, True, False, True): "those with a norm: post-norm and DeepNorm",
-    (False, True, True, True): "all but the skip alone",
+    (False, True, True, True): "all but the residual alone",
     (False, False, True, True): "ReZero and DeepNorm",
     (False, False, False, True): "only DeepNorm",
 }
@@ -120,28 +119,27 @@ GATES = Lesson(
     title="Depth without norm",
     question=(
         "64 blocks. ReZero has no norm: every branch is multiplied by a gate that starts at 0. DeepNorm is post-norm "
-        "with a heavier skip and smaller initial weights. For comparison: a skip alone, and ordinary post-norm. "
-        "Which learn the digits in 120 steps?"
+        "with a heavier residual and smaller initial weights. For comparison: a residual alone, and ordinary "
+        "post-norm. Which learn the digits in 120 steps?"
     ),
     options=tuple(_DEEP_FATES.values()),
     nets=_DEEP,
     charts=("act_rms", "grad_rms", "loss"),
     found=by_learning(_DEEP_FATES, list(_DEEP), DIGITS),
-    why="Depth does not need a norm; it needs a signal (residual stream) that no single block changes much. ReZero "
-    "starts as the identity, so signal and gradient are exactly level at any depth, and training opens its gates "
-    "as needed; at the first step only the gate of a block has a gradient, its weights have none, while "
-    "embedding and output head learn from the start. DeepNorm keeps the norm after the add and makes it "
-    "harmless: the skip is multiplied by $M^{1/4}$ and the initial weights by $(4M)^{-1/4}$, where $M$ counts "
-    "the sublayers, so that the input still arrives through all norms. With only one of the two it is a "
-    "different method.",
+    why="Depth does not need a norm; it needs a signal that no single block changes much. ReZero starts as the "
+    "identity, so signal and gradient are exactly level at any depth, and training opens its gates as needed; at the "
+    "first step only the gate of a block has a gradient, its weights have none, while embedding and output head learn "
+    "from the start. DeepNorm keeps the norm after the add and makes it harmless: the residual is multiplied by "
+    "$M^{1/4}$ and the initial weights by $(4M)^{-1/4}$, where $M$ counts the sublayers, so that the input still "
+    "arrives through all norms. With only one of the two it is a different method.",
     sources={
         "Bachlechner 2020 (ReZero)": "https://arxiv.org/abs/2003.04887",
         "Wang 2022 (DeepNorm)": "https://arxiv.org/abs/2203.00555",
     },
     code=Code("models/nets/sublayer.py", "Gate"),
     challenge=Challenge(
-        "48 blocks with a skip, no norm and no gate: reach a loss of 0.1 within 80 steps with a signal that grows by "
-        "at most a factor of 4 before training. You may change only the branch scale.",
+        "48 blocks with residuals, no norm and no gate: reach a loss of 0.1 within 80 steps with a signal that grows "
+        "by at most a factor of 4 before training. You may change only the branch scale.",
         RunConfig.arranged("residual only", depth=48, steps=80),
         ("branch_scale",),
         (stream_within(4), loss_within(0.1, 80)),
@@ -149,7 +147,7 @@ GATES = Lesson(
 )
 
 _COLLAPSE = {
-    "layer norm, no skip": RunConfig.arranged("plain + norm", steps=STEPS),
+    "layer norm, no residual": RunConfig.arranged("plain + norm", steps=STEPS),
     "post-norm": RunConfig.arranged("post-norm", steps=STEPS),
     "pre-norm": RunConfig(steps=STEPS),
 }
@@ -160,15 +158,15 @@ _LIKE = by_ratio(
     (0.3, 0.9),
     likeness,
     of=0,
-    sentence="After 32 layers without a skip the mean cosine between different samples is {:.2f}.",
+    sentence="After 32 layers without residuals the mean cosine between different samples is {:.2f}.",
 )
 
 COLLAPSE = Lesson(
     key="collapse",
     title="What collapses",
     question=(
-        "32 layers with a layer norm in each and no skip: signal and gradient are level. Different digits enter with "
-        "a mean cosine near 0, so they point in unrelated directions. What is their mean cosine after the last "
+        "32 layers with a layer norm in each and no residual: signal and gradient are level. Different digits enter "
+        "with a mean cosine near 0, so they point in unrelated directions. What is their mean cosine after the last "
         "layer, before training?"
     ),
     options=_ALIKE,
@@ -177,13 +175,13 @@ COLLAPSE = Lesson(
     before=_LIKE,
     found=also(_LIKE, list(_COLLAPSE)),
     why=(
-        "Layer norm and RMS norm equalise sizes, not directions. ReLU's outputs are never negative, so any two of "
-        "them have a positive cosine, and layer by layer the cosine climbs towards 1: what remains of the input is a "
-        "small difference on top of a large common part. The output head then sees nearly the same vector for every "
-        "digit. Batch norm removes that common part, because it subtracts each feature's mean over the batch: with "
-        "it the cosine settles near a third (1/π for ReLUs of unrelated inputs). A skip carries the differences past "
-        "the layers; how much of them arrives depends on what lies on the skip path. In a transformer the same happens "
-        "to tokens, because attention averages them."
+        "Layer norm and RMS norm equalise sizes, not directions. ReLU's outputs are never negative, so any two of them "
+        "have a positive cosine, and layer by layer the cosine climbs towards 1: what remains of the input is a small "
+        "difference on top of a large common part. The output head then sees nearly the same vector for every digit. "
+        "Batch norm removes that common part, because it subtracts each feature's mean over the batch: with it the "
+        "cosine settles near a third (1/π for ReLUs of unrelated inputs). A residual carries the differences past the "
+        "layers; how much of them arrives depends on what lies on its path. In a transformer the same happens to "
+        "tokens, because attention averages them."
     ),
     sources={
         "Dong 2021 (attention loses rank)": "https://arxiv.org/abs/2103.03404",
@@ -191,9 +189,9 @@ COLLAPSE = Lesson(
     },
     code=Code("addnorm/cosine.py", "mean_cosines"),
     challenge=Challenge(
-        "Keep the samples apart in 32 layers with a layer norm and no skip: a mean sample cosine of at most 0.3 "
+        "Keep the samples apart in 32 layers with a layer norm and no residual: a mean sample cosine of at most 0.3 "
         "before training, and a loss of 1.5 within 120 steps. You may change only activation and initialisation.",
-        _COLLAPSE["layer norm, no skip"],
+        _COLLAPSE["layer norm, no residual"],
         ("activation", "init"),
         (cosine_at_most(0.3), loss_within(1.5, 120)),
     ),

@@ -40,7 +40,7 @@ def recognises(share: float) -> Callable[[Trace], bool]:
 def losses_in_words(names: Sequence[str], traces: Sequence[Trace], *, lowest: bool = False) -> str:
     """The end of every net, and with `lowest` the least mean of LATELY consecutive losses, as a sentence.
 
-    "Mean loss of the last 20 steps: with a skip: 0.01, held-out accuracy 95%; without: diverged at step 3."
+    "Mean loss of the last 20 steps: with a residual: 0.01, held-out accuracy 95%; without: diverged at step 3."
     """
     said = []
     for name, trace in zip(names, traces, strict=True):

@@ -63,7 +63,7 @@ PLACE = Lesson(
     key="placement",
     title="Where the norm goes",
     question=(
-        "Three nets of 64 blocks with a skip and a layer norm, all with the same initial weights. The norm stands "
+        "Three nets of 64 blocks with a residual and a layer norm, all with the same initial weights. The norm stands "
         "after the add (post-norm), before the branch (pre-norm), or on both sides of the branch (sandwich). Which "
         "nets learn the digits in 120 steps?"
     ),
@@ -72,11 +72,11 @@ PLACE = Lesson(
     charts=("grad_rms", "sample_cosine", "loss"),
     found=by_learning(_FREE, list(_PLACED), DIGITS),
     why="Before training post-norm looks best of the three: signal and gradient are level. Watch the sample cosine. "
-    "The norm after the add scales skip and branch down together, so that only $(1+v)^{-L/2}$ of the input "
-    "arrives, where $v$ is the mean square that a branch adds: with $v = 1/2$ and 64 blocks 2e-6. What arrives "
-    "instead is the work of the last blocks, which ReLU has made alike for all samples. Where the skip passes no "
-    "norm, the input arrives whole. The price of pre-norm is a signal (residual stream) that grows as "
-    "$\\sqrt{1+vL}$, so that later blocks count for less.",
+    "The norm after the add scales residual and branch down together, so that only $(1+v)^{-L/2}$ of the input "
+    "arrives, where $v$ is the mean square that a branch adds: with $v = 1/2$ and 64 blocks that is 2e-6. What arrives "
+    "instead is the work of the last blocks, which ReLU has made alike for all samples. Where the residual passes no "
+    "norm, the input arrives whole. The price of pre-norm is a signal that grows as $\\sqrt{1+vL}$, so that later "
+    "blocks count for less.",
     sources={
         "Vaswani 2017 (post-norm)": "https://arxiv.org/abs/1706.03762",
         "Xiong 2020 (pre-norm)": "https://arxiv.org/abs/2002.04745",
@@ -125,11 +125,10 @@ FINAL = Lesson(
     charts=("act_rms", "grad_rms", "loss"),
     before=_FIRST_LOSS,
     found=also(_FIRST_LOSS, list(_HEADS)),
-    why="Pre-norm leaves the skip free, so the signal (residual stream) grows: its RMS by $\\sqrt{1+vL}$. Every "
-    "block reads a normalised copy and does not notice. The output head does: logits that are many times too "
-    "large mean a net that is very sure and wrong. The final norm gives the head a signal of the size it "
-    "expects, whatever the depth. It belongs to no block and is easily forgotten: torch's "
-    "`nn.TransformerEncoder` has none unless one is passed to it.",
+    why="Pre-norm leaves the residual free, so the signal grows by a factor of $\\sqrt{1+vL}$. Every block reads a "
+    "normalised copy and does not notice. The output head does: logits that are many times too large mean a net that "
+    "is very sure and wrong. The final norm gives the head a signal of the size it expects, whatever the depth. It "
+    "belongs to no block and is easily forgotten: torch's `nn.TransformerEncoder` has none unless one is passed to it.",
     sources={
         "Radford 2019 (GPT-2 adds it)": "https://openai.com/index/better-language-models/",
         "Xiong 2020": "https://arxiv.org/abs/2002.04745",

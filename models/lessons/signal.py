@@ -1,4 +1,4 @@
-"""The first three lessons: what depth does to signal and gradient, and how the skip helps."""
+"""The first three lessons: what depth does to signal and gradient, and how the residual helps."""
 
 import math
 
@@ -25,8 +25,9 @@ VANISHING = Lesson(
     key="vanishing",
     title="Vanishing",
     question=(
-        "A stack of 32 blocks, each of two layers with a ReLU between them and weights from N(0, 1/inputs); no skip, "
-        "no norm. Before training, how large is the gradient at the first block compared with that at the last?"
+        "A stack of 32 blocks, each of two layers with a ReLU between them and weights from N(0, 1/inputs); no "
+        "residual, no norm. Before training, how large is the gradient at the first block compared with that at the "
+        "last?"
     ),
     options=_FADING,
     nets=_PLAIN,
@@ -71,26 +72,25 @@ EXPLODING = Lesson(
     key="exploding",
     title="Exploding",
     question=(
-        "Now a skip around each of 32 blocks, and still no norm: every branch adds half as much mean square as the "
-        "signal (residual stream) already has. Before training, how large is the signal at the end compared with the "
-        "beginning?"
+        "Now a residual around each of 32 blocks, and still no norm: every branch adds half as much mean square as the "
+        "signal already has. Before training, how large is the signal at the end compared with the beginning?"
     ),
     options=_GROWING,
     nets=_ADDED,
     charts=("act_rms", "grad_rms", "loss"),
     before=_GROWN,
     found=also(_GROWN, list(_ADDED)),
-    why="Adding is a product too: a branch that adds $v$ times the mean square multiplies it by $1+v$, and the RMS "
-    "by $(1+v)^{L/2}$ after $L$ blocks. Half looks harmless, but $1.5^{16}$ is 657. The skip has turned "
-    "vanishing into exploding, for the gradient too. Branches scaled by 0.3 add 0.045 and give a factor of 2, "
-    "and the net learns.",
+    why="Adding is a product too: a branch that adds $v$ times the mean square multiplies it by $1+v$, and the RMS by "
+    "$(1+v)^{L/2}$ after $L$ blocks. Half looks harmless, but $1.5^{16}$ is 657. The residual has turned vanishing "
+    "into exploding, for the gradient too. Branches scaled by 0.3 add 0.045 and give a factor of 2, and the net "
+    "learns.",
     sources={
         "He 2016 (ResNet)": "https://arxiv.org/abs/1512.03385",
         "Zhang 2019 (Fixup)": "https://arxiv.org/abs/1901.09321",
     },
     code=Code("models/nets/sublayer.py", "Sublayer.forward"),
     challenge=Challenge(
-        "Make the 32 blocks with a skip and no norm reach a loss of 0.1 within 60 steps. You may change only the "
+        "Make the 32 blocks with residuals and no norm reach a loss of 0.1 within 60 steps. You may change only the "
         "init gain.",
         RunConfig.arranged("residual only", steps=60),
         ("init_gain",),
@@ -98,28 +98,28 @@ EXPLODING = Lesson(
     ),
 )
 
-_SKIP = {"with the skip": RunConfig(steps=STEPS), "without": RunConfig(steps=STEPS, residual=False)}
+_SKIP = {"with residuals": RunConfig(steps=STEPS), "without": RunConfig(steps=STEPS, residual=False)}
 _FATES: dict[tuple[bool, ...], str] = {
     (True, True): "both learn",
-    (True, False): "only the net with the skip learns",
-    (False, True): "only the net without the skip learns",
+    (True, False): "only the net with residuals learns",
+    (False, True): "only the net without residuals learns",
     (False, False): "neither learns",
 }
 
 SKIP = Lesson(
     key="skip",
-    title="The skip",
+    title="The residual",
     question=(
-        "A layer norm before every branch keeps the size of its input, with or without a skip. Which net of 32 "
+        "A layer norm before every branch keeps the size of its input, with or without a residual. Which net of 32 "
         "blocks learns?"
     ),
     options=tuple(_FATES.values()),
     nets=_SKIP,
     charts=("grad_rms", "sample_cosine", "loss"),
     found=by_learning(_FATES, list(_SKIP), DIGITS),
-    why="An input of the right size is not enough. Without a skip each block replaces its input, and ReLU draws all "
-    "samples a little closer together every time: at the end all of them point in one direction, and the output "
-    "head cannot tell them apart. With a skip a block changes its input a little and passes the rest on, so that "
+    why="An input of the right size is not enough. Without a residual each block replaces its input, and ReLU draws "
+    "all samples a little closer together every time: at the end all of them point in one direction, and the output "
+    "head cannot tell them apart. With a residual a block changes its input a little and passes the rest on, so that "
     "the samples stay apart. A net can have a level gradient and still not learn: read the sample cosine too.",
     sources={
         "He 2016 (ResNet)": "https://arxiv.org/abs/1512.03385",
@@ -127,7 +127,7 @@ SKIP = Lesson(
     },
     code=Code("models/nets/sublayer.py", "Sublayer.forward"),
     challenge=Challenge(
-        "How weak may the skip be? Reach a loss of 0.1 within 100 steps with a skip weight of at most 0.9. You may "
+        "How weak may the residual be? Reach a loss of 0.1 within 100 steps with a skip weight of at most 0.9. You may "
         "change only the skip weight.",
         RunConfig(skip_scale=0.5, steps=100),
         ("skip_scale",),

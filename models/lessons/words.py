@@ -96,8 +96,8 @@ NET: dict[str, Term] = {
         see=("affine",),
     ),
     "ReLU after the add": Term(
-        "The first residual nets pass the sum of skip and branch through ReLU: the skip is cut wherever the sum is "
-        "negative, so it is no identity. Later nets leave the sum alone and put ReLU into the branch.",
+        "The first residual nets pass the sum of residual and branch through ReLU: the residual is cut wherever the "
+        "sum is negative, so it is no identity. Later nets leave the sum alone and put ReLU into the branch.",
         r"x_{l+1}=\operatorname{relu}(x_l+F(x_l))",
         "He 2015, 1512.03385; without it: He 2016, 1603.05027",
         ("residual",),

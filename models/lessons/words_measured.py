@@ -34,9 +34,8 @@ MEASURED: dict[str, Term] = {
         see=("chance", "held-out"),
     ),
     "chance": Term(
-        "The loss of the best answer that does not look at the question (the loss of guessing): giving every class the "
-        "share that it has of the answers (in `sort`, of the answers at its place). ln(classes) where all are equally "
-        "frequent.",
+        "The loss of the best answer that does not look at the question: giving every class the share that it has of "
+        "the answers (in `sort`, of the answers at its place). ln(classes) where all are equally frequent.",
         r"-\sum_c p_c\ln p_c",
         met=EVERYWHERE,
         see=("loss",),

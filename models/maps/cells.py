@@ -144,7 +144,9 @@ def units(spec: MapSpec) -> tuple[Unit, ...]:
         try:
             cfg = configs(spec, cell)[0]
         except (ValueError, TypeError) as error:
-            raise ValueError(f"A cell of this map is no legal configuration ({_place(spec, cell)}): {error}.") from None
+            raise ValueError(
+                f"A cell of this map is not a legal configuration ({_place(spec, cell)}): {error}."
+            ) from None
         axes = ((spec.x.field, cell.x), (spec.y.field, cell.y))
         apart = (cell.arrangement, *(value for field, value in axes if field not in TOGETHER))
         if apart not in stand_ins:

@@ -48,7 +48,9 @@ def run(given: argparse.Namespace) -> int:
     """Computes the map and writes it; returns the exit code. ValueError with a sentence for bad input."""
     spec = MapSpec.from_json(read_text(given.spec))
     if not given.force and (refusal := refused(spec, this_machine())):
-        raise ValueError(refusal if "no legal configuration" in refusal else f"{refusal} --force runs it all the same.")
+        raise ValueError(
+            refusal if "not a legal configuration" in refusal else f"{refusal} --force runs it all the same."
+        )
     _check_out(given.out)
     if not 0 <= given.jobs <= 256:
         raise ValueError(f"--jobs is {given.jobs}; legal is 1 to 256")

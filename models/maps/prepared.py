@@ -36,7 +36,7 @@ _DIGITS = (("batch", 32), ("steps", 120), ("width", 32))
 PREPARED: dict[str, Prepared] = {
     "residual x norm": Prepared(
         "Residual x norm over depth",
-        "How deep may a net be with a residual, with a norm, with both, with neither, and how far off may its "
+        "How deep can a net be with a residual, with a norm, with both, with neither, and how far off can its "
         "initialisation be?",
         MapSpec(
             Axis("depth", (2, 4, 8, 16, 32, 64)),
@@ -59,8 +59,8 @@ PREPARED: dict[str, Prepared] = {
     ),
     "warm-up": Prepared(
         "Warm-up and the learning rate in a transformer",
-        "Post-norm needs a warm-up and pre-norm does not, it is said (Xiong 2020, 2002.04745). Does it show where six "
-        "blocks learn to copy sixteen symbols?",
+        "Post-norm is said to need a warm-up and pre-norm not (Xiong 2020, 2002.04745). Does it show when six blocks "
+        "learn to copy sixteen symbols?",
         MapSpec(
             Axis("lr", (0.001, 0.003, 0.01)),
             Axis("warmup", (0, 40, 120)),

@@ -61,7 +61,7 @@ class MapSpec:
         for name, value in self.base:
             if name not in knobs() or name in (self.x.field, self.y.field, "seed", "overrides"):
                 raise ValueError(
-                    f"base has {harmless(str(name))}; legal are fields that are no axis, nor seed, nor overrides"
+                    f"base has {harmless(str(name))}; legal are fields that are neither an axis nor seed nor overrides"
                 )
             checked(name, value, *knobs()[name])
         object.__setattr__(self, "x", _exact(self.x))
@@ -106,9 +106,9 @@ class MapSpec:
         try:
             content = json.loads(text)
         except (ValueError, RecursionError):
-            raise ValueError("This is not a specification of a map: it is no JSON.") from None
+            raise ValueError("This is not a specification of a map: it is not JSON.") from None
         if not isinstance(content, dict):
-            raise ValueError("This is not a specification of a map: it is no JSON object.")
+            raise ValueError("This is not a specification of a map: it is not a JSON object.")
         version = content.get("version")
         if isinstance(version, bool) or version != VERSION:
             raise ValueError(
@@ -118,9 +118,9 @@ class MapSpec:
             raise ValueError(f"A specification has no field {harmless(astray[0])}.")
         names, base = content.get("arrangements"), content.get("base", {})
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise ValueError("arrangements is no list of names.")
+            raise ValueError("arrangements is not a list of names.")
         if not isinstance(base, dict):
-            raise ValueError("base is no object of fields and values.")
+            raise ValueError("base is not an object of fields and values.")
         x, y = _axis("x", content.get("x")), _axis("y", content.get("y"))
         for name, value in base.items():
             if not isinstance(value, str | int | float | bool):
@@ -143,9 +143,9 @@ class MapSpec:
 
 def _axis(name: str, content: Any) -> Axis:
     if not isinstance(content, dict) or set(content) != {"field", "values"} or not isinstance(content["values"], list):
-        raise ValueError(f"{name} is no axis; an axis has a field and a list of values.")
+        raise ValueError(f"{name} is not an axis; an axis has a field and a list of values.")
     if not isinstance(content["field"], str):
-        raise ValueError(f"The field of {name} is no word; legal is one of {', '.join(AXES)}.")
+        raise ValueError(f"The field of {name} is not a word; legal is one of {', '.join(AXES)}.")
     return Axis(content["field"], tuple(content["values"]))
 
 

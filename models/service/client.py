@@ -225,7 +225,7 @@ class WorkerTrainer:
                 self._hear(message, connection)
         except Exception as error:  # what it sent cannot be filed, so its tapes would have gaps: it begins anew
             event("trainer_not_understood", logging.ERROR, **told(error))
-            ending = "because something that it said was not understood"
+            ending = "because one of its messages was not understood"
         ended = connection.ending()
         settled = time.monotonic() - self._ready_at > SETTLED_SECONDS
         self._failures = 0 if settled else self._failures + 1

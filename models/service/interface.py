@@ -23,7 +23,7 @@ SENTENCES = {
         "The trainer cannot run: it ended {times} times in a row, last {ending}. What is drawn stays; the server's log "
         "says why. It is tried again every {rest:g} s."
     ),
-    "unattended": "The trainer cannot run: nobody looks after it any more. A restart of the server helps.",
+    "unattended": "The trainer cannot run: nothing restarts it any more. Restarting the server helps.",
     "closed": "The trainer is closed.",
 }
 

@@ -94,7 +94,7 @@ ARRANGEMENTS = {
         {"placement": "res-post-norm", "norm": "rms norm", "qk_norm": True},
     ),
     "DeepNorm": Arrangement(
-        "Post-norm with a heavier residual, M^(1/4), and smaller first weights, (4M)^(-1/4).",
+        "Post-norm with a heavier residual, M^(1/4), and smaller initial weights, (4M)^(-1/4).",
         "Wang 2022 (DeepNet), 2203.00555",
         "DeepNet with 1,000 layers (2022), GLM-130B (2022, other constants).",
         {"placement": "post-norm", "skip_scale": "deepnorm", "init": "deepnorm"},
@@ -138,7 +138,8 @@ ARRANGEMENTS = {
         {"placement": "post-norm", "skip_scale": 2.0},
     ),
     "recursive skip": Arrangement(
-        "Post-norm twice: the stream is added and normed again, which weighs the residual up by what the norm finds.",
+        "Post-norm twice: the stream is added and normed again, so the residual's weight grows by what the norm "
+        "divides by.",
         "Liu 2020, Rethinking skip connection with layer normalization",
         "Studies on image classification and translation (2020).",
         {"placement": "post-norm", "skip_repeats": 2},

@@ -14,7 +14,7 @@ def note(cfg: RunConfig) -> str | None:
     if cfg.net == "mlp" and kind == "sequence":
         sentences.append(f"An MLP works token by token: it cannot look back, so it cannot {cfg.task}.")
     if cfg.net == "mlp" and kind == "text":
-        sentences.append("An MLP works token by token: it guesses the next character from one character alone.")
+        sentences.append("An MLP works token by token: it predicts the next character from one character alone.")
     if cfg.net == "transformer" and cfg.mask == "none":
         sentences.append(
             "Without a mask a token sees the next one, which is its answer: a low loss then proves nothing."

@@ -101,7 +101,7 @@ class Fields:
         float | str,
         Knob(
             "Branch scale",
-            "The number on the branch before the add, a rule, or a learned gate.",
+            "The factor on the branch before the add: a number, a rule or a learned gate.",
             0.0,
             256.0,
             rules=BRANCH_SCALES,
@@ -143,7 +143,7 @@ class Fields:
         float, Knob("Clip", "Gradients longer than this are shortened to it; 0 is off.", 0.0, 1000.0, group="training")
     ] = 0.0
     weight_decay: Annotated[
-        float, Knob("Weight decay", "Pulls the weight matrices to zero.", 0.0, 1.0, group="training")
+        float, Knob("Weight decay", "Pulls the weight matrices towards zero.", 0.0, 1.0, group="training")
     ] = 0.0
     batch: Annotated[int, Knob("Batch", "Samples per step.", 1, 512, group="training")] = 64
     steps: Annotated[int, Knob("Steps", "Length of the run.", 1, 5000, group="training")] = 300

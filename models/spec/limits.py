@@ -25,7 +25,7 @@ VARIABLES: dict[str, Variable] = {
         "last digits of a run differ from what other servers compute.",
     ),
     "PLAYGROUND_RUNS": Variable(
-        "runs", 64, 1, 256, "runs", "Runs that are trained by turns. Further ones wait, and the page shows their place."
+        "runs", 64, 1, 256, "runs", "Runs that are trained in turns. Further ones wait, and the page shows their place."
     ),
     "PLAYGROUND_MEMORY": Variable(
         "memory", 1000, 16, 1e6, "MB",
@@ -41,13 +41,13 @@ VARIABLES: dict[str, Variable] = {
     ),
     "PLAYGROUND_SILENCE": Variable(
         "silence", 60, 10, 3600, "s",
-        "How long the trainer may say nothing, as when a step hangs, before it is ended and started again; at least "
-        "five times `PLAYGROUND_STEP_SECONDS`.",
+        "How long the trainer may say nothing, as when a step hangs, before it is ended and restarted; at least five "
+        "times `PLAYGROUND_STEP_SECONDS`.",
     ),
     "PLAYGROUND_ADDRESS_SPACE": Variable(
         "address_space", 8000, 0, 1e6, "MB",
-        "Address space of the trainer's process (Linux, no GPU); what needs more ends with a sentence, and 0 sets no "
-        "limit.",
+        "Address space of the trainer's process (Linux, no GPU); what needs more ends with an error message, and 0 "
+        "sets no limit.",
     ),
     "PLAYGROUND_MAP_PROCESSES": Variable(
         "map_processes", 256, 0, 256, "processes",
@@ -59,13 +59,13 @@ VARIABLES: dict[str, Variable] = {
     ),
     "PLAYGROUND_MAPS": Variable(
         "maps", 200, 1, 1e5, "maps",
-        "Maps kept on disk of those that visitors have asked for; of more, the one that was worked on longest ago is "
-        "forgotten.",
+        "Maps kept on disk of those that visitors have asked for; beyond that, the one that was worked on longest ago "
+        "is deleted.",
     ),
     "PLAYGROUND_PROXIES": Variable(
         "proxies", 0, 0, 9, "proxies",
-        "Proxies of your own through which every visitor comes, each of which appends to `X-Forwarded-For`: so many "
-        "entries from its right is the visitor's address. 0: nobody's header is believed.",
+        "Proxies of your own through which every visitor comes, each of which appends to `X-Forwarded-For`: the "
+        "visitor's address is that many entries from its right. 0: nobody's header is believed.",
     ),
 }  # fmt: skip
 

@@ -45,7 +45,7 @@ PAIRINGS = {
         lambda: (RunConfig(), RunConfig(residual=False)),
     ),
     "post-norm and its warm-up": Pairing(
-        "Does post-norm need warm-up, and pre-norm not?",
+        "Does post-norm need warm-up where pre-norm does not?",
         lambda: (
             _transformer("post-norm", lr=0.003),
             _transformer("post-norm", lr=0.003, warmup=100),
@@ -57,11 +57,11 @@ PAIRINGS = {
         lambda: (_deep("pre-norm"), _deep("post-norm")),
     ),
     "layer norm and batch norm, two samples": Pairing(
-        "Which norm bears a tiny batch?",
+        "Which norm copes with a tiny batch?",
         lambda: (RunConfig(depth=16, batch=2), RunConfig(depth=16, batch=2, norm="batch norm")),
     ),
     "DeepNorm and post-norm, 48 blocks": Pairing(
-        "What do a heavier residual and smaller first weights do?",
+        "What do a heavier residual and smaller initial weights do?",
         lambda: (RunConfig.arranged("DeepNorm", depth=48), RunConfig.arranged("post-norm", depth=48)),
     ),
     "He init with and without norm, 48 blocks": Pairing(

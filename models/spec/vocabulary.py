@@ -159,7 +159,7 @@ OPTIMIZERS = {
     "sgd": Entry("steps along the gradient", r"w-\eta g"),
     "momentum": Entry("SGD with momentum 0.9", r"m\leftarrow 0.9m+g,\; w-\eta m"),
     "adam": Entry(
-        "first steps of the learning rate in every weight, later ones mostly smaller",
+        "the first steps change every weight by about the learning rate, later ones mostly by less",
         r"w-\eta\,\hat m/(\sqrt{\hat v}+10^{-8})",
         "Kingma 2014, 1412.6980",
     ),
@@ -186,7 +186,8 @@ POSITIONS = {
         "Raffel 2019 (T5), 1910.10683",
     ),
     "alibi": Entry(
-        "every score loses a fixed slope times the distance, from head to head less; nothing is learned",
+        "a fixed slope times the distance is subtracted from every score, a smaller slope from head to head; nothing "
+        "is learned",
         r"q_i\cdot k_j/\sqrt{d_k}-2^{-8h/H}|i-j|",
         "Press 2021, 2108.12409",
     ),

@@ -10,7 +10,7 @@ from components.labs.parts import parts
 st.title("Gradients", anchor=False)
 st.markdown(
     "Choose the factors that multiply a gradient on its way back: see what is left of it at every layer, with and "
-    "without a skip, and compare the gradient of a real network."
+    "without a residual, and compare the gradient of a real network."
 )
 chain, slopes, net = parts("gradients", ("A chain of factors", "Where the factors come from", "A real network"))
 with chain:

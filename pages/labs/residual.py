@@ -1,4 +1,4 @@
-"""Residual lab: add & norm on one token, the stream as a memory, other skips, layers that stand aside."""
+"""Residual lab: add & norm on one token, the stream as a memory, other residuals, layers that stand aside."""
 
 import streamlit as st
 
@@ -10,8 +10,8 @@ from components.labs.residual import variants as residual_variants
 
 st.title("Residual", anchor=False)
 st.markdown(
-    "Change a token and the outputs of the branches, and follow the signal (residual stream) through add & norm, "
-    "sublayer by sublayer; then train three nets and see whether layers stand aside where little is needed."
+    "Change a token and the outputs of the branches, and follow the signal through add & norm, sublayer by sublayer; "
+    "then train three nets and see whether layers stand aside where little is needed."
 )
 token, memory, variants, trained = parts(
     "residual", ("Add & norm on a token", "A memory", "Other skips", "Trained nets")

@@ -6,7 +6,7 @@ from components.recordings import page
 
 st.title("Your model", anchor=False)
 st.markdown(
-    "Record any PyTorch model with five lines of code, and watch signal (residual stream) and gradient at each of "
-    "its layers here while it trains: drop the file below or choose a recording from the list."
+    "Record any PyTorch model with five lines of code, and watch signal and gradient at each of its layers here while "
+    "it trains: drop the file below or choose a recording from the list."
 )
 page.draw()

@@ -248,8 +248,8 @@ def test_sites_may_be_named(tmp_path: Path) -> None:
     ("asked", "sentence"),
     [
         ({"sites": "nothing.*"}, "no module of this model is called"),
-        ({"sites": {"x": nn.Linear(2, 2)}}, "x is no module of this model"),
-        ({"every": 0}, "every: 0 is no number of steps"),
+        ({"sites": {"x": nn.Linear(2, 2)}}, "x is not a module of this model"),
+        ({"every": 0}, "every: 0 is not a number of steps"),
         ({"meta": {"x": object()}}, "meta: "),
         ({"meta": {"x": float("nan")}}, "meta: "),
     ],

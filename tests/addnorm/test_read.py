@@ -76,22 +76,22 @@ FAULTS: dict[str, tuple[list[Any], bytes, str]] = {
     "foreign": ([{"cells": []}], b"", "Line 1 is not the header of a recording."),
     "no JSON": ([], b"step,loss\n", "Line 1 is not JSON, or is nested too deeply."),
     "binary": ([], b"\x80\x02}q\x00.\n", "Line 1 is not text."),
-    "a number": ([3], b"", "Line 1 is no object."),
+    "a number": ([3], b"", "Line 1 is not an object."),
     "a newer version": (
         [{**HEADER, "addnorm": 2}],
         b"",
         "Line 1 says that this is version 2 of the format; this program reads up to version 1.",
     ),
-    "cut": ([HEADER, ROW], b'{"step":1,"los', "Line 3 is cut off; what was whole before it is shown."),
+    "cut": ([HEADER, ROW], b'{"step":1,"los', "Line 3 is cut off; what came before it is shown."),
     "text for a number": (
         [HEADER, ROW, {**ROW, "step": 1, "loss": "1e3"}],
         b"",
-        "Line 3 has a value of loss that is no number.",
+        "Line 3 has a value of loss that is not a number.",
     ),
     "true for a number": (
         [HEADER, ROW, {**ROW, "step": 1, "act": [True, 1.0]}],
         b"",
-        "Line 3 has a value of act that is no number.",
+        "Line 3 has a value of act that is not a number.",
     ),
     "too many sites": (
         [HEADER, ROW, {**ROW, "step": 1, "act": [1.0] * 3}],
@@ -103,14 +103,14 @@ FAULTS: dict[str, tuple[list[Any], bytes, str]] = {
         b"",
         "Line 3 has 1 numbers of sample_cosine where there should be 2.",
     ),
-    "no list": ([HEADER, ROW, {**ROW, "step": 1, "grad": {"0": 1}}], b"", "Line 3 has grad that is no list."),
+    "no list": ([HEADER, ROW, {**ROW, "step": 1, "grad": {"0": 1}}], b"", "Line 3 has grad that is not a list."),
     "a step twice": ([HEADER, ROW, ROW], b"", "Line 3 is of step 0, after step 0."),
-    "a step below 0": ([HEADER, ROW, {**ROW, "step": -1}], b"", "Line 3 has a step that is no count."),
+    "a step below 0": ([HEADER, ROW, {**ROW, "step": -1}], b"", "Line 3 has a step that is not a count."),
     "a bare NaN": ([HEADER, ROW], b'{"step":1,"loss":NaN}\n', "Line 3 is not JSON, or is nested too deeply."),
     "1e999": (
         [HEADER, ROW],
         json.dumps({**ROW, "step": 1}).replace("0.25", "1e999").encode() + b"\n",
-        "Line 3 has a value of grad beyond all numbers.",
+        "Line 3 has a value of grad that is too large.",
     ),
     "deep": (
         [HEADER, ROW],
@@ -122,7 +122,7 @@ FAULTS: dict[str, tuple[list[Any], bytes, str]] = {
         b'{"step":1,"x":' + b"[" * 20 + b"]" * 20 + b"}\n",
         "Line 3 is not JSON, or is nested too deeply.",
     ),
-    "digits": ([HEADER, ROW], b'{"step":' + b"9" * 10_000 + b"}\n", "Line 3 has a step that is no count."),
+    "digits": ([HEADER, ROW], b'{"step":' + b"9" * 10_000 + b"}\n", "Line 3 has a step that is not a count."),
     "more after the end": (
         [HEADER, ROW, END, {**ROW, "step": 1}],
         b"",
@@ -130,7 +130,7 @@ FAULTS: dict[str, tuple[list[Any], bytes, str]] = {
     ),
     "an unknown end": ([HEADER, ROW, {**END, "end": "<b>"}], b"", "Line 3 ends in an unknown way."),
     "a long name": ([{**HEADER, "sites": [{**SITE, "name": "x" * 2000}]}], b"", "Line 1 has a name that is too long."),
-    "a name that is none": ([{**HEADER, "sites": [{**SITE, "name": 3}]}], b"", "Line 1 has a name that is no text."),
+    "a name that is none": ([{**HEADER, "sites": [{**SITE, "name": 3}]}], b"", "Line 1 has a name that is not text."),
     "many sites": ([{**HEADER, "sites": [SITE] * 20_001}], b"", "Line 1 has more than 20000 sites."),
     "an unknown kind": (
         [{**HEADER, "sites": [{**SITE, "kind": "other"}]}],
@@ -192,7 +192,7 @@ def test_a_growing_file_is_read_piece_by_piece(tmp_path: Path) -> None:
 
 def test_a_path_without_a_file_is_a_sentence(tmp_path: Path) -> None:
     assert "there is no file" in read(tmp_path / "none").problem.lower()
-    assert "is no file" in read(tmp_path).problem
+    assert "is not a file" in read(tmp_path).problem
     assert read("a\0b").problem
 
 

@@ -37,7 +37,7 @@ def test_a_student_does_two_lessons_in_a_row(person):
     lessons = {
         "7. Why the final norm": ("more than three times as much", lambda: student.types("Branch scale", "0.1")),
         "8. Init against norm": (
-            "only the net with skip and norm",
+            "only the net with residual and norm",
             lambda: student.chooses("Initialisation", "zero last"),
         ),
     }

@@ -88,9 +88,7 @@ def test_a_file_of_ones_own_is_read_in_the_browser_and_the_server_is_not_given_i
     settled(page)
     page.get_by_label("File", exact=True).set_input_files(own)
     shows(drawn(page, *DEPTH), recording, STEPS - 1)
-    page.get_by_role("alert").filter(
-        has_text=f"Line {STEPS + 3} is cut off; what was whole before it is shown."
-    ).wait_for()
+    page.get_by_role("alert").filter(has_text=f"Line {STEPS + 3} is cut off; what came before it is shown.").wait_for()
     assert not any("grad_norm" in one or "mine" in one for one in told)
     choose(page, "Compare with", "run.jsonl")
     until(page, lambda: len(chart(page, DEPTH[0]).evaluate("el => el.data ?? []")) == 2, "two lines")

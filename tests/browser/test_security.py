@@ -250,7 +250,7 @@ def test_markup_that_is_typed_or_linked_is_shown_and_not_obeyed(visitors):
     pages = [visitors(f"/{path}{quote(attack)}") for path in ("lessons?lesson=", "lessons?class=", "compare?a=norm%3D")]
     page = visitors("/residual")
     page.get_by_role("button", name="Paste a table").first.click()
-    page.get_by_role("textbox", name="Numbers, a line a row").first.fill("<b>x</b> 2")
+    page.get_by_role("textbox", name="Numbers, one row per line").first.fill("<b>x</b> 2")
     page.get_by_role("button", name="Use it").first.click()
     page.get_by_text("is not a number").wait_for()
     for one in [*pages, page]:

@@ -275,8 +275,8 @@ def test_batch_norm_without_a_skip_learns_where_layer_norm_and_no_norm_do_not() 
     traces = {name: value(source) for name, source in card.needs.items()}
     assert {cfg.init for cfg in card.nets.values()} == {"fan-in"}  # the control differs in its norm alone
     ends = {name: float(np.mean(trace.loss[-20:])) for name, trace in traces.items()}
-    assert ends["batch norm, no skip"] < 0.5 * np.log(10)
-    assert min(ends["layer norm, no skip"], ends["no norm, no skip"]) > 0.5 * np.log(10)
+    assert ends["batch norm, no residual"] < 0.5 * np.log(10)
+    assert min(ends["layer norm, no residual"], ends["no norm, no residual"]) > 0.5 * np.log(10)
     assert card.judge(traces).verdict == PARTLY
 
 

@@ -55,7 +55,7 @@ def test_what_a_link_or_a_file_has_too_much_or_too_little_is_said() -> None:
     content["configuration"]["<b>colour"] = 3
     cfg, notes = configuration_from(json.dumps(content))
     assert cfg == RunConfig(depth=5)
-    assert notes == ["there is no setting bcolour: ignored", "width is not said: 64"]
+    assert notes == ["there is no setting bcolour: ignored", "width is not given: 64"]
 
 
 def altered(**fields: object) -> str:

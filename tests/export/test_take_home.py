@@ -35,7 +35,7 @@ def test_a_link_with_a_digest_starts_its_run_once_and_another_does_not():
 
 def test_a_digest_of_other_numbers_is_told_where_it_departs():
     page = rests(playground(**QUERY, digest=digest(seed=1)))
-    assert "departs from the link's at step 0" in words(page)
+    assert "first differs from the link's at step 0" in words(page)
 
 
 def test_a_digest_of_another_version_is_a_sentence():

@@ -90,7 +90,7 @@ def test_no_norm_without_a_skip_is_blamed_where_there_is_none(cfg):
     assert trace.divergence is not None
     stream, gradient = (decades(one[0], one[-1]) for one in (trace.act_rms[0], trace.grad_rms[0][::-1]))
     said = postmortem(cfg, trace).sentence
-    assert "without a skip" not in said
+    assert "without a residual" not in said
     assert "kept its size" not in said
     if gradient > 2 > stream:
         assert f"its gradient becomes {factor(gradient)} times larger" in said

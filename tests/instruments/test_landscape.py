@@ -304,7 +304,7 @@ def test_the_sentences_judge_by_their_numbers():
     lost = jacobian_sentence(np.array([4.0, 0.1, 1e-17, 0.0]))
     assert "unevenly" in lost
     assert "2 of 4 directions are lost to rounding" in lost
-    assert "does not hear" in jacobian_sentence(np.zeros(3))
+    assert "does not depend" in jacobian_sentence(np.zeros(3))
 
 
 AXIS = np.linspace(-1, 1, 5)

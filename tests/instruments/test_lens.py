@@ -212,8 +212,8 @@ def test_symbols_are_typed_as_numbers_and_a_value_of_recall_is_written_as_its_sy
         ("book", {"text": "caf\u00e9"}, "the character 'é' is not in the book's alphabet"),
         ("book", {"text": "x" * 33}, "33 tokens; legal are 1 to 32"),
         ("book", {"text": ""}, "0 tokens"),
-        ("copy", {"text": "3 16"}, "'16' is no symbol of copy; legal are whole numbers from 0 to 15"),
-        ("copy", {"text": "3,4"}, "'3,4' is no symbol"),
+        ("copy", {"text": "3 16"}, "'16' is not a symbol of copy; legal are whole numbers from 0 to 15"),
+        ("copy", {"text": "3,4"}, "'3,4' is not a symbol"),
         ("digits", {"text": "3"}, "digits has none"),
         ("digits", {"sample": 359}, "sample is 359; legal is a whole number from 0 to 358"),
         ("book", {"text": "a", "block": 3}, "block is 3; legal is a whole number from 1 to 2"),
@@ -390,7 +390,10 @@ def test_recall_goes_on_with_a_value_and_then_asks_for_a_key():
 @pytest.mark.parametrize(
     ("query", "note"),
     [
-        ({"task": "book", "stack": "residual", "placement": "post-norm"}, "ResiDual: read at a site is x + N(y)"),
+        (
+            {"task": "book", "stack": "residual", "placement": "post-norm"},
+            "ResiDual: what is read at a site is x + N(y)",
+        ),
         ({"task": "sort", "stack": "dlcl", "norm": "batch norm"}, "After attention there is no such sum"),
         ({"task": "copy", "norm": "batch norm", "mask": "none"}, "Without a mask every token sees the later ones"),
         ({"task": "spiral"}, "There is one token"),

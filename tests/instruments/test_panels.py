@@ -171,7 +171,7 @@ def test_a_post_mortem_says_what_was_tried_without_help(monkeypatch):
     monkeypatch.setattr(remedies, "trainer", lambda: answers)
     page = opened(trained(playground(**DIVERGES)), "Post-mortem")
     assert "another" in labels(page)
-    assert "Tried without help: one change." in words(page)
+    assert "Tried without success: one change." in words(page)
 
 
 def test_the_trainer_is_the_one_in_this_process():

@@ -290,14 +290,15 @@ def test_the_sentences_judge_by_their_numbers():
         "b02 skipped: the held-out loss goes from 0.5 to 0.75, the accuracy from 90.0% to 80.0%; "
         "12% of the held-out answers change."
     )
-    assert "what is not finite" in cut_sentence("b02 skipped", [0.5, math.nan], [0.9, 0.1], 1.0)
+    assert "a number that is not finite" in cut_sentence("b02 skipped", [0.5, math.nan], [0.9, 0.1], 1.0)
     assert "before anything is cut" in cut_sentence("b02 skipped", [math.nan, 0.5], [0.9, 0.1], 1.0)
     names = ["b01", "b02", "b03"]
     assert "no single block is missed" in lesion_sentence(names, 0.3, np.array([0.31, 0.32, 0.3]), 2.3)
     assert "without any one of them it is at chance" in lesion_sentence(names, 0.3, np.array([2.3, 9.0, np.nan]), 2.3)
     some = lesion_sentence(names, 0.3, np.array([4.0, 0.3, 0.31]), 2.3)
     assert (
-        "most for block 1 (+3.7), +0.01 for the middle one: 2 of 3 are hardly missed, and without any one of 1" in some
+        "most for block 1 (+3.7), +0.01 for the median block: 2 of 3 are hardly missed, and without any one of 1"
+        in some
     )
     assert "has not learned yet" in lesion_sentence(names, 2.3, np.array([2.3, 2.3, 2.2]), 2.3)
 

@@ -608,7 +608,7 @@ BAD: dict[str, tuple[dict[str, str], list[str], dict[str, str]]] = {
             "table": "1,o;3,4",
         },
         [
-            "The table table of the link was not taken. 'o' is not a number.",
+            "The table table from the link was not used. 'o' is not a number.",
             "There is no method of that name: b.",
             "bias 1e9 became 100",
         ],
@@ -617,10 +617,10 @@ BAD: dict[str, tuple[dict[str, str], list[str], dict[str, str]]] = {
     "attention": (
         {"x": "1,2;3", "wq": "1,1e99", "wk": "", "wv": "1," * 900, "padding": "0,9", "d_model": "1"},
         [
-            "here they have from 1 to 2 cells",
+            "here they have 1 to 2 cells",
             "up to 1,000,000,000",
             "The table wk",
-            "1,800 characters; a link holds 1,500",
+            "1,800 characters; a link holds at most 1,500",
             "There is no padding of that name",
         ],
         {"d_model": "1"},
@@ -646,7 +646,7 @@ BAD: dict[str, tuple[dict[str, str], list[str], dict[str, str]]] = {
     "residual": (
         {"table": ";,;", "skip": "abc", "repeats": "1e30", "placement": "", "net": "x", "dlcl": "2", "depth": "2.9"},
         [
-            "There is no number in it.",
+            "It contains no numbers.",
             "repeats 1e30 became 4; legal is 1 to 4",
             "no skip of that name",
             "depth 2.9 became 2",

@@ -105,7 +105,7 @@ def test_says_that_no_softmax_gave_these_weights():
 @pytest.mark.parametrize("begins", [0.03, 0.9])
 def test_where_the_stream_begins_without_a_place_it_is_from_the_mask_or_from_the_scores(begins):
     """Rotary, ALiBi and T5's bias tell the scores of places and write none into the stream, nor does "none"."""
-    rows = {name: np.array([begins, 0.9]) for name in ("with skips", "without skips")}
+    rows = {name: np.array([begins, 0.9]) for name in ("with residuals", "without residuals")}
     said = place_sentence(rows, 1 / 32, 100)
     assert (
         "from the number of tokens that its causal mask shows or from what its scores are told of positions" in said
@@ -340,15 +340,15 @@ def test_the_two_nets_are_alike_but_for_their_skips():
 @pytest.mark.parametrize(
     ("kept", "lost", "expected"),
     [
-        ([0.98, 0.4], [0.97, 0.05], "it is 98% and 97%: the skip keeps the position"),
-        ([0.98, 0.05], [0.98, 0.4], "the net without skips keeps more"),
+        ([0.98, 0.4], [0.97, 0.05], "it is 98% and 97%: the residual keeps the position"),
+        ([0.98, 0.05], [0.98, 0.4], "the net without residuals keeps more"),
         ([0.98, 0.41], [0.98, 0.4], "no clear difference"),
         ([0.03, 0.2], [0.03, 0.1], "The stream begins without it (3%)"),
         ([0.9, np.nan], [0.9, 0.1], "no position can be read"),
     ],
 )
 def test_the_sentence_on_places_says_what_was_read(kept, lost, expected):
-    found = {"with skips": np.array(kept), "without skips": np.array(lost)}
+    found = {"with residuals": np.array(kept), "without residuals": np.array(lost)}
     assert expected in place_sentence(found, 1 / 32, 7)
 
 

@@ -89,9 +89,12 @@ def test_a_weight_whose_update_is_below_its_last_digit_stands_still_in_float32()
 @pytest.mark.parametrize(
     ("factors", "said"),
     [
-        ((-1.0,) * 11, "In float32 0 of 11 weights stay as they are without a skip, 11 with one: their update is 0"),
-        ((0.5,) * 60, "In float32 60 of 60 weights stay as they are without a skip, 0 with one"),
-        ((0.5, 0.5), "All 2 weights change, the first by 0.0375 without a skip and by -0.188 with one."),
+        (
+            (-1.0,) * 11,
+            "In float32 0 of 11 weights stay as they are without a residual, 11 with one: their update is 0",
+        ),
+        ((0.5,) * 60, "In float32 60 of 60 weights stay as they are without a residual, 0 with one"),
+        ((0.5, 0.5), "All 2 weights change, the first by 0.0375 without a residual and by -0.188 with one."),
     ],
 )
 def test_weights_that_stay_are_counted_without_and_with_a_skip(factors, said):
@@ -157,7 +160,7 @@ def test_what_the_plus_1_did_is_said_of_both_products(factors, without, with_it)
     for size, fate in zip(found, (without, with_it), strict=True):
         assert {"zero": size == 0, "gone": size < 0.01, "kept": 0.01 <= size <= 100, "large": size > 100}[fate]
     assert said_of(*factors) == ("The +1 does not help: " if with_it == "zero" else SAID[without, with_it]) + (
-        "a branch with factor -1 cancels its skip exactly." if with_it == "zero" else ""
+        "a branch with factor -1 cancels its residual exactly." if with_it == "zero" else ""
     )
 
 
@@ -482,7 +485,7 @@ def test_the_depth_goes_to_100_and_the_weights_stand_still(page):
     sound(page.run())
     assert r"0.5^{100}" in said(page)
     # Each derivative is (0.5^100 - 1) * 0.5^99, whose update is far below half of float32's last digit of 0.5.
-    assert "In float32 100 of 100 weights stay as they are without a skip, 0 with one" in words(page)
+    assert "In float32 100 of 100 weights stay as they are without a residual, 0 with one" in words(page)
 
 
 def test_one_weights_derivative_is_written_out_with_its_error_later_layers_slope_and_input(page):

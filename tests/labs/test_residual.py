@@ -212,7 +212,7 @@ def test_random_branches_forget_a_token_sooner_behind_a_relu_after_every_add():
     for write in source.normal(size=(24, 48)):
         end = np.where(end + write > 0, end + write, 0)
     found = remembered(48, 24, 1.0, 0)
-    assert found["skip, ReLU after the add"][-1] == pytest.approx(end @ x / np.linalg.norm(end) / np.linalg.norm(x))
+    assert found["residual, ReLU after the add"][-1] == pytest.approx(end @ x / np.linalg.norm(end) / np.linalg.norm(x))
     assert len(found) == 4
 
 
@@ -272,7 +272,7 @@ def test_the_weights_that_dlcl_starts_with_are_the_apps():
 def test_a_heavier_skip_keeps_more_of_the_token():
     branches = np.array([[0.5, -1.5, 2.0]])
     results = {name: cosine(value, X - X.mean()) for name, (_, value) in found(X, branches, 4.0, 2).items()}
-    assert results["no skip"] < results["post-norm"] < results["recursive skip"] < results["scaled skip"]
+    assert results["no residual"] < results["post-norm"] < results["recursive skip"] < results["scaled skip"]
 
 
 def test_a_cosine_with_nothing_is_no_number():
@@ -309,9 +309,9 @@ def test_the_channel_and_its_source_are_named_where_the_stream_is_explained(page
 def test_a_skip_remembers_as_a_sum_of_random_vectors_does():
     """|x| against the square root of 1 + blocks, and half of it lost at every norm of the sum."""
     many = [remembered(4000, 24, 1.0, seed) for seed in range(3)]
-    assert np.mean([one["skip"][-1] for one in many]) == pytest.approx(1 / 5, abs=0.03)
-    assert np.mean([one["skip, post-norm"][8] for one in many]) == pytest.approx(2**-4, abs=0.02)
-    assert abs(np.mean([one["no skip"][1:] for one in many])) < 0.02
+    assert np.mean([one["residual"][-1] for one in many]) == pytest.approx(1 / 5, abs=0.03)
+    assert np.mean([one["residual, post-norm"][8] for one in many]) == pytest.approx(2**-4, abs=0.02)
+    assert abs(np.mean([one["no residual"][1:] for one in many])) < 0.02
 
 
 # --- the trained nets ---
@@ -391,7 +391,7 @@ def test_layers_that_start_at_random_stay_as_loud_because_nothing_asks_them_to_b
         ((0.7, 0.5, 1.0), True, "at most 70% of the spiral's share"),
         ((0.9, 0.5, 1.0), True, "random sequences only"),
         ((1.1, 1.0, 1.0), True, "do about as much"),
-        ((0.1, 0.1, 1.0), False, "no layer can do nothing"),
+        ((0.1, 0.1, 1.0), False, "no layer can stand aside"),
         ((0.0, 0.0, 0.0), True, "every block is the identity"),
         ((np.inf, 0.1, 0.1), True, "not all of them are finite"),
     ],
@@ -470,7 +470,7 @@ def test_at_size_0_the_block_is_the_identity(page):
     page.slider(key="residual_memory_size").set_value(0.0)
     sound(page.run())
     assert "The block is the identity, because F = 0" in words(page)
-    assert "with a ReLU there, and without a skip nothing is left" in words(page)
+    assert "with a ReLU there, and without a residual nothing is left" in words(page)
     assert "nan" not in words(page)
 
 
@@ -529,7 +529,7 @@ def test_a_net_that_has_ended_is_shown_at_its_end_and_all_others_at_the_step_of_
 def test_without_a_skip_no_layer_can_stand_aside(page):
     page.selectbox(key="residual_trained_net").select("norm, no skip")
     sound(page.run())
-    assert "no layer can do nothing" in words(page)
+    assert "no layer can stand aside" in words(page)
 
 
 def test_a_walk_to_another_page_loses_nothing(page):

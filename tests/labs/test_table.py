@@ -23,7 +23,7 @@ def test_a_table_is_read_however_its_cells_are_parted(text):
         ("1 nan", "nan is not a finite number"),
         ("1 inf", "inf is not a finite number"),
         ("1 1e999", "not a finite number"),
-        ("1 2 3\n4 5", "from 2 to 3 cells"),
+        ("1 2 3\n4 5", "here they have 2 to 3 cells"),
         ("1\n2", "at least two features"),
         ("1 2e10", "Numbers up to 1,000,000,000"),
         ("1 2\n" * 5000, "10,000 cells; at most 400"),
@@ -64,7 +64,7 @@ def test_a_cell_is_edited_and_an_emptied_one_leaves_the_last_good_table():
     page = edited(AppTest.from_function(script).run(), {0: {"a": 10.0}})
     assert page.markdown[0].value == "sum 19"
     page = edited(page, {0: {"a": None}})
-    assert "Row 1, column 1 holds no finite number." in page.error[0].value
+    assert "Row 1, column 1 is not a finite number." in page.error[0].value
     assert page.markdown[0].value == "sum 19"
 
 

@@ -30,12 +30,12 @@ pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 SHOWN = {
     "vanishing": ("more than 1,000 times smaller", "becomes 64,000 times smaller"),
     "exploding": ("more than 100 times as large", "becomes 490 times larger"),
-    "skip": ("only the net with the skip learns", "held-out accuracy 9"),
+    "skip": ("only the net with residuals learns", "held-out accuracy 9"),
     "batch": ("only layer norm", "Chance is 2.30"),
     "placement": ("pre-norm and sandwich learn, post-norm does not", "held-out accuracy 9"),
     "warmup": ("all but post-norm without a warm-up", "Chance is 2.30"),
     "final": ("more than three times as much", "the first loss is 5."),
-    "init": ("only the net with skip and norm", "with a skip: diverged at step"),
+    "init": ("only the net with residual and norm", "with a residual: diverged at step"),
     "gates": ("ReZero and DeepNorm", "residual only: diverged at step"),
     "collapse": ("above 0.9: nearly the same direction", "is 0.99"),
 }

@@ -57,10 +57,10 @@ def test_the_digest_is_of_the_content_not_of_its_order_or_spelling():
         ({"x": {"field": "lr", "values": [float("nan")]}}, "x has lr"),
         ({"y": {"field": "depth", "values": [2.5]}}, "y has depth 2.5"),
         ({"y": {"field": "depth", "values": [True]}}, "y has depth True"),
-        ({"y": [1]}, "y is no axis"),
+        ({"y": [1]}, "y is not an axis"),
         ({"arrangements": []}, "arrangements is 0 names"),
         ({"arrangements": ["<b>"]}, "arrangements is b; legal"),
-        ({"arrangements": "plain"}, "arrangements is no list"),
+        ({"arrangements": "plain"}, "arrangements is not a list"),
         ({"base": {"lr": 0.1}}, "base has lr"),
         ({"base": {"seed": 3}}, "base has seed"),
         ({"base": {"task": "nonsense"}}, "task is 'nonsense'; legal is one of"),
@@ -223,7 +223,7 @@ def test_the_table_names_its_units_and_writes_whole_numbers_whole():
             "over budget: its 80 cells .* such cells fit, or .* steps",
         ),
         ({"base": (("width", 512), ("batch", 512)), "y": Axis("depth", (128,))}, "over the budget of one run"),
-        ({"base": (("net", "transformer"), ("task", "copy")), "y": Axis("depth", (100,))}, "no legal configuration"),
+        ({"base": (("net", "transformer"), ("task", "copy")), "y": Axis("depth", (100,))}, "not a legal configuration"),
     ],
 )
 def test_a_map_that_cannot_be_run_is_refused_with_what_would_fit(change, sentence):
@@ -263,7 +263,7 @@ def test_what_is_refused_is_not_kept():
     before = units.cache_info().currsize
     for depth in range(50, 128):
         spec = replace(SMALL, y=Axis("depth", (depth,)), base=(("net", "transformer"), ("task", "copy")))
-        assert "no legal configuration" in refused(spec, Machine())
+        assert "not a legal configuration" in refused(spec, Machine())
     assert units.cache_info().currsize == before
 
 

@@ -213,7 +213,7 @@ def test_the_command_writes_the_table_and_says_what_is_kept(tmp_path):
         (("--out", "x.txt"), None, "ends in .csv or .parquet"),
         (("--out", "no/such/folder/x.csv"), None, "there is no such folder"),
         (("--jobs", "-1"), None, "--jobs is -1"),
-        ((), "nonsense", "it is no JSON"),
+        ((), "nonsense", "it is not JSON"),
         ((), '{"version": 7}', "has version 7"),
     ],
 )

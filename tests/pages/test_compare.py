@@ -333,6 +333,6 @@ def test_a_comparison_is_taken_home_as_configurations_numbers_and_a_link_that_ch
     ]
     assert declared(again)["start"], "a link with a digest runs again"
     other = rests(compare(**shared | {"b": urlencode({**SMALL, "steps": 3, "seed": 9})}))
-    assert "Column B: The loss departs from the link's at step 0" in words(other)
+    assert "Column B: The loss first differs from the link's at step 0" in words(other)
     other.slider(key="depth").set_value(4)
     assert "digest" not in address(sound(other.run()))

@@ -198,7 +198,7 @@ def test_open_starts_the_app_on_a_recording_and_ends_it(
     assert folder == str(tmp_path)
     for wrong in (tmp_path, tmp_path / "none.jsonl", ROOT / "README.md"):
         assert main(["open", str(wrong)]) == 2
-        assert "is no recording: a file that ends in .jsonl is expected" in capsys.readouterr().err
+        assert "is not a recording: a file that ends in .jsonl is expected" in capsys.readouterr().err
 
 
 def test_the_module_is_the_command() -> None:

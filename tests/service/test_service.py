@@ -900,7 +900,7 @@ def test_a_trainer_that_nobody_looks_after_any_more_says_that_it_has_failed(monk
     trainer = WorkerTrainer()
     try:
         until(lambda: trainer.status().state == "failed", "the end of the thread")
-        assert "nobody looks after it" in trainer.status().sentence
+        assert "nothing restarts it any more" in trainer.status().sentence
         answer = trainer.ask(answers.PROFILE, SMALL)
         assert answer is not None
         assert answer.error == trainer.status().sentence

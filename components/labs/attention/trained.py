@@ -1,4 +1,4 @@
-"""Positions inside trained nets: how well they can be read after each sublayer, with and without skips."""
+"""Positions inside trained nets: how well they can be read after each sublayer, with and without residuals."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ from models.labs.positions import by_distance
 from models.spec import RunConfig, plan
 
 NAME = "attention_trained"
-NETS = {"with skips": True, "without skips": False}
+NETS = {"with residuals": True, "without residuals": False}
 SIZE: dict[str, object] = {
     "net": "transformer", "task": "book", "width": 64, "heads": 4, "batch": 16, "lr": 0.003, "warmup": 50, "seed": 0
 }  # fmt: skip
@@ -34,8 +34,8 @@ LEARNED = "learned"
 def draw() -> None:
     """The section."""
     st.markdown(
-        "Train two transformers on the characters of Moby-Dick, one with skips and one without. After every sublayer "
-        "a linear decoder guesses a token's position in the text from its vector."
+        "Train two transformers on the characters of Moby-Dick, one with residuals and one without. After every "
+        "sublayer a linear decoder reads a token's position in the text from its vector."
     )
     cfgs = controls()
     waits(NAME, lambda: watch(cfgs))
@@ -75,7 +75,7 @@ def _show(panels: dict[str, Panel]) -> bool:
     both = {name: one for name, one in found.items() if one is not None}
     if len(both) == len(NETS):
         _places(both)
-    _beyond(panels["with skips"])
+    _beyond(panels["with residuals"])
     with st.container(horizontal=True):
         for name, view in zip(panels, views, strict=True):
             to_playground(view.cfg, f"The net {name} in the playground")
@@ -84,7 +84,7 @@ def _show(panels: dict[str, Panel]) -> bool:
 
 def _places(found: dict[str, Measured[Place]]) -> None:
     """The position read from both nets' streams, and a learned table."""
-    kept = found["with skips"]
+    kept = found["with residuals"]
     chance = float(kept.value.chance)
     accuracy = {name: one.value.accuracy for name, one in found.items()}
     st.markdown(f"**{place_sentence(accuracy, chance, kept.step)}** {badge('measured')}")
@@ -112,7 +112,8 @@ def _places(found: dict[str, Measured[Place]]) -> None:
 
 def _learned_table(rows: np.ndarray) -> None:
     st.markdown(
-        f"**The learned table of the net with skips.** {claim(LEARNED, by_distance(rows @ rows.T))} {badge('measured')}"
+        f"**The learned table of the net with residuals.** {claim(LEARNED, by_distance(rows @ rows.T))} "
+        f"{badge('measured')}"
     )
     left, right = st.columns(2)
     places, features = [str(at) for at in range(len(rows))], [str(at + 1) for at in range(rows.shape[1])]
@@ -125,7 +126,7 @@ def _learned_table(rows: np.ndarray) -> None:
 
 
 def _beyond(panel: Panel) -> None:
-    """The net with skips on texts twice as long as in training."""
+    """The net with residuals on texts twice as long as in training."""
     st.markdown("**Longer than in training**")
     cfg = panel.cfg
     if cfg.position == LEARNED:
@@ -140,7 +141,7 @@ def _beyond(panel: Panel) -> None:
     st.markdown(f"**{beyond_sentence(loss, tokens, found.step)}** {badge('measured')}")
     drawn(beyond_chart(loss, tokens), "Loss by position", f"{NAME}_beyond")
     st.caption(
-        f"The net with skips on {found.value.windows} held-out texts of {len(loss)} characters; it was trained on "
+        f"The net with residuals on {found.value.windows} held-out texts of {len(loss)} characters; it was trained on "
         f"{tokens}. Later positions have more text before them, so the loss should go down unless something prevents "
         "it."
     )

@@ -16,13 +16,13 @@ WORSE = 0.05  # nats from which the longer half counts as better or worse
 
 
 def place_sentence(accuracy: Mapping[str, np.ndarray], chance: float, step: int) -> str:
-    """How well the position can be read at both ends of the stream, and what the skip does."""
-    kept, lost = (np.asarray(accuracy[name], float) for name in ("with skips", "without skips"))
+    """How well the position can be read at both ends of the stream, and what the residual does."""
+    kept, lost = (np.asarray(accuracy[name], float) for name in ("with residuals", "without residuals"))
     if not (np.isfinite(kept).all() and np.isfinite(lost).all()):
         return f"At step {step} a stream is not finite somewhere, so no position can be read there."
     ends = (
-        f"At step {step} a token's position is read correctly at the end of the stream {kept[-1]:.0%} of the time "
-        f"with skips and {lost[-1]:.0%} without; chance is {chance:.0%}."
+        f"At step {step} a token's position is read correctly at the end of the stream {kept[-1]:.0%} of the time with "
+        f"residuals and {lost[-1]:.0%} without; chance is {chance:.0%}."
     )
     if kept[0] < 3 * chance:
         return (
@@ -31,10 +31,10 @@ def place_sentence(accuracy: Mapping[str, np.ndarray], chance: float, step: int)
         )
     begins = f"At the beginning of the stream it is {kept[0]:.0%} and {lost[0]:.0%}"
     if kept[-1] - lost[-1] > CLEAR:
-        return f"{ends} {begins}: the skip keeps the position."
+        return f"{ends} {begins}: the residual keeps the position."
     if lost[-1] - kept[-1] > CLEAR:
-        return f"{ends} {begins}: here the net without skips keeps more of it."
-    return f"{ends} {begins}: here the skip makes no clear difference."
+        return f"{ends} {begins}: here the net without residuals keeps more of it."
+    return f"{ends} {begins}: here the residual makes no clear difference."
 
 
 def place_chart(sites: Sequence[str], accuracy: Mapping[str, np.ndarray], chance: float) -> Figure:

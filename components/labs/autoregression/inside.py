@@ -55,7 +55,7 @@ def refined(panel: Panel, text: str) -> None:
         "What “it” refers to depends on the text before: a token gathers its meaning layer by layer. Here that is "
         "measured: what the output head would predict if the net ended at a site, and where attention looks. The "
         "book's net reads characters and is far too small for pronouns; the task **recall** is the same problem in "
-        "small: a key appears again, and the net must find its value."
+        "miniature: a key appears again, and the net must find its value."
     )
     found = panel.ask(answers.REFINEMENT, text=text)
     if found is None:

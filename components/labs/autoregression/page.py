@@ -49,7 +49,7 @@ def controls() -> RunConfig | None:
     one, two, three, four = st.columns(4)
     task = str(one.selectbox("Task of the net", list(NETS), **control("task", example.task, among=NETS)))
     autoregression_text.adopt(task, example)
-    tip = defined("How skip and norm are arranged around every sublayer.", ARRANGEMENT)
+    tip = defined("How residual and norm are arranged around every sublayer.", ARRANGEMENT)
     choice = control("arrangement", "pre-norm", among=ARRANGEMENTS)
     arrangement = str(two.selectbox("Arrangement", list(ARRANGEMENTS), help=tip, **choice))
     usual = dict(zip(("depth", "steps"), NETS[task], strict=False))

@@ -1,4 +1,4 @@
-"""A chain of factors by hand: their product, the +1 of the skip, and the derivative by each weight."""
+"""A chain of factors by hand: their product, the +1 of the residual, and the derivative by each weight."""
 
 from functools import partial
 from typing import Any
@@ -40,7 +40,7 @@ NEEDS = (
     "a deep residual net also needs branches that add little, because of a norm before each, small initial weights or "
     "a gate that starts at 0."
 )
-# By the fate of the gradient at the input, without a skip and with one.
+# By the fate of the gradient at the input, without a residual and with one.
 SAID = {
     ("gone", "gone"): "It vanishes even with the +1, because negative factors cancel it.",
     ("gone", "kept"): "The +1 keeps it from vanishing.",
@@ -48,8 +48,8 @@ SAID = {
     ("kept", "gone"): "The +1 makes it vanish, because negative factors cancel it.",
     ("kept", "kept"): "It neither vanishes nor explodes.",
     ("kept", "large"): f"The +1 makes it explode: {NEEDS}",
-    ("large", "gone"): "It explodes without a skip and vanishes with the +1, because negative factors cancel it.",
-    ("large", "kept"): "It explodes without a skip, and the +1 tames it, because factors are negative.",
+    ("large", "gone"): "It explodes without a residual and vanishes with the +1, because negative factors cancel it.",
+    ("large", "kept"): "It explodes without a residual, and the +1 tames it, because factors are negative.",
     ("large", "large"): f"It explodes with and without the +1: {NEEDS}",
 }
 
@@ -67,11 +67,11 @@ def draw() -> None:
 
 
 def chain_chart(factors: np.ndarray) -> Figure:
-    """|gradient| at x_0 ... x_L without a skip, with one, and with one past random branches."""
+    """|gradient| at x_0 ... x_L without a residual, with one, and with one past random branches."""
     series = [
-        Series("no skip: f", np.abs(arriving(factors))),
-        Series("skip: 1 + f", np.abs(arriving(with_skip(factors))), "other"),
-        Series("skip, random f: √(1 + f²)", arriving(with_skip_at_random(factors)), "formula"),
+        Series("no residual: f", np.abs(arriving(factors))),
+        Series("residual: 1 + f", np.abs(arriving(with_skip(factors))), "other"),
+        Series("residual, random f: √(1 + f²)", arriving(with_skip_at_random(factors)), "formula"),
     ]
     sites = ["input", *numbered("layer", len(factors))]
     held = log_range(None, *(one.values for one in series))
@@ -90,7 +90,12 @@ def _example() -> Preset:
         else:
             table.put(f"{KEY}_own", np.array([factors]))
 
-    return PRESETS[choose(KEY, PRESETS, load, first=FIRST)]
+    return PRESETS[choose(KEY, PRESETS, load, first=FIRST, shown=_in_words)]
+
+
+def _in_words(preset: str) -> str:
+    """A preset's name, which holds another word in addresses."""
+    return preset.replace("cancels its skip", "cancels its residual")
 
 
 def _alike(factors: tuple[float, ...]) -> bool:
@@ -123,31 +128,31 @@ def _products(factors: np.ndarray) -> None:
     bare, skipped = arriving(factors)[0], arriving(with_skip(factors))[0]
     st.latex(_lines(r"\frac{\partial x_L}{\partial x_0}=\prod_l f_l", f"{_written(factors)}={latex(bare)}"))
     with_plus = f"{_written(factors, plus=True)}={latex(skipped)}"
-    st.latex(_lines(r"\text{with a skip}\quad\prod_l(1+f_l)", with_plus))
+    st.latex(_lines(r"\text{with a residual}\quad\prod_l(1+f_l)", with_plus))
     at_random = arriving(with_skip_at_random(factors))[0]
     st.markdown(
-        f"**Through {len(factors)} layers {number(bare, 3)} of the gradient comes back without a skip, "
-        f"{number(skipped, 3)} with one.** {verdict(bare, skipped)} With random branches the gradients through "
-        f"branch and skip are at right angles, so squares add: √(1 + f²) per layer, {number(at_random, 3)} in all. "
+        f"**Through {len(factors)} layers {number(bare, 3)} of the gradient comes back without a residual, "
+        f"{number(skipped, 3)} with one.** {verdict(bare, skipped)} With random branches the gradients through branch "
+        f"and residual are at right angles, so squares add: √(1 + f²) per layer, {number(at_random, 3)} in all. "
         f"{badge('formula')}"
     )
     st.markdown(f"{paths(factors)} {badge('formula')}")
 
 
 def paths(factors: np.ndarray) -> str:
-    """The product with skips as a sum over paths, by the number of branches that they pass."""
+    """The product with residuals as a sum over paths, by the number of branches that they pass."""
     count, past = len(factors), by_branches(factors)
     return (
-        "**Multiplied out**, as in (1 + a)(1 + b) = 1 + a + b + ab, the product with a skip is a sum over "
-        f"$2^{{{count}}}$ paths, one for each choice of skip or branch (Veit 2016, 1605.06431; Elhage 2021): 1 through "
-        f"no branch, {number(past[1], 3)} through one, {number(past[2:].sum(), 3)} through two or more."
+        "**Multiplied out**, as in (1 + a)(1 + b) = 1 + a + b + ab, the product with a residual is a sum over "
+        f"$2^{{{count}}}$ paths, one for each choice of residual or branch (Veit 2016, 1605.06431; Elhage 2021): 1 "
+        f"through no branch, {number(past[1], 3)} through one, {number(past[2:].sum(), 3)} through two or more."
     )
 
 
 def verdict(bare: float, skipped: float) -> str:
     """What the +1 does to the gradient at the input, which is no guarantee."""
     if skipped == 0:
-        return "The +1 does not help: a branch with factor -1 cancels its skip exactly."
+        return "The +1 does not help: a branch with factor -1 cancels its residual exactly."
     return SAID[_fate(bare), _fate(skipped)]
 
 
@@ -157,11 +162,12 @@ def _fate(gradient: float) -> str:
 
 
 def _updates(weights: np.ndarray) -> None:
-    """The derivative by one weight with its numbers, and every weight's update, without and with a skip."""
+    """The derivative by one weight with its numbers, and every weight's update, without and with a residual."""
     st.markdown(
         "**What is left for one weight.** Let the factors be the weights $w_l$ of a chain $x_l=\\varphi(z_l)$, "
-        "$z_l=w_l\\,x_{l-1}$, with the loss $L=\\frac12(x_L-t)^2$. The derivative by a weight is prediction minus "
-        "target, times the weights and slopes of all later layers, times its own slope, times its input:"
+        "$z_l=w_l\\,x_{l-1}$, with the loss $L=\\frac12(x_L-t)^2$. The derivative with respect to a weight is "
+        "prediction minus target, times the weights and slopes of all later layers, times its own slope, times its "
+        "input:"
     )
     left, middle, right = st.columns(3)
     x = left.number_input("Input $x_0$", *TOKENS, step=0.5, **kept(f"{KEY}_input", 1.0, name="input", bounds=TOKENS))
@@ -177,11 +183,11 @@ def _updates(weights: np.ndarray) -> None:
     choice = kept(f"{KEY}_lr", 0.1, name="lr", bounds=RATES)
     rate = right.number_input("Learning rate", *RATES, step=0.01, format="%g", help=help_of("lr"), **choice)
     bare, skipped = (derivatives(weights, x, target, ACTIVATIONS[activation], skip=skip) for skip in (False, True))
-    for found, plus, words in ((bare, "", ""), (skipped, "1+", r"\text{with a skip}\\&")):
+    for found, plus, words in ((bare, "", ""), (skipped, "1+", r"\text{with a residual}\\&")):
         st.latex(_one_weight(found, weights, at, target, rate, plus=plus, words=words))
     st.markdown(f"{changes(weights, rate, bare.by_weight, skipped.by_weight)} {badge('formula')}")
     rows: dict[str, Any] = {"layer": range(1, count + 1), "weight": weights}
-    for found, words in ((bare, ""), (skipped, " with skip")):
+    for found, words in ((bare, ""), (skipped, " with residual")):
         rows |= {
             f"input{words}": found.inputs,
             f"slope{words}": found.slopes,
@@ -194,21 +200,21 @@ def _updates(weights: np.ndarray) -> None:
             "Every weight's derivative", {name: [number(v, 6) for v in values] for name, values in rows.items()}, 300
         )
         st.caption(
-            "derivative = (prediction - target) * later layers * slope * input. "
-            f"Prediction - target is {number(bare.error, 4)} without a skip, {number(skipped.error, 4)} with one."
+            "derivative = (prediction - target) * later layers * slope * input. Prediction - target is "
+            f"{number(bare.error, 4)} without a residual, {number(skipped.error, 4)} with one."
         )
 
 
 def changes(weights: np.ndarray, rate: float, bare: np.ndarray, skipped: np.ndarray) -> str:
-    """How many weights stay in float32, by the derivatives (L,) without and with a skip; if none, the first change."""
+    """How many weights stay in float32, by the derivatives (L,) without and with a residual, or the first change."""
     still, still_skipped = (int(standing_still(weights, gradients, rate).sum()) for gradients in (bare, skipped))
     if still or still_skipped:
         return (
-            f"In float32 {still} of {len(bare)} weights stay as they are without a skip, {still_skipped} with one: "
+            f"In float32 {still} of {len(bare)} weights stay as they are without a residual, {still_skipped} with one: "
             "their update is 0 or below their last digit."
         )
     return (
-        f"All {len(bare)} weights change, the first by {number(-rate * bare[0], 3)} without a skip and by "
+        f"All {len(bare)} weights change, the first by {number(-rate * bare[0], 3)} without a residual and by "
         f"{number(-rate * skipped[0], 3)} with one."
     )
 

@@ -44,8 +44,8 @@ def controls() -> tuple[RunConfig, int]:
     """The introduction, and the net that is set with its number of seeds."""
     st.subheader("The same on a real network", anchor=False)
     st.markdown(
-        "An MLP of width 64 on real digits, before training: its gradient at every point of the signal (residual "
-        "stream), compared with the product."
+        "An MLP of width 64 on real digits, before training: its gradient at every point of the stream, compared with "
+        "the product."
     )
     one, two, three = st.columns(3)
     with one:

@@ -41,7 +41,8 @@ def reason(cfg: RunConfig, seeds: int) -> str:
         return (
             f"{cfg.activation} leaves a mean of {number(found.mean, 3)} in every branch of one layer, so all branches "
             "push in the same direction, and the gradient adds up along it. The formula assumes that the gradient "
-            "through a branch is at right angles to that through the skip, so here it is no law, and none is known."
+            "through a branch is at right angles to that through the residual, so it does not hold here, and no law is "
+            "known that does."
         )
     count = "this is one seed" if seeds == 1 else f"these are {seeds} seeds"
     return f"the formula averages over all weights of an infinitely wide net, and {count} of width {cfg.width}."
@@ -63,14 +64,15 @@ def expected(cfg: RunConfig) -> str:
         if law(cfg).gradient is None and change <= EXPLODES:
             fate = "grows more than the formula says"
         return (
-            f"{gains} The skip's 1 does not vanish, but more is added: the first layer passes on √(1 + "
+            f"{gains} The residual's 1 does not vanish, but more is added: the first layer passes on √(1 + "
             f"{number(backward, 3)}) = {number((1 + backward) ** 0.5, 3)}, and over {cfg.depth} layers the gradient "
             f"{fate}. A stream doubles its mean square per block only if a branch's output is as large as its input; "
             f"here the first adds {number(forward, 3)}."
         )
     if cfg.residual and cfg.placement == "post-norm":
         return (
-            f"{gains} The skip's 1 is rescaled: the norm after every add divides the gradient too. {_balance(change)}"
+            f"{gains} The residual's 1 is rescaled: the norm after every add divides the gradient too. "
+            f"{_balance(change)}"
         )
     if cfg.residual:
         return (
@@ -78,7 +80,8 @@ def expected(cfg: RunConfig) -> str:
         )
     if cfg.norm != "none":
         return (
-            f"{gains} The norm keeps the signal's size, but without a skip the gradient is still a product of factors."
+            f"{gains} The norm keeps the signal's size, but without a residual the gradient is still a product of "
+            "factors."
         )
     if (cfg.init, cfg.activation, cfg.layers_per_branch) == ("he", "relu", 1):
         return (

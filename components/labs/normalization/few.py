@@ -83,10 +83,10 @@ def _show(found: Overfitting) -> None:
     )
     st.caption(
         "One number per seed. Losses in eval mode; rise and sharpness after training, on all samples, in train mode. "
-        "Rise: median over 8 random directions, each filter moved by half its length (Li 2018, 1712.09913), which "
-        "does not depend on the scale of the weights. Sharpness, the largest eigenvalue of the Hessian, does, so it "
-        "is not comparable between nets with and without a norm. Santurkar 2018 (1805.11604) showed that batch norm "
-        "smooths the loss of nets without skips."
+        "Rise: median over 8 random directions, each filter moved by half its length (Li 2018, 1712.09913), which does "
+        "not depend on the scale of the weights. Sharpness, the largest eigenvalue of the Hessian, does, so it is not "
+        "comparable between nets with and without a norm. Santurkar 2018 (1805.11604) showed that batch norm smooths "
+        "the loss of nets without residuals."
     )
 
 

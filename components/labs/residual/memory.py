@@ -1,4 +1,4 @@
-"""The stream as a memory: x + F(x) keeps x, and F = 0 is the identity; without the skip x is lost."""
+"""The stream as a memory: x + F(x) keeps x, and F = 0 is the identity; without the residual x is lost."""
 
 from typing import Any
 
@@ -36,12 +36,12 @@ def draw() -> None:
     st.latex(r"\overline{(x+F)^2}=\overline{x^2}+2\,\overline{xF}+\overline{F^2}")
     st.markdown(sizes(x, written))
     st.markdown(
-        "**The block is the identity, because F = 0: a block that should do nothing only has to learn F = 0.** "
-        f"Without the skip F = 0 would erase the signal: {vector(0 * branch)}. {badge('formula')}"
+        "**The block is the identity, because F = 0: a block that should do nothing only has to learn F = 0.** Without "
+        f"the residual F = 0 would erase the signal: {vector(0 * branch)}. {badge('formula')}"
         if size == 0
-        else f"F = 0 gives the identity: turn the size down. Without the skip the block gives {vector(written)}, whose "
-        f"cosine with x is {number(cosine(written, x), 3)} instead of {number(cosine(total, x), 3)}, and x cannot "
-        f"be recovered. {badge('formula')}"
+        else f"F = 0 gives the identity: turn the size down. Without the residual the block gives {vector(written)}, "
+        f"whose cosine with x is {number(cosine(written, x), 3)} instead of {number(cosine(total, x), 3)}, and x "
+        f"cannot be recovered. {badge('formula')}"
     )
     _after_many_blocks(size)
 
@@ -64,12 +64,13 @@ def _after_many_blocks(size: float) -> None:
     )
     said = remembered(WIDTH, BLOCKS, size, int(seed))
     drawn(memory_chart(said), "What is left of x", f"{KEY}_chart")
-    without = f"{number(said['no skip'][-1], 3)} without a skip" if size else "without a skip nothing is left but zeros"
+    left = number(said["no residual"][-1], 3)
+    without = f"{left} without a residual" if size else "without a residual nothing is left but zeros"
     st.markdown(
         f"{BLOCKS} blocks each add a random vector of {number(size)} times the token's size: at the end the stream's "
-        f"cosine with x is {number(said['skip'][-1], 3)} with a skip, {number(said['skip, post-norm'][-1], 3)} with a "
-        f"norm after every add, {number(said['skip, ReLU after the add'][-1], 3)} with a ReLU there, and {without}. "
-        f"{badge('formula')}"
+        f"cosine with x is {number(said['residual'][-1], 3)} with a residual, "
+        f"{number(said['residual, post-norm'][-1], 3)} with a norm after every add, "
+        f"{number(said['residual, ReLU after the add'][-1], 3)} with a ReLU there, and {without}. {badge('formula')}"
     )
 
 
@@ -80,10 +81,10 @@ def remembered(width: int, blocks: int, size: float, seed: int) -> dict[str, np.
     x /= np.sqrt(np.mean(x**2))
     writes = size * source.normal(size=(blocks, width))
     ways: dict[str, dict[str, Any]] = {
-        "skip": {},
-        "skip, post-norm": {"placement": "post-norm"},
-        "skip, ReLU after the add": {"relu": True},
-        "no skip": {"skip": 0.0},
+        "residual": {},
+        "residual, post-norm": {"placement": "post-norm"},
+        "residual, ReLU after the add": {"relu": True},
+        "no residual": {"skip": 0.0},
     }
     return {
         name: np.array([1.0, *(cosine(step.after, x) for step in walk(x, writes, **({"placement": "none"} | way)))])

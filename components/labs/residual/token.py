@@ -18,8 +18,9 @@ FIRST = "Attention, then feed-forward, post-norm"
 SKIPS = (0.0, 8.0)
 CHANNEL = (
     "The stream is the channel through which sublayers communicate: each reads it and adds to it, and nothing else "
-    "leads from one to another (Elhage 2021, [A mathematical framework for transformer circuits]"
-    "(https://transformer-circuits.pub/2021/framework/index.html), of transformers whose skip passes no norm)."
+    "leads from one to another (Elhage 2021, [A mathematical framework for transformer "
+    "circuits](https://transformer-circuits.pub/2021/framework/index.html), of transformers whose residual passes no "
+    "norm)."
 )
 
 
@@ -33,7 +34,7 @@ def draw() -> np.ndarray:
     help_ = "Where the norm goes. The table fixes the branches' outputs: a norm before them changes only their input."
     choice = kept(f"{KEY}_placement", example.placement, name="placement", among=WALKED)
     placement = left.selectbox("Placement", WALKED, help=defined(help_, "placement"), **choice)
-    tip = defined("The factor on the skip; 0 removes it.", "skip weight")
+    tip = defined("The factor on the residual; 0 removes it.", "skip weight")
     skip = right.number_input(
         "Skip weight", *SKIPS, step=0.5, help=tip, **kept(f"{KEY}_skip", 1.0, name="skip", bounds=SKIPS)
     )
@@ -108,7 +109,7 @@ def _step(at: int, step: Step, skip: float) -> None:
         lines.append(_normed("norm", step.norm_add))
     if step.open is not None:
         cut = [f"{feature}" for feature, through in enumerate(step.open, start=1) if not through]
-        closed = f"; cut, in skip and branch: feature {' and '.join(cut)}" if cut else "; nothing is cut"
+        closed = f"; cut, in residual and branch: feature {' and '.join(cut)}" if cut else "; nothing is cut"
         lines.append(f"relu: max(0, sum) = **{vector(step.after.round(3))}**{closed}")
     st.markdown("  \n".join(lines))
 
@@ -184,7 +185,7 @@ def _reads_and_writes(steps: list[Step], values: np.ndarray, skip: float) -> Non
             if steps[-1].open is not None
             else "No output is ever changed: the stream is a memory."
             if skip == 1
-            else "Each skip multiplies all that came before by its weight."
+            else "Each residual multiplies all that came before by its weight."
         )
         + f" {badge('formula')}"
     )
@@ -194,13 +195,13 @@ def _reads_and_writes(steps: list[Step], values: np.ndarray, skip: float) -> Non
 
 
 def relu_said(steps: list[Step]) -> str:
-    """How many features of the token are never cut by a ReLU after the add, so that the skip is no identity."""
+    """How many features of the token are never cut by a ReLU after the add, so that the residual is no identity."""
     through = np.all([step.open for step in steps if step.open is not None], axis=0)
     return (
-        f"The ReLU after the add leaves {int(through.sum())} of {len(through)} features of x a way to the end: where "
-        "a sum is negative its slope is 0, for the gradient of the skip too. So the skip is no identity, and the "
-        "stream is never negative (He 2015, 1512.03385); a year later its authors took that ReLU away "
-        "(He 2016, 1603.05027)."
+        f"The ReLU after the add leaves {int(through.sum())} of {len(through)} features of x a way to the end: where a "
+        "sum is negative its slope is 0, for the gradient of the residual too. So the residual is no identity, and the "
+        "stream is never negative (He 2015, 1512.03385); a year later its authors took that ReLU away (He 2016, "
+        "1603.05027)."
     )
 
 

@@ -43,16 +43,20 @@ def controls() -> list[RunConfig]:
     st.markdown(
         "Train three nets that differ only in their task. **A straight line** needs no branch at all: embedding and "
         "output head suffice. In **random sequences** there is nothing to learn for a net that sees one symbol at a "
-        "time: the next one is random. **A spiral** needs the layers. With a skip a layer can do nothing by adding "
-        "0; does it?"
+        "time: the next one is random. **A spiral** needs the layers. With a residual a layer can stand aside by "
+        "adding 0; does it?"
     )
     left, right = st.columns(2)
-    tip = "How the branches start. Without a skip no layer can do nothing: its branch is the stream."
-    net = left.selectbox(
-        "Trained net", list(NETS), help=tip, **kept(f"{NAME}_net", next(iter(NETS)), name="net", among=NETS)
-    )
+    tip = "How the branches start. Without a residual no layer can stand aside: its branch is the stream."
+    choice = kept(f"{NAME}_net", next(iter(NETS)), name="net", among=NETS)
+    net = left.selectbox("Trained net", list(NETS), help=tip, format_func=_in_words, **choice)
     depth = right.slider("Blocks", *DEPTHS, **kept(f"{NAME}_depth", 12, name="depth", bounds=DEPTHS))
     return [configuration(str(net), task, int(depth)) for task in TASKS]
+
+
+def _in_words(net: str) -> str:
+    """A net's name, which holds another word in addresses."""
+    return net.replace("no skip", "no residual")
 
 
 def configuration(net: str, task: str, depth: int) -> RunConfig:

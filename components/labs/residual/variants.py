@@ -1,4 +1,4 @@
-"""Other skips on the same token: scaled, recursive, DeepNorm's, and DLCL's sums over all earlier outputs."""
+"""Other residuals on the same token: scaled, recursive, DeepNorm's, and DLCL's sums over all earlier outputs."""
 
 import numpy as np
 import pandas as pd
@@ -19,14 +19,14 @@ ARRANGED = ("scaled skip", "recursive skip", "DeepNorm", "DLCL")  # by their nam
 
 def draw(values: np.ndarray) -> None:
     """The section, on the token and the branches of the table (1 + M, D)."""
-    st.subheader("The same token under other skips", anchor=False)
+    st.subheader("The same token under other residuals", anchor=False)
     x, branches = values[0], values[1:]
     if not len(branches):
         return
     left, right = st.columns(2)
-    tip = "The factor on the skip in N(weight * x + F)."
+    tip = "The factor on the residual in N(weight * x + F)."
     choice = kept(f"{KEY}_weight", 2.0, name="weight", bounds=WEIGHTS)
-    weight = left.slider("Skip weight of the scaled skip", *WEIGHTS, step=0.1, help=tip, **choice)
+    weight = left.slider("Weight of the scaled skip", *WEIGHTS, step=0.1, help=tip, **choice)
     tip = "How often x is added and the sum normalised. 1 is post-norm; 2 did best in the paper."
     choice = kept(f"{KEY}_repeats", 2, name="repeats", bounds=REPEATS)
     repeats = right.slider("Repeats of the recursive skip", *REPEATS, help=tip, **choice)
@@ -44,7 +44,7 @@ def found(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> d
     branch, deep = branches[0], scale_value("deepnorm", len(branches))
     reads, _ = combined(x, branches[:1], average_weights(1))
     return {
-        "no skip": ("N(F)", layer_norm(branch).values),
+        "no residual": ("N(F)", layer_norm(branch).values),
         "post-norm": ("N(x+F)", layer_norm(x + branch).values),
         "scaled skip": (rf"N({latex(weight)}\,x+F)", scaled_skip(x, branch, weight).values),
         "recursive skip": (rf"y_{{{repeats}}},\ y_k=N(x+y_{{k-1}})", recursive_skip(x, branch, repeats)[-1].values),
@@ -61,12 +61,12 @@ def _table(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> 
         + r"\end{aligned}"
     )
     rows = {
-        "skip": list(results),
+        "residual": list(results),
         "after the first branch": [vector(value.round(3)) for _, value in results.values()],
         "cosine with x": [_cosine(value, x - x.mean()) for _, value in results.values()],
         "cosine with F": [_cosine(value, branches[0] - branches[0].mean()) for _, value in results.values()],
     }
-    listed("The same token under other skips", pd.DataFrame(rows))
+    listed("The same token under other residuals", pd.DataFrame(rows))
     st.caption(f"Cosines with x and F minus their means, which every norm subtracts. {badge('formula')}")
 
 

@@ -10,7 +10,7 @@ const HTML = `
 <label class="stage-speed">Speed<select></select></label>
 <div class="stage-scrub" role="group" aria-label="Step shown">
   <span aria-hidden="true">Step shown</span><output aria-hidden="true"></output>
-  <input type="range" min="0" step="1" aria-label="Step shown" title="So many updates the net has had. At step 0 it is new.">
+  <input type="range" min="0" step="1" aria-label="Step shown" title="The number of updates the net has had. At step 0 it is new.">
 </div>`
 
 export class Bar {

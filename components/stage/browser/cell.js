@@ -102,7 +102,7 @@ export class Digits {
     if (answers === this.answers) return
     this.answers = answers
     const right = ten.answers.filter((answer, truth) => answer === truth).length
-    this.caption.textContent = `Ten unseen digits, and what it answers: ${right} right`
+    this.caption.textContent = `Ten unseen digits, and what the net answers: ${right} right`
     for (const [truth, item] of [...this.list.children].entries()) {
       const answer = ten.answers[truth]
       item.className = answer === truth ? "right" : "wrong"

@@ -53,7 +53,7 @@ const parsed = (line) => {
   } catch {
     fault("is not JSON, or is nested too deeply")
   }
-  if (!isObject(entry)) fault("is no object")
+  if (!isObject(entry)) fault("is not an object")
   if (tooDeep(entry)) fault("is not JSON, or is nested too deeply")
   return entry
 }
@@ -61,37 +61,37 @@ const parsed = (line) => {
 const number = (value, name) => {
   if (NAMED.has(value)) return NAMED.get(value)
   if (value === null || value === undefined) return null
-  if (typeof value !== "number") fault(`has a value of ${name} that is no number`)
-  if (!Number.isFinite(value)) fault(`has a value of ${name} beyond all numbers`)
+  if (typeof value !== "number") fault(`has a value of ${name} that is not a number`)
+  if (!Number.isFinite(value)) fault(`has a value of ${name} that is too large`)
   return value
 }
 
 const numbers = (value, name, width) => {
   if ((value === null || value === undefined) && SOMETIMES.includes(name)) return Array(width).fill(null)
-  if (!Array.isArray(value)) fault(`has ${name} that is no list`)
+  if (!Array.isArray(value)) fault(`has ${name} that is not a list`)
   if (value.length !== width) fault(`has ${value.length} numbers of ${name} where there should be ${width}`)
   return value.map((item) => number(item, name))
 }
 
 const isCount = (value) => Number.isSafeInteger(value) && value >= 0
-const count = (entry, key) => (isCount(entry[key]) ? entry[key] : fault(`has a ${key} that is no count`))
+const count = (entry, key) => (isCount(entry[key]) ? entry[key] : fault(`has a ${key} that is not a count`))
 
 const text = (entry, key) => {
   const value = entry[key]
-  if (typeof value !== "string") fault(`has a ${key} that is no text`)
+  if (typeof value !== "string") fault(`has a ${key} that is not text`)
   if (value.length > 2 * LONGEST_NAME || [...value].length > LONGEST_NAME) fault(`has a ${key} that is too long`)
   return value
 }
 
 const listed = (entry, key) => {
   const value = entry[key]
-  if (!Array.isArray(value)) fault(`has ${key} that are no list`)
+  if (!Array.isArray(value)) fault(`has ${key} that are not a list`)
   if (value.length > MOST_SITES) fault(`has more than ${MOST_SITES} ${key}`)
   return value
 }
 
 const siteOf = (item) => {
-  if (!isObject(item)) fault("has a site that is no object")
+  if (!isObject(item)) fault("has a site that is not an object")
   const { shape } = item
   if (!Array.isArray(shape) || shape.length > 16) fault("has a site without a shape")
   const kind = text(item, "kind")
@@ -101,7 +101,7 @@ const siteOf = (item) => {
 }
 
 const blockOf = (item) => {
-  if (!isObject(item)) fault("has a block that is no object")
+  if (!isObject(item)) fault("has a block that is not an object")
   return { name: text(item, "name"), site: count(item, "site"), parameters: count(item, "parameters") }
 }
 
@@ -126,9 +126,9 @@ const checkHeader = (entry) => {
   for (const note of listed(entry, "notes")) text({ note }, "note")
   for (const key of ["parameters", "trained"]) count(entry, key)
   for (const key of ["versions", "meta"])
-    if (entry[key] !== undefined && !isObject(entry[key])) fault(`has a ${key} that is no object`)
+    if (entry[key] !== undefined && !isObject(entry[key])) fault(`has a ${key} that is not an object`)
   if (entry.optimizer !== undefined && entry.optimizer !== null && !isObject(entry.optimizer))
-    fault("has an optimizer that is no object")
+    fault("has an optimizer that is not an object")
   return { sites, blocks }
 }
 
@@ -227,7 +227,7 @@ export class RecordedTape extends Tape {
   finish() {
     if (!this.problem && this.rest.length) {
       this.line += 1
-      this.stop(this.header ? "is cut off; what was whole before it is shown" : "is no recording")
+      this.stop(this.header ? "is cut off; what came before it is shown" : "is not a recording")
     } else if (!this.problem && !this.header) this.problem = "The file is empty."
     this.readAt = Date.now() / 1000
     this.become(this.standing())

@@ -202,7 +202,7 @@ const streamOf = (sites) => {
 
 const SAID = {
   constant: () => "has the same size at every depth",
-  slight: ({ spread }) => `changes by a factor of ${brief(spread)} only over depth, too little to tell a law by`,
+  slight: ({ spread }) => `changes only by a factor of ${brief(spread)} over depth, too little to tell a law by`,
   root: () => "grows, by the best fit, like the square root of depth",
   linear: () => "grows, by the best fit, in proportion to depth",
   exponential: ({ rate }) =>
@@ -284,8 +284,8 @@ const law = (tape, row) => {
 const [VANISHING, ALIKE, SMALL_UPDATE, LAST, PART, FALL, STALL] = [30, 0.95, 1e-5, 20, 10, 0.02, 3]
 
 const HELPS = {
-  plain: "a skip around every block and a norm on what each branch reads",
-  "plain + norm": "a skip around every block",
+  plain: "a residual around every block and a norm on what each branch reads",
+  "plain + norm": "a residual around every block",
   "residual only": "a norm on what each branch reads, or a last matrix of each branch that starts at zero",
   "post-norm": "moving the norm from the sum to what each branch reads",
 }

@@ -20,7 +20,7 @@ What the last block does to the stream x:
 Prints the loss and, for every point of the stream, the RMS of its activation and of its gradient. On the same machine,
 with the same version of PyTorch, these are the numbers of the Add & Norm Playground. Needs only torch:
 
-    python {name}        # some looks at the run
+    python {name}        # every tenth of the run
     python {name} 1      # every step
 """
 '''
