@@ -38,6 +38,12 @@ def left_part_asked_for() -> bool:
     return waiting is ScriptRequestType.RERUN and left
 
 
+def part_alone() -> bool:
+    """Whether only parts of the page run, not the page from its beginning."""
+    context = get_script_run_ctx()
+    return context is not None and bool(context.fragment_ids_this_run)
+
+
 def ask_again(seconds: float) -> None:
     """Makes the browser ask for the fragment that runs, every so many seconds, until its page runs again.
 

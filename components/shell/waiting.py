@@ -5,10 +5,11 @@ from collections.abc import Callable
 import streamlit as st
 
 from components.shell import address, session
-from components.shell.streamlits_own import ask_again, left_part_asked_for
+from components.shell.streamlits_own import ask_again, left_part_asked_for, part_alone
 from models.service.client import trainer
 
 SECONDS = 0.5  # between two runs of a part
+SOON_SECONDS = 0.05
 STARTING_SECONDS = 1.5  # while the trainer starts, so as not to disturb the page's first picture
 
 
@@ -16,7 +17,8 @@ def waits(name: str, body: Callable[[], bool]) -> None:
     """Runs `body` as a fragment, and again as long as it returns that it waits for something.
 
     The page runs again when a wait is over and when the trainer has started, but not when a wait begins: that would
-    reset a control that the visitor has just moved.
+    reset a control that the visitor has just moved. Nor does it begin again from above before it has run to its end:
+    a press on a button below would be lost.
     """
 
     @st.fragment
@@ -26,8 +28,12 @@ def waits(name: str, body: Callable[[], bool]) -> None:
         waiting = body()
         address.settle()
         waited, started = session.WAITS.of(name).get()
+        over = waited and (not waiting or (not started and not starting))
+        if over and not part_alone():
+            ask_again(SOON_SECONDS)
+            return
         session.WAITS.of(name).put((waiting, not starting))
-        if waited and (not waiting or (not started and not starting)):
+        if over:
             st.rerun()
         if waiting:
             ask_again(STARTING_SECONDS if starting else SECONDS)

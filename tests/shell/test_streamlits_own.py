@@ -11,7 +11,14 @@ from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunCon
 from streamlit.testing.v1 import AppTest
 
 from components.shell import streamlits_own
-from components.shell.streamlits_own import SCRIPTS, from_history, left_part_asked_for, plotly_chunk, session_id
+from components.shell.streamlits_own import (
+    SCRIPTS,
+    from_history,
+    left_part_asked_for,
+    part_alone,
+    plotly_chunk,
+    session_id,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -49,6 +56,15 @@ def test_a_run_hears_that_the_browser_asks_for_a_part_of_the_page_before(asked_o
     data = requests._rerun_data
     requests.request_rerun(type(data)(fragment_id="part", page_script_hash=asked_of))
     assert left_part_asked_for() is left
+
+
+@pytest.mark.parametrize(("parts", "alone"), [(["a part"], True), (None, False)])
+def test_a_run_says_whether_it_is_of_parts_of_the_page_alone(parts, alone, monkeypatch) -> None:
+    """Where this fails, a page that has waited is not run again, and shows for good what it showed meanwhile."""
+    assert "fragment_ids_this_run" in {field.name for field in fields(ScriptRunContext)}
+    run = SimpleNamespace(fragment_ids_this_run=parts)
+    monkeypatch.setattr(streamlits_own, "get_script_run_ctx", lambda **_: run)
+    assert part_alone() is alone
 
 
 def page_that_waits() -> None:

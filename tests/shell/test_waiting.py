@@ -1,31 +1,35 @@
-"""A part of a page that waits for an answer (components/shell/waiting.py)."""
+"""A part of a page that waits: when the page runs again for it, and what must not be lost over that."""
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
+from components.shell import waiting
 
-def page() -> None:
-    """Runs are counted outside of the part that waits; the answer is there from the second look on."""
+
+def page_with_a_part_that_waits() -> None:
     import streamlit as st
 
-    from components.shell.address import arrive, settle
     from components.shell.waiting import waits
 
-    arrive("waiting", {})
-    st.session_state["runs"] = st.session_state.get("runs", 0) + 1
-
-    def looks() -> bool:
-        st.session_state["looks"] = st.session_state.get("looks", 0) + 1
-        return st.session_state["looks"] < 2
-
-    st.number_input("Steps", value=1, key="steps")
-    waits("some", looks)
-    settle()
+    state = st.session_state
+    state.runs = state.get("runs", 0) + 1
+    waits("test", lambda: state.get("waiting", True))
+    state.pressed = state.get("pressed", 0) + st.button("Press")
 
 
-def test_the_page_runs_again_when_a_wait_is_over_and_not_when_it_begins():
-    at = AppTest.from_function(page).run()
-    assert (at.session_state["runs"], at.session_state["looks"]) == (1, 1)
-    at.run()  # as the browser asks; the wait is over in this run
-    assert (at.session_state["runs"], at.session_state["looks"]) == (3, 3)
-    at.run()
-    assert (at.session_state["runs"], at.session_state["looks"]) == (4, 4)
+def test_a_press_arrives_though_the_wait_is_over_in_the_run_that_answers_it() -> None:
+    page = AppTest.from_function(page_with_a_part_that_waits).run()
+    page.session_state["waiting"] = False
+    page.button[0].click().run()
+    assert page.session_state["pressed"] == 1
+
+
+@pytest.mark.parametrize(("alone", "runs"), [(True, 3), (False, 2)])
+def test_the_page_runs_again_when_a_part_that_runs_alone_finds_its_wait_over(alone, runs, monkeypatch) -> None:
+    monkeypatch.setattr(waiting, "part_alone", lambda: alone)
+    page = AppTest.from_function(page_with_a_part_that_waits).run()
+    page.session_state["waiting"] = False
+    page.run()
+    assert page.session_state["runs"] == runs
+    page.run()
+    assert page.session_state["runs"] == runs + 1
