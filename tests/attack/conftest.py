@@ -1,4 +1,4 @@
-"""A server to be attacked: one for the tests of a file."""
+"""A server to be attacked: one for all tests that need no other."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ import pytest
 from tests.load.server import Server, serving
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def server() -> Iterator[Server]:
     with serving() as running:
         running.wait_for(b'"ready"')

@@ -83,7 +83,6 @@ def test_idle_connections_beyond_the_descriptors_end_and_the_log_stays_short(few
     assert log.stat().st_size < 200_000
 
 
-@pytest.mark.first
 def test_a_server_asks_for_as_many_descriptors_as_it_may_have() -> None:
     with serving(before=("sh", "-c", 'ulimit -Sn 200; exec "$@"', "sh")) as running:
         running.wait_for(b'"ready"')

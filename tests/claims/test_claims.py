@@ -270,13 +270,14 @@ def test_a_typical_narrow_net_of_hes_weights_loses_most_of_its_mean_square_and_t
 
 
 @pytest.mark.full
-def test_batch_norm_without_a_skip_learns_where_layer_norm_and_no_norm_do_not() -> None:
+def test_batch_norm_without_a_residual_learns_where_layer_norm_and_no_norm_do_not() -> None:
+    """At 20 blocks all of four seeds are far from the threshold; at 16, rounding decided over layer norm."""
     card = CLAIMS["norm-alone"]
     traces = {name: value(source) for name, source in card.needs.items()}
     assert {cfg.init for cfg in card.nets.values()} == {"fan-in"}  # the control differs in its norm alone
     ends = {name: float(np.mean(trace.loss[-20:])) for name, trace in traces.items()}
-    assert ends["batch norm, no residual"] < 0.5 * np.log(10)
-    assert min(ends["layer norm, no residual"], ends["no norm, no residual"]) > 0.5 * np.log(10)
+    assert ends["batch norm, no residual"] < 0.4 * np.log(10)
+    assert min(ends["layer norm, no residual"], ends["no norm, no residual"]) > 0.7 * np.log(10)
     assert card.judge(traces).verdict == PARTLY
 
 
