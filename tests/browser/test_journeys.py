@@ -4,7 +4,6 @@ Each stands on `Person`, who complains of red boxes, of a programmer's words and
 """
 
 import re
-from itertools import pairwise
 from urllib.parse import quote, urlsplit
 
 import pytest
@@ -227,25 +226,6 @@ def test_every_page_is_left_for_the_next_and_for_the_one_before_with_nothing_tou
     visitor = person("Start")
     for name in (*list(PAGES)[1:], *list(PAGES)[-2::-1]):
         visitor.goes(name)
-
-
-def test_every_page_is_reached_from_every_other_with_nothing_touched(person):
-    visitor, hops = person("Start"), circuit(list(PAGES))
-    assert {*pairwise(hops)} == {(one, other) for one in PAGES for other in PAGES if one != other}
-    for name in hops[1:]:
-        visitor.goes(name)
-
-
-def circuit(places):
-    """A way through all ordered pairs of places, each once, that ends where it began."""
-    left = {place: [other for other in places if other != place] for place in places}
-    trail, way = [places[0]], []
-    while trail:
-        if left[trail[-1]]:
-            trail.append(left[trail[-1]].pop())
-        else:
-            way.append(trail.pop())
-    return way[::-1]
 
 
 def test_a_comparison_is_come_back_to_changed_and_kept(person):
