@@ -12,7 +12,6 @@ from models.spec.arrangements import architecture_fields
 from models.spec.overrides import in_words
 from models.trace import Trace
 
-LEARNING = 0.95  # times the loss of guessing, below which a trial learns
 NEARLY = 1.05  # times the loss of guessing, below which a trial may be about to learn
 USUAL_RATES = {"sgd": 0.1, "momentum": 0.01, "adam": 1e-3, "adamw": 1e-3}
 WARMUP = 30  # steps of the warm-up that is offered

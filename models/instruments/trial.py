@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from models.answers import Trial, Tried
 from models.insight.baseline import loss_of_guessing
-from models.insight.remedy import LEARNING, NEARLY, candidates
+from models.insight.outcome import LEARNT
+from models.insight.remedy import NEARLY, candidates
 from models.spec import RunConfig
 from models.training import Replays, Run, Work
 from models.training.replay import trained, within
@@ -44,6 +45,6 @@ def trial(
 def _result(run: Run) -> Tried:
     loss = run.trace().loss
     start, end, guessing = float(loss[0]), float(loss[-LAST:].mean()), loss_of_guessing(run.cfg.task)
-    learns, steady = (run.divergence is None and end < min(start, share * guessing) for share in (LEARNING, NEARLY))
+    learns, steady = (run.divergence is None and end < min(start, share * guessing) for share in (LEARNT, NEARLY))
     lost = run.divergence.step if run.divergence else -1
     return Tried(run.step, start, end, lost, learns, steady)

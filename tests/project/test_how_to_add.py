@@ -327,7 +327,9 @@ NARROW = Lesson(
             '    "narrow": ("about as large, within a factor of 10", "The signal"),\n',
         ),
         Edit(
-            "tests/lessons/test_lessons.py", "}\n\n\n@cache\ndef run(", '    "narrow": ({"lr": 0.03}, {"lr": 0.001}),\n'
+            "tests/lessons/test_lessons.py",
+            "}\n\n\n# Whose nets train",
+            '    "narrow": ({"lr": 0.03}, {"lr": 0.001}),\n',
         ),
     ],
     "A placement": [

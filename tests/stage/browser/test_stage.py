@@ -168,6 +168,7 @@ STAGE = {
     "name": "mounted", "ticket": "", "runs": [{"link": "", "seeds": 1, "last": 9, "opening": None}],
     "panels": [{"kind": "heading", "key": "one", "title": "Mounted", "run": 0, "span": 12, "row": 0}],
     "at": [0, False], "tells": "never", "keys": "", "scenes": [], "facts": [], "names": [], "start": "now",
+    "by": {},
 }  # fmt: skip
 STILL = {
     "title": "Mounted",
