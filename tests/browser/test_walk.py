@@ -39,7 +39,7 @@ def walked(browser: Any) -> Iterator[Server]:
 @pytest.mark.parametrize(
     ("seed", "deeds", "begin", "manner"),
     [
-        (1, 14, "/", Manner(tabs=True)),
+        (1, 8, "/", Manner(tabs=True)),
         (2, 7, "/playground?depth=4&width=16", Manner(phone=True, dark=True)),
         (3, 7, "/normalization", Manner(keyboard=True)),
     ],

@@ -28,6 +28,7 @@ from models.training import Run
 from tests import hand
 from tests.claims.test_claims import LONG, gathered, outcome
 from tests.export.test_script import numbers, printed_here
+from tests.traces import finished
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 Rows = Mapping[str, Any]
@@ -587,12 +588,9 @@ def test_no_card_is_left_out() -> None:
 @pytest.mark.parametrize("key", LESSONS)
 def test_the_losses_that_a_lesson_tells_are_those_of_the_stand_alone_script(key: str) -> None:
     lesson = LESSONS[key]
-    traces = []
-    for cfg in lesson.nets.values():
-        run = Run(cfg)
-        run.advance(cfg.steps)
-        traces.append(run.trace())
-    _, told = lesson.found(traces).sentence.split("Mean loss of the last 20 steps: ")
+    _, told = lesson.found([finished(cfg) for cfg in lesson.nets.values()]).sentence.split(
+        "Mean loss of the last 20 steps: "
+    )
     for name, cfg in lesson.nets.items():
         said = re.search(rf"(?:^|; ){re.escape(name)}: (diverged|[\d.e-]+\d)", told)
         assert said is not None

@@ -35,6 +35,7 @@ from tests.maps.test_maps import BASE, SMALL, made
 from tests.waiting import until
 
 DOWN = 0.2  # of the loss of guessing: below it a net has learned nearly all
+LONG = 400  # steps of a run
 RECORDED_TOLERANCE = 0.1  # of a loss: another processor sums in another order, and training makes more of it
 
 
@@ -54,11 +55,12 @@ def test_every_run_of_a_prepared_map_is_recorded(key):
 @pytest.mark.full
 @pytest.mark.parametrize("key", PREPARED)
 def test_three_cells_of_a_prepared_map_come_out_as_recorded(key):
+    """Of the map whose runs are long one cell: `tests/claims/test_rows.py` has others."""
     spec, kept = PREPARED[key].spec, recording(key)
     rows = spec.y.values
     places = [(spec.arrangements[0], spec.x.values[0], rows[0]), (spec.arrangements[-1], spec.x.values[1], rows[1]),
               (spec.arrangements[1], spec.x.values[-1], rows[0])]  # fmt: skip
-    for place in places:
+    for place in places if spec.config(*places[0]).steps < LONG else places[:1]:
         cell = Cell(*place)
         cfg = configs(spec, cell)[0]
         run = Run(cfg)

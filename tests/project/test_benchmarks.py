@@ -6,7 +6,6 @@ import re
 import pytest
 
 from benchmarks import (
-    browser,
     classroom,
     cost,
     instruments,
@@ -121,11 +120,6 @@ def test_a_soak_kills_cuts_and_watches_memory(monkeypatch: pytest.MonkeyPatch) -
     found = measured(soak.soak(minutes=0.1, sessions=2, kills=1, pace=0.5, query=LIGHT))
     assert len(found) == 6
     assert "killed 1 times" in found[2].note
-
-
-@pytest.mark.full
-def test_time_to_controls_and_first_chart_are_measured_where_there_is_a_browser() -> None:
-    assert len(measured(browser.browser(rounds=1, remote=0))) in {0, 3}
 
 
 @pytest.mark.full
