@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 from websockets.sync.client import ClientConnection, connect
 
-from tests.load.server import free_port
+from tests.load.server import end, free_port
 from tests.waiting import PATIENCE
 
 SIZE = (1280, 900)
@@ -150,12 +150,7 @@ def _running(*command: str, **environment: str) -> Iterator["subprocess.Popen[st
     try:
         yield started
     finally:
-        started.terminate()
-        try:
-            started.wait(10)
-        except subprocess.TimeoutExpired:
-            started.kill()
-            started.wait()
+        end(started)
 
 
 @contextmanager

@@ -101,12 +101,17 @@ def serving(
     try:
         yield Server(f"http://127.0.0.1:{port}", process, time.perf_counter())
     finally:
-        process.terminate()
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        end(process)
+
+
+def end(process: subprocess.Popen[Any]) -> None:
+    """Asks a process to end, and ends it if it does not."""
+    process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def family(pid: int) -> list[int]:

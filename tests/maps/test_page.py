@@ -464,12 +464,18 @@ def test_three_small_maps_are_done_long_before_a_long_one_that_began_first(made_
     assert len(lines) == len({json.loads(line)["unit"] for line in lines}), "no unit is computed twice"
 
 
-def test_only_who_began_an_empty_map_may_delete_it_and_nobody_once_others_have_gone_on_with_it(made_works):
+def begun_with_a_unit(made_works):
+    """Works on a map that I have begun, and its store with a unit."""
     these = made_works(command=WAITS)
     store = MapStore(SMALL, these.folder)
     these.begin(SMALL, "me")
     with store.writing():
         store.add({"unit": 0, "seconds": 1.0, "runs": []})
+    return these, store
+
+
+def test_only_who_began_an_empty_map_may_delete_it_and_nobody_once_others_have_gone_on_with_it(made_works):
+    these, store = begun_with_a_unit(made_works)
     assert [these.deletes(SMALL, viewer) for viewer in ("me", "you", "")] == [True, False, False]
     assert not these.delete(SMALL, "you", 0)
     assert store.done()
@@ -484,11 +490,7 @@ def test_only_who_began_an_empty_map_may_delete_it_and_nobody_once_others_have_g
 
 
 def test_who_began_a_map_deletes_it_once_its_process_has_ended(made_works):
-    these = made_works(command=WAITS)
-    store = MapStore(SMALL, these.folder)
-    these.begin(SMALL, "me")
-    with store.writing():
-        store.add({"unit": 0, "seconds": 1.0, "runs": []})
+    these, store = begun_with_a_unit(made_works)
     until(lambda: these.standing(SMALL).state == "running", "a map that is running")
     assert these.delete(SMALL, "me", PATIENCE)
     assert not store.done()
