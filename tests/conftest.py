@@ -77,11 +77,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Groups 
 # Rooms and files that take more than three seconds of a processor: they start servers, train, open pages, copy the project.
 SLOW = (
     "addnorm/", "attack/", "claims/", "export/test_digest.py", "export/test_script.py", "export/test_take_home.py",
-    "insight/test_four_cells.py", "insight/test_postmortem.py", "insight/test_remedies.py", "insight/test_signal.py",
-    "insight/test_verdict.py", "instruments/", "labs/", "lessons/test_lessons.py", "lessons/test_teacher.py", "load/",
+    "insight/test_four_cells.py", "insight/test_postmortem.py", "insight/test_readings.py", "insight/test_remedies.py",
+    "insight/test_signal.py", "insight/test_verdict.py", "instruments/", "labs/", "lessons/test_lessons.py", "lessons/test_teacher.py", "load/",
     "maps/", "pages/", "project/test_benchmarks.py", "project/test_how_to_add.py", "project/test_security.py",
     "service/", "shell/test_address.py", "spec/test_budget.py", "stage/test_pure.py", "stage/test_route.py",
-    "training/test_batched.py",
+    "training/",
 )  # fmt: skip
 
 # Belong to the full suite alone, but for the tests in them that are marked first.

@@ -251,6 +251,7 @@ def test_both_readers_name_the_same_site_of_the_largest_jump() -> None:
         assert sum(said in one["rows"][0]["words"][0] for one in found) > 5
 
 
+@pytest.mark.full
 def test_both_readers_find_the_same_of_a_run_that_goes_wrong() -> None:
     """Losses that stall, blocks that stand still and a gradient that is lost, from some step on or not at all."""
     draw, files = random.Random(5), []

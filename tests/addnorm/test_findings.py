@@ -172,6 +172,7 @@ FAILING: dict[str, tuple[RunConfig, list[dict[str, Any]]]] = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.parametrize("like", HELPS)
 def test_what_is_said_to_help_helps_a_net_that_starts_so(like: str, tmp_path: Path) -> None:

@@ -95,6 +95,7 @@ FAMILIES: dict[str, tuple[set[str], float]] = {
     "plain": ({"plain"}, 0.2),
     "plain + norm": ({"plain + norm"}, 0.0),
 }
+IN_SHORT = ("pre-norm", "residual only", "DeepNorm", "LayerScale")  # what is most often taken for another
 SHAPES = [(depth, layers, activation) for depth in (7, 24) for layers in (1, 2) for activation in ("relu", "tanh")]
 
 
@@ -124,7 +125,9 @@ def test_the_small_net_that_is_offered_starts_as_the_recorded_one(like: str, tmp
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    "family", [pytest.param(name, marks=() if name in IN_SHORT else pytest.mark.full) for name in FAMILIES]
+)
 def test_no_family_of_nets_is_given_the_name_of_another(family: str, tmp_path: Path) -> None:
     """Nets of 6 to 96 sites, one and two layers per branch, tanh and ReLU; and each with 2 % of noise on every size."""
     configs = [

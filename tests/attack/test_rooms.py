@@ -35,7 +35,6 @@ def server(folder: Path, log: Path) -> Iterator[Server]:
         yield running
 
 
-@pytest.mark.first
 def test_maps_of_too_many_runs_are_refused_and_nothing_of_them_is_kept(server: Server, folder: Path) -> None:
     before = server.memory()
     for said in asyncio.run(rooms.largest_maps(server)):
@@ -71,7 +70,6 @@ def test_one_client_leaves_classes_for_the_teachers_of_other_addresses(server: S
     assert "Class **physics-1** is open." in teacher
 
 
-@pytest.mark.first
 def test_a_key_that_a_stranger_has_put_into_a_link_opens_nothing(server: Server) -> None:
     async def story() -> tuple[str, str, bool, str]:
         teacher, stranger = await rooms.known_key(server)

@@ -137,6 +137,7 @@ def test_a_script_in_a_bare_process_prints_the_numbers_of_the_tape(case: str, ba
     assert_same(bare[case], CASES[case])
 
 
+@pytest.mark.full
 def test_a_script_is_started_by_its_name_alone(tmp_path: Path) -> None:
     cfg = RunConfig.arranged("pre-norm", **SMALL | {"task": "xor", "steps": 40})
     (tmp_path / "run.py").write_text(standalone_script(cfg), encoding="utf-8")

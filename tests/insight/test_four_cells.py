@@ -68,6 +68,7 @@ def test_with_the_residual_alone_it_blows_up_by_step_3(seed):
     assert len(trace) == trace.divergence.step + 1
 
 
+@pytest.mark.full
 def test_one_run_of_the_default_learns_as_its_seed_does_among_several():
     assert finished(RunConfig(), 300).loss[LAST].mean() < 0.03
 
@@ -86,6 +87,7 @@ def test_what_works_is_healthy_and_what_to_look_for_is_there():
     assert verdict(cfg, trace, 0).kind == "healthy"
 
 
+@pytest.mark.full
 def test_what_vanishes_vanishes_both_ways_and_never_learns():
     cfg, look = preset("vanishes")
     trace = finished(cfg, 300)
@@ -104,6 +106,7 @@ def test_what_explodes_leaves_a_hundred_times_as_large_and_loses_its_numbers_wit
     assert verdict(cfg, trace, 0).kind == "exploding"
 
 
+@pytest.mark.full
 def test_what_collapses_has_level_sizes_and_one_direction_and_never_learns():
     cfg, _ = preset("collapses")
     trace = finished(cfg, 300)

@@ -84,6 +84,7 @@ POST_NORM = RunConfig(
 )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("cfg", [SATURATED, POST_NORM], ids=["no norm at all", "post-norm with a skip"])
 def test_no_norm_without_a_skip_is_blamed_where_there_is_none(cfg):
     trace = trained(replace(cfg, steps=60)).trace()

@@ -280,6 +280,7 @@ def test_the_panel_draws_the_formula_over_the_seeds_once_for_all_steps():
     assert "formula" not in [trace["name"] for trace in charts(page)["Gradient over its end at the start"]["data"]]
 
 
+@pytest.mark.full
 def test_a_narrow_deep_net_strays_with_a_skip_too_unless_a_norm_holds_the_sum_or_what_branches_read():
     """Hanin & Nica 2018, arXiv 1812.05994: the variance of the logarithm grows with depth over width."""
 

@@ -48,6 +48,7 @@ def plainly(norm, seed):
     return net, few_of_it
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("at", "norm"), list(enumerate(NORMS)))
 def test_the_nets_are_trained_on_these_samples_and_no_others(found, at, norm):
     net, few_of_it = plainly(norm, 1)

@@ -377,6 +377,7 @@ def test_layers_that_start_off_say_less_on_a_line_and_on_random_sequences_than_o
     assert "do less" in aside_sentence(first, LONG, True) or "clearly less" in aside_sentence(first, LONG, True)
 
 
+@pytest.mark.full
 def test_layers_that_start_at_random_stay_as_loud_because_nothing_asks_them_to_be_quiet(trained_shares):
     random = trained_shares["pre-norm, random branches at first"]
     before = shares(view("linear", row=0, net="pre-norm, random branches at first", depth=8))

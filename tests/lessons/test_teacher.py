@@ -403,6 +403,7 @@ def test_enlarging_leaves_the_figure_it_was_given_as_it_was() -> None:
     assert large["layout"]["margin"]["b"] == 2 * figure["layout"]["margin"]["b"]
 
 
+@pytest.mark.full
 def test_a_lesson_on_a_projector_has_question_run_and_finding_but_no_challenge() -> None:
     page = opened("lessons", lesson="final", view="projector")
     assert [one.value for one in page.title] == [LESSONS["final"].title]

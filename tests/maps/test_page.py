@@ -364,6 +364,7 @@ def test_a_map_that_is_too_much_is_not_begun_however_it_is_asked_for(made_works)
     assert these.standing(too_much).state == "ended"
 
 
+@pytest.mark.full
 def test_what_the_page_takes_its_process_takes_whatever_the_reference_machine_would_need(made_works, monkeypatch):
     """The process that computes a map has measured nothing, and would refuse it."""
     monkeypatch.setenv("PLAYGROUND_STEP_SECONDS", "0.001")
@@ -446,6 +447,7 @@ def test_a_map_whose_unit_is_longer_than_patience_hands_over_and_is_waited_for_l
     assert these._wanted[stubborn.digest].patience > 0.2
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_three_small_maps_are_done_long_before_a_long_one_that_began_first(made_works):
     """With the command itself, which hands over between two units and loses none."""

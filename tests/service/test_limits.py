@@ -449,6 +449,7 @@ def test_whoever_has_one_run_is_not_trained_slower_by_somebodys_four(readers: Re
     assert had == {"mine": 40, "a": 10, "b": 10, "c": 10, "d": 10}
 
 
+@pytest.mark.full
 def test_a_class_of_one_address_has_every_place_and_equal_turns_where_nobody_else_is(
     readers: Readers, monkeypatch: pytest.MonkeyPatch
 ) -> None:

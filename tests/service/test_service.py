@@ -471,6 +471,7 @@ def test_an_instrument_with_wrong_arguments_is_refused_in_words(worker: WorkerTr
 # Death and resurrection
 
 
+@pytest.mark.full
 def test_a_killed_worker_leaves_the_picture_and_the_rows_come_out_equal(monkeypatch: pytest.MonkeyPatch) -> None:
     logged: list[tuple[str, object]] = []
     monkeypatch.setattr(client, "event", lambda what, *_, **facts: logged.append((what, facts.get("how"))))
@@ -827,6 +828,7 @@ questions.QUESTIONS |= {'die': die, 'gated': gated, 'note': lambda c, a: a}
         trainer.close()
 
 
+@pytest.mark.full
 def test_a_worker_that_was_given_up_is_tried_again_and_works_where_it_can(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -865,6 +867,7 @@ def test_a_listener_that_raises_holds_up_nobody_and_is_logged_once(caplog: pytes
         trainer.close()
 
 
+@pytest.mark.full
 def test_a_message_that_cannot_be_filed_restarts_the_worker_and_the_rows_come_out_equal(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -41,6 +41,7 @@ def alone(cfg):
     return run.trace()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.usefixtures("double")
 def test_every_member_comes_out_as_it_does_alone(kind):

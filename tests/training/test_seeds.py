@@ -65,6 +65,7 @@ def test_the_rows_of_every_arrangement_are_those_of_the_separate_runs(double, na
     assert_close(found, expected, rtol=1e-8)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ARRANGEMENTS)
 @pytest.mark.parametrize("net", ["mlp", "transformer"])
 def test_in_float32_row_0_agrees_tightly_and_all_rows_closely(name, net):
